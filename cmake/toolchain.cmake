@@ -1,0 +1,22 @@
+# Warnings are errors; sanitizers and the compiler cache are chosen here and nowhere else.
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo)
+endif()
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+add_compile_options(-Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 reports these falsely inside the standard library and Boost at -O2.
+  add_compile_options(-Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds
+                      -Wno-restrict -Wno-dangling-pointer)
+endif()
+if(ALLOT_SANITIZE)
+  add_compile_options(-fsanitize=${ALLOT_SANITIZE} -fno-omit-frame-pointer -O1)
+  add_link_options(-fsanitize=${ALLOT_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND ALLOT_SANITIZE MATCHES "thread")
+    add_compile_options(-Wno-tsan)
+  endif()
+endif()

@@ -1,0 +1,58 @@
+// Every bound of the product, by name. docs/protocol.md quotes them; a test compares the two.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace allot::bounds {
+
+using namespace std::chrono_literals;
+
+// Queues, jobs, tasks.
+inline constexpr std::size_t kMaxQueues = 64;
+inline constexpr std::uint64_t kMaxTasksPerJob = 4'294'967'295;
+inline constexpr std::size_t kMaxJobsPerQueue = 20'000'000;
+inline constexpr std::size_t kMaxFinishedJobs = 1'000'000;
+inline constexpr std::size_t kMaxTagsPerJob = 16;
+inline constexpr std::size_t kMaxTagsPerWorker = 256;
+inline constexpr std::size_t kMaxTagBytes = 128;
+inline constexpr std::size_t kMaxNameBytes = 128;
+inline constexpr std::size_t kMaxUserBytes = 128;
+inline constexpr std::size_t kMaxMetaPairs = 64;
+inline constexpr std::size_t kMaxMetaKeyBytes = 64;
+inline constexpr std::size_t kMaxMetaValueBytes = 1024;
+inline constexpr std::size_t kMaxIdempotencyKeyBytes = 256;
+inline constexpr std::size_t kMaxPayloadPrefixBytes = 1024;
+inline constexpr std::size_t kMaxTraceBytes = 128;
+inline constexpr std::uint32_t kMaxAttempts = 1000;
+inline constexpr Duration kMinLease = 1s;
+inline constexpr Duration kMaxLease = 24h;
+inline constexpr Duration kMaxTimeout = 24h * 30;
+inline constexpr Duration kMaxBackoff = 24h * 7;
+inline constexpr Duration kMaxRetention = 24h * 366;
+inline constexpr Duration kMaxDelay = 24h * 366;
+inline constexpr std::size_t kMaxClasses = 65'536;
+
+// Workers and leases.
+inline constexpr std::size_t kMaxWorkers = 100'000;
+inline constexpr std::uint32_t kMaxSlots = 10'000;
+inline constexpr std::uint32_t kMaxCredit = 10'000;
+inline constexpr std::size_t kMaxReportsPerMessage = 10'000;
+inline constexpr std::size_t kMaxErrorBytes = 4096;
+
+// Bytes on the wire.
+inline constexpr std::size_t kMaxHeaderBytes = 16 * 1024;
+inline constexpr std::size_t kMaxBodyBytes = 16 * 1024 * 1024;
+inline constexpr std::size_t kMaxMessageBytes = 16 * 1024 * 1024;  // one WebSocket message
+inline constexpr std::size_t kMaxPayloadBytes = 1024 * 1024;       // of one task, or of a job for all its tasks
+inline constexpr std::size_t kDefaultMaxResultBytes = 64 * 1024;
+inline constexpr std::size_t kMaxResultBytes = 1024 * 1024;
+inline constexpr std::size_t kMaxBatchJobs = 1000;
+inline constexpr std::size_t kMaxPageItems = 1000;
+inline constexpr std::size_t kMaxWaitsPerConnection = 10'000;
+inline constexpr std::size_t kMaxJobsScannedPerPage = 10'000;
+inline constexpr Duration kMaxWait = 5min;
+
+}  // namespace allot::bounds

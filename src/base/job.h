@@ -1,0 +1,90 @@
+// What a person submits, and the states that it goes through.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+
+namespace allot {
+
+// Changing it: the numbers are persisted. Add at the end.
+enum class JobState : std::uint8_t { kScheduled, kActive, kPaused, kDone, kFailed, kCancelled };
+enum class TaskState : std::uint8_t { kReady, kLeased, kWaiting, kDone, kFailed, kSkipped };
+
+std::string_view StateText(JobState state);
+std::string_view StateText(TaskState state);
+std::optional<JobState> ParseJobState(std::string_view text);
+std::optional<TaskState> ParseTaskState(std::string_view text);
+inline bool Ended(JobState state) { return state >= JobState::kDone; }
+
+struct Backoff {
+  milliseconds first{1000};
+  double factor = 2.0;
+  milliseconds max{300'000};
+  double jitter = 0.1;  // each wait is longer by up to this part of itself
+  friend bool operator==(const Backoff&, const Backoff&) = default;
+};
+
+// How many tasks may fail before the job does: a number, or a part of all tasks.
+struct Allowance {
+  std::uint32_t number = 0;
+  std::optional<double> percent;
+  // The number of failed tasks that a job of `count` tasks survives.
+  std::uint32_t For(std::uint32_t count) const;
+  friend bool operator==(const Allowance&, const Allowance&) = default;
+};
+
+using MetaValue = std::variant<std::string, std::int64_t, double, bool>;
+using Meta = std::vector<std::pair<std::string, MetaValue>>;  // sorted by key
+
+// Where the payloads of a job's tasks are. `set` names them in the store.
+struct PayloadRef {
+  JobId set;                // 0: none stored
+  bool common = false;      // one for all tasks
+  bool per_task = false;    // one each
+  friend bool operator==(const PayloadRef&, const PayloadRef&) = default;
+};
+
+using ContentHash = std::array<std::uint64_t, 2>;
+
+// A valid job: the edge (server/) makes these from JSON, and nothing behind it checks again.
+struct JobSpec {
+  std::vector<std::string> tags;  // sorted, without duplicates
+  std::optional<std::int64_t> priority;
+  std::string user;
+  bool async = true;
+  std::optional<WallTime> scheduled_for;
+  Duration delay{0};  // instead of scheduled_for: from the moment of submission
+  Meta meta;
+  std::uint32_t count = 1;
+  PayloadRef payload;
+  std::string payload_prefix;
+  std::uint32_t max_attempts = 5;
+  Backoff backoff;
+  milliseconds lease{60'000};
+  milliseconds timeout{0};  // 0: none
+  Allowance max_failed_tasks;
+  milliseconds retention{86'400'000};
+  std::string idempotency_key;
+  ContentHash content{};  // of the whole request; only with an idempotency key
+  std::string trace;
+};
+
+// What `job set` changes; what is not named stays.
+struct JobChange {
+  std::optional<std::vector<std::string>> tags;
+  std::optional<std::optional<std::int64_t>> priority;
+  std::optional<WallTime> scheduled_for;
+  std::optional<Duration> delay;
+  std::optional<Meta> meta;
+};
+
+}  // namespace allot

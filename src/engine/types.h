@@ -1,0 +1,226 @@
+// What goes into the engine and what comes out of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/job.h"
+#include "base/record.h"
+#include "base/result.h"
+#include "base/siphash.h"
+#include "base/time.h"
+
+namespace allot {
+
+struct EngineOptions {
+  SipKey key;                                       // of lease ids and worker keys; secret, kept with the queue
+  std::uint64_t seed = 1;                           // of jitter
+  Duration worker_grace = std::chrono::seconds(30); // how long a worker that lost its connection may stay away
+  Duration idle_worker = std::chrono::seconds(90);  // how long a worker without a connection may stay silent
+  Duration late_tick = std::chrono::seconds(2);     // a tick later than this was a stall: deadlines move by it
+  std::size_t max_finished_jobs = 1'000'000;
+};
+
+// One task in one worker's hands.
+struct TaskRef {
+  JobId job;
+  TaskIndex index = 0;
+  LeaseId lease;
+};
+
+// A lease that begins. The payload is for the server to read.
+struct Grant {
+  TaskRef task;
+  std::uint32_t attempt = 1;
+  milliseconds lease{0};
+  milliseconds timeout{0};  // 0: none
+  std::uint32_t count = 1;  // tasks of the job
+  PayloadRef payload;
+  std::string payload_prefix;  // empty for most
+  std::string trace;           // empty for most
+};
+
+struct WorkerSpec {
+  WorkerId id;  // new, or that of the same process before
+  std::string name;
+  std::vector<std::string> tags;  // sorted, without duplicates
+  std::uint32_t slots = 1;
+  bool connected = false;          // stays connected (WebSocket): gone means grace; otherwise silence does
+  std::string address;             // for people
+  std::string user;                // of the token that it came with; for people
+  std::vector<TaskRef> resume;     // what it still holds
+};
+
+struct PullOptions {
+  std::uint32_t credit = 1;          // how many tasks it wants now; replaces what was left of an earlier pull. 0: none
+  bool once = false;                 // the first assignment uses the whole credit up (HTTP)
+  std::optional<Duration> wait;      // how long an empty pull waits; none: until it is used up or replaced
+};
+
+enum class ReportKind : std::uint8_t {
+  kDone,      // finished
+  kFailed,    // this attempt failed; again after its backoff, if attempts are left
+  kRejected,  // failed for good: no further attempt
+  kReleased,  // not started: back to ready, counting no attempt
+};
+
+struct Report {
+  TaskRef task;
+  ReportKind kind = ReportKind::kDone;
+};
+
+enum class ReportVerdict : std::uint8_t {
+  kTaken,
+  kStale,     // not the task's lease (any more): nothing changed
+  kCancelled, // the job had ended: the lease is over, the outcome is not kept
+};
+
+// An order to a worker: stop this task. It still reports, or releases, the lease.
+struct CancelOrder {
+  WorkerId worker;
+  TaskRef task;
+  std::string_view reason;  // "cancelled", "job_failed", "timeout", "expired"
+};
+
+struct Assignment {
+  WorkerId worker;
+  std::vector<Grant> grants;  // empty: the pull has waited long enough for nothing
+};
+
+// Why an attempt ended that no worker reported; stored as the task's error.
+struct EngineError {
+  JobId job;
+  TaskIndex index = 0;
+  std::uint32_t attempt = 0;
+  std::string_view text;
+};
+
+// What follows from commands. All of it may leave only once `events` is durable.
+struct Effects {
+  std::string events;
+  std::uint32_t event_count = 0;
+  std::vector<Assignment> assignments;
+  std::vector<CancelOrder> cancels;
+  std::vector<WorkerId> drains;      // told to finish what they hold and go
+  std::vector<WorkerId> gone;        // no longer registered: timed out, or their grace is over
+  std::vector<JobId> ended;          // jobs that reached an end state
+  std::vector<JobId> progressed;     // watched jobs of which a task ended, or whose state changed
+  std::vector<EngineError> errors;
+  std::vector<Removal> removed;   // past their retention
+  bool empty() const {
+    return events.empty() && assignments.empty() && cancels.empty() && drains.empty() && gone.empty() && ended.empty() &&
+           progressed.empty() && errors.empty() && removed.empty();
+  }
+};
+
+struct SubmitAnswer {
+  JobId job;
+  bool existing = false;               // found by its idempotency key
+  std::uint32_t matching_workers = 0;  // registered ones that may run it
+};
+
+struct RegisterAnswer {
+  WorkerId worker;
+  std::uint64_t key = 0;          // to come back as the same worker
+  std::vector<TaskRef> resumed;
+  std::vector<TaskRef> lost;      // named in `resume`, but not this worker's any more
+};
+
+// A job as people see it.
+struct JobView {
+  JobId id;
+  JobState state = JobState::kActive;
+  bool paused = false;  // with state kScheduled: both
+  std::vector<std::string> tags;
+  std::optional<std::int64_t> priority;
+  std::string user;
+  bool async = true;
+  Meta meta;
+  PayloadRef payload;
+  std::string payload_prefix;
+  std::string idempotency_key;
+  std::string trace;
+  std::uint32_t count = 0, ready = 0, leased = 0, waiting = 0, done = 0, failed = 0, skipped = 0;
+  std::uint32_t max_attempts = 0;
+  std::uint32_t max_failed_tasks = 0;
+  Backoff backoff;
+  milliseconds lease{0}, timeout{0}, retention{0};
+  WallTime submitted_at{};
+  WallTime scheduled_for{};
+  std::optional<WallTime> started_at;  // first grant
+  std::optional<WallTime> ended_at;
+  std::optional<WallTime> next_retry_at;
+  std::string_view reason;  // why it failed, where it did
+};
+
+struct TaskView {
+  TaskIndex index = 0;
+  TaskState state = TaskState::kReady;
+  std::uint32_t attempts = 0;  // deliveries so far, as far as they are known: 0 for done and failed ones
+  WorkerId worker;             // while leased
+  std::optional<WallTime> leased_at;
+};
+
+struct WorkerView {
+  WorkerId id;
+  std::string name;
+  std::vector<std::string> tags;
+  std::uint32_t slots = 0;
+  std::uint32_t leased = 0;
+  std::uint32_t credit = 0;  // waiting for so many
+  bool draining = false;
+  bool connected = false;
+  bool away = false;  // lost its connection, in its grace time
+  std::string address;
+  std::string user;
+  WallTime registered_at{};
+  WallTime last_seen{};
+  std::vector<TaskRef> tasks;  // at most the first 1,000
+};
+
+struct JobQuery {
+  std::optional<JobId> before;  // newest first, those below this id
+  std::size_t limit = 100;
+  std::optional<JobState> state;
+  std::string tag;   // empty: any
+  std::string user;  // empty: any
+};
+
+struct JobPage {
+  std::vector<JobView> jobs;
+  std::optional<JobId> next;  // go on with before = next; none: that was all
+};
+
+struct TaskQuery {
+  JobId job;
+  TaskIndex from = 0;
+  std::size_t limit = 100;
+  std::optional<TaskState> state;
+};
+
+struct TaskPage {
+  std::vector<TaskView> tasks;
+  std::optional<TaskIndex> next;
+};
+
+struct EngineStats {
+  std::uint64_t jobs_scheduled = 0, jobs_active = 0, jobs_paused = 0, jobs_done = 0, jobs_failed = 0, jobs_cancelled = 0;  // kept now
+  std::uint64_t tasks_ready = 0, tasks_waiting = 0, tasks_leased = 0;                                                        // now
+  std::uint64_t submitted_jobs = 0, submitted_tasks = 0, granted = 0, done = 0, failed_attempts = 0, failed_tasks = 0,
+                expired = 0, stale = 0;                                                                                      // since the start
+  std::uint64_t workers = 0, workers_waiting = 0, workers_away = 0;
+  std::uint64_t classes = 0, kinds = 0;
+  std::uint64_t unfolded_events = 0, dirty_records = 0;
+  bool paused = false;
+};
+
+struct FoldStep {
+  std::vector<Record> records;
+  Position floor = 0;  // events up to here are in records handed out so far, this step included
+};
+
+}  // namespace allot

@@ -1,0 +1,114 @@
+// What must survive. One Store holds one queue: a journal of packed events, the records that they are folded into, and
+// the payloads and results that the engine never looks at.
+//
+// The store does not know what events and records mean; the engine wrote them, and gets them back in Load():
+//   - Every Commit() appends each batch's `events` as one row of the journal, under the batch's position.
+//   - A record is the engine's own summary of a job (page == kJobPage) or of one page of its tasks. Writing it replaces the
+//     one before; an empty blob removes it. `floor` says that every event up to it is contained in records
+//     already handed over, so those journal rows are dropped.
+//   - Payloads and results go straight into tables of their own, packed.
+//   - A removal deletes all rows of a job, in small steps, surely, crashes included.
+//
+// Threading: Load(), Commit(), Tidy() and the destructor on one thread (the queue's store thread). The Read…(), Backup() and
+//            Usage() may be called from any thread, at any time after Load(), and see only what was committed.
+// Errors:    Code::kDiskFull from Commit() means that nothing of it was written and that it may be tried again;
+//            any other error is final.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/record.h"
+#include "base/result.h"
+
+namespace allot {
+
+inline constexpr std::int64_t kCommonPayload = -1;         // PayloadSegment::first of the payload for all tasks
+
+// Payloads of consecutive tasks, beginning with `first`; each is JSON text. With first == kCommonPayload there is
+// exactly one, for all tasks.
+struct PayloadSegment {
+  JobId set;
+  std::int64_t first = 0;
+  std::vector<std::string> payloads;
+};
+
+enum class OutcomeKind : std::uint8_t { kResult, kError };  // persisted: add at the end
+
+// What a task's attempt left behind: JSON text for a result, plain text for an error. Of several for one task the last
+// one written counts.
+struct Outcome {
+  JobId job;
+  TaskIndex index = 0;
+  OutcomeKind kind = OutcomeKind::kResult;
+  std::uint32_t attempt = 0;
+  std::string text;
+};
+
+// What is committed together. `position` is above every earlier one when there are events; batches without events
+// have none (0) and leave no journal row.
+struct Batch {
+  Position position = 0;
+  std::string events;
+  std::vector<PayloadSegment> payloads;
+  std::vector<Outcome> outcomes;
+  std::vector<Record> records;
+  std::vector<Removal> removals;
+  Position floor = 0;  // 0: as before
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  struct Loader {
+    std::function<Result<void>(const Record&)> on_record;                      // a job's own before its pages
+    std::function<Result<void>(Position, std::string_view)> on_events;         // in order of position, after the records
+  };
+  // Once, first: hands everything to `loader`, and drops payload sets of which no job record and no journal event
+  // speaks: `live_sets` is asked after the last on_events.
+  virtual Result<void> Load(const Loader& loader, const std::function<bool(JobId set)>& live_set) = 0;
+
+  // All of it is durable on return, or none of it is there.
+  virtual Result<void> Commit(std::span<const Batch> batches) = 0;
+
+  // Does about a millisecond of background work: dropping folded journal rows and removed jobs, giving space back.
+  // True while there is more to do.
+  virtual Result<bool> Tidy() = 0;
+
+  // Small values that belong to the queue: its key, its settings. Durable on return; on the store thread.
+  virtual Result<void> PutSetting(std::string_view name, std::string_view value) = 0;
+  virtual Result<std::optional<std::string>> GetSetting(std::string_view name) = 0;
+
+  // The payload of one task, none if the set has none for it.
+  virtual Result<std::optional<std::string>> ReadPayload(JobId set, std::int64_t index) = 0;
+  // The outcomes of tasks from `from` on, before `end`, in order of index, one per task, at most `max`. More bytes
+  // than `max_bytes` end it early, but never before the first.
+  struct OutcomeQuery {
+    JobId job;
+    TaskIndex from = 0;
+    std::uint64_t end = 0;
+    std::size_t max = 1000;
+    std::size_t max_bytes = 8 << 20;
+  };
+  virtual Result<std::vector<Outcome>> ReadOutcomes(const OutcomeQuery& query) = 0;
+
+  // Writes a complete, consistent copy to a new file while the store is in use.
+  virtual Result<void> Backup(const std::string& file) = 0;
+
+  struct Usage {
+    std::uint64_t file_bytes = 0;     // all of the store's files
+    std::uint64_t journal_rows = 0;
+    std::uint64_t garbage_jobs = 0;   // removed, but not yet swept
+  };
+  virtual Result<Usage> ReadUsage() = 0;
+};
+
+}  // namespace allot
