@@ -1,0 +1,27 @@
+// Durations and sizes as people write them, and the nearest of several words.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/time.h"
+
+namespace allot {
+
+// `90s`, `1.5h`, `250ms`, `2d`, `1h30m`; a bare number is seconds. None if it is not a duration, or negative.
+std::optional<Duration> ParseDuration(std::string_view text);
+// Short, for people: `250ms`, `1.5s`, `2m 05s`, `3h 12m`, `4d 2h`.
+std::string FormatDuration(Duration duration);
+// `10MB` (10^6), `64KiB` (2^16), `1.5G` (10^9), bare bytes.
+std::optional<std::uint64_t> ParseSize(std::string_view text);
+// `1.2 MB`.
+std::string FormatSize(std::uint64_t bytes);
+// `1,234,567`.
+std::string FormatCount(std::uint64_t number);
+// The candidate that is at most two edits away, for "did you mean"; empty if none is.
+std::string_view Nearest(std::string_view word, std::span<const std::string_view> candidates);
+
+}  // namespace allot
