@@ -1,0 +1,77 @@
+// What Prometheus reads: counters, gauges and histograms, in base units. The only label is `queue`, so the number of
+// series is bounded by the number of queues.
+//
+// Threading: all methods may be called from any thread, except as said.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "engine/types.h"
+#include "store/store.h"
+
+namespace prometheus {
+class Counter;
+class Gauge;
+class Histogram;
+class Registry;
+}  // namespace prometheus
+
+namespace allot {
+
+// Of one queue. Lives as long as its Metrics; after RemoveQueue() it must not be used any more.
+class QueueMetrics {
+ public:
+  // Counters since the start, gauges now. Called by one thread at a time, with stats that never go back.
+  void Update(const EngineStats& stats);
+  void Update(const Store::Usage& usage);
+  // One group commit: how long it took, how many batches and events it held.
+  void Committed(Duration took, std::size_t batches, std::size_t events);
+  // One round of the engine thread: how long it decided.
+  void Decided(Duration took);
+  // From a submit's arrival, or a grant's decision, to its answer's leaving.
+  void Answered(Duration took);
+
+ private:
+  friend class Metrics;
+  struct Impl;
+  explicit QueueMetrics(std::unique_ptr<Impl> impl);
+
+ public:
+  ~QueueMetrics();
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+class Metrics {
+ public:
+  // `version` becomes allotter_build_info.
+  explicit Metrics(const std::string& version);
+  ~Metrics();
+
+  // The same object for the same name.
+  QueueMetrics& ForQueue(const std::string& name);
+  void RemoveQueue(const std::string& name);
+
+  // The network's side.
+  void ConnectionOpened();
+  void ConnectionClosed();
+  void RequestServed(int http_status);      // counted, errors of client and server apart
+  void MessageReceived(std::size_t bytes);  // WebSocket
+  void BytesIn(std::size_t bytes);
+  void BytesOut(std::size_t bytes);
+
+  // The whole exposition, as text/plain; version=0.0.4.
+  std::string Render() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace allot
