@@ -1,22 +1,23 @@
 // The state of every task of one job.
 //
-// A task is ready, out (leased: by whom is dispatch's business), waiting (for a retry, until a due time), done or failed.
-// Besides, every task that is not done or failed has a number of attempts used (0 for most).
+// A task is ready, out (leased: by whom is dispatch's business), waiting (for a retry, until a due time), done or
+// failed. Besides, every task that is not done or failed has a number of attempts used (0 for most).
 //
-// Cost:       a job of up to 64 tasks: no heap at all while nothing failed. Above: one pointer per page of 32,768 tasks, once any
+// Cost:       a job of up to 64 tasks: no heap at all while nothing failed. Above: one pointer per page of 32,768
+// tasks, once any
 //             task was touched; per touched page one ready bit and one done bit a task, the last page no larger than
-//             its tasks; nothing for a page that is untouched, or all done. Waiting tasks: at most 2 bytes each, a bit each
-//             when many share a due time. An untouched job has no heap memory whatever its count.
+//             its tasks; nothing for a page whose tasks are all ready, or all done. Waiting tasks: at most 2 bytes
+//             each, a bit each when many share a due time. An untouched job has no heap memory whatever its count.
 // Invariants: ready() + out() + waiting() + done() + failed() == count(), always; counts are O(1).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string_view>
-#include <vector>
 
+#include "backlog/page_bits.h"
 #include "backlog/task_set.h"
 #include "base/bytes.h"
 #include "base/job.h"
@@ -38,6 +39,7 @@ class JobTasks {
   std::uint32_t done() const;
   std::uint32_t failed() const;
 
+  // Looks into every due time of the job if the task is neither ready, done nor failed.
   // kReady, kLeased (for out), kWaiting, kDone, kFailed. REQUIRES: index < count(), here and below.
   TaskState State(TaskIndex index) const;
   // Attempts that were used up by a task that is ready or waiting; 0 for others.
@@ -54,7 +56,10 @@ class JobTasks {
   // out → waiting until `due`. REQUIRES: out, attempts_used ≥ 1.
   void Wait(TaskIndex index, std::uint32_t attempts_used, WallTime due);
   // out, ready or waiting → done. REQUIRES: one of these.
+  // Looks into every due time of the job unless the task is ready: where it is known to be out, use FinishOut.
   void Finish(TaskIndex index);
+  // out → done. REQUIRES: out.
+  void FinishOut(TaskIndex index);
   // out → failed for good. REQUIRES: out.
   void Fail(TaskIndex index);
 
@@ -62,28 +67,86 @@ class JobTasks {
   std::optional<WallTime> NextDue() const;
   // waiting → ready for tasks due at or before `now`, a page of one due time at a time, at most `max_pages` of them.
   // Returns how many tasks became ready, and calls `changed` with each page; NextDue() tells whether there is more.
+  // `changed` must not change the job.
   std::uint32_t ReleaseDue(WallTime now, std::size_t max_pages, const std::function<void(std::uint32_t page)>& changed);
 
-  // For `retry`: whatever is waiting or failed in this page becomes ready with no attempts used; out and done stay.
-  // Returns how many tasks became ready that were not before.
+  // For `retry`: whatever is ready, waiting or failed in this page becomes ready with no attempts used; out and done
+  // stay. Returns how many tasks became ready that were not before.
   std::uint32_t RevivePage(std::uint32_t page);
 
-  // Pages, for records and steps. A job of up to kPageTasks tasks has one.
+  // Pages, for records and steps. A job of up to kPageTasks tasks has one, an empty job none.
   std::uint32_t pages() const;
   // True if every task of the page is ready with no attempts used: nothing to save, nothing in memory.
   bool Untouched(std::uint32_t page) const;
   // The page's done, failed, waiting and attempts; ready and out are not told apart (both are "the others"): the
   // engine adds its leases itself.
+  // Changing it: the bytes are persisted. Sets are written by WriteBits; a new part needs a new flag of the first byte.
   void SavePage(std::uint32_t page, ByteWriter& out) const;
   // Replaces an untouched page by a saved one; all others become ready. False, changing nothing, on bytes that
-  // SavePage did not write.
+  // SavePage did not write, on a page that is not untouched, and on one that the job does not have.
   bool LoadPage(std::uint32_t page, ByteReader& in);
 
   // Heap bytes in use, allocator's overhead not counted.
   std::size_t MemoryBytes() const;
 
  private:
-  // TO BE DESIGNED by the implementation. sizeof(JobTasks) ≤ 64.
+  struct Page;
+  struct Table;
+  struct Rare;
+
+  // A page's place: kUntouched (all its tasks are ready), kAllDone, or a Page* that is neither.
+  using Slot = std::uintptr_t;
+  static constexpr Slot kUntouched = 0;
+  static constexpr Slot kAllDone = 1;
+
+  bool small() const { return count_ <= 64; }
+  bool single() const { return count_ <= kPageTasks; }  // and not small
+  std::uint32_t TasksOf(std::uint32_t page) const;
+
+  Slot SlotOf(std::uint32_t page) const;
+  // The page's bits, made if it was untouched. REQUIRES: not all done, not small.
+  Page& Open(std::uint32_t page);
+  // Frees the page's bits.
+  void Close(std::uint32_t page, Slot as);
+  Slot& MutableSlot(std::uint32_t page);
+  // Tells the tree over the pages whether one has ready tasks.
+  void NoteReady(std::uint32_t page, bool any);
+  void FreeBits();
+
+  bool IsReady(TaskIndex index) const;
+  bool IsDone(TaskIndex index) const;
+  void SetReady(TaskIndex index);
+  void SetReady(std::uint32_t page, const PageBits& bits, std::uint32_t n);
+  void ClearReady(TaskIndex index);
+  void SetDone(TaskIndex index);
+  void CopyBits(std::uint32_t page, PageBits& ready, PageBits& done) const;
+  // The tasks of a page that are neither ready, done, failed nor waiting.
+  PageBits OutBits(std::uint32_t page) const;
+  std::optional<TaskIndex> FirstDone(TaskIndex from) const;
+  std::optional<TaskIndex> FirstOut(TaskIndex from) const;
+  std::optional<TaskIndex> FirstWaiting(TaskIndex from) const;
+
+  Rare& MakeRare();
+  void DropRareIfEmpty();
+  // Forgets the attempts of a ready task, and returns them.
+  std::uint32_t TakeAttempts(TaskIndex index);
+  bool TakeWaiting(TaskIndex index);
+
+  std::uint32_t count_;
+  std::uint32_t ready_;
+  std::uint32_t done_ = 0;
+  std::uint32_t failed_ = 0;
+  std::uint32_t waiting_ = 0;
+  union {
+    struct {
+      std::uint64_t ready;
+      std::uint64_t done;
+    } bits;        // small()
+    Slot slot;     // single()
+    Table* table;  // else; none while all tasks are ready, or done
+  } store_;
+  std::unique_ptr<Rare> rare_;  // what few jobs have: failed and waiting tasks, attempts
 };
+static_assert(sizeof(JobTasks) <= 64);
 
 }  // namespace allot
