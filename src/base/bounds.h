@@ -49,6 +49,7 @@ inline constexpr std::size_t kMaxMessageBytes = 16 * 1024 * 1024;  // one WebSoc
 inline constexpr std::size_t kMaxPayloadBytes = 1024 * 1024;       // of one task, or of a job for all its tasks
 inline constexpr std::size_t kDefaultMaxResultBytes = 64 * 1024;
 inline constexpr std::size_t kMaxResultBytes = 1024 * 1024;
+inline constexpr std::size_t kMaxJsonDepth = 128;  // arrays and objects inside one another
 inline constexpr std::size_t kMaxBatchJobs = 1000;
 inline constexpr std::size_t kMaxPageItems = 1000;
 inline constexpr std::size_t kMaxWaitsPerConnection = 10'000;
