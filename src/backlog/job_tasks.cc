@@ -448,6 +448,12 @@ void JobTasks::Wait(TaskIndex index, std::uint32_t attempts_used, WallTime due) 
   ++waiting_;
 }
 
+void JobTasks::Promote(TaskIndex index) {
+  const std::uint32_t attempts_used = AttemptsUsed(index);
+  CHECK(TakeWaiting(index));
+  Release(index, attempts_used);
+}
+
 void JobTasks::Finish(TaskIndex index) {
   if (IsReady(index)) {
     TakeAttempts(index);

@@ -55,6 +55,8 @@ class JobTasks {
   void Release(TaskIndex index, std::uint32_t attempts_used);
   // out → waiting until `due`. REQUIRES: out, attempts_used ≥ 1.
   void Wait(TaskIndex index, std::uint32_t attempts_used, WallTime due);
+  // waiting → ready, its due time or not, with the attempts that it had used. REQUIRES: waiting.
+  void Promote(TaskIndex index);
   // out, ready or waiting → done. REQUIRES: one of these.
   // Looks into every due time of the job unless the task is ready: where it is known to be out, use FinishOut.
   void Finish(TaskIndex index);

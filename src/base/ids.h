@@ -34,6 +34,14 @@ struct LeaseId {
   friend auto operator<=>(const LeaseId&, const LeaseId&) = default;
 };
 
+// One task in one worker's hands.
+struct TaskRef {
+  JobId job;
+  TaskIndex index = 0;
+  LeaseId lease;
+  friend bool operator==(const TaskRef&, const TaskRef&) = default;
+};
+
 std::string ToText(LeaseId lease);
 void AppendText(LeaseId lease, std::string& out);
 std::optional<LeaseId> ParseLeaseId(std::string_view text);

@@ -1,7 +1,7 @@
 // The one decision: which worker gets which task next. One engine per queue.
 //
-// A deterministic state machine: no clock, no threads, no I/O, no chance of its own. Commands go in with the time, effects
-// come out. The same commands at the same times with the same options give the same effects, to the byte.
+// A deterministic state machine: no clock, no threads, no I/O, no chance of its own. Commands go in with the time,
+// effects come out. The same commands at the same times with the same options give the same effects, to the byte.
 //
 // Use:        call commands, then Take() what follows from them as one batch, store its events under the position
 //             that it names, and let everything else in it leave when they are durable. Call Tick() at NextWake(), or
@@ -12,14 +12,30 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <queue>
 #include <span>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
+
+#include "base/bytes.h"
+#include "base/rng.h"
+#include "dispatch/lease_table.h"
+#include "engine/events.h"
+#include "engine/job.h"
 #include "engine/types.h"
+#include "match/class_table.h"
+#include "strategy/priority_order.h"
 
 namespace allot {
 
@@ -32,11 +48,12 @@ class Engine {
 
   // --- Jobs. Each fails with kUnknownJob where there is none of that id.
 
-  // Takes the job as `id`, which must be above all before it. With an idempotency key that is known: answers with that job
-  // (kIdempotencyConflict for other content). kTooManyJobs, kTooManyClasses at the bounds.
+  // Takes the job as `id`, which must be above all before it. With an idempotency key that is known: answers with that
+  // job (kIdempotencyConflict for other content). kTooManyJobs, kTooManyClasses at the bounds.
   Result<SubmitAnswer> Submit(const Now& now, JobId id, const JobSpec& spec);
   // All of them, or none. Same ids and order as single submits.
-  Result<std::vector<SubmitAnswer>> SubmitAll(const Now& now, std::span<const JobId> ids, std::span<const JobSpec> specs);
+  Result<std::vector<SubmitAnswer>> SubmitAll(const Now& now, std::span<const JobId> ids,
+                                              std::span<const JobSpec> specs);
   // Leased tasks stay; the others are matched and ordered anew. kJobEnded.
   Result<void> Change(const Now& now, JobId job, const JobChange& change);
   // Ready and waiting tasks are skipped; workers that hold one are told. Cancelling an ended job changes nothing.
@@ -54,8 +71,8 @@ class Engine {
 
   // --- Workers. Each fails with kUnknownWorker where there is none of that id. Any of them is a sign of life.
 
-  // Also for a worker that comes back: leases that it lists go on, others of its own return to ready counting no attempt.
-  // `key` proves that it is the same one (from RegisterAnswer); a spec.id of 0 is an error of the caller.
+  // Also for a worker that comes back: leases that it lists go on, others of its own return to ready counting no
+  // attempt. `key` proves that it is the same one (from RegisterAnswer); a spec.id of 0 is an error of the caller.
   Result<RegisterAnswer> Register(const Now& now, const WorkerSpec& spec, std::optional<std::uint64_t> key);
   bool KnowsKey(WorkerId worker, std::uint64_t key) const;
   Result<void> Heartbeat(const Now& now, WorkerId worker);
@@ -76,24 +93,24 @@ class Engine {
 
   // --- Time.
 
-  // Does what is due: schedules, retries, expired leases, timeouts, waiting pulls, retention, and a bounded piece of any
-  // larger work. After a bounded amount it stops; NextWake() is then at once.
+  // Does what is due: schedules, retries, expired leases, timeouts, waiting pulls, retention, and a bounded piece of
+  // any larger work. After a bounded amount it stops; NextWake() is then at once.
   void Tick(const Now& now);
   // When Tick() has something to do; none if nothing is pending.
   std::optional<Instant> NextWake(const Now& now) const;
 
   // --- What follows.
 
-  // The effects since the last Take(), and the position that their events belong to. Positions increase by one for each Take()
-  // with events.
+  // The effects since the last Take(), and the position that their events belong to. Positions increase by one for each
+  // Take() with events.
   std::pair<Position, Effects> Take();
   // True if Take() would give something.
   bool HasEffects() const;
 
   // --- Records. Folding replaces journal entries by records.
 
-  // Hands out changed records, about `max_bytes` of them (at least one, if any). To be stored after all events taken before, in
-  // order. REQUIRES: !HasEffects().
+  // Hands out changed records, about `max_bytes` of them (at least one, if any). To be stored after all events taken
+  // before, in order. REQUIRES: !HasEffects().
   FoldStep Fold(std::size_t max_bytes);
   std::uint64_t UnfoldedEvents() const;
 
@@ -123,8 +140,179 @@ class Engine {
   std::size_t MemoryBytes() const;
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  // The queue's own record, under an id that no job has.
+  static constexpr JobId kQueueRecord{0};
+
+  // A moment at which something is due. Entries that no longer hold are recognised, and skipped, when they come up.
+  template <typename Time, typename Id>
+  struct Timer {
+    Time at;
+    Id id;
+    friend bool operator>(const Timer& a, const Timer& b) { return a.at != b.at ? a.at > b.at : a.id > b.id; }
+  };
+  template <typename Time, typename Id>
+  using Timers = std::priority_queue<Timer<Time, Id>, std::vector<Timer<Time, Id>>, std::greater<>>;
+
+  // All of a job but its tasks, as it is stored.
+  struct Header {
+    JobState state = JobState::kActive;
+    JobReason reason = JobReason::kNone;
+    bool reviving = false;
+    std::uint32_t revive_from = 0;
+    OrderKey key;
+    WallTime submitted_at{}, started_at{}, ended_at{};
+    PayloadRef payload;
+    TagList tags;
+    JobTerms terms;
+    std::unique_ptr<JobExtras> extras;
+  };
+
+  struct Dirty {
+    JobId job;
+    std::uint32_t page;
+    Position since;
+  };
+  using PageKey = std::pair<std::uint64_t, std::uint32_t>;
+
+  class Kinds : public ClassTable::Listener {
+   public:
+    explicit Kinds(PriorityOrder& order) : order_(order) {}
+    void OnMatch(KindId kind, ClassId cls) override { order_.Link(kind, cls); }
+    void OnUnmatch(KindId kind, ClassId cls) override { order_.Unlink(kind, cls); }
+
+   private:
+    PriorityOrder& order_;
+  };
+
+  // engine.cc: what every command shares.
+  void Begin(const Now& now);
+  void End();
+  EngineJob* FindJob(JobId job) const;
+  EngineWorker* FindWorker(WorkerId worker) const;
+  // After any change of a job's tasks or state: in the order or not, counted, wakers told.
+  void Refresh(EngineJob& job);
+  void WakeWaiting();
+  void WakeClass(ClassId cls);
+  // Grants up to the worker's credit. True if it got anything.
+  bool Serve(EngineWorker& worker);
+  void GrantOne(EngineWorker& worker, EngineJob& job, std::vector<Grant>& grants);
+  ByteWriter Event(EventType type);
+  // An event of one task; further fields may follow.
+  ByteWriter TaskEvent(EventType type, EngineJob& job, TaskIndex index, std::uint64_t serial);
+  void MarkJob(EngineJob& job);
+  void MarkTask(EngineJob& job, TaskIndex index);
+  void MarkPage(EngineJob& job, std::uint32_t page);
+  void MarkQueue();
+  void Progress(EngineJob& job);
+  WallTime Steady() const;  // wall time that no step of the clock moves
+
+  // engine_jobs.cc
+  Result<void> Admit(const JobSpec& spec, std::size_t more) const;
+  SubmitAnswer Insert(JobId id, const JobSpec& spec);
+  Result<std::optional<SubmitAnswer>> Known(const JobSpec& spec) const;
+  std::shared_ptr<const JobTerms> Share(JobTerms terms);
+  void SetState(EngineJob& job, JobState state);
+  void Settle(EngineJob& job);  // ends it if nothing is left, or too much failed
+  void EndJob(EngineJob& job, JobState state, JobReason reason);
+  void OrderStop(EngineJob& job, std::string_view reason);
+  void Forget(EngineJob& job);
+  void Drop(EngineJob& job);  // out of every table
+  void StartTimers(EngineJob& job);
+  void LogState(EngineJob& job);
+  void LogHeader(EngineJob& job);
+
+  // engine_workers.cc
+  void Seen(EngineWorker& worker);
+  void Park(EngineWorker& worker);
+  void Unpark(EngineWorker& worker);
+  void Arm(EngineWorker& worker, Instant at);
+  Instant NextCheck(const EngineWorker& worker) const;
+  void CheckWorker(EngineWorker& worker);
+  void Remove(EngineWorker& worker);
+  EngineWorker& Stub(WorkerId worker);
+  ReportVerdict ReportOne(const Report& report);
+  void EndLease(Lease& lease);
+  void GiveBack(Lease& lease, bool counted, std::string_view why);
+  void AttemptFailed(Lease& lease, bool final);
+
+  // engine_time.cc
+  bool StepSchedules(std::size_t& budget);
+  bool StepRetries(std::size_t& budget);
+  bool StepWorkers(std::size_t& budget);
+  bool StepRevivals(std::size_t& budget);
+  bool StepRetention(std::size_t& budget);
+
+  // engine_records.cc
+  void EncodeHeader(const EngineJob& job, ByteWriter& out) const;
+  static bool ParseHeader(ByteReader& in, Header& header);
+  void ApplyHeader(EngineJob& job, Header header);
+  void SaveLeases(const EngineJob& job, std::uint32_t page, ByteWriter& out) const;
+  bool LoadLeases(EngineJob& job, std::uint32_t page, ByteReader& in);
+  std::string SaveJob(const EngineJob& job) const;
+  std::string SavePage(const EngineJob& job, std::uint32_t page) const;
+  std::string SaveQueue() const;
+  bool LoadQueue(std::string_view blob);
+  bool ReplayOne(Position position, ByteReader& in);
+  bool ReplayTask(Position position, EventType type, ByteReader& in);
+  EngineJob& AddLoaded(JobId id, std::uint32_t count);
+  void RestoreLease(EngineJob& job, TaskIndex index, std::uint64_t serial, WorkerId worker, std::uint32_t attempt,
+                    WallTime granted_at);
+
+  // engine_views.cc
+  JobView View(const EngineJob& job) const;
+  WorkerView View(const EngineWorker& worker, bool with_tasks) const;
+  TaskView ViewTask(const EngineJob& job, TaskIndex index) const;
+
+  const EngineOptions options_;
+  Rng rng_;
+  Now now_;
+  Instant engine_time_{};  // monotonic time without stalls: every deadline is in it
+  Duration stalled_{0};    // what was taken out
+  bool begun_ = false;
+  Now boot_;
+
+  boost::unordered_flat_map<JobId, std::unique_ptr<EngineJob>, std::hash<JobId>> jobs_;
+  std::vector<std::pair<JobId, EngineJob*>> by_id_;  // in order; null where the job is gone, until compacted
+  std::size_t holes_ = 0;
+  std::unordered_map<std::string_view, JobId> idempotency_;
+  std::unordered_set<JobId> streamed_sets_;  // payload sets whose id is not their job's
+  std::unordered_multimap<std::size_t, std::weak_ptr<const JobTerms>> terms_;  // by hash
+  std::size_t terms_swept_at_ = 64;
+  PriorityOrder order_;
+  Kinds kinds_listener_{order_};
+  ClassTable classes_{kinds_listener_};
+  LeaseTable leases_;
+  std::map<WorkerId, std::unique_ptr<EngineWorker>> workers_;
+  std::size_t registered_workers_ = 0;
+  std::size_t waiting_workers_ = 0;
+  std::size_t away_workers_ = 0;
+  std::vector<std::unique_ptr<WaitingWorkers>> waiting_;  // by kind, longest waiting first
+  std::uint64_t next_turn_ = 0;
+  std::vector<ClassId> opened_;  // classes that got work in this command
+  bool paused_ = false;
+
+  Timers<WallTime, JobId> schedules_;
+  Timers<WallTime, JobId> retries_;                  // on the steady clock
+  Timers<WallTime, JobId> expiries_;                 // ends of retention
+  Timers<Instant, WorkerId> checks_;                 // in engine time
+  std::deque<std::pair<WallTime, JobId>> finished_;  // in order of their end
+  std::size_t finished_jobs_ = 0;
+  std::deque<JobId> revivals_;
+  std::uint64_t highest_id_ = 0;
+
+  Effects effects_;
+  Position position_ = 1;  // of the events to come
+  std::deque<Dirty> dirty_;
+  boost::unordered_flat_set<PageKey> dirty_pages_;  // of jobs of several pages
+  bool queue_dirty_ = false;
+  std::deque<std::pair<Position, std::uint64_t>> event_totals_;  // position and events up to it, above the floor
+  std::uint64_t events_total_ = 0;
+  std::uint64_t events_at_floor_ = 0;
+  std::unique_ptr<boost::unordered_flat_map<PageKey, Position>> stored_pages_;  // while loading
+
+  EngineStats stats_;
+  std::uint64_t jobs_in_state_[6] = {};
+  std::uint64_t total_ready_ = 0, total_waiting_ = 0;
 };
 
 }  // namespace allot

@@ -17,19 +17,12 @@
 namespace allot {
 
 struct EngineOptions {
-  SipKey key;                                       // of lease ids and worker keys; secret, kept with the queue
-  std::uint64_t seed = 1;                           // of jitter
-  Duration worker_grace = std::chrono::seconds(30); // how long a worker that lost its connection may stay away
-  Duration idle_worker = std::chrono::seconds(90);  // how long a worker without a connection may stay silent
-  Duration late_tick = std::chrono::seconds(2);     // a tick later than this was a stall: deadlines move by it
+  SipKey key;                                        // of lease ids and worker keys; secret, kept with the queue
+  std::uint64_t seed = 1;                            // of jitter
+  Duration worker_grace = std::chrono::seconds(30);  // how long a worker that lost its connection may stay away
+  Duration idle_worker = std::chrono::seconds(90);   // how long a worker without a connection may stay silent
+  Duration late_tick = std::chrono::seconds(2);      // a tick later than this was a stall: deadlines move by it
   std::size_t max_finished_jobs = 1'000'000;
-};
-
-// One task in one worker's hands.
-struct TaskRef {
-  JobId job;
-  TaskIndex index = 0;
-  LeaseId lease;
 };
 
 // A lease that begins. The payload is for the server to read.
@@ -49,16 +42,16 @@ struct WorkerSpec {
   std::string name;
   std::vector<std::string> tags;  // sorted, without duplicates
   std::uint32_t slots = 1;
-  bool connected = false;          // stays connected (WebSocket): gone means grace; otherwise silence does
-  std::string address;             // for people
-  std::string user;                // of the token that it came with; for people
-  std::vector<TaskRef> resume;     // what it still holds
+  bool connected = false;       // stays connected (WebSocket): gone means grace; otherwise silence does
+  std::string address;          // for people
+  std::string user;             // of the token that it came with; for people
+  std::vector<TaskRef> resume;  // what it still holds
 };
 
 struct PullOptions {
-  std::uint32_t credit = 1;          // how many tasks it wants now; replaces what was left of an earlier pull. 0: none
-  bool once = false;                 // the first assignment uses the whole credit up (HTTP)
-  std::optional<Duration> wait;      // how long an empty pull waits; none: until it is used up or replaced
+  std::uint32_t credit = 1;      // how many tasks it wants now; replaces what was left of an earlier pull. 0: none
+  bool once = false;             // the first assignment uses the whole credit up (HTTP)
+  std::optional<Duration> wait;  // how long an empty pull waits; none: until it is used up or replaced
 };
 
 enum class ReportKind : std::uint8_t {
@@ -75,8 +68,8 @@ struct Report {
 
 enum class ReportVerdict : std::uint8_t {
   kTaken,
-  kStale,     // not the task's lease (any more): nothing changed
-  kCancelled, // the job had ended: the lease is over, the outcome is not kept
+  kStale,      // not the task's lease (any more): nothing changed
+  kCancelled,  // the job had ended: the lease is over, the outcome is not kept
 };
 
 // An order to a worker: stop this task. It still reports, or releases, the lease.
@@ -105,15 +98,15 @@ struct Effects {
   std::uint32_t event_count = 0;
   std::vector<Assignment> assignments;
   std::vector<CancelOrder> cancels;
-  std::vector<WorkerId> drains;      // told to finish what they hold and go
-  std::vector<WorkerId> gone;        // no longer registered: timed out, or their grace is over
-  std::vector<JobId> ended;          // jobs that reached an end state
-  std::vector<JobId> progressed;     // watched jobs of which a task ended, or whose state changed
+  std::vector<WorkerId> drains;   // told to finish what they hold and go
+  std::vector<WorkerId> gone;     // no longer registered: timed out, or their grace is over
+  std::vector<JobId> ended;       // jobs that reached an end state
+  std::vector<JobId> progressed;  // watched jobs of which a task ended, or whose state changed
   std::vector<EngineError> errors;
-  std::vector<Removal> removed;   // past their retention
+  std::vector<Removal> removed;  // past their retention
   bool empty() const {
-    return events.empty() && assignments.empty() && cancels.empty() && drains.empty() && gone.empty() && ended.empty() &&
-           progressed.empty() && errors.empty() && removed.empty();
+    return events.empty() && assignments.empty() && cancels.empty() && drains.empty() && gone.empty() &&
+           ended.empty() && progressed.empty() && errors.empty() && removed.empty();
   }
 };
 
@@ -125,9 +118,9 @@ struct SubmitAnswer {
 
 struct RegisterAnswer {
   WorkerId worker;
-  std::uint64_t key = 0;          // to come back as the same worker
+  std::uint64_t key = 0;  // to come back as the same worker
   std::vector<TaskRef> resumed;
-  std::vector<TaskRef> lost;      // named in `resume`, but not this worker's any more
+  std::vector<TaskRef> lost;  // named in `resume`, but not this worker's any more
 };
 
 // A job as people see it.
@@ -208,10 +201,11 @@ struct TaskPage {
 };
 
 struct EngineStats {
-  std::uint64_t jobs_scheduled = 0, jobs_active = 0, jobs_paused = 0, jobs_done = 0, jobs_failed = 0, jobs_cancelled = 0;  // kept now
-  std::uint64_t tasks_ready = 0, tasks_waiting = 0, tasks_leased = 0;                                                        // now
+  std::uint64_t jobs_scheduled = 0, jobs_active = 0, jobs_paused = 0, jobs_done = 0, jobs_failed = 0,
+                jobs_cancelled = 0;                                    // kept now
+  std::uint64_t tasks_ready = 0, tasks_waiting = 0, tasks_leased = 0;  // now
   std::uint64_t submitted_jobs = 0, submitted_tasks = 0, granted = 0, done = 0, failed_attempts = 0, failed_tasks = 0,
-                expired = 0, stale = 0;                                                                                      // since the start
+                expired = 0, stale = 0;  // since the start
   std::uint64_t workers = 0, workers_waiting = 0, workers_away = 0;
   std::uint64_t classes = 0, kinds = 0;
   std::uint64_t unfolded_events = 0, dirty_records = 0;

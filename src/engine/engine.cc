@@ -1,0 +1,232 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "engine/pace.h"
+
+namespace allot {
+
+Engine::Engine(const EngineOptions& options) : options_(options), rng_(options.seed), leases_(options.key) {}
+
+Engine::~Engine() {
+  for (auto& list : waiting_) {
+    if (list) list->clear();
+  }
+}
+
+void Engine::Begin(const Now& now) {
+  if (!begun_) {
+    begun_ = true;
+    boot_ = now_ = now;
+    engine_time_ = now.mono;
+    return;
+  }
+  const Instant mono = std::max(now.mono, now_.mono);
+  const Duration step = mono - now_.mono;
+  // While anyone is registered a tick comes every kTickEvery. One that is much later means that the server stood still,
+  // not that its workers did: that time does not count.
+  if (!workers_.empty() && step > kTickEvery + options_.late_tick) stalled_ += step - kTickEvery;
+  now_ = Now{mono, now.wall};
+  engine_time_ = mono - stalled_;
+}
+
+void Engine::End() { WakeWaiting(); }
+
+WallTime Engine::Steady() const {
+  return boot_.wall + std::chrono::duration_cast<milliseconds>(now_.mono - boot_.mono);
+}
+
+EngineJob* Engine::FindJob(JobId job) const {
+  const auto found = jobs_.find(job);
+  return found == jobs_.end() ? nullptr : found->second.get();
+}
+
+EngineWorker* Engine::FindWorker(WorkerId worker) const {
+  const auto found = workers_.find(worker);
+  return found == workers_.end() ? nullptr : found->second.get();
+}
+
+void Engine::Refresh(EngineJob& job) {
+  const bool open = job.state == JobState::kActive && !job.reviving && job.tasks.ready() > 0;
+  if (open && !job.linked()) {
+    order_.Insert(job);
+    if (opened_.empty() || opened_.back() != job.cls) opened_.push_back(job.cls);
+  } else if (!open && job.linked()) {
+    order_.Erase(job);
+  }
+  const bool ended = Ended(job.state);
+  const std::uint32_t ready = ended ? 0 : job.tasks.ready();
+  const std::uint32_t waiting = ended ? 0 : job.tasks.waiting();
+  total_ready_ += std::uint64_t{ready} - job.counted_ready;
+  total_waiting_ += std::uint64_t{waiting} - job.counted_waiting;
+  job.counted_ready = ready;
+  job.counted_waiting = waiting;
+}
+
+void Engine::WakeWaiting() {
+  if (!paused_) {
+    for (const ClassId cls : opened_) WakeClass(cls);
+  }
+  opened_.clear();
+}
+
+void Engine::WakeClass(ClassId cls) {
+  while (waiting_workers_ > 0 && !order_.Empty(cls)) {
+    EngineWorker* longest = nullptr;
+    for (const KindId kind : classes_.KindsOf(cls)) {
+      if (kind >= waiting_.size() || !waiting_[kind] || waiting_[kind]->empty()) continue;
+      EngineWorker& first = waiting_[kind]->front();
+      if (longest == nullptr || first.waiting_turn < longest->waiting_turn) longest = &first;
+    }
+    if (longest == nullptr || !Serve(*longest)) return;
+  }
+}
+
+bool Engine::Serve(EngineWorker& worker) {
+  if (paused_ || worker.draining || worker.away || !worker.registered) return false;
+  std::vector<Grant> grants;
+  while (worker.credit > 0) {
+    OrderEntry* first = order_.First(worker.kind);
+    if (first == nullptr) break;
+    GrantOne(worker, static_cast<EngineJob&>(*first), grants);
+    --worker.credit;
+  }
+  if (grants.empty()) return false;
+  if (worker.once) worker.credit = 0;
+  if (worker.credit == 0) {
+    worker.pull_until.reset();
+    Unpark(worker);
+  }
+  stats_.granted += grants.size();
+  effects_.assignments.push_back(Assignment{worker.id, std::move(grants)});
+  return true;
+}
+
+void Engine::GrantOne(EngineWorker& worker, EngineJob& job, std::vector<Grant>& grants) {
+  const std::optional<TaskIndex> index = job.tasks.FirstReady();
+  CHECK(index.has_value());
+  const std::uint32_t used = job.tasks.Claim(*index);
+  Lease& lease = leases_.Grant(job.id(), *index);
+  lease.worker = worker.id;
+  lease.attempt = used + 1;
+  lease.granted = engine_time_;
+  lease.granted_at = now_.wall;
+  lease.ttl = job.terms->lease;
+  lease.timeout = job.terms->timeout;
+  worker.leases.push_back(lease);
+  job.leases.push_back(lease);
+  Arm(worker, engine_time_ + (lease.timeout.count() > 0 ? std::min(lease.ttl, lease.timeout) : lease.ttl));
+  if (job.started_at == WallTime{}) {
+    job.started_at = now_.wall;
+    MarkJob(job);
+    Progress(job);
+  }
+  ByteWriter event = TaskEvent(EventType::kGrant, job, *index, lease.task.lease.serial);
+  event.Varint(worker.id.value);
+  event.Varint(lease.attempt);
+  event.Varint(static_cast<std::uint64_t>(ToMillis(now_.wall)));
+  MarkQueue();
+  Refresh(job);
+
+  Grant grant;
+  grant.task = lease.task;
+  grant.attempt = lease.attempt;
+  grant.lease = job.terms->lease;
+  grant.timeout = job.terms->timeout;
+  grant.count = job.tasks.count();
+  grant.payload = PayloadRef{job.payload_set, job.payload_common, job.payload_per_task};
+  if (job.extras) {
+    grant.payload_prefix = job.extras->payload_prefix;
+    grant.trace = job.extras->trace;
+  }
+  grants.push_back(std::move(grant));
+}
+
+ByteWriter Engine::Event(EventType type) {
+  ++effects_.event_count;
+  ByteWriter out(effects_.events);
+  out.U8(static_cast<std::uint8_t>(type));
+  return out;
+}
+
+ByteWriter Engine::TaskEvent(EventType type, EngineJob& job, TaskIndex index, std::uint64_t serial) {
+  MarkTask(job, index);
+  ByteWriter out = Event(type);
+  out.Varint(job.id().value);
+  out.Varint(index);
+  out.Varint(serial);
+  return out;
+}
+
+void Engine::MarkJob(EngineJob& job) {
+  if (job.dirty) return;
+  job.dirty = true;
+  dirty_.push_back(Dirty{job.id(), kJobPage, position_});
+}
+
+void Engine::MarkPage(EngineJob& job, std::uint32_t page) {
+  if (job.one_page()) {
+    MarkJob(job);
+  } else if (dirty_pages_.insert(PageKey{job.id().value, page}).second) {
+    dirty_.push_back(Dirty{job.id(), page, position_});
+  }
+}
+
+void Engine::MarkTask(EngineJob& job, TaskIndex index) { MarkPage(job, PageOf(index)); }
+
+void Engine::MarkQueue() {
+  if (queue_dirty_) return;
+  queue_dirty_ = true;
+  dirty_.push_back(Dirty{kQueueRecord, kJobPage, position_});
+}
+
+void Engine::Progress(EngineJob& job) {
+  if (job.watchers == 0 || job.progressed) return;
+  job.progressed = true;
+  effects_.progressed.push_back(job.id());
+}
+
+bool Engine::HasEffects() const { return !effects_.empty(); }
+
+std::pair<Position, Effects> Engine::Take() {
+  const Position position = position_;
+  if (!effects_.events.empty()) {
+    ++position_;
+    events_total_ += effects_.event_count;
+    event_totals_.emplace_back(position, events_total_);
+  }
+  for (const JobId id : effects_.progressed) {
+    if (EngineJob* job = FindJob(id)) job->progressed = false;
+  }
+  return {position, std::exchange(effects_, Effects{})};
+}
+
+void Engine::PauseQueue(const Now& now) {
+  Begin(now);
+  if (!paused_) {
+    paused_ = true;
+    Event(EventType::kQueuePaused).U8(1);
+    MarkQueue();
+  }
+  End();
+}
+
+void Engine::ResumeQueue(const Now& now) {
+  Begin(now);
+  if (paused_) {
+    paused_ = false;
+    Event(EventType::kQueuePaused).U8(0);
+    MarkQueue();
+    // Whoever waits may find something now, in the order of their waiting.
+    std::vector<EngineWorker*> waiting;
+    for (auto& [id, worker] : workers_) {
+      if (worker->waiting()) waiting.push_back(worker.get());
+    }
+    std::sort(waiting.begin(), waiting.end(), [](auto* a, auto* b) { return a->waiting_turn < b->waiting_turn; });
+    for (EngineWorker* worker : waiting) Serve(*worker);
+  }
+  End();
+}
+
+}  // namespace allot

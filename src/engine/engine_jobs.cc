@@ -1,0 +1,362 @@
+// Commands on jobs: submit, change, cancel, pause, resume, retry.
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "base/bounds.h"
+#include "base/check.h"
+#include "engine/engine.h"
+
+namespace allot {
+namespace {
+
+Error UnknownJob(JobId job) {
+  return {Code::kUnknownJob, "there is no job " + ToText(job),
+          "it may be past its retention; `allot jobs` lists those that are kept"};
+}
+
+Error AlreadyEnded(JobId job, JobState state) {
+  return {Code::kJobEnded, "job " + ToText(job) + " has ended (" + std::string(StateText(state)) + ")",
+          "`allot retry` runs its failed and skipped tasks again"};
+}
+
+std::size_t HashOf(const JobTerms& terms) {
+  std::size_t hash = std::hash<std::string>()(terms.user);
+  const auto mix = [&hash](std::uint64_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15ull; };
+  mix(static_cast<std::uint64_t>(terms.lease.count()));
+  mix(static_cast<std::uint64_t>(terms.timeout.count()));
+  mix(static_cast<std::uint64_t>(terms.retention.count()));
+  mix(terms.max_attempts);
+  mix(terms.max_failed_tasks.number);
+  mix(static_cast<std::uint64_t>(terms.backoff.first.count()));
+  return hash;
+}
+
+}  // namespace
+
+std::shared_ptr<const JobTerms> Engine::Share(JobTerms terms) {
+  const std::size_t hash = HashOf(terms);
+  auto [it, last] = terms_.equal_range(hash);
+  while (it != last) {
+    auto shared = it->second.lock();
+    if (!shared) {
+      it = terms_.erase(it);
+      continue;
+    }
+    if (*shared == terms) return shared;
+    ++it;
+  }
+  if (terms_.size() >= terms_swept_at_) {
+    std::erase_if(terms_, [](const auto& entry) { return entry.second.expired(); });
+    terms_swept_at_ = std::max<std::size_t>(64, 2 * terms_.size());
+  }
+  auto shared = std::make_shared<const JobTerms>(std::move(terms));
+  terms_.emplace(hash, shared);
+  return shared;
+}
+
+Result<void> Engine::Admit(const JobSpec& spec, std::size_t more) const {
+  if (jobs_.size() + more > bounds::kMaxJobsPerQueue) {
+    return Error{Code::kTooManyJobs, "the queue holds as many jobs as it may",
+                 "wait for some to pass their retention, or shorten it"};
+  }
+  if (!classes_.Knows(spec.tags) && classes_.classes() + more > bounds::kMaxClasses) {
+    return Error{Code::kTooManyClasses, "the queue's jobs have too many different sets of tags",
+                 "use meta for what does not decide which worker may run a job"};
+  }
+  return {};
+}
+
+Result<std::optional<SubmitAnswer>> Engine::Known(const JobSpec& spec) const {
+  if (spec.idempotency_key.empty()) return std::optional<SubmitAnswer>();
+  const auto found = idempotency_.find(spec.idempotency_key);
+  if (found == idempotency_.end()) return std::optional<SubmitAnswer>();
+  const EngineJob* job = FindJob(found->second);
+  CHECK(job != nullptr && job->extras);
+  if (job->extras->content != spec.content) {
+    return Error{Code::kIdempotencyConflict,
+                 "the idempotency key belongs to job " + ToText(job->id()) + ", which has other content",
+                 "use another key for another job"};
+  }
+  return std::optional<SubmitAnswer>(SubmitAnswer{job->id(), true, classes_.WorkersFor(job->cls)});
+}
+
+Result<SubmitAnswer> Engine::Submit(const Now& now, JobId id, const JobSpec& spec) {
+  auto answers = SubmitAll(now, std::span(&id, 1), std::span(&spec, 1));
+  if (!answers) return answers.error();
+  return answers->front();
+}
+
+Result<std::vector<SubmitAnswer>> Engine::SubmitAll(const Now& now, std::span<const JobId> ids,
+                                                    std::span<const JobSpec> specs) {
+  CHECK(ids.size() == specs.size());
+  Begin(now);
+  std::vector<SubmitAnswer> answers;
+  answers.reserve(specs.size());
+  // Everything that can fail comes first, so that all are taken or none.
+  std::unordered_map<std::string_view, const JobSpec*> keys;
+  for (const JobSpec& spec : specs) {
+    const auto known = Known(spec);
+    if (!known) return known.error();
+    if (!spec.idempotency_key.empty() && !*known) {
+      const auto [it, fresh] = keys.emplace(spec.idempotency_key, &spec);
+      if (!fresh && it->second->content != spec.content) {
+        return Error{Code::kIdempotencyConflict,
+                     "two jobs of the batch have the same idempotency key and other content", ""};
+      }
+    }
+    if (auto admitted = Admit(spec, specs.size()); !admitted) return admitted.error();
+  }
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    auto known = Known(specs[i]);
+    answers.push_back(*known ? **known : Insert(ids[i], specs[i]));
+  }
+  End();
+  return answers;
+}
+
+SubmitAnswer Engine::Insert(JobId id, const JobSpec& spec) {
+  CHECK(id.value > 0 && (by_id_.empty() || by_id_.back().first < id));
+  auto owned = std::make_unique<EngineJob>(id, spec.count);
+  EngineJob& job = *owned;
+  jobs_.emplace(id, std::move(owned));
+  by_id_.emplace_back(id, &job);
+  highest_id_ = std::max({highest_id_, id.value, spec.payload.set.value});
+
+  job.terms = Share(JobTerms{spec.user, spec.async, spec.max_attempts, spec.backoff, spec.lease, spec.timeout,
+                             spec.max_failed_tasks, spec.retention});
+  JobExtras extras{spec.meta, spec.payload_prefix, spec.idempotency_key, spec.trace, spec.content};
+  if (!extras.empty()) {
+    job.extras = std::make_unique<JobExtras>(std::move(extras));
+    if (!spec.idempotency_key.empty()) idempotency_.emplace(job.extras->idempotency_key, id);
+  }
+  job.payload_set = spec.payload.set;
+  job.payload_common = spec.payload.common;
+  job.payload_per_task = spec.payload.per_task;
+  if (job.payload_set && job.payload_set != id) streamed_sets_.insert(job.payload_set);
+  job.key.no_priority = !spec.priority.has_value();
+  job.key.priority = spec.priority.value_or(0);
+  job.submitted_at = now_.wall;
+  job.key.scheduled_for = spec.scheduled_for.value_or(now_.wall + std::chrono::duration_cast<milliseconds>(spec.delay));
+  job.cls = classes_.AddJob(spec.tags);
+  job.state = job.key.scheduled_for > now_.wall ? JobState::kScheduled : JobState::kActive;
+  if (spec.count == 0) {
+    job.state = JobState::kDone;
+    job.ended_at = now_.wall;
+    effects_.ended.push_back(id);
+  }
+  ++jobs_in_state_[static_cast<std::size_t>(job.state)];
+  ++stats_.submitted_jobs;
+  stats_.submitted_tasks += spec.count;
+
+  ByteWriter event = Event(EventType::kSubmit);
+  event.Varint(id.value);
+  event.Varint(spec.count);
+  EncodeHeader(job, event);
+  MarkJob(job);
+  StartTimers(job);
+  Refresh(job);
+  return SubmitAnswer{id, false, classes_.WorkersFor(job.cls)};
+}
+
+void Engine::StartTimers(EngineJob& job) {
+  if (job.state == JobState::kScheduled) schedules_.push({job.key.scheduled_for, job.id()});
+  if (Ended(job.state)) {
+    ++finished_jobs_;
+    expiries_.push({job.ended_at + job.terms->retention, job.id()});
+    finished_.emplace_back(job.ended_at, job.id());
+  }
+  if (const auto due = job.tasks.NextDue(); due && *due < job.retry_timer) {
+    job.retry_timer = *due;
+    retries_.push({*due, job.id()});
+  }
+}
+
+void Engine::SetState(EngineJob& job, JobState state) {
+  --jobs_in_state_[static_cast<std::size_t>(job.state)];
+  ++jobs_in_state_[static_cast<std::size_t>(state)];
+  job.state = state;
+}
+
+void Engine::LogState(EngineJob& job) {
+  ByteWriter event = Event(EventType::kState);
+  event.Varint(job.id().value);
+  event.U8(static_cast<std::uint8_t>(job.state));
+  event.U8(static_cast<std::uint8_t>(job.reason));
+  event.Varint(static_cast<std::uint64_t>(ToMillis(job.ended_at)));
+  event.U8(job.reviving ? 1 : 0);
+  event.Varint(job.revive_from);
+  MarkJob(job);
+  Progress(job);
+}
+
+void Engine::LogHeader(EngineJob& job) {
+  ByteWriter event = Event(EventType::kHeader);
+  event.Varint(job.id().value);
+  EncodeHeader(job, event);
+  MarkJob(job);
+  Progress(job);
+}
+
+void Engine::Settle(EngineJob& job) {
+  if (Ended(job.state) || job.reviving) return;
+  const JobTasks& tasks = job.tasks;
+  if (tasks.failed() > job.terms->max_failed_tasks.For(tasks.count())) {
+    EndJob(job, JobState::kFailed, JobReason::kTooManyFailed);
+  } else if (tasks.done() + tasks.failed() == tasks.count()) {
+    EndJob(job, JobState::kDone, JobReason::kNone);
+  }
+}
+
+void Engine::EndJob(EngineJob& job, JobState state, JobReason reason) {
+  SetState(job, state);
+  job.reason = reason;
+  job.ended_at = now_.wall;
+  LogState(job);
+  StartTimers(job);
+  effects_.ended.push_back(job.id());
+  OrderStop(job, state == JobState::kCancelled ? "cancelled" : "job_failed");
+  Refresh(job);
+}
+
+void Engine::OrderStop(EngineJob& job, std::string_view reason) {
+  for (Lease& lease : job.leases) {
+    if (lease.told) continue;
+    lease.told = true;
+    effects_.cancels.push_back(CancelOrder{lease.worker, lease.task, reason});
+  }
+}
+
+Result<void> Engine::Change(const Now& now, JobId id, const JobChange& change) {
+  Begin(now);
+  EngineJob* job = FindJob(id);
+  if (job == nullptr) return UnknownJob(id);
+  if (Ended(job->state)) return AlreadyEnded(id, job->state);
+  if (change.tags && !classes_.Knows(*change.tags) && classes_.classes() >= bounds::kMaxClasses) {
+    return Error{Code::kTooManyClasses, "the queue's jobs have too many different sets of tags", ""};
+  }
+  if (job->linked()) order_.Erase(*job);
+  if (change.priority) {
+    job->key.no_priority = !change.priority->has_value();
+    job->key.priority = change.priority->value_or(0);
+  }
+  if (change.tags) {
+    const ClassId cls = classes_.AddJob(*change.tags);
+    classes_.DropJob(job->cls);
+    job->cls = cls;
+  }
+  if (change.scheduled_for) job->key.scheduled_for = *change.scheduled_for;
+  if (change.delay) job->key.scheduled_for = now_.wall + std::chrono::duration_cast<milliseconds>(*change.delay);
+  if (change.meta) {
+    if (!job->extras) job->extras = std::make_unique<JobExtras>();
+    job->extras->meta = *change.meta;
+    if (job->extras->empty()) job->extras.reset();
+  }
+  if (job->state != JobState::kPaused) {
+    SetState(*job, job->key.scheduled_for > now_.wall ? JobState::kScheduled : JobState::kActive);
+  }
+  StartTimers(*job);
+  LogHeader(*job);
+  Refresh(*job);
+  End();
+  return {};
+}
+
+Result<void> Engine::Cancel(const Now& now, JobId id) {
+  Begin(now);
+  EngineJob* job = FindJob(id);
+  if (job == nullptr) return UnknownJob(id);
+  if (!Ended(job->state)) {
+    job->reviving = false;
+    EndJob(*job, JobState::kCancelled, JobReason::kNone);
+  }
+  End();
+  return {};
+}
+
+Result<void> Engine::Pause(const Now& now, JobId id) {
+  Begin(now);
+  EngineJob* job = FindJob(id);
+  if (job == nullptr) return UnknownJob(id);
+  if (Ended(job->state)) return AlreadyEnded(id, job->state);
+  if (job->state != JobState::kPaused) {
+    SetState(*job, JobState::kPaused);
+    LogState(*job);
+    Refresh(*job);
+  }
+  End();
+  return {};
+}
+
+Result<void> Engine::Resume(const Now& now, JobId id) {
+  Begin(now);
+  EngineJob* job = FindJob(id);
+  if (job == nullptr) return UnknownJob(id);
+  if (Ended(job->state)) return AlreadyEnded(id, job->state);
+  if (job->state == JobState::kPaused) {
+    SetState(*job, job->key.scheduled_for > now_.wall ? JobState::kScheduled : JobState::kActive);
+    StartTimers(*job);
+    LogState(*job);
+    Refresh(*job);
+  }
+  End();
+  return {};
+}
+
+Result<std::uint32_t> Engine::Retry(const Now& now, JobId id) {
+  Begin(now);
+  EngineJob* job = FindJob(id);
+  if (job == nullptr) return UnknownJob(id);
+  if (!Ended(job->state)) {
+    return Error{Code::kJobActive, "job " + ToText(id) + " has not ended (" + std::string(StateText(job->state)) + ")",
+                 "its failed tasks can be retried once it has; `allot cancel` ends it"};
+  }
+  const std::uint32_t again = job->tasks.failed() + job->tasks.ready() + job->tasks.waiting();
+  if (again > 0) {
+    SetState(*job, job->key.scheduled_for > now_.wall ? JobState::kScheduled : JobState::kActive);
+    --finished_jobs_;
+    job->reason = JobReason::kNone;
+    job->ended_at = WallTime{};
+    job->reviving = true;
+    job->revive_from = 0;
+    revivals_.push_back(id);
+    LogState(*job);
+    Refresh(*job);
+    StartTimers(*job);
+    std::size_t budget = 64;  // small jobs are ready at once, large ones by and by
+    StepRevivals(budget);
+  }
+  End();
+  return again;
+}
+
+void Engine::Forget(EngineJob& job) {
+  const JobId id = job.id();
+  CHECK(Ended(job.state));
+  Event(EventType::kRemoved).Varint(id.value);
+  MarkQueue();
+  effects_.removed.push_back(Removal{id, job.payload_set});
+  --jobs_in_state_[static_cast<std::size_t>(job.state)];
+  --finished_jobs_;
+  Drop(job);
+}
+
+void Engine::Drop(EngineJob& job) {
+  const JobId id = job.id();
+  CHECK(!job.linked());
+  while (!job.leases.empty()) EndLease(job.leases.front());
+  if (job.extras && !job.extras->idempotency_key.empty()) idempotency_.erase(job.extras->idempotency_key);
+  if (job.payload_set && job.payload_set != id) streamed_sets_.erase(job.payload_set);
+  classes_.DropJob(job.cls);
+  const auto place = std::lower_bound(by_id_.begin(), by_id_.end(), id,
+                                      [](const auto& entry, JobId key) { return entry.first < key; });
+  CHECK(place != by_id_.end() && place->second == &job);
+  place->second = nullptr;
+  if (++holes_ > 1024 && holes_ > by_id_.size() / 2) {
+    std::erase_if(by_id_, [](const auto& entry) { return entry.second == nullptr; });
+    holes_ = 0;
+  }
+  jobs_.erase(id);
+}
+
+}  // namespace allot

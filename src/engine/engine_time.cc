@@ -1,0 +1,153 @@
+// What time brings: schedules, retries, leases and pulls that end, retention; and larger work in small steps.
+#include <algorithm>
+
+#include "base/check.h"
+#include "engine/engine.h"
+#include "engine/pace.h"
+
+namespace allot {
+
+void Engine::Tick(const Now& now) {
+  Begin(now);
+  std::size_t budget = kTickBudget;
+  // Leases first: who holds a task matters more than what could be held.
+  if (StepWorkers(budget) && StepRetries(budget) && StepSchedules(budget) && StepRevivals(budget)) {
+    StepRetention(budget);
+  }
+  End();
+}
+
+// Each step takes what it did from the budget and is true if nothing is left to do now.
+
+bool Engine::StepWorkers(std::size_t& budget) {
+  while (!checks_.empty() && checks_.top().at <= engine_time_) {
+    if (budget == 0) return false;
+    --budget;
+    const auto timer = checks_.top();
+    checks_.pop();
+    EngineWorker* worker = FindWorker(timer.id);
+    if (worker == nullptr || worker->timer != timer.at) continue;
+    budget -= std::min(budget, worker->leases.size());
+    CheckWorker(*worker);
+  }
+  return true;
+}
+
+bool Engine::StepRetries(std::size_t& budget) {
+  constexpr std::size_t kPageCost = 8;
+  const WallTime steady = Steady();
+  while (!retries_.empty() && retries_.top().at <= steady) {
+    if (budget == 0) return false;
+    --budget;
+    const auto timer = retries_.top();
+    retries_.pop();
+    EngineJob* job = FindJob(timer.id);
+    if (job == nullptr || job->retry_timer != timer.at) continue;
+    job->retry_timer = WallTime::max();
+    if (Ended(job->state)) continue;  // skipped ones stay where they are
+    std::size_t pages = 0;
+    // Nothing is logged: a task that waits until a moment in the past is ready.
+    job->tasks.ReleaseDue(steady, std::max<std::size_t>(1, budget / kPageCost), [&](std::uint32_t) { ++pages; });
+    budget -= std::min(budget, pages * kPageCost);
+    StartTimers(*job);
+    Refresh(*job);
+  }
+  return true;
+}
+
+bool Engine::StepSchedules(std::size_t& budget) {
+  while (!schedules_.empty() && schedules_.top().at <= now_.wall) {
+    if (budget == 0) return false;
+    --budget;
+    const auto timer = schedules_.top();
+    schedules_.pop();
+    EngineJob* job = FindJob(timer.id);
+    if (job == nullptr || job->state != JobState::kScheduled || job->key.scheduled_for != timer.at) continue;
+    // Nothing is logged: a schedule in the past is an active job.
+    SetState(*job, JobState::kActive);
+    Progress(*job);
+    Refresh(*job);
+  }
+  return true;
+}
+
+bool Engine::StepRevivals(std::size_t& budget) {
+  while (!revivals_.empty()) {
+    EngineJob* job = FindJob(revivals_.front());
+    if (job == nullptr || !job->reviving) {
+      revivals_.pop_front();
+      continue;
+    }
+    if (budget == 0) return false;
+    while (job->revive_from < job->tasks.pages() && budget > 0) {
+      --budget;
+      const std::uint32_t page = job->revive_from++;
+      if (job->tasks.Untouched(page)) continue;
+      job->tasks.RevivePage(page);
+      ByteWriter event = Event(EventType::kRevive);
+      event.Varint(job->id().value);
+      event.Varint(page);
+      MarkPage(*job, page);
+    }
+    if (job->revive_from >= job->tasks.pages()) {
+      job->reviving = false;
+      revivals_.pop_front();
+    }
+    LogState(*job);
+    Settle(*job);
+    Refresh(*job);
+  }
+  return true;
+}
+
+bool Engine::StepRetention(std::size_t& budget) {
+  constexpr std::size_t kForgetCost = 5;
+  const auto forget = [&](JobId id, auto still) {
+    --budget;
+    EngineJob* job = FindJob(id);
+    if (job == nullptr || !Ended(job->state) || !still(*job)) return;
+    budget -= std::min(budget, kForgetCost);
+    Forget(*job);
+  };
+  while (!expiries_.empty() && expiries_.top().at <= now_.wall) {
+    if (budget == 0) return false;
+    const auto timer = expiries_.top();
+    expiries_.pop();
+    forget(timer.id, [&](const EngineJob& job) { return job.ended_at + job.terms->retention == timer.at; });
+  }
+  while (finished_jobs_ > options_.max_finished_jobs && !finished_.empty()) {
+    if (budget == 0) return false;
+    const auto [ended_at, id] = finished_.front();
+    finished_.pop_front();
+    forget(id, [&, at = ended_at](const EngineJob& job) { return job.ended_at == at; });
+  }
+  // What went by its retention is still in the list of ends: drop it there too.
+  while (!finished_.empty() && budget > 0) {
+    const EngineJob* job = FindJob(finished_.front().second);
+    if (job != nullptr && job->ended_at == finished_.front().first) break;
+    --budget;
+    finished_.pop_front();
+  }
+  return true;
+}
+
+std::optional<Instant> Engine::NextWake(const Now& now) const {
+  std::optional<Instant> next;
+  const auto sooner = [&next](Instant at) {
+    if (!next || at < *next) next = at;
+  };
+  const Instant tick = now.mono + kTickEvery;
+  // Wall clocks may step, so what depends on one is looked at once a tick at least.
+  const auto wall = [&](WallTime at) {
+    sooner(at <= now.wall ? now.mono : std::min(tick, now.mono + Duration(at - now.wall)));
+  };
+  if (!workers_.empty()) sooner(tick);
+  if (!checks_.empty()) sooner(std::max(now.mono, checks_.top().at + stalled_));
+  if (!schedules_.empty()) wall(schedules_.top().at);
+  if (!expiries_.empty()) wall(expiries_.top().at);
+  if (!retries_.empty()) sooner(std::max(now.mono, boot_.mono + Duration(retries_.top().at - boot_.wall)));
+  if (!revivals_.empty() || finished_jobs_ > options_.max_finished_jobs) sooner(now.mono);
+  return next;
+}
+
+}  // namespace allot

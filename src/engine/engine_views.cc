@@ -1,0 +1,251 @@
+// Looking at jobs, tasks and workers, without changing anything.
+#include <algorithm>
+
+#include "base/bounds.h"
+#include "engine/engine.h"
+
+namespace allot {
+namespace {
+
+constexpr std::size_t kMaxTasksOfWorkerView = 1000;
+
+Error NoJob(JobId job) {
+  return {Code::kUnknownJob, "there is no job " + ToText(job),
+          "it may be past its retention; `allot jobs` lists those that are kept"};
+}
+
+}  // namespace
+
+JobView Engine::View(const EngineJob& job) const {
+  JobView view;
+  view.id = job.id();
+  view.state = job.state;
+  view.paused = job.state == JobState::kPaused;
+  view.tags = classes_.TagsOf(job.cls);
+  if (!job.key.no_priority) view.priority = job.key.priority;
+  view.user = job.terms->user;
+  view.async = job.terms->async;
+  view.payload = PayloadRef{job.payload_set, job.payload_common, job.payload_per_task};
+  if (job.extras) {
+    view.meta = job.extras->meta;
+    view.payload_prefix = job.extras->payload_prefix;
+    view.idempotency_key = job.extras->idempotency_key;
+    view.trace = job.extras->trace;
+  }
+  const JobTasks& tasks = job.tasks;
+  view.count = tasks.count();
+  view.leased = tasks.out();
+  view.done = tasks.done();
+  view.failed = tasks.failed();
+  if (Ended(job.state)) {
+    view.skipped = tasks.ready() + tasks.waiting();
+  } else {
+    view.ready = tasks.ready();
+    view.waiting = tasks.waiting();
+    view.next_retry_at = tasks.NextDue();
+  }
+  view.max_attempts = job.terms->max_attempts;
+  view.max_failed_tasks = job.terms->max_failed_tasks.For(tasks.count());
+  view.backoff = job.terms->backoff;
+  view.lease = job.terms->lease;
+  view.timeout = job.terms->timeout;
+  view.retention = job.terms->retention;
+  view.submitted_at = job.submitted_at;
+  view.scheduled_for = job.key.scheduled_for;
+  if (job.started_at != WallTime{}) view.started_at = job.started_at;
+  if (job.ended_at != WallTime{}) view.ended_at = job.ended_at;
+  if (job.reason == JobReason::kTooManyFailed) view.reason = "more tasks failed than max_failed_tasks allows";
+  return view;
+}
+
+Result<JobView> Engine::Describe(JobId id) const {
+  const EngineJob* job = FindJob(id);
+  if (job == nullptr) return NoJob(id);
+  return View(*job);
+}
+
+std::optional<JobId> Engine::LastJob(std::string_view user) const {
+  std::size_t looked_at = 0;
+  for (auto it = by_id_.rbegin(); it != by_id_.rend() && looked_at < bounds::kMaxJobsScannedPerPage;
+       ++it, ++looked_at) {
+    if (it->second != nullptr && (user.empty() || it->second->terms->user == user)) return it->first;
+  }
+  return std::nullopt;
+}
+
+JobPage Engine::List(const JobQuery& query) const {
+  JobPage page;
+  auto it = by_id_.end();
+  if (query.before) {
+    it = std::lower_bound(by_id_.begin(), by_id_.end(), *query.before,
+                          [](const auto& entry, JobId key) { return entry.first < key; });
+  }
+  std::size_t looked_at = 0;
+  while (it != by_id_.begin()) {
+    if (page.jobs.size() >= query.limit || looked_at >= bounds::kMaxJobsScannedPerPage) {
+      page.next = it == by_id_.end() ? by_id_.back().first : it->first;
+      return page;
+    }
+    --it;
+    ++looked_at;
+    const EngineJob* job = it->second;
+    if (job == nullptr) continue;
+    if (query.state && job->state != *query.state) continue;
+    if (!query.user.empty() && job->terms->user != query.user) continue;
+    if (!query.tag.empty()) {
+      const TagList& tags = classes_.TagsOf(job->cls);
+      if (!std::binary_search(tags.begin(), tags.end(), query.tag)) continue;
+    }
+    page.jobs.push_back(View(*job));
+  }
+  return page;
+}
+
+TaskView Engine::ViewTask(const EngineJob& job, TaskIndex index) const {
+  TaskView view;
+  view.index = index;
+  view.state = job.tasks.State(index);
+  if (view.state == TaskState::kReady || view.state == TaskState::kWaiting) {
+    view.attempts = job.tasks.AttemptsUsed(index);
+    if (Ended(job.state)) view.state = TaskState::kSkipped;
+  }
+  return view;
+}
+
+Result<TaskPage> Engine::Tasks(const TaskQuery& query) const {
+  const EngineJob* job = FindJob(query.job);
+  if (job == nullptr) return NoJob(query.job);
+  TaskPage page;
+  const bool ended = Ended(job->state);
+  std::uint64_t index = query.from;
+  const std::uint64_t count = job->tasks.count();
+  const auto next_in = [&](TaskState state, std::uint64_t from) -> std::uint64_t {
+    const auto found = job->tasks.FirstInState(state, static_cast<TaskIndex>(from));
+    return found ? *found : count;
+  };
+  while (index < count && page.tasks.size() < query.limit) {
+    if (query.state) {
+      switch (*query.state) {
+        case TaskState::kSkipped:
+          index = ended ? std::min(next_in(TaskState::kReady, index), next_in(TaskState::kWaiting, index)) : count;
+          break;
+        case TaskState::kReady:
+        case TaskState::kWaiting:
+          index = ended ? count : next_in(*query.state, index);
+          break;
+        default:
+          index = next_in(*query.state, index);
+      }
+      if (index >= count) break;
+    }
+    page.tasks.push_back(ViewTask(*job, static_cast<TaskIndex>(index)));
+    ++index;
+  }
+  if (index < count) page.next = static_cast<TaskIndex>(index);
+  // Who holds those that are leased: one look at the job's leases for the whole page.
+  for (const Lease& lease : job->leases) {
+    const auto place = std::lower_bound(page.tasks.begin(), page.tasks.end(), lease.task.index,
+                                        [](const TaskView& view, TaskIndex key) { return view.index < key; });
+    if (place == page.tasks.end() || place->index != lease.task.index) continue;
+    place->worker = lease.worker;
+    place->leased_at = lease.granted_at;
+    place->attempts = lease.attempt;
+  }
+  return page;
+}
+
+Result<TaskView> Engine::Task(JobId id, TaskIndex index) const {
+  const EngineJob* job = FindJob(id);
+  if (job == nullptr) return NoJob(id);
+  if (index >= job->tasks.count()) {
+    return Error{Code::kUnknownTask, "job " + ToText(id) + " has no task " + std::to_string(index),
+                 "its tasks are numbered from 0; it has " + std::to_string(job->tasks.count())};
+  }
+  auto page = Tasks(TaskQuery{id, index, 1, std::nullopt});
+  return page->tasks.front();
+}
+
+WorkerView Engine::View(const EngineWorker& worker, bool with_tasks) const {
+  WorkerView view;
+  view.id = worker.id;
+  view.name = worker.name;
+  view.tags = worker.tags;
+  view.slots = worker.slots;
+  view.leased = static_cast<std::uint32_t>(worker.leases.size());
+  view.credit = worker.credit;
+  view.draining = worker.draining;
+  view.connected = worker.connected;
+  view.away = worker.away;
+  view.address = worker.address;
+  view.user = worker.user;
+  view.registered_at = worker.registered_at;
+  view.last_seen = worker.last_seen_at;
+  if (with_tasks) {
+    for (const Lease& lease : worker.leases) {
+      if (view.tasks.size() >= kMaxTasksOfWorkerView) break;
+      view.tasks.push_back(lease.task);
+    }
+  }
+  return view;
+}
+
+std::vector<WorkerView> Engine::Workers(std::optional<WorkerId> after, std::size_t limit) const {
+  std::vector<WorkerView> views;
+  for (auto it = after ? workers_.upper_bound(*after) : workers_.begin(); it != workers_.end() && views.size() < limit;
+       ++it) {
+    if (it->second->registered) views.push_back(View(*it->second, false));
+  }
+  return views;
+}
+
+Result<WorkerView> Engine::DescribeWorker(WorkerId id) const {
+  const EngineWorker* worker = FindWorker(id);
+  if (worker == nullptr || !worker->registered) {
+    return Error{Code::kUnknownWorker, "there is no worker " + ToText(id),
+                 "`allot workers` lists those that are registered"};
+  }
+  return View(*worker, true);
+}
+
+EngineStats Engine::Stats() const {
+  EngineStats stats = stats_;
+  stats.jobs_scheduled = jobs_in_state_[0];
+  stats.jobs_active = jobs_in_state_[1];
+  stats.jobs_paused = jobs_in_state_[2];
+  stats.jobs_done = jobs_in_state_[3];
+  stats.jobs_failed = jobs_in_state_[4];
+  stats.jobs_cancelled = jobs_in_state_[5];
+  stats.tasks_ready = total_ready_;
+  stats.tasks_waiting = total_waiting_;
+  stats.tasks_leased = leases_.size();
+  stats.workers = registered_workers_;
+  stats.workers_waiting = waiting_workers_;
+  stats.workers_away = away_workers_;
+  stats.classes = classes_.classes();
+  stats.kinds = classes_.kinds();
+  stats.unfolded_events = UnfoldedEvents();
+  stats.dirty_records = dirty_.size();
+  stats.paused = paused_;
+  return stats;
+}
+
+Result<void> Engine::Watch(JobId id) {
+  EngineJob* job = FindJob(id);
+  if (job == nullptr) return NoJob(id);
+  ++job->watchers;
+  return {};
+}
+
+void Engine::Unwatch(JobId id) {
+  EngineJob* job = FindJob(id);
+  if (job != nullptr && job->watchers > 0) --job->watchers;
+}
+
+std::size_t Engine::MemoryBytes() const {
+  std::size_t bytes = by_id_.capacity() * sizeof(by_id_[0]) + jobs_.size() * 24;
+  for (const auto& [id, job] : jobs_)
+    bytes += sizeof(EngineJob) + job->tasks.MemoryBytes() + (job->extras ? sizeof(JobExtras) : 0);
+  return bytes + leases_.size() * (sizeof(Lease) + 24);
+}
+
+}  // namespace allot

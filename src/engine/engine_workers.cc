@@ -1,0 +1,426 @@
+// Commands of workers: register, pull, report, extend, leave; and what becomes of their leases.
+#include <algorithm>
+#include <cmath>
+
+#include "base/bounds.h"
+#include "base/check.h"
+#include "engine/engine.h"
+
+namespace allot {
+namespace {
+
+Error UnknownWorker(WorkerId worker) {
+  return {Code::kUnknownWorker, "there is no worker " + ToText(worker),
+          "register again; it was silent for too long, or never there"};
+}
+
+// Before attempt n+1. Rounded up by at most a sixteenth, so that tasks that failed at about the same time share a due
+// time, and with it one bitmap.
+milliseconds BackoffAfter(const Backoff& backoff, std::uint32_t attempt, Rng& rng) {
+  const double grown = static_cast<double>(backoff.first.count()) * std::pow(backoff.factor, attempt - 1.0);
+  const double base = std::min(grown, static_cast<double>(backoff.max.count()));
+  return milliseconds(static_cast<std::int64_t>(std::llround(base * (1.0 + backoff.jitter * rng.Unit()))));
+}
+
+WallTime RoundUp(WallTime due, milliseconds wait) {
+  std::int64_t grain = 1;
+  while (grain * 32 <= wait.count()) grain *= 2;  // between wait/32 and wait/16
+  const std::int64_t ms = ToMillis(due);
+  return FromMillis((ms + grain - 1) / grain * grain);
+}
+
+}  // namespace
+
+bool Engine::KnowsKey(WorkerId worker, std::uint64_t key) const { return leases_.WorkerKey(worker) == key; }
+
+Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, std::optional<std::uint64_t> key) {
+  Begin(now);
+  CHECK(spec.id);
+  EngineWorker* worker = FindWorker(spec.id);
+  if (key && !KnowsKey(spec.id, *key)) return UnknownWorker(spec.id);
+  CHECK(key || worker == nullptr);
+  if (worker == nullptr) {
+    if (workers_.size() >= bounds::kMaxWorkers) {
+      return Error{Code::kTooManyWorkers, "the queue has as many workers as it may", "use more slots on fewer workers"};
+    }
+    worker = &Stub(spec.id);
+  }
+  Unpark(*worker);
+  if (worker->registered) {
+    classes_.DropWorker(worker->kind);
+  } else {
+    worker->registered = true;
+    worker->registered_at = now_.wall;
+    ++registered_workers_;
+  }
+  if (worker->away) {
+    worker->away = false;
+    --away_workers_;
+  }
+  worker->name = spec.name;
+  worker->tags = spec.tags;
+  worker->slots = spec.slots;
+  worker->connected = spec.connected;
+  worker->address = spec.address;
+  worker->user = spec.user;
+  worker->credit = 0;
+  worker->pull_until.reset();
+  worker->draining = false;
+  worker->kind = classes_.AddWorker(spec.tags);
+  Seen(*worker);
+
+  RegisterAnswer answer;
+  answer.worker = spec.id;
+  answer.key = leases_.WorkerKey(spec.id);
+  std::unordered_set<std::uint64_t> kept;
+  for (const TaskRef& task : spec.resume) {
+    const Lease* lease = leases_.Find(task);
+    const bool own = lease != nullptr && lease->worker == spec.id;
+    if (own) kept.insert(task.lease.serial);
+    (own ? answer.resumed : answer.lost).push_back(task);
+  }
+  std::vector<Lease*> unlisted;
+  for (Lease& lease : worker->leases) {
+    if (!kept.contains(lease.task.lease.serial)) unlisted.push_back(&lease);
+  }
+  for (Lease* lease : unlisted) GiveBack(*lease, false, "");
+  for (Lease& lease : worker->leases) {
+    if (lease.told) effects_.cancels.push_back(CancelOrder{spec.id, lease.task, "cancelled"});
+  }
+  Arm(*worker, NextCheck(*worker));
+  End();
+  return answer;
+}
+
+EngineWorker& Engine::Stub(WorkerId id) {
+  auto [it, fresh] = workers_.try_emplace(id);
+  if (fresh) {
+    it->second = std::make_unique<EngineWorker>();
+    it->second->id = id;
+    it->second->away = true;
+    ++away_workers_;
+    highest_id_ = std::max(highest_id_, id.value);
+  }
+  return *it->second;
+}
+
+void Engine::Seen(EngineWorker& worker) {
+  worker.last_seen = engine_time_;
+  worker.last_seen_at = now_.wall;
+}
+
+Result<void> Engine::Heartbeat(const Now& now, WorkerId id) {
+  Begin(now);
+  EngineWorker* worker = FindWorker(id);
+  if (worker == nullptr || !worker->registered) return UnknownWorker(id);
+  Seen(*worker);
+  End();
+  return {};
+}
+
+Result<void> Engine::Pull(const Now& now, WorkerId id, const PullOptions& options) {
+  Begin(now);
+  EngineWorker* worker = FindWorker(id);
+  if (worker == nullptr || !worker->registered) return UnknownWorker(id);
+  Seen(*worker);
+  worker->credit = options.credit;
+  worker->once = options.once;
+  worker->pull_until.reset();
+  if (options.wait) worker->pull_until = engine_time_ + *options.wait;
+  const bool served = worker->credit > 0 && Serve(*worker);
+  if (worker->credit == 0) {
+    Unpark(*worker);
+    if (!served && options.once) effects_.assignments.push_back(Assignment{id, {}});
+  } else if (worker->draining || worker->away || (options.wait && options.wait->count() <= 0)) {
+    worker->credit = 0;
+    worker->pull_until.reset();
+    Unpark(*worker);
+    if (options.once) effects_.assignments.push_back(Assignment{id, {}});
+  } else {
+    Park(*worker);
+    if (worker->pull_until) Arm(*worker, *worker->pull_until);
+  }
+  End();
+  return {};
+}
+
+void Engine::Park(EngineWorker& worker) {
+  if (worker.waiting()) return;
+  if (worker.kind >= waiting_.size()) waiting_.resize(worker.kind + 1);
+  if (!waiting_[worker.kind]) waiting_[worker.kind] = std::make_unique<WaitingWorkers>();
+  worker.waiting_turn = next_turn_++;
+  worker.waiting_since = engine_time_;
+  waiting_[worker.kind]->push_back(worker);
+  ++waiting_workers_;
+}
+
+void Engine::Unpark(EngineWorker& worker) {
+  if (!worker.waiting()) return;
+  waiting_[worker.kind]->erase(waiting_[worker.kind]->iterator_to(worker));
+  --waiting_workers_;
+}
+
+Result<std::vector<ReportVerdict>> Engine::ReportAll(const Now& now, WorkerId id, std::span<const Report> reports) {
+  Begin(now);
+  EngineWorker* worker = FindWorker(id);
+  if (worker == nullptr || !worker->registered) return UnknownWorker(id);
+  Seen(*worker);
+  std::vector<ReportVerdict> verdicts;
+  verdicts.reserve(reports.size());
+  for (const Report& report : reports) verdicts.push_back(ReportOne(report));
+  End();
+  return verdicts;
+}
+
+ReportVerdict Engine::ReportOne(const Report& report) {
+  const TaskRef task = report.task;
+  EngineJob* job = FindJob(task.job);
+  Lease* lease = leases_.Find(task);
+  if (job == nullptr || task.index >= job->tasks.count()) {
+    ++stats_.stale;
+    return ReportVerdict::kStale;
+  }
+  if (lease == nullptr) {
+    // A late `done` is worth more than running the task again, as long as nobody does.
+    const TaskState state = job->tasks.State(task.index);
+    const bool free = !Ended(job->state) && (state == TaskState::kReady || state == TaskState::kWaiting);
+    if (report.kind != ReportKind::kDone || !free || !leases_.Issued(task)) {
+      ++stats_.stale;
+      return ReportVerdict::kStale;
+    }
+  } else if (Ended(job->state)) {
+    GiveBack(*lease, false, "");
+    return ReportVerdict::kCancelled;
+  }
+  switch (report.kind) {
+    case ReportKind::kDone: {
+      if (lease != nullptr) {
+        job->tasks.FinishOut(task.index);
+      } else {
+        job->tasks.Finish(task.index);
+      }
+      TaskEvent(EventType::kDone, *job, task.index, lease != nullptr ? task.lease.serial : 0);
+      if (lease != nullptr) EndLease(*lease);
+      ++stats_.done;
+      Progress(*job);
+      Settle(*job);
+      Refresh(*job);
+      break;
+    }
+    case ReportKind::kFailed:
+      AttemptFailed(*lease, false);
+      break;
+    case ReportKind::kRejected:
+      AttemptFailed(*lease, true);
+      break;
+    case ReportKind::kReleased:
+      GiveBack(*lease, false, "");
+      break;
+  }
+  return ReportVerdict::kTaken;
+}
+
+void Engine::EndLease(Lease& lease) {
+  EngineWorker* worker = FindWorker(lease.worker);
+  EngineJob* job = FindJob(lease.task.job);
+  CHECK(worker != nullptr && job != nullptr);
+  leases_.End(lease, &worker->leases, &job->leases);
+}
+
+void Engine::AttemptFailed(Lease& lease, bool final) {
+  EngineJob& job = *FindJob(lease.task.job);
+  const TaskIndex index = lease.task.index;
+  const std::uint32_t attempt = lease.attempt;
+  ++stats_.failed_attempts;
+  const std::uint64_t serial = lease.task.lease.serial;
+  if (final || attempt >= job.terms->max_attempts) {
+    job.tasks.Fail(index);
+    ++stats_.failed_tasks;
+    TaskEvent(EventType::kFailed, job, index, serial);
+  } else if (const milliseconds wait = BackoffAfter(job.terms->backoff, attempt, rng_); wait.count() > 0) {
+    const WallTime due = RoundUp(Steady() + wait, wait);
+    job.tasks.Wait(index, attempt, due);
+    ByteWriter event = TaskEvent(EventType::kWait, job, index, serial);
+    event.Varint(attempt);
+    event.Varint(static_cast<std::uint64_t>(ToMillis(due)));
+    StartTimers(job);
+  } else {
+    job.tasks.Release(index, attempt);
+    TaskEvent(EventType::kRelease, job, index, serial).Varint(attempt);
+  }
+  EndLease(lease);
+  Progress(job);
+  Settle(job);
+  Refresh(job);
+}
+
+void Engine::GiveBack(Lease& lease, bool counted, std::string_view why) {
+  EngineJob& job = *FindJob(lease.task.job);
+  const TaskIndex index = lease.task.index;
+  if (counted) {
+    effects_.errors.push_back(EngineError{job.id(), index, lease.attempt, why});
+    if (!Ended(job.state) && lease.attempt >= job.terms->max_attempts) {
+      AttemptFailed(lease, true);
+      return;
+    }
+  }
+  const std::uint32_t used = counted ? lease.attempt : lease.attempt - 1;
+  job.tasks.Release(index, used);
+  TaskEvent(EventType::kRelease, job, index, lease.task.lease.serial).Varint(used);
+  EndLease(lease);
+  Refresh(job);
+}
+
+Result<std::vector<bool>> Engine::Extend(const Now& now, WorkerId id, std::span<const TaskRef> tasks) {
+  Begin(now);
+  EngineWorker* worker = FindWorker(id);
+  if (worker == nullptr || !worker->registered) return UnknownWorker(id);
+  Seen(*worker);
+  std::vector<bool> own;
+  own.reserve(tasks.size());
+  for (const TaskRef& task : tasks) {
+    const Lease* lease = leases_.Find(task);
+    own.push_back(lease != nullptr && lease->worker == id);
+  }
+  End();
+  return own;
+}
+
+Result<void> Engine::Drain(const Now& now, WorkerId id) {
+  Begin(now);
+  EngineWorker* worker = FindWorker(id);
+  if (worker == nullptr || !worker->registered) return UnknownWorker(id);
+  if (!worker->draining) {
+    worker->draining = true;
+    if (worker->waiting()) {
+      Unpark(*worker);
+      if (worker->once) effects_.assignments.push_back(Assignment{id, {}});
+    }
+    worker->credit = 0;
+    worker->pull_until.reset();
+    effects_.drains.push_back(id);
+  }
+  End();
+  return {};
+}
+
+void Engine::Disconnect(const Now& now, WorkerId id) {
+  Begin(now);
+  EngineWorker* worker = FindWorker(id);
+  if (worker != nullptr && worker->registered && !worker->away) {
+    Unpark(*worker);
+    worker->credit = 0;
+    worker->pull_until.reset();
+    worker->connected = false;
+    worker->away = true;
+    ++away_workers_;
+    worker->away_until = engine_time_ + options_.worker_grace;
+    Arm(*worker, worker->away_until);
+  }
+  End();
+}
+
+void Engine::Unregister(const Now& now, WorkerId id) {
+  Begin(now);
+  EngineWorker* worker = FindWorker(id);
+  if (worker != nullptr && worker->registered) {
+    while (!worker->leases.empty()) GiveBack(worker->leases.front(), true, "its worker left without a word about it");
+    Remove(*worker);
+  }
+  End();
+}
+
+void Engine::Undelivered(const Now& now, std::span<const TaskRef> tasks) {
+  Begin(now);
+  for (const TaskRef& task : tasks) {
+    if (Lease* lease = leases_.Find(task)) GiveBack(*lease, false, "");
+  }
+  End();
+}
+
+void Engine::Remove(EngineWorker& worker) {
+  CHECK(worker.leases.empty());
+  Unpark(worker);
+  if (worker.registered) {
+    classes_.DropWorker(worker.kind);
+    --registered_workers_;
+  }
+  if (worker.away) --away_workers_;
+  workers_.erase(worker.id);
+}
+
+void Engine::Arm(EngineWorker& worker, Instant at) {
+  if (at >= worker.timer) return;
+  worker.timer = at;
+  checks_.push({at, worker.id});
+}
+
+Instant Engine::NextCheck(const EngineWorker& worker) const {
+  Instant next = Instant::max();
+  if (worker.pull_until) next = std::min(next, *worker.pull_until);
+  if (worker.away) next = std::min(next, worker.away_until);
+  if (!worker.connected && !worker.away && worker.leases.empty()) {
+    next = std::min(next, worker.last_seen + options_.idle_worker);
+  }
+  for (const Lease& lease : worker.leases) {
+    next = std::min(next, worker.last_seen + lease.ttl);
+    if (lease.timeout.count() > 0) next = std::min(next, lease.granted + lease.timeout);
+  }
+  return next;
+}
+
+void Engine::CheckWorker(EngineWorker& worker) {
+  worker.timer = Instant::max();
+  if (worker.pull_until && *worker.pull_until <= engine_time_) {
+    worker.pull_until.reset();
+    worker.credit = 0;
+    Unpark(worker);
+    effects_.assignments.push_back(Assignment{worker.id, {}});
+  }
+  if (worker.away && worker.away_until <= engine_time_) {
+    const bool known = worker.registered;
+    while (!worker.leases.empty()) GiveBack(worker.leases.front(), true, "its worker did not come back");
+    if (known) effects_.gone.push_back(worker.id);
+    Remove(worker);
+    return;
+  }
+  std::vector<Lease*> timed_out;
+  std::vector<Lease*> expired;
+  for (Lease& lease : worker.leases) {
+    if (lease.timeout.count() > 0 && lease.granted + lease.timeout <= engine_time_) {
+      timed_out.push_back(&lease);
+    } else if (worker.last_seen + lease.ttl <= engine_time_) {
+      expired.push_back(&lease);
+    }
+  }
+  // Settling a job never ends leases, so these stay valid one after another.
+  for (Lease* lease : timed_out) {
+    effects_.cancels.push_back(CancelOrder{worker.id, lease->task, "timeout"});
+    ++stats_.expired;
+    if (Ended(FindJob(lease->task.job)->state)) {
+      GiveBack(*lease, false, "");
+    } else {
+      effects_.errors.push_back(
+          EngineError{lease->task.job, lease->task.index, lease->attempt, "the attempt took longer than its timeout"});
+      AttemptFailed(*lease, false);
+    }
+  }
+  for (Lease* lease : expired) {
+    effects_.cancels.push_back(CancelOrder{worker.id, lease->task, "expired"});
+    ++stats_.expired;
+    GiveBack(*lease, true, "its worker gave no sign of life for as long as the lease");
+  }
+  const bool idle = !worker.connected && !worker.away && !worker.waiting() && worker.leases.empty() &&
+                    worker.last_seen + options_.idle_worker <= engine_time_;
+  if (idle) {
+    effects_.gone.push_back(worker.id);
+    Remove(worker);
+    return;
+  }
+  Instant next = NextCheck(worker);
+  // A worker that waits for a pull is not idle, however long it has been silent.
+  if (next <= engine_time_) next = engine_time_ + options_.idle_worker;
+  Arm(worker, next);
+}
+
+}  // namespace allot

@@ -1,0 +1,105 @@
+// A job and a worker inside the engine.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/intrusive/list.hpp>
+
+#include "backlog/job_tasks.h"
+#include "base/job.h"
+#include "base/record.h"
+#include "dispatch/lease_table.h"
+#include "match/class_table.h"
+#include "strategy/priority_order.h"
+
+namespace allot {
+
+// What many jobs have in common, kept once for all of them.
+struct JobTerms {
+  std::string user;
+  bool async = true;
+  std::uint32_t max_attempts = 5;
+  Backoff backoff;
+  milliseconds lease{0};
+  milliseconds timeout{0};
+  Allowance max_failed_tasks;
+  milliseconds retention{0};
+  friend bool operator==(const JobTerms&, const JobTerms&) = default;
+};
+
+// What few jobs have at all.
+struct JobExtras {
+  Meta meta;
+  std::string payload_prefix;
+  std::string idempotency_key;
+  std::string trace;
+  ContentHash content{};
+  bool empty() const { return meta.empty() && payload_prefix.empty() && idempotency_key.empty() && trace.empty(); }
+};
+
+// Why a job failed. Persisted: add at the end.
+enum class JobReason : std::uint8_t { kNone, kTooManyFailed };
+
+struct EngineJob : OrderEntry {
+  EngineJob(JobId job, std::uint32_t count) : tasks(count) { key.id = job; }
+  JobId id() const { return key.id; }
+
+  JobTasks tasks;
+  JobLeases leases;
+  std::shared_ptr<const JobTerms> terms;
+  std::unique_ptr<JobExtras> extras;
+  JobId payload_set;
+  WallTime submitted_at{};
+  WallTime started_at{};                   // 0: no task was granted yet
+  WallTime ended_at{};                     // 0: has not ended
+  WallTime retry_timer = WallTime::max();  // the earliest due time for which a timer runs
+  Position stored = 0;                     // events up to here are in the job's own record
+  std::uint32_t counted_ready = 0;         // what the queue's totals hold for it
+  std::uint32_t counted_waiting = 0;
+  std::uint32_t revive_from = 0;  // pages from here on are still to be revived, while `reviving`
+  std::uint32_t watchers = 0;
+  JobState state = JobState::kActive;
+  JobReason reason = JobReason::kNone;
+  bool payload_common : 1 = false;
+  bool payload_per_task : 1 = false;
+  bool dirty : 1 = false;
+  bool reviving : 1 = false;
+  bool progressed : 1 = false;
+
+  bool one_page() const { return tasks.pages() <= 1; }
+};
+
+struct EngineWorker : boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::safe_link>> {
+  WorkerId id;
+  std::string name;
+  TagList tags;
+  KindId kind = 0;
+  std::uint32_t slots = 1;
+  std::uint32_t credit = 0;
+  bool once = false;
+  bool connected = false;
+  bool away = false;        // lost its connection, or not seen since a restart
+  bool registered = false;  // false: only its leases are known, from before a restart; has no kind
+  bool draining = false;
+  Instant away_until{};
+  Instant last_seen{};
+  WallTime last_seen_at{};
+  WallTime registered_at{};
+  Instant waiting_since{};
+  std::uint64_t waiting_turn = 0;  // order among those that wait
+  std::optional<Instant> pull_until;
+  Instant timer = Instant::max();  // the earliest moment for which a timer runs
+  WorkerLeases leases;
+  std::string address;
+  std::string user;
+
+  bool waiting() const { return is_linked(); }
+};
+
+using WaitingWorkers = boost::intrusive::list<EngineWorker, boost::intrusive::constant_time_size<false>>;
+
+}  // namespace allot

@@ -1,0 +1,16 @@
+// How much the engine does at a time.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+#include "base/time.h"
+
+namespace allot {
+
+// While anyone is registered, a tick comes at least this often; a later one shows that the server stood still.
+inline constexpr Duration kTickEvery = std::chrono::seconds(1);
+// Units of work in one Tick(); one is about a microsecond, so that others are served within 2 ms.
+inline constexpr std::size_t kTickBudget = 1000;
+
+}  // namespace allot
