@@ -1,0 +1,27 @@
+// Fields that several requests have. Inner header of request_json; false after a failure, as in json_reader.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bounds.h"
+#include "base/ids.h"
+#include "base/job.h"
+#include "server/json_reader.h"
+
+namespace allot {
+
+// A list of tags, sorted and without duplicates; with `one`, a single string instead.
+bool ReadTags(JsonReader& reader, JsonReader::Value& value, bool one, std::size_t max, std::vector<std::string>& out);
+// UTF-8 without control characters.
+bool ReadPlainText(JsonReader& reader, JsonReader::Value& value, std::size_t max_bytes, std::string& out);
+bool ReadMeta(JsonReader& reader, JsonReader::Value& value, Meta& out);
+bool ReadMillis(JsonReader& reader, JsonReader::Value& value, Duration min, Duration max, milliseconds& out);
+// A decimal string; `what` for the message: `a job's id`.
+bool ReadId(JsonReader& reader, JsonReader::Value& value, std::string_view what, std::uint64_t& out);
+bool ReadKey(JsonReader& reader, JsonReader::Value& value, std::uint64_t& out);
+bool Missing(JsonReader& reader, std::string_view name);
+
+}  // namespace allot

@@ -1,0 +1,307 @@
+// Workers, waits and queues; jobs are in request_job.cc.
+#include "server/request_json.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/bounds.h"
+#include "base/text.h"
+#include "server/json_fields.h"
+#include "server/json_reader.h"
+
+namespace allot {
+namespace {
+
+using Value = JsonReader::Value;
+
+constexpr std::string_view kHelloNames[] = {"name", "tags", "slots", "worker", "key", "resume"};
+constexpr FieldSet kHelloFields{"hello", kHelloNames};
+constexpr std::string_view kWrapNames[] = {"hello"};
+constexpr FieldSet kWrapFields{"a first message", kWrapNames};
+
+// Fields that only the one or the other has stand last, so that both are a beginning or an end of one list.
+enum MessageField : std::size_t { kSeq, kBye, kDone, kFailed, kReleased, kExtend, kPull, kKey, kWait };
+constexpr std::string_view kMessageNames[] = {"seq",    "bye",  "done", "failed", "released",
+                                              "extend", "pull", "key",  "wait_ms"};
+constexpr FieldSet kSocketFields{"a worker's message", std::span(kMessageNames).first(kKey)};
+constexpr FieldSet kHttpFields{"a pull", std::span(kMessageNames).subspan(kDone)};
+
+// The first three are those of every entry.
+enum EntryField : std::size_t { kEntryJob, kEntryIndex, kEntryLease, kEntryFirst, kEntrySecond };
+constexpr std::string_view kRefNames[] = {"job", "index", "lease"};
+constexpr std::string_view kDoneNames[] = {"job", "index", "lease", "result"};
+constexpr std::string_view kFailedNames[] = {"job", "index", "lease", "error", "final"};
+constexpr FieldSet kRefFields{"an entry", kRefNames};
+constexpr FieldSet kDoneFields{"an entry of `done`", kDoneNames};
+constexpr FieldSet kFailedFields{"an entry of `failed`", kFailedNames};
+
+constexpr std::string_view kKeyNames[] = {"key"};
+constexpr FieldSet kKeyFields{"this request", kKeyNames};
+constexpr std::string_view kWaitNames[] = {"wait"};
+constexpr FieldSet kWaitFields{"a message", kWaitNames};
+constexpr std::string_view kQueueNames[] = {"name", "settings"};
+constexpr FieldSet kQueueFields{"a queue", kQueueNames};
+constexpr FieldSet kQueueChangeFields{"a change of a queue", std::span(kQueueNames).subspan(1)};
+constexpr std::string_view kSettingNames[] = {"max_finished_jobs", "worker_grace_ms", "max_result_bytes"};
+constexpr FieldSet kSettingFields{"a queue's settings", kSettingNames};
+constexpr FieldSet kNoFields{"this request", {}};
+
+// One entry: its task, and whatever `on_rest` makes of fields beyond the first three.
+template <typename F>
+bool ReadEntry(JsonReader& reader, Value& item, const FieldSet& fields, TaskRef& task, F&& on_rest) {
+  std::uint32_t seen = 0;
+  const bool read = reader.Object(item, fields, [&](std::size_t field, Value value) {
+    seen |= 1u << field;
+    switch (field) {
+      case kEntryJob:
+        return ReadId(reader, value, "a job's id", task.job.value);
+      case kEntryIndex:
+        return reader.IntTo(value, 0, static_cast<std::int64_t>(bounds::kMaxTasksPerJob) - 1, task.index);
+      case kEntryLease: {
+        std::string_view text;
+        if (!reader.Text(value, text)) return false;
+        const auto lease = ParseLeaseId(text);
+        if (!lease) return reader.Bad("is not a lease", "give the lease of the assignment, as it came");
+        task.lease = *lease;
+        return true;
+      }
+      default:
+        return on_rest(field, value);
+    }
+  });
+  if (!read) return false;
+  for (std::size_t i = 0; i < std::size(kRefNames); ++i) {
+    if ((seen >> i & 1) == 0) return Missing(reader, kRefNames[i]);
+  }
+  return true;
+}
+
+bool ReadRefs(JsonReader& reader, Value& value, std::vector<TaskRef>& out) {
+  return reader.Array(value, bounds::kMaxReportsPerMessage, Code::kTooLarge, [&](std::size_t, Value& item) {
+    return ReadEntry(reader, item, kRefFields, out.emplace_back(), [](std::size_t, Value&) { return true; });
+  });
+}
+
+bool ReadDone(JsonReader& reader, Value& value, std::uint64_t max_result_bytes, std::vector<DoneEntry>& out) {
+  return reader.Array(value, bounds::kMaxReportsPerMessage, Code::kTooLarge, [&](std::size_t, Value& item) {
+    DoneEntry& entry = out.emplace_back();
+    return ReadEntry(reader, item, kDoneFields, entry.task, [&](std::size_t, Value& inner) {
+      if (!reader.Raw(inner, entry.result)) return false;
+      if (entry.result.size() <= max_result_bytes) return true;
+      return reader.Fail(Code::kTooLarge,
+                         fmt::format("`{}` has {} bytes; this queue takes {}", reader.Path(),
+                                     FormatCount(entry.result.size()), FormatCount(max_result_bytes)),
+                         "keep large results elsewhere and report where, or raise the queue's max_result_bytes");
+    });
+  });
+}
+
+// At most kMaxErrorBytes, not ending inside a character.
+std::string_view Cut(std::string_view text) {
+  if (text.size() <= bounds::kMaxErrorBytes) return text;
+  std::size_t end = bounds::kMaxErrorBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
+bool ReadFailed(JsonReader& reader, Value& value, std::vector<FailedEntry>& out) {
+  return reader.Array(value, bounds::kMaxReportsPerMessage, Code::kTooLarge, [&](std::size_t, Value& item) {
+    FailedEntry& entry = out.emplace_back();
+    return ReadEntry(reader, item, kFailedFields, entry.task, [&](std::size_t field, Value& inner) {
+      if (field == kEntrySecond) return reader.Bool(inner, entry.final);
+      std::string_view text;
+      if (!reader.Text(inner, text)) return false;
+      entry.error.assign(Cut(text));
+      return true;
+    });
+  });
+}
+
+bool ReadHello(JsonReader& reader, std::size_t field, Value& value, Hello& out) {
+  switch (field) {
+    case 0:
+      return ReadPlainText(reader, value, bounds::kMaxNameBytes, out.name);
+    case 1:
+      return ReadTags(reader, value, false, bounds::kMaxTagsPerWorker, out.tags);
+    case 2:
+      return reader.IntTo(value, 1, bounds::kMaxSlots, out.slots);
+    case 3:
+      return ReadId(reader, value, "a worker's id", out.worker.value);
+    case 4:
+      return ReadKey(reader, value, out.key.emplace());
+    default:
+      return ReadRefs(reader, value, out.resume);
+  }
+}
+
+bool ReadSettings(JsonReader& reader, std::size_t field, Value& value, QueueSettingsChange& out) {
+  switch (field) {
+    case 0:
+      return reader.IntTo(value, 0, bounds::kMaxJobsPerQueue, out.max_finished_jobs.emplace());
+    case 1: {
+      milliseconds grace{0};
+      if (!ReadMillis(reader, value, Duration(0), kMaxWorkerGrace, grace)) return false;
+      out.worker_grace = grace;
+      return true;
+    }
+    default:
+      return reader.IntTo(value, 0, bounds::kMaxResultBytes, out.max_result_bytes.emplace());
+  }
+}
+
+bool ReadSettingsObject(JsonReader& reader, Value& value, QueueSettingsChange& out) {
+  return reader.Object(value, kSettingFields,
+                       [&](std::size_t field, Value inner) { return ReadSettings(reader, field, inner, out); });
+}
+
+}  // namespace
+
+Result<Hello> ParseHello(std::string_view json, bool wrapped) {
+  JsonReader& reader = ThreadReader();
+  Hello hello;
+  bool seen = !wrapped;
+  const auto on_field = [&](std::size_t field, Value value) { return ReadHello(reader, field, value, hello); };
+  if (!reader.Begin(json)) return reader.error();
+  const bool read = wrapped ? reader.Root(kWrapFields,
+                                          [&](std::size_t, Value value) {
+                                            seen = true;
+                                            return reader.Object(value, kHelloFields, on_field);
+                                          })
+                            : reader.Root(kHelloFields, on_field);
+  if (!read) return reader.error();
+  if (!seen)
+    return Error{Code::kBadRequest, "the first message must be a hello",
+                 R"({"hello": {"name": "…", "tags": [], "slots": 1}})"};
+  if (hello.worker && !hello.key) return Error{Code::kBadValue, "`worker` needs `key`", ""};
+  if (!hello.worker && hello.key) return Error{Code::kBadValue, "`key` needs `worker`", ""};
+  if (!hello.worker && !hello.resume.empty()) return Error{Code::kBadValue, "`resume` needs `worker` and `key`", ""};
+  return hello;
+}
+
+void WorkerMessage::Clear() {
+  seq.reset();
+  done.clear();
+  failed.clear();
+  released.clear();
+  extend.clear();
+  pull.reset();
+  bye = false;
+  key.reset();
+  wait = milliseconds(0);
+}
+
+Result<void> ParseWorkerMessage(std::string_view json, const MessageOptions& options, WorkerMessage& message) {
+  JsonReader& reader = ThreadReader();
+  message.Clear();
+  const std::size_t first = options.http ? kDone : kSeq;
+  const auto on_field = [&](std::size_t field, Value value) {
+    switch (field + first) {
+      case kSeq:
+        return reader.IntTo(value, 0, INT64_MAX, message.seq.emplace());
+      case kBye:
+        return reader.Bool(value, message.bye);
+      case kDone:
+        return ReadDone(reader, value, options.max_result_bytes, message.done);
+      case kFailed:
+        return ReadFailed(reader, value, message.failed);
+      case kReleased:
+        return ReadRefs(reader, value, message.released);
+      case kExtend:
+        return ReadRefs(reader, value, message.extend);
+      case kPull:
+        return reader.IntTo(value, 0, bounds::kMaxCredit, message.pull.emplace());
+      case kKey:
+        return ReadKey(reader, value, message.key.emplace());
+      default:
+        return ReadMillis(reader, value, Duration(0), bounds::kMaxWait, message.wait);
+    }
+  };
+  bool read = reader.Begin(json) && reader.Root(options.http ? kHttpFields : kSocketFields, on_field);
+  if (read && message.done.size() + message.failed.size() + message.released.size() + message.extend.size() >
+                  bounds::kMaxReportsPerMessage) {
+    read = reader.Fail(Code::kTooLarge,
+                       fmt::format("a message may have {} entries in all", FormatCount(bounds::kMaxReportsPerMessage)));
+  }
+  if (read && options.http && !message.key) read = Missing(reader, "key");
+  if (read) return {};
+  message.seq = options.http ? std::nullopt : reader.Find(json, "seq");
+  return reader.error();
+}
+
+Result<std::uint64_t> ParseKeyBody(std::string_view json) {
+  JsonReader& reader = ThreadReader();
+  std::optional<std::uint64_t> key;
+  if (!reader.Begin(json) ||
+      !reader.Root(kKeyFields, [&](std::size_t, Value value) { return ReadKey(reader, value, key.emplace()); }) ||
+      (!key && !Missing(reader, "key"))) {
+    return reader.error();
+  }
+  return *key;
+}
+
+std::string KeyText(std::uint64_t key) { return fmt::format("{:016x}", key); }
+
+Result<std::vector<JobId>> ParseWaitMessage(std::string_view json) {
+  JsonReader& reader = ThreadReader();
+  std::vector<JobId> jobs;
+  const auto on_field = [&](std::size_t, Value value) {
+    return reader.Array(value, bounds::kMaxWaitsPerConnection, Code::kTooManyWaits, [&](std::size_t, Value& item) {
+      return ReadId(reader, item, "a job's id", jobs.emplace_back().value);
+    });
+  };
+  if (!reader.Begin(json) || !reader.Root(kWaitFields, on_field)) return reader.error();
+  return jobs;
+}
+
+Result<QueueCreate> ParseQueueCreate(std::string_view json) {
+  JsonReader& reader = ThreadReader();
+  QueueCreate create;
+  bool named = false;
+  const auto on_field = [&](std::size_t field, Value value) {
+    if (field == 1) return ReadSettingsObject(reader, value, create.settings);
+    std::string_view name;
+    if (!reader.Text(value, name) || !reader.Take(CheckQueueName("name", name))) return false;
+    create.name.assign(name);
+    named = true;
+    return true;
+  };
+  if (!reader.Begin(json) || !reader.Root(kQueueFields, on_field) || (!named && !Missing(reader, "name"))) {
+    return reader.error();
+  }
+  return create;
+}
+
+Result<QueueSettingsChange> ParseQueueChange(std::string_view json) {
+  JsonReader& reader = ThreadReader();
+  QueueSettingsChange change;
+  bool seen = false;
+  const auto on_field = [&](std::size_t, Value value) {
+    seen = true;
+    return ReadSettingsObject(reader, value, change);
+  };
+  if (!reader.Begin(json) || !reader.Root(kQueueChangeFields, on_field) || (!seen && !Missing(reader, "settings"))) {
+    return reader.error();
+  }
+  return change;
+}
+
+Result<QueueSettingsChange> ParseQueueSettings(std::string_view json) {
+  JsonReader& reader = ThreadReader();
+  QueueSettingsChange change;
+  if (!reader.Begin(json) || !reader.Root(kSettingFields, [&](std::size_t field, Value value) {
+        return ReadSettings(reader, field, value, change);
+      })) {
+    return reader.error();
+  }
+  return change;
+}
+
+Result<void> ParseEmptyBody(std::string_view json) {
+  if (json.empty()) return {};
+  JsonReader& reader = ThreadReader();
+  if (!reader.Begin(json) || !reader.Root(kNoFields, [](std::size_t, Value) { return true; })) return reader.error();
+  return {};
+}
+
+}  // namespace allot
