@@ -1,0 +1,133 @@
+// Client: everything of the protocol but the worker's WebSocket, as blocking calls over one kept-alive connection.
+//
+//   auto client = allotter::Client::Open({.server = "http://127.0.0.1:7420"});
+//   allotter::JobSpec spec;
+//   spec.tags = {"square"};
+//   spec.payloads = {"1", "2", "3"};
+//   auto submitted = client->Submit(spec);
+//   if (!submitted) return Fail(submitted.error());
+//   client->EachResult(submitted->job.id, [](const allotter::TaskResult& r) { puts(r.result.c_str()); return true; });
+//
+// Connects when first needed, and again after the connection was lost. A read that finds its kept connection closed is
+// repeated once; a change never is, since it may have been worked off: give an idempotency key to submit again safely.
+// Threading: one call at a time. Use one Client per thread; they are cheap.
+// Signals:   with https:// the program should ignore SIGPIPE.
+// Jobs are named by their id, or `last`.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "allotter/result.h"
+#include "allotter/types.h"
+
+namespace allotter {
+
+class Client {
+ public:
+  // Checks the options; connects to nothing yet. kBadValue for a URL, token or queue name that cannot be.
+  static Result<Client> Open(ConnectionOptions options);
+  Client(Client&&) noexcept;
+  Client& operator=(Client&&) noexcept;
+  ~Client();
+  const ConnectionOptions& options() const;
+
+  Result<ServerInfo> Server();
+
+  // --- Queues, by name.
+  Result<std::vector<Queue>> Queues();
+  Result<Queue> CreateQueue(std::string_view name, const QueueSettings& settings);
+  Result<Queue> GetQueue(std::string_view name);
+  Result<Queue> ChangeQueue(std::string_view name, const QueueSettings& settings);
+  Result<Queue> PauseQueue(std::string_view name);
+  Result<Queue> ResumeQueue(std::string_view name);
+  Result<void> DeleteQueue(std::string_view name, bool force);
+  // Gives a complete copy of the queue's file to `sink`, piece by piece; false from it ends the transfer with
+  // kUnavailable.
+  Result<void> Backup(std::string_view name, const std::function<bool(std::string_view)>& sink);
+
+  // --- Jobs, of this client's queue.
+  Result<Submitted> Submit(const JobSpec& spec);
+  // All, or none.
+  Result<std::vector<SubmittedId>> SubmitBatch(std::span<const JobSpec> specs);
+  // One task per payload that `next` puts into its argument, until it returns false; in constant memory. An error of
+  // `next`'s own, or of the connection, leaves no job. REQUIRES: no count and no payloads in `spec`.
+  using NextPayload = std::function<Result<bool>(std::string& payload)>;
+  Result<Submitted> SubmitStream(const JobSpec& spec, const NextPayload& next);
+  // As Submit, with the spec given as JSON text.
+  Result<Submitted> SubmitJson(std::string_view spec_json);
+
+  Result<JobPage> Jobs(const JobQuery& query);
+  // With `wait`: once it has ended, or as it is after that time.
+  Result<Job> GetJob(std::string_view job, milliseconds wait = {});
+  Result<Job> ChangeJob(std::string_view job, const JobChange& change);
+  Result<Job> CancelJob(std::string_view job);
+  Result<Job> PauseJob(std::string_view job);
+  Result<Job> ResumeJob(std::string_view job);
+  struct Retried {
+    Job job;
+    std::uint64_t retried = 0;
+    std::string json;
+  };
+  Result<Retried> RetryJob(std::string_view job);
+  // Calls `on_change` with the job now and after changes, until it has ended or `on_change` returns false. Returns the
+  // last state told.
+  Result<Job> Watch(std::string_view job, const std::function<bool(const Job&)>& on_change);
+
+  // --- Tasks and results.
+  Result<TaskPage> Tasks(std::string_view job, const TaskQuery& query);
+  Result<Task> GetTask(std::string_view job, std::uint64_t index);
+  Result<ResultPage> Results(std::string_view job, const ResultQuery& query);
+  // Every result in order of index, as the tasks end, until all are told or `on_result` returns false. Returns how many
+  // were told.
+  Result<std::uint64_t> EachResult(std::string_view job, const std::function<bool(const TaskResult&)>& on_result,
+                                   std::uint64_t from = 0);
+
+  // --- Workers.
+  Result<WorkerPage> Workers(std::string_view after = {}, std::size_t limit = 1000);
+  Result<WorkerInfo> GetWorker(std::string_view worker);
+  Result<WorkerInfo> DrainWorker(std::string_view worker);
+  // Being a worker over plain HTTP. For more than a trickle of tasks take Worker or AsyncWorker.
+  Result<Welcome> RegisterWorker(const Hello& hello);
+  Result<PullAnswer> Pull(const Welcome& self, const PullRequest& request);
+  Result<void> Leave(const Welcome& self);
+
+  // --- Anything else: the body of a successful answer to a request of the protocol. `path` begins with "/".
+  Result<std::string> Call(std::string_view method, std::string_view path, std::string_view body = {},
+                           milliseconds wait = {});
+
+ private:
+  class Impl;
+  explicit Client(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Waits for many jobs at once, over one WebSocket.
+// Threading: one call at a time.
+class JobWaiter {
+ public:
+  struct Ended {
+    std::string id;
+    std::string state;  // empty: there is no such job
+    std::uint64_t done = 0, failed = 0;
+  };
+  static Result<JobWaiter> Open(const ConnectionOptions& options);
+  JobWaiter(JobWaiter&&) noexcept;
+  JobWaiter& operator=(JobWaiter&&) noexcept;
+  ~JobWaiter();
+  // At most 10,000 may be waited for at once.
+  Result<void> Add(std::span<const std::string> jobs);
+  // The next ones that ended or are unknown. Blocks.
+  Result<std::vector<Ended>> Next();
+
+ private:
+  class Impl;
+  explicit JobWaiter(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace allotter

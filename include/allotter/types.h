@@ -1,0 +1,272 @@
+// The objects of the protocol, as values.
+//
+// What is optional and not set is not sent: the server's default holds. Fields named `json` hold an object as the
+// server sent it, with whatever fields a newer server adds. Payloads and results are JSON text everywhere; empty means
+// none.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace allotter {
+
+using std::chrono::milliseconds;
+using MetaValue = std::variant<std::string, std::int64_t, double, bool>;
+using Meta = std::vector<std::pair<std::string, MetaValue>>;
+
+// Where the server is, and as whom to speak to it.
+struct ConnectionOptions {
+  std::string server = "http://127.0.0.1:7420";  // http:// or https://
+  std::string token = {};                        // empty: none
+  std::string queue = "default";
+  std::string ca_file = {};      // https: trust these authorities instead of the system's
+  milliseconds timeout{30'000};  // to connect, and for each answer beyond what the request itself waits
+};
+
+struct Backoff {
+  std::optional<milliseconds> first;
+  std::optional<double> factor;
+  std::optional<milliseconds> max;
+  std::optional<double> jitter;
+};
+
+struct JobSpec {
+  std::vector<std::string> tags = {};
+  std::optional<std::uint64_t> count = {};  // not together with `payloads`
+  std::string payload = {};                 // for all tasks
+  std::vector<std::string> payloads = {};   // one task each
+  std::string payload_prefix = {};
+  std::optional<std::int64_t> priority = {};
+  std::string user = {};
+  bool async = true;
+  std::optional<milliseconds> delay = {};
+  std::optional<std::int64_t> scheduled_at_ms = {};
+  Meta meta = {};
+  std::optional<std::uint32_t> max_attempts = {};
+  Backoff backoff = {};
+  std::optional<milliseconds> lease = {};
+  std::optional<milliseconds> timeout = {};
+  std::string max_failed_tasks = {};  // "3" or "5%"
+  std::optional<milliseconds> retention = {};
+  std::string idempotency_key = {};
+  std::string trace = {};
+};
+
+// What to change of a job; what is not set stays.
+struct JobChange {
+  std::optional<std::vector<std::string>> tags = {};
+  std::optional<std::optional<std::int64_t>> priority = {};  // set to none: last
+  std::optional<milliseconds> delay = {};
+  std::optional<std::int64_t> scheduled_at_ms = {};
+  std::optional<Meta> meta = {};
+};
+
+struct Job {
+  std::string id;
+  std::string state;  // scheduled active paused done failed cancelled
+  bool paused = false;
+  std::vector<std::string> tags;
+  std::optional<std::int64_t> priority;
+  std::string user;
+  std::uint64_t count = 0, ready = 0, leased = 0, waiting = 0, done = 0, failed = 0, skipped = 0;
+  std::int64_t submitted_at_ms = 0;
+  std::int64_t scheduled_at_ms = 0;
+  std::optional<std::int64_t> started_at_ms, ended_at_ms, next_retry_at_ms;
+  std::string reason;
+  std::string json;
+
+  bool ended() const { return state == "done" || state == "failed" || state == "cancelled"; }
+};
+
+struct Submitted {
+  Job job;
+  bool existing = false;  // found by its idempotency key
+  std::uint64_t matching_workers = 0;
+  std::string json;
+};
+
+// One of a batch.
+struct SubmittedId {
+  std::string id;
+  bool existing = false;
+  std::uint64_t matching_workers = 0;
+};
+
+struct JobQuery {
+  std::string state, tag, user = {};  // empty: any
+  std::string before = {};            // of the page before: JobPage::next
+  std::size_t limit = 100;
+};
+
+struct JobPage {
+  std::vector<Job> jobs;
+  std::string next;  // empty: that was all
+};
+
+struct Task {
+  std::uint64_t index = 0;
+  std::string state;  // ready leased waiting done failed skipped
+  std::uint64_t attempts = 0;
+  std::string worker;  // empty: none
+  std::optional<std::int64_t> leased_at_ms;
+  std::string error;
+  std::string payload, result;  // only where one task is asked for
+  std::string json;
+};
+
+struct TaskQuery {
+  std::string state = {};  // empty: any
+  std::uint64_t from = 0;
+  std::size_t limit = 100;
+};
+
+struct TaskPage {
+  std::vector<Task> tasks;
+  std::optional<std::uint64_t> next;
+};
+
+struct TaskResult {
+  std::uint64_t index = 0;
+  std::string state;  // done failed skipped
+  std::string result;
+  std::string error;
+  std::string json;
+};
+
+struct ResultQuery {
+  std::uint64_t from = 0;
+  std::size_t limit = 1000;
+  milliseconds wait{0};  // for the task `from` to end
+};
+
+struct ResultPage {
+  std::vector<TaskResult> results;
+  std::optional<std::uint64_t> next;  // none: all tasks have been told
+  std::string job_state;
+};
+
+// One task in one worker's hands.
+struct TaskRef {
+  std::string job;
+  std::uint32_t index = 0;
+  std::string lease;
+};
+
+struct Assignment {
+  TaskRef task;
+  std::uint32_t attempt = 1;
+  std::uint32_t count = 1;  // tasks of the job
+  milliseconds lease{0};
+  milliseconds timeout{0};  // 0: none
+  std::string payload;      // the task's own, or the job's for all tasks
+  std::string job_payload;  // where a job has both
+  std::string payload_prefix;
+  std::string trace;
+};
+
+struct CancelOrder {
+  TaskRef task;
+  std::string reason;  // cancelled job_failed timeout expired; lost: another worker has it, do not report
+};
+
+// How an attempt ended.
+struct Outcome {
+  enum class Kind {
+    kDone,
+    kFailed,    // again after its backoff, if attempts are left
+    kRejected,  // failed for good: no further attempt
+    kReleased,  // not started: ready again, counting no attempt
+  };
+  Kind kind = Kind::kDone;
+  std::string text;  // kDone: the result, JSON text; kFailed, kRejected: the error, plain text
+
+  static Outcome Done(std::string result_json = {}) { return {Kind::kDone, std::move(result_json)}; }
+  static Outcome Failed(std::string error) { return {Kind::kFailed, std::move(error)}; }
+  static Outcome Rejected(std::string error) { return {Kind::kRejected, std::move(error)}; }
+  static Outcome Released() { return {Kind::kReleased, {}}; }
+};
+
+struct Report {
+  TaskRef task;
+  Outcome outcome;
+};
+
+struct WorkerInfo {
+  std::string id;
+  std::string name;
+  std::vector<std::string> tags;
+  std::uint64_t slots = 0, leased = 0, credit = 0;
+  bool draining = false, connected = false, away = false;
+  std::string address, user;
+  std::int64_t registered_at_ms = 0, last_seen_at_ms = 0;
+  std::vector<std::pair<std::string, std::uint64_t>> tasks;  // job, index; only where one worker is asked for
+  std::string json;
+};
+
+struct WorkerPage {
+  std::vector<WorkerInfo> workers;
+  std::string next;  // empty: that was all
+};
+
+struct QueueSettings {
+  std::optional<std::uint64_t> max_finished_jobs = {};
+  std::optional<milliseconds> worker_grace = {};
+  std::optional<std::uint64_t> max_result_bytes = {};
+};
+
+struct Queue {
+  std::string name;
+  bool paused = false;
+  std::int64_t created_at_ms = 0;
+  std::uint64_t jobs_scheduled = 0, jobs_active = 0, jobs_paused = 0, jobs_done = 0, jobs_failed = 0,
+                jobs_cancelled = 0;
+  std::uint64_t tasks_ready = 0, tasks_waiting = 0, tasks_leased = 0;
+  std::uint64_t workers = 0, workers_waiting = 0;
+  QueueSettings settings;
+  std::uint64_t file_bytes = 0, journal_rows = 0;
+  std::string json;
+};
+
+struct ServerInfo {
+  std::string name, version;
+  std::uint64_t protocol = 0, queues = 0;
+  std::int64_t started_at_ms = 0, now_at_ms = 0;
+  std::string json;
+};
+
+// A worker's introduction, for plain HTTP.
+struct Hello {
+  std::string name = {};
+  std::vector<std::string> tags = {};
+  std::uint32_t slots = 1;
+  std::string worker, key = {};      // of the same process before; empty: a new one
+  std::vector<TaskRef> resume = {};  // what it still holds
+};
+
+struct Welcome {
+  std::string worker, key;
+  milliseconds heartbeat{0};
+  std::vector<TaskRef> resumed, lost;
+};
+
+struct PullRequest {
+  std::vector<Report> reports = {};
+  std::vector<TaskRef> extend = {};
+  std::uint32_t pull = 0;
+  milliseconds wait{0};
+};
+
+struct PullAnswer {
+  std::vector<TaskRef> stale;
+  std::vector<Assignment> tasks;
+  std::vector<CancelOrder> cancel;
+  bool drain = false;
+};
+
+}  // namespace allotter

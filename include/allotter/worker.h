@@ -1,0 +1,51 @@
+// Worker: runs a function for every task, on `slots` threads.
+//
+//   allotter::Worker worker({.connection = {...}, .tags = {"square"}, .slots = 4}, [](const allotter::TaskContext&
+//   task) {
+//     return allotter::Outcome::Done(Square(task.assignment().payload));
+//   });
+//   auto why = worker.Run();   // until Drain(), from another thread or a signal's handler thread
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+
+#include "allotter/async_worker.h"
+
+namespace allotter {
+
+// A task that runs.
+class TaskContext {
+ public:
+  explicit TaskContext(Assignment assignment) : assignment_(std::move(assignment)) {}
+  const Assignment& assignment() const { return assignment_; }
+  // The server wants it stopped: look now and then, and return anything.
+  bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class Worker;
+  Assignment assignment_;
+  std::atomic<bool> cancelled_{false};
+};
+
+class Worker {
+ public:
+  // Called on any of the threads. An exception is a failed attempt with its text.
+  using Handler = std::function<Outcome(const TaskContext& task)>;
+  Worker(WorkerOptions options, Handler handler);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // Blocks until it is drained, or cannot go on.
+  Result<void> Run();
+  // Finishes what runs, gives back what does not, and ends Run(). From any thread.
+  void Drain();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace allotter

@@ -1,0 +1,370 @@
+#include "allotter/client.h"
+
+#include <algorithm>
+
+#include "base/bounds.h"
+#include "base/json.h"
+#include "client/codec.h"
+#include "client/http.h"
+#include "client/url.h"
+
+namespace allotter {
+namespace {
+
+constexpr std::string_view kJson = "application/json";
+constexpr std::string_view kNdjson = "application/x-ndjson";
+constexpr std::size_t kStreamPieceBytes = 128 * 1024;
+constexpr milliseconds kResultWait{20'000};
+constexpr milliseconds kWatchSilence{60'000};  // on top of the usual timeout; the server pings far more often
+constexpr std::size_t kMaxEventBytes = 16u << 20;
+constexpr std::string_view kJobPath = "/jobs/";
+constexpr std::string_view kWorkerPath = "/workers/";
+
+// Appends ?key=value&…, leaving out what is empty.
+class Query {
+ public:
+  explicit Query(std::string path) : text_(std::move(path)) {}
+  Query& Add(std::string_view key, std::string_view value) {
+    if (value.empty()) return *this;
+    text_.push_back(first_ ? '?' : '&');
+    first_ = false;
+    text_.append(key).append("=").append(UrlEncode(value));
+    return *this;
+  }
+  Query& Add(std::string_view key, std::uint64_t value) { return Add(key, std::string_view(std::to_string(value))); }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+  bool first_ = true;
+};
+
+}  // namespace
+
+class Client::Impl {
+ public:
+  Impl(ConnectionOptions options, Endpoint endpoint, std::shared_ptr<SSL_CTX> tls)
+      : options_(std::move(options)),
+        http_(std::move(endpoint), std::move(tls), options_),
+        base_("/v1/queues/" + UrlEncode(options_.queue)) {}
+
+  const ConnectionOptions& options() const { return options_; }
+  HttpConnection& http() { return http_; }
+  std::string Path(std::string_view rest) const { return base_ + std::string(rest); }
+  std::string Path(std::string_view kind, std::string_view id, std::string_view rest = {}) const {
+    return base_ + std::string(kind) + UrlEncode(id) + std::string(rest);
+  }
+  static std::string QueuePath(std::string_view name, std::string_view rest = {}) {
+    return "/v1/queues/" + UrlEncode(name) + std::string(rest);
+  }
+
+  template <typename T>
+  Result<T> Get(const std::string& path, milliseconds wait = {}) {
+    auto answer = http_.Send({.target = path, .wait = wait});
+    if (!answer) return answer.error();
+    return Parse<T>(answer->body);
+  }
+  Result<HttpAnswer> Change(std::string_view method, const std::string& path, std::string_view body,
+                            milliseconds wait = {}) {
+    return http_.Send({.method = method,
+                       .target = path,
+                       .type = body.empty() ? std::string_view() : kJson,
+                       .body = body,
+                       .wait = wait});
+  }
+  template <typename T>
+  Result<T> Change(std::string_view method, const std::string& path, std::string_view body = {},
+                   milliseconds wait = {}) {
+    auto answer = Change(method, path, body, wait);
+    if (!answer) return answer.error();
+    return Parse<T>(answer->body);
+  }
+
+ private:
+  const ConnectionOptions options_;
+  HttpConnection http_;
+  const std::string base_;
+};
+
+Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Client::Client(Client&&) noexcept = default;
+Client& Client::operator=(Client&&) noexcept = default;
+Client::~Client() = default;
+const ConnectionOptions& Client::options() const { return impl_->options(); }
+
+Result<Client> Client::Open(ConnectionOptions options) {
+  auto endpoint = CheckOptions(options);
+  if (!endpoint) return endpoint.error();
+  std::shared_ptr<SSL_CTX> tls;
+  if (endpoint->tls) {
+    auto made = MakeTlsContext(options.ca_file);
+    if (!made) return made.error();
+    tls = *made;
+  }
+  return Client(std::make_unique<Impl>(std::move(options), std::move(*endpoint), std::move(tls)));
+}
+
+Result<ServerInfo> Client::Server() { return impl_->Get<ServerInfo>("/v1/server"); }
+
+// --- Queues.
+
+Result<std::vector<Queue>> Client::Queues() { return impl_->Get<std::vector<Queue>>("/v1/queues"); }
+
+Result<Queue> Client::CreateQueue(std::string_view name, const QueueSettings& settings) {
+  std::string body = "{\"name\":" + allot::JsonString(name) + ",\"settings\":";
+  AppendSettings(settings, body);
+  body.push_back('}');
+  return impl_->Change<Queue>("POST", "/v1/queues", body);
+}
+
+Result<Queue> Client::GetQueue(std::string_view name) { return impl_->Get<Queue>(Impl::QueuePath(name)); }
+
+Result<Queue> Client::ChangeQueue(std::string_view name, const QueueSettings& settings) {
+  std::string body = "{\"settings\":";
+  AppendSettings(settings, body);
+  body.push_back('}');
+  return impl_->Change<Queue>("PATCH", Impl::QueuePath(name), body);
+}
+
+Result<Queue> Client::PauseQueue(std::string_view name) {
+  return impl_->Change<Queue>("POST", Impl::QueuePath(name, "/pause"));
+}
+
+Result<Queue> Client::ResumeQueue(std::string_view name) {
+  return impl_->Change<Queue>("POST", Impl::QueuePath(name, "/resume"));
+}
+
+Result<void> Client::DeleteQueue(std::string_view name, bool force) {
+  auto answer = impl_->Change("DELETE", Impl::QueuePath(name, force ? "?force=true" : ""), {});
+  if (!answer) return answer.error();
+  return {};
+}
+
+Result<void> Client::Backup(std::string_view name, const std::function<bool(std::string_view)>& sink) {
+  // The server may copy for a while before the first byte leaves.
+  auto answer = impl_->http().Send({.target = Impl::QueuePath(name, "/backup"), .wait = milliseconds(600'000)}, sink);
+  if (!answer) return answer.error();
+  return {};
+}
+
+// --- Jobs.
+
+Result<Submitted> Client::SubmitJson(std::string_view spec_json) {
+  return impl_->Change<Submitted>("POST", impl_->Path("/jobs"), spec_json);
+}
+
+Result<Submitted> Client::Submit(const JobSpec& spec) {
+  std::string body;
+  AppendSpec(spec, false, body);
+  return SubmitJson(body);
+}
+
+Result<std::vector<SubmittedId>> Client::SubmitBatch(std::span<const JobSpec> specs) {
+  std::string body = "{\"jobs\":[";
+  for (const JobSpec& spec : specs) {
+    if (&spec != specs.data()) body.push_back(',');
+    AppendSpec(spec, false, body);
+  }
+  body.append("]}");
+  return impl_->Change<std::vector<SubmittedId>>("POST", impl_->Path("/jobs/batch"), body);
+}
+
+Result<Submitted> Client::SubmitStream(const JobSpec& spec, const NextPayload& next) {
+  bool begun = false;
+  std::string payload;
+  const std::string path = impl_->Path("/jobs");
+  auto answer = impl_->http().SendStream({.method = "POST", .target = path, .type = kNdjson},
+                                         [&](std::string& piece) -> Result<bool> {
+                                           if (!begun) {
+                                             begun = true;
+                                             AppendSpec(spec, true, piece);
+                                             piece.push_back('\n');
+                                           }
+                                           while (piece.size() < kStreamPieceBytes) {
+                                             payload.clear();
+                                             auto more = next(payload);
+                                             if (!more) return more.error();
+                                             if (!*more) return false;
+                                             if (payload.find_first_of("\r\n") != std::string::npos)
+                                               payload = OneLine(payload);
+                                             piece.append(payload).push_back('\n');
+                                           }
+                                           return true;
+                                         });
+  if (!answer) return answer.error();
+  return Parse<Submitted>(answer->body);
+}
+
+Result<JobPage> Client::Jobs(const JobQuery& query) {
+  Query path(impl_->Path("/jobs"));
+  path.Add("state", query.state).Add("tag", query.tag).Add("user", query.user).Add("before", query.before);
+  path.Add("limit", std::min<std::uint64_t>(query.limit, allot::bounds::kMaxPageItems));
+  return impl_->Get<JobPage>(path.text());
+}
+
+Result<Job> Client::GetJob(std::string_view job, milliseconds wait) {
+  Query path(impl_->Path(kJobPath, job));
+  if (wait.count() > 0) path.Add("wait_ms", static_cast<std::uint64_t>(wait.count()));
+  return impl_->Get<Job>(path.text(), wait);
+}
+
+Result<Job> Client::ChangeJob(std::string_view job, const JobChange& change) {
+  std::string body;
+  AppendChange(change, body);
+  return impl_->Change<Job>("PATCH", impl_->Path(kJobPath, job), body);
+}
+
+Result<Job> Client::CancelJob(std::string_view job) {
+  return impl_->Change<Job>("POST", impl_->Path(kJobPath, job, "/cancel"));
+}
+Result<Job> Client::PauseJob(std::string_view job) {
+  return impl_->Change<Job>("POST", impl_->Path(kJobPath, job, "/pause"));
+}
+Result<Job> Client::ResumeJob(std::string_view job) {
+  return impl_->Change<Job>("POST", impl_->Path(kJobPath, job, "/resume"));
+}
+Result<Client::Retried> Client::RetryJob(std::string_view job) {
+  return impl_->Change<Retried>("POST", impl_->Path(kJobPath, job, "/retry"));
+}
+
+Result<Job> Client::Watch(std::string_view job, const std::function<bool(const Job&)>& on_change) {
+  const std::string path = impl_->Path(kJobPath, job, "/events");
+  std::string held;
+  std::optional<Job> last;
+  std::optional<Error> garbled;
+  bool ended = false;
+  const auto sink = [&](std::string_view piece) {
+    held.append(piece);
+    if (held.size() > kMaxEventBytes) {
+      garbled = Error{Code::kInternal, "an event without an end", ""};
+      return false;
+    }
+    std::size_t end = 0;
+    while ((end = held.find("\n\n")) != std::string::npos) {
+      std::string event, data;
+      for (std::size_t at = 0; at < end;) {
+        const std::size_t stop = std::min(held.find('\n', at), end);
+        const std::string_view line = std::string_view(held).substr(at, stop - at);
+        if (line.starts_with("event:")) event = line.substr(line.starts_with("event: ") ? 7 : 6);
+        if (line.starts_with("data:")) data.append(line.substr(line.starts_with("data: ") ? 6 : 5));
+        at = stop + 1;
+      }
+      held.erase(0, end + 2);
+      if (data.empty()) continue;
+      auto parsed = Parse<Job>(data);
+      if (!parsed) {
+        garbled = parsed.error();
+        return false;
+      }
+      last = std::move(*parsed);
+      ended = event == "end";
+      if (!on_change(*last) || ended) return false;
+    }
+    return true;
+  };
+  auto answer = impl_->http().Send({.target = path, .wait = kWatchSilence}, sink);
+  impl_->http().Close();
+  if (garbled) return *garbled;
+  if (last) return *last;
+  if (!answer) return answer.error();
+  return Error{Code::kUnavailable, "the stream of events ended at once", "is the server stopping?"};
+}
+
+// --- Tasks and results.
+
+Result<TaskPage> Client::Tasks(std::string_view job, const TaskQuery& query) {
+  Query path(impl_->Path(kJobPath, job, "/tasks"));
+  path.Add("state", query.state).Add("from", query.from);
+  path.Add("limit", std::min<std::uint64_t>(query.limit, allot::bounds::kMaxPageItems));
+  return impl_->Get<TaskPage>(path.text());
+}
+
+Result<Task> Client::GetTask(std::string_view job, std::uint64_t index) {
+  return impl_->Get<Task>(impl_->Path(kJobPath, job, "/tasks/" + std::to_string(index)));
+}
+
+Result<ResultPage> Client::Results(std::string_view job, const ResultQuery& query) {
+  Query path(impl_->Path(kJobPath, job, "/results"));
+  path.Add("from", query.from).Add("limit", std::min<std::uint64_t>(query.limit, allot::bounds::kMaxPageItems));
+  if (query.wait.count() > 0) path.Add("wait_ms", static_cast<std::uint64_t>(query.wait.count()));
+  return impl_->Get<ResultPage>(path.text(), query.wait);
+}
+
+Result<std::uint64_t> Client::EachResult(std::string_view job, const std::function<bool(const TaskResult&)>& on_result,
+                                         std::uint64_t from) {
+  std::uint64_t told = 0;
+  for (;;) {
+    auto page = Results(job, {.from = from, .wait = kResultWait});
+    if (!page) return page.error();
+    for (const TaskResult& result : page->results) {
+      if (!on_result(result)) return told;
+      ++told;
+    }
+    if (!page->next) return told;
+    from = *page->next;
+  }
+}
+
+// --- Workers.
+
+Result<WorkerPage> Client::Workers(std::string_view after, std::size_t limit) {
+  Query path(impl_->Path("/workers"));
+  path.Add("after", after).Add("limit", std::min<std::uint64_t>(limit, allot::bounds::kMaxPageItems));
+  return impl_->Get<WorkerPage>(path.text());
+}
+
+Result<WorkerInfo> Client::GetWorker(std::string_view worker) {
+  return impl_->Get<WorkerInfo>(impl_->Path(kWorkerPath, worker));
+}
+
+Result<WorkerInfo> Client::DrainWorker(std::string_view worker) {
+  return impl_->Change<WorkerInfo>("POST", impl_->Path(kWorkerPath, worker, "/drain"));
+}
+
+Result<Welcome> Client::RegisterWorker(const Hello& hello) {
+  std::string body;
+  AppendHello(hello, body);
+  return impl_->Change<Welcome>("POST", impl_->Path("/workers"), body);
+}
+
+Result<PullAnswer> Client::Pull(const Welcome& self, const PullRequest& request) {
+  std::string body = "{\"key\":" + allot::JsonString(self.key) + ",\"pull\":" + std::to_string(request.pull);
+  if (request.wait.count() > 0) body.append(",\"wait_ms\":").append(std::to_string(request.wait.count()));
+  if (!request.reports.empty()) {
+    body.push_back(',');
+    AppendReports(request.reports, body);
+  }
+  if (!request.extend.empty()) {
+    body.append(",\"extend\":[");
+    for (const TaskRef& task : request.extend) {
+      if (&task != request.extend.data()) body.push_back(',');
+      AppendTaskRef(task, body);
+    }
+    body.push_back(']');
+  }
+  body.push_back('}');
+  auto answer = impl_->Change("POST", impl_->Path(kWorkerPath, self.worker, "/pull"), body, request.wait);
+  if (!answer) return answer.error();
+  ServerMessage message;
+  if (auto parsed = ParseMessage(answer->body, message); !parsed) return parsed.error();  // Send() left the padding
+  return PullAnswer{std::move(message.stale), std::move(message.tasks), std::move(message.cancel), message.drain};
+}
+
+Result<void> Client::Leave(const Welcome& self) {
+  auto answer =
+      impl_->Change("DELETE", impl_->Path(kWorkerPath, self.worker), "{\"key\":" + allot::JsonString(self.key) + "}");
+  if (!answer) return answer.error();
+  return {};
+}
+
+Result<std::string> Client::Call(std::string_view method, std::string_view path, std::string_view body,
+                                 milliseconds wait) {
+  if (path.empty() || path[0] != '/' || path.find_first_of(" \r\n") != std::string_view::npos) {
+    return Error{Code::kBadValue, "not a path", "it begins with a slash"};
+  }
+  auto answer = impl_->Change(method, std::string(path), body, wait);
+  if (!answer) return answer.error();
+  return std::move(answer->body);
+}
+
+}  // namespace allotter

@@ -1,0 +1,79 @@
+// The protocol's objects, to and from JSON text.
+//
+// Reading ignores fields that it does not know; a known one of a wrong type is an error. Nothing here throws.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "allotter/client.h"
+#include "allotter/result.h"
+#include "allotter/types.h"
+
+namespace allotter {
+
+// Appends the job spec's object. With `stream` without count and payloads, as the first line of a streamed submit.
+void AppendSpec(const JobSpec& spec, bool stream, std::string& out);
+void AppendChange(const JobChange& change, std::string& out);
+void AppendSettings(const QueueSettings& settings, std::string& out);
+void AppendHello(const Hello& hello, std::string& out);
+// The entries' fields of a worker's message: "done":[…],"failed":[…],"released":[…], those that are not empty.
+// Returns true if it wrote any.
+bool AppendReports(const std::vector<Report>& reports, std::string& out);
+void AppendTaskRef(const TaskRef& task, std::string& out);
+
+// JSON text on one line, or as it is if it already is.
+std::string OneLine(std::string_view json);
+
+// `json` needs no padding; where its capacity has room for some, nothing is copied.
+template <typename T>
+Result<T> Parse(const std::string& json);
+
+template <>
+Result<Job> Parse<Job>(const std::string& json);
+template <>
+Result<Submitted> Parse<Submitted>(const std::string& json);
+template <>
+Result<std::vector<SubmittedId>> Parse<std::vector<SubmittedId>>(const std::string& json);
+template <>
+Result<JobPage> Parse<JobPage>(const std::string& json);
+template <>
+Result<Client::Retried> Parse<Client::Retried>(const std::string& json);
+template <>
+Result<Task> Parse<Task>(const std::string& json);
+template <>
+Result<TaskPage> Parse<TaskPage>(const std::string& json);
+template <>
+Result<ResultPage> Parse<ResultPage>(const std::string& json);
+template <>
+Result<WorkerInfo> Parse<WorkerInfo>(const std::string& json);
+template <>
+Result<WorkerPage> Parse<WorkerPage>(const std::string& json);
+template <>
+Result<Queue> Parse<Queue>(const std::string& json);
+template <>
+Result<std::vector<Queue>> Parse<std::vector<Queue>>(const std::string& json);
+template <>
+Result<ServerInfo> Parse<ServerInfo>(const std::string& json);
+template <>
+Result<Welcome> Parse<Welcome>(const std::string& json);
+
+// What the server sends to a worker, or to one that waits for jobs.
+struct ServerMessage {
+  std::optional<std::uint64_t> ack;
+  std::vector<TaskRef> stale;
+  std::vector<std::string> stale_codes;  // as many
+  std::vector<Assignment> tasks;
+  std::vector<CancelOrder> cancel;
+  bool drain = false;
+  std::optional<Welcome> welcome;
+  std::optional<Error> error;
+  std::optional<std::uint64_t> error_seq;
+  std::vector<JobWaiter::Ended> ended;  // unknown ones without a state
+  void Clear();
+};
+
+// Reads a message into `message`, which is cleared first. `text` must have SIMDJSON_PADDING readable bytes behind it.
+Result<void> ParseMessage(std::string_view text, ServerMessage& message);
+
+}  // namespace allotter
