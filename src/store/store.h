@@ -3,13 +3,15 @@
 //
 // The store does not know what events and records mean; the engine wrote them, and gets them back in Load():
 //   - Every Commit() appends each batch's `events` as one row of the journal, under the batch's position.
-//   - A record is the engine's own summary of a job (page == kJobPage) or of one page of its tasks. Writing it replaces the
+//   - A record is the engine's own summary of a job (page == kJobPage) or of one page of its tasks. Writing it replaces
+//   the
 //     one before; an empty blob removes it. `floor` says that every event up to it is contained in records
 //     already handed over, so those journal rows are dropped.
 //   - Payloads and results go straight into tables of their own, packed.
 //   - A removal deletes all rows of a job, in small steps, surely, crashes included.
 //
-// Threading: Load(), Commit(), Tidy() and the destructor on one thread (the queue's store thread). The Read…(), Backup() and
+// Threading: Load(), Commit(), Tidy() and the destructor on one thread (the queue's store thread). The Read…(),
+// Backup() and
 //            Usage() may be called from any thread, at any time after Load(), and see only what was committed.
 // Errors:    Code::kDiskFull from Commit() means that nothing of it was written and that it may be tried again;
 //            any other error is final.
@@ -30,7 +32,7 @@
 
 namespace allot {
 
-inline constexpr std::int64_t kCommonPayload = -1;         // PayloadSegment::first of the payload for all tasks
+inline constexpr std::int64_t kCommonPayload = -1;  // PayloadSegment::first of the payload for all tasks
 
 // Payloads of consecutive tasks, beginning with `first`; each is JSON text. With first == kCommonPayload there is
 // exactly one, for all tasks.
@@ -62,6 +64,9 @@ struct Batch {
   std::vector<Record> records;
   std::vector<Removal> removals;
   Position floor = 0;  // 0: as before
+  // The events of this very batch speak of all its payload sets, so that Load() need not ask about them. A set of
+  // which any segment came without this is asked about.
+  bool payloads_spoken_for = false;
 };
 
 class Store {
@@ -69,28 +74,31 @@ class Store {
   virtual ~Store() = default;
 
   struct Loader {
-    std::function<Result<void>(const Record&)> on_record;                      // a job's own before its pages
-    std::function<Result<void>(Position, std::string_view)> on_events;         // in order of position, after the records
+    std::function<Result<void>(const Record&)> on_record;               // a job's own before its pages
+    std::function<Result<void>(Position, std::string_view)> on_events;  // in order of position, after the records
   };
   // Once, first: hands everything to `loader`, and drops payload sets of which no job record and no journal event
   // speaks: `live_sets` is asked after the last on_events.
   virtual Result<void> Load(const Loader& loader, const std::function<bool(JobId set)>& live_set) = 0;
 
+  // The highest position known, of events or floor; 0 if none. Numbering goes on above it.
+  virtual Position LastPosition() const = 0;
+
   // All of it is durable on return, or none of it is there.
   virtual Result<void> Commit(std::span<const Batch> batches) = 0;
 
   // Does about a millisecond of background work: dropping folded journal rows and removed jobs, giving space back.
-  // True while there is more to do.
+  // True while there is more to do. kDiskFull: nothing was done, and it may be tried again.
   virtual Result<bool> Tidy() = 0;
 
   // Small values that belong to the queue: its key, its settings. Durable on return; on the store thread.
   virtual Result<void> PutSetting(std::string_view name, std::string_view value) = 0;
   virtual Result<std::optional<std::string>> GetSetting(std::string_view name) = 0;
 
-  // The payload of one task, none if the set has none for it.
+  // The payload of one task, none if the set has none for it; with kCommonPayload the one for all tasks.
   virtual Result<std::optional<std::string>> ReadPayload(JobId set, std::int64_t index) = 0;
   // The outcomes of tasks from `from` on, before `end`, in order of index, one per task, at most `max`. More bytes
-  // than `max_bytes` end it early, but never before the first.
+  // than `max_bytes` end it early, but never before the first: only an empty answer says that there are no more.
   struct OutcomeQuery {
     JobId job;
     TaskIndex from = 0;
@@ -104,9 +112,9 @@ class Store {
   virtual Result<void> Backup(const std::string& file) = 0;
 
   struct Usage {
-    std::uint64_t file_bytes = 0;     // all of the store's files
+    std::uint64_t file_bytes = 0;  // all of the store's files
     std::uint64_t journal_rows = 0;
-    std::uint64_t garbage_jobs = 0;   // removed, but not yet swept
+    std::uint64_t garbage_jobs = 0;  // removed, but not yet swept
   };
   virtual Result<Usage> ReadUsage() = 0;
 };

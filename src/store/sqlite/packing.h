@@ -1,0 +1,45 @@
+// The packed blobs of a queue file. All numbers are varints.
+//
+//   journal.events     one per batch: how far its position lies below the row's, its length, the bytes
+//   payloads.segment   how many, the length of each, then all texts one after another
+//   outcomes.packed    one per outcome: index within the slice, attempt * 4 + kind, length, text
+//
+// Changing it: these bytes are in files that must stay readable. A new form needs a migration.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/store.h"
+
+namespace allot::sqlite {
+
+// Outcomes of that many consecutive tasks lie together. Smaller would cost more rows when tasks end in random order,
+// larger more reading for a page of results.
+inline constexpr std::uint32_t kSliceTasks = 4096;
+
+void PackEvents(Position row, const Batch& batch, std::string& out);
+// Calls `each(position, events)`; false if the blob is damaged, or the first error.
+Result<bool> UnpackEvents(Position row, std::string_view blob,
+                          const std::function<Result<void>(Position, std::string_view)>& each);
+
+void PackPayloads(std::span<const std::string> payloads, std::string& out);
+// The number of payloads in a segment, and one of them; none if it is damaged or has no such.
+std::optional<std::uint64_t> PayloadCount(std::string_view segment);
+std::optional<std::string_view> PayloadAt(std::string_view segment, std::uint64_t nth);
+
+void PackOutcome(const Outcome& outcome, std::string& out);
+struct PackedOutcome {
+  TaskIndex index = 0;
+  OutcomeKind kind = OutcomeKind::kResult;
+  std::uint32_t attempt = 0;
+  std::string_view text;
+};
+// All of a row, in the order they were written; false if the blob is damaged.
+bool UnpackOutcomes(std::uint32_t slice, std::string_view blob, std::vector<PackedOutcome>& out);
+
+}  // namespace allot::sqlite

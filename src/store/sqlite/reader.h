@@ -1,0 +1,70 @@
+// Reading payloads and outcomes, beside the store thread: a few read-only connections, lent to whoever asks.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/sqlite/payload_cache.h"
+#include "store/sqlite/sql.h"
+#include "store/store.h"
+
+namespace allot::sqlite {
+
+// One connection with its statements.
+// Threading: one thread at a time.
+class Reader {
+ public:
+  static Result<std::unique_ptr<Reader>> Open(const std::string& file, const std::string& vfs);
+
+  // From the file; puts what it read, and some sets that follow it, into `cache`.
+  Result<std::optional<std::string>> ReadPayload(JobId set, std::int64_t index, PayloadCache& cache);
+  Result<std::vector<Outcome>> ReadOutcomes(const Store::OutcomeQuery& query);
+  Database& db() { return db_; }
+
+ private:
+  Database db_;
+  Statement segments_;
+  Statement outcomes_;
+};
+
+// Threading: all methods may be called from any thread.
+class ReaderPool {
+ public:
+  ReaderPool(std::string file, std::string vfs, std::size_t max)
+      : file_(std::move(file)), vfs_(std::move(vfs)), max_(max) {}
+
+  // A reader for the life of the lease.
+  class Lease {
+   public:
+    Lease(ReaderPool* pool, std::unique_ptr<Reader> reader) : pool_(pool), reader_(std::move(reader)) {}
+    Lease(Lease&&) = default;
+    Lease& operator=(Lease&&) = delete;
+    ~Lease() {
+      if (reader_) pool_->Return(std::move(reader_));
+    }
+    Reader* operator->() { return reader_.get(); }
+
+   private:
+    ReaderPool* pool_;
+    std::unique_ptr<Reader> reader_;
+  };
+  // Waits while `max` are lent.
+  Result<Lease> Borrow();
+
+ private:
+  void Return(std::unique_ptr<Reader> reader);
+
+  const std::string file_;
+  const std::string vfs_;
+  const std::size_t max_;
+  std::mutex mutex_;
+  std::condition_variable returned_;
+  std::vector<std::unique_ptr<Reader>> idle_;  // guarded by mutex_
+  std::size_t lent_ = 0;                       // guarded by mutex_
+};
+
+}  // namespace allot::sqlite

@@ -1,0 +1,473 @@
+#include "store/sqlite/sqlite_store.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "store/sqlite/backup.h"
+#include "store/sqlite/file_lock.h"
+#include "store/sqlite/packing.h"
+#include "store/sqlite/payload_cache.h"
+#include "store/sqlite/powerloss_vfs.h"
+#include "store/sqlite/reader.h"
+#include "store/sqlite/schema.h"
+#include "store/sqlite/sql.h"
+#include "store/sqlite/sync_directory.h"
+#include "store/sqlite/tidier.h"
+
+namespace allot {
+namespace sqlite {
+namespace {
+
+constexpr std::size_t kOutcomeRowBytes = 64 * 1024;    // a row that grew this long is full
+constexpr std::size_t kCachedSegmentBytes = 4 * 1024;  // longer ones are not kept when they are written
+constexpr std::int64_t kSeqReserve = 1 << 20;          // numbers taken for outcomes at once
+
+class StoreImpl final : public Store {
+ public:
+  explicit StoreImpl(const SqliteOptions& options)
+      : options_(options),
+        cache_(options.payload_cache_bytes),
+        readers_(options.file, options.vfs, std::max<std::size_t>(options.max_readers, 1)) {}
+
+  Result<void> Open();
+  Result<void> Load(const Loader& loader, const std::function<bool(JobId set)>& live_set) override;
+  Position LastPosition() const override { return last_position_; }
+  Result<void> Commit(std::span<const Batch> batches) override;
+  Result<bool> Tidy() override { return tidier_->Step(); }
+  Result<void> PutSetting(std::string_view name, std::string_view value) override;
+  Result<std::optional<std::string>> GetSetting(std::string_view name) override;
+  Result<std::optional<std::string>> ReadPayload(JobId set, std::int64_t index) override;
+  Result<std::vector<Outcome>> ReadOutcomes(const OutcomeQuery& query) override;
+  Result<void> Backup(const std::string& file) override { return BackUp(options_.file, options_.vfs, file); }
+  Result<Usage> ReadUsage() override;
+
+ private:
+  // What a commit changes in memory once it is durable.
+  struct Pending {
+    Position floor = 0;
+    Position last_position = 0;
+    std::uint64_t journal_rows = 0;
+    std::uint64_t dropped_rows = 0;
+    std::uint64_t garbage = 0;
+    std::int64_t next_seq = 0;
+    std::int64_t reserved_seq = 0;
+    std::vector<std::pair<const PayloadSegment*, std::string>> fresh;
+  };
+
+  Result<void> PrepareFile();
+  Result<void> PrepareStatements();
+  Result<void> LoadRecords(const Loader& loader);
+  Result<void> LoadEvents(const Loader& loader);
+  Result<void> DropDeadSets(const std::function<bool(JobId set)>& live_set);
+
+  // Each gives SQLITE_OK or an error of SQLite.
+  int Write(std::span<const Batch> batches, Pending& pending);
+  int WriteEvents(std::span<const Batch> batches, Pending& pending);
+  int WritePayloads(const Batch& batch, Pending& pending);
+  int WriteOutcomes(std::span<const Batch> batches, Pending& pending);
+  int WriteRecord(const Record& record);
+  void Rollback();
+
+  const SqliteOptions options_;
+  FileLock lock_;
+  Database db_;
+  Statement begin_, commit_, rollback_;
+  Statement put_events_, drop_events_, put_segment_, put_loose_, put_outcomes_;
+  Statement put_job_, delete_job_, put_page_, delete_page_, put_garbage_, put_floor_, put_reserved_;
+  Statement put_setting_, get_setting_;
+  std::string scratch_;
+  std::vector<const Outcome*> outcomes_;
+
+  Position floor_ = 0;
+  Position last_position_ = 0;
+  std::int64_t next_seq_ = 0;
+  std::int64_t reserved_seq_ = 0;
+  Counters counters_;
+  std::unique_ptr<Tidier> tidier_;
+
+  PayloadCache cache_;
+  ReaderPool readers_;
+};
+
+Error CorruptRow(const std::string& file, const char* table) {
+  return {Code::kStoreCorrupt, file + ": a row of the table " + table + " is damaged",
+          "restore a backup: allot restore"};
+}
+
+Result<void> StoreImpl::Open() {
+  if (options_.vfs == kPowerLossVfs) PowerLoss::Register();
+  Result<FileLock> lock = FileLock::Take(options_.file);
+  if (!lock) return lock.error();
+  lock_ = std::move(*lock);
+  // Made here, so that nobody else can read what people submit; SQLite gives its other files the same rights.
+  const int fd = open(options_.file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd >= 0) {
+    close(fd);
+    if (Result<void> done = SyncDirectoryOf(options_.file); !done) return done;
+  }
+  Result<Database> db =
+      Database::Open(options_.file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, options_.vfs);
+  if (!db) return db.error();
+  db_ = std::move(*db);
+  if (Result<void> done = PrepareFile(); !done) return done;
+  if (Result<void> done = PrepareStatements(); !done) return done;
+  tidier_ = std::make_unique<Tidier>(db_, counters_);
+  return tidier_->Prepare();
+}
+
+Result<void> StoreImpl::PrepareFile() {
+  const Result<std::int64_t> version = CheckFile(db_, Migrations());
+  if (!version) return version.error();
+  if (sqlite3_db_readonly(db_.get(), "main") == 1) {
+    return Error{Code::kStoreFailed, options_.file + " cannot be written",
+                 "make the file and its directory writable for this user"};
+  }
+  // Free pages can be given back only if the file was made for it, before its first table.
+  if (*version == 0) {
+    if (Result<void> done = db_.Exec("PRAGMA auto_vacuum = INCREMENTAL"); !done) return done;
+  }
+  Result<Statement> wal = Statement::Prepare(db_, "PRAGMA journal_mode = WAL");
+  if (!wal) return wal.error();
+  const int code = wal->Step();
+  if (code != SQLITE_ROW) return db_.ErrorOf(code, "begin a write-ahead log");
+  if (wal->Blob(0) != "wal") {
+    return Error{Code::kStoreFailed, options_.file + ": its file system cannot hold a write-ahead log",
+                 "use a data directory on a local disk"};
+  }
+  wal->Reset();
+  // The log is moved into the file by Tidy(), not by whichever commit happens to fill it.
+  const Result<void> set = db_.Exec(
+      "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -4096; PRAGMA journal_size_limit "
+      "= " +
+      std::to_string(kLogFileBytes));
+  if (!set) return set;
+  return Migrate(db_, Migrations());
+}
+
+Result<void> StoreImpl::PrepareStatements() {
+  return PrepareAll(db_, {{&begin_, "BEGIN IMMEDIATE"},
+                          {&commit_, "COMMIT"},
+                          {&rollback_, "ROLLBACK"},
+                          {&put_events_, "INSERT INTO journal VALUES (?1, ?2)"},
+                          {&drop_events_, "DELETE FROM journal WHERE pos <= ?1"},
+                          {&put_segment_, "INSERT OR REPLACE INTO payloads VALUES (?1, ?2, ?3)"},
+                          {&put_loose_, "INSERT OR IGNORE INTO loose VALUES (?1)"},
+                          {&put_outcomes_, "INSERT INTO outcomes VALUES (?1, ?2, ?3, ?4, ?5, ?6)"},
+                          {&put_job_, "INSERT OR REPLACE INTO jobs VALUES (?1, ?2)"},
+                          {&delete_job_, "DELETE FROM jobs WHERE id = ?1"},
+                          {&put_page_, "INSERT OR REPLACE INTO pages VALUES (?1, ?2, ?3)"},
+                          {&delete_page_, "DELETE FROM pages WHERE job = ?1 AND page = ?2"},
+                          {&put_garbage_, "INSERT INTO garbage (job, set_id) VALUES (?1, ?2)"},
+                          {&put_floor_, "UPDATE state SET floor = ?1"},
+                          {&put_reserved_, "UPDATE state SET seq_reserved = ?1"},
+                          {&put_setting_, "INSERT OR REPLACE INTO settings VALUES (CAST(?1 AS TEXT), ?2)"},
+                          {&get_setting_, "SELECT value FROM settings WHERE name = CAST(?1 AS TEXT)"}});
+}
+
+Result<void> StoreImpl::Load(const Loader& loader, const std::function<bool(JobId set)>& live_set) {
+  Result<Statement> state = Statement::Prepare(db_, "SELECT floor, seq_reserved FROM state");
+  if (!state) return state.error();
+  const int code = state->Step();
+  if (code == SQLITE_DONE) return CorruptRow(options_.file, "state");
+  if (code != SQLITE_ROW) return db_.ErrorOf(code, "read its state");
+  floor_ = last_position_ = static_cast<Position>(state->Int(0));
+  next_seq_ = reserved_seq_ = state->Int(1);
+  state->Reset();
+  if (Result<void> done = LoadRecords(loader); !done) return done;
+  if (Result<void> done = LoadEvents(loader); !done) return done;
+  if (Result<void> done = DropDeadSets(live_set); !done) return done;
+  tidier_->SetFloor(floor_);
+  if (counters_.garbage_jobs > 0) tidier_->AddedGarbage();
+  return {};
+}
+
+Result<void> StoreImpl::LoadRecords(const Loader& loader) {
+  // Removed jobs are in the tables until they are swept.
+  std::vector<std::uint64_t> removed;
+  Result<Statement> garbage = Statement::Prepare(db_, "SELECT job FROM garbage");
+  if (!garbage) return garbage.error();
+  int code = SQLITE_ROW;
+  while ((code = garbage->Step()) == SQLITE_ROW) removed.push_back(static_cast<std::uint64_t>(garbage->Int(0)));
+  if (code != SQLITE_DONE) return db_.ErrorOf(code, "read removed jobs");
+  counters_.garbage_jobs = removed.size();
+  std::sort(removed.begin(), removed.end());
+
+  Record record;
+  const auto is_removed = [&] { return std::binary_search(removed.begin(), removed.end(), record.job.value); };
+  Result<Statement> jobs = Statement::Prepare(db_, "SELECT id, record FROM jobs ORDER BY id");
+  if (!jobs) return jobs.error();
+  while ((code = jobs->Step()) == SQLITE_ROW) {
+    record.job.value = static_cast<std::uint64_t>(jobs->Int(0));
+    if (is_removed()) continue;
+    record.blob = jobs->Blob(1);
+    if (Result<void> done = loader.on_record(record); !done) return done;
+  }
+  if (code != SQLITE_DONE) return db_.ErrorOf(code, "read jobs");
+
+  Result<Statement> pages = Statement::Prepare(db_, "SELECT job, page, record FROM pages ORDER BY job, page");
+  if (!pages) return pages.error();
+  while ((code = pages->Step()) == SQLITE_ROW) {
+    record.job.value = static_cast<std::uint64_t>(pages->Int(0));
+    if (is_removed()) continue;
+    record.page = static_cast<std::uint32_t>(pages->Int(1));
+    record.blob = pages->Blob(2);
+    if (Result<void> done = loader.on_record(record); !done) return done;
+  }
+  if (code != SQLITE_DONE) return db_.ErrorOf(code, "read pages of tasks");
+  return {};
+}
+
+Result<void> StoreImpl::LoadEvents(const Loader& loader) {
+  Result<Statement> journal = Statement::Prepare(db_, "SELECT pos, events FROM journal ORDER BY pos");
+  if (!journal) return journal.error();
+  int code = SQLITE_ROW;
+  std::uint64_t rows = 0;
+  while ((code = journal->Step()) == SQLITE_ROW) {
+    ++rows;
+    const auto row = static_cast<Position>(journal->Int(0));
+    if (row <= floor_) continue;
+    const Result<bool> whole =
+        UnpackEvents(row, journal->Blob(1), [&](Position position, std::string_view events) -> Result<void> {
+          if (position <= floor_) return {};
+          return loader.on_events(position, events);
+        });
+    if (!whole) return whole.error();
+    if (!*whole) return CorruptRow(options_.file, "journal");
+    last_position_ = row;
+  }
+  if (code != SQLITE_DONE) return db_.ErrorOf(code, "read events");
+  counters_.journal_rows = rows;
+  return {};
+}
+
+Result<void> StoreImpl::DropDeadSets(const std::function<bool(JobId set)>& live_set) {
+  std::vector<std::uint64_t> dead;
+  bool any = false;
+  {
+    Result<Statement> loose = Statement::Prepare(
+        db_, "SELECT set_id FROM loose WHERE set_id NOT IN (SELECT set_id FROM garbage) ORDER BY set_id");
+    if (!loose) return loose.error();
+    int code = SQLITE_ROW;
+    while ((code = loose->Step()) == SQLITE_ROW) {
+      any = true;
+      const JobId set{static_cast<std::uint64_t>(loose->Int(0))};
+      if (!live_set(set)) dead.push_back(set.value);
+    }
+    if (code != SQLITE_DONE) return db_.ErrorOf(code, "read payload sets");
+  }
+  if (!any) return {};
+  // A set that a job speaks of goes by the removal of that job alone, so it need not be asked about again.
+  int code = begin_.Run();
+  for (std::size_t i = 0; code == SQLITE_OK && i < dead.size(); ++i) code = put_garbage_.Run(std::int64_t{0}, dead[i]);
+  if (code == SQLITE_OK) code = sqlite3_exec(db_.get(), "DELETE FROM loose", nullptr, nullptr, nullptr);
+  if (code == SQLITE_OK) code = commit_.Run();
+  if (code != SQLITE_OK) {
+    const Error error = db_.ErrorOf(code, "drop payloads of broken uploads");
+    Rollback();
+    return error;
+  }
+  counters_.garbage_jobs += dead.size();
+  return {};
+}
+
+Result<void> StoreImpl::Commit(std::span<const Batch> batches) {
+  Pending pending;
+  pending.floor = floor_;
+  pending.last_position = last_position_;
+  pending.next_seq = next_seq_;
+  pending.reserved_seq = reserved_seq_;
+  int code = begin_.Run();
+  if (code == SQLITE_OK) code = Write(batches, pending);
+  if (code == SQLITE_OK) code = commit_.Run();
+  if (code != SQLITE_OK) {
+    const Error error = db_.ErrorOf(code, "write");
+    Rollback();
+    // An empty log has room, if the file itself need not grow.
+    if (error.code == Code::kDiskFull) static_cast<void>(tidier_->Checkpoint());
+    return error;
+  }
+  floor_ = pending.floor;
+  last_position_ = pending.last_position;
+  next_seq_ = pending.next_seq;
+  reserved_seq_ = pending.reserved_seq;
+  counters_.journal_rows += pending.journal_rows;
+  counters_.journal_rows -= pending.dropped_rows;
+  counters_.garbage_jobs += pending.garbage;
+  tidier_->SetFloor(floor_);
+  if (pending.garbage > 0) tidier_->AddedGarbage();
+  for (auto& [segment, packed] : pending.fresh) cache_.Put(segment->set, segment->first, std::move(packed), false);
+  for (const Batch& batch : batches) {
+    for (const Removal& removal : batch.removals) {
+      if (removal.payload_set) cache_.Remove(removal.payload_set);
+    }
+  }
+  // It is durable; a log that cannot be moved just now stays longer.
+  const Result<void> bounded = tidier_->BoundLog();
+  if (!bounded && bounded.error().code != Code::kDiskFull) return bounded;
+  return {};
+}
+
+int StoreImpl::Write(std::span<const Batch> batches, Pending& pending) {
+  int code = WriteEvents(batches, pending);
+  for (const Batch& batch : batches) {
+    if (code == SQLITE_OK) code = WritePayloads(batch, pending);
+    for (const Record& record : batch.records) {
+      if (code == SQLITE_OK) code = WriteRecord(record);
+    }
+    for (const Removal& removal : batch.removals) {
+      if (code == SQLITE_OK) code = put_garbage_.Run(removal.job.value, removal.payload_set.value);
+      ++pending.garbage;
+    }
+    pending.floor = std::max(pending.floor, batch.floor);
+  }
+  if (code == SQLITE_OK) code = WriteOutcomes(batches, pending);
+  pending.last_position = std::max(pending.last_position, pending.floor);
+  if (code == SQLITE_OK && pending.floor != floor_) code = put_floor_.Run(pending.floor);
+  return code;
+}
+
+int StoreImpl::WriteEvents(std::span<const Batch> batches, Pending& pending) {
+  Position last = 0;
+  for (const Batch& batch : batches) {
+    if (batch.events.empty()) continue;
+    if (last == 0 && batch.position <= last_position_ && last_position_ <= floor_) {
+      // Everything was folded, and numbering began anew: what is left of the old must not stand behind the new.
+      const int code = drop_events_.Run(last_position_);
+      if (code != SQLITE_OK) return code;
+      pending.dropped_rows = static_cast<std::uint64_t>(sqlite3_changes(db_.get()));
+      pending.floor = pending.last_position = 0;
+    }
+    CHECK(batch.position > std::max(last, pending.last_position));
+    last = batch.position;
+  }
+  if (last == 0) return SQLITE_OK;
+  scratch_.clear();
+  for (const Batch& batch : batches) {
+    if (!batch.events.empty()) PackEvents(last, batch, scratch_);
+  }
+  pending.last_position = last;
+  pending.journal_rows = 1;
+  return put_events_.Run(last, scratch_);
+}
+
+int StoreImpl::WritePayloads(const Batch& batch, Pending& pending) {
+  JobId loose;
+  for (const PayloadSegment& segment : batch.payloads) {
+    if (segment.payloads.empty()) continue;
+    std::string packed;
+    PackPayloads(segment.payloads, packed);
+    int code = put_segment_.Run(segment.set.value, segment.first, packed);
+    if (code == SQLITE_OK && !batch.payloads_spoken_for && segment.set != loose) {
+      loose = segment.set;
+      code = put_loose_.Run(segment.set.value);
+    }
+    if (code != SQLITE_OK) return code;
+    if (packed.size() <= kCachedSegmentBytes) pending.fresh.emplace_back(&segment, std::move(packed));
+  }
+  return SQLITE_OK;
+}
+
+int StoreImpl::WriteOutcomes(std::span<const Batch> batches, Pending& pending) {
+  outcomes_.clear();
+  for (const Batch& batch : batches) {
+    for (const Outcome& outcome : batch.outcomes) outcomes_.push_back(&outcome);
+  }
+  // Stable: of two for one task, the later one stays the later one.
+  std::stable_sort(outcomes_.begin(), outcomes_.end(), [](const Outcome* a, const Outcome* b) {
+    return std::pair(a->job, a->index / kSliceTasks) < std::pair(b->job, b->index / kSliceTasks);
+  });
+  for (std::size_t i = 0; i < outcomes_.size();) {
+    const JobId job = outcomes_[i]->job;
+    const std::uint32_t slice = outcomes_[i]->index / kSliceTasks;
+    TaskIndex lowest = outcomes_[i]->index;
+    TaskIndex highest = lowest;
+    scratch_.clear();
+    for (; i < outcomes_.size() && scratch_.size() < kOutcomeRowBytes; ++i) {
+      const Outcome& outcome = *outcomes_[i];
+      if (outcome.job != job || outcome.index / kSliceTasks != slice) break;
+      lowest = std::min(lowest, outcome.index);
+      highest = std::max(highest, outcome.index);
+      PackOutcome(outcome, scratch_);
+    }
+    if (pending.next_seq == pending.reserved_seq) {
+      pending.reserved_seq += kSeqReserve;
+      const int code = put_reserved_.Run(pending.reserved_seq);
+      if (code != SQLITE_OK) return code;
+    }
+    const int code = put_outcomes_.Run(job.value, slice, pending.next_seq++, lowest, highest, scratch_);
+    if (code != SQLITE_OK) return code;
+  }
+  return SQLITE_OK;
+}
+
+int StoreImpl::WriteRecord(const Record& record) {
+  if (record.page == kJobPage) {
+    return record.blob.empty() ? delete_job_.Run(record.job.value) : put_job_.Run(record.job.value, record.blob);
+  }
+  return record.blob.empty() ? delete_page_.Run(record.job.value, record.page)
+                             : put_page_.Run(record.job.value, record.page, record.blob);
+}
+
+void StoreImpl::Rollback() {
+  // Some errors have rolled back already.
+  if (sqlite3_get_autocommit(db_.get()) == 0) rollback_.Run();
+}
+
+Result<void> StoreImpl::PutSetting(std::string_view name, std::string_view value) {
+  const int code = put_setting_.Run(name, value);
+  if (code != SQLITE_OK) return db_.ErrorOf(code, "write a setting");
+  return {};
+}
+
+Result<std::optional<std::string>> StoreImpl::GetSetting(std::string_view name) {
+  const ResetAtEnd reset(get_setting_);
+  get_setting_.Start(name);
+  const int code = get_setting_.Step();
+  if (code == SQLITE_DONE) return std::optional<std::string>();
+  if (code != SQLITE_ROW) return db_.ErrorOf(code, "read a setting");
+  return std::optional<std::string>(get_setting_.Blob(0));
+}
+
+Result<std::optional<std::string>> StoreImpl::ReadPayload(JobId set, std::int64_t index) {
+  if (std::optional<std::string> payload = cache_.Find(set, index)) return payload;
+  Result<ReaderPool::Lease> reader = readers_.Borrow();
+  if (!reader) return reader.error();
+  return (*reader)->ReadPayload(set, index, cache_);
+}
+
+Result<std::vector<Outcome>> StoreImpl::ReadOutcomes(const OutcomeQuery& query) {
+  Result<ReaderPool::Lease> reader = readers_.Borrow();
+  if (!reader) return reader.error();
+  return (*reader)->ReadOutcomes(query);
+}
+
+Result<Store::Usage> StoreImpl::ReadUsage() {
+  Usage usage;
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    struct stat file {};
+    if (stat((options_.file + suffix).c_str(), &file) == 0) {
+      usage.file_bytes += static_cast<std::uint64_t>(file.st_size);
+    }
+  }
+  usage.journal_rows = counters_.journal_rows;
+  usage.garbage_jobs = counters_.garbage_jobs;
+  return usage;
+}
+
+}  // namespace
+}  // namespace sqlite
+
+Result<std::unique_ptr<Store>> SqliteStore::Open(const SqliteOptions& options) {
+  auto store = std::make_unique<sqlite::StoreImpl>(options);
+  if (Result<void> done = store->Open(); !done) return done.error();
+  return std::unique_ptr<Store>(std::move(store));
+}
+
+Result<void> SqliteStore::VerifyBackup(const std::string& file) { return sqlite::VerifyBackup(file); }
+
+}  // namespace allot

@@ -1,0 +1,219 @@
+#include "store/sqlite/tidier.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/check.h"
+
+namespace allot::sqlite {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kStep = 1ms;
+constexpr std::uint64_t kGarbageRows = 64;  // read at once
+
+// Free pages are used again sooner or later; only many of them are worth the work of moving others into their place.
+std::int64_t PagesWorthVacuuming(std::int64_t all) { return 1024 + all / 8; }
+std::int64_t PagesLeftFree(std::int64_t all) { return 128 + all / 32; }
+
+}  // namespace
+
+Result<void> Tidier::Prepare() {
+  sqlite3_wal_hook(
+      db_.get(),
+      [](void* self, sqlite3*, const char*, int pages) {
+        auto* tidier = static_cast<Tidier*>(self);
+        if (pages < tidier->log_pages_) tidier->moved_pages_ = 0;  // it began anew
+        tidier->log_pages_ = pages;
+        return SQLITE_OK;
+      },
+      this);
+  return PrepareAll(
+      db_, {{&begin_, "BEGIN IMMEDIATE"},
+            {&commit_, "COMMIT"},
+            {&rollback_, "ROLLBACK"},
+            {&drop_journal_,
+             "DELETE FROM journal WHERE pos IN (SELECT pos FROM journal WHERE pos <= ?1 ORDER BY pos LIMIT 16)"},
+            {&read_garbage_, "SELECT seq, job, set_id FROM garbage ORDER BY seq LIMIT ?1"},
+            {&delete_garbage_, "DELETE FROM garbage WHERE seq = ?1"},
+            {&delete_job_, "DELETE FROM jobs WHERE id = ?1"},
+            {&delete_loose_, "DELETE FROM loose WHERE set_id = ?1"},
+            {&free_pages_, "PRAGMA freelist_count"},
+            {&all_pages_, "PRAGMA page_count"},
+            {&vacuum_, "PRAGMA incremental_vacuum(32)"},
+            {&outcomes_.find, "SELECT slice, seq FROM outcomes WHERE job = ?1 ORDER BY slice, seq LIMIT 1 OFFSET 16"},
+            {&outcomes_.before, "DELETE FROM outcomes WHERE job = ?1 AND (slice, seq) < (?2, ?3)"},
+            {&outcomes_.rest, "DELETE FROM outcomes WHERE job = ?1"},
+            {&pages_.find, "SELECT page, 0 FROM pages WHERE job = ?1 ORDER BY page LIMIT 1 OFFSET 64"},
+            {&pages_.before, "DELETE FROM pages WHERE job = ?1 AND page < ?2 + ?3"},
+            {&pages_.rest, "DELETE FROM pages WHERE job = ?1"},
+            {&payloads_.find, "SELECT first, 0 FROM payloads WHERE set_id = ?1 ORDER BY first LIMIT 1 OFFSET 16"},
+            {&payloads_.before, "DELETE FROM payloads WHERE set_id = ?1 AND first < ?2 + ?3"},
+            {&payloads_.rest, "DELETE FROM payloads WHERE set_id = ?1"}});
+}
+
+void Tidier::SetFloor(Position floor) {
+  if (floor > floor_) journal_pending_ = true;
+  floor_ = floor;
+}
+
+template <typename Work>
+Result<bool> Tidier::InTransaction(const char* doing, Work work) {
+  const auto end = Clock::now() + kStep;
+  CHECK(sqlite3_exec(db_.get(), "PRAGMA synchronous = NORMAL", nullptr, nullptr, nullptr) == SQLITE_OK);
+  swept_jobs_ = dropped_rows_ = 0;
+  bool more = true;
+  int code = begin_.Run();
+  while (code == SQLITE_OK && more && Clock::now() < end) code = work(more);
+  if (code == SQLITE_OK) code = commit_.Run();
+  std::optional<Error> error;
+  if (code != SQLITE_OK) {
+    error = db_.ErrorOf(code, doing);
+    garbage_.clear();
+    if (sqlite3_get_autocommit(db_.get()) == 0) rollback_.Run();
+  } else {
+    counters_.garbage_jobs -= swept_jobs_;
+    counters_.journal_rows -= dropped_rows_;
+    settled_ = false;
+  }
+  CHECK(sqlite3_exec(db_.get(), "PRAGMA synchronous = FULL", nullptr, nullptr, nullptr) == SQLITE_OK);
+  if (error) return *error;
+  return more;
+}
+
+int Tidier::DropJournal(bool& more) {
+  const int code = drop_journal_.Run(floor_);
+  if (code != SQLITE_OK) return code;
+  const int dropped = sqlite3_changes(db_.get());
+  dropped_rows_ += static_cast<std::uint64_t>(dropped);
+  more = dropped > 0;
+  return SQLITE_OK;
+}
+
+int Tidier::SweepPiece(Sweep& sweep, std::int64_t id, bool& more) {
+  sweep.find.Start(id);
+  const int found = sweep.find.Step();
+  if (found != SQLITE_ROW && found != SQLITE_DONE) return found;
+  const std::int64_t key1 = found == SQLITE_ROW ? sweep.find.Int(0) : 0;
+  const std::int64_t key2 = found == SQLITE_ROW ? sweep.find.Int(1) : 0;
+  sweep.find.Reset();
+  more = found == SQLITE_ROW;
+  return more ? sweep.before.Run(id, key1, key2) : sweep.rest.Run(id);
+}
+
+int Tidier::SweepSome(bool& more) {
+  if (garbage_.empty()) {
+    read_garbage_.Start(kGarbageRows);
+    int code = SQLITE_ROW;
+    while ((code = read_garbage_.Step()) == SQLITE_ROW) {
+      garbage_.push_back({read_garbage_.Int(0), read_garbage_.Int(1), read_garbage_.Int(2)});
+    }
+    read_garbage_.Reset();
+    if (code != SQLITE_DONE) return code;
+    if (garbage_.empty()) {
+      more = false;
+      return SQLITE_OK;
+    }
+  }
+  const Garbage next = garbage_.front();
+  int code = SQLITE_OK;
+  bool unfinished = false;
+  if (next.job != 0) code = SweepPiece(outcomes_, next.job, unfinished);
+  if (code == SQLITE_OK && !unfinished && next.set != 0) code = SweepPiece(payloads_, next.set, unfinished);
+  if (code == SQLITE_OK && !unfinished && next.job != 0) code = SweepPiece(pages_, next.job, unfinished);
+  if (code != SQLITE_OK || unfinished) return code;
+  if (next.job != 0) code = delete_job_.Run(next.job);
+  if (code == SQLITE_OK && next.set != 0) code = delete_loose_.Run(next.set);
+  if (code == SQLITE_OK) code = delete_garbage_.Run(next.seq);
+  if (code != SQLITE_OK) return code;
+  garbage_.pop_front();
+  ++swept_jobs_;
+  return SQLITE_OK;
+}
+
+int Tidier::VacuumSome(bool& more) {
+  const int code = vacuum_.Run();
+  more = code == SQLITE_OK && WantsVacuum();
+  return code;
+}
+
+bool Tidier::WantsVacuum() {
+  const auto read = [](Statement& statement) {
+    const ResetAtEnd reset(statement);
+    return statement.Step() == SQLITE_ROW ? statement.Int(0) : 0;
+  };
+  const std::int64_t free = read(free_pages_);
+  const std::int64_t all = read(all_pages_);
+  if (free > PagesWorthVacuuming(all)) vacuuming_ = true;
+  if (free <= PagesLeftFree(all)) vacuuming_ = false;
+  return vacuuming_;
+}
+
+Result<void> Tidier::Checkpoint(int mode) {
+  int log = 0;
+  int moved = 0;
+  const int code = sqlite3_wal_checkpoint_v2(db_.get(), nullptr, mode, &log, &moved);
+  if (log >= 0 && (code == SQLITE_OK || code == SQLITE_BUSY)) {
+    log_pages_ = log;
+    moved_pages_ = moved;
+  }
+  if (code == SQLITE_OK || code == SQLITE_BUSY) return {};
+  return db_.ErrorOf(code, "move the log into the file");
+}
+
+Result<void> Tidier::BoundLog() {
+  if (log_pages_to_move() < kMaxLogPages) return {};
+  return Checkpoint();
+}
+
+Result<bool> Tidier::Settle() {
+  if (settled_) return false;
+  if (WantsVacuum()) {
+    vacuumed_ = true;
+    Result<bool> more = InTransaction("give space back", [this](bool& m) { return VacuumSome(m); });
+    if (!more) return more;
+    return true;
+  }
+  settled_ = true;
+  // The file itself becomes shorter when the log has been moved into it.
+  if (vacuumed_ || log_pages_to_move() >= kLogPages / 8) {
+    vacuumed_ = false;
+    if (Result<void> done = Checkpoint(); !done) return done.error();
+  }
+  const char* file = sqlite3_db_filename(db_.get(), "main");
+  struct stat log {};
+  if (stat((std::string(file) + "-wal").c_str(), &log) == 0 && log.st_size > kLogFileBytes) {
+    // Who reads just now keeps it from happening; then it happens another time.
+    sqlite3_busy_timeout(db_.get(), 0);
+    const Result<void> done = Checkpoint(SQLITE_CHECKPOINT_TRUNCATE);
+    sqlite3_busy_timeout(db_.get(), kBusyMs);
+    if (!done) return done.error();
+  }
+  return false;
+}
+
+Result<bool> Tidier::Step() {
+  if (log_pages_to_move() >= kLogPages) {
+    if (Result<void> done = Checkpoint(); !done) return done.error();
+    return true;
+  }
+  if (journal_pending_) {
+    Result<bool> more = InTransaction("drop old events", [this](bool& m) { return DropJournal(m); });
+    if (!more) return more;
+    journal_pending_ = *more;
+    return true;
+  }
+  if (garbage_pending_) {
+    Result<bool> more = InTransaction("remove old jobs", [this](bool& m) { return SweepSome(m); });
+    if (!more) return more;
+    garbage_pending_ = *more;
+    return true;
+  }
+  return Settle();
+}
+
+}  // namespace allot::sqlite

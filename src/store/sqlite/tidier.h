@@ -1,0 +1,90 @@
+// Background work of the store thread, in steps of about a millisecond: dropping folded journal rows, sweeping removed
+// jobs, giving free pages back to the file system, and moving the write-ahead log into the file.
+//
+// Nothing of it needs to be durable at once, so its transactions do not wait for the disk: a crash merely repeats them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <string>
+
+#include "store/sqlite/sql.h"
+#include "store/store.h"
+
+namespace allot::sqlite {
+
+// The log is moved into the file when it has that many pages, or, if Tidy() is never called, that many.
+inline constexpr int kLogPages = 2048;
+inline constexpr int kMaxLogPages = 16384;
+// A log file that grew longer is cut to this length once it is empty.
+inline constexpr std::int64_t kLogFileBytes = 12 << 20;
+
+// What is there to be tidied; readable from any thread.
+struct Counters {
+  std::atomic<std::uint64_t> journal_rows{0};
+  std::atomic<std::uint64_t> garbage_jobs{0};
+};
+
+class Tidier {
+ public:
+  // `db` is the writing connection; both outlive this.
+  Tidier(Database& db, Counters& counters) : db_(db), counters_(counters) {}
+  Tidier(const Tidier&) = delete;
+  Tidier& operator=(const Tidier&) = delete;
+  Result<void> Prepare();
+
+  // Journal rows up to `floor` may go.
+  void SetFloor(Position floor);
+  void AddedGarbage() { garbage_pending_ = true; }
+
+  Result<bool> Step();
+
+  // After a commit: keeps the log bounded even if Step() is never called.
+  Result<void> BoundLog();
+  // Makes room in the log, as far as possible now.
+  Result<void> Checkpoint(int mode = SQLITE_CHECKPOINT_PASSIVE);
+
+ private:
+  // A table whose rows of one job, or set, are deleted in pieces.
+  struct Sweep {
+    Statement find;    // the key of the row behind the piece
+    Statement before;  // deletes the rows before it
+    Statement rest;    // deletes all
+  };
+  struct Garbage {
+    std::int64_t seq, job, set;
+  };
+
+  int DropJournal(bool& more);
+  int SweepSome(bool& more);
+  int SweepPiece(Sweep& sweep, std::int64_t id, bool& more);
+  int VacuumSome(bool& more);
+  bool WantsVacuum();
+  Result<bool> Settle();
+  // Runs `work` in a transaction that does not wait for the disk, until its time is over.
+  template <typename Work>
+  Result<bool> InTransaction(const char* doing, Work work);
+  int log_pages_to_move() const { return log_pages_ - moved_pages_; }
+
+  Database& db_;
+  Counters& counters_;
+  Position floor_ = 0;
+  bool journal_pending_ = false;
+  bool garbage_pending_ = false;
+  bool vacuuming_ = false;
+  bool vacuumed_ = false;  // since the log was last moved
+  bool settled_ = true;
+  std::deque<Garbage> garbage_;     // the first rows of the table
+  std::uint64_t swept_jobs_ = 0;    // in the running transaction
+  std::uint64_t dropped_rows_ = 0;  // in the running transaction
+  int log_pages_ = 0;
+  int moved_pages_ = 0;  // of them, are in the file
+
+  Statement begin_, commit_, rollback_;
+  Statement drop_journal_, read_garbage_, delete_garbage_, delete_job_, delete_loose_;
+  Statement free_pages_, all_pages_, vacuum_;
+  Sweep outcomes_, pages_, payloads_;
+};
+
+}  // namespace allot::sqlite
