@@ -1,92 +1,13 @@
 #include "backlog/job_tasks.h"
 
 #include <algorithm>
-#include <map>
-#include <new>
+#include <iterator>
 #include <utility>
-#include <vector>
 
+#include "backlog/job_tasks_parts.h"
 #include "base/check.h"
 
 namespace allot {
-
-// The bits of a page whose tasks are neither all ready nor all done. The words stand behind it: a bit for each ready
-// word that is not zero, the ready words, the done words.
-struct JobTasks::Page {
-  std::uint16_t tasks;
-  std::uint16_t ready;
-  std::uint16_t done;
-
-  static std::uint32_t WordsFor(std::uint32_t tasks) { return (tasks + 63) / 64; }
-  static std::size_t BytesFor(std::uint32_t tasks) {
-    const std::uint32_t words = WordsFor(tasks);
-    return kHeaderBytes + (WordsFor(words) + 2 * words) * sizeof(std::uint64_t);
-  }
-  // All ready.
-  static Page* Make(std::uint32_t tasks) {
-    void* memory = ::operator new(BytesFor(tasks));
-    auto* page = new (memory) Page{static_cast<std::uint16_t>(tasks), static_cast<std::uint16_t>(tasks), 0};
-    std::fill_n(page->summary(), page->summary_words() + 2 * page->words(), 0);
-    SetPrefix(page->summary(), page->words());
-    SetPrefix(page->ready_words(), tasks);
-    return page;
-  }
-  static void Free(Page* page) { ::operator delete(page); }
-
-  std::uint32_t words() const { return WordsFor(tasks); }
-  std::uint32_t summary_words() const { return WordsFor(words()); }
-  std::uint64_t* summary() const {
-    auto* bytes = reinterpret_cast<char*>(const_cast<Page*>(this));
-    return reinterpret_cast<std::uint64_t*>(bytes + kHeaderBytes);
-  }
-  std::uint64_t* ready_words() const { return summary() + summary_words(); }
-  std::uint64_t* done_words() const { return ready_words() + words(); }
-
-  void SetReady(std::uint32_t i) {
-    SetBit(ready_words(), i);
-    SetBit(summary(), i / 64);
-    ++ready;
-  }
-  void ClearReady(std::uint32_t i) {
-    ClearBit(ready_words(), i);
-    if (ready_words()[i / 64] == 0) ClearBit(summary(), i / 64);
-    --ready;
-  }
-  void SetDone(std::uint32_t i) {
-    SetBit(done_words(), i);
-    ++done;
-  }
-  // kPageTasks if there is none.
-  std::uint32_t FirstReady(std::uint32_t from) const {
-    const std::uint64_t rest = ready_words()[from / 64] & (~std::uint64_t{0} << (from % 64));
-    if (rest != 0) return from / 64 * 64 + static_cast<std::uint32_t>(std::countr_zero(rest));
-    const std::uint32_t word = FirstSet(summary(), summary_words(), from / 64 + 1);
-    if (word >= words()) return kPageTasks;
-    return word * 64 + static_cast<std::uint32_t>(std::countr_zero(ready_words()[word]));
-  }
-
- private:
-  static constexpr std::size_t kHeaderBytes = 8;
-};
-
-// The pages of a job that has several.
-struct JobTasks::Table {
-  explicit Table(std::uint32_t pages) : with_ready(pages), slots(std::make_unique<Slot[]>(pages)) {}
-  BitTree with_ready;
-  std::unique_ptr<Slot[]> slots;
-  std::size_t page_bytes = 0;
-};
-
-struct JobTasks::Rare {
-  struct Batch {
-    WallTime due;
-    std::uint32_t attempts;
-    friend auto operator<=>(const Batch&, const Batch&) = default;
-  };
-  TaskSet failed;
-  std::map<Batch, TaskSet> waiting;              // never an empty set, here and below
-  std::map<std::uint32_t, TaskSet> by_attempts;  // the ready tasks with any
-};
 
 JobTasks::JobTasks(std::uint32_t count) : count_(count), ready_(count), store_{{0, 0}} {
   if (small()) SetPrefix(&store_.bits.ready, count);
@@ -295,20 +216,24 @@ std::optional<TaskIndex> JobTasks::FirstReady(TaskIndex from) const {
     const std::uint32_t found = FirstSet(&store_.bits.ready, 1, from);
     return found < 64 ? std::optional(found) : std::nullopt;
   }
-  for (std::uint32_t page = PageOf(from);;) {
-    const Slot slot = SlotOf(page);
-    if (slot == kUntouched) return from;
-    if (slot != kAllDone) {
-      const std::uint32_t found = reinterpret_cast<const Page*>(slot)->FirstReady(from % kPageTasks);
-      if (found < kPageTasks) return page * kPageTasks + found;
-    }
-    if (single() || page + 1 == pages()) return std::nullopt;
-    // The table is there: a job without one is all ready or has nothing ready. The page found has ready tasks.
-    const std::optional<std::uint32_t> next = store_.table->with_ready.FirstFrom(page + 1);
-    if (!next) return std::nullopt;
-    page = *next;
-    from = page * kPageTasks;
+  std::uint32_t page = PageOf(from);
+  Slot slot = SlotOf(page);
+  if (slot == kUntouched) return from;
+  if (slot != kAllDone) {
+    const std::uint32_t found = reinterpret_cast<const Page*>(slot)->FirstReady(from % kPageTasks);
+    if (found < kPageTasks) return page * kPageTasks + found;
   }
+  if (single()) return std::nullopt;
+  // The table is there: a job without one is all ready, or has nothing ready.
+  const std::optional<std::uint32_t> next = store_.table->with_ready.FirstFrom(page + 1);
+  if (!next) return std::nullopt;
+  page = *next;
+  slot = SlotOf(page);
+  if (slot == kUntouched) return page * kPageTasks;
+  CHECK(slot != kAllDone);
+  const std::uint32_t found = reinterpret_cast<const Page*>(slot)->FirstReady(0);
+  CHECK(found < kPageTasks);
+  return page * kPageTasks + found;
 }
 
 void JobTasks::CopyBits(std::uint32_t page_number, PageBits& ready, PageBits& done) const {
@@ -532,149 +457,6 @@ bool JobTasks::Untouched(std::uint32_t page) const {
   if (rare_ == nullptr) return true;
   return std::none_of(rare_->by_attempts.begin(), rare_->by_attempts.end(),
                       [&](const auto& entry) { return entry.second.SizeOfPage(page) > 0; });
-}
-
-namespace {
-
-// The first byte of a saved page says which parts follow the done set.
-constexpr std::uint8_t kHasFailed = 1;
-constexpr std::uint8_t kHasWaiting = 2;
-constexpr std::uint8_t kHasAttempts = 4;
-
-}  // namespace
-
-void JobTasks::SavePage(std::uint32_t page, ByteWriter& out) const {
-  CHECK(page < pages());
-  std::uint32_t batches = 0;
-  std::uint32_t attempts_sets = 0;
-  bool any_failed = false;
-  if (rare_ != nullptr) {
-    any_failed = rare_->failed.SizeOfPage(page) > 0;
-    for (const auto& [batch, set] : rare_->waiting) batches += set.SizeOfPage(page) > 0;
-    for (const auto& [attempts, set] : rare_->by_attempts) attempts_sets += set.SizeOfPage(page) > 0;
-  }
-  out.U8(static_cast<std::uint8_t>((any_failed ? kHasFailed : 0) | (batches > 0 ? kHasWaiting : 0) |
-                                   (attempts_sets > 0 ? kHasAttempts : 0)));
-  PageBits ready;
-  PageBits done;
-  CopyBits(page, ready, done);
-  WriteBits(done, out);
-  if (any_failed) rare_->failed.SavePage(page, out);
-  if (batches > 0) {
-    out.Varint(batches);
-    for (const auto& [batch, set] : rare_->waiting) {
-      if (set.SizeOfPage(page) == 0) continue;
-      out.Signed(ToMillis(batch.due));
-      out.Varint(batch.attempts);
-      set.SavePage(page, out);
-    }
-  }
-  if (attempts_sets > 0) {
-    out.Varint(attempts_sets);
-    for (const auto& [attempts, set] : rare_->by_attempts) {
-      if (set.SizeOfPage(page) == 0) continue;
-      out.Varint(attempts);
-      set.SavePage(page, out);
-    }
-  }
-}
-
-bool JobTasks::LoadPage(std::uint32_t page, ByteReader& in) {
-  if (page >= pages() || !Untouched(page)) return false;
-  const std::uint32_t tasks = TasksOf(page);
-  ByteReader reader = in;
-  PageBits taken{};  // by any part so far: the parts have no task in common
-  // Reads a set of tasks that no part before has; nothing if it is not one, or if it is empty and must not be.
-  const auto read = [&](bool may_be_empty) -> std::optional<PageBits> {
-    std::optional<PageBits> bits = ReadBits(tasks, reader);
-    if (!bits) return std::nullopt;
-    std::uint64_t any = 0;
-    std::uint64_t common = 0;
-    for (std::uint32_t w = 0; w < kPageWords; ++w) {
-      any |= (*bits)[w];
-      common |= (*bits)[w] & taken[w];
-      taken[w] |= (*bits)[w];
-    }
-    if (common != 0 || (any == 0 && !may_be_empty)) return std::nullopt;
-    return bits;
-  };
-  const auto read_attempts = [&]() -> std::uint32_t {  // 0: none that can be
-    const std::uint64_t attempts = reader.Varint();
-    return attempts <= UINT32_MAX ? static_cast<std::uint32_t>(attempts) : 0;
-  };
-
-  const std::uint8_t parts = reader.U8();
-  if (!reader.ok() || (parts & ~(kHasFailed | kHasWaiting | kHasAttempts)) != 0) return false;
-  const std::optional<PageBits> done = read(true);
-  if (!done) return false;
-  TaskSet failed;
-  if ((parts & kHasFailed) != 0) {
-    const std::optional<PageBits> bits = read(false);
-    if (!bits) return false;
-    failed.AddPage(page, *bits);
-  }
-  // Both lists are sorted by what is before each set. Sets, not bits: a page may have 32,768 due times.
-  std::vector<std::pair<Rare::Batch, TaskSet>> waiting;
-  if ((parts & kHasWaiting) != 0) {
-    const std::uint64_t batches = reader.Varint();
-    if (!reader.ok() || batches == 0 || batches > tasks) return false;
-    for (std::uint64_t i = 0; i < batches; ++i) {
-      const WallTime due = FromMillis(reader.Signed());
-      const Rare::Batch batch{due, read_attempts()};
-      if (!reader.ok() || batch.attempts == 0 || (i > 0 && batch <= waiting.back().first)) return false;
-      const std::optional<PageBits> bits = read(false);
-      if (!bits) return false;
-      waiting.emplace_back(batch, TaskSet());
-      waiting.back().second.AddPage(page, *bits);
-    }
-  }
-  const PageBits not_ready = taken;
-  std::vector<std::pair<std::uint32_t, TaskSet>> by_attempts;
-  if ((parts & kHasAttempts) != 0) {
-    const std::uint64_t sets = reader.Varint();
-    if (!reader.ok() || sets == 0 || sets > tasks) return false;
-    for (std::uint64_t i = 0; i < sets; ++i) {
-      const std::uint32_t attempts = read_attempts();
-      if (!reader.ok() || attempts == 0 || (i > 0 && attempts <= by_attempts.back().first)) return false;
-      const std::optional<PageBits> bits = read(false);
-      if (!bits) return false;
-      by_attempts.emplace_back(attempts, TaskSet());
-      by_attempts.back().second.AddPage(page, *bits);
-    }
-  }
-
-  // All is well: from here on nothing can fail.
-  in = reader;
-  const std::uint32_t n_done = CountBits(done->data(), kPageWords);
-  const std::uint32_t n_not_ready = CountBits(not_ready.data(), kPageWords);
-  failed_ += static_cast<std::uint32_t>(failed.size());
-  if (!failed.empty()) failed.TakePage(page, MakeRare().failed);
-  for (auto& [batch, set] : waiting) {
-    waiting_ += static_cast<std::uint32_t>(set.size());
-    set.TakePage(page, MakeRare().waiting[batch]);
-  }
-  for (auto& [attempts, set] : by_attempts) set.TakePage(page, MakeRare().by_attempts[attempts]);
-  if (n_not_ready == 0) return true;
-  if (small()) {
-    store_.bits.ready &= ~not_ready[0];
-    store_.bits.done = (*done)[0];
-  } else if (n_done == tasks) {
-    Close(page, kAllDone);
-  } else {
-    Page& bits = Open(page);
-    std::copy_n(done->data(), bits.words(), bits.done_words());
-    for (std::uint32_t w = 0; w < bits.words(); ++w) {
-      bits.ready_words()[w] &= ~not_ready[w];
-      if (bits.ready_words()[w] == 0) ClearBit(bits.summary(), w);
-    }
-    bits.ready = static_cast<std::uint16_t>(tasks - n_not_ready);
-    bits.done = static_cast<std::uint16_t>(n_done);
-  }
-  if (!small() && n_not_ready == tasks) NoteReady(page, false);
-  ready_ -= n_not_ready;
-  done_ += n_done;
-  if (done_ == count_ && !small() && !single()) FreeBits();
-  return true;
 }
 
 std::size_t JobTasks::MemoryBytes() const {

@@ -279,6 +279,48 @@ TEST(JobTasks, PageOutOfTheWayIsSkippedAndAllDonePageIsFreed) {
   EXPECT_EQ(job.Claim(2 * kPageTasks + 9), 2u);
 }
 
+TEST(JobTasks, WholePageThatComesDueIsFoundFromFarBefore) {
+  JobTasks job(5 * kPageTasks);
+  while (const auto next = job.FirstReady()) job.Claim(*next);
+  for (TaskIndex i = 3 * kPageTasks; i < 4 * kPageTasks; i += 3) job.Wait(i, 1, FromMillis(7));
+  EXPECT_EQ(job.FirstReady(), std::nullopt);
+  EXPECT_EQ(job.ReleaseDue(FromMillis(6), 9, [](std::uint32_t) {}), 0u);
+  std::vector<std::uint32_t> pages;
+  EXPECT_EQ(job.ReleaseDue(FromMillis(7), 9, [&](std::uint32_t page) { pages.push_back(page); }), 10'923u);
+  EXPECT_EQ(pages, std::vector<std::uint32_t>{3});
+  EXPECT_EQ(job.FirstReady(), 3 * kPageTasks);
+  EXPECT_EQ(job.FirstReady(3 * kPageTasks + 1), 3 * kPageTasks + 3);
+}
+
+TEST(JobTasks, LoadedPagesWithoutReadyTasksArePassedOver) {
+  JobTasks job(5 * kPageTasks);
+  for (TaskIndex i = 0; i < kPageTasks; ++i) job.Finish(i);
+  for (TaskIndex i = kPageTasks; i < 3 * kPageTasks; ++i) {
+    job.Claim(i);
+    job.Fail(i);
+  }
+  for (TaskIndex i = 3 * kPageTasks; i < 4 * kPageTasks; ++i) {
+    job.Claim(i);
+    job.Wait(i, 2, FromMillis(9));
+  }
+  const JobTasks loaded = SavedAndLoaded(job);
+  EXPECT_EQ(loaded.FirstReady(), 4 * kPageTasks);
+  EXPECT_EQ(loaded.done(), kPageTasks);
+  EXPECT_EQ(loaded.failed(), 2 * kPageTasks);
+  EXPECT_EQ(loaded.waiting(), kPageTasks);
+}
+
+TEST(JobTasks, JobLoadedAsAllDoneNeedsNoHeap) {
+  for (const std::uint32_t count : {10u, 1000u, 100'000u}) {
+    JobTasks job(count);
+    for (TaskIndex i = 0; i < count; ++i) job.Finish(i);
+    const JobTasks loaded = SavedAndLoaded(job);
+    EXPECT_EQ(loaded.done(), count);
+    EXPECT_EQ(loaded.State(count - 1), TaskState::kDone);
+    EXPECT_EQ(loaded.MemoryBytes(), 0u);
+  }
+}
+
 TEST(JobTasks, PageThatIsAllReadyAgainWithAttemptsIsNotUntouched) {
   JobTasks job(1000);
   EXPECT_TRUE(job.Untouched(0));
@@ -402,6 +444,8 @@ TEST(JobTasks, LoadPageRefusesWhatContradictsItself) {
   EXPECT_FALSE(load("\x02" + none + std::string("\x01\x0a\x00", 3) + one_at_0)) << "waiting without an attempt";
   EXPECT_FALSE(load("\x02" + none + "\x02\x0a\x01" + one_at_0 + "\x0a\x01\x02\x01\x07")) << "one due time twice";
   EXPECT_TRUE(load("\x02" + none + "\x02\x0a\x01" + one_at_0 + "\x0a\x02\x02\x01\x07"));
+  EXPECT_TRUE(load(std::string("\x00\x03\x0d", 3) + std::string(12, '\x55') + "\x08")) << "a bitmap up to task 99";
+  EXPECT_FALSE(load(std::string("\x00\x03\x0d", 3) + std::string(12, '\x55') + "\x18")) << "one up to task 100";
   EXPECT_FALSE(load("\x04" + none + "\x01\xff\xff\xff\xff\x7f" + one_at_0)) << "attempts beyond all bounds";
 
   JobTasks job(100);
@@ -421,7 +465,7 @@ std::vector<TaskIndex> RandomOrder(std::uint32_t count, Rng& rng) {
 
 TEST(JobTasks, TaskThatWaitsCostsAtMostTwoBytes) {
   constexpr std::uint32_t kCount = 1'000'000;
-  for (const std::uint32_t due_times : {16u, 64u}) {
+  for (const std::uint32_t due_times : {16u, 64u, 100u}) {
     for (const bool random_order : {false, true}) {
       for (const bool random_due : {false, true}) {
         Rng rng(7);

@@ -15,6 +15,19 @@ constexpr std::uint32_t kBitmapBytes = kPageTasks / 8;
 
 std::uint32_t RoundUp(std::uint32_t n, std::uint32_t to) { return (n + to - 1) / to * to; }
 
+// The sum of the first n of at most 128 bytes, eight at a time in lanes of 16 bits. They stand in a multiple of eight.
+std::uint32_t SumBytes(const std::uint8_t* bytes, std::uint32_t n) {
+  constexpr std::uint64_t kLow = 0x00FF00FF00FF00FFull;
+  std::uint64_t lanes = 0;
+  for (std::uint32_t i = 0; i < n; i += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, bytes + i, 8);
+    if (n - i < 8) word &= (std::uint64_t{1} << (8 * (n - i))) - 1;
+    lanes += (word & kLow) + ((word >> 8) & kLow);
+  }
+  return static_cast<std::uint32_t>((lanes * 0x0001000100010001ull) >> 48);
+}
+
 }  // namespace
 
 TaskChunk::TaskChunk(TaskChunk&& other) noexcept
@@ -58,7 +71,7 @@ std::uint32_t TaskChunk::Need(Form form, std::uint32_t size, std::uint32_t last)
     case Form::kArray:
       return size * 2;
     case Form::kSplit:
-      return kEndsBytes + size;
+      return kBlocks + size;
     case Form::kBitmap:
       return (last / 64 + 1) * 8;
     case Form::kFull:
@@ -67,13 +80,20 @@ std::uint32_t TaskChunk::Need(Form form, std::uint32_t size, std::uint32_t last)
   return 0;
 }
 
-TaskChunk::Form TaskChunk::Smallest(std::uint32_t size, std::uint32_t last) {
+TaskChunk::Form TaskChunk::Smallest(std::uint32_t size, std::uint32_t last, bool may_split) {
   if (size == kPageTasks) return Form::kFull;
   Form best = Form::kBitmap;  // and on a tie, as it is the fastest
-  for (const Form form : {Form::kArray, Form::kSplit}) {
-    if (Need(form, size, last) < Need(best, size, last)) best = form;
-  }
+  if (Need(Form::kArray, size, last) < Need(best, size, last)) best = Form::kArray;
+  if (may_split && Need(Form::kSplit, size, last) < Need(best, size, last)) best = Form::kSplit;
   return best;
+}
+
+bool TaskChunk::HasFullBlock(const PageBits& bits) {
+  constexpr std::uint32_t kBlockWords = kBlockTasks / 64;
+  for (std::uint32_t w = 0; w < kPageWords; w += kBlockWords) {
+    if (std::all_of(&bits[w], &bits[w] + kBlockWords, [](std::uint64_t word) { return ~word == 0; })) return true;
+  }
+  return false;
 }
 
 std::uint32_t TaskChunk::Last() const {
@@ -82,7 +102,7 @@ std::uint32_t TaskChunk::Last() const {
       return offsets()[size_ - 1];
     case Form::kSplit: {
       std::uint32_t block = kBlocks - 1;
-      while (block > 0 && ends()[block - 1] == size_) --block;
+      while (counts()[block] == 0) --block;
       return block * kBlockTasks + lows()[size_ - 1];
     }
     case Form::kBitmap: {
@@ -96,26 +116,24 @@ std::uint32_t TaskChunk::Last() const {
   return kPageTasks - 1;
 }
 
-std::uint32_t TaskChunk::Position(std::uint32_t offset) const {
+TaskChunk::Place TaskChunk::Locate(std::uint32_t offset) const {
   if (form_ == Form::kArray) {
-    const auto* begin = offsets();
-    return static_cast<std::uint32_t>(std::lower_bound(begin, begin + size_, offset) - begin);
+    const std::uint16_t* end = offsets() + size_;
+    const std::uint16_t* at = std::lower_bound<const std::uint16_t*>(offsets(), end, offset);
+    return {static_cast<std::uint32_t>(at - offsets()), at != end && *at == offset};
   }
   const std::uint32_t block = offset / kBlockTasks;
-  std::uint8_t* first = lows() + (block == 0 ? 0 : ends()[block - 1]);
-  return static_cast<std::uint32_t>(std::lower_bound(first, lows() + ends()[block], offset % kBlockTasks) - lows());
-}
-
-bool TaskChunk::IsAt(std::uint32_t position, std::uint32_t offset) const {
-  if (form_ == Form::kArray) return position < size_ && offsets()[position] == offset;
-  return position < ends()[offset / kBlockTasks] && lows()[position] == offset % kBlockTasks;
+  const std::uint8_t* first = lows() + SumBytes(counts(), block);
+  const std::uint8_t* end = first + counts()[block];
+  const std::uint8_t* at = std::lower_bound(first, end, offset % kBlockTasks);
+  return {static_cast<std::uint32_t>(at - lows()), at != end && *at == offset % kBlockTasks};
 }
 
 bool TaskChunk::Contains(std::uint32_t offset) const {
   switch (form_) {
     case Form::kArray:
     case Form::kSplit:
-      return IsAt(Position(offset), offset);
+      return Locate(offset).found;
     case Form::kBitmap:
       return offset / 64 < n_words() && TestBit(words(), offset);
     case Form::kFull:
@@ -131,7 +149,7 @@ void TaskChunk::Insert(std::uint32_t position, std::uint32_t offset) {
   } else {
     std::memmove(lows() + position + 1, lows() + position, size_ - position);
     lows()[position] = static_cast<std::uint8_t>(offset % kBlockTasks);
-    for (std::uint32_t block = offset / kBlockTasks; block < kBlocks; ++block) ++ends()[block];
+    ++counts()[offset / kBlockTasks];
   }
   ++size_;
 }
@@ -140,9 +158,10 @@ bool TaskChunk::Add(std::uint32_t offset) {
   switch (form_) {
     case Form::kArray:
     case Form::kSplit: {
-      const std::uint32_t position = Position(offset);
-      if (IsAt(position, offset)) return false;
-      if (Need(form_, size_ + 1u, offset) > capacity_) {
+      const auto [position, found] = Locate(offset);
+      if (found) return false;
+      const bool block_full = form_ == Form::kSplit && counts()[offset / kBlockTasks] == kMaxInBlock;
+      if (block_full || Need(form_, size_ + 1u, offset) > capacity_) {
         GrowWith(position, offset);
       } else {
         Insert(position, offset);
@@ -172,26 +191,30 @@ void TaskChunk::GrowWith(std::uint32_t position, std::uint32_t offset) {
   const std::uint32_t size = size_ + 1u;
   const std::uint32_t last = size_ == 0 ? offset : std::max(Last(), offset);
   // The first member is an array whatever its offset: most sets of a small job stay there.
-  const Form form = size == 1 ? Form::kArray : Smallest(size, last);
+  Form form = size == 1 ? Form::kArray : Smallest(size, last, true);
+  PageBits bits;
+  if (form != form_ || (form == Form::kSplit && counts()[offset / kBlockTasks] == kMaxInBlock)) {
+    bits.fill(0);
+    OrInto(bits);
+    SetBit(bits.data(), offset);
+    if (form == Form::kSplit && HasFullBlock(bits)) form = Smallest(size, last, false);
+  }
   const std::uint32_t need = Need(form, size, last);
   const std::uint32_t capacity = form == Form::kBitmap ? std::min(RoundUp(need + need / 8, 8), kBitmapBytes)
-                                                       : RoundUp(need + std::min(need / 4, 56u), 8);
-  if (form == form_) {
-    const std::uint32_t before = capacity_;
-    Reallocate(capacity);
-    if (form == Form::kBitmap) {
-      std::memset(static_cast<std::uint8_t*>(data_) + before, 0, capacity - before);
-      SetBit(words(), offset);
-      ++size_;
-    } else {
-      Insert(position, offset);
-    }
+                                                       : RoundUp(need + std::min(need / 4, 24u), 8);
+  if (form != form_) {
+    AssignAs(form, bits, size, capacity);
     return;
   }
-  PageBits bits{};
-  OrInto(bits);
-  SetBit(bits.data(), offset);
-  AssignAs(form, bits, size, capacity);
+  const std::uint32_t before = capacity_;
+  Reallocate(capacity);
+  if (form == Form::kBitmap) {
+    std::memset(static_cast<std::uint8_t*>(data_) + before, 0, capacity - before);
+    SetBit(words(), offset);
+    ++size_;
+  } else {
+    Insert(position, offset);
+  }
 }
 
 bool TaskChunk::Remove(std::uint32_t offset) {
@@ -202,15 +225,15 @@ bool TaskChunk::Remove(std::uint32_t offset) {
   }
   switch (form_) {
     case Form::kArray: {
-      const std::uint32_t position = Position(offset);
+      const std::uint32_t position = Locate(offset).position;
       std::copy(offsets() + position + 1, offsets() + size_, offsets() + position);
       --size_;
       break;
     }
     case Form::kSplit: {
-      const std::uint32_t position = Position(offset);
+      const std::uint32_t position = Locate(offset).position;
       std::memmove(lows() + position, lows() + position + 1, size_ - position - 1u);
-      for (std::uint32_t block = offset / kBlockTasks; block < kBlocks; ++block) --ends()[block];
+      --counts()[offset / kBlockTasks];
       --size_;
       break;
     }
@@ -239,14 +262,20 @@ bool TaskChunk::Remove(std::uint32_t offset) {
 std::uint32_t TaskChunk::FirstFrom(std::uint32_t offset) const {
   switch (form_) {
     case Form::kArray: {
-      const std::uint32_t position = Position(offset);
+      const std::uint32_t position = Locate(offset).position;
       return position < size_ ? offsets()[position] : kPageTasks;
     }
     case Form::kSplit: {
-      const std::uint32_t position = Position(offset);
+      const auto [position, found] = Locate(offset);
+      if (found) return offset;
       if (position == size_) return kPageTasks;
-      const auto* end = std::upper_bound(ends() + offset / kBlockTasks, ends() + kBlocks, position);
-      return static_cast<std::uint32_t>(end - ends()) * kBlockTasks + lows()[position];
+      std::uint32_t block = offset / kBlockTasks;
+      if (position == SumBytes(counts(), block + 1)) {  // the next is in a later block
+        do {
+          ++block;
+        } while (counts()[block] == 0);
+      }
+      return block * kBlockTasks + lows()[position];
     }
     case Form::kBitmap: {
       const std::uint32_t found = FirstSet(words(), n_words(), offset);
@@ -265,7 +294,9 @@ void TaskChunk::OrInto(PageBits& bits) const {
       break;
     case Form::kSplit:
       for (std::uint32_t block = 0, i = 0; block < kBlocks; ++block) {
-        for (; i < ends()[block]; ++i) SetBit(bits.data(), block * kBlockTasks + lows()[i]);
+        for (const std::uint32_t end = i + counts()[block]; i < end; ++i) {
+          SetBit(bits.data(), block * kBlockTasks + lows()[i]);
+        }
       }
       break;
     case Form::kBitmap:
@@ -285,7 +316,7 @@ void TaskChunk::Assign(const PageBits& bits) {
   }
   std::uint32_t w = kPageWords - 1;
   while (bits[w] == 0) --w;
-  const Form form = Smallest(size, w * 64);
+  const Form form = Smallest(size, w * 64, !HasFullBlock(bits));
   AssignAs(form, bits, size, RoundUp(Need(form, size, w * 64), 8));
 }
 
@@ -305,10 +336,9 @@ void TaskChunk::AssignAs(Form form, const PageBits& bits, std::uint32_t size, st
       std::uint8_t* next = lows();
       ForEachSet(bits.data(), kPageWords,
                  [&](std::uint32_t i) { *next++ = static_cast<std::uint8_t>(i % kBlockTasks); });
-      std::uint32_t end = 0;
       for (std::uint32_t block = 0; block < kBlocks; ++block) {
-        end += CountBits(bits.data() + block * (kBlockTasks / 64), kBlockTasks / 64);
-        ends()[block] = static_cast<std::uint16_t>(end);
+        constexpr std::uint32_t kBlockWords = kBlockTasks / 64;
+        counts()[block] = static_cast<std::uint8_t>(CountBits(&bits[block * kBlockWords], kBlockWords));
       }
       break;
     }

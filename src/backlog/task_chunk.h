@@ -1,8 +1,8 @@
 // The members of a set that are in one page of 32,768 tasks, by their offsets in it.
 //
-// Stored in whichever form is smallest: a sorted array of 16-bit offsets, a split array (128 ends and an 8-bit offset
-// each: 256 bytes and a byte a member), a bitmap up to the highest member, or nothing when all are in. Spare room is at
-// most a quarter, and at most 64 bytes (512 in a bitmap).
+// Stored in whichever form is smallest: a sorted array of 16-bit offsets, a split array (how many members each of 128
+// blocks has, and an 8-bit offset each: 128 bytes and a byte a member), a bitmap up to the highest member, or nothing
+// when all are in. Spare room is at most a quarter, and at most 32 bytes (an eighth in a bitmap).
 #pragma once
 
 #include <cstddef>
@@ -42,21 +42,25 @@ class TaskChunk {
   enum class Form : std::uint8_t { kArray, kSplit, kBitmap, kFull };
   static constexpr std::uint32_t kBlocks = 128;      // of a split array
   static constexpr std::uint32_t kBlockTasks = 256;  // so that an offset in it is a byte
-  static constexpr std::uint32_t kEndsBytes = kBlocks * 2;
+  static constexpr std::uint32_t kMaxInBlock = 255;  // so that their number is: a set with a full block is not split
+  struct Place {
+    std::uint32_t position;
+    bool found;
+  };
 
   // The bytes that `size` members need, the highest of them at `last`.
   static std::uint32_t Need(Form form, std::uint32_t size, std::uint32_t last);
-  static Form Smallest(std::uint32_t size, std::uint32_t last);
+  static Form Smallest(std::uint32_t size, std::uint32_t last, bool may_split);
+  static bool HasFullBlock(const PageBits& bits);
 
   std::uint16_t* offsets() const { return static_cast<std::uint16_t*>(data_); }  // kArray
-  std::uint16_t* ends() const { return static_cast<std::uint16_t*>(data_); }     // kSplit: where each block's bytes end
-  std::uint8_t* lows() const { return static_cast<std::uint8_t*>(data_) + kEndsBytes; }
+  std::uint8_t* counts() const { return static_cast<std::uint8_t*>(data_); }     // kSplit: of each block
+  std::uint8_t* lows() const { return counts() + kBlocks; }
   std::uint64_t* words() const { return static_cast<std::uint64_t*>(data_); }  // kBitmap
   std::uint32_t n_words() const { return capacity_ / 8; }
   std::uint32_t Last() const;
   // Where `offset` is in an array or split array, or would be.
-  std::uint32_t Position(std::uint32_t offset) const;
-  bool IsAt(std::uint32_t position, std::uint32_t offset) const;
+  Place Locate(std::uint32_t offset) const;
   // Puts a new one at its position. REQUIRES: there is room.
   void Insert(std::uint32_t position, std::uint32_t offset);
   // Adds a new one for which there is no room, in whichever form is best then.

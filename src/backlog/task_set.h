@@ -1,8 +1,8 @@
 // A set of task indices that stays small at any density.
 //
 // Chunks of 32,768 indices, each stored in whichever form is smallest (task_chunk.h): at most 2 bytes an index, a
-// little over one from some hundreds in a chunk, a bit each at most, nothing at all when every index of the chunk is
-// in. Chunks without members are not there.
+// little over one from some hundreds in a chunk, 4 KiB for a chunk at most, nothing at all when every index of the
+// chunk is in. Chunks without members are not there.
 //
 // The chunks hang in groups of 256 that are sorted by number, so that to add or drop one moves a few KiB at most
 // even in the set of 131,072 chunks that the largest job can have.

@@ -166,6 +166,38 @@ TEST(TaskSet, CostsAtMostTwoBytesAMemberInAnyOrderAndNeverMoreThanABitmap) {
   }
 }
 
+// A split array counts a block's members in a byte, so a full block of 256 needs another form.
+TEST(TaskSet, FullBlockAmongScatteredMembersIsKept) {
+  const std::uint64_t seed = Seed();
+  SCOPED_TRACE(seed);
+  Rng rng(seed);
+  for (const std::uint32_t scattered : {0u, 10u, 200u, 1000u, 3000u}) {
+    TaskSet set;
+    std::set<TaskIndex> model;
+    for (std::uint32_t i = 0; i < scattered; ++i) {
+      const auto index = static_cast<TaskIndex>(rng.Below(kPageTasks));
+      ASSERT_EQ(set.Add(index), model.insert(index).second);
+    }
+    for (const TaskIndex start : {kPageTasks - 256, 256 * 5u}) {
+      for (TaskIndex i = start; i < start + 256; ++i) {
+        ASSERT_EQ(set.Add(i), model.insert(i).second);
+        ASSERT_LE(set.MemoryBytes(), std::min<std::size_t>(2 * set.size() + 64, 4096) + 64 + 16);
+      }
+      ExpectSame(set, model);
+    }
+    TaskSet copy;
+    copy.Merge(set);
+    ExpectSame(copy, model);
+    while (!model.empty()) {
+      auto member = model.lower_bound(static_cast<TaskIndex>(rng.Below(kPageTasks)));
+      if (member == model.end()) member = model.begin();
+      ASSERT_TRUE(set.Remove(*member));
+      model.erase(member);
+      if (model.size() % 64 == 0) ExpectSame(set, model);
+    }
+  }
+}
+
 TEST(TaskSet, SmallDenseSetsTakeABitEach) {
   TaskSet set;
   for (TaskIndex i = 0; i < 1000; ++i) set.Add(i);
