@@ -1,5 +1,7 @@
 #include "store/sqlite/packing.h"
 
+#include <utility>
+
 #include "base/bytes.h"
 
 namespace allot::sqlite {
@@ -33,30 +35,30 @@ void PackPayloads(std::span<const std::string> payloads, std::string& out) {
   for (const std::string& payload : payloads) writer.Raw(payload);
 }
 
-std::optional<std::uint64_t> PayloadCount(std::string_view segment) {
-  ByteReader reader(segment);
+std::shared_ptr<const UnpackedPayloads> UnpackedPayloads::From(std::string segment) {
+  auto unpacked = std::make_shared<UnpackedPayloads>();
+  unpacked->segment_ = std::move(segment);
+  const std::string_view whole = unpacked->segment_;
+  ByteReader reader(whole);
   const std::uint64_t count = reader.Varint();
-  if (!reader.ok()) return std::nullopt;
-  return count;
+  if (!reader.ok() || count > reader.rest().size()) return nullptr;
+  unpacked->ends_.reserve(count);
+  std::uint64_t end = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t length = reader.Varint();
+    if (!reader.ok() || length > whole.size()) return nullptr;
+    end += length;
+    if (end > whole.size()) return nullptr;
+    unpacked->ends_.push_back(static_cast<std::uint32_t>(end));
+  }
+  unpacked->begin_ = whole.size() - reader.rest().size();
+  if (reader.rest().size() != end) return nullptr;
+  return unpacked;
 }
 
-std::optional<std::string_view> PayloadAt(std::string_view segment, std::uint64_t nth) {
-  // Walking over some hundred one-byte lengths costs less than keeping their sums in memory.
-  ByteReader reader(segment);
-  const std::uint64_t count = reader.Varint();
-  if (nth >= count) return std::nullopt;
-  std::uint64_t before = 0;
-  std::uint64_t length = 0;
-  for (std::uint64_t i = 0; i < count && reader.ok(); ++i) {
-    const std::uint64_t one = reader.Varint();
-    if (one > segment.size()) return std::nullopt;
-    if (i < nth) before += one;
-    if (i == nth) length = one;
-  }
-  reader.Raw(before);
-  const std::string_view text = reader.Raw(length);
-  if (!reader.ok()) return std::nullopt;
-  return text;
+std::string_view UnpackedPayloads::At(std::uint64_t nth) const {
+  const std::size_t from = nth == 0 ? 0 : ends_[nth - 1];
+  return std::string_view(segment_).substr(begin_ + from, ends_[nth] - from);
 }
 
 void PackOutcome(const Outcome& outcome, std::string& out) {

@@ -28,9 +28,22 @@ Result<bool> UnpackEvents(Position row, std::string_view blob,
                           const std::function<Result<void>(Position, std::string_view)>& each);
 
 void PackPayloads(std::span<const std::string> payloads, std::string& out);
-// The number of payloads in a segment, and one of them; none if it is damaged or has no such.
-std::optional<std::uint64_t> PayloadCount(std::string_view segment);
-std::optional<std::string_view> PayloadAt(std::string_view segment, std::uint64_t nth);
+// A segment whose payloads can be found without walking over those before.
+class UnpackedPayloads {
+ public:
+  // None if it is damaged.
+  static std::shared_ptr<const UnpackedPayloads> From(std::string segment);
+  std::uint64_t count() const { return ends_.size(); }
+  // REQUIRES: nth < count().
+  std::string_view At(std::uint64_t nth) const;
+  // Of memory.
+  std::size_t bytes() const { return segment_.size() + ends_.size() * sizeof(ends_[0]); }
+
+ private:
+  std::string segment_;
+  std::size_t begin_ = 0;            // of the first text
+  std::vector<std::uint32_t> ends_;  // counted from there
+};
 
 void PackOutcome(const Outcome& outcome, std::string& out);
 struct PackedOutcome {

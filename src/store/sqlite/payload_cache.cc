@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "store/sqlite/packing.h"
-
 namespace allot::sqlite {
 namespace {
 
@@ -13,7 +11,7 @@ constexpr std::size_t kEntryBytes = 192;  // of map node, string and shared poin
 
 }  // namespace
 
-std::size_t PayloadCache::Cost(const Entry& entry) { return entry.segment->size() + kEntryBytes; }
+std::size_t PayloadCache::Cost(const Entry& entry) { return entry.segment->bytes() + kEntryBytes; }
 
 void PayloadCache::Erase(Map::iterator it) {
   bytes_ -= Cost(it->second);
@@ -22,7 +20,7 @@ void PayloadCache::Erase(Map::iterator it) {
 }
 
 std::optional<std::string> PayloadCache::Find(JobId set, std::int64_t index) {
-  std::shared_ptr<const std::string> segment;
+  std::shared_ptr<const UnpackedPayloads> segment;
   std::uint64_t nth = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -32,7 +30,7 @@ std::optional<std::string> PayloadCache::Find(JobId set, std::int64_t index) {
     if (it->first.set != set) return std::nullopt;
     nth = static_cast<std::uint64_t>(index - it->first.first);
     Entry& entry = it->second;
-    if (nth >= entry.count) return std::nullopt;
+    if (nth >= entry.segment->count()) return std::nullopt;
     if (entry.ahead) {
       entry.ahead = false;
       ++ahead_used_;
@@ -40,21 +38,16 @@ std::optional<std::string> PayloadCache::Find(JobId set, std::int64_t index) {
     recent_.splice(recent_.begin(), recent_, recent_.iterator_to(entry));
     segment = entry.segment;
   }
-  const std::optional<std::string_view> text = PayloadAt(*segment, nth);
-  if (!text) return std::nullopt;
-  return std::string(*text);
+  return std::string(segment->At(nth));
 }
 
-void PayloadCache::Put(JobId set, std::int64_t first, std::string segment, bool ahead) {
-  const std::optional<std::uint64_t> count = PayloadCount(segment);
-  if (!count || segment.size() + kEntryBytes > max_bytes_ / 4) return;
-  auto copy = std::make_shared<const std::string>(std::move(segment));
+void PayloadCache::Put(JobId set, std::int64_t first, std::shared_ptr<const UnpackedPayloads> segment, bool ahead) {
+  if (segment->bytes() + kEntryBytes > max_bytes_ / 4) return;
   const std::lock_guard lock(mutex_);
   const auto [it, added] = map_.try_emplace(Key{set, first});
   if (!added) return;
   Entry& entry = it->second;
-  entry.segment = std::move(copy);
-  entry.count = *count;
+  entry.segment = std::move(segment);
   entry.ahead = ahead;
   entry.key = &it->first;
   recent_.push_front(entry);

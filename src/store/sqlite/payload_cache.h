@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/ids.h"
+#include "store/sqlite/packing.h"
 
 namespace allot::sqlite {
 
@@ -26,7 +27,7 @@ class PayloadCache {
   // None: not here, the file knows.
   std::optional<std::string> Find(JobId set, std::int64_t index);
   // A segment that is there already stays. `ahead`: read without being asked for.
-  void Put(JobId set, std::int64_t first, std::string segment, bool ahead);
+  void Put(JobId set, std::int64_t first, std::shared_ptr<const UnpackedPayloads> segment, bool ahead);
   void Remove(JobId set);
 
   // How many segments to read at a miss: more as long as those read ahead were asked for soon after, few if not.
@@ -41,8 +42,7 @@ class PayloadCache {
     friend auto operator<=>(const Key&, const Key&) = default;
   };
   struct Entry : boost::intrusive::list_base_hook<> {
-    std::shared_ptr<const std::string> segment;
-    std::uint64_t count = 0;
+    std::shared_ptr<const UnpackedPayloads> segment;
     bool ahead = false;
     const Key* key = nullptr;
   };

@@ -16,6 +16,18 @@ Error Damaged(const char* table) {
           "restore a backup: allot restore"};
 }
 
+// The task's payload, if it is in this segment, which goes into the cache.
+Result<void> Pick(JobId set, std::int64_t first, std::string_view segment, std::int64_t index, PayloadCache& cache,
+                  std::optional<std::string>& found) {
+  std::shared_ptr<const UnpackedPayloads> unpacked = UnpackedPayloads::From(std::string(segment));
+  if (!unpacked) return Damaged("payloads");
+  const auto nth = static_cast<std::uint64_t>(index - first);
+  if (index < first || nth >= unpacked->count()) return {};
+  found = std::string(unpacked->At(nth));
+  cache.Put(set, first, std::move(unpacked), false);
+  return {};
+}
+
 // The outcomes with the lowest indices, as many as an answer may hold; of several for a task the last one.
 class LowestOutcomes {
  public:
@@ -69,45 +81,62 @@ Result<std::unique_ptr<Reader>> Reader::Open(const std::string& file, const std:
   reader->db_ = std::move(*db);
   if (Result<void> done = reader->db_.Exec("PRAGMA cache_size = -1024"); !done) return done.error();
   const Result<void> prepared = PrepareAll(
-      reader->db_,
-      {{&reader->segments_,
-        "SELECT set_id, first, segment FROM payloads WHERE (set_id, first) >= (?1, (SELECT max(first) FROM payloads"
-        " WHERE set_id = ?1 AND first BETWEEN ?2 AND ?3)) ORDER BY set_id, first LIMIT ?4"},
-       {&reader->outcomes_,
-        "SELECT slice, lowest, highest, packed FROM outcomes WHERE job = ?1 AND slice BETWEEN ?2 AND ?3"
-        " ORDER BY slice, seq"}});
+      reader->db_, {{&reader->heads_,
+                     "SELECT set_id, first, segment FROM payload_heads WHERE set_id >= ?1 ORDER BY set_id LIMIT ?2"},
+                    {&reader->segment_,
+                     "SELECT first, segment FROM payloads WHERE set_id = ?1 AND first BETWEEN ?2 AND ?3 ORDER BY first "
+                     "DESC LIMIT 1"},
+                    {&reader->outcomes_,
+                     "SELECT slice, lowest, highest, packed FROM outcome_index JOIN outcomes USING (seq)"
+                     " WHERE job = ?1 AND slice BETWEEN ?2 AND ?3 ORDER BY slice, seq"}});
   if (!prepared) return prepared.error();
   return reader;
 }
 
 Result<std::optional<std::string>> Reader::ReadPayload(JobId set, std::int64_t index, PayloadCache& cache) {
-  const ResetAtEnd reset(segments_);
-  segments_.Start(set.value, std::min<std::int64_t>(index, 0), index, std::uint64_t{cache.ReadAhead()});
   std::optional<std::string> found;
-  std::size_t bytes = 0;
-  for (int rows = 0;; ++rows) {
-    const int code = segments_.Step();
-    if (code == SQLITE_DONE) break;
-    if (code != SQLITE_ROW) return db_.ErrorOf(code, "read payloads");
-    const JobId row_set{static_cast<std::uint64_t>(segments_.Int(0))};
-    const std::int64_t first = segments_.Int(1);
-    const std::string_view segment = segments_.Blob(2);
-    // If the set has no such segment, the comparison finds the next set.
-    if (rows == 0 && row_set != set) break;
-    cache.Put(row_set, first, std::string(segment), rows > 0);
-    if (rows == 0) {
-      const std::optional<std::uint64_t> count = PayloadCount(segment);
-      if (!count) return Damaged("payloads");
-      const auto nth = static_cast<std::uint64_t>(index - first);
-      if (nth >= *count) break;
-      const std::optional<std::string_view> text = PayloadAt(segment, nth);
-      if (!text) return Damaged("payloads");
-      found = std::string(*text);
-    }
-    bytes += segment.size();
-    if (segment.size() > kSmallSegment || bytes > kAheadBytes) break;
+  // Either table may have it; the likely one first.
+  if (index > 0) {
+    if (Result<void> done = ReadSegment(set, index, cache, found); !done) return done.error();
+  }
+  if (!found) {
+    if (Result<void> done = ReadHeads(set, index, cache, found); !done) return done.error();
+  }
+  if (!found && index <= 0) {
+    if (Result<void> done = ReadSegment(set, index, cache, found); !done) return done.error();
   }
   return found;
+}
+
+Result<void> Reader::ReadSegment(JobId set, std::int64_t index, PayloadCache& cache,
+                                 std::optional<std::string>& found) {
+  const ResetAtEnd reset(segment_);
+  segment_.Start(set.value, std::min<std::int64_t>(index, 0), index);
+  const int code = segment_.Step();
+  if (code == SQLITE_DONE) return {};
+  if (code != SQLITE_ROW) return db_.ErrorOf(code, "read payloads");
+  return Pick(set, segment_.Int(0), segment_.Blob(1), index, cache, found);
+}
+
+Result<void> Reader::ReadHeads(JobId set, std::int64_t index, PayloadCache& cache, std::optional<std::string>& found) {
+  const ResetAtEnd reset(heads_);
+  heads_.Start(set.value, std::uint64_t{cache.ReadAhead()});
+  int code = heads_.Step();
+  if (code == SQLITE_ROW && heads_.Int(0) == static_cast<std::int64_t>(set.value)) {
+    if (Result<void> done = Pick(set, heads_.Int(1), heads_.Blob(2), index, cache, found); !done) return done;
+    // Jobs of one task are mostly taken in the order of their ids: the next ones will be asked for soon.
+    std::size_t bytes = heads_.Blob(2).size();
+    while (found && bytes < kAheadBytes && (code = heads_.Step()) == SQLITE_ROW) {
+      const std::string_view segment = heads_.Blob(2);
+      if (segment.size() > kSmallSegment) break;
+      bytes += segment.size();
+      std::shared_ptr<const UnpackedPayloads> unpacked = UnpackedPayloads::From(std::string(segment));
+      if (!unpacked) return Damaged("payload_heads");
+      cache.Put(JobId{static_cast<std::uint64_t>(heads_.Int(0))}, heads_.Int(1), std::move(unpacked), true);
+    }
+  }
+  if (code != SQLITE_ROW && code != SQLITE_DONE) return db_.ErrorOf(code, "read payloads");
+  return {};
 }
 
 Result<std::vector<Outcome>> Reader::ReadOutcomes(const Store::OutcomeQuery& query) {

@@ -27,7 +27,12 @@ class Reader {
 
  private:
   Database db_;
-  Statement segments_;
+  // If the segment has the task's payload, it is in `found`.
+  Result<void> ReadSegment(JobId set, std::int64_t index, PayloadCache& cache, std::optional<std::string>& found);
+  Result<void> ReadHeads(JobId set, std::int64_t index, PayloadCache& cache, std::optional<std::string>& found);
+
+  Statement segment_;
+  Statement heads_;
   Statement outcomes_;
 };
 

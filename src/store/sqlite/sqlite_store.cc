@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "store/sqlite/backup.h"
+#include "store/sqlite/checkpointer.h"
 #include "store/sqlite/file_lock.h"
 #include "store/sqlite/packing.h"
 #include "store/sqlite/payload_cache.h"
@@ -23,9 +24,9 @@ namespace allot {
 namespace sqlite {
 namespace {
 
-constexpr std::size_t kOutcomeRowBytes = 64 * 1024;    // a row that grew this long is full
+// Two rows of this length fill a page of the file; an outcome that is longer has a row of its own.
+constexpr std::size_t kOutcomeRowBytes = 2000;
 constexpr std::size_t kCachedSegmentBytes = 4 * 1024;  // longer ones are not kept when they are written
-constexpr std::int64_t kSeqReserve = 1 << 20;          // numbers taken for outcomes at once
 
 class StoreImpl final : public Store {
  public:
@@ -55,7 +56,6 @@ class StoreImpl final : public Store {
     std::uint64_t dropped_rows = 0;
     std::uint64_t garbage = 0;
     std::int64_t next_seq = 0;
-    std::int64_t reserved_seq = 0;
     std::vector<std::pair<const PayloadSegment*, std::string>> fresh;
   };
 
@@ -77,8 +77,8 @@ class StoreImpl final : public Store {
   FileLock lock_;
   Database db_;
   Statement begin_, commit_, rollback_;
-  Statement put_events_, drop_events_, put_segment_, put_loose_, put_outcomes_;
-  Statement put_job_, delete_job_, put_page_, delete_page_, put_garbage_, put_floor_, put_reserved_;
+  Statement put_events_, drop_events_, put_head_, put_segment_, put_loose_, put_outcomes_, put_outcome_index_;
+  Statement put_job_, delete_job_, put_page_, delete_page_, put_garbage_, put_floor_;
   Statement put_setting_, get_setting_;
   std::string scratch_;
   std::vector<const Outcome*> outcomes_;
@@ -86,8 +86,8 @@ class StoreImpl final : public Store {
   Position floor_ = 0;
   Position last_position_ = 0;
   std::int64_t next_seq_ = 0;
-  std::int64_t reserved_seq_ = 0;
   Counters counters_;
+  std::unique_ptr<Checkpointer> checkpointer_;
   std::unique_ptr<Tidier> tidier_;
 
   PayloadCache cache_;
@@ -116,7 +116,8 @@ Result<void> StoreImpl::Open() {
   db_ = std::move(*db);
   if (Result<void> done = PrepareFile(); !done) return done;
   if (Result<void> done = PrepareStatements(); !done) return done;
-  tidier_ = std::make_unique<Tidier>(db_, counters_);
+  checkpointer_ = std::make_unique<Checkpointer>(options_.file, options_.vfs);
+  tidier_ = std::make_unique<Tidier>(db_, *checkpointer_, counters_);
   return tidier_->Prepare();
 }
 
@@ -155,28 +156,30 @@ Result<void> StoreImpl::PrepareStatements() {
                           {&rollback_, "ROLLBACK"},
                           {&put_events_, "INSERT INTO journal VALUES (?1, ?2)"},
                           {&drop_events_, "DELETE FROM journal WHERE pos <= ?1"},
+                          {&put_head_, "INSERT OR IGNORE INTO payload_heads VALUES (?1, ?2, ?3)"},
                           {&put_segment_, "INSERT OR REPLACE INTO payloads VALUES (?1, ?2, ?3)"},
                           {&put_loose_, "INSERT OR IGNORE INTO loose VALUES (?1)"},
-                          {&put_outcomes_, "INSERT INTO outcomes VALUES (?1, ?2, ?3, ?4, ?5, ?6)"},
+                          {&put_outcomes_, "INSERT INTO outcomes VALUES (?1, ?2)"},
+                          {&put_outcome_index_, "INSERT INTO outcome_index VALUES (?1, ?2, ?3, ?4, ?5)"},
                           {&put_job_, "INSERT OR REPLACE INTO jobs VALUES (?1, ?2)"},
                           {&delete_job_, "DELETE FROM jobs WHERE id = ?1"},
                           {&put_page_, "INSERT OR REPLACE INTO pages VALUES (?1, ?2, ?3)"},
                           {&delete_page_, "DELETE FROM pages WHERE job = ?1 AND page = ?2"},
                           {&put_garbage_, "INSERT INTO garbage (job, set_id) VALUES (?1, ?2)"},
                           {&put_floor_, "UPDATE state SET floor = ?1"},
-                          {&put_reserved_, "UPDATE state SET seq_reserved = ?1"},
                           {&put_setting_, "INSERT OR REPLACE INTO settings VALUES (CAST(?1 AS TEXT), ?2)"},
                           {&get_setting_, "SELECT value FROM settings WHERE name = CAST(?1 AS TEXT)"}});
 }
 
 Result<void> StoreImpl::Load(const Loader& loader, const std::function<bool(JobId set)>& live_set) {
-  Result<Statement> state = Statement::Prepare(db_, "SELECT floor, seq_reserved FROM state");
+  Result<Statement> state =
+      Statement::Prepare(db_, "SELECT floor, (SELECT ifnull(max(seq), 0) FROM outcomes) FROM state");
   if (!state) return state.error();
   const int code = state->Step();
   if (code == SQLITE_DONE) return CorruptRow(options_.file, "state");
   if (code != SQLITE_ROW) return db_.ErrorOf(code, "read its state");
   floor_ = last_position_ = static_cast<Position>(state->Int(0));
-  next_seq_ = reserved_seq_ = state->Int(1);
+  next_seq_ = state->Int(1) + 1;
   state->Reset();
   if (Result<void> done = LoadRecords(loader); !done) return done;
   if (Result<void> done = LoadEvents(loader); !done) return done;
@@ -280,7 +283,6 @@ Result<void> StoreImpl::Commit(std::span<const Batch> batches) {
   pending.floor = floor_;
   pending.last_position = last_position_;
   pending.next_seq = next_seq_;
-  pending.reserved_seq = reserved_seq_;
   int code = begin_.Run();
   if (code == SQLITE_OK) code = Write(batches, pending);
   if (code == SQLITE_OK) code = commit_.Run();
@@ -294,20 +296,21 @@ Result<void> StoreImpl::Commit(std::span<const Batch> batches) {
   floor_ = pending.floor;
   last_position_ = pending.last_position;
   next_seq_ = pending.next_seq;
-  reserved_seq_ = pending.reserved_seq;
   counters_.journal_rows += pending.journal_rows;
   counters_.journal_rows -= pending.dropped_rows;
   counters_.garbage_jobs += pending.garbage;
   tidier_->SetFloor(floor_);
   if (pending.garbage > 0) tidier_->AddedGarbage();
-  for (auto& [segment, packed] : pending.fresh) cache_.Put(segment->set, segment->first, std::move(packed), false);
+  for (auto& [segment, packed] : pending.fresh) {
+    cache_.Put(segment->set, segment->first, UnpackedPayloads::From(std::move(packed)), false);
+  }
   for (const Batch& batch : batches) {
     for (const Removal& removal : batch.removals) {
       if (removal.payload_set) cache_.Remove(removal.payload_set);
     }
   }
   // It is durable; a log that cannot be moved just now stays longer.
-  const Result<void> bounded = tidier_->BoundLog();
+  const Result<void> bounded = tidier_->WatchLog();
   if (!bounded && bounded.error().code != Code::kDiskFull) return bounded;
   return {};
 }
@@ -361,7 +364,13 @@ int StoreImpl::WritePayloads(const Batch& batch, Pending& pending) {
     if (segment.payloads.empty()) continue;
     std::string packed;
     PackPayloads(segment.payloads, packed);
-    int code = put_segment_.Run(segment.set.value, segment.first, packed);
+    int code = SQLITE_OK;
+    bool stored = false;
+    if (segment.first <= 0) {
+      code = put_head_.Run(segment.set.value, segment.first, packed);
+      stored = code == SQLITE_OK && sqlite3_changes(db_.get()) > 0;
+    }
+    if (code == SQLITE_OK && !stored) code = put_segment_.Run(segment.set.value, segment.first, packed);
     if (code == SQLITE_OK && !batch.payloads_spoken_for && segment.set != loose) {
       loose = segment.set;
       code = put_loose_.Run(segment.set.value);
@@ -387,19 +396,17 @@ int StoreImpl::WriteOutcomes(std::span<const Batch> batches, Pending& pending) {
     TaskIndex lowest = outcomes_[i]->index;
     TaskIndex highest = lowest;
     scratch_.clear();
-    for (; i < outcomes_.size() && scratch_.size() < kOutcomeRowBytes; ++i) {
+    for (; i < outcomes_.size(); ++i) {
       const Outcome& outcome = *outcomes_[i];
       if (outcome.job != job || outcome.index / kSliceTasks != slice) break;
+      if (!scratch_.empty() && scratch_.size() + outcome.text.size() > kOutcomeRowBytes) break;
       lowest = std::min(lowest, outcome.index);
       highest = std::max(highest, outcome.index);
       PackOutcome(outcome, scratch_);
     }
-    if (pending.next_seq == pending.reserved_seq) {
-      pending.reserved_seq += kSeqReserve;
-      const int code = put_reserved_.Run(pending.reserved_seq);
-      if (code != SQLITE_OK) return code;
-    }
-    const int code = put_outcomes_.Run(job.value, slice, pending.next_seq++, lowest, highest, scratch_);
+    const std::int64_t seq = pending.next_seq++;
+    int code = put_outcomes_.Run(seq, scratch_);
+    if (code == SQLITE_OK) code = put_outcome_index_.Run(job.value, slice, seq, lowest, highest);
     if (code != SQLITE_OK) return code;
   }
   return SQLITE_OK;

@@ -27,33 +27,42 @@ Result<void> Tidier::Prepare() {
       db_.get(),
       [](void* self, sqlite3*, const char*, int pages) {
         auto* tidier = static_cast<Tidier*>(self);
-        if (pages < tidier->log_pages_) tidier->moved_pages_ = 0;  // it began anew
+        if (pages < tidier->log_pages_) {
+          ++tidier->log_generation_;
+          tidier->moved_pages_ = tidier->tried_pages_ = 0;
+        }
         tidier->log_pages_ = pages;
         return SQLITE_OK;
       },
       this);
+  outcomes_.has_index = true;
   return PrepareAll(
-      db_, {{&begin_, "BEGIN IMMEDIATE"},
-            {&commit_, "COMMIT"},
-            {&rollback_, "ROLLBACK"},
-            {&drop_journal_,
-             "DELETE FROM journal WHERE pos IN (SELECT pos FROM journal WHERE pos <= ?1 ORDER BY pos LIMIT 16)"},
-            {&read_garbage_, "SELECT seq, job, set_id FROM garbage ORDER BY seq LIMIT ?1"},
-            {&delete_garbage_, "DELETE FROM garbage WHERE seq = ?1"},
-            {&delete_job_, "DELETE FROM jobs WHERE id = ?1"},
-            {&delete_loose_, "DELETE FROM loose WHERE set_id = ?1"},
-            {&free_pages_, "PRAGMA freelist_count"},
-            {&all_pages_, "PRAGMA page_count"},
-            {&vacuum_, "PRAGMA incremental_vacuum(32)"},
-            {&outcomes_.find, "SELECT slice, seq FROM outcomes WHERE job = ?1 ORDER BY slice, seq LIMIT 1 OFFSET 16"},
-            {&outcomes_.before, "DELETE FROM outcomes WHERE job = ?1 AND (slice, seq) < (?2, ?3)"},
-            {&outcomes_.rest, "DELETE FROM outcomes WHERE job = ?1"},
-            {&pages_.find, "SELECT page, 0 FROM pages WHERE job = ?1 ORDER BY page LIMIT 1 OFFSET 64"},
-            {&pages_.before, "DELETE FROM pages WHERE job = ?1 AND page < ?2 + ?3"},
-            {&pages_.rest, "DELETE FROM pages WHERE job = ?1"},
-            {&payloads_.find, "SELECT first, 0 FROM payloads WHERE set_id = ?1 ORDER BY first LIMIT 1 OFFSET 16"},
-            {&payloads_.before, "DELETE FROM payloads WHERE set_id = ?1 AND first < ?2 + ?3"},
-            {&payloads_.rest, "DELETE FROM payloads WHERE set_id = ?1"}});
+      db_,
+      {{&begin_, "BEGIN IMMEDIATE"},
+       {&commit_, "COMMIT"},
+       {&rollback_, "ROLLBACK"},
+       {&drop_journal_,
+        "DELETE FROM journal WHERE pos IN (SELECT pos FROM journal WHERE pos <= ?1 ORDER BY pos LIMIT 16)"},
+       {&read_garbage_, "SELECT seq, job, set_id FROM garbage ORDER BY seq LIMIT ?1"},
+       {&delete_garbage_, "DELETE FROM garbage WHERE seq = ?1"},
+       {&delete_job_, "DELETE FROM jobs WHERE id = ?1"},
+       {&delete_head_, "DELETE FROM payload_heads WHERE set_id = ?1"},
+       {&delete_loose_, "DELETE FROM loose WHERE set_id = ?1"},
+       {&free_pages_, "PRAGMA freelist_count"},
+       {&all_pages_, "PRAGMA page_count"},
+       {&vacuum_, "PRAGMA incremental_vacuum(32)"},
+       {&outcomes_.find, "SELECT slice, seq FROM outcome_index WHERE job = ?1 ORDER BY slice, seq LIMIT 1 OFFSET 16"},
+       {&outcomes_.before,
+        "DELETE FROM outcomes WHERE seq IN (SELECT seq FROM outcome_index WHERE job = ?1 AND (slice, seq) < (?2, ?3))"},
+       {&outcomes_.rest, "DELETE FROM outcomes WHERE seq IN (SELECT seq FROM outcome_index WHERE job = ?1)"},
+       {&outcomes_.index_before, "DELETE FROM outcome_index WHERE job = ?1 AND (slice, seq) < (?2, ?3)"},
+       {&outcomes_.index_rest, "DELETE FROM outcome_index WHERE job = ?1"},
+       {&pages_.find, "SELECT page, 0 FROM pages WHERE job = ?1 ORDER BY page LIMIT 1 OFFSET 64"},
+       {&pages_.before, "DELETE FROM pages WHERE job = ?1 AND page < ?2 + ?3"},
+       {&pages_.rest, "DELETE FROM pages WHERE job = ?1"},
+       {&payloads_.find, "SELECT first, 0 FROM payloads WHERE set_id = ?1 ORDER BY first LIMIT 1 OFFSET 16"},
+       {&payloads_.before, "DELETE FROM payloads WHERE set_id = ?1 AND first < ?2 + ?3"},
+       {&payloads_.rest, "DELETE FROM payloads WHERE set_id = ?1"}});
 }
 
 void Tidier::SetFloor(Position floor) {
@@ -102,7 +111,10 @@ int Tidier::SweepPiece(Sweep& sweep, std::int64_t id, bool& more) {
   const std::int64_t key2 = found == SQLITE_ROW ? sweep.find.Int(1) : 0;
   sweep.find.Reset();
   more = found == SQLITE_ROW;
-  return more ? sweep.before.Run(id, key1, key2) : sweep.rest.Run(id);
+  int code = more ? sweep.before.Run(id, key1, key2) : sweep.rest.Run(id);
+  if (code == SQLITE_OK && sweep.has_index)
+    code = more ? sweep.index_before.Run(id, key1, key2) : sweep.index_rest.Run(id);
+  return code;
 }
 
 int Tidier::SweepSome(bool& more) {
@@ -127,6 +139,7 @@ int Tidier::SweepSome(bool& more) {
   if (code == SQLITE_OK && !unfinished && next.job != 0) code = SweepPiece(pages_, next.job, unfinished);
   if (code != SQLITE_OK || unfinished) return code;
   if (next.job != 0) code = delete_job_.Run(next.job);
+  if (code == SQLITE_OK && next.set != 0) code = delete_head_.Run(next.set);
   if (code == SQLITE_OK && next.set != 0) code = delete_loose_.Run(next.set);
   if (code == SQLITE_OK) code = delete_garbage_.Run(next.seq);
   if (code != SQLITE_OK) return code;
@@ -158,16 +171,38 @@ Result<void> Tidier::Checkpoint(int mode) {
   int moved = 0;
   const int code = sqlite3_wal_checkpoint_v2(db_.get(), nullptr, mode, &log, &moved);
   if (log >= 0 && (code == SQLITE_OK || code == SQLITE_BUSY)) {
-    log_pages_ = log;
+    log_pages_ = tried_pages_ = log;
     moved_pages_ = moved;
   }
   if (code == SQLITE_OK || code == SQLITE_BUSY) return {};
   return db_.ErrorOf(code, "move the log into the file");
 }
 
-Result<void> Tidier::BoundLog() {
-  if (log_pages_to_move() < kMaxLogPages) return {};
-  return Checkpoint();
+Result<void> Tidier::TakeAnswer() {
+  const std::optional<Checkpointer::Answer> answer = checkpointer_.TakeAnswer();
+  if (!answer) return {};
+  if (answer->error) return *answer->error;
+  if (answer->generation == log_generation_) moved_pages_ = std::max(moved_pages_, answer->moved_pages);
+  return {};
+}
+
+bool Tidier::CanFinishLog() {
+  // While a backup reads, the log cannot begin anew; trying at every step would only cost syncs.
+  return log_pages_ >= kLogPages && log_pages_to_move() <= kLittleLogPages &&
+         log_pages_ - tried_pages_ >= kLittleLogPages && !checkpointer_.busy();
+}
+
+Result<void> Tidier::WatchLog() {
+  if (log_pages_ < kLogPages) return {};
+  if (Result<void> done = TakeAnswer(); !done) return done;
+  if (log_pages_to_move() >= kMaxLogPages) {
+    // The disk does not keep up: from here on the commits wait for it.
+    checkpointer_.Wait(std::chrono::minutes(1));
+    return Checkpoint();
+  }
+  if (log_pages_ >= kMaxLogPages / 2 && CanFinishLog()) return Checkpoint();
+  if (log_pages_to_move() >= kLogPages) checkpointer_.Request(log_generation_);
+  return {};
 }
 
 Result<bool> Tidier::Settle() {
@@ -178,9 +213,17 @@ Result<bool> Tidier::Settle() {
     if (!more) return more;
     return true;
   }
+  if (checkpointer_.busy()) {
+    checkpointer_.Wait(kStep);
+    return true;
+  }
+  if (log_pages_to_move() > kLittleLogPages) {
+    checkpointer_.Request(log_generation_);
+    return true;
+  }
   settled_ = true;
-  // The file itself becomes shorter when the log has been moved into it.
-  if (vacuumed_ || log_pages_to_move() >= kLogPages / 8) {
+  // The file itself becomes shorter when all of the log has been moved into it.
+  if (vacuumed_ || log_pages_ >= kLogPages) {
     vacuumed_ = false;
     if (Result<void> done = Checkpoint(); !done) return done.error();
   }
@@ -197,10 +240,12 @@ Result<bool> Tidier::Settle() {
 }
 
 Result<bool> Tidier::Step() {
-  if (log_pages_to_move() >= kLogPages) {
+  if (Result<void> done = TakeAnswer(); !done) return done.error();
+  if (CanFinishLog()) {
     if (Result<void> done = Checkpoint(); !done) return done.error();
     return true;
   }
+  if (log_pages_to_move() >= kLogPages) checkpointer_.Request(log_generation_);
   if (journal_pending_) {
     Result<bool> more = InTransaction("drop old events", [this](bool& m) { return DropJournal(m); });
     if (!more) return more;

@@ -9,13 +9,16 @@
 #include <deque>
 #include <string>
 
+#include "store/sqlite/checkpointer.h"
 #include "store/sqlite/sql.h"
 #include "store/store.h"
 
 namespace allot::sqlite {
 
-// The log is moved into the file when it has that many pages, or, if Tidy() is never called, that many.
+// A log of so many pages is moved into the file, beside the commits. What came meanwhile is moved between two of them,
+// when it is little; then the log begins anew. A log that becomes very long makes commits wait.
 inline constexpr int kLogPages = 2048;
+inline constexpr int kLittleLogPages = 256;
 inline constexpr int kMaxLogPages = 16384;
 // A log file that grew longer is cut to this length once it is empty.
 inline constexpr std::int64_t kLogFileBytes = 12 << 20;
@@ -28,8 +31,9 @@ struct Counters {
 
 class Tidier {
  public:
-  // `db` is the writing connection; both outlive this.
-  Tidier(Database& db, Counters& counters) : db_(db), counters_(counters) {}
+  // `db` is the writing connection; all outlive this.
+  Tidier(Database& db, Checkpointer& checkpointer, Counters& counters)
+      : db_(db), checkpointer_(checkpointer), counters_(counters) {}
   Tidier(const Tidier&) = delete;
   Tidier& operator=(const Tidier&) = delete;
   Result<void> Prepare();
@@ -40,8 +44,8 @@ class Tidier {
 
   Result<bool> Step();
 
-  // After a commit: keeps the log bounded even if Step() is never called.
-  Result<void> BoundLog();
+  // After a commit: keeps the log bounded, even if Step() is never called.
+  Result<void> WatchLog();
   // Makes room in the log, as far as possible now.
   Result<void> Checkpoint(int mode = SQLITE_CHECKPOINT_PASSIVE);
 
@@ -51,6 +55,8 @@ class Tidier {
     Statement find;    // the key of the row behind the piece
     Statement before;  // deletes the rows before it
     Statement rest;    // deletes all
+    bool has_index = false;
+    Statement index_before, index_rest;
   };
   struct Garbage {
     std::int64_t seq, job, set;
@@ -66,8 +72,12 @@ class Tidier {
   template <typename Work>
   Result<bool> InTransaction(const char* doing, Work work);
   int log_pages_to_move() const { return log_pages_ - moved_pages_; }
+  Result<void> TakeAnswer();
+  // Whether moving the little that is left may let the log begin anew.
+  bool CanFinishLog();
 
   Database& db_;
+  Checkpointer& checkpointer_;
   Counters& counters_;
   Position floor_ = 0;
   bool journal_pending_ = false;
@@ -79,10 +89,12 @@ class Tidier {
   std::uint64_t swept_jobs_ = 0;    // in the running transaction
   std::uint64_t dropped_rows_ = 0;  // in the running transaction
   int log_pages_ = 0;
-  int moved_pages_ = 0;  // of them, are in the file
+  int moved_pages_ = 0;               // of them, are in the file
+  int tried_pages_ = 0;               // how long it was when it was last moved to its end
+  std::uint64_t log_generation_ = 0;  // counts how often it began anew
 
   Statement begin_, commit_, rollback_;
-  Statement drop_journal_, read_garbage_, delete_garbage_, delete_job_, delete_loose_;
+  Statement drop_journal_, read_garbage_, delete_garbage_, delete_job_, delete_head_, delete_loose_;
   Statement free_pages_, all_pages_, vacuum_;
   Sweep outcomes_, pages_, payloads_;
 };

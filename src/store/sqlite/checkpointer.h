@@ -1,0 +1,56 @@
+// Moves the write-ahead log into the file on a thread and a connection of its own, beside the commits: that takes tens
+// of milliseconds, mostly waiting for the disk.
+//
+// Threading: the methods are called from the store thread.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "store/sqlite/sql.h"
+
+namespace allot::sqlite {
+
+class Checkpointer {
+ public:
+  Checkpointer(std::string file, std::string vfs) : file_(std::move(file)), vfs_(std::move(vfs)) {}
+  ~Checkpointer();
+  Checkpointer(const Checkpointer&) = delete;
+  Checkpointer& operator=(const Checkpointer&) = delete;
+
+  // Begins to move what is in the log now, unless it is busy already. The thread begins with the first request.
+  // `generation` comes back with the answer: a log that began anew meanwhile makes it void.
+  void Request(std::uint64_t generation);
+  bool busy();
+  // Waits while busy, at most so long.
+  void Wait(std::chrono::milliseconds at_most);
+
+  struct Answer {
+    std::uint64_t generation = 0;
+    int moved_pages = 0;
+    std::optional<Error> error;
+  };
+  // Of the last request that came to its end; each is given once.
+  std::optional<Answer> TakeAnswer();
+
+ private:
+  void Run();
+  Answer Move(std::uint64_t generation);
+
+  const std::string file_;
+  const std::string vfs_;
+  Database db_;  // the thread's alone
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // All below: guarded by mutex_.
+  bool stopping_ = false;
+  std::optional<std::uint64_t> request_;
+  std::optional<Answer> answer_;
+  std::thread thread_;
+};
+
+}  // namespace allot::sqlite
