@@ -272,7 +272,10 @@ bool JsonReader::WrongType(simdjson::error_code error, std::string_view wanted) 
 
 bool JsonReader::RootNotAnObject(const FieldSet& fields) {
   const std::string_view text = Trim(text_);
-  if (!text.empty() && text.front() == '{') return Broken();
+  if (!text.empty() && text.front() == '{') {
+    return Fail(Code::kBadJson,
+                fmt::format("not JSON: the object does not end where the text does (offset {})", text_.size()));
+  }
   std::string_view whole;
   const std::string what(fields.what);
   if (!Whole(text_, whole)) return false;
