@@ -1,0 +1,174 @@
+// connections, waits: many that are there and mostly silent.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "cli/bench/scenario.h"
+#include "cli/bench/worker_link.h"
+
+namespace allot::bench {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kWorkers = 10'000;
+constexpr std::size_t kBusy = 64;
+constexpr int kDrains = 3;  // before and with the others: the median counts
+constexpr std::size_t kWaitLinks = 1'000;
+constexpr std::size_t kWaitedJobs = 100'000;
+constexpr std::size_t kFinishedJobs = 100;
+constexpr auto kLimit = 60s;
+
+// Tasks a second of the first kBusy workers.
+double DrainOnce(Site& site, Loop& loop, Crew& crew, std::vector<std::unique_ptr<WorkerLink>>& workers,
+                 std::uint64_t tasks, const Plan& plan) {
+  Caller caller(site.target());
+  SubmitTasks(caller, tasks, plan.Payload());
+  const std::uint64_t before = crew.done;
+  const auto begun = SteadyClock::now();
+  for (std::size_t i = 0; i < kBusy; ++i) workers[i]->Pull(1);
+  loop.RunUntil([&] { return crew.done >= before + tasks; }, kLimit, "draining");
+  const double rate = static_cast<double>(tasks) / SecondsSince(begun);
+  for (std::size_t i = 0; i < kBusy; ++i) workers[i]->Pull(0);
+  return rate;
+}
+
+class WaitLink final : public WebSocketLink {
+ public:
+  WaitLink(Loop& loop, const Target& target) : WebSocketLink(loop, target, target.Path("/wait")) {}
+  bool upgraded = false;
+  std::size_t messages = 0;
+  std::size_t ended = 0;
+  std::string last;
+
+ protected:
+  void OnUpgraded() override { upgraded = true; }
+  void OnText(std::string_view text) override {
+    ++messages;
+    last = text;
+    for (std::size_t at = text.find("\"id\":"); at != std::string_view::npos; at = text.find("\"id\":", at + 1))
+      ++ended;
+  }
+};
+
+}  // namespace
+
+void MeasureConnections(const Plan& plan, Figures& figures) {
+  const std::size_t crowd = std::max<std::size_t>(kBusy, plan.Scaled(kWorkers));
+  RaiseFileLimit(crowd + 100);
+  Site site(plan);
+  Loop loop;
+  Crew crew;
+  std::vector<std::unique_ptr<WorkerLink>> workers;
+  ConnectWorkers(loop, site.target(), crew, kBusy, workers);
+  Heartbeats heartbeats(workers);
+  loop.on_tick = [&] { heartbeats.Tick(); };
+  const auto tasks = static_cast<std::uint64_t>(30'000 * plan.seconds);
+  std::vector<double> alone, among;
+  for (int i = 0; i < kDrains; ++i) alone.push_back(DrainOnce(site, loop, crew, workers, tasks, plan));
+
+  const std::uint64_t rss = site.child().RssBytes();
+  const auto begun = SteadyClock::now();
+  ConnectWorkers(loop, site.target(), crew, crowd - kBusy, workers);
+  const double connecting = SecondsSince(begun);
+  const double grown = static_cast<double>(site.child().RssBytes()) - static_cast<double>(rss);
+  figures.Add("connections/rss", grown / static_cast<double>(std::max<std::size_t>(1, crowd - kBusy)),
+              "bytes/connection");
+  figures.Add("connections/connect_all", connecting, "s");
+
+  for (int i = 0; i < kDrains; ++i) among.push_back(DrainOnce(site, loop, crew, workers, tasks, plan));
+  figures.Add("connections/drain_alone", Median(alone), "tasks/s");
+  figures.Add("connections/drain_among_all", Median(among), "tasks/s");
+  figures.Add("connections/drain_ratio", Median(among) / Median(alone), "ratio");
+
+  crew.may_close = true;
+  crew.registered = 0;
+  figures.Add("connections/restart", site.Restart(true), "s");
+  const auto again = SteadyClock::now();
+  loop.RunUntil([&] { return crew.closed >= crowd; }, kLimit, "noticing the restart");
+  crew.may_close = false;
+  std::size_t next = 0;
+  loop.RunUntil(
+      [&] {
+        constexpr std::size_t kConnectingAtOnce = 1'000;
+        while (next < crowd && next < crew.registered + kConnectingAtOnce) workers[next++]->Connect(site.port());
+        return crew.registered >= crowd;
+      },
+      kLimit, "registering again");
+  figures.Add("connections/register_again", SecondsSince(again), "s");
+}
+
+void MeasureWaits(const Plan& plan, Figures& figures) {
+  const std::size_t links = plan.Scaled(kWaitLinks);
+  const std::size_t per_link = kWaitedJobs / kWaitLinks;
+  RaiseFileLimit(links + 100);
+  Site site(plan);
+  Loop loop;
+  Crew crew;
+  std::vector<std::unique_ptr<WorkerLink>> workers;
+  ConnectWorkers(loop, site.target(), crew, 1, workers);
+  Caller caller(site.target());
+  std::vector<std::string> ids;
+  SubmitJobs(caller, links * per_link, "{\"tag\":\"" + std::string(kBenchTag) + "\"}", &ids);
+  if (ids.size() != links * per_link) throw Failure("the batch submit did not name all of its jobs");
+  site.Settle();
+
+  std::vector<std::unique_ptr<WaitLink>> waiters;
+  for (std::size_t i = 0; i < links; ++i) {
+    waiters.push_back(std::make_unique<WaitLink>(loop, site.target()));
+    waiters.back()->Connect(site.port());
+  }
+  loop.RunUntil([&] { return std::all_of(waiters.begin(), waiters.end(), [](const auto& w) { return w->upgraded; }); },
+                kLimit, "connecting");
+  const std::uint64_t rss = site.child().RssBytes();
+  // Job i is awaited by connection i % links, so that neighbours among jobs are strangers among waiters.
+  for (std::size_t w = 0; w < links; ++w) {
+    std::string message;
+    JsonWriter json(message);
+    json.BeginObject().Key("wait").BeginArray();
+    for (std::size_t i = w; i < ids.size(); i += links) json.String(ids[i]);
+    json.EndArray().EndObject();
+    waiters[w]->SendText(message);
+  }
+  // The waits are there once a job that has ended is told to a connection that asked behind all others.
+  const std::string ended(TextField(caller.Call("POST", site.target().Path("/jobs"), "{\"count\":0}"), "id"));
+  for (auto& waiter : waiters) waiter->SendText("{\"wait\":[\"" + ended + "\"]}");
+  loop.RunUntil(
+      [&] { return std::all_of(waiters.begin(), waiters.end(), [](const auto& w) { return w->ended == 1; }); }, kLimit,
+      "waiting for a job that has ended");
+  const double grown = static_cast<double>(site.child().RssBytes()) - static_cast<double>(rss);
+  figures.Add("waits/rss", grown / static_cast<double>(ids.size()), "bytes/wait");
+
+  const std::size_t finish = std::min(kFinishedJobs, links);
+  const double cpu = site.CpuSeconds();
+  std::vector<double> micros;
+  SteadyClock::time_point started;
+  workers[0]->on_start = [&] { started = SteadyClock::now(); };
+  crew.stop = true;  // one task for each pull
+  const auto told = [&] {
+    std::size_t n = 0;
+    for (const auto& waiter : waiters) n += waiter->ended - 1;
+    return n;
+  };
+  for (std::size_t i = 1; i <= finish; ++i) {
+    workers[0]->Pull(1);
+    loop.RunUntil([&] { return crew.done >= i && waiters[i - 1]->ended == 2; }, kLimit, "being told of an end");
+    micros.push_back(std::chrono::duration<double, std::micro>(SteadyClock::now() - started).count());
+  }
+  std::size_t woken = 0;
+  for (std::size_t i = 0; i < links; ++i) {
+    woken += waiters[i]->messages - 1;
+    if (waiters[i]->ended == 2 && waiters[i]->last.find("\"" + ids[i] + "\"") == std::string::npos) {
+      throw Failure("a waiter was told of another's job: " + waiters[i]->last);
+    }
+  }
+  figures.Add("waits/finished", static_cast<double>(finish), "jobs");
+  figures.Add("waits/told", static_cast<double>(told()), "waits");
+  figures.Add("waits/messages", static_cast<double>(woken), "messages");
+  figures.Add("waits/server_cpu", (site.CpuSeconds() - cpu) * 1e6 / static_cast<double>(finish), "us/job");
+  figures.AddPercentiles("waits/start_to_told", micros, "us");
+}
+
+}  // namespace allot::bench
