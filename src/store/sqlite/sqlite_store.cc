@@ -117,7 +117,7 @@ Result<void> StoreImpl::Open() {
   if (Result<void> done = PrepareFile(); !done) return done;
   if (Result<void> done = PrepareStatements(); !done) return done;
   checkpointer_ = std::make_unique<Checkpointer>(options_.file, options_.vfs);
-  tidier_ = std::make_unique<Tidier>(db_, *checkpointer_, counters_);
+  tidier_ = std::make_unique<Tidier>(db_, *checkpointer_, counters_, options_.log_pages);
   return tidier_->Prepare();
 }
 

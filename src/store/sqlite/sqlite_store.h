@@ -18,6 +18,7 @@ struct SqliteOptions {
   std::string file;                            // made if it is not there; its directory is not
   std::size_t payload_cache_bytes = 32 << 20;  //
   std::size_t max_readers = 4;                 // connections for Read...(); made when first needed
+  int log_pages = 2048;                        // of the write-ahead log, before it is moved into the file
   std::string vfs;                             // tests: kPowerLossVfs, or another registered one
 };
 

@@ -188,20 +188,20 @@ Result<void> Tidier::TakeAnswer() {
 
 bool Tidier::CanFinishLog() {
   // While a backup reads, the log cannot begin anew; trying at every step would only cost syncs.
-  return log_pages_ >= kLogPages && log_pages_to_move() <= kLittleLogPages &&
-         log_pages_ - tried_pages_ >= kLittleLogPages && !checkpointer_.busy();
+  return log_pages_ >= long_log_ && log_pages_to_move() <= little_log_ && log_pages_ - tried_pages_ >= little_log_ &&
+         !checkpointer_.busy();
 }
 
 Result<void> Tidier::WatchLog() {
-  if (log_pages_ < kLogPages) return {};
+  if (log_pages_ < long_log_) return {};
   if (Result<void> done = TakeAnswer(); !done) return done;
-  if (log_pages_to_move() >= kMaxLogPages) {
+  if (log_pages_ >= max_log_ && log_pages_ - tried_pages_ >= long_log_) {
     // The disk does not keep up: from here on the commits wait for it.
     checkpointer_.Wait(std::chrono::minutes(1));
     return Checkpoint();
   }
-  if (log_pages_ >= kMaxLogPages / 2 && CanFinishLog()) return Checkpoint();
-  if (log_pages_to_move() >= kLogPages) checkpointer_.Request(log_generation_);
+  if (log_pages_ >= 2 * long_log_ && CanFinishLog()) return Checkpoint();
+  if (log_pages_to_move() > little_log_) checkpointer_.Request(log_generation_);
   return {};
 }
 
@@ -217,13 +217,13 @@ Result<bool> Tidier::Settle() {
     checkpointer_.Wait(kStep);
     return true;
   }
-  if (log_pages_to_move() > kLittleLogPages) {
+  if (log_pages_to_move() > little_log_) {
     checkpointer_.Request(log_generation_);
     return true;
   }
   settled_ = true;
   // The file itself becomes shorter when all of the log has been moved into it.
-  if (vacuumed_ || log_pages_ >= kLogPages) {
+  if (vacuumed_ || log_pages_ >= long_log_) {
     vacuumed_ = false;
     if (Result<void> done = Checkpoint(); !done) return done.error();
   }
@@ -245,7 +245,7 @@ Result<bool> Tidier::Step() {
     if (Result<void> done = Checkpoint(); !done) return done.error();
     return true;
   }
-  if (log_pages_to_move() >= kLogPages) checkpointer_.Request(log_generation_);
+  if (log_pages_ >= long_log_ && log_pages_to_move() > little_log_) checkpointer_.Request(log_generation_);
   if (journal_pending_) {
     Result<bool> more = InTransaction("drop old events", [this](bool& m) { return DropJournal(m); });
     if (!more) return more;

@@ -15,11 +15,6 @@
 
 namespace allot::sqlite {
 
-// A log of so many pages is moved into the file, beside the commits. What came meanwhile is moved between two of them,
-// when it is little; then the log begins anew. A log that becomes very long makes commits wait.
-inline constexpr int kLogPages = 2048;
-inline constexpr int kLittleLogPages = 256;
-inline constexpr int kMaxLogPages = 16384;
 // A log file that grew longer is cut to this length once it is empty.
 inline constexpr std::int64_t kLogFileBytes = 12 << 20;
 
@@ -32,8 +27,15 @@ struct Counters {
 class Tidier {
  public:
   // `db` is the writing connection; all outlive this.
-  Tidier(Database& db, Checkpointer& checkpointer, Counters& counters)
-      : db_(db), checkpointer_(checkpointer), counters_(counters) {}
+  // A log of `log_pages` pages is moved into the file, beside the commits. What came meanwhile is moved between two of
+  // them, when it is little; then the log begins anew. A log eight times as long makes commits wait.
+  Tidier(Database& db, Checkpointer& checkpointer, Counters& counters, int log_pages)
+      : db_(db),
+        checkpointer_(checkpointer),
+        counters_(counters),
+        long_log_(log_pages),
+        little_log_(log_pages / 8),
+        max_log_(log_pages * 8) {}
   Tidier(const Tidier&) = delete;
   Tidier& operator=(const Tidier&) = delete;
   Result<void> Prepare();
@@ -79,6 +81,9 @@ class Tidier {
   Database& db_;
   Checkpointer& checkpointer_;
   Counters& counters_;
+  const int long_log_;    // pages
+  const int little_log_;  // pages
+  const int max_log_;     // pages
   Position floor_ = 0;
   bool journal_pending_ = false;
   bool garbage_pending_ = false;
