@@ -146,6 +146,9 @@ TEST_P(JobTasksOf, DoAsAModelDoesUnderRandomOperations) {
           if (rng.Below(100) < finish_weight) {
             job.Finish(index);
             task = {TaskState::kDone, 0, {}};
+          } else if (rng.Below(4) == 0) {
+            job.Promote(index);
+            task.state = TaskState::kReady;
           }
           break;
         default:
