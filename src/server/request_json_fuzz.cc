@@ -40,7 +40,7 @@ void CheckJob(const JobRequest& request, std::string_view text) {
   }
 }
 
-void Query(std::string_view text) {
+void AnyQuery(std::string_view text) {
   (void)SplitPath(text);
   for (const auto& error : {ParseJobQuery(text).ok(), ParseTaskQuery(text).ok(), ParseResultsQuery(text).ok(),
                             ParseWorkersQuery(text).ok(), ParseWaitQuery(text).ok(), ParseForceQuery(text).ok()}) {
@@ -107,7 +107,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       (void)ParseEmptyBody(text).ok();
       break;
     default:
-      Query(text);
+      AnyQuery(text);
   }
   return 0;
 }
