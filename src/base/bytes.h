@@ -26,9 +26,7 @@ class ByteWriter {
     out_.append(buffer, static_cast<std::size_t>(n));
   }
   // Signed, zigzag: small magnitudes stay small.
-  void Signed(std::int64_t v) {
-    Varint((static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63));
-  }
+  void Signed(std::int64_t v) { Varint((static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63)); }
   void Fixed64(std::uint64_t v) {
     char buffer[8];
     std::memcpy(buffer, &v, 8);

@@ -5,8 +5,8 @@ namespace allot {
 [[noreturn]] void CheckFailed(const char* file, int line, const char* what);
 }  // namespace allot
 
-#define CHECK(condition)                                                    \
-  do {                                                                      \
-    if (!(condition)) [[unlikely]]                                          \
-      ::allot::CheckFailed(__FILE__, __LINE__, #condition);                 \
+#define CHECK(condition)                                    \
+  do {                                                      \
+    if (!(condition)) [[unlikely]]                          \
+      ::allot::CheckFailed(__FILE__, __LINE__, #condition); \
   } while (false)

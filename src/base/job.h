@@ -47,9 +47,9 @@ using Meta = std::vector<std::pair<std::string, MetaValue>>;  // sorted by key
 
 // Where the payloads of a job's tasks are. `set` names them in the store.
 struct PayloadRef {
-  JobId set;                // 0: none stored
-  bool common = false;      // one for all tasks
-  bool per_task = false;    // one each
+  JobId set;              // 0: none stored
+  bool common = false;    // one for all tasks
+  bool per_task = false;  // one each
   friend bool operator==(const PayloadRef&, const PayloadRef&) = default;
 };
 

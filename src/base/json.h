@@ -14,7 +14,8 @@ bool IsUtf8(std::string_view text);
 // A double as the shortest text that reads back the same, always with a point or exponent; null if not finite.
 void AppendJsonReal(double value, std::string& out);
 
-// Puts commas where they belong. Misuse (a value without a key in an object, unbalanced ends) gives wrong text, not a crash.
+// Puts commas where they belong. Misuse (a value without a key in an object, unbalanced ends) gives wrong text, not a
+// crash.
 class JsonWriter {
  public:
   explicit JsonWriter(std::string& out) : out_(out) {}

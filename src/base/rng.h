@@ -15,7 +15,9 @@ class Rng {
     return z ^ (z >> 31);
   }
   // Uniform in [0, n). REQUIRES: n > 0.
-  std::uint64_t Below(std::uint64_t n) { return static_cast<std::uint64_t>((static_cast<unsigned __int128>(Next()) * n) >> 64); }
+  std::uint64_t Below(std::uint64_t n) {
+    return static_cast<std::uint64_t>((static_cast<unsigned __int128>(Next()) * n) >> 64);
+  }
   // Uniform in [0, 1).
   double Unit() { return static_cast<double>(Next() >> 11) * 0x1.0p-53; }
 

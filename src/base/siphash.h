@@ -1,4 +1,5 @@
-// SipHash-2-4 with a 128-bit key: short keyed hashes that strangers cannot make up. Inline because a grant computes one.
+// SipHash-2-4 with a 128-bit key: short keyed hashes that strangers cannot make up. Inline because a grant computes
+// one.
 #pragma once
 
 #include <array>
