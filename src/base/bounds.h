@@ -39,6 +39,7 @@ inline constexpr std::size_t kMaxClasses = 65'536;
 inline constexpr std::size_t kMaxWorkers = 100'000;
 inline constexpr std::uint32_t kMaxSlots = 10'000;
 inline constexpr std::uint32_t kMaxCredit = 10'000;
+inline constexpr Duration kMaxWorkerGrace = 24h;
 inline constexpr std::size_t kMaxReportsPerMessage = 10'000;
 inline constexpr std::size_t kMaxErrorBytes = 4096;
 

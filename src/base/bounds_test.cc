@@ -107,6 +107,7 @@ const std::map<std::string, std::uint64_t>& InCode() {
       BOUND(kMaxWorkers),
       BOUND(kMaxSlots),
       BOUND(kMaxCredit),
+      BOUND(kMaxWorkerGrace),
       BOUND(kMaxReportsPerMessage),
       BOUND(kMaxErrorBytes),
       BOUND(kMaxHeaderBytes),

@@ -174,7 +174,7 @@ constexpr Row kRows[] = {
      [](const Config& c) { return std::to_string(c.queue_defaults.max_finished_jobs); }},
     {"worker_grace", "DURATION", "how long workers of a new queue may stay away after a lost connection",
      [](Config& c, std::string_view t) {
-       return ReadDuration(t, Duration(0), kMaxWorkerGrace, c.queue_defaults.worker_grace);
+       return ReadDuration(t, Duration(0), bounds::kMaxWorkerGrace, c.queue_defaults.worker_grace);
      },
      [](const Config& c) { return PrintDuration(c.queue_defaults.worker_grace); }},
     {"max_result_bytes", "SIZE", "largest result that a new queue takes",
@@ -183,7 +183,9 @@ constexpr Row kRows[] = {
      },
      [](const Config& c) { return PrintSize(c.queue_defaults.max_result_bytes); }},
     {"restart_grace", "DURATION", "how long leases are kept for their workers after a start; 0: not at all",
-     [](Config& c, std::string_view t) { return ReadDuration(t, Duration(0), kMaxWorkerGrace, c.restart_grace); },
+     [](Config& c, std::string_view t) {
+       return ReadDuration(t, Duration(0), bounds::kMaxWorkerGrace, c.restart_grace);
+     },
      [](const Config& c) { return PrintDuration(c.restart_grace); }},
     {"max_body_bytes", "SIZE", "largest body of a request; streamed submits may be of any length",
      [](Config& c, std::string_view t) { return ReadSize(t, bounds::kMaxBodyBytes, c.max_body_bytes); },

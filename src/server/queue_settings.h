@@ -29,7 +29,4 @@ struct QueueSettingsChange {
   }
 };
 
-// The widest that either of them may be.
-inline constexpr Duration kMaxWorkerGrace = std::chrono::hours(24);
-
 }  // namespace allot

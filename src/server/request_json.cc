@@ -141,7 +141,7 @@ bool ReadSettings(JsonReader& reader, std::size_t field, Value& value, QueueSett
       return reader.IntTo(value, 0, bounds::kMaxJobsPerQueue, out.max_finished_jobs.emplace());
     case 1: {
       milliseconds grace{0};
-      if (!ReadMillis(reader, value, Duration(0), kMaxWorkerGrace, grace)) return false;
+      if (!ReadMillis(reader, value, Duration(0), bounds::kMaxWorkerGrace, grace)) return false;
       out.worker_grace = grace;
       return true;
     }
