@@ -81,14 +81,15 @@ Result<std::unique_ptr<Reader>> Reader::Open(const std::string& file, const std:
   reader->db_ = std::move(*db);
   if (Result<void> done = reader->db_.Exec("PRAGMA cache_size = -1024"); !done) return done.error();
   const Result<void> prepared = PrepareAll(
-      reader->db_, {{&reader->heads_,
-                     "SELECT set_id, first, segment FROM payload_heads WHERE set_id >= ?1 ORDER BY set_id LIMIT ?2"},
-                    {&reader->segment_,
-                     "SELECT first, segment FROM payloads WHERE set_id = ?1 AND first BETWEEN ?2 AND ?3 ORDER BY first "
-                     "DESC LIMIT 1"},
-                    {&reader->outcomes_,
-                     "SELECT slice, lowest, highest, packed FROM outcome_index JOIN outcomes USING (seq)"
-                     " WHERE job = ?1 AND slice BETWEEN ?2 AND ?3 ORDER BY slice, seq"}});
+      reader->db_,
+      {{&reader->heads_,
+        "SELECT set_id, first, segment FROM payload_heads WHERE set_id >= ?1 ORDER BY set_id LIMIT ?2"},
+       {&reader->segment_,
+        "SELECT first, segment FROM payloads WHERE set_id = ?1 AND first BETWEEN ?2 AND ?3 ORDER BY first "
+        "DESC LIMIT 1"},
+       {&reader->outcomes_,
+        "SELECT slice, lowest, packed FROM outcome_index CROSS JOIN outcomes USING (seq)"
+        " WHERE job = ?1 AND slice BETWEEN ?2 AND ?3 AND highest >= ?4 AND lowest < ?5 ORDER BY slice, seq"}});
   if (!prepared) return prepared.error();
   return reader;
 }
@@ -144,7 +145,7 @@ Result<std::vector<Outcome>> Reader::ReadOutcomes(const Store::OutcomeQuery& que
   if (query.end <= query.from || query.max == 0) return lowest.Take();
   const ResetAtEnd reset(outcomes_);
   const std::uint64_t last = std::min<std::uint64_t>(query.end - 1, 0xFFFFFFFF);
-  outcomes_.Start(query.job.value, query.from / kSliceTasks, last / kSliceTasks);
+  outcomes_.Start(query.job.value, query.from / kSliceTasks, last / kSliceTasks, query.from, last + 1);
   std::vector<PackedOutcome> unpacked;
   std::int64_t current = -1;
   for (;;) {
@@ -154,11 +155,9 @@ Result<std::vector<Outcome>> Reader::ReadOutcomes(const Store::OutcomeQuery& que
     const std::int64_t slice = outcomes_.Int(0);
     if (slice != current && lowest.full()) break;
     current = slice;
-    // Rows beside the question are not unpacked, nor are their overflow pages read.
-    const auto row_lowest = static_cast<std::uint64_t>(outcomes_.Int(1));
-    const auto row_highest = static_cast<std::uint64_t>(outcomes_.Int(2));
-    if (row_highest < query.from || row_lowest >= lowest.end()) continue;
-    if (!UnpackOutcomes(static_cast<std::uint32_t>(slice), outcomes_.Blob(3), unpacked)) return Damaged("outcomes");
+    // What cannot be part of the answer is not unpacked, nor are its overflow pages read.
+    if (static_cast<std::uint64_t>(outcomes_.Int(1)) >= lowest.end()) continue;
+    if (!UnpackOutcomes(static_cast<std::uint32_t>(slice), outcomes_.Blob(2), unpacked)) return Damaged("outcomes");
     for (const PackedOutcome& packed : unpacked) lowest.Add(query.job, packed);
   }
   return lowest.Take();
