@@ -1,0 +1,81 @@
+#include "cli/app.h"
+
+#include <signal.h>
+
+#include <iostream>
+
+#include "base/text.h"
+#include "cli/bench_command.h"
+#include "cli/commands.h"
+#include "cli/context.h"
+
+namespace allot::cli {
+namespace {
+
+// A word that is no command: which one was meant?
+std::string NearestCommand(const CLI::App& app, std::string_view word) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
+  return std::string(Nearest(word, candidates));
+}
+
+int Explain(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv, Context& context) {
+  if (error.get_exit_code() == 0) return app.exit(error, std::cout, std::cerr);  // help
+  std::string hint = context.program + " --help";
+  // The innermost command that was understood.
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) {
+    at = at->get_subcommands().front();
+    hint = context.program + " " + at->get_name() + " --help";
+  }
+  if (at == &app && argc > 1 && argv[1][0] != '-') {
+    const std::string near = NearestCommand(app, argv[1]);
+    context.Fail(ExitCode::kUsage, "there is no command `" + std::string(argv[1]) + "`",
+                 near.empty() ? hint : "did you mean `" + near + "`?");
+    return static_cast<int>(ExitCode::kUsage);
+  }
+  context.Fail(ExitCode::kUsage, error.what(), hint);
+  return static_cast<int>(ExitCode::kUsage);
+}
+
+}  // namespace
+
+int Main(int argc, char** argv) {
+  // A reader that goes away is no reason to die half-way through a line; writes fail, and the loops look.
+  ::signal(SIGPIPE, SIG_IGN);
+  std::ios::sync_with_stdio(false);
+  Context context;
+  if (argc > 0 && argv[0] != nullptr && *argv[0] != '\0') context.program = argv[0];
+  CLI::App app("Allotter: which worker gets which piece of work next", "allot");
+  app.require_subcommand(1);
+  app.set_help_all_flag("--help-all", "Help of all commands");
+  app.set_version_flag("--version", std::string("allot 0.1.0"));
+  AddServeCommand(app, context);
+  AddSubmitCommand(app, context);
+  AddWorkCommand(app, context);
+  AddJobCommands(app, context);
+  AddTaskCommands(app, context);
+  AddWorkerCommands(app, context);
+  AddQueueCommands(app, context);
+  AddBackupCommands(app, context);
+  AddTokenCommands(app, context);
+  AddConfigCommands(app, context);
+  AddBenchCommand(app, context);
+  AddCompletionCommand(app, context);
+  AddVersionCommand(app, context);
+  if (argc <= 1) {
+    std::cout << app.help();
+    return static_cast<int>(ExitCode::kUsage);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return Explain(app, error, argc, argv, context);
+  }
+  std::cout.flush();
+  return static_cast<int>(context.exit_code);
+}
+
+}  // namespace allot::cli

@@ -1,0 +1,21 @@
+// Every family of commands adds itself here.
+#pragma once
+
+#include "cli/context.h"
+
+namespace allot::cli {
+
+void AddServeCommand(CLI::App& app, Context& context);
+void AddSubmitCommand(CLI::App& app, Context& context);
+void AddWorkCommand(CLI::App& app, Context& context);
+void AddJobCommands(CLI::App& app, Context& context);     // jobs, job, job set, cancel, pause, resume, retry
+void AddTaskCommands(CLI::App& app, Context& context);    // tasks, results, wait
+void AddWorkerCommands(CLI::App& app, Context& context);  // workers, worker, drain
+void AddQueueCommands(CLI::App& app, Context& context);   // queue …
+void AddBackupCommands(CLI::App& app, Context& context);  // backup, restore
+void AddTokenCommands(CLI::App& app, Context& context);   // token …
+void AddConfigCommands(CLI::App& app, Context& context);  // config …
+void AddCompletionCommand(CLI::App& app, Context& context);
+void AddVersionCommand(CLI::App& app, Context& context);
+
+}  // namespace allot::cli

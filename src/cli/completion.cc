@@ -1,0 +1,158 @@
+// allot completion bash|zsh|fish: scripts made from the tree of commands itself.
+#include <iostream>
+
+#include "cli/commands.h"
+#include "cli/completion.h"
+#include "cli/context.h"
+
+namespace allot::cli {
+namespace {
+
+// One command of the tree: its words, and what may follow.
+struct Node {
+  std::string path;                                           // ` job set`; empty for the program itself
+  std::vector<std::pair<std::string, std::string>> commands;  // name, help
+  struct Flag {
+    std::vector<std::string> names;  // with their dashes
+    std::string help;
+    bool value = false;
+  };
+  std::vector<Flag> flags;
+};
+
+std::string OneLine(std::string text) {
+  for (char& c : text) {
+    if (c == '\n' || c == '\'' || c == '"' || c == '`' || c == '$' || c == '\\' || c == ':' || c == '[' || c == ']')
+      c = ' ';
+  }
+  return text;
+}
+
+void Collect(const CLI::App& app, const std::string& path, std::vector<Node>& out) {
+  Node node;
+  node.path = path;
+  const auto subcommands = app.get_subcommands([](const CLI::App*) { return true; });
+  for (const CLI::App* command : subcommands)
+    node.commands.emplace_back(command->get_name(), OneLine(command->get_description()));
+  for (const CLI::Option* option : app.get_options([](const CLI::Option*) { return true; })) {
+    Node::Flag flag;
+    for (const std::string& name : option->get_snames()) flag.names.push_back("-" + name);
+    for (const std::string& name : option->get_lnames()) flag.names.push_back("--" + name);
+    if (flag.names.empty()) continue;  // positional
+    flag.help = OneLine(option->get_description());
+    flag.value = option->get_items_expected_max() > 0 && option->get_type_size() > 0;
+    node.flags.push_back(std::move(flag));
+  }
+  out.push_back(std::move(node));
+  for (const CLI::App* command : subcommands) Collect(*command, path + " " + command->get_name(), out);
+}
+
+std::string Words(const std::vector<std::pair<std::string, std::string>>& commands) {
+  std::string out;
+  for (const auto& [name, help] : commands) out += (out.empty() ? "" : " ") + name;
+  return out;
+}
+
+std::string FlagWords(const Node& node, bool only_with_value) {
+  std::string out;
+  for (const Node::Flag& flag : node.flags) {
+    if (only_with_value && !flag.value) continue;
+    for (const std::string& name : flag.names) out += (out.empty() ? "" : " ") + name;
+  }
+  return out;
+}
+
+std::string Bash(const std::vector<Node>& nodes) {
+  std::string out =
+      "# bash completion of allot. Use: source <(allot completion bash)\n_allot() {\n"
+      "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} path= word i commands= flags= values=\n"
+      "  for ((i = 1; i < COMP_CWORD; i++)); do\n    word=${COMP_WORDS[i]}\n"
+      "    [[ $word == -- ]] && { compopt -o default; COMPREPLY=(); return; }\n    case \"$path $word\" in\n      ";
+  std::string paths;
+  for (const Node& node : nodes) {
+    if (!node.path.empty()) paths += (paths.empty() ? "'" : " | '") + node.path + "'";
+  }
+  out += paths + ") path=\"$path $word\" ;;\n    esac\n  done\n  case $path in\n";
+  for (const Node& node : nodes) {
+    out += "    '" + node.path + "') commands='" + Words(node.commands) + "' flags='" + FlagWords(node, false) +
+           "' values='" + FlagWords(node, true) + "' ;;\n";
+  }
+  out +=
+      "  esac\n  if [[ \" $values \" == *\" $prev \"* ]]; then compopt -o default; COMPREPLY=(); return; fi\n"
+      "  if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W \"$flags\" -- \"$cur\"))\n"
+      "  elif [[ -n $commands ]]; then COMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))\n"
+      "  else compopt -o default; COMPREPLY=(); fi\n}\ncomplete -F _allot allot\n";
+  return out;
+}
+
+std::string Zsh(const std::vector<Node>& nodes) {
+  std::string out =
+      "#compdef allot\n# zsh completion of allot. Use: source <(allot completion zsh), or save as _allot in "
+      "$fpath\n_allot() {\n"
+      "  local path_= word\n  local -a commands flags values\n  for word in ${words[2,CURRENT-1]}; do\n"
+      "    [[ $word == -- ]] && { _files; return }\n    case \"$path_ $word\" in\n      ";
+  std::string paths;
+  for (const Node& node : nodes) {
+    if (!node.path.empty()) paths += (paths.empty() ? "'" : "|'") + node.path + "'";
+  }
+  out += paths + ") path_=\"$path_ $word\" ;;\n    esac\n  done\n  case $path_ in\n";
+  for (const Node& node : nodes) {
+    out += "    '" + node.path + "')\n      commands=(";
+    for (const auto& [name, help] : node.commands) out += "'" + name + ":" + help + "' ";
+    out += ")\n      flags=(";
+    for (const Node::Flag& flag : node.flags) {
+      for (const std::string& name : flag.names) out += "'" + name + ":" + flag.help + "' ";
+    }
+    out += ")\n      values=(" + FlagWords(node, true) + ") ;;\n";
+  }
+  out +=
+      "  esac\n  if (( ${values[(Ie)${words[CURRENT-1]}]} )); then _files\n"
+      "  elif [[ ${words[CURRENT]} == -* ]]; then _describe option flags\n"
+      "  elif (( ${#commands} )); then _describe command commands\n  else _files; fi\n}\n"
+      "if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _allot \"$@\"; else compdef _allot allot; fi\n";
+  return out;
+}
+
+std::string Fish(const std::vector<Node>& nodes) {
+  std::string out =
+      "# fish completion of allot. Use: allot completion fish | source\nfunction __allot_path\n  set -l path ''\n"
+      "  for word in (commandline -opc)[2..-1]\n    switch \"$path $word\"\n      case ";
+  for (const Node& node : nodes) {
+    if (!node.path.empty()) out += "'" + node.path + "' ";
+  }
+  out +=
+      "\n        set path \"$path $word\"\n    end\n  end\n  echo $path\nend\n"
+      "function __allot_at\n  test (__allot_path) = \"$argv[1]\"\nend\n";
+  for (const Node& node : nodes) {
+    const std::string condition = " -n '__allot_at \"" + node.path + "\"'";
+    for (const auto& [name, help] : node.commands)
+      out += "complete -c allot -f" + condition + " -a " + name + " -d '" + help + "'\n";
+    for (const Node::Flag& flag : node.flags) {
+      out += "complete -c allot" + condition;
+      for (const std::string& name : flag.names)
+        out += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+      if (flag.value) out += " -r";
+      out += " -d '" + flag.help + "'\n";
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string CompletionScript(const CLI::App& app, std::string_view shell) {
+  std::vector<Node> nodes;
+  Collect(app, "", nodes);
+  if (shell == "zsh") return Zsh(nodes);
+  if (shell == "fish") return Fish(nodes);
+  return Bash(nodes);
+}
+
+void AddCompletionCommand(CLI::App& app, Context&) {
+  CLI::App& command = *app.add_subcommand("completion", "Print a completion script: source <(allot completion bash)");
+  auto shell = std::make_shared<std::string>();
+  command.add_option("SHELL", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  command.callback([&app, shell] { std::cout << CompletionScript(app, *shell); });
+}
+
+}  // namespace allot::cli

@@ -1,0 +1,143 @@
+#include "cli/follow.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <iostream>
+#include <mutex>
+#include <thread>
+
+#include "cli/progress.h"
+#include "cli/result_printer.h"
+
+namespace allot::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kWait{60'000};
+constexpr milliseconds kGlance{300};  // between looks for the progress line
+constexpr std::chrono::seconds kPatience{60};
+constexpr milliseconds kFirstPause{100};
+constexpr milliseconds kLongestPause{3'000};
+
+// For the signal handler: written before it is installed.
+char g_interrupt_text[1024];
+
+void OnInterrupt(int) {
+  // Nothing to be done if it fails.
+  [[maybe_unused]] const auto n = ::write(STDERR_FILENO, g_interrupt_text, std::strlen(g_interrupt_text));
+  ::_exit(static_cast<int>(ExitCode::kInterrupted));
+}
+
+void SayOnInterrupt(const Context& context, const std::string& job) {
+  const std::string text = "\njob " + job + " goes on; see `" + context.program + " results " + job +
+                           "`, or stop it with `" + context.program + " cancel " + job + "`\n";
+  text.copy(g_interrupt_text, sizeof g_interrupt_text - 1);
+  struct sigaction action {};
+  action.sa_handler = OnInterrupt;
+  ::sigaction(SIGINT, &action, nullptr);
+}
+
+bool WorthTryingAgain(Code code) {
+  return code == Code::kUnavailable || code == Code::kStopping || code == Code::kTimedOut;
+}
+
+// Looks at a job from a connection of its own, and draws the line, while the main thread prints results. The mutex
+// orders the two.
+class ProgressWatcher {
+ public:
+  ProgressWatcher(const Context& context, const std::string& job, std::mutex& screen, ProgressLine& line) {
+    if (!line.active()) return;
+    auto client = context.Connect();
+    if (!client) return;
+    thread_ = std::thread([this, &screen, &line, job, client = std::make_shared<allotter::Client>(std::move(*client))] {
+      while (!over_) {
+        auto now = client->GetJob(job);
+        if (now) {
+          const std::lock_guard lock(screen);
+          if (!over_) line.Show(*now);
+        }
+        for (int i = 0; i < 10 && !over_; ++i) std::this_thread::sleep_for(kGlance / 10);
+      }
+    });
+  }
+  ~ProgressWatcher() {
+    over_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  std::atomic<bool> over_{false};
+  std::thread thread_;
+};
+
+Result<void> PrintResults(const Context& context, allotter::Client& client, const std::string& job,
+                          const FollowOptions& options) {
+  ProgressLine line;
+  std::mutex screen;
+  std::optional<ProgressWatcher> watcher;
+  if (options.progress) watcher.emplace(context, job, screen, line);
+  ResultPrinter printer(std::cout, std::cerr, context.format, StdoutStyle());
+  std::uint64_t from = options.from;
+  for (;;) {
+    auto page = Patiently<allotter::ResultPage>(
+        [&] { return client.Results(job, {.from = from, .wait = milliseconds(20'000)}); });
+    if (!page) return page.error();
+    if (!page->results.empty()) {
+      const std::lock_guard lock(screen);
+      line.Clear();
+      for (const allotter::TaskResult& result : page->results) printer.Print(result);
+      std::cout.flush();
+    }
+    if (!std::cout) return Result<void>();  // nobody reads any more
+    if (!page->next) break;
+    from = *page->next;
+  }
+  printer.End();
+  return {};
+}
+
+}  // namespace
+
+template <typename T>
+Result<T> Patiently(const std::function<Result<T>()>& call) {
+  const auto give_up = std::chrono::steady_clock::now() + kPatience;
+  milliseconds pause = kFirstPause;
+  for (;;) {
+    auto result = call();
+    if (result || !WorthTryingAgain(result.error().code) || std::chrono::steady_clock::now() + pause > give_up)
+      return result;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, kLongestPause);
+  }
+}
+template Result<allotter::Job> Patiently(const std::function<Result<allotter::Job>()>&);
+template Result<allotter::ResultPage> Patiently(const std::function<Result<allotter::ResultPage>()>&);
+
+Result<allotter::Job> Follow(const Context& context, allotter::Client& client, const std::string& job,
+                             const FollowOptions& options) {
+  if (options.say_on_interrupt) SayOnInterrupt(context, job);
+  if (options.results) {
+    if (auto printed = PrintResults(context, client, job, options); !printed) return printed.error();
+  }
+  ProgressLine line;
+  const bool draw = options.progress && line.active() && !options.results;
+  for (;;) {
+    auto now = Patiently<allotter::Job>([&] { return client.GetJob(job, draw ? kGlance : kWait); });
+    if (!now || now->ended()) {
+      if (draw && now) line.Show(*now);
+      if (draw && now) std::cerr << '\n';
+      return now;
+    }
+    if (draw) line.Show(*now);
+    if (!std::cout) return now;
+  }
+}
+
+ExitCode ExitCodeOfJob(const allotter::Job& job) { return job.state == "done" ? ExitCode::kOk : ExitCode::kFailed; }
+
+}  // namespace allot::cli

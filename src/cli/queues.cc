@@ -1,0 +1,166 @@
+// allot queue create|list|show|set|pause|resume|delete.
+#include <iostream>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/context.h"
+#include "cli/spec_options.h"
+
+namespace allot::cli {
+namespace {
+
+using allotter::Client;
+using allotter::Queue;
+
+struct SettingOptions {
+  std::string name;
+  std::optional<std::uint64_t> max_finished_jobs;
+  std::string worker_grace, max_result;
+};
+
+void AddSettingOptions(CLI::App& command, SettingOptions& options) {
+  command.add_option("--max-finished-jobs", options.max_finished_jobs, "How many ended jobs are kept")->type_name("N");
+  command
+      .add_option("--worker-grace", options.worker_grace, "How long a worker that lost its connection may stay away")
+      ->type_name("DURATION");
+  command.add_option("--max-result-bytes", options.max_result, "How large a result may be, as in 64KiB")
+      ->type_name("SIZE");
+}
+
+Result<allotter::QueueSettings> ToSettings(const SettingOptions& options) {
+  allotter::QueueSettings settings;
+  settings.max_finished_jobs = options.max_finished_jobs;
+  auto grace = DurationOption("--worker-grace", options.worker_grace);
+  if (!grace) return grace.error();
+  settings.worker_grace = *grace;
+  if (!options.max_result.empty()) {
+    settings.max_result_bytes = ParseSize(options.max_result);
+    if (!settings.max_result_bytes) {
+      return Error{Code::kBadValue, "--max-result-bytes cannot be `" + options.max_result + "`",
+                   "a size looks like 64KiB or 1MB"};
+    }
+  }
+  return settings;
+}
+
+void Print(const Queue& queue) {
+  std::cout << Fields(
+      {{"queue", queue.name},
+       {"state", queue.paused ? "paused" : "active"},
+       {"tasks ready", FormatCount(queue.tasks_ready)},
+       {"tasks running", FormatCount(queue.tasks_leased)},
+       {"tasks to retry", FormatCount(queue.tasks_waiting)},
+       {"jobs", FormatCount(queue.jobs_active) + " active, " + FormatCount(queue.jobs_scheduled) + " scheduled, " +
+                    FormatCount(queue.jobs_paused) + " paused, " + FormatCount(queue.jobs_done) + " done, " +
+                    FormatCount(queue.jobs_failed) + " failed, " + FormatCount(queue.jobs_cancelled) + " cancelled"},
+       {"workers", FormatCount(queue.workers) + ", " + FormatCount(queue.workers_waiting) + " waiting for tasks"},
+       {"file", FormatSize(queue.file_bytes) + ", journal of " + FormatCount(queue.journal_rows)},
+       {"max finished jobs", FormatCount(queue.settings.max_finished_jobs.value_or(0))},
+       {"worker grace", FormatDuration(queue.settings.worker_grace.value_or(std::chrono::milliseconds(0)))},
+       {"max result", FormatSize(queue.settings.max_result_bytes.value_or(0))},
+       {"created", queue.created_at_ms == 0 ? "" : TimeText(queue.created_at_ms)}},
+      StdoutStyle());
+}
+
+Result<void> List(const Context& context, Client& client) {
+  auto queues = client.Queues();
+  if (!queues) return queues.error();
+  Table table(
+      {{"NAME"}, {"STATE"}, {"ACTIVE", true}, {"READY", true}, {"RUNNING", true}, {"WORKERS", true}, {"FILE", true}});
+  table.ColourStates(1);
+  if (context.format == Format::kJson) std::cout << "{\"queues\":[";
+  for (const Queue& queue : *queues) {
+    switch (context.format) {
+      case Format::kTable:
+        table.Add({queue.name, queue.paused ? "paused" : "active", FormatCount(queue.jobs_active),
+                   FormatCount(queue.tasks_ready), FormatCount(queue.tasks_leased), FormatCount(queue.workers),
+                   FormatSize(queue.file_bytes)});
+        break;
+      case Format::kId:
+        std::cout << queue.name << '\n';
+        break;
+      case Format::kNdjson:
+        std::cout << queue.json << '\n';
+        break;
+      case Format::kJson:
+        std::cout << (&queue == queues->data() ? "\n" : ",\n") << queue.json;
+        break;
+    }
+  }
+  if (context.format == Format::kJson) std::cout << "\n]}\n";
+  if (context.format == Format::kTable) std::cout << table.Text(StdoutStyle());
+  return {};
+}
+
+// A command on one queue, named by its argument, else by --queue or ALLOT_QUEUE.
+using QueueCall = std::function<Result<Queue>(Client&, const std::string& name)>;
+void AddOne(CLI::App& parent, Context& context, const char* name, const char* help, const QueueCall& call, bool brief,
+            const std::function<void(CLI::App&)>& more = {}) {
+  CLI::App& command = *parent.add_subcommand(name, help);
+  auto queue = std::make_shared<std::string>();
+  command.add_option("NAME", *queue, "The queue's name");
+  if (more) more(command);
+  OnRun(command, context, [&context, queue, call, brief](Client& client) -> Result<void> {
+    auto shown = call(client, queue->empty() ? client.options().queue : *queue);
+    if (!shown) return shown.error();
+    Show(context, shown->json, shown->name, [&] {
+      if (!brief) return Print(*shown);
+      std::cout << Visible(shown->name) << ' ' << (shown->paused ? "paused" : "active") << '\n';
+    });
+    return {};
+  });
+}
+
+}  // namespace
+
+void AddQueueCommands(CLI::App& app, Context& context) {
+  CLI::App& queue = *app.add_subcommand("queue", "Create, show and change queues");
+  queue.require_subcommand(1);
+
+  auto created = std::make_shared<SettingOptions>();
+  AddOne(
+      queue, context, "create", "Create a queue",
+      [created](Client& client, const std::string& name) -> Result<Queue> {
+        auto settings = ToSettings(*created);
+        if (!settings) return settings.error();
+        return client.CreateQueue(name, *settings);
+      },
+      true, [created](CLI::App& command) { AddSettingOptions(command, *created); });
+  OnRun(*queue.add_subcommand("list", "List queues"), context,
+        [&context](Client& client) { return List(context, client); });
+  AddOne(
+      queue, context, "show", "Show a queue",
+      [](Client& client, const std::string& name) { return client.GetQueue(name); }, false);
+  auto changed = std::make_shared<SettingOptions>();
+  AddOne(
+      queue, context, "set", "Change a queue's settings",
+      [changed](Client& client, const std::string& name) -> Result<Queue> {
+        auto settings = ToSettings(*changed);
+        if (!settings) return settings.error();
+        if (!settings->max_finished_jobs && !settings->worker_grace && !settings->max_result_bytes) {
+          return Error{Code::kBadValue, "nothing to change was named",
+                       "`allot queue set --help` lists what can be changed"};
+        }
+        return client.ChangeQueue(name, *settings);
+      },
+      false, [changed](CLI::App& command) { AddSettingOptions(command, *changed); });
+  AddOne(
+      queue, context, "pause", "Hand nothing out; submits and reports go on",
+      [](Client& client, const std::string& name) { return client.PauseQueue(name); }, true);
+  AddOne(
+      queue, context, "resume", "Hand out again",
+      [](Client& client, const std::string& name) { return client.ResumeQueue(name); }, true);
+
+  CLI::App& gone = *queue.add_subcommand("delete", "Delete a queue with all its jobs");
+  auto name = std::make_shared<std::string>();
+  auto force = std::make_shared<bool>(false);
+  gone.add_option("NAME", *name, "The queue's name")->required();
+  gone.add_flag("--force", *force, "Even if it has jobs that have not ended");
+  OnRun(gone, context, [&context, name, force](Client& client) -> Result<void> {
+    if (auto deleted = client.DeleteQueue(*name, *force); !deleted) return deleted.error();
+    Show(context, "{\"deleted\":\"" + *name + "\"}", *name, [&] { std::cout << *name << " deleted\n"; });
+    return {};
+  });
+}
+
+}  // namespace allot::cli

@@ -1,0 +1,62 @@
+// allot serve.
+#include "server/server.h"
+
+#include <sys/resource.h>
+
+#include <iostream>
+
+#include "cli/commands.h"
+#include "cli/context.h"
+#include "cli/setting_flags.h"
+#include "server/log.h"
+#include "server/tokens.h"
+
+namespace allot::cli {
+namespace {
+
+// Every connection is a file: take as many as the system lets us.
+void RaiseFileLimit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// What to try next, to be pasted as it is.
+void PrintHints(const Context& context, const Config& config, std::uint16_t port) {
+  std::string server;
+  const std::string host =
+      config.listen.host == "0.0.0.0" || config.listen.host == "::" ? "127.0.0.1" : config.listen.host;
+  if (config.tls() || host != "127.0.0.1" || port != 7420) {
+    server = std::string(" --server ") + (config.tls() ? "https://" : "http://") + Endpoint{host, port}.Text();
+  }
+  std::string text = "Try, in two other terminals:\n";
+  if (TokenFile(config.tokens_file()).Exists())
+    text += "  (each with ALLOT_TOKEN set: see `" + context.program + " token create --help`)\n";
+  text += "  " + context.program + " work --tag square -j 4" + server + " -- sh -c 'read n; echo $((n*n))'\n";
+  text += "  seq 1000 | " + context.program + " submit --tag square --wait --results" + server + "\n";
+  std::cerr << text << std::flush;
+}
+
+}  // namespace
+
+void AddServeCommand(CLI::App& app, Context& context) {
+  CLI::App& command = *app.add_subcommand("serve", "Run the server");
+  auto flags = std::make_shared<SettingFlags>();
+  auto hints = std::make_shared<bool>(false);
+  command.add_flag("--hints", *hints, "Print two commands to try next; on a terminal it does anyway");
+  AddSettingFlags(command, *flags);
+  command.callback([&context, flags, hints] {
+    auto config = flags->Load();
+    if (!config) return context.Fail(config.error());
+    RaiseFileLimit();
+    InitLog(*config);
+    auto server = Server::Start(*config);
+    if (!server) return context.Fail(server.error());
+    (*server)->StopOnSignals();
+    if (*hints || StderrStyle().terminal) PrintHints(context, *config, (*server)->port());
+    context.exit_code = static_cast<ExitCode>((*server)->Wait());
+  });
+}
+
+}  // namespace allot::cli

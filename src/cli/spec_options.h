@@ -1,0 +1,45 @@
+// A job's spec, and changes to it, from the command line.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "allotter/types.h"
+#include "base/result.h"
+
+namespace allot::cli {
+
+// Durations as people write them, in whole milliseconds. kBadValue names the option.
+Result<std::optional<std::chrono::milliseconds>> DurationOption(std::string_view option, const std::string& text);
+// `2026-01-31T10:00[:00]`, `2026-01-31 10:00`, with `Z` for UTC; `10:00` for the next such time; `@1700000000` seconds
+// since 1970. As of `now_ms`; local time unless it says so.
+Result<std::int64_t> ParseTime(const std::string& text, std::int64_t now_ms);
+// `key=value`: 12 is an integer, 1.5 a real, true and false are booleans, everything else, and whatever stands in
+// quotes, is a string.
+Result<std::pair<std::string, allotter::MetaValue>> ParseMeta(const std::string& text);
+
+struct SpecOptions {
+  std::vector<std::string> tags, meta;
+  std::optional<std::int64_t> priority;
+  std::string user, delay, at, payload_prefix, max_failed, idempotency_key, trace;
+  std::optional<std::uint32_t> max_attempts;
+  std::string backoff_first, backoff_max, lease, timeout, retention;
+  std::optional<double> backoff_factor, backoff_jitter;
+  bool sync = false;
+};
+void AddSpecOptions(CLI::App& command, SpecOptions& options);
+Result<allotter::JobSpec> ToSpec(const SpecOptions& options);
+
+struct ChangeOptions {
+  std::vector<std::string> tags, meta;
+  std::string priority;  // a number, or `none`
+  std::string delay, at;
+  bool no_tags = false, no_meta = false;
+};
+void AddChangeOptions(CLI::App& command, ChangeOptions& options);
+// kBadValue if nothing is to be changed.
+Result<allotter::JobChange> ToChange(const ChangeOptions& options);
+
+}  // namespace allot::cli

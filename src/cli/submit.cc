@@ -1,0 +1,129 @@
+// allot submit: lines of a file or stdin, a count, or one payload, as a job.
+#include <fstream>
+#include <iostream>
+
+#include "base/bounds.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/context.h"
+#include "cli/follow.h"
+#include "cli/payload_text.h"
+#include "cli/spec_options.h"
+
+#include <unistd.h>
+
+namespace allot::cli {
+namespace {
+
+struct SubmitOptions {
+  SpecOptions spec;
+  std::string file;
+  std::optional<std::uint64_t> count;
+  std::optional<std::string> payload;
+  bool json = false, wait = false, results = false, quiet = false;
+};
+
+Result<std::string> ToPayload(const std::string& text, bool json) {
+  if (!json) return BytesToJson(text);
+  if (!IsJson(text))
+    return Error{Code::kBadJson, "the payload is not JSON: " + text.substr(0, 60),
+                 "leave --json out to send it as text"};
+  return text;
+}
+
+Result<allotter::Submitted> SubmitLines(allotter::Client& client, const allotter::JobSpec& spec, std::istream& in,
+                                        bool json) {
+  std::string line;
+  std::uint64_t number = 0;
+  return client.SubmitStream(spec, [&](std::string& payload) -> Result<bool> {
+    if (!std::getline(in, line)) {
+      if (in.bad()) return Error{Code::kBadValue, "cannot read line " + std::to_string(number + 1), ""};
+      return false;
+    }
+    ++number;
+    if (line.size() > bounds::kMaxPayloadBytes) {
+      return Error{Code::kTooLarge,
+                   "line " + std::to_string(number) + " is over " + FormatSize(bounds::kMaxPayloadBytes), ""};
+    }
+    if (json && !IsJson(line)) {
+      return Error{Code::kBadJson, "line " + std::to_string(number) + " is not JSON: " + line.substr(0, 60),
+                   "leave --json out to send lines as text"};
+    }
+    payload = json ? line : BytesToJson(line);
+    return true;
+  });
+}
+
+Result<allotter::Submitted> Submit(allotter::Client& client, const SubmitOptions& options) {
+  auto made = ToSpec(options.spec);
+  if (!made) return made.error();
+  allotter::JobSpec spec = std::move(*made);
+  if (options.payload) {
+    auto payload = ToPayload(*options.payload, options.json);
+    if (!payload) return payload.error();
+    spec.payload = std::move(*payload);
+  }
+  if (options.count || (options.payload && options.file.empty())) {
+    if (!options.file.empty())
+      return Error{Code::kBadValue, "--count and a file exclude each other", "a file's lines are the tasks"};
+    spec.count = options.count.value_or(1);
+    return client.Submit(spec);
+  }
+  if (options.file.empty() || options.file == "-") {
+    if (::isatty(STDIN_FILENO) == 1) std::cerr << "a task a line, Ctrl-D ends\n";
+    return SubmitLines(client, spec, std::cin, options.json);
+  }
+  std::ifstream file(options.file, std::ios::binary);
+  if (!file)
+    return Error{Code::kBadValue, "cannot read `" + options.file + "`", "a file with a task a line, or - for stdin"};
+  return SubmitLines(client, spec, file, options.json);
+}
+
+Result<void> Run(Context& context, allotter::Client& client, const SubmitOptions& options) {
+  auto submitted = Submit(client, options);
+  if (!submitted) return submitted.error();
+  const allotter::Job& job = submitted->job;
+  const bool wait = options.wait || options.results;
+  if (submitted->matching_workers == 0 && !job.ended() && !options.quiet && (wait || StderrStyle().terminal)) {
+    const std::string tags = job.tags.empty() ? "" : " --tag " + Joined(job.tags, " --tag ");
+    std::cerr << Visible("no worker is there for it yet; start one: " + context.program + " work" + tags +
+                         " -- COMMAND")
+              << '\n';
+  }
+  if (!wait) {
+    Show(context, submitted->json, job.id, [&] { std::cout << job.id << '\n'; });
+    return {};
+  }
+  auto ended = Follow(context, client, job.id,
+                      {.results = options.results, .progress = !options.quiet, .say_on_interrupt = true});
+  if (!ended) return ended.error();
+  if (!options.results) {
+    Show(context, ended->json, ended->id, [&] { std::cout << ended->id << ' ' << ended->state << '\n'; });
+  }
+  context.exit_code = ExitCodeOfJob(*ended);
+  if (context.exit_code != ExitCode::kOk) {
+    context.Fail(ExitCode::kFailed,
+                 "job " + ended->id + " " + ended->state + (ended->reason.empty() ? "" : ": " + ended->reason),
+                 ended->failed > 0 ? context.program + " tasks " + ended->id + " --state failed" : "");
+  }
+  return {};
+}
+
+}  // namespace
+
+void AddSubmitCommand(CLI::App& app, Context& context) {
+  auto options = std::make_shared<SubmitOptions>();
+  CLI::App& command = *app.add_subcommand("submit", "Submit a job: a task for every line, or --count of them");
+  command.add_option("FILE", options->file, "A task a line; - or nothing: stdin");
+  command.add_option("-n,--count", options->count, "So many tasks, instead of lines")->type_name("N");
+  command.add_option("--payload", options->payload, "For all tasks; without FILE and --count: one task")
+      ->type_name("TEXT");
+  command.add_flag("--json", options->json, "Lines and payload are JSON values, not text");
+  command.add_flag("-w,--wait", options->wait, "Stay until it has ended; the exit code tells how");
+  command.add_flag("-r,--results", options->results, "Stay, and print each task's result, one per line, in order");
+  command.add_flag("--quiet", options->quiet, "No progress, no advice");
+  AddSpecOptions(command, options->spec);
+  OnRun(command, context, [&context, options](allotter::Client& client) { return Run(context, client, *options); });
+}
+
+}  // namespace allot::cli

@@ -1,0 +1,112 @@
+// allot workers, worker, drain.
+#include <iostream>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/context.h"
+
+namespace allot::cli {
+namespace {
+
+using allotter::Client;
+using allotter::WorkerInfo;
+
+std::string StateOf(const WorkerInfo& worker) {
+  if (worker.away) return "away";
+  if (worker.draining) return "draining";
+  return worker.connected ? "connected" : "polling";
+}
+
+Result<void> List(const Context& context, Client& client) {
+  Table table({{"ID"},
+               {"NAME"},
+               {"STATE"},
+               {"TAGS"},
+               {"SLOTS", true},
+               {"RUNNING", true},
+               {"WANTS", true},
+               {"ADDRESS"},
+               {"SINCE"}});
+  table.ColourStates(2);
+  const std::int64_t now = NowMillis();
+  std::string after;
+  bool first = true;
+  if (context.format == Format::kJson) std::cout << "{\"workers\":[";
+  do {
+    auto page = client.Workers(after);
+    if (!page) return page.error();
+    for (const WorkerInfo& worker : page->workers) {
+      switch (context.format) {
+        case Format::kTable:
+          table.Add({worker.id, worker.name, StateOf(worker), Joined(worker.tags), std::to_string(worker.slots),
+                     std::to_string(worker.leased), std::to_string(worker.credit), worker.address,
+                     AgeText(worker.registered_at_ms, now)});
+          break;
+        case Format::kId:
+          std::cout << worker.id << '\n';
+          break;
+        case Format::kNdjson:
+          std::cout << worker.json << '\n';
+          break;
+        case Format::kJson:
+          std::cout << (first ? "\n" : ",\n") << worker.json;
+          break;
+      }
+      first = false;
+    }
+    after = page->next;
+  } while (!after.empty() && std::cout);
+  if (context.format == Format::kJson) std::cout << "\n]}\n";
+  if (context.format == Format::kTable) std::cout << (table.empty() ? "no workers\n" : table.Text(StdoutStyle()));
+  return {};
+}
+
+void Print(const WorkerInfo& worker) {
+  std::cout << Fields({{"worker", worker.id},
+                       {"name", worker.name},
+                       {"state", StateOf(worker)},
+                       {"tags", Joined(worker.tags)},
+                       {"slots", std::to_string(worker.slots)},
+                       {"running", std::to_string(worker.leased)},
+                       {"wants", std::to_string(worker.credit)},
+                       {"address", worker.address},
+                       {"user", worker.user},
+                       {"registered", TimeText(worker.registered_at_ms)},
+                       {"last seen", TimeText(worker.last_seen_at_ms)}},
+                      StdoutStyle());
+  if (worker.tasks.empty()) return;
+  Table table({{"JOB"}, {"INDEX", true}});
+  for (const auto& [job, index] : worker.tasks) table.Add({job, std::to_string(index)});
+  std::cout << '\n' << table.Text(StdoutStyle());
+}
+
+}  // namespace
+
+void AddWorkerCommands(CLI::App& app, Context& context) {
+  OnRun(*app.add_subcommand("workers", "List workers"), context,
+        [&context](Client& client) { return List(context, client); });
+
+  CLI::App& worker = *app.add_subcommand("worker", "Show a worker and what it holds");
+  auto id = std::make_shared<std::string>();
+  worker.add_option("WORKER", *id, "A worker's id")->required();
+  OnRun(worker, context, [&context, id](Client& client) -> Result<void> {
+    auto found = client.GetWorker(*id);
+    if (!found) return found.error();
+    Show(context, found->json, found->id, [&] { Print(*found); });
+    return {};
+  });
+
+  CLI::App& drain = *app.add_subcommand("drain", "Let workers finish what they hold, and go");
+  auto ids = std::make_shared<std::vector<std::string>>();
+  drain.add_option("WORKER", *ids, "A worker's id")->required();
+  OnRun(drain, context, [&context, ids](Client& client) -> Result<void> {
+    for (const std::string& one : *ids) {
+      auto drained = client.DrainWorker(one);
+      if (!drained) return drained.error();
+      Show(context, drained->json, drained->id, [&] { std::cout << drained->id << ' ' << StateOf(*drained) << '\n'; });
+    }
+    return {};
+  });
+}
+
+}  // namespace allot::cli
