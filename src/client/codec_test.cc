@@ -1,0 +1,149 @@
+#include "client/codec.h"
+
+#include <gtest/gtest.h>
+#include <simdjson.h>
+
+namespace allotter {
+namespace {
+
+TEST(AppendSpec, WhatIsNotSetIsNotSent) {
+  std::string out;
+  AppendSpec({}, false, out);
+  EXPECT_EQ(out, "{}");
+}
+
+TEST(AppendSpec, HasTheProtocolsFields) {
+  JobSpec spec;
+  spec.tags = {"a", "b\"c"};
+  spec.payload = "{\"x\":1}";
+  spec.payloads = {"1", "\"two\""};
+  spec.priority = -3;
+  spec.async = false;
+  spec.delay = milliseconds(1500);
+  spec.meta = {{"k", std::int64_t{1}}, {"r", 1.0}, {"s", std::string("x")}, {"b", true}};
+  spec.max_attempts = 2;
+  spec.backoff.first = milliseconds(10);
+  spec.max_failed_tasks = "5%";
+  std::string out;
+  AppendSpec(spec, false, out);
+  EXPECT_EQ(
+      out,
+      R"({"tags":["a","b\"c"],"payload":{"x":1},"payloads":[1,"two"],"priority":-3,"async":false,"delay_ms":1500,)"
+      R"("meta":{"k":1,"r":1.0,"s":"x","b":true},"max_attempts":2,"backoff":{"first_ms":10},"max_failed_tasks":"5%"})");
+  spec = {};
+  spec.max_failed_tasks = "7";
+  spec.count = 5;
+  out.clear();
+  AppendSpec(spec, true, out);
+  EXPECT_EQ(out, R"({"max_failed_tasks":7})");
+}
+
+TEST(AppendSpec, AStreamsFirstLineIsOneLine) {
+  JobSpec spec;
+  spec.payload = "{\n\"x\": 1\r\n}";
+  std::string out;
+  AppendSpec(spec, true, out);
+  EXPECT_EQ(out.find_first_of("\r\n"), std::string::npos);
+}
+
+TEST(AppendReports, GroupsByKind) {
+  std::string out;
+  const std::vector<Report> reports = {{{"1", 0, "l0"}, Outcome::Done("\"x\"")},
+                                       {{"1", 1, "l1"}, Outcome::Failed("no\n")},
+                                       {{"1", 2, "l2"}, Outcome::Done()},
+                                       {{"1", 3, "l3"}, Outcome::Rejected("")},
+                                       {{"1", 4, "l4"}, Outcome::Released()}};
+  EXPECT_TRUE(AppendReports(reports, out));
+  EXPECT_EQ(
+      out,
+      R"("done":[{"job":"1","index":0,"lease":"l0","result":"x"},{"job":"1","index":2,"lease":"l2"}],)"
+      R"("failed":[{"job":"1","index":1,"lease":"l1","error":"no\n"},{"job":"1","index":3,"lease":"l3","final":true}],)"
+      R"("released":[{"job":"1","index":4,"lease":"l4"}])");
+  out.clear();
+  EXPECT_FALSE(AppendReports({}, out));
+  EXPECT_EQ(out, "");
+}
+
+TEST(Parse, AJobWithFieldsOfTheFutureKeepsItsText) {
+  const std::string json =
+      R"({"id": "12", "state": "active", "paused": false, "tags": ["a","b"], "priority": null, "later": {"x": [1, {}]},)"
+      R"( "count": 5, "done": 2, "failed": 1, "started_at_ms": 7, "ended_at_ms": null, "reason": ""})";
+  const auto job = Parse<Job>(json);
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->id, "12");
+  EXPECT_EQ(job->tags, (std::vector<std::string>{"a", "b"}));
+  EXPECT_FALSE(job->priority);
+  EXPECT_EQ(job->count, 5u);
+  EXPECT_EQ(job->started_at_ms, 7);
+  EXPECT_FALSE(job->ended_at_ms);
+  EXPECT_EQ(job->json, json);
+  EXPECT_FALSE(job->ended());
+}
+
+TEST(Parse, PagesKeepEachObjectsOwnText) {
+  const auto page = Parse<JobPage>(
+      R"({"jobs":[{"id":"2","state":"done"}, {"id":"1","state":"failed","meta":{"a":"}"}}],"next":"1"})");
+  ASSERT_TRUE(page);
+  ASSERT_EQ(page->jobs.size(), 2u);
+  EXPECT_EQ(page->jobs[0].json, R"({"id":"2","state":"done"})");
+  EXPECT_EQ(page->jobs[1].json, R"({"id":"1","state":"failed","meta":{"a":"}"}})");
+  EXPECT_EQ(page->next, "1");
+  EXPECT_EQ(Parse<JobPage>(R"({"jobs":[],"next":null})")->next, "");
+}
+
+TEST(Parse, ResultsAreTheSameTextAsWasSent) {
+  const auto page = Parse<ResultPage>(
+      R"({"results":[{"index":0,"state":"done","result":{"a" : 1.50}},{"index":1,"state":"done","result":12 },{"index":2,"state":"done","result":[1, 2]},)"
+      R"({"index":3,"state":"failed","error":"x"},{"index":4,"state":"done"}],"next":null,"job_state":"done"})");
+  ASSERT_TRUE(page);
+  ASSERT_EQ(page->results.size(), 5u);
+  EXPECT_EQ(page->results[0].result, R"({"a" : 1.50})");
+  EXPECT_EQ(page->results[1].result, "12");
+  EXPECT_EQ(page->results[2].result, "[1, 2]");
+  EXPECT_EQ(page->results[3].error, "x");
+  EXPECT_EQ(page->results[4].result, "");
+  EXPECT_FALSE(page->next);
+}
+
+TEST(Parse, WhatIsNotOfTheProtocolIsAnErrorAndNeverACrash) {
+  for (const char* json : {"", "x", "[]", "{", "12", "null", "{\"id\": 5}", "{\"tags\": \"a\"}", "{\"count\": \"7\"}",
+                           "{\"count\": -1}"}) {
+    EXPECT_FALSE(Parse<Job>(json)) << json;
+  }
+}
+
+ServerMessage Message(std::string text) {
+  ServerMessage message;
+  const std::size_t size = text.size();
+  text.resize(size + simdjson::SIMDJSON_PADDING);
+  const auto parsed = ParseMessage(std::string_view(text).substr(0, size), message);
+  EXPECT_TRUE(parsed) << text;
+  return message;
+}
+
+TEST(ParseMessage, ReadsEverythingThatAServerSends) {
+  const ServerMessage message = Message(
+      R"({"ack":7,"stale":[{"job":"1","index":2,"lease":"x","code":"job_ended"}],)"
+      R"("tasks":[{"job":"9","index":3,"lease":"y","attempt":2,"count":10,"lease_ms":60000,"timeout_ms":5,"payload":{"a": 1},"trace":"t"}],)"
+      R"("cancel":[{"job":"1","index":0,"lease":"z","reason":"timeout"}],"drain":true})");
+  EXPECT_EQ(message.ack, 7u);
+  ASSERT_EQ(message.stale.size(), 1u);
+  EXPECT_EQ(message.stale_codes[0], "job_ended");
+  ASSERT_EQ(message.tasks.size(), 1u);
+  EXPECT_EQ(message.tasks[0].task.lease, "y");
+  EXPECT_EQ(message.tasks[0].attempt, 2u);
+  EXPECT_EQ(message.tasks[0].payload, "{\"a\": 1}");
+  EXPECT_EQ(message.tasks[0].lease, milliseconds(60'000));
+  EXPECT_EQ(message.cancel[0].reason, "timeout");
+  EXPECT_TRUE(message.drain);
+  const ServerMessage error = Message(R"({"error":{"code":"too_large","message":"m","hint":"h"},"seq":4})");
+  EXPECT_EQ(error.error->code, Code::kTooLarge);
+  EXPECT_EQ(error.error_seq, 4u);
+  const ServerMessage ended = Message(R"({"ended":[{"id":"1","state":"done","done":1,"failed":0}],"unknown":["5"]})");
+  ASSERT_EQ(ended.ended.size(), 2u);
+  EXPECT_EQ(ended.ended[0].state, "done");
+  EXPECT_EQ(ended.ended[1].state, "");
+}
+
+}  // namespace
+}  // namespace allotter
