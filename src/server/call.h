@@ -1,0 +1,86 @@
+// One request on its way: from the network thread to the engine thread and back.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "server/context.h"
+#include "server/net_thread.h"
+#include "server/request.h"
+#include "server/turn.h"
+
+namespace allot {
+
+struct Call {
+  ServerContext& server;
+  Request request;
+  Reply reply;
+  QueuePtr queue;  // null where the request is of no queue
+
+  const Principal& principal() const { return *request.principal; }
+  void Fail(const Error& error) { reply.Fail(error); }
+};
+
+// Runs `f(turn, call)` on the queue's engine thread.
+template <typename F>
+void OnEngine(Call call, F f) {
+  NetThread& net = call.reply.net();
+  const QueuePtr queue = call.queue;
+  net.Tell(queue, [call = std::move(call), f = std::move(f)](Turn& turn) mutable { f(turn, std::move(call)); });
+}
+
+// From the engine thread: `render(call, body)` fills the answer, on the network thread, once everything so far is
+// durable.
+template <typename F>
+void Answer(Turn& turn, Call call, int status, F render) {
+  NetThread& net = call.reply.net();
+  turn.Send(net, [call = std::move(call), status, render = std::move(render)]() mutable {
+    std::string body;
+    render(call, body);
+    call.reply.Send(status, body);
+  });
+}
+
+// The same, but `render` says itself what becomes of call.reply.
+template <typename F>
+void Return(Turn& turn, Call call, F finish) {
+  NetThread& net = call.reply.net();
+  turn.Send(net, [call = std::move(call), finish = std::move(finish)]() mutable { finish(std::move(call)); });
+}
+
+inline void AnswerError(Turn& turn, Call call, Error error) {
+  Return(turn, std::move(call), [error = std::move(error)](Call c) { c.Fail(error); });
+}
+
+// A job's id in a path: a number, or `last`.
+struct JobName {
+  std::optional<JobId> id;
+};
+Result<JobName> ParseJobName(std::string_view text);
+// The job as this caller may see it. kUnknownJob otherwise.
+Result<JobView> FindJob(Turn& turn, const Call& call, const JobName& name);
+// The same for changing it.
+Result<JobView> FindOwnJob(Turn& turn, const Call& call, const JobName& name);
+
+// Nothing new is taken while stopping, or without space.
+std::optional<Error> RefuseNew(const Turn& turn);
+Error Stopping();
+
+// The themes. Each gets a call whose queue is found, and whose token may reach it; `rest` is how many parts of the
+// path come before theirs.
+void ServeQueues(Call call);   // /v1/queues and /v1/queues/Q…
+void ServeJobs(Call call);     // /v1/queues/Q/jobs…
+void ServeResults(Call call);  // /v1/queues/Q/jobs/ID/tasks…, /results, /events
+void ServeWorkers(Call call);  // /v1/queues/Q/workers…
+void ServeServer(Call call);   // what is of no queue
+
+Error NoSuchPath(const Request& request);
+Error WrongMethod(const Request& request, std::string_view allowed);
+// kUnsupportedMedia for a body of another type than JSON.
+Result<void> RequireJson(const Request& request);
+
+}  // namespace allot

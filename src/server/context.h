@@ -1,0 +1,40 @@
+// What all connections of a server share.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "base/ids.h"
+#include "server/access.h"
+#include "server/config.h"
+#include "server/metrics.h"
+#include "server/queue_set.h"
+#include "server/slow_lane.h"
+#include "server/tokens.h"
+
+namespace allot {
+
+inline constexpr std::string_view kVersion = "0.1.0";
+inline constexpr int kProtocol = 1;
+
+// Threading: const, or for use from any thread, except as said.
+struct ServerContext {
+  explicit ServerContext(const Config& c) : config(c), origins(c), metrics(std::string(kVersion)) {}
+
+  const Config config;
+  const OriginPolicy origins;
+  Metrics metrics;
+  IdAllocator ids;
+  std::unique_ptr<TokenBook> tokens;
+  std::unique_ptr<QueueSet> queues;
+  SlowLane slow;
+  WallTime started_at{};
+  std::atomic<bool> stopping{false};
+  std::atomic<std::uint32_t> connections{0};
+  std::atomic<std::uint32_t> http_connections{0};  // of those, the ones that are no WebSocket
+  std::atomic<std::uint64_t> next_connection{1};
+};
+
+}  // namespace allot

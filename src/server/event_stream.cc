@@ -1,0 +1,117 @@
+#include "server/event_stream.h"
+
+#include <memory>
+#include <utility>
+
+#include "server/reply_json.h"
+#include "server/request_query.h"
+#include "server/wait_table.h"
+
+namespace allot {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kLeastPause = 250ms;  // four events a second
+constexpr Duration kPingEvery = 15s;
+// A reader that is so far behind misses events; the next one has it all.
+constexpr std::size_t kMaxUnsentBytes = 64 * 1024;
+
+// The network thread's side.
+class EventStream {
+ public:
+  EventStream(std::shared_ptr<OpenResponse> connection, QueuePtr queue)
+      : connection_(std::move(connection)), queue_(std::move(queue)) {}
+
+  void Begin() {
+    ResponseHead head;
+    head.type = "text/event-stream";
+    head.close = true;
+    std::string text;
+    AppendHead(head, text);
+    connection_->Write(text);
+    connection_->OnDrained([queue = queue_, &net = connection_->home(), owner = connection_->owner()](bool there) {
+      if (there) return;
+      net.Tell(queue, [owner](Turn& turn) { turn.waits.RemoveOwner(turn.engine, owner); });
+    });
+  }
+  void Send(const JobView& job, bool last) {
+    if (!last && connection_->unsent() > kMaxUnsentBytes) return;
+    std::string text = last ? "event: end\ndata: " : "event: job\ndata: ";
+    AppendJob(job, queue_->name(), text);
+    text.append("\n\n");
+    connection_->Write(text);
+    if (last) connection_->EndResponse();
+  }
+  void Ping() {
+    if (connection_->unsent() == 0) connection_->Write(": ping\n\n");
+  }
+
+ private:
+  const std::shared_ptr<OpenResponse> connection_;
+  const QueuePtr queue_;
+};
+
+// The engine thread's side.
+class EventsWatcher final : public JobWatcher {
+ public:
+  EventsWatcher(Home& home, std::shared_ptr<EventStream> stream, Instant now)
+      : home_(home), stream_(std::move(stream)), last_(now) {}
+
+  Next Look(Turn& turn, JobId job, News news) override {
+    if (news == News::kProgress && turn.now.mono - last_ < kLeastPause) {
+      due_ = true;
+      return Next::kStay;
+    }
+    if (news == News::kDeadline && !due_) {
+      last_ = turn.now.mono;
+      turn.Send(home_, [stream = stream_] { stream->Ping(); });
+      return Next::kStay;
+    }
+    Result<JobView> view = turn.engine.Describe(job);
+    if (!view.ok()) return Next::kGo;
+    const bool last = Ended(view->state);
+    last_ = turn.now.mono;
+    due_ = false;
+    turn.Send(home_, [stream = stream_, view = std::move(*view), last] { stream->Send(view, last); });
+    return last ? Next::kGo : Next::kStay;
+  }
+  std::optional<Instant> deadline() const override { return last_ + (due_ ? kLeastPause : kPingEvery); }
+
+ private:
+  Home& home_;
+  const std::shared_ptr<EventStream> stream_;
+  Instant last_;
+  bool due_ = false;
+};
+
+}  // namespace
+
+void ServeEvents(Call call, JobName name) {
+  const Result<void> none = ParseNoQuery(call.request.query);
+  if (!none.ok()) return call.Fail(none.error());
+  OnEngine(std::move(call), [name](Turn& turn, Call c) {
+    const Result<JobView> job = FindJob(turn, c, name);
+    if (!job.ok()) return AnswerError(turn, std::move(c), job.error());
+    // Only the network thread can tell whether someone is still there: it takes the connection over, and then asks the
+    // engine thread to watch.
+    Return(turn, std::move(c), [id = job->id](Call there) {
+      const QueuePtr queue = there.queue;
+      const std::shared_ptr<OpenResponse> connection = there.reply.Hijack();
+      if (connection == nullptr) return;
+      const auto stream = std::make_shared<EventStream>(connection, queue);
+      stream->Begin();
+      Home& home = connection->home();
+      connection->home().Tell(queue, [id, stream, &home, owner = connection->owner()](Turn& now) {
+        Result<JobView> view = now.engine.Describe(id);
+        if (!view.ok()) return;
+        const bool ended = Ended(view->state);
+        now.Send(home, [stream, view = std::move(*view), ended] { stream->Send(view, ended); });
+        if (ended) return;
+        now.waits.Add(now.engine, id, owner, std::make_unique<EventsWatcher>(home, stream, now.now.mono), true);
+      });
+    });
+  });
+}
+
+}  // namespace allot

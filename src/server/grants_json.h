@@ -1,0 +1,19 @@
+// Assignments with their payloads, as JSON.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/types.h"
+#include "store/store.h"
+
+namespace allot {
+
+// Appends `{…},{…}` for grants from `begin` on until `out` is longer than `max_bytes`, always at least one. Gives the
+// index of the first one left out. Reads payloads: the grants' submits must be durable.
+Result<std::size_t> AppendGrants(Store& store, const std::vector<Grant>& grants, std::size_t begin,
+                                 std::size_t max_bytes, std::string& out);
+
+}  // namespace allot

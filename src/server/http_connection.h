@@ -1,0 +1,126 @@
+// One HTTP/1.1 connection: requests come in, are answered in order, and the connection is kept alive.
+//
+// Bounded throughout: heads and bodies by their limits, what is read ahead by one buffer, what is written by not going
+// on to the next request while much is unsent. A peer that is slow in any of these is cut off by Sweep().
+//
+// Threading: confined to its network thread, except Reply's destructor.
+#pragma once
+
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "server/closure.h"
+#include "server/http_body.h"
+#include "server/http_text.h"
+#include "server/net_thread.h"
+#include "server/principal.h"
+#include "server/request.h"
+#include "server/stream.h"
+#include "server/tokens.h"
+
+namespace allot {
+
+struct ServerContext;
+
+class HttpConnection final : public Connection, public OpenResponse, public BodySource {
+ public:
+  HttpConnection(NetThread& net, Stream stream, ServerContext& server, std::string peer);
+  ~HttpConnection() override;
+  void Start();
+
+  void Sweep(Instant now) override;
+  void Flush() override;
+  void Abort() override;
+  void CloseIfIdle() override;
+
+  NetThread& home() const override { return net(); }
+  std::uint64_t owner() const override { return id_; }
+
+  void ResumeBody() override;
+  void BreakBody(const Error& error) override;
+
+  void Write(std::string_view bytes) override;
+  std::size_t unsent() const override { return out_.size() + writing_.size() - written_; }
+  void OnDrained(UniqueFunction<void(bool)> drained) override { drained_ = std::move(drained); }
+  void EndResponse() override;
+  void BreakResponse() override { Abort(); }
+
+ private:
+  friend class Reply;
+  using Parser = beast::http::request_parser<ChunkBody>;
+  enum class State {
+    kIdle,       // between requests
+    kHead,       // of a request
+    kBody,       //
+    kAnswering,  // a request is being worked on
+    kHijacked,   // a response goes on
+    kLast,       // the last answer is being written
+    kLingering,  // so that the last answer is not lost in a reset
+    kClosed,
+  };
+
+  void Read();
+  void OnRead(error_code ec, std::size_t n);
+  void Advance();
+  void BeginRequest();
+  void OnHead();
+  std::optional<Error> Inspect();
+  Result<PrincipalPtr> Authenticate();
+  void Upgrade();
+  // False: the request is over.
+  bool TakeBody();
+  void OnRequest();
+  void Malformed(error_code ec);
+  // Answers the request that is being read, and ends the connection after it.
+  void Refuse(const Error& error);
+  void Respond(std::uint64_t request, int status, std::string_view body, std::string_view type, Closure on_lost);
+  void WriteSome();
+  void OnWritten();
+  void Finish();
+  void Close();
+  void Lost();
+
+  ServerContext& server_;
+  Stream stream_;
+  const std::string peer_;
+  const std::uint64_t id_;
+  State state_ = State::kIdle;
+  bool reading_ = false;
+  bool eof_ = false;
+  bool keep_alive_ = true;
+  bool head_only_ = false;
+  bool body_paused_ = false;
+  std::optional<Instant> read_deadline_;
+  std::optional<Instant> write_deadline_;
+
+  std::string chunk_;      // being read into
+  beast::flat_buffer in_;  // not yet parsed
+  std::optional<Parser> parser_;
+  Request request_;
+  std::uint64_t request_no_ = 0;
+  std::optional<Error> refusal_;  // answered once the body is through
+  std::uint64_t body_bytes_ = 0;
+  std::unique_ptr<BodySink> sink_;
+  Closure abort_;
+
+  std::string out_;
+  std::string writing_;
+  std::size_t written_ = 0;
+  std::vector<Closure> lost_;
+  UniqueFunction<void(bool)> drained_;
+
+  // The last token that was verified on this connection.
+  std::string authorization_;
+  TokenBook::Admission admission_;
+};
+
+}  // namespace allot

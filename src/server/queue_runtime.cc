@@ -1,0 +1,311 @@
+#include "server/queue_runtime.h"
+
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "server/clock.h"
+#include "server/log.h"
+#include "server/reply_json.h"
+#include "server/request_json.h"
+
+namespace allot {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kMaxCommandsPerRound = 1024;
+constexpr std::size_t kFoldBytes = 64 * 1024;
+constexpr std::uint64_t kFoldSoon = 50'000;      // unfolded events that make folding go along with every round
+constexpr std::uint64_t kFoldFirst = 1'000'000;  // that make everything else wait
+constexpr Duration kTickEvery = 250ms;
+constexpr Duration kFoldEvery = 1s;
+constexpr Duration kFoldPause = 1ms;  // while the store is busy
+constexpr std::string_view kKeySetting = "engine_key";
+constexpr std::string_view kSettingsSetting = "settings";
+constexpr std::string_view kCreatedSetting = "created_at_ms";
+
+Result<SipKey> NewKey() {
+  SipKey key;
+  unsigned char bytes[16];
+  if (RAND_bytes(bytes, sizeof bytes) != 1) return Error{Code::kInternal, "no random bytes to be had", ""};
+  std::memcpy(&key.k0, bytes, 8);
+  std::memcpy(&key.k1, bytes + 8, 8);
+  return key;
+}
+
+// What is kept as a setting; made and put there if it is missing.
+template <typename Make>
+Result<std::string> GetOrPut(Store& store, std::string_view name, Make make) {
+  Result<std::optional<std::string>> found = store.GetSetting(name);
+  if (!found.ok()) return found.error();
+  if (found->has_value()) return std::move(**found);
+  Result<std::string> made = make();
+  if (!made.ok()) return made;
+  const Result<void> put = store.PutSetting(name, *made);
+  if (!put.ok()) return put.error();
+  return made;
+}
+
+}  // namespace
+
+QueueRuntime::QueueRuntime(std::unique_ptr<Store> store, Options options)
+    : store_(std::move(store)), options_(std::move(options)) {}
+
+Result<std::shared_ptr<QueueRuntime>> QueueRuntime::Open(std::unique_ptr<Store> store, Options options) {
+  std::shared_ptr<QueueRuntime> queue(new QueueRuntime(std::move(store), std::move(options)));
+  const Result<void> loaded = queue->Load();
+  if (!loaded.ok()) {
+    queue->finished_ = true;
+    return loaded.error();
+  }
+  queue->committer_ = std::make_unique<Committer>(*queue->store_, queue->options_.on_fatal, queue->options_.metrics);
+  queue->engine_thread_ = std::thread([q = queue.get()] { q->EngineLoop(); });
+  return queue;
+}
+
+QueueRuntime::~QueueRuntime() { Finish(); }
+
+Result<void> QueueRuntime::Load() {
+  const Now now = ReadClock();
+  const Result<std::string> key_bytes = GetOrPut(*store_, kKeySetting, [&]() -> Result<std::string> {
+    const Result<SipKey> key = NewKey();
+    if (!key.ok()) return key.error();
+    std::string bytes;
+    ByteWriter writer(bytes);
+    writer.Fixed64(key->k0);
+    writer.Fixed64(key->k1);
+    return bytes;
+  });
+  if (!key_bytes.ok()) return key_bytes.error();
+  const Result<std::string> created =
+      GetOrPut(*store_, kCreatedSetting, [&]() -> Result<std::string> { return std::to_string(ToMillis(now.wall)); });
+  if (!created.ok()) return created.error();
+  const Result<std::string> settings_json = GetOrPut(*store_, kSettingsSetting, [&]() -> Result<std::string> {
+    std::string json;
+    AppendQueueSettings(options_.defaults, json);
+    return json;
+  });
+  if (!settings_json.ok()) return settings_json.error();
+
+  created_at_ = FromMillis(std::strtoll(created->c_str(), nullptr, 10));
+  settings_ = options_.defaults;
+  const Result<QueueSettingsChange> stored = ParseQueueSettings(*settings_json);
+  if (!stored.ok())
+    return Error{Code::kStoreCorrupt, "the queue's settings cannot be read: " + stored.error().message, ""};
+  stored->ApplyTo(settings_);
+  max_result_bytes_ = settings_.max_result_bytes;
+
+  EngineOptions options;
+  ByteReader reader(*key_bytes);
+  options.key.k0 = reader.Fixed64();
+  options.key.k1 = reader.Fixed64();
+  if (!reader.ok()) return Error{Code::kStoreCorrupt, "the queue's key cannot be read", ""};
+  const Result<SipKey> seed = NewKey();
+  if (!seed.ok()) return seed.error();
+  options.seed = seed->k0;
+  options.worker_grace = settings_.worker_grace;
+  options.max_finished_jobs = static_cast<std::size_t>(settings_.max_finished_jobs);
+  engine_ = std::make_unique<Engine>(options);
+
+  Store::Loader loader;
+  loader.on_record = [this](const Record& record) { return engine_->LoadRecord(record.job, record.page, record.blob); };
+  loader.on_events = [this](Position position, std::string_view events) { return engine_->Replay(position, events); };
+  const Result<void> loaded = store_->Load(loader, [this](JobId set) { return engine_->UsesPayloadSet(set); });
+  if (!loaded.ok()) return loaded.error();
+  engine_->FinishLoad(ReadClock(), options_.restart_grace);
+  options_.ids->NeverBelow(engine_->HighestId());
+  return {};
+}
+
+void QueueRuntime::Fatal(const Error& error) {
+  options_.on_fatal(error);
+  CHECK(false);
+  std::abort();
+}
+
+QueueSettings QueueRuntime::settings() const {
+  std::lock_guard lock(settings_mutex_);
+  return settings_;
+}
+
+void QueueRuntime::ChangeSettings(const QueueSettingsChange& change, UniqueFunction<void(QueueSettings)> done) {
+  CommitWork work;
+  work.task = [this, change, done = std::move(done)](Store& store) mutable {
+    QueueSettings next = settings();
+    change.ApplyTo(next);
+    std::string json;
+    AppendQueueSettings(next, json);
+    const Result<void> put = store.PutSetting(kSettingsSetting, json);
+    if (!put.ok()) {
+      if (put.error().code != Code::kDiskFull) options_.on_fatal(put.error());
+      return;  // `done` is destroyed without having run
+    }
+    {
+      std::lock_guard lock(settings_mutex_);
+      settings_ = next;
+    }
+    max_result_bytes_ = next.max_result_bytes;
+    done(next);
+  };
+  committer_->Push(std::move(work));
+}
+
+void QueueRuntime::BeginStop() {
+  Post([this](Turn& turn) {
+    stopping_ = true;
+    turn.stopping = true;
+    workers_.OnStop(turn);
+    waits_.OnStop(turn);
+  });
+}
+
+void QueueRuntime::Finish() {
+  if (finished_.exchange(true)) return;
+  mailbox_.Close();
+  if (engine_thread_.joinable()) engine_thread_.join();
+  committer_.reset();
+}
+
+void QueueRuntime::FinishDeleted() {
+  Post([this](Turn& turn) {
+    stopping_ = true;
+    turn.stopping = true;
+    waits_.OnStop(turn);
+    workers_.CloseAll(turn, {Code::kUnknownQueue, "the queue " + options_.name + " was deleted", ""});
+  });
+  Finish();
+}
+
+Mailbox<Command>::Deadline QueueRuntime::NextWake() {
+  const Now now = ReadClock();
+  std::optional<Instant> wake = engine_->NextWake(now);
+  const auto sooner = [&wake](Instant at) {
+    if (!wake || at < *wake) wake = at;
+  };
+  if (const std::optional<Instant> deadline = waits_.NextDeadline()) sooner(*deadline);
+  if (engine_->UnfoldedEvents() > 0)
+    sooner(folding_ ? (committer_->idle() ? now.mono : now.mono + kFoldPause) : last_fold_ + kFoldEvery);
+  if (!wake) return std::nullopt;
+  return ToSteady(*wake);
+}
+
+void QueueRuntime::EngineLoop() {
+  last_fold_ = ReadMonotonic();
+  std::vector<Command> commands;
+  for (;;) {
+    commands.clear();
+    if (!mailbox_.Take(commands, NextWake())) break;
+    Round(commands);
+  }
+  Turn turn{*engine_, *options_.ids, waits_, workers_};
+  turn.now = ReadClock();
+  turn.stopping = true;
+  FoldAll(turn);
+}
+
+void QueueRuntime::Round(std::vector<Command>& commands) {
+  std::size_t next = 0;
+  do {
+    Turn turn{*engine_, *options_.ids, waits_, workers_};
+    turn.now = ReadClock();
+    turn.stopping = stopping_;
+    turn.disk_full = committer_->disk_full();
+    const std::size_t end = std::min(commands.size(), next + kMaxCommandsPerRound);
+    for (; next < end; ++next) {
+      commands[next](turn);
+      commands[next] = {};
+    }
+    // A busy queue ticks, too: the engine tells by its ticks how long it was held up.
+    const std::optional<Instant> wake = engine_->NextWake(turn.now);
+    if ((wake && *wake <= turn.now.mono) || turn.now.mono - last_tick_ >= kTickEvery) {
+      engine_->Tick(turn.now);
+      last_tick_ = turn.now.mono;
+    }
+    waits_.OnTime(turn);
+    TakeEffects(turn);
+    FoldSome(turn);
+    PushWork(turn);
+  } while (next < commands.size());
+}
+
+void QueueRuntime::TakeEffects(Turn& turn) {
+  // What follows from effects (a pull that ends because of a cancel) may have effects of its own.
+  for (bool first = true; first || engine_->HasEffects(); first = false) {
+    if (engine_->HasEffects()) {
+      auto [position, effects] = engine_->Take();
+      if (!turn.batch.events.empty() && !effects.events.empty()) PushWork(turn);
+      if (!effects.events.empty()) {
+        turn.batch.position = last_position_ = position;
+        turn.events += effects.event_count;
+        turn.batch.events = std::move(effects.events);
+      }
+      for (const EngineError& error : effects.errors) {
+        turn.batch.outcomes.push_back(
+            {error.job, error.index, OutcomeKind::kError, error.attempt, std::string(error.text)});
+      }
+      for (const Removal& removal : effects.removed) turn.batch.removals.push_back(removal);
+      workers_.OnEffects(turn, effects);
+      for (const JobId job : effects.ended) waits_.OnEnded(turn, job);
+      for (const JobId job : effects.progressed) waits_.OnProgress(turn, job);
+    }
+    workers_.EndOfRound(turn);
+  }
+}
+
+void QueueRuntime::PushWork(Turn& turn) {
+  const bool content = HasContent(turn.batch);
+  if (!content && turn.outbox.empty()) return;
+  if (!content && committer_->idle()) return Release(turn.outbox);
+  CommitWork work;
+  work.batch = std::move(turn.batch);
+  work.outbox = std::move(turn.outbox);
+  work.events = std::exchange(turn.events, 0);
+  turn.batch = {};
+  turn.outbox.clear();
+  committer_->Push(std::move(work));
+}
+
+void QueueRuntime::FoldSome(Turn& turn) {
+  std::uint64_t unfolded = engine_->UnfoldedEvents();
+  if (unfolded == 0) {
+    folding_ = false;
+    last_fold_ = turn.now.mono;
+    return;
+  }
+  if (!folding_) {
+    if (unfolded < kFoldSoon && turn.now.mono - last_fold_ < kFoldEvery) return;
+    folding_ = true;
+    fold_until_ = last_position_;
+  }
+  // One step a round, and not while the store is behind, unless there is too much.
+  if (committer_->disk_full() || (committer_->pending() > 1 && unfolded < kFoldFirst)) return;
+  Position floor = 0;
+  do {
+    FoldStep step = engine_->Fold(kFoldBytes);
+    for (Record& record : step.records) turn.batch.records.push_back(std::move(record));
+    turn.batch.floor = floor = std::max(turn.batch.floor, step.floor);
+    unfolded = engine_->UnfoldedEvents();
+    if (unfolded >= kFoldFirst) PushWork(turn);
+  } while (unfolded >= kFoldFirst && !committer_->disk_full());
+  // A sweep ends with what was there when it began; what came since can wait for the next one.
+  if (unfolded == 0 || floor >= fold_until_) folding_ = false;
+  last_fold_ = turn.now.mono;
+}
+
+void QueueRuntime::FoldAll(Turn& turn) {
+  TakeEffects(turn);
+  PushWork(turn);
+  while (engine_->UnfoldedEvents() > 0 && !committer_->disk_full()) {
+    FoldStep step = engine_->Fold(kFoldBytes * 16);
+    turn.batch.records = std::move(step.records);
+    turn.batch.floor = step.floor;
+    PushWork(turn);
+  }
+}
+
+}  // namespace allot

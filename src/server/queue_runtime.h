@@ -1,0 +1,107 @@
+// One queue at work: its engine thread, its store thread, and the file behind them.
+//
+// Commands come in through a mailbox. The engine thread takes all that wait, runs them with one reading of the clock,
+// takes one batch of effects and hands it, with the answers that depend on it, to the store thread. Answers that
+// depend on nothing unsaved leave at once.
+//
+// Threading: all public methods may be called from any thread, except as said.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "engine/engine.h"
+#include "server/committer.h"
+#include "server/mailbox.h"
+#include "server/metrics.h"
+#include "server/queue_settings.h"
+#include "server/turn.h"
+#include "server/wait_table.h"
+#include "server/worker_table.h"
+#include "store/store.h"
+
+namespace allot {
+
+class QueueRuntime {
+ public:
+  struct Options {
+    std::string name;
+    QueueSettings defaults;     // of a queue whose file has none yet
+    Duration restart_grace{0};  // how long leases found in the file are kept
+    IdAllocator* ids = nullptr;
+    QueueMetrics* metrics = nullptr;
+    Committer::Fatal on_fatal;  // must not return
+  };
+  // Loads everything and starts the threads.
+  static Result<std::shared_ptr<QueueRuntime>> Open(std::unique_ptr<Store> store, Options options);
+  // As Finish().
+  ~QueueRuntime();
+
+  const std::string& name() const { return options_.name; }
+  WallTime created_at() const { return created_at_; }
+  QueueSettings settings() const;
+  // Durable when `done` runs, on the store thread.
+  void ChangeSettings(const QueueSettingsChange& change, UniqueFunction<void(QueueSettings)> done);
+  std::uint64_t max_result_bytes() const { return max_result_bytes_.load(std::memory_order_relaxed); }
+  Store& store() { return *store_; }
+  bool disk_full() const { return committer_->disk_full(); }
+  QueueMetrics* metrics() const { return options_.metrics; }
+  // The store cannot be read: nothing more may be promised.
+  [[noreturn]] void Fatal(const Error& error);
+
+  // Runs on the engine thread. False, dropping it, once the queue is finished: whoever waits for an answer must notice
+  // by its destruction.
+  bool Post(Command command) { return mailbox_.Push(std::move(command)); }
+  bool Post(std::vector<Command>& commands) { return mailbox_.Push(commands); }
+  // Straight to the store thread: payloads of a stream that is still coming in.
+  bool PostWork(CommitWork work) { return committer_->Push(std::move(work)); }
+
+  // Nothing is handed out any more, waiting requests are answered, submits refused. Reports go on.
+  void BeginStop();
+  // Works off what has been posted, folds, commits, and ends the threads. Once, from a thread that is none of its own.
+  void Finish();
+  // Closes the connections of its workers, and ends as Finish() does.
+  void FinishDeleted();
+
+ private:
+  QueueRuntime(std::unique_ptr<Store> store, Options options);
+  Result<void> Load();
+  void EngineLoop();
+  void Round(std::vector<Command>& commands);
+  void TakeEffects(Turn& turn);
+  void PushWork(Turn& turn);
+  void FoldSome(Turn& turn);
+  void FoldAll(Turn& turn);
+  Mailbox<Command>::Deadline NextWake();
+
+  std::unique_ptr<Store> store_;
+  const Options options_;
+  WallTime created_at_{};
+  mutable std::mutex settings_mutex_;
+  QueueSettings settings_;  // guarded by settings_mutex_
+  std::atomic<std::uint64_t> max_result_bytes_{0};
+  std::atomic<bool> finished_{false};
+
+  std::unique_ptr<Engine> engine_;
+  WaitTable waits_;
+  WorkerTable workers_;
+  Mailbox<Command> mailbox_;
+  bool stopping_ = false;       // engine thread
+  bool folding_ = false;        // engine thread: a sweep over what is dirty has begun
+  Instant last_tick_{};         // engine thread
+  Instant last_fold_{};         // engine thread
+  Position fold_until_ = 0;     // engine thread: where the sweep ends
+  Position last_position_ = 0;  // engine thread
+  std::unique_ptr<Committer> committer_;
+  std::thread engine_thread_;
+};
+
+}  // namespace allot

@@ -1,0 +1,126 @@
+#include "server/queue_set.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "base/bounds.h"
+#include "server/log.h"
+#include "server/request_json.h"
+
+namespace allot {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::string_view kDefaultQueue = "default";
+constexpr std::string_view kSuffix = ".db";
+
+}  // namespace
+
+Result<void> QueueSet::Open() {
+  std::error_code ec;
+  fs::create_directories(Directory(), ec);
+  if (ec) {
+    return Error{Code::kStoreFailed, "cannot make the directory " + Directory() + ": " + ec.message(),
+                 "choose another one with --data"};
+  }
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(Directory(), ec)) {
+    const std::string file = entry.path().filename().string();
+    if (file.size() <= kSuffix.size() || file.substr(file.size() - kSuffix.size()) != kSuffix) continue;
+    const std::string name = file.substr(0, file.size() - kSuffix.size());
+    if (CheckQueueName("name", name).ok()) names.push_back(name);
+  }
+  if (ec) return Error{Code::kStoreFailed, "cannot read the directory " + Directory() + ": " + ec.message(), ""};
+  if (std::find(names.begin(), names.end(), kDefaultQueue) == names.end()) names.emplace_back(kDefaultQueue);
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) {
+    Result<std::shared_ptr<QueueRuntime>> queue = OpenOne(name, options_.defaults);
+    if (!queue.ok()) return queue.error();
+    std::lock_guard lock(mutex_);
+    queues_.emplace(name, std::move(*queue));
+  }
+  return {};
+}
+
+Result<std::shared_ptr<QueueRuntime>> QueueSet::OpenOne(const std::string& name, const QueueSettings& defaults) {
+  std::error_code ec;
+  if (!fs::exists(FileOf(name), ec)) {
+    // What a deletion that was cut short left behind belongs to another file.
+    for (const char* suffix : {"-wal", "-shm"}) fs::remove(FileOf(name) + suffix, ec);
+  }
+  Result<std::unique_ptr<Store>> store = options_.open_store(FileOf(name));
+  if (!store.ok()) return store.error();
+  QueueRuntime::Options options;
+  options.name = name;
+  options.defaults = defaults;
+  options.restart_grace = options_.restart_grace;
+  options.ids = options_.ids;
+  options.metrics = options_.metrics == nullptr ? nullptr : &options_.metrics->ForQueue(name);
+  options.on_fatal = [this, name](const Error& error) { options_.on_fatal(name, error); };
+  return QueueRuntime::Open(std::move(*store), std::move(options));
+}
+
+std::shared_ptr<QueueRuntime> QueueSet::Find(std::string_view name) const {
+  std::lock_guard lock(mutex_);
+  const auto it = queues_.find(name);
+  return it == queues_.end() ? nullptr : it->second;
+}
+
+std::vector<std::shared_ptr<QueueRuntime>> QueueSet::All() const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<QueueRuntime>> all;
+  for (const auto& [name, queue] : queues_) all.push_back(queue);
+  return all;
+}
+
+std::size_t QueueSet::size() const {
+  std::lock_guard lock(mutex_);
+  return queues_.size();
+}
+
+Result<std::shared_ptr<QueueRuntime>> QueueSet::Create(const std::string& name, const QueueSettingsChange& settings) {
+  std::lock_guard changing(changing_);
+  if (Find(name) != nullptr) return Error{Code::kQueueExists, "there is a queue " + name + " already", ""};
+  if (size() >= bounds::kMaxQueues) {
+    return Error{Code::kTooManyQueues, "there are " + std::to_string(bounds::kMaxQueues) + " queues already",
+                 "delete one"};
+  }
+  QueueSettings initial = options_.defaults;
+  settings.ApplyTo(initial);
+  Result<std::shared_ptr<QueueRuntime>> queue = OpenOne(name, initial);
+  if (!queue.ok()) return queue;
+  std::lock_guard lock(mutex_);
+  queues_.emplace(name, *queue);
+  return queue;
+}
+
+Result<void> QueueSet::Delete(const std::string& name) {
+  std::lock_guard changing(changing_);
+  std::shared_ptr<QueueRuntime> queue;
+  {
+    std::lock_guard lock(mutex_);
+    const auto it = queues_.find(name);
+    if (it == queues_.end()) return Error{Code::kUnknownQueue, "there is no queue " + name, ""};
+    queue = std::move(it->second);
+    queues_.erase(it);
+  }
+  queue->FinishDeleted();
+  // Requests under way may still read payloads: on an unlinked file they can.
+  std::error_code ec;
+  for (const char* suffix : {"", "-wal", "-shm", ".lock"}) fs::remove(FileOf(name) + suffix, ec);
+  if (options_.metrics != nullptr) options_.metrics->RemoveQueue(name);
+  return {};
+}
+
+void QueueSet::BeginStop() {
+  for (const auto& queue : All()) queue->BeginStop();
+}
+
+void QueueSet::Finish() {
+  for (const auto& queue : All()) queue->Finish();
+  std::lock_guard lock(mutex_);
+  queues_.clear();
+}
+
+}  // namespace allot

@@ -1,0 +1,64 @@
+// The queues of a server, by name: one file each in DATA/queues.
+//
+// Threading: all methods may be called from any thread. Open(), Create() and Delete() read and write files: not from a
+//            network thread.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "server/config.h"
+#include "server/metrics.h"
+#include "server/queue_runtime.h"
+
+namespace allot {
+
+class QueueSet {
+ public:
+  using StoreOpener = std::function<Result<std::unique_ptr<Store>>(const std::string& file)>;
+  struct Options {
+    std::string data;
+    QueueSettings defaults;
+    Duration restart_grace{0};
+    IdAllocator* ids = nullptr;
+    Metrics* metrics = nullptr;
+    std::function<void(const std::string& queue, const Error& error)> on_fatal;
+    StoreOpener open_store;
+  };
+  explicit QueueSet(Options options) : options_(std::move(options)) {}
+
+  // Opens what is there; makes `default` if it is not.
+  Result<void> Open();
+  // Null if there is none.
+  std::shared_ptr<QueueRuntime> Find(std::string_view name) const;
+  std::vector<std::shared_ptr<QueueRuntime>> All() const;
+  std::size_t size() const;
+
+  // kQueueExists, kTooManyQueues, or what the store says.
+  Result<std::shared_ptr<QueueRuntime>> Create(const std::string& name, const QueueSettingsChange& settings);
+  // Ends the queue and removes its files. kUnknownQueue if it is gone already.
+  Result<void> Delete(const std::string& name);
+
+  void BeginStop();
+  void Finish();
+
+ private:
+  Result<std::shared_ptr<QueueRuntime>> OpenOne(const std::string& name, const QueueSettings& defaults);
+  std::string Directory() const { return options_.data + "/queues"; }
+  std::string FileOf(const std::string& name) const { return Directory() + "/" + name + ".db"; }
+
+  const Options options_;
+  std::mutex changing_;  // one creation or deletion at a time
+  mutable std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<QueueRuntime>, std::less<>> queues_;  // guarded by mutex_
+};
+
+}  // namespace allot

@@ -1,0 +1,117 @@
+// A request, and the duty to answer it, as those see them who serve it: without sockets.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "server/closure.h"
+#include "server/http_text.h"
+#include "server/principal.h"
+
+namespace allot {
+
+class HttpConnection;
+class NetThread;
+
+enum class Method : std::uint8_t { kGet, kPost, kPatch, kDelete, kOther };
+
+struct Request {
+  Method method = Method::kOther;
+  std::string path;
+  std::string query;
+  std::vector<std::string> parts;  // of the path, decoded
+  std::string media;               // of the body, in lower case; empty: not said
+  std::string body;
+  PrincipalPtr principal;
+  std::string peer;  // ADDRESS:PORT
+  bool upgrade = false;
+};
+
+// A response that goes on: its own head and body, until the connection ends.
+//
+// Threading: confined to the connection's network thread.
+class OpenResponse {
+ public:
+  virtual ~OpenResponse() = default;
+  virtual NetThread& home() const = 0;
+  // What stands for the connection in a WaitTable.
+  virtual std::uint64_t owner() const = 0;
+  virtual void Write(std::string_view bytes) = 0;
+  virtual std::size_t unsent() const = 0;
+  // Called whenever everything is sent, and with false when the connection is gone. Stays until the end.
+  virtual void OnDrained(UniqueFunction<void(bool)> drained) = 0;
+  virtual void EndResponse() = 0;
+  // Without an end.
+  virtual void BreakResponse() = 0;
+};
+
+// The duty to answer one request. If it gets lost (a queue that ends, a command that is dropped), the answer is
+// `unavailable`.
+//
+// Threading: passed from thread to thread; answers on the network thread.
+class Reply {
+ public:
+  Reply() = default;
+  Reply(std::shared_ptr<HttpConnection> to, std::uint64_t request) : to_(std::move(to)), request_(request) {}
+  Reply(Reply&& other) noexcept : to_(std::move(other.to_)), request_(other.request_) { other.to_ = nullptr; }
+  Reply& operator=(Reply&& other) noexcept {
+    std::swap(to_, other.to_);
+    std::swap(request_, other.request_);
+    return *this;
+  }
+  ~Reply();
+
+  NetThread& net() const;
+  // For waits: what stands for this connection in a WaitTable.
+  std::uint64_t owner() const;
+
+  // Once, one of them.
+  void Send(int status, std::string_view body, std::string_view type = kJsonType);
+  // `on_lost` runs if the answer never got to the kernel.
+  void Send(int status, std::string_view body, Closure on_lost);
+  void Fail(const Error& error);
+
+  // Before the answer: runs if the client goes away first.
+  void OnAbort(Closure abort);
+  // Instead of an answer. Null if the client is gone.
+  std::shared_ptr<OpenResponse> Hijack();
+  // It is still there, and waits for this answer.
+  bool alive() const;
+
+ private:
+  std::shared_ptr<HttpConnection> to_;
+  std::uint64_t request_ = 0;
+};
+
+// Takes a body as it comes in.
+class BodySink {
+ public:
+  virtual ~BodySink() = default;
+  // True: give me more. False: I am not ready, ResumeBody() follows. An error ends the request with it.
+  virtual Result<bool> OnBody(std::string_view bytes) = 0;
+  // The body is complete.
+  virtual void OnEnd(Reply reply) = 0;
+  // Neither more nor an end will come.
+  virtual void OnBroken() = 0;
+};
+
+// Where a sink's body comes from.
+//
+// Threading: confined to the connection's network thread.
+class BodySource {
+ public:
+  virtual ~BodySource() = default;
+  virtual NetThread& home() const = 0;
+  // For a sink that said false.
+  virtual void ResumeBody() = 0;
+  // For a sink that found an error in the meantime: answers with it.
+  virtual void BreakBody(const Error& error) = 0;
+};
+
+}  // namespace allot

@@ -1,0 +1,198 @@
+// /v1/queues and /v1/queues/Q…: the queues themselves.
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "server/access.h"
+#include "server/backup_stream.h"
+#include "server/call.h"
+#include "server/log.h"
+#include "server/reply_json.h"
+#include "server/request_json.h"
+#include "server/request_query.h"
+
+namespace allot {
+namespace {
+
+// Store and engine together. Reads files: cheap ones, on the network thread.
+Result<void> AppendView(QueueRuntime& queue, const EngineStats& stats, std::string& out) {
+  const Result<Store::Usage> usage = queue.store().ReadUsage();
+  if (!usage.ok()) return usage.error();
+  QueueView view;
+  view.name = queue.name();
+  view.created_at = queue.created_at();
+  view.stats = stats;
+  view.settings = queue.settings();
+  view.usage = *usage;
+  AppendQueue(view, out);
+  return {};
+}
+
+void AnswerQueue(Turn& turn, Call call, int status) {
+  Return(turn, std::move(call), [stats = turn.engine.Stats(), status](Call done) {
+    std::string out;
+    const Result<void> appended = AppendView(*done.queue, stats, out);
+    if (!appended.ok()) return done.Fail(appended.error());
+    done.reply.Send(status, out);
+  });
+}
+
+void ShowQueue(Call call, int status) {
+  OnEngine(std::move(call), [status](Turn& turn, Call c) { AnswerQueue(turn, std::move(c), status); });
+}
+
+// Collects the answers of several engines, on one network thread.
+struct Gathering {
+  explicit Gathering(Call c) : call(std::move(c)) {}
+  Call call;
+  std::vector<QueuePtr> queues;
+  std::vector<std::optional<EngineStats>> stats;
+  std::size_t missing = 0;
+
+  void Finish() {
+    std::string out = "{\"queues\":[";
+    for (std::size_t i = 0; i < queues.size(); ++i) {
+      if (!stats[i]) continue;  // deleted meanwhile
+      if (out.back() != '[') out.push_back(',');
+      const Result<void> appended = AppendView(*queues[i], *stats[i], out);
+      if (!appended.ok()) return call.Fail(appended.error());
+    }
+    out.append("]}");
+    call.reply.Send(200, out);
+  }
+};
+
+void ListQueues(Call call) {
+  const Result<void> may = RequireScope(call.principal(), Scope::kRead);
+  if (!may.ok()) return call.Fail(may.error());
+  const Result<void> none = ParseNoQuery(call.request.query);
+  if (!none.ok()) return call.Fail(none.error());
+  NetThread& net = call.reply.net();
+  const auto gathering = std::make_shared<Gathering>(std::move(call));
+  for (const QueuePtr& queue : gathering->call.server.queues->All()) {
+    if (RequireQueue(gathering->call.principal(), queue->name()).ok()) gathering->queues.push_back(queue);
+  }
+  gathering->stats.resize(gathering->queues.size());
+  gathering->missing = gathering->queues.size();
+  if (gathering->missing == 0) return gathering->Finish();
+  for (std::size_t i = 0; i < gathering->queues.size(); ++i) {
+    net.Tell(gathering->queues[i], [gathering, &net, i](Turn& turn) {
+      turn.Send(net, [gathering, i, stats = turn.engine.Stats()] {
+        gathering->stats[i] = stats;
+        if (--gathering->missing == 0) gathering->Finish();
+      });
+    });
+  }
+}
+
+void CreateQueue(Call call) {
+  const Result<void> may = RequireScope(call.principal(), Scope::kAdmin);
+  if (!may.ok()) return call.Fail(may.error());
+  Result<QueueCreate> create = ParseQueueCreate(call.request.body);
+  if (!create.ok()) return call.Fail(create.error());
+  const Result<void> reachable = RequireQueue(call.principal(), create->name);
+  if (!reachable.ok()) return call.Fail(reachable.error());
+  ServerContext& server = call.server;
+  server.slow.Post([held = std::make_shared<Call>(std::move(call)), create = std::move(*create)] {
+    Result<QueuePtr> queue = held->server.queues->Create(create.name, create.settings);
+    held->reply.net().Run(Closure([held, queue = std::move(queue)]() mutable {
+      if (!queue.ok()) return held->Fail(queue.error());
+      Audit(held->principal(), "queue.create", (*queue)->name());
+      held->queue = std::move(*queue);
+      ShowQueue(std::move(*held), 201);
+    }));
+  });
+}
+
+void ChangeQueue(Call call) {
+  const Result<void> may = RequireScope(call.principal(), Scope::kOperate);
+  if (!may.ok()) return call.Fail(may.error());
+  const Result<QueueSettingsChange> change = ParseQueueChange(call.request.body);
+  if (!change.ok()) return call.Fail(change.error());
+  const QueuePtr queue = call.queue;
+  Audit(call.principal(), "queue.set", queue->name(), call.request.body);
+  NetThread& net = call.reply.net();
+  queue->ChangeSettings(*change, [call = std::move(call), &net](const QueueSettings&) mutable {
+    net.Run(Closure([c = std::move(call)]() mutable { ShowQueue(std::move(c), 200); }));
+  });
+}
+
+void PauseQueue(Call call, bool pause) {
+  const Result<void> may = RequireScope(call.principal(), Scope::kOperate);
+  if (!may.ok()) return call.Fail(may.error());
+  const Result<void> empty = ParseEmptyBody(call.request.body);
+  if (!empty.ok()) return call.Fail(empty.error());
+  Audit(call.principal(), pause ? "queue.pause" : "queue.resume", call.queue->name());
+  OnEngine(std::move(call), [pause](Turn& turn, Call c) {
+    if (pause)
+      turn.engine.PauseQueue(turn.now);
+    else
+      turn.engine.ResumeQueue(turn.now);
+    AnswerQueue(turn, std::move(c), 200);
+  });
+}
+
+void DeleteQueue(Call call) {
+  const Result<void> may = RequireScope(call.principal(), Scope::kAdmin);
+  if (!may.ok()) return call.Fail(may.error());
+  const Result<bool> force = ParseForceQuery(call.request.query);
+  if (!force.ok()) return call.Fail(force.error());
+  if (call.queue->name() == "default") {
+    return call.Fail({Code::kBadRequest, "the queue default cannot be deleted", ""});
+  }
+  OnEngine(std::move(call), [force = *force](Turn& turn, Call c) {
+    const EngineStats stats = turn.engine.Stats();
+    const std::uint64_t live = stats.jobs_scheduled + stats.jobs_active + stats.jobs_paused;
+    if (live > 0 && !force) {
+      return AnswerError(turn, std::move(c),
+                         {Code::kQueueNotEmpty, "it has " + std::to_string(live) + " jobs that have not ended",
+                          "delete it with force=true to lose them"});
+    }
+    Return(turn, std::move(c), [](Call there) {
+      ServerContext& server = there.server;
+      server.slow.Post([held = std::make_shared<Call>(std::move(there))] {
+        const std::string name = held->queue->name();
+        held->queue = nullptr;
+        const Result<void> deleted = held->server.queues->Delete(name);
+        held->reply.net().Run(Closure([held, name, deleted] {
+          if (!deleted.ok()) return held->Fail(deleted.error());
+          Audit(held->principal(), "queue.delete", name);
+          std::string out = "{\"deleted\":\"" + name + "\"}";
+          held->reply.Send(200, out);
+        }));
+      });
+    });
+  });
+}
+
+}  // namespace
+
+void ServeQueues(Call call) {
+  const std::vector<std::string>& parts = call.request.parts;
+  const Method method = call.request.method;
+  if (parts.size() == 2) {
+    if (method == Method::kGet) return ListQueues(std::move(call));
+    if (method == Method::kPost) return CreateQueue(std::move(call));
+    return call.Fail(WrongMethod(call.request, "GET, POST"));
+  }
+  if (parts.size() == 3) {
+    if (method == Method::kPatch) return ChangeQueue(std::move(call));
+    if (method == Method::kDelete) return DeleteQueue(std::move(call));
+    if (method != Method::kGet) return call.Fail(WrongMethod(call.request, "GET, PATCH, DELETE"));
+    const Result<void> may = RequireScope(call.principal(), Scope::kRead);
+    if (!may.ok()) return call.Fail(may.error());
+    return ShowQueue(std::move(call), 200);
+  }
+  if (parts.size() == 4 && (parts[3] == "pause" || parts[3] == "resume")) {
+    if (method != Method::kPost) return call.Fail(WrongMethod(call.request, "POST"));
+    const bool pause = parts[3] == "pause";
+    return PauseQueue(std::move(call), pause);
+  }
+  if (parts.size() == 4 && parts[3] == "backup") {
+    if (method != Method::kGet) return call.Fail(WrongMethod(call.request, "GET"));
+    return ServeBackup(std::move(call));
+  }
+  call.Fail(NoSuchPath(call.request));
+}
+
+}  // namespace allot

@@ -1,0 +1,253 @@
+// /v1/queues/Q/jobs/ID/tasks…, /results, /events: what became of a job's tasks.
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/bounds.h"
+#include "server/access.h"
+#include "server/call.h"
+#include "server/event_stream.h"
+#include "server/reply_json.h"
+#include "server/request_json.h"
+#include "server/request_query.h"
+#include "server/wait_table.h"
+
+namespace allot {
+namespace {
+
+void ListTasks(Call call, JobName name) {
+  Result<TaskQuery> query = ParseTaskQuery(call.request.query);
+  if (!query.ok()) return call.Fail(query.error());
+  OnEngine(std::move(call), [name, query = std::move(*query)](Turn& turn, Call c) mutable {
+    const Result<JobView> job = FindJob(turn, c, name);
+    if (!job.ok()) return AnswerError(turn, std::move(c), job.error());
+    query.job = job->id;
+    Result<TaskPage> page = turn.engine.Tasks(query);
+    if (!page.ok()) return AnswerError(turn, std::move(c), page.error());
+    Return(turn, std::move(c), [job = job->id, page = std::move(*page)](Call done) {
+      std::vector<Outcome> outcomes;
+      if (!page.tasks.empty()) {
+        Store::OutcomeQuery read;
+        read.job = job;
+        read.from = page.tasks.front().index;
+        read.end = static_cast<std::uint64_t>(page.tasks.back().index) + 1;
+        // Tasks of one state may lie far apart: then each is looked up on its own.
+        if (read.end - read.from <= 4 * page.tasks.size()) {
+          read.max = static_cast<std::size_t>(read.end - read.from);
+          Result<std::vector<Outcome>> found = done.queue->store().ReadOutcomes(read);
+          if (!found.ok()) return done.Fail(found.error());
+          outcomes = std::move(*found);
+        } else {
+          for (const TaskView& task : page.tasks) {
+            read.from = task.index;
+            read.end = static_cast<std::uint64_t>(task.index) + 1;
+            read.max = 1;
+            Result<std::vector<Outcome>> found = done.queue->store().ReadOutcomes(read);
+            if (!found.ok()) return done.Fail(found.error());
+            for (Outcome& outcome : *found) outcomes.push_back(std::move(outcome));
+          }
+        }
+      }
+      std::string out = "{\"tasks\":[";
+      auto outcome = outcomes.begin();
+      for (const TaskView& task : page.tasks) {
+        if (out.back() != '[') out.push_back(',');
+        while (outcome != outcomes.end() && outcome->index < task.index) ++outcome;
+        TaskExtra extra;
+        if (outcome != outcomes.end() && outcome->index == task.index && outcome->kind == OutcomeKind::kError)
+          extra.error = outcome->text;
+        AppendTask(task, extra, out);
+      }
+      out.append("],\"next\":");
+      out.append(page.next ? std::to_string(*page.next) : "null").append("}");
+      done.reply.Send(200, out);
+    });
+  });
+}
+
+void ShowTask(Call call, JobName name, std::string_view index_text) {
+  const Result<void> none = ParseNoQuery(call.request.query);
+  if (!none.ok()) return call.Fail(none.error());
+  TaskIndex index = 0;
+  const auto [end, ec] = std::from_chars(index_text.data(), index_text.data() + index_text.size(), index);
+  if (ec != std::errc() || end != index_text.data() + index_text.size()) {
+    return call.Fail({Code::kUnknownTask, "there is no task " + std::string(index_text.substr(0, 100)),
+                      "an index is a number from 0 on"});
+  }
+  OnEngine(std::move(call), [name, index](Turn& turn, Call c) {
+    const Result<JobView> job = FindJob(turn, c, name);
+    if (!job.ok()) return AnswerError(turn, std::move(c), job.error());
+    const Result<TaskView> task = turn.engine.Task(job->id, index);
+    if (!task.ok()) return AnswerError(turn, std::move(c), task.error());
+    Return(turn, std::move(c), [job = job->id, ref = job->payload, task = *task](Call done) {
+      Store& store = done.queue->store();
+      TaskExtra extra;
+      std::optional<std::string> payload;
+      if (ref.per_task || ref.common) {
+        Result<std::optional<std::string>> read =
+            store.ReadPayload(ref.set, ref.per_task ? static_cast<std::int64_t>(task.index) : kCommonPayload);
+        if (!read.ok()) return done.Fail(read.error());
+        payload = std::move(*read);
+        if (payload) extra.payload = *payload;
+      }
+      Store::OutcomeQuery query;
+      query.job = job;
+      query.from = task.index;
+      query.end = static_cast<std::uint64_t>(task.index) + 1;
+      query.max = 1;
+      const Result<std::vector<Outcome>> outcomes = store.ReadOutcomes(query);
+      if (!outcomes.ok()) return done.Fail(outcomes.error());
+      for (const Outcome& outcome : *outcomes) {
+        if (outcome.kind == OutcomeKind::kError)
+          extra.error = outcome.text;
+        else if (task.state == TaskState::kDone)
+          extra.result = outcome.text;
+      }
+      std::string out;
+      AppendTask(task, extra, out);
+      done.reply.Send(200, out);
+    });
+  });
+}
+
+// What the engine knows of a page of results: the states of tasks from `from` on that have ended.
+struct EndedTasks {
+  JobId job;
+  TaskIndex from = 0;
+  std::vector<TaskState> states;
+  std::uint32_t count = 0;  // of the job
+  JobState job_state = JobState::kActive;
+};
+
+Result<EndedTasks> FindEnded(Turn& turn, JobId id, const ResultsQuery& query) {
+  const Result<JobView> job = turn.engine.Describe(id);
+  if (!job.ok()) return UnknownJob(id);
+  EndedTasks ended;
+  ended.job = id;
+  ended.from = query.from;
+  ended.count = job->count;
+  ended.job_state = job->state;
+  if (query.from >= job->count) return ended;
+  TaskQuery tasks;
+  tasks.job = id;
+  tasks.from = query.from;
+  tasks.limit = query.limit;
+  const Result<TaskPage> page = turn.engine.Tasks(tasks);
+  if (!page.ok()) return page.error();
+  for (const TaskView& task : page->tasks) {
+    TaskState state = task.state;
+    if (state != TaskState::kDone && state != TaskState::kFailed) {
+      // A task that a worker still holds after its job's end comes to nothing, whatever it reports.
+      if (state != TaskState::kSkipped && !Ended(job->state)) break;
+      state = TaskState::kSkipped;
+    }
+    ended.states.push_back(state);
+  }
+  return ended;
+}
+
+void SendResults(Turn& turn, Call call, EndedTasks ended) {
+  Return(turn, std::move(call), [ended = std::move(ended)](Call done) {
+    std::vector<Outcome> outcomes;
+    std::size_t told = ended.states.size();
+    if (told > 0) {
+      Store::OutcomeQuery query;
+      query.job = ended.job;
+      query.from = ended.from;
+      query.end = static_cast<std::uint64_t>(ended.from) + told;
+      query.max = told;
+      Result<std::vector<Outcome>> read = done.queue->store().ReadOutcomes(query);
+      if (!read.ok()) return done.Fail(read.error());
+      outcomes = std::move(*read);
+      std::size_t bytes = 0;
+      for (const Outcome& outcome : outcomes) bytes += outcome.text.size();
+      // Cut short for its size: what follows the last one read is for the next page.
+      if (bytes >= query.max_bytes) told = outcomes.back().index - ended.from + 1;
+    }
+    std::string out = "{\"results\":[";
+    auto outcome = outcomes.begin();
+    for (std::size_t i = 0; i < told; ++i) {
+      if (i > 0) out.push_back(',');
+      const TaskIndex index = ended.from + static_cast<TaskIndex>(i);
+      while (outcome != outcomes.end() && outcome->index < index) ++outcome;
+      TaskExtra extra;
+      if (outcome != outcomes.end() && outcome->index == index) {
+        if (outcome->kind == OutcomeKind::kResult && ended.states[i] == TaskState::kDone) extra.result = outcome->text;
+        if (outcome->kind == OutcomeKind::kError && ended.states[i] == TaskState::kFailed) extra.error = outcome->text;
+      }
+      AppendResultItem(index, ended.states[i], extra, out);
+    }
+    const std::uint64_t next = static_cast<std::uint64_t>(ended.from) + told;
+    out.append("],\"next\":").append(next >= ended.count ? "null" : std::to_string(next));
+    out.append(",\"job_state\":\"").append(StateText(ended.job_state)).append("\"}");
+    done.reply.Send(200, out);
+  });
+}
+
+class ResultsWait final : public JobWatcher {
+ public:
+  ResultsWait(Call call, const ResultsQuery& query, Instant deadline)
+      : call_(std::move(call)), query_(query), deadline_(deadline) {}
+  Next Look(Turn& turn, JobId job, News news) override {
+    Result<EndedTasks> ended = FindEnded(turn, job, query_);
+    if (!ended.ok()) {
+      AnswerError(turn, std::move(call_), ended.error());
+      return Next::kGo;
+    }
+    if (news == News::kProgress && ended->states.empty()) return Next::kStay;
+    SendResults(turn, std::move(call_), std::move(*ended));
+    return Next::kGo;
+  }
+  std::optional<Instant> deadline() const override { return deadline_; }
+
+ private:
+  Call call_;
+  const ResultsQuery query_;
+  const Instant deadline_;
+};
+
+void ListResults(Call call, JobName name) {
+  const Result<ResultsQuery> query = ParseResultsQuery(call.request.query);
+  if (!query.ok()) return call.Fail(query.error());
+  if (query->wait.count() > 0) {
+    call.reply.OnAbort([queue = call.queue, &net = call.reply.net(), owner = call.reply.owner()] {
+      net.Tell(queue, [owner](Turn& turn) { turn.waits.RemoveOwner(turn.engine, owner); });
+    });
+  }
+  OnEngine(std::move(call), [name, query = *query](Turn& turn, Call c) {
+    const Result<JobView> job = FindJob(turn, c, name);
+    if (!job.ok()) return AnswerError(turn, std::move(c), job.error());
+    Result<EndedTasks> ended = FindEnded(turn, job->id, query);
+    if (!ended.ok()) return AnswerError(turn, std::move(c), ended.error());
+    if (!ended->states.empty() || Ended(job->state) || query.from >= job->count || query.wait.count() == 0 ||
+        turn.stopping) {
+      return SendResults(turn, std::move(c), std::move(*ended));
+    }
+    const std::uint64_t owner = c.reply.owner();
+    turn.waits.Add(turn.engine, job->id, owner,
+                   std::make_unique<ResultsWait>(std::move(c), query, turn.now.mono + query.wait), true);
+  });
+}
+
+}  // namespace
+
+void ServeResults(Call call) {
+  const std::vector<std::string>& parts = call.request.parts;
+  if (call.request.method != Method::kGet) return call.Fail(WrongMethod(call.request, "GET"));
+  const Result<void> may = RequireScope(call.principal(), Scope::kRead);
+  if (!may.ok()) return call.Fail(may.error());
+  const Result<JobName> name = ParseJobName(parts[4]);
+  if (!name.ok()) return call.Fail(name.error());
+  if (parts.size() == 6 && parts[5] == "tasks") return ListTasks(std::move(call), *name);
+  if (parts.size() == 7 && parts[5] == "tasks") {
+    const std::string index = parts[6];
+    return ShowTask(std::move(call), *name, index);
+  }
+  if (parts.size() == 6 && parts[5] == "results") return ListResults(std::move(call), *name);
+  if (parts.size() == 6 && parts[5] == "events") return ServeEvents(std::move(call), *name);
+  call.Fail(NoSuchPath(call.request));
+}
+
+}  // namespace allot

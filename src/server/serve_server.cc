@@ -1,0 +1,71 @@
+// What is of no queue: /livez, /readyz, /metrics, /v1/server.
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "server/access.h"
+#include "server/call.h"
+#include "server/clock.h"
+#include "server/request_query.h"
+
+namespace allot {
+namespace {
+
+constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
+
+void Ready(Call call) {
+  if (call.server.stopping.load(std::memory_order_relaxed)) return call.Fail(Stopping());
+  for (const QueuePtr& queue : call.server.queues->All()) {
+    if (queue->disk_full()) {
+      return call.Fail({Code::kDiskFull, "no space for the queue " + queue->name(),
+                        "free some space; the server recovers by itself"});
+    }
+  }
+  call.reply.Send(200, "{\"status\":\"ok\"}");
+}
+
+void ShowMetrics(Call call) {
+  const Result<void> may = RequireScope(call.principal(), Scope::kRead);
+  if (!may.ok()) return call.Fail(may.error());
+  NetThread& net = call.reply.net();
+  const auto held = std::make_shared<Call>(std::move(call));
+  const std::vector<QueuePtr> queues = held->server.queues->All();
+  const auto missing = std::make_shared<std::size_t>(queues.size());
+  for (const QueuePtr& queue : queues) {
+    net.Tell(queue, [held, missing, &net, queue](Turn& turn) {
+      if (queue->metrics() != nullptr) queue->metrics()->Update(turn.engine.Stats());
+      turn.Send(net, [held, missing, queue] {
+        if (queue->metrics() != nullptr && held->server.queues->Find(queue->name()) == queue) {
+          const Result<Store::Usage> usage = queue->store().ReadUsage();
+          if (usage.ok()) queue->metrics()->Update(*usage);
+        }
+        if (--*missing == 0) held->reply.Send(200, held->server.metrics.Render(), kMetricsType);
+      });
+    });
+  }
+}
+
+void ShowServer(Call call) {
+  std::string out;
+  JsonWriter json(out);
+  json.BeginObject().Key("name").String("allotter").Key("version").String(kVersion).Key("protocol").Int(kProtocol);
+  json.Key("started_at_ms").Int(ToMillis(call.server.started_at)).Key("now_at_ms").Int(ToMillis(ReadClock().wall));
+  json.Key("queues").Uint(call.server.queues->size()).EndObject();
+  call.reply.Send(200, out);
+}
+
+}  // namespace
+
+void ServeServer(Call call) {
+  const std::string path = call.request.path;
+  const bool known = path == "/livez" || path == "/readyz" || path == "/metrics" || path == "/v1/server";
+  if (!known) return call.Fail(NoSuchPath(call.request));
+  if (call.request.method != Method::kGet) return call.Fail(WrongMethod(call.request, "GET"));
+  if (path == "/livez") return call.reply.Send(200, "{\"status\":\"ok\"}");
+  if (path == "/readyz") return Ready(std::move(call));
+  if (path == "/metrics") return ShowMetrics(std::move(call));
+  ShowServer(std::move(call));
+}
+
+}  // namespace allot

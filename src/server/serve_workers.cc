@@ -1,0 +1,200 @@
+// /v1/queues/Q/workers…: workers over plain HTTP, and a look at all of them.
+#include <utility>
+#include <vector>
+
+#include "base/bounds.h"
+#include "server/access.h"
+#include "server/call.h"
+#include "server/grants_json.h"
+#include "server/log.h"
+#include "server/reply_json.h"
+#include "server/request_json.h"
+#include "server/request_query.h"
+#include "server/worker_table.h"
+
+namespace allot {
+namespace {
+
+void List(Call call) {
+  const Result<void> may = RequireScope(call.principal(), Scope::kRead);
+  if (!may.ok()) return call.Fail(may.error());
+  const Result<WorkersQuery> query = ParseWorkersQuery(call.request.query);
+  if (!query.ok()) return call.Fail(query.error());
+  OnEngine(std::move(call), [query = *query](Turn& turn, Call c) {
+    // One more than asked for tells whether there are more.
+    std::vector<WorkerView> workers = turn.engine.Workers(query.after, query.limit + 1);
+    const bool more = workers.size() > query.limit;
+    if (more) workers.pop_back();
+    Answer(turn, std::move(c), 200, [workers = std::move(workers), more](Call&, std::string& out) {
+      out.append("{\"workers\":[");
+      for (const WorkerView& worker : workers) {
+        if (out.back() != '[') out.push_back(',');
+        AppendWorker(worker, false, out);
+      }
+      out.append("],\"next\":");
+      if (more)
+        out.append("\"" + ToText(workers.back().id) + "\"}");
+      else
+        out.append("null}");
+    });
+  });
+}
+
+void AnswerWorker(Turn& turn, Call call, WorkerId worker) {
+  Result<WorkerView> view = turn.engine.DescribeWorker(worker);
+  if (!view.ok()) return AnswerError(turn, std::move(call), view.error());
+  Answer(turn, std::move(call), 200,
+         [view = std::move(*view)](Call&, std::string& out) { AppendWorker(view, true, out); });
+}
+
+void Register(Call call) {
+  const Result<void> may = RequireScope(call.principal(), Scope::kWork);
+  if (!may.ok()) return call.Fail(may.error());
+  if (call.server.stopping.load(std::memory_order_relaxed)) return call.Fail(Stopping());
+  Result<Hello> hello = ParseHello(call.request.body, false);
+  if (!hello.ok()) return call.Fail(hello.error());
+  OnEngine(std::move(call), [hello = std::move(*hello)](Turn& turn, Call c) {
+    WorkerTable::Origin origin;
+    origin.address = c.request.peer;
+    origin.user = c.principal().user.value_or("");
+    Result<RegisterAnswer> answer = turn.workers.Register(turn, hello, origin, nullptr);
+    if (!answer.ok()) return AnswerError(turn, std::move(c), answer.error());
+    Answer(turn, std::move(c), 201, [answer = std::move(*answer)](Call& done, std::string& out) {
+      AppendWelcome(answer, done.server.config.heartbeat, out);
+    });
+  });
+}
+
+// The one answer to a pull.
+class PullLink final : public WorkerLink {
+ public:
+  PullLink(Call call, WorkerId worker) : WorkerLink(call.reply.net()), call_(std::move(call)), worker_(worker) {}
+
+  Call& call() { return call_; }
+
+  void Tell(WorkerNews news) override {
+    if (news.error) return call_.Fail(*news.error);
+    std::vector<TaskRef> tasks;
+    for (const Grant& grant : news.grants) tasks.push_back(grant.task);
+    if (!call_.reply.alive()) return GiveBack(std::move(tasks));
+    std::string out = "{\"stale\":[";
+    for (const auto& [task, verdict] : news.stale) {
+      if (out.back() != '[') out.push_back(',');
+      AppendStale(task, verdict, out);
+    }
+    out.append("],\"tasks\":[");
+    if (!news.grants.empty()) {
+      const Result<std::size_t> end = AppendGrants(call_.queue->store(), news.grants, 0, bounds::kMaxBodyBytes, out);
+      if (!end.ok()) call_.queue->Fatal(end.error());
+      if (*end < tasks.size()) {
+        // More than one answer holds: it may ask for the others again.
+        GiveBack({tasks.begin() + static_cast<std::ptrdiff_t>(*end), tasks.end()});
+        tasks.resize(*end);
+      }
+    }
+    out.append("],\"cancel\":[");
+    for (const CancelOrder& order : news.cancels) {
+      if (out.back() != '[') out.push_back(',');
+      AppendCancel(order, out);
+    }
+    out.append(news.drain ? "],\"drain\":true}" : "],\"drain\":false}");
+    Closure on_lost;
+    if (!tasks.empty()) {
+      on_lost = [queue = call_.queue, &net = call_.reply.net(), tasks = std::move(tasks)]() mutable {
+        net.Tell(queue, [lost = std::move(tasks)](Turn& turn) { turn.engine.Undelivered(turn.now, lost); });
+      };
+    }
+    call_.reply.Send(200, out, std::move(on_lost));
+  }
+
+ private:
+  void GiveBack(std::vector<TaskRef> tasks) {
+    if (tasks.empty()) return;
+    call_.reply.net().Tell(call_.queue,
+                           [tasks = std::move(tasks)](Turn& turn) { turn.engine.Undelivered(turn.now, tasks); });
+  }
+  Call call_;
+  const WorkerId worker_;
+};
+
+void Pull(Call call, WorkerId worker) {
+  const Result<void> may = RequireScope(call.principal(), Scope::kWork);
+  if (!may.ok()) return call.Fail(may.error());
+  MessageOptions options;
+  options.http = true;
+  options.max_result_bytes = call.queue->max_result_bytes();
+  WorkerMessage message;
+  const Result<void> parsed = ParseWorkerMessage(call.request.body, options, message);
+  if (!parsed.ok()) return call.Fail(parsed.error());
+  const QueuePtr queue = call.queue;
+  NetThread& net = call.reply.net();
+  const std::uint64_t key = message.key.value_or(0);
+  const auto link = std::make_shared<PullLink>(std::move(call), worker);
+  const std::weak_ptr<PullLink> weak = link;
+  link->call().reply.OnAbort([queue, &net, worker, weak] {
+    const std::shared_ptr<PullLink> gone = weak.lock();
+    if (gone == nullptr) return;
+    net.Tell(queue, [worker, gone](Turn& turn) { turn.workers.OnGone(turn, worker, gone.get(), {}); });
+  });
+  net.Tell(queue, [worker, key, wait = message.wait, input = ToInput(message), link](Turn& turn) mutable {
+    turn.workers.OnPull(turn, worker, key, wait, std::move(input), std::move(link));
+  });
+}
+
+void Leave(Call call, WorkerId worker) {
+  const Result<void> may = RequireScope(call.principal(), Scope::kWork);
+  if (!may.ok()) return call.Fail(may.error());
+  const Result<std::uint64_t> key = ParseKeyBody(call.request.body);
+  if (!key.ok()) return call.Fail(key.error());
+  OnEngine(std::move(call), [worker, key = *key](Turn& turn, Call c) {
+    const Result<void> left = turn.workers.Unregister(turn, worker, key);
+    if (!left.ok()) return AnswerError(turn, std::move(c), left.error());
+    Answer(turn, std::move(c), 200, [](Call&, std::string& out) { out.append("{}"); });
+  });
+}
+
+void Drain(Call call, WorkerId worker) {
+  const Result<void> may = RequireScope(call.principal(), Scope::kOperate);
+  if (!may.ok()) return call.Fail(may.error());
+  const Result<void> empty = ParseEmptyBody(call.request.body);
+  if (!empty.ok()) return call.Fail(empty.error());
+  OnEngine(std::move(call), [worker](Turn& turn, Call c) {
+    const Result<void> drained = turn.engine.Drain(turn.now, worker);
+    if (!drained.ok()) return AnswerError(turn, std::move(c), drained.error());
+    Audit(c.principal(), "worker.drain", c.queue->name() + "/" + ToText(worker));
+    AnswerWorker(turn, std::move(c), worker);
+  });
+}
+
+}  // namespace
+
+void ServeWorkers(Call call) {
+  const std::vector<std::string>& parts = call.request.parts;
+  const Method method = call.request.method;
+  if (parts.size() == 4) {
+    if (method == Method::kGet) return List(std::move(call));
+    if (method == Method::kPost) return Register(std::move(call));
+    return call.Fail(WrongMethod(call.request, "GET, POST"));
+  }
+  const std::optional<std::uint64_t> id = ParseId(parts[4]);
+  if (!id) return call.Fail({Code::kUnknownWorker, "there is no worker " + parts[4].substr(0, 100), ""});
+  const WorkerId worker{*id};
+  if (parts.size() == 5) {
+    if (method == Method::kDelete) return Leave(std::move(call), worker);
+    if (method != Method::kGet) return call.Fail(WrongMethod(call.request, "GET, DELETE"));
+    const Result<void> may = RequireScope(call.principal(), Scope::kRead);
+    if (!may.ok()) return call.Fail(may.error());
+    return OnEngine(std::move(call), [worker](Turn& turn, Call c) { AnswerWorker(turn, std::move(c), worker); });
+  }
+  if (parts.size() == 6 && parts[5] == "pull") {
+    if (method != Method::kPost) return call.Fail(WrongMethod(call.request, "POST"));
+    return Pull(std::move(call), worker);
+  }
+  if (parts.size() == 6 && parts[5] == "drain") {
+    if (method != Method::kPost) return call.Fail(WrongMethod(call.request, "POST"));
+    return Drain(std::move(call), worker);
+  }
+  call.Fail(NoSuchPath(call.request));
+}
+
+}  // namespace allot

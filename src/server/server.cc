@@ -1,0 +1,271 @@
+#include "server/server.h"
+
+#include <sys/resource.h>
+
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <condition_variable>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "server/clock.h"
+#include "server/context.h"
+#include "server/http_connection.h"
+#include "server/log.h"
+#include "server/net_thread.h"
+#include "server/queue_set.h"
+#include "server/stream.h"
+#include "store/sqlite/sqlite_store.h"
+
+namespace allot {
+namespace {
+
+using tcp = asio::ip::tcp;
+using namespace std::chrono_literals;
+
+constexpr int kBacklog = 4096;
+constexpr auto kStopQuiet = 200ms;    // for reports in flight
+constexpr auto kAcceptPause = 100ms;  // after an error such as too many open files
+constexpr int kFatalExit = 70;
+
+// Ten thousand connections need more descriptors than most shells give.
+void RaiseFileLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+[[noreturn]] void Die(const std::string& queue, const Error& error) {
+  LogError("the store failed: the server ends, so that it promises nothing more",
+           {{"queue", queue}, {"code", CodeText(error.code)}, {"error", error.message}});
+  FlushLog();
+  std::_Exit(kFatalExit);
+}
+
+Result<asio::ssl::context> MakeTls(const Config& config) {
+  asio::ssl::context tls(asio::ssl::context::tls_server);
+  tls.set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
+                  asio::ssl::context::no_tlsv1_1 | asio::ssl::context::no_sslv2 | asio::ssl::context::no_sslv3);
+  error_code ec;
+  tls.use_certificate_chain_file(config.tls_cert, ec);
+  if (ec)
+    return Error{Code::kBadValue, "cannot use the certificate " + config.tls_cert + ": " + ec.message(),
+                 "tls_cert wants a PEM file"};
+  tls.use_private_key_file(config.tls_key, asio::ssl::context::pem, ec);
+  if (ec)
+    return Error{Code::kBadValue, "cannot use the key " + config.tls_key + ": " + ec.message(),
+                 "tls_key wants a PEM file"};
+  return tls;
+}
+
+std::size_t ThreadCount(const Config& config) {
+  if (config.network_threads != 0) return config.network_threads;
+  const unsigned cores = std::thread::hardware_concurrency();
+  // On two cores, engine and store want the other one.
+  return cores <= 2 ? 1 : std::min(4u, cores / 2);
+}
+
+}  // namespace
+
+class Server::Impl {
+ public:
+  explicit Impl(const Config& config) : context_(config) {}
+  ~Impl() {
+    BeginStop();
+    Wait();
+  }
+
+  Result<void> Start() {
+    RaiseFileLimit();
+    std::signal(SIGPIPE, SIG_IGN);
+    const Config& config = context_.config;
+    std::error_code made;
+    std::filesystem::create_directories(config.data, made);
+    if (made)
+      return Error{Code::kStoreFailed, "cannot make the directory " + config.data + ": " + made.message(),
+                   "choose another one with --data"};
+    Result<std::unique_ptr<TokenBook>> tokens = TokenBook::Open(config.tokens_file());
+    if (!tokens.ok()) return tokens.error();
+    context_.tokens = std::move(*tokens);
+    const Result<void> exposed = CheckExposure(config, context_.tokens->required());
+    if (!exposed.ok()) return exposed.error();
+    if (config.tls()) {
+      Result<asio::ssl::context> tls = MakeTls(config);
+      if (!tls.ok()) return tls.error();
+      tls_.emplace(std::move(*tls));
+    }
+    context_.started_at = ReadClock().wall;
+    for (std::size_t i = 0; i < ThreadCount(config); ++i) nets_.push_back(std::make_unique<NetThread>());
+    // The port first: a second server must not wait for a large file before it learns that it is one too many.
+    const Result<void> bound = Bind();
+    if (!bound.ok()) return bound.error();
+    QueueSet::Options options;
+    options.data = config.data;
+    options.defaults = config.queue_defaults;
+    options.restart_grace = config.restart_grace;
+    options.ids = &context_.ids;
+    options.metrics = &context_.metrics;
+    options.on_fatal = Die;
+    options.open_store = [](const std::string& file) {
+      SqliteOptions sqlite;
+      sqlite.file = file;
+      return SqliteStore::Open(sqlite);
+    };
+    context_.queues = std::make_unique<QueueSet>(std::move(options));
+    const Result<void> opened = context_.queues->Open();
+    if (!opened.ok()) return opened.error();
+    error_code ec;
+    acceptor_->listen(kBacklog, ec);
+    if (ec) return Error{Code::kUnavailable, "cannot listen on " + config.listen.Text() + ": " + ec.message(), ""};
+    for (const auto& net : nets_) net->Start();
+    started_ = true;
+    asio::post(nets_[0]->io(), [this] { Accept(); });
+    LogInfo("listening", {{"address", Endpoint{config.listen.host, port_}.Text()},
+                          {"tls", config.tls()},
+                          {"queues", context_.queues->size()},
+                          {"data", config.data}});
+    return {};
+  }
+
+  std::uint16_t port() const { return port_; }
+
+  void StopOnSignals() {
+    signals_ = std::make_unique<asio::signal_set>(nets_[0]->io(), SIGTERM, SIGINT);
+    signals_->async_wait([this](error_code ec, int) {
+      if (!ec) BeginStop();
+    });
+  }
+
+  void BeginStop() {
+    if (!started_ || context_.stopping.exchange(true)) return;
+    stopper_ = std::thread([this] { StopAll(); });
+    std::lock_guard lock(mutex_);
+    stop_begun_ = true;
+    stopped_.notify_all();
+  }
+
+  int Wait() {
+    if (!started_) return 0;
+    {
+      std::unique_lock lock(mutex_);
+      stopped_.wait(lock, [this] { return stop_begun_; });
+    }
+    std::lock_guard joining(join_mutex_);
+    if (stopper_.joinable()) stopper_.join();
+    return 0;
+  }
+
+ private:
+  Result<void> Bind() {
+    const Config& config = context_.config;
+    error_code ec;
+    tcp::resolver resolver(nets_[0]->io());
+    const std::string host = config.listen.host;
+    const auto found = resolver.resolve(host, std::to_string(config.listen.port), tcp::resolver::passive, ec);
+    if (ec || found.empty()) return Error{Code::kBadValue, "cannot find the address " + host + ": " + ec.message(), ""};
+    const tcp::endpoint endpoint = found.begin()->endpoint();
+    acceptor_.emplace(nets_[0]->io());
+    acceptor_->open(endpoint.protocol(), ec);
+    if (!ec) acceptor_->set_option(tcp::acceptor::reuse_address(true), ec);
+    if (!ec) acceptor_->bind(endpoint, ec);
+    if (ec) {
+      return Error{
+          Code::kUnavailable, "cannot listen on " + config.listen.Text() + ": " + ec.message(),
+          ec == asio::error::address_in_use ? "another server has the port: choose another one with --listen" : ""};
+    }
+    port_ = acceptor_->local_endpoint(ec).port();
+    return {};
+  }
+
+  void Accept() {
+    NetThread& net = *nets_[next_++ % nets_.size()];
+    auto socket = std::make_shared<Stream::Socket>(net.io().get_executor());
+    acceptor_->async_accept(*socket, [this, &net, socket](error_code ec) {
+      if (ec == asio::error::operation_aborted || !acceptor_->is_open()) return;
+      if (ec) {
+        LogWarning("cannot accept a connection", {{"error", ec.message()}});
+        const auto pause = std::make_shared<asio::steady_timer>(nets_[0]->io(), kAcceptPause);
+        pause->async_wait([this, pause](error_code) {
+          if (acceptor_->is_open()) Accept();
+        });
+        return;
+      }
+      if (context_.connections.load(std::memory_order_relaxed) < context_.config.max_connections) Adopt(net, *socket);
+      Accept();
+    });
+  }
+
+  void Adopt(NetThread& net, Stream::Socket& socket) {
+    error_code ec;
+    socket.set_option(tcp::no_delay(true), ec);
+    const tcp::endpoint peer = socket.remote_endpoint(ec);
+    if (ec) return;
+    const std::string address = Endpoint{peer.address().to_string(), peer.port()}.Text();
+    const auto connection =
+        std::make_shared<HttpConnection>(net, Stream(std::move(socket), tls_ ? &*tls_ : nullptr), context_, address);
+    asio::dispatch(net.io(), [connection] { connection->Start(); });
+  }
+
+  void StopAll() {
+    LogInfo("stopping");
+    asio::post(nets_[0]->io(), [this] {
+      error_code ec;
+      acceptor_->close(ec);
+      if (signals_) signals_->cancel(ec);
+    });
+    context_.queues->BeginStop();
+    const auto deadline = std::chrono::steady_clock::now() + context_.config.stop_timeout;
+    // Reports in flight are taken; requests under way get their answers, and then their connections go.
+    std::this_thread::sleep_for(
+        std::min<std::chrono::steady_clock::duration>(kStopQuiet, context_.config.stop_timeout));
+    for (const auto& net : nets_) net->Run(Closure([n = net.get()] { n->CloseIdle(); }));
+    while (context_.http_connections.load() > 0 && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::sleep_for(10ms);
+    context_.queues->Finish();
+    for (const auto& net : nets_) net->Stop();
+    context_.slow.Finish();
+    LogInfo("stopped");
+    FlushLog();
+  }
+
+  ServerContext context_;
+  std::vector<std::unique_ptr<NetThread>> nets_;
+  std::optional<tcp::acceptor> acceptor_;
+  std::optional<asio::ssl::context> tls_;
+  std::unique_ptr<asio::signal_set> signals_;
+  std::uint16_t port_ = 0;
+  std::size_t next_ = 0;
+  bool started_ = false;
+  std::mutex mutex_;
+  std::condition_variable stopped_;
+  bool stop_begun_ = false;  // guarded by mutex_
+  std::mutex join_mutex_;
+  std::thread stopper_;
+};
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::~Server() = default;
+
+Result<std::unique_ptr<Server>> Server::Start(const Config& config) {
+  auto impl = std::make_unique<Impl>(config);
+  const Result<void> started = impl->Start();
+  if (!started.ok()) return started.error();
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+std::uint16_t Server::port() const { return impl_->port(); }
+void Server::Stop() { impl_->BeginStop(); }
+void Server::StopOnSignals() { impl_->StopOnSignals(); }
+int Server::Wait() { return impl_->Wait(); }
+
+}  // namespace allot

@@ -1,0 +1,40 @@
+// The server: queues, network threads and the port, from start to a graceful stop.
+//
+// Threading: all methods may be called from any thread, except as said.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "server/config.h"
+
+namespace allot {
+
+class Server {
+ public:
+  // Opens and loads all queues, then listens. config.listen.port 0 takes any free port. Fails with what the store says
+  // about a file, kForbidden if it would be open to strangers, kUnavailable if the port is taken.
+  static Result<std::unique_ptr<Server>> Start(const Config& config);
+  // As Stop() and Wait().
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  std::uint16_t port() const;
+  // Begins a graceful stop: nothing more is handed out, reports under way are taken, everything is made durable. Leases
+  // stay for the next start. Returns at once.
+  void Stop();
+  // Stops on SIGTERM and SIGINT. Once, before Wait().
+  void StopOnSignals();
+  // Returns when it has stopped: 0, the exit code.
+  int Wait();
+
+ private:
+  class Impl;
+  explicit Server(std::unique_ptr<Impl> impl);
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace allot

@@ -1,0 +1,41 @@
+// Threads for what may take long and must not hold up a network thread: opening and deleting files, backups.
+//
+// Threading: all methods may be called from any thread.
+#pragma once
+
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "server/closure.h"
+#include "server/mailbox.h"
+
+namespace allot {
+
+class SlowLane {
+ public:
+  SlowLane() {
+    thread_ = std::thread([this] {
+      std::vector<Closure> closures;
+      while (mailbox_.Take(closures, {})) {
+        for (Closure& closure : closures) closure();
+        closures.clear();
+      }
+    });
+  }
+  ~SlowLane() { Finish(); }
+
+  // In order. Dropped once it is finished.
+  void Post(Closure closure) { mailbox_.Push(std::move(closure)); }
+  // Does what has been posted, and ends. From one thread, none of its own.
+  void Finish() {
+    mailbox_.Close();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  Mailbox<Closure> mailbox_;
+  std::thread thread_;
+};
+
+}  // namespace allot

@@ -1,0 +1,32 @@
+// A submit whose tasks are streamed in: lines are checked, packed and stored as they come, in constant memory. The job
+// exists once its last line is stored; a stream that breaks leaves nothing.
+//
+// Threading: confined to the connection's network thread.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "server/context.h"
+#include "server/net_thread.h"
+#include "server/request.h"
+
+namespace allot {
+
+class SubmitStream final : public BodySink {
+ public:
+  static std::unique_ptr<SubmitStream> Open(ServerContext& server, QueuePtr queue, PrincipalPtr principal,
+                                            std::shared_ptr<BodySource> connection);
+  ~SubmitStream() override;
+
+  Result<bool> OnBody(std::string_view bytes) override;
+  void OnEnd(Reply reply) override;
+  void OnBroken() override;
+
+ private:
+  class State;
+  explicit SubmitStream(std::shared_ptr<State> state);
+  const std::shared_ptr<State> state_;
+};
+
+}  // namespace allot

@@ -1,0 +1,52 @@
+// A worker on a WebSocket: /v1/queues/Q/work.
+//
+// Threading: confined to its network thread.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/net_thread.h"
+#include "server/principal.h"
+#include "server/worker_table.h"
+#include "server/ws_connection.h"
+
+namespace allot {
+
+class WorkerConnection final : public WsConnection, public WorkerLink {
+ public:
+  WorkerConnection(NetThread& net, ServerContext& server, QueuePtr queue, PrincipalPtr principal, std::string peer);
+
+  // From the engine thread's side, on this thread.
+  void Tell(WorkerNews news) override;
+
+ protected:
+  Reading OnMessage(std::string_view text) override;
+  void OnSign() override;
+  bool NextMessage(std::string& out) override;
+  void OnSent() override { sent_.clear(); }
+  void OnGone() override;
+
+ private:
+  void OnHello(std::string_view text);
+  void OnWelcome(Result<RegisterAnswer> answer);
+  void Say(const Error& error, std::optional<std::uint64_t> seq);
+  WorkerLinkPtr Link() { return {shared_from_this(), static_cast<WorkerLink*>(this)}; }
+
+  const QueuePtr queue_;
+  const PrincipalPtr principal_;
+  const std::string peer_;
+  bool greeted_ = false;  // hello was said
+  WorkerId worker_;       // 0: not registered yet
+  WorkerMessage message_;
+  std::size_t unanswered_ = 0;  // messages given to the engine
+  std::deque<WorkerNews> news_;
+  std::size_t next_grant_ = 0;  // of news_.front()
+  std::string said_;            // goes before the news
+  std::vector<TaskRef> sent_;   // of the message that is being written
+};
+
+}  // namespace allot
