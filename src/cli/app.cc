@@ -36,7 +36,20 @@ int Explain(const CLI::App& app, const CLI::ParseError& error, int argc, char** 
                  near.empty() ? hint : "did you mean `" + near + "`?");
     return static_cast<int>(ExitCode::kUsage);
   }
-  context.Fail(ExitCode::kUsage, error.what(), hint);
+  // The flag that was meant, if one is near.
+  std::string message = error.what();
+  if (const auto dashes = message.find("--"); dashes != std::string::npos && error.get_name() == "ExtrasError") {
+    const std::string word = message.substr(dashes, message.find_first_of(" =", dashes) - dashes);
+    std::vector<std::string> flags;
+    for (const CLI::Option* option : at->get_options([](const CLI::Option*) { return true; })) {
+      for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+    }
+    const std::vector<std::string_view> candidates(flags.begin(), flags.end());
+    if (const std::string_view near = Nearest(word, candidates); !near.empty())
+      hint = "did you mean `" + std::string(near) + "`?";
+    message = "there is no option `" + word + "`";
+  }
+  context.Fail(ExitCode::kUsage, message, hint);
   return static_cast<int>(ExitCode::kUsage);
 }
 
@@ -52,6 +65,7 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Help of all commands");
   app.set_version_flag("--version", std::string("allot 0.1.0"));
+  AddConnectionOptions(app, context);  // before the command's name, too
   AddServeCommand(app, context);
   AddSubmitCommand(app, context);
   AddWorkCommand(app, context);

@@ -104,8 +104,7 @@ void AddSpecOptions(CLI::App& command, SpecOptions& o) {
   };
   command.add_option("-t,--tag", o.tags, "A tag that workers must have; may be repeated")
       ->type_name("TAG")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
       ->group(group);
   command.add_option("-p,--priority", o.priority, "Higher first; none: last")->type_name("N")->group(group);
   text("-u,--user", o.user, "USER", "Whose job it is");
@@ -113,8 +112,7 @@ void AddSpecOptions(CLI::App& command, SpecOptions& o) {
   text("--at", o.at, "TIME", "Not before that time: 2026-01-31T10:00, 10:00, or with Z for UTC");
   command.add_option("-m,--meta", o.meta, "key=value, a number, true, false or text; may be repeated")
       ->type_name("KEY=VALUE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
       ->group(group);
   command.add_option("--max-attempts", o.max_attempts, "Deliveries of a task before it fails (5)")
       ->type_name("N")
@@ -182,16 +180,14 @@ Result<allotter::JobSpec> ToSpec(const SpecOptions& o) {
 void AddChangeOptions(CLI::App& command, ChangeOptions& o) {
   command.add_option("-t,--tag", o.tags, "The new tags, instead of all before; may be repeated")
       ->type_name("TAG")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->allow_extra_args(false);
   command.add_flag("--no-tags", o.no_tags, "No tags: any worker may run it");
   command.add_option("-p,--priority", o.priority, "Higher first; `none`: last")->type_name("N|none");
   command.add_option("--delay", o.delay, "Not before so long from now")->type_name("DURATION");
   command.add_option("--at", o.at, "Not before that time")->type_name("TIME");
   command.add_option("-m,--meta", o.meta, "The new meta, instead of all before; may be repeated")
       ->type_name("KEY=VALUE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->allow_extra_args(false);
   command.add_flag("--no-meta", o.no_meta, "No meta");
 }
 

@@ -28,7 +28,7 @@ Result<void> ShowTask(const Context& context, Client& client, const std::string&
   Show(context, task->json, std::to_string(task->index), [&] {
     std::cout << Fields({{"task", std::to_string(task->index)},
                          {"state", task->state},
-                         {"attempts", std::to_string(task->attempts)},
+                         {"attempts", task->attempts == 0 ? "" : std::to_string(task->attempts)},
                          {"worker", task->worker},
                          {"since", task->leased_at_ms ? TimeText(task->leased_at_ms) : ""},
                          {"error", task->error},

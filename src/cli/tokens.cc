@@ -130,8 +130,7 @@ void AddTokenCommands(CLI::App& app, Context& context) {
   create.add_option("-s,--scope", options->scopes, "submit, work, read, operate, admin; several by commas")
       ->type_name("SCOPES")
       ->required()
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->allow_extra_args(false);
   create.add_option("-u,--user", options->user, "The only user that it speaks for")->type_name("USER");
   create.add_option("-q,--queue", options->queue, "The only queue that it reaches")->type_name("NAME");
   create.add_option("--expires", options->expires, "Not valid after so long, as in 30d")->type_name("DURATION");

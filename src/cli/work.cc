@@ -302,8 +302,7 @@ void AddWorkCommand(CLI::App& app, Context& context) {
   command.add_option("COMMAND", options->command.argv, "The command and its arguments, best after --")->required();
   command.add_option("-t,--tag", options->tags, "A tag that this worker has; may be repeated")
       ->type_name("TAG")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->allow_extra_args(false);
   command.add_option("-j,--jobs", options->jobs, "How many at a time (1)")
       ->type_name("N")
       ->check(CLI::Range(1u, bounds::kMaxSlots));
