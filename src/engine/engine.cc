@@ -65,21 +65,39 @@ void Engine::Refresh(EngineJob& job) {
 }
 
 void Engine::WakeWaiting() {
-  if (!paused_) {
-    for (const ClassId cls : opened_) WakeClass(cls);
+  if (opened_.empty()) return;
+  if (!paused_ && waiting_workers_ > 0) {
+    // Whoever waits found nothing before: only the kinds that may run what opened can find something now.
+    std::vector<KindId> kinds;
+    for (const ClassId cls : opened_) {
+      if (order_.Empty(cls)) continue;
+      for (const KindId kind : classes_.KindsOf(cls)) kinds.push_back(kind);
+    }
+    Wake(std::move(kinds));
   }
   opened_.clear();
 }
 
-void Engine::WakeClass(ClassId cls) {
-  while (waiting_workers_ > 0 && !order_.Empty(cls)) {
-    EngineWorker* longest = nullptr;
-    for (const KindId kind : classes_.KindsOf(cls)) {
-      if (kind >= waiting_.size() || !waiting_[kind] || waiting_[kind]->empty()) continue;
-      EngineWorker& first = waiting_[kind]->front();
-      if (longest == nullptr || first.waiting_turn < longest->waiting_turn) longest = &first;
-    }
-    if (longest == nullptr || !Serve(*longest)) return;
+void Engine::Wake(std::vector<KindId> kinds) {
+  // The longest waiting of all kinds first; of each kind it is the first of its list.
+  const auto head = [this](KindId kind) -> EngineWorker* {
+    if (kind >= waiting_.size() || !waiting_[kind] || waiting_[kind]->empty()) return nullptr;
+    return order_.First(kind) != nullptr ? &waiting_[kind]->front() : nullptr;
+  };
+  using Turn = std::pair<std::uint64_t, KindId>;
+  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns;
+  std::sort(kinds.begin(), kinds.end());
+  kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
+  for (const KindId kind : kinds) {
+    if (const EngineWorker* worker = head(kind)) turns.emplace(worker->waiting_turn, kind);
+  }
+  while (!turns.empty()) {
+    const KindId kind = turns.top().second;
+    turns.pop();
+    EngineWorker* worker = head(kind);
+    if (worker == nullptr) continue;
+    CHECK(Serve(*worker));
+    if (const EngineWorker* next = head(kind)) turns.emplace(next->waiting_turn, kind);
   }
 }
 
@@ -97,6 +115,10 @@ bool Engine::Serve(EngineWorker& worker) {
   if (worker.credit == 0) {
     worker.pull_until.reset();
     Unpark(worker);
+  } else if (worker.waiting()) {
+    // It waits anew, behind those that have got nothing meanwhile.
+    Unpark(worker);
+    Park(worker);
   }
   stats_.granted += grants.size();
   effects_.assignments.push_back(Assignment{worker.id, std::move(grants)});
@@ -218,13 +240,9 @@ void Engine::ResumeQueue(const Now& now) {
     paused_ = false;
     Event(EventType::kQueuePaused).U8(0);
     MarkQueue();
-    // Whoever waits may find something now, in the order of their waiting.
-    std::vector<EngineWorker*> waiting;
-    for (auto& [id, worker] : workers_) {
-      if (worker->waiting()) waiting.push_back(worker.get());
-    }
-    std::sort(waiting.begin(), waiting.end(), [](auto* a, auto* b) { return a->waiting_turn < b->waiting_turn; });
-    for (EngineWorker* worker : waiting) Serve(*worker);
+    std::vector<KindId> kinds;
+    for (KindId kind = 0; kind < waiting_.size(); ++kind) kinds.push_back(kind);
+    Wake(std::move(kinds));
   }
   End();
 }

@@ -61,8 +61,9 @@ class Engine {
   // No grants until resumed; leases go on. kJobEnded.
   Result<void> Pause(const Now& now, JobId job);
   Result<void> Resume(const Now& now, JobId job);
-  // Failed and skipped tasks become ready with fresh attempts. kJobActive while it has not ended.
-  // Returns how many tasks will run again.
+  // Failed and skipped tasks become ready with fresh attempts. kJobActive while it has not ended. A task that a worker
+  // was told to stop goes on if the worker finishes it all the same, and runs again otherwise.
+  // Returns how many tasks are not done, and so will run again.
   Result<std::uint32_t> Retry(const Now& now, JobId job);
 
   // --- The queue.
@@ -82,7 +83,7 @@ class Engine {
   Result<std::vector<ReportVerdict>> ReportAll(const Now& now, WorkerId worker, std::span<const Report> reports);
   // False for each lease that is not this worker's (any more).
   Result<std::vector<bool>> Extend(const Now& now, WorkerId worker, std::span<const TaskRef> tasks);
-  // No new tasks; what it holds goes on.
+  // No new tasks, for as long as it is registered, lost connections included; what it holds goes on.
   Result<void> Drain(const Now& now, WorkerId worker);
   // Its connection is gone; it may come back within its grace time. Not an error for unknown workers.
   void Disconnect(const Now& now, WorkerId worker);
@@ -192,7 +193,8 @@ class Engine {
   // After any change of a job's tasks or state: in the order or not, counted, wakers told.
   void Refresh(EngineJob& job);
   void WakeWaiting();
-  void WakeClass(ClassId cls);
+  // Waiting workers of these kinds pull, the longest waiting first, until none finds anything.
+  void Wake(std::vector<KindId> kinds);
   // Grants up to the worker's credit. True if it got anything.
   bool Serve(EngineWorker& worker);
   void GrantOne(EngineWorker& worker, EngineJob& job, std::vector<Grant>& grants);
@@ -207,16 +209,18 @@ class Engine {
   WallTime Steady() const;  // wall time that no step of the clock moves
 
   // engine_jobs.cc
-  Result<void> Admit(const JobSpec& spec, std::size_t more) const;
+  Result<void> Admit(std::span<const JobSpec> specs) const;
   SubmitAnswer Insert(JobId id, const JobSpec& spec);
   Result<std::optional<SubmitAnswer>> Known(const JobSpec& spec) const;
   std::shared_ptr<const JobTerms> Share(JobTerms terms);
   void SetState(EngineJob& job, JobState state);
   void Settle(EngineJob& job);  // ends it if nothing is left, or too much failed
   void EndJob(EngineJob& job, JobState state, JobReason reason);
-  void OrderStop(EngineJob& job, std::string_view reason);
+  void OrderStop(EngineJob& job);
+  static std::string_view StopReason(JobState state);
   void Forget(EngineJob& job);
   void Drop(EngineJob& job);  // out of every table
+  void ForgetKey(const EngineJob& job);
   void StartTimers(EngineJob& job);
   void LogState(EngineJob& job);
   void LogHeader(EngineJob& job);
@@ -226,6 +230,10 @@ class Engine {
   void Park(EngineWorker& worker);
   void Unpark(EngineWorker& worker);
   void Arm(EngineWorker& worker, Instant at);
+  void ArmIdle(EngineWorker& worker);
+  bool Idle(const EngineWorker& worker) const;  // holds nothing, waits for nothing, and has no connection
+  static Instant Deadline(const EngineWorker& worker, const Lease& lease);
+  // When something is due for it, exactly. Its timer may be earlier, never later.
   Instant NextCheck(const EngineWorker& worker) const;
   void CheckWorker(EngineWorker& worker);
   void Remove(EngineWorker& worker);
@@ -234,6 +242,9 @@ class Engine {
   void EndLease(Lease& lease);
   void GiveBack(Lease& lease, bool counted, std::string_view why);
   void AttemptFailed(Lease& lease, bool final);
+  // Its worker was ordered to stop, and then the job was retried: how it ends says nothing about the task, so that,
+  // unless it is done after all, the task starts with fresh attempts like the others.
+  static bool Stopped(const Lease& lease, const EngineJob& job);
 
   // engine_time.cc
   bool StepSchedules(std::size_t& budget);
@@ -292,10 +303,10 @@ class Engine {
   bool paused_ = false;
 
   Timers<WallTime, JobId> schedules_;
-  Timers<WallTime, JobId> retries_;                  // on the steady clock
-  Timers<WallTime, JobId> expiries_;                 // ends of retention
-  Timers<Instant, WorkerId> checks_;                 // in engine time
-  std::deque<std::pair<WallTime, JobId>> finished_;  // in order of their end
+  Timers<WallTime, JobId> retries_;   // on the steady clock
+  Timers<WallTime, JobId> expiries_;  // ends of retention
+  Timers<WallTime, JobId> finished_;  // ends of jobs: the earliest goes first when too many are kept
+  Timers<Instant, WorkerId> checks_;  // in engine time
   std::size_t finished_jobs_ = 0;
   std::deque<JobId> revivals_;
   std::uint64_t highest_id_ = 0;

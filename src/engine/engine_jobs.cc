@@ -1,5 +1,6 @@
 // Commands on jobs: submit, change, cancel, pause, resume, retry.
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <set>
 
@@ -20,6 +21,7 @@ Error AlreadyEnded(JobId job, JobState state) {
           "`allot retry` runs its failed and skipped tasks again"};
 }
 
+// Over every field: jobs that differ in one alone must not pile up under one hash.
 std::size_t HashOf(const JobTerms& terms) {
   std::size_t hash = std::hash<std::string>()(terms.user);
   const auto mix = [&hash](std::uint64_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15ull; };
@@ -28,7 +30,12 @@ std::size_t HashOf(const JobTerms& terms) {
   mix(static_cast<std::uint64_t>(terms.retention.count()));
   mix(terms.max_attempts);
   mix(terms.max_failed_tasks.number);
+  mix(std::bit_cast<std::uint64_t>(terms.max_failed_tasks.percent.value_or(-1)));
   mix(static_cast<std::uint64_t>(terms.backoff.first.count()));
+  mix(std::bit_cast<std::uint64_t>(terms.backoff.factor));
+  mix(static_cast<std::uint64_t>(terms.backoff.max.count()));
+  mix(std::bit_cast<std::uint64_t>(terms.backoff.jitter));
+  mix(terms.async ? 1 : 0);
   return hash;
 }
 
@@ -55,12 +62,17 @@ std::shared_ptr<const JobTerms> Engine::Share(JobTerms terms) {
   return shared;
 }
 
-Result<void> Engine::Admit(const JobSpec& spec, std::size_t more) const {
-  if (jobs_.size() + more > bounds::kMaxJobsPerQueue) {
+Result<void> Engine::Admit(std::span<const JobSpec> specs) const {
+  if (jobs_.size() + specs.size() > bounds::kMaxJobsPerQueue) {
     return Error{Code::kTooManyJobs, "the queue holds as many jobs as it may",
                  "wait for some to pass their retention, or shorten it"};
   }
-  if (!classes_.Knows(spec.tags) && classes_.classes() + more > bounds::kMaxClasses) {
+  if (classes_.classes() + specs.size() <= bounds::kMaxClasses) return {};
+  std::set<TagList> fresh;
+  for (const JobSpec& spec : specs) {
+    if (!classes_.Knows(spec.tags)) fresh.insert(spec.tags);
+  }
+  if (!fresh.empty() && classes_.classes() + fresh.size() > bounds::kMaxClasses) {
     return Error{Code::kTooManyClasses, "the queue's jobs have too many different sets of tags",
                  "use meta for what does not decide which worker may run a job"};
   }
@@ -105,8 +117,8 @@ Result<std::vector<SubmitAnswer>> Engine::SubmitAll(const Now& now, std::span<co
                      "two jobs of the batch have the same idempotency key and other content", ""};
       }
     }
-    if (auto admitted = Admit(spec, specs.size()); !admitted) return admitted.error();
   }
+  if (auto admitted = Admit(specs); !admitted) return admitted.error();
   for (std::size_t i = 0; i < specs.size(); ++i) {
     auto known = Known(specs[i]);
     answers.push_back(*known ? **known : Insert(ids[i], specs[i]));
@@ -164,7 +176,7 @@ void Engine::StartTimers(EngineJob& job) {
   if (Ended(job.state)) {
     ++finished_jobs_;
     expiries_.push({job.ended_at + job.terms->retention, job.id()});
-    finished_.emplace_back(job.ended_at, job.id());
+    finished_.push({job.ended_at, job.id()});
   }
   if (const auto due = job.tasks.NextDue(); due && *due < job.retry_timer) {
     job.retry_timer = *due;
@@ -215,15 +227,19 @@ void Engine::EndJob(EngineJob& job, JobState state, JobReason reason) {
   LogState(job);
   StartTimers(job);
   effects_.ended.push_back(job.id());
-  OrderStop(job, state == JobState::kCancelled ? "cancelled" : "job_failed");
+  OrderStop(job);
   Refresh(job);
 }
 
-void Engine::OrderStop(EngineJob& job, std::string_view reason) {
+std::string_view Engine::StopReason(JobState state) {
+  return state == JobState::kCancelled ? "cancelled" : "job_failed";
+}
+
+void Engine::OrderStop(EngineJob& job) {
   for (Lease& lease : job.leases) {
     if (lease.told) continue;
     lease.told = true;
-    effects_.cancels.push_back(CancelOrder{lease.worker, lease.task, reason});
+    effects_.cancels.push_back(CancelOrder{lease.worker, lease.task, StopReason(job.state)});
   }
 }
 
@@ -311,7 +327,7 @@ Result<std::uint32_t> Engine::Retry(const Now& now, JobId id) {
     return Error{Code::kJobActive, "job " + ToText(id) + " has not ended (" + std::string(StateText(job->state)) + ")",
                  "its failed tasks can be retried once it has; `allot cancel` ends it"};
   }
-  const std::uint32_t again = job->tasks.failed() + job->tasks.ready() + job->tasks.waiting();
+  const std::uint32_t again = job->tasks.count() - job->tasks.done();
   if (again > 0) {
     SetState(*job, job->key.scheduled_for > now_.wall ? JobState::kScheduled : JobState::kActive);
     --finished_jobs_;
@@ -341,11 +357,18 @@ void Engine::Forget(EngineJob& job) {
   Drop(job);
 }
 
+void Engine::ForgetKey(const EngineJob& job) {
+  if (!job.extras || job.extras->idempotency_key.empty()) return;
+  // In a replay a later job may have the key already.
+  const auto found = idempotency_.find(job.extras->idempotency_key);
+  if (found != idempotency_.end() && found->second == job.id()) idempotency_.erase(found);
+}
+
 void Engine::Drop(EngineJob& job) {
   const JobId id = job.id();
   CHECK(!job.linked());
   while (!job.leases.empty()) EndLease(job.leases.front());
-  if (job.extras && !job.extras->idempotency_key.empty()) idempotency_.erase(job.extras->idempotency_key);
+  ForgetKey(job);
   if (job.payload_set && job.payload_set != id) streamed_sets_.erase(job.payload_set);
   classes_.DropJob(job.cls);
   const auto place = std::lower_bound(by_id_.begin(), by_id_.end(), id,

@@ -162,7 +162,7 @@ void Engine::ApplyHeader(EngineJob& job, Header header) {
   if (!fresh) classes_.DropJob(job.cls);
   job.cls = cls;
   job.terms = Share(std::move(header.terms));
-  if (job.extras && !job.extras->idempotency_key.empty()) idempotency_.erase(job.extras->idempotency_key);
+  ForgetKey(job);
   job.extras = std::move(header.extras);
   if (job.extras && !job.extras->idempotency_key.empty()) idempotency_.emplace(job.extras->idempotency_key, id);
   if (job.payload_set && job.payload_set != id) streamed_sets_.insert(job.payload_set);
@@ -387,9 +387,11 @@ bool Engine::ReplayOne(Position position, ByteReader& in) {
       return true;
     }
     case EventType::kRemoved: {
-      EngineJob* job = FindJob(JobId{in.Varint()});
+      const JobId id{in.Varint()};
       if (!in.ok()) return false;
       MarkQueue();
+      highest_id_ = std::max(highest_id_, id.value);
+      EngineJob* job = FindJob(id);
       if (job == nullptr) return true;
       Drop(*job);
       return true;
@@ -418,6 +420,7 @@ bool Engine::ReplayTask(Position position, EventType type, ByteReader& in) {
   if (!in.ok()) return false;
   if (type == EventType::kGrant) {
     leases_.SkipTo(serial + 1);
+    highest_id_ = std::max(highest_id_, worker.value);
     MarkQueue();
   }
   if (job == nullptr) return true;  // removed later on
@@ -484,7 +487,15 @@ void Engine::FinishLoad(const Now& now, Duration grace) {
   stored_pages_.reset();
   std::erase_if(by_id_, [](const auto& entry) { return entry.second == nullptr; });
   holes_ = 0;
+  const auto by_serial = [](const Lease& a, const Lease& b) { return a.task.lease.serial < b.task.lease.serial; };
+  // Whoever holds nothing any more is known only from the journal's past.
+  for (auto it = workers_.begin(); it != workers_.end();) {
+    EngineWorker& worker = *(it++)->second;
+    worker.leases.sort(by_serial);
+    if (worker.leases.empty()) Remove(worker);
+  }
   for (const auto& [id, job] : by_id_) {
+    job->leases.sort(by_serial);
     if (job->state == JobState::kScheduled && job->key.scheduled_for <= now_.wall) job->state = JobState::kActive;
     ++jobs_in_state_[static_cast<std::size_t>(job->state)];
     if (job->reviving && !Ended(job->state)) revivals_.push_back(id);
@@ -495,7 +506,6 @@ void Engine::FinishLoad(const Now& now, Duration grace) {
     }
     Refresh(*job);
   }
-  std::sort(finished_.begin(), finished_.end());
   for (auto& [id, worker] : workers_) {
     Seen(*worker);
     worker->away_until = engine_time_ + grace;

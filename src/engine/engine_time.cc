@@ -28,6 +28,12 @@ bool Engine::StepWorkers(std::size_t& budget) {
     EngineWorker* worker = FindWorker(timer.id);
     if (worker == nullptr || worker->timer != timer.at) continue;
     budget -= std::min(budget, worker->leases.size());
+    if (const Instant due = NextCheck(*worker); due > timer.at) {
+      // Seen since: its turn comes when it is really due, so that the earliest deadline always goes first.
+      worker->timer = Instant::max();
+      Arm(*worker, due);
+      continue;
+    }
     CheckWorker(*worker);
   }
   return true;
@@ -117,16 +123,16 @@ bool Engine::StepRetention(std::size_t& budget) {
   }
   while (finished_jobs_ > options_.max_finished_jobs && !finished_.empty()) {
     if (budget == 0) return false;
-    const auto [ended_at, id] = finished_.front();
-    finished_.pop_front();
-    forget(id, [&, at = ended_at](const EngineJob& job) { return job.ended_at == at; });
+    const auto timer = finished_.top();
+    finished_.pop();
+    forget(timer.id, [&](const EngineJob& job) { return job.ended_at == timer.at; });
   }
   // What went by its retention is still in the list of ends: drop it there too.
   while (!finished_.empty() && budget > 0) {
-    const EngineJob* job = FindJob(finished_.front().second);
-    if (job != nullptr && job->ended_at == finished_.front().first) break;
+    const EngineJob* job = FindJob(finished_.top().id);
+    if (job != nullptr && job->ended_at == finished_.top().at) break;
     --budget;
-    finished_.pop_front();
+    finished_.pop();
   }
   return true;
 }

@@ -80,10 +80,11 @@ JobPage Engine::List(const JobQuery& query) const {
     it = std::lower_bound(by_id_.begin(), by_id_.end(), *query.before,
                           [](const auto& entry, JobId key) { return entry.first < key; });
   }
+  const std::size_t limit = std::max<std::size_t>(1, query.limit);
   std::size_t looked_at = 0;
   while (it != by_id_.begin()) {
-    if (page.jobs.size() >= query.limit || looked_at >= bounds::kMaxJobsScannedPerPage) {
-      page.next = it == by_id_.end() ? by_id_.back().first : it->first;
+    if (page.jobs.size() >= limit || looked_at >= bounds::kMaxJobsScannedPerPage) {
+      page.next = it->first;
       return page;
     }
     --it;

@@ -17,6 +17,7 @@ Error UnknownWorker(WorkerId worker) {
 // Before attempt n+1. Rounded up by at most a sixteenth, so that tasks that failed at about the same time share a due
 // time, and with it one bitmap.
 milliseconds BackoffAfter(const Backoff& backoff, std::uint32_t attempt, Rng& rng) {
+  if (backoff.first.count() == 0) return milliseconds(0);  // and not 0 × infinity, after many attempts
   const double grown = static_cast<double>(backoff.first.count()) * std::pow(backoff.factor, attempt - 1.0);
   const double base = std::min(grown, static_cast<double>(backoff.max.count()));
   return milliseconds(static_cast<std::int64_t>(std::llround(base * (1.0 + backoff.jitter * rng.Unit()))));
@@ -65,7 +66,8 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
   worker->user = spec.user;
   worker->credit = 0;
   worker->pull_until.reset();
-  worker->draining = false;
+  // An order to drain outlives a lost connection, and is repeated: it may have been lost with it.
+  if (worker->draining) effects_.drains.push_back(spec.id);
   worker->kind = classes_.AddWorker(spec.tags);
   Seen(*worker);
 
@@ -85,7 +87,8 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
   }
   for (Lease* lease : unlisted) GiveBack(*lease, false, "");
   for (Lease& lease : worker->leases) {
-    if (lease.told) effects_.cancels.push_back(CancelOrder{spec.id, lease.task, "cancelled"});
+    const JobState state = FindJob(lease.task.job)->state;
+    if (Ended(state)) effects_.cancels.push_back(CancelOrder{spec.id, lease.task, StopReason(state)});
   }
   Arm(*worker, NextCheck(*worker));
   End();
@@ -129,6 +132,7 @@ Result<void> Engine::Pull(const Now& now, WorkerId id, const PullOptions& option
   if (options.wait) worker->pull_until = engine_time_ + *options.wait;
   const bool served = worker->credit > 0 && Serve(*worker);
   if (worker->credit == 0) {
+    worker->pull_until.reset();
     Unpark(*worker);
     if (!served && options.once) effects_.assignments.push_back(Assignment{id, {}});
   } else if (worker->draining || worker->away || (options.wait && options.wait->count() <= 0)) {
@@ -140,6 +144,7 @@ Result<void> Engine::Pull(const Now& now, WorkerId id, const PullOptions& option
     Park(*worker);
     if (worker->pull_until) Arm(*worker, *worker->pull_until);
   }
+  ArmIdle(*worker);
   End();
   return {};
 }
@@ -225,10 +230,14 @@ void Engine::EndLease(Lease& lease) {
   EngineJob* job = FindJob(lease.task.job);
   CHECK(worker != nullptr && job != nullptr);
   leases_.End(lease, &worker->leases, &job->leases);
+  ArmIdle(*worker);
 }
+
+bool Engine::Stopped(const Lease& lease, const EngineJob& job) { return lease.told && !Ended(job.state); }
 
 void Engine::AttemptFailed(Lease& lease, bool final) {
   EngineJob& job = *FindJob(lease.task.job);
+  if (Stopped(lease, job)) return GiveBack(lease, false, "");
   const TaskIndex index = lease.task.index;
   const std::uint32_t attempt = lease.attempt;
   ++stats_.failed_attempts;
@@ -257,14 +266,15 @@ void Engine::AttemptFailed(Lease& lease, bool final) {
 void Engine::GiveBack(Lease& lease, bool counted, std::string_view why) {
   EngineJob& job = *FindJob(lease.task.job);
   const TaskIndex index = lease.task.index;
-  if (counted) {
+  const bool stopped = Stopped(lease, job);
+  if (counted && !stopped && !Ended(job.state)) {
     effects_.errors.push_back(EngineError{job.id(), index, lease.attempt, why});
-    if (!Ended(job.state) && lease.attempt >= job.terms->max_attempts) {
+    if (lease.attempt >= job.terms->max_attempts) {
       AttemptFailed(lease, true);
       return;
     }
   }
-  const std::uint32_t used = counted ? lease.attempt : lease.attempt - 1;
+  const std::uint32_t used = stopped ? 0 : counted ? lease.attempt : lease.attempt - 1;
   job.tasks.Release(index, used);
   TaskEvent(EventType::kRelease, job, index, lease.task.lease.serial).Varint(used);
   EndLease(lease);
@@ -299,6 +309,7 @@ Result<void> Engine::Drain(const Now& now, WorkerId id) {
     worker->credit = 0;
     worker->pull_until.reset();
     effects_.drains.push_back(id);
+    ArmIdle(*worker);
   }
   End();
   return {};
@@ -355,15 +366,27 @@ void Engine::Arm(EngineWorker& worker, Instant at) {
   checks_.push({at, worker.id});
 }
 
+bool Engine::Idle(const EngineWorker& worker) const {
+  return worker.registered && !worker.connected && !worker.away && !worker.waiting() && worker.leases.empty();
+}
+
+void Engine::ArmIdle(EngineWorker& worker) {
+  if (Idle(worker)) Arm(worker, worker.last_seen + options_.idle_worker);
+}
+
+Instant Engine::Deadline(const EngineWorker& worker, const Lease& lease) {
+  // A grant is a sign of life too: whoever waited in silence has the whole time before it.
+  return std::max(worker.last_seen, lease.granted) + lease.ttl;
+}
+
 Instant Engine::NextCheck(const EngineWorker& worker) const {
-  Instant next = Instant::max();
+  Instant next = worker.away ? worker.away_until : Instant::max();
+  // Not seen since a restart: what it holds is kept for the grace time, whatever else was agreed on.
+  if (!worker.registered) return next;
   if (worker.pull_until) next = std::min(next, *worker.pull_until);
-  if (worker.away) next = std::min(next, worker.away_until);
-  if (!worker.connected && !worker.away && worker.leases.empty()) {
-    next = std::min(next, worker.last_seen + options_.idle_worker);
-  }
+  if (Idle(worker)) next = std::min(next, worker.last_seen + options_.idle_worker);
   for (const Lease& lease : worker.leases) {
-    next = std::min(next, worker.last_seen + lease.ttl);
+    next = std::min(next, Deadline(worker, lease));
     if (lease.timeout.count() > 0) next = std::min(next, lease.granted + lease.timeout);
   }
   return next;
@@ -375,7 +398,7 @@ void Engine::CheckWorker(EngineWorker& worker) {
     worker.pull_until.reset();
     worker.credit = 0;
     Unpark(worker);
-    effects_.assignments.push_back(Assignment{worker.id, {}});
+    if (worker.once) effects_.assignments.push_back(Assignment{worker.id, {}});
   }
   if (worker.away && worker.away_until <= engine_time_) {
     const bool known = worker.registered;
@@ -389,7 +412,7 @@ void Engine::CheckWorker(EngineWorker& worker) {
   for (Lease& lease : worker.leases) {
     if (lease.timeout.count() > 0 && lease.granted + lease.timeout <= engine_time_) {
       timed_out.push_back(&lease);
-    } else if (worker.last_seen + lease.ttl <= engine_time_) {
+    } else if (Deadline(worker, lease) <= engine_time_) {
       expired.push_back(&lease);
     }
   }
@@ -397,7 +420,7 @@ void Engine::CheckWorker(EngineWorker& worker) {
   for (Lease* lease : timed_out) {
     effects_.cancels.push_back(CancelOrder{worker.id, lease->task, "timeout"});
     ++stats_.expired;
-    if (Ended(FindJob(lease->task.job)->state)) {
+    if (lease->told) {
       GiveBack(*lease, false, "");
     } else {
       effects_.errors.push_back(
@@ -410,17 +433,12 @@ void Engine::CheckWorker(EngineWorker& worker) {
     ++stats_.expired;
     GiveBack(*lease, true, "its worker gave no sign of life for as long as the lease");
   }
-  const bool idle = !worker.connected && !worker.away && !worker.waiting() && worker.leases.empty() &&
-                    worker.last_seen + options_.idle_worker <= engine_time_;
-  if (idle) {
+  if (Idle(worker) && worker.last_seen + options_.idle_worker <= engine_time_) {
     effects_.gone.push_back(worker.id);
     Remove(worker);
     return;
   }
-  Instant next = NextCheck(worker);
-  // A worker that waits for a pull is not idle, however long it has been silent.
-  if (next <= engine_time_) next = engine_time_ + options_.idle_worker;
-  Arm(worker, next);
+  Arm(worker, NextCheck(worker));
 }
 
 }  // namespace allot

@@ -81,7 +81,7 @@ struct CancelOrder {
 
 struct Assignment {
   WorkerId worker;
-  std::vector<Grant> grants;  // empty: the pull has waited long enough for nothing
+  std::vector<Grant> grants;  // empty, with `once` alone: the pull has waited long enough for nothing
 };
 
 // Why an attempt ended that no worker reported; stored as the task's error.
