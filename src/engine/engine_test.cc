@@ -10,19 +10,41 @@ using namespace std::chrono_literals;
 // An engine in virtual time, with shorthand for the commands.
 class EngineTest : public ::testing::Test {
  protected:
-  void SetUp() override { engine_.FinishLoad(now_, 30s); }
+  void SetUp() override { Load(30s); }
+
+  // The engine as it comes back from what was taken and folded so far.
+  void Load(Duration grace) {
+    engine_ = std::make_unique<Engine>(options_);
+    for (const auto& [key, blob] : records_) {
+      EXPECT_TRUE(engine_->LoadRecord(JobId{key.first}, ~key.second, blob).ok());
+    }
+    for (const auto& [position, events] : journal_) {
+      if (position <= floor_) continue;
+      EXPECT_TRUE(engine_->Replay(position, events).ok());
+    }
+    engine_->FinishLoad(now_, grace);
+  }
+  // One record after another, at most `steps`.
+  void Fold(std::size_t steps = SIZE_MAX) {
+    Grants();
+    for (; steps > 0 && engine_->UnfoldedEvents() > 0; --steps) {
+      const FoldStep step = engine_->Fold(1);
+      for (const Record& record : step.records) records_[{record.job.value, ~record.page}] = record.blob;
+      floor_ = step.floor;
+    }
+  }
 
   void Pass(Duration time) {
     // As the server does: a tick at every wake-up.
     const Instant end = now_.mono + time;
     for (;;) {
-      const auto wake = engine_.NextWake(now_);
+      const auto wake = engine_->NextWake(now_);
       if (!wake || *wake > end) break;
       Move(std::max(*wake, now_.mono + 1us));
-      engine_.Tick(now_);
+      engine_->Tick(now_);
     }
     Move(end);
-    engine_.Tick(now_);
+    engine_->Tick(now_);
   }
   void Move(Instant to) {
     micros_ += to - now_.mono;
@@ -31,7 +53,7 @@ class EngineTest : public ::testing::Test {
   }
 
   JobId Submit(JobSpec spec) {
-    auto answer = engine_.Submit(now_, JobId{++last_id_}, spec);
+    auto answer = engine_->Submit(now_, JobId{++last_id_}, spec);
     EXPECT_TRUE(answer.ok()) << answer.error().message;
     return answer->job;
   }
@@ -42,18 +64,43 @@ class EngineTest : public ::testing::Test {
     spec.backoff.jitter = 0;
     return spec;
   }
-  WorkerId Register(std::vector<std::string> tags = {"a"}) {
+  WorkerId Register(std::vector<std::string> tags = {"a"}, bool connected = true) {
     WorkerSpec spec;
     spec.id = WorkerId{++last_id_};
     spec.tags = std::move(tags);
-    spec.connected = true;
-    auto answer = engine_.Register(now_, spec, std::nullopt);
+    spec.connected = connected;
+    auto answer = engine_->Register(now_, spec, std::nullopt);
     EXPECT_TRUE(answer.ok());
+    key_of_[spec.id] = answer->key;
     return answer->worker;
   }
+  RegisterAnswer ComeBack(WorkerId worker, std::vector<TaskRef> resume) {
+    WorkerSpec spec;
+    spec.id = worker;
+    spec.tags = {"a"};
+    spec.connected = true;
+    spec.resume = std::move(resume);
+    auto answer = engine_->Register(now_, spec, key_of_[worker]);
+    EXPECT_TRUE(answer.ok());
+    return *answer;
+  }
+  void Wait(WorkerId worker, std::uint32_t credit = 1) {
+    EXPECT_TRUE(engine_->Pull(now_, worker, PullOptions{credit, false, std::nullopt}).ok());
+  }
+  // Who got something in the last effects, in order.
+  std::vector<WorkerId> Served() {
+    Grants();
+    std::vector<WorkerId> workers;
+    for (const Assignment& assignment : last_.assignments) workers.push_back(assignment.worker);
+    return workers;
+  }
   std::vector<Grant> Grants() {
-    auto [position, effects] = engine_.Take();
+    auto [position, effects] = engine_->Take();
     last_ = std::move(effects);
+    if (!last_.events.empty()) journal_[position] = last_.events;
+    for (const Removal& removal : last_.removed) {
+      std::erase_if(records_, [&](const auto& entry) { return entry.first.first == removal.job.value; });
+    }
     std::vector<Grant> grants;
     for (auto& assignment : last_.assignments) {
       grants.insert(grants.end(), assignment.grants.begin(), assignment.grants.end());
@@ -62,23 +109,29 @@ class EngineTest : public ::testing::Test {
   }
   std::vector<Grant> Pull(WorkerId worker, std::uint32_t credit = 1) {
     Grants();
-    EXPECT_TRUE(engine_.Pull(now_, worker, PullOptions{credit, false, 0s}).ok());
+    EXPECT_TRUE(engine_->Pull(now_, worker, PullOptions{credit, false, 0s}).ok());
     return Grants();
   }
   ReportVerdict Say(WorkerId worker, const TaskRef& task, ReportKind kind) {
     const Report report{task, kind};
-    auto verdicts = engine_.ReportAll(now_, worker, std::span(&report, 1));
+    auto verdicts = engine_->ReportAll(now_, worker, std::span(&report, 1));
     EXPECT_TRUE(verdicts.ok());
     return verdicts->front();
   }
-  JobView View(JobId job) { return *engine_.Describe(job); }
+  JobView View(JobId job) { return *engine_->Describe(job); }
 
   static constexpr std::int64_t kStart = 1'800'000'000'000;
   Now now_{Instant(1s), FromMillis(kStart)};
   Duration micros_{0};
   std::uint64_t last_id_ = 100;
+  std::map<WorkerId, std::uint64_t> key_of_;
   Effects last_;
-  Engine engine_{EngineOptions{SipKey{1, 2}}};
+  EngineOptions options_{SipKey{1, 2}};
+  std::unique_ptr<Engine> engine_;
+  // As a store keeps them: a job's own record before its pages, thus the pages' complement.
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::string> records_;
+  std::map<Position, std::string> journal_;
+  Position floor_ = 0;
 };
 
 TEST_F(EngineTest, AJobOfManyTasksRunsToItsEndInOrderOfIndex) {
@@ -120,8 +173,8 @@ TEST_F(EngineTest, AWorkerNeedsAllTagsOfAJob) {
 
 TEST_F(EngineTest, AWaitingPullIsWokenBySubmitLongestWaitingFirst) {
   const WorkerId first = Register(), second = Register();
-  ASSERT_TRUE(engine_.Pull(now_, first, PullOptions{1, false, std::nullopt}).ok());
-  ASSERT_TRUE(engine_.Pull(now_, second, PullOptions{1, false, std::nullopt}).ok());
+  ASSERT_TRUE(engine_->Pull(now_, first, PullOptions{1, false, std::nullopt}).ok());
+  ASSERT_TRUE(engine_->Pull(now_, second, PullOptions{1, false, std::nullopt}).ok());
   Submit(Spec(1));
   const auto grants = Grants();
   ASSERT_EQ(grants.size(), 1u);
@@ -143,7 +196,7 @@ TEST_F(EngineTest, AFailedTaskWaitsForItsBackoffAndFailsAfterItsLastAttempt) {
   Say(worker, again[0].task, ReportKind::kFailed);
   EXPECT_EQ(View(job).state, JobState::kFailed);
   EXPECT_EQ(View(job).failed, 1u);
-  auto retried = engine_.Retry(now_, job);
+  auto retried = engine_->Retry(now_, job);
   ASSERT_TRUE(retried.ok());
   EXPECT_EQ(*retried, 1u);
   EXPECT_EQ(Pull(worker)[0].attempt, 1u);
@@ -172,7 +225,7 @@ TEST_F(EngineTest, AStallOfTheServerDoesNotLookLikeTheDeathOfItsWorkers) {
   const JobId job = Submit(Spec(1));
   Pull(worker);
   Move(now_.mono + 1h);
-  engine_.Tick(now_);
+  engine_->Tick(now_);
   EXPECT_EQ(View(job).leased, 1u);
 }
 
@@ -180,7 +233,7 @@ TEST_F(EngineTest, CancellingTellsWorkersAndSkipsTheRest) {
   const WorkerId worker = Register();
   const JobId job = Submit(Spec(3));
   const TaskRef task = Pull(worker)[0].task;
-  ASSERT_TRUE(engine_.Cancel(now_, job).ok());
+  ASSERT_TRUE(engine_->Cancel(now_, job).ok());
   Grants();
   ASSERT_EQ(last_.cancels.size(), 1u);
   EXPECT_EQ(last_.cancels[0].task, task);
@@ -190,46 +243,335 @@ TEST_F(EngineTest, CancellingTellsWorkersAndSkipsTheRest) {
   EXPECT_EQ(View(job).skipped, 3u);
 }
 
-TEST_F(EngineTest, StateSurvivesFoldingAndReplayInAnyMixture) {
-  for (const bool fold : {false, true}) {
-    const WorkerId worker = Register();
-    const JobId job = Submit(Spec(70'000));
-    auto grants = Pull(worker, 5);
-    Say(worker, grants[0].task, ReportKind::kDone);
-    Say(worker, grants[1].task, ReportKind::kFailed);
-    Say(worker, grants[2].task, ReportKind::kRejected);
+// --- Leases and silence.
 
-    std::map<std::pair<JobId, std::uint32_t>, std::string> records;
-    std::map<Position, std::string> journal;
-    // The job failed by its third task; that is what must come back.
-    auto [position, effects] = engine_.Take();
-    (void)position;
-    (void)effects;
-    const JobView before = View(job);
-    FoldStep step = engine_.Fold(fold ? 1 : SIZE_MAX);
-    while (fold && !step.records.empty()) {
-      for (const Record& record : step.records) records[{record.job, record.page}] = record.blob;
-      step = engine_.Fold(1);
-    }
-    for (const Record& record : step.records) records[{record.job, record.page}] = record.blob;
-    Engine other(EngineOptions{SipKey{1, 2}});
-    for (const auto& [key, blob] : records) {
-      if (key.second == kJobPage) {
-        ASSERT_TRUE(other.LoadRecord(key.first, key.second, blob).ok());
-      }
-    }
-    for (const auto& [key, blob] : records) {
-      if (key.second != kJobPage) {
-        ASSERT_TRUE(other.LoadRecord(key.first, key.second, blob).ok());
-      }
-    }
-    other.FinishLoad(now_, 30s);
-    const JobView after = fold ? *other.Describe(job) : before;
-    EXPECT_EQ(after.state, before.state);
-    EXPECT_EQ(after.done, before.done);
-    EXPECT_EQ(after.failed, before.failed);
-    EXPECT_EQ(after.leased, before.leased);
+TEST_F(EngineTest, ALeaseGrantedAfterASilentWaitLastsItsWholeTime) {
+  const WorkerId worker = Register();
+  Wait(worker, 2);
+  Pass(10min);
+  JobSpec spec = Spec(1);
+  spec.lease = 10s;
+  const JobId first = Submit(spec);
+  Pass(9s);
+  const JobId second = Submit(spec);
+  Pass(1s);
+  EXPECT_EQ(View(first).leased, 0u);
+  EXPECT_EQ(View(second).leased, 1u);  // its worker has been silent for ten minutes, but holds it for a second only
+  Pass(9s);
+  EXPECT_EQ(View(second).leased, 0u);
+}
+
+TEST_F(EngineTest, AWorkerIsForgottenAfterItsSilenceHoweverLongTheLeasesWereThatItHeld) {
+  const WorkerId worker = Register({"a"}, false);
+  JobSpec spec = Spec(1);
+  spec.lease = 24h;
+  Submit(spec);
+  const TaskRef task = Pull(worker)[0].task;
+  Pass(100s);
+  Say(worker, task, ReportKind::kDone);
+  Pass(89s);
+  EXPECT_TRUE(engine_->DescribeWorker(worker).ok());
+  Pass(1s);
+  EXPECT_FALSE(engine_->DescribeWorker(worker).ok());
+}
+
+TEST_F(EngineTest, AfterARestartALeaseIsKeptForTheGraceTimeHoweverShortItsOwn) {
+  const WorkerId worker = Register();
+  JobSpec spec = Spec(1);
+  spec.lease = 1s;
+  spec.timeout = 2s;
+  const JobId job = Submit(spec);
+  const TaskRef task = Pull(worker)[0].task;
+  Load(30s);
+  Pass(29s);
+  EXPECT_EQ(View(job).leased, 1u);
+  EXPECT_EQ(ComeBack(worker, {task}).resumed.size(), 1u);
+}
+
+TEST_F(EngineTest, AfterARestartLeasesEndInTheOrderInWhichTheyBegan) {
+  const std::uint32_t page = 32'768;
+  const WorkerId worker = Register();
+  JobSpec spec = Spec(page + 1);
+  spec.max_attempts = 1;
+  const JobId job = Submit(spec);
+  const auto grants = Pull(worker, page + 1);
+  for (TaskIndex i = 1; i < page; ++i) Say(worker, grants[i].task, ReportKind::kDone);
+  Say(worker, grants[0].task, ReportKind::kReleased);
+  ASSERT_EQ(Pull(worker, 1).at(0).task.index, 0u);  // the newest lease is in the first page
+  Fold();
+  Load(1s);
+  Pass(1s);
+  // The first to end fails the job, the other one is skipped.
+  EXPECT_EQ(engine_->Task(job, page)->state, TaskState::kFailed);
+  EXPECT_EQ(engine_->Task(job, 0)->state, TaskState::kSkipped);
+}
+
+TEST_F(EngineTest, AnOrderToDrainOutlivesALostConnection) {
+  const WorkerId worker = Register();
+  ASSERT_TRUE(engine_->Drain(now_, worker).ok());
+  engine_->Disconnect(now_, worker);
+  Grants();
+  ComeBack(worker, {});
+  Grants();
+  EXPECT_EQ(last_.drains, std::vector<WorkerId>{worker});
+  Submit(Spec(1));
+  EXPECT_TRUE(Pull(worker).empty());
+}
+
+TEST_F(EngineTest, WhoComesBackIsToldWhyToStop) {
+  const WorkerId worker = Register();
+  JobSpec spec = Spec(2);
+  spec.max_attempts = 1;
+  Submit(spec);
+  const auto grants = Pull(worker, 2);
+  engine_->Disconnect(now_, worker);
+  const WorkerId other = Register();
+  Say(other, grants[0].task, ReportKind::kFailed);
+  Grants();
+  ComeBack(worker, {grants[1].task});
+  Grants();
+  ASSERT_EQ(last_.cancels.size(), 1u);
+  EXPECT_EQ(last_.cancels[0].reason, "job_failed");
+}
+
+// --- Waiting pulls.
+
+TEST_F(EngineTest, APullThatAsksForNothingIsAnsweredOnceAndLeavesNothingBehind) {
+  const WorkerId worker = Register();
+  JobSpec spec = Spec(1);
+  spec.lease = 10s;
+  Submit(spec);
+  Pull(worker);
+  ASSERT_TRUE(engine_->Pull(now_, worker, PullOptions{0, true, 5s}).ok());
+  Grants();
+  EXPECT_EQ(last_.assignments.size(), 1u);
+  Pass(10s);  // its lease ends, so that the engine looks at it
+  Grants();
+  EXPECT_TRUE(last_.assignments.empty());
+}
+
+TEST_F(EngineTest, OnlyAPullForOneAnswerIsToldThatItWaitedForNothing) {
+  const WorkerId worker = Register();
+  for (const bool once : {false, true}) {
+    ASSERT_TRUE(engine_->Pull(now_, worker, PullOptions{1, once, 5s}).ok());
+    Pass(5s);
+    Grants();
+    EXPECT_EQ(last_.assignments.size(), once ? 1u : 0u);
   }
+}
+
+TEST_F(EngineTest, OfAllWhomWhatOpenedCouldServeTheLongestWaitingPullsFirst) {
+  const WorkerId b = Register({"b"}), ab = Register({"a", "b"});
+  Wait(b);
+  Wait(ab);
+  JobSpec important = Spec(1, {"b"});
+  important.priority = 9;
+  const JobSpec specs[] = {Spec(1, {"a"}), important};
+  const JobId ids[] = {JobId{++last_id_}, JobId{++last_id_}};
+  ASSERT_TRUE(engine_->SubmitAll(now_, ids, specs).ok());
+  EXPECT_EQ(Served(), (std::vector<WorkerId>{b, ab}));
+}
+
+TEST_F(EngineTest, WhoGotSomethingWaitsBehindThoseWhoGotNothing) {
+  const WorkerId first = Register(), second = Register();
+  Wait(first, 2);
+  Wait(second, 2);
+  std::vector<WorkerId> served;
+  for (int i = 0; i < 4; ++i) {
+    Submit(Spec(1));
+    served.push_back(Served().at(0));
+  }
+  EXPECT_EQ(served, (std::vector<WorkerId>{first, second, first, second}));
+}
+
+// --- Retry.
+
+TEST_F(EngineTest, ATaskThatWasToldToStopBeforeARetryHasFreshAttempts) {
+  const WorkerId worker = Register();
+  JobSpec spec = Spec(1);
+  spec.max_attempts = 1;
+  const JobId job = Submit(spec);
+  const TaskRef task = Pull(worker)[0].task;
+  ASSERT_TRUE(engine_->Cancel(now_, job).ok());
+  const auto again = engine_->Retry(now_, job);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(*again, 1u);
+  // It did as it was told; that is no failure of the task.
+  EXPECT_EQ(Say(worker, task, ReportKind::kFailed), ReportVerdict::kTaken);
+  EXPECT_EQ(View(job).state, JobState::kActive);
+  EXPECT_EQ(Pull(worker)[0].attempt, 1u);
+}
+
+TEST_F(EngineTest, ARetryOfALargeJobGoesOnWhereACrashInterruptedIt) {
+  const std::uint32_t count = 70 * 32'768;  // more pages than one step does
+  const WorkerId worker = Register();
+  JobSpec spec = Spec(count);
+  spec.max_failed_tasks.number = 10;
+  const JobId job = Submit(spec);
+  const auto grants = Pull(worker, 3);
+  Say(worker, grants[0].task, ReportKind::kRejected);
+  Say(worker, grants[1].task, ReportKind::kDone);
+  Say(worker, grants[2].task, ReportKind::kFailed);
+  ASSERT_TRUE(engine_->Cancel(now_, job).ok());
+  EXPECT_EQ(*engine_->Retry(now_, job), count - 1);
+  Grants();
+  EXPECT_TRUE(Pull(worker).empty());  // not ready yet
+  Fold(2);
+  Load(0s);
+  const WorkerId other = Register();
+  Pass(1s);
+  EXPECT_EQ(View(job).ready, count - 1);
+  EXPECT_EQ(View(job).done, 1u);
+  const auto next = Pull(other, 2);
+  ASSERT_EQ(next.size(), 2u);
+  EXPECT_EQ(next[0].task.index, 0u);
+  EXPECT_EQ(next[1].task.index, 2u);
+  EXPECT_EQ(next[1].attempt, 1u);
+}
+
+// --- Restarts.
+
+TEST_F(EngineTest, AKeyBelongsToTheJobThatHasItNowHoweverTheJournalGotThere) {
+  JobSpec spec = Spec(0);
+  spec.idempotency_key = "k";
+  spec.retention = 0ms;
+  Submit(spec);
+  engine_->Tick(now_);  // the first is gone
+  spec = Spec(1);
+  spec.idempotency_key = "k";
+  const JobId now_its_own = Submit(spec);
+  Submit(Spec(1));
+  // All of that is one entry of the journal. It is folded in part: the second job is in a record already when the
+  // first one passes by once more.
+  Grants();
+  while (!records_.contains({now_its_own.value, ~kJobPage})) Fold(1);
+  ASSERT_LT(floor_, journal_.rbegin()->first);
+  Load(30s);
+  const auto again = engine_->Submit(now_, JobId{++last_id_}, spec);
+  ASSERT_TRUE(again.ok());
+  EXPECT_TRUE(again->existing);
+  EXPECT_EQ(again->job, now_its_own);
+}
+
+TEST_F(EngineTest, TheIdOfARemovedJobIsRememberedAcrossARestart) {
+  JobSpec spec = Spec(0);
+  spec.retention = 1s;
+  const JobId job = Submit(spec);
+  Fold();
+  Pass(2s);
+  Grants();
+  ASSERT_EQ(last_.removed.size(), 1u);
+  Load(30s);
+  EXPECT_FALSE(engine_->Describe(job).ok());
+  EXPECT_GE(engine_->HighestId(), job.value);
+}
+
+TEST_F(EngineTest, WorkersThatHoldNothingAnyMoreAreNotRememberedFromTheJournal) {
+  const WorkerId worker = Register();
+  Submit(Spec(1));
+  Say(worker, Pull(worker)[0].task, ReportKind::kDone);
+  Grants();
+  Load(30s);
+  EXPECT_EQ(engine_->Stats().workers_away, 0u);
+}
+
+TEST_F(EngineTest, APageOfTasksComesBackFromRecordsAndJournalAlike) {
+  const WorkerId worker = Register();
+  JobSpec spec = Spec(70'000);
+  spec.max_failed_tasks.number = 5;
+  const JobId job = Submit(spec);
+  const auto grants = Pull(worker, 5);
+  Say(worker, grants[0].task, ReportKind::kDone);
+  Say(worker, grants[1].task, ReportKind::kFailed);
+  Say(worker, grants[2].task, ReportKind::kRejected);
+  Grants();
+  for (const bool folded : {false, true}) {
+    if (folded) Fold();
+    Load(30s);
+    const JobView view = View(job);
+    EXPECT_EQ(view.done, 1u);
+    EXPECT_EQ(view.waiting, 1u);
+    EXPECT_EQ(view.failed, 1u);
+    EXPECT_EQ(view.leased, 2u);
+    EXPECT_EQ(view.ready, 69'995u);
+    EXPECT_EQ(engine_->Task(job, 4)->worker, worker);
+  }
+}
+
+TEST_F(EngineTest, BytesThatAreNoRecordAreRefusedAndNeverEndTheProgram) {
+  const WorkerId worker = Register();
+  Submit(Spec(40'000));
+  JobSpec spec = Spec(3);
+  spec.idempotency_key = "k";
+  spec.meta = {{"a", std::int64_t{1}}, {"b", std::string("x")}};
+  Submit(spec);
+  auto grants = Pull(worker, 4);
+  Say(worker, grants[0].task, ReportKind::kFailed);
+  Say(worker, grants[1].task, ReportKind::kDone);
+  Fold();
+  Say(worker, grants[2].task, ReportKind::kFailed);
+  Grants();
+  Rng rng(7);
+  for (int i = 0; i < 3000; ++i) {
+    Engine other(options_);
+    bool fine = true;
+    const std::size_t broken = rng.Below(records_.size() + 1);
+    std::size_t at = 0;
+    const auto spoil = [&](std::string bytes) {
+      if (at++ != broken || bytes.empty()) return bytes;
+      if (rng.Below(3) == 0) return bytes.substr(0, rng.Below(bytes.size()));
+      bytes[rng.Below(bytes.size())] = static_cast<char>(rng.Next());
+      return bytes;
+    };
+    for (const auto& [key, blob] : records_) {
+      fine = fine && other.LoadRecord(JobId{key.first}, ~key.second, spoil(blob)).ok();
+    }
+    if (fine) fine = other.Replay(journal_.rbegin()->first, spoil(journal_.rbegin()->second)).ok();
+    if (fine) other.FinishLoad(now_, 30s);
+  }
+}
+
+// --- Bounds and corners.
+
+TEST_F(EngineTest, ABatchOfOneNewClassNeedsRoomForOneOnly) {
+  for (int i = 0; i < 65'530; ++i) Submit(Spec(1, {"t" + std::to_string(i)}));
+  const std::vector<JobSpec> specs(10, Spec(1, {"new"}));
+  std::vector<JobId> ids;
+  for (int i = 0; i < 10; ++i) ids.push_back(JobId{++last_id_});
+  EXPECT_TRUE(engine_->SubmitAll(now_, ids, specs).ok());
+  std::vector<JobSpec> different;
+  for (int i = 0; i < 6; ++i) different.push_back(Spec(1, {"other" + std::to_string(i)}));
+  for (JobId& id : ids) id = JobId{++last_id_};
+  const auto refused = engine_->SubmitAll(now_, std::span(ids).first(6), different);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::kTooManyClasses);
+  EXPECT_TRUE(engine_->SubmitAll(now_, std::span(ids).first(5), std::span(different).first(5)).ok());
+}
+
+TEST_F(EngineTest, NoBackoffStaysNoneAfterManyAttempts) {
+  const WorkerId worker = Register();
+  JobSpec spec = Spec(1);
+  spec.max_attempts = 1000;
+  spec.backoff = Backoff{0ms, 100.0, 300s, 0.1};
+  const JobId job = Submit(spec);
+  for (int i = 0; i < 999; ++i) Say(worker, Pull(worker).at(0).task, ReportKind::kFailed);
+  EXPECT_EQ(View(job).ready, 1u);
+}
+
+TEST_F(EngineTest, AWatchedJobTellsOfItsProgressOnceABatch) {
+  const WorkerId worker = Register();
+  const JobId job = Submit(Spec(3));
+  ASSERT_TRUE(engine_->Watch(job).ok());
+  const auto grants = Pull(worker, 2);
+  Say(worker, grants[0].task, ReportKind::kDone);
+  Say(worker, grants[1].task, ReportKind::kDone);
+  Grants();
+  EXPECT_EQ(last_.progressed, std::vector<JobId>{job});
+  engine_->Unwatch(job);
+  Say(worker, Pull(worker)[0].task, ReportKind::kDone);
+  Grants();
+  EXPECT_TRUE(last_.progressed.empty());
+  EXPECT_EQ(last_.ended, std::vector<JobId>{job});
 }
 
 }  // namespace
