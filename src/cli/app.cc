@@ -38,7 +38,8 @@ int Explain(const CLI::App& app, const CLI::ParseError& error, int argc, char** 
   }
   // The flag that was meant, if one is near.
   std::string message = error.what();
-  if (const auto dashes = message.find("--"); dashes != std::string::npos && error.get_name() == "ExtrasError") {
+  if (const auto dashes = message.find("--");
+      dashes != std::string::npos && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     const std::string word = message.substr(dashes, message.find_first_of(" =", dashes) - dashes);
     std::vector<std::string> flags;
     for (const CLI::Option* option : at->get_options([](const CLI::Option*) { return true; })) {

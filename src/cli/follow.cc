@@ -130,7 +130,7 @@ Result<allotter::Job> Follow(const Context& context, allotter::Client& client, c
     auto now = Patiently<allotter::Job>([&] { return client.GetJob(job, draw ? kGlance : kWait); });
     if (!now || now->ended()) {
       if (draw && now) line.Show(*now);
-      if (draw && now) std::cerr << '\n';
+      line.Leave();
       return now;
     }
     if (draw) line.Show(*now);

@@ -68,6 +68,11 @@ void ProgressLine::Show(const allotter::Job& job) {
   drawn_ = true;
 }
 
+void ProgressLine::Leave() {
+  if (drawn_) std::fputc('\n', stderr);
+  drawn_ = false;
+}
+
 void ProgressLine::Clear() {
   if (!drawn_) return;
   std::fputs("\r\x1b[K", stderr);

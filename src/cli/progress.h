@@ -30,6 +30,8 @@ class ProgressLine {
   ProgressLine();
   ~ProgressLine();
   void Show(const allotter::Job& job);
+  // Ends the line, and leaves it standing.
+  void Leave();
   // Takes the line away.
   void Clear();
   bool active() const { return active_; }

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 class ScriptedServer {
  public:
   explicit ScriptedServer(asio::io_context& context)
-      : context_(context), acceptor_(context, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0)) {
+      : acceptor_(context, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0)) {
     Accept();
   }
   std::string url() const { return "http://127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port()); }
@@ -63,7 +63,6 @@ class ScriptedServer {
     });
   }
 
-  asio::io_context& context_;
   tcp::acceptor acceptor_;
   std::shared_ptr<Stream> stream_;
   std::string out_;

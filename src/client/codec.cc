@@ -337,10 +337,10 @@ void Read(Value value, WorkerInfo& worker) {
     if (key == "last_seen_at_ms") Read(field, worker.last_seen_at_ms);
     if (key == "tasks") {
       Each(field, [&](Value item) {
-        auto& [job, index] = worker.tasks.emplace_back();
+        auto& task = worker.tasks.emplace_back();
         EachField(item, [&](std::string_view name, Value inner) {
-          if (name == "job") Read(inner, job);
-          if (name == "index") Read(inner, index);
+          if (name == "job") Read(inner, task.first);
+          if (name == "index") Read(inner, task.second);
         });
       });
     }
