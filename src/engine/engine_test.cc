@@ -16,7 +16,7 @@ class EngineTest : public ::testing::Test {
   void Load(Duration grace) {
     engine_ = std::make_unique<Engine>(options_);
     for (const auto& [key, blob] : records_) {
-      EXPECT_TRUE(engine_->LoadRecord(JobId{key.first}, ~key.second, blob).ok());
+      EXPECT_TRUE(engine_->LoadRecord(JobId{key.first}, key.second - 1, blob).ok());
     }
     for (const auto& [position, events] : journal_) {
       if (position <= floor_) continue;
@@ -29,7 +29,7 @@ class EngineTest : public ::testing::Test {
     Grants();
     for (; steps > 0 && engine_->UnfoldedEvents() > 0; --steps) {
       const FoldStep step = engine_->Fold(1);
-      for (const Record& record : step.records) records_[{record.job.value, ~record.page}] = record.blob;
+      for (const Record& record : step.records) records_[{record.job.value, record.page + 1}] = record.blob;
       floor_ = step.floor;
     }
   }
@@ -128,7 +128,7 @@ class EngineTest : public ::testing::Test {
   Effects last_;
   EngineOptions options_{SipKey{1, 2}};
   std::unique_ptr<Engine> engine_;
-  // As a store keeps them: a job's own record before its pages, thus the pages' complement.
+  // As a store keeps them: a job's own record before its pages, thus page + 1.
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::string> records_;
   std::map<Position, std::string> journal_;
   Position floor_ = 0;
@@ -444,7 +444,7 @@ TEST_F(EngineTest, AKeyBelongsToTheJobThatHasItNowHoweverTheJournalGotThere) {
   // All of that is one entry of the journal. It is folded in part: the second job is in a record already when the
   // first one passes by once more.
   Grants();
-  while (!records_.contains({now_its_own.value, ~kJobPage})) Fold(1);
+  while (!records_.contains({now_its_own.value, kJobPage + 1})) Fold(1);
   ASSERT_LT(floor_, journal_.rbegin()->first);
   Load(30s);
   const auto again = engine_->Submit(now_, JobId{++last_id_}, spec);
@@ -524,7 +524,7 @@ TEST_F(EngineTest, BytesThatAreNoRecordAreRefusedAndNeverEndTheProgram) {
       return bytes;
     };
     for (const auto& [key, blob] : records_) {
-      fine = fine && other.LoadRecord(JobId{key.first}, ~key.second, spoil(blob)).ok();
+      fine = fine && other.LoadRecord(JobId{key.first}, key.second - 1, spoil(blob)).ok();
     }
     if (fine) fine = other.Replay(journal_.rbegin()->first, spoil(journal_.rbegin()->second)).ok();
     if (fine) other.FinishLoad(now_, 30s);
