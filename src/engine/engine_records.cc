@@ -294,6 +294,11 @@ EngineJob& Engine::AddLoaded(JobId id, std::uint32_t count) {
   auto owned = std::make_unique<EngineJob>(id, count);
   EngineJob& job = *owned;
   jobs_.emplace(id, std::move(owned));
+  // Records come in order of id.
+  if (by_id_.empty() || by_id_.back().first < id) {
+    by_id_.emplace_back(id, &job);
+    return job;
+  }
   const auto place = std::lower_bound(by_id_.begin(), by_id_.end(), id,
                                       [](const auto& entry, JobId key) { return entry.first < key; });
   by_id_.emplace(place, id, &job);

@@ -6,8 +6,11 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/rng.h"
@@ -127,5 +130,21 @@ class Simulation {
   bool large_jobs_ = false;
   bool trace_ = false;  // ALLOT_SIM_TRACE
 };
+
+template <typename T>
+void Simulation::Expect(const T& engine, const T& model, const std::string& what) {
+  if (engine == model || !difference_.empty()) return;
+  if constexpr (std::is_arithmetic_v<T>) {
+    Differ(what + ": engine " + std::to_string(engine) + ", model " + std::to_string(model));
+  } else {
+    Differ(what);
+  }
+}
+
+template <typename Do>
+auto Simulation::InModel(Do what) {
+  operations_.push_back([what](Model& model) { static_cast<void>(what(model)); });
+  return what(model_);
+}
 
 }  // namespace allot::simulation

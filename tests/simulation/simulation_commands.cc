@@ -1,0 +1,360 @@
+// What the simulation does: random jobs, random workers, random words of theirs.
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulation/simulation.h"
+
+namespace allot::simulation {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::size_t kMaxProcesses = 7;
+constexpr std::size_t kMostJobs = 40;
+
+template <typename T>
+std::optional<Code> CodeOf(const Result<T>& result) {
+  return result.ok() ? std::nullopt : std::optional<Code>(result.error().code);
+}
+
+}  // namespace
+
+std::vector<std::string> Simulation::Tags(bool of_worker) {
+  static const char* const kTags[] = {"a", "b", "c", "d"};
+  std::vector<std::string> tags;
+  for (const char* tag : kTags) {
+    if (of_worker ? !Chance(3) : Chance(4)) tags.emplace_back(tag);
+  }
+  return tags;
+}
+
+JobSpec Simulation::Spec() {
+  JobSpec spec;
+  spec.tags = Tags(false);
+  if (!Chance(3)) spec.priority = static_cast<std::int64_t>(Between(0, 4)) - 2;
+  if (Chance(3)) spec.user = Chance(2) ? "ann" : "bob";
+  const std::uint64_t size = rng_.Below(100);
+  spec.count = static_cast<std::uint32_t>(size < 5 ? 0 : size < 40 ? 1 : size < 80 ? Between(2, 20) : Between(20, 200));
+  if (large_jobs_ && Chance(60)) spec.count = static_cast<std::uint32_t>(Between(32'000, 70'000));
+  if (Chance(5)) {
+    spec.delay = Some(1ms, 0, 20'000);
+  } else if (Chance(10)) {
+    spec.scheduled_for = now_.wall + milliseconds(static_cast<std::int64_t>(Between(0, 20'000)) - 10'000);
+  }
+  spec.max_attempts = static_cast<std::uint32_t>(Between(1, 4));
+  spec.backoff.first = milliseconds(Chance(3) ? 0 : Between(1, 5'000));
+  spec.backoff.factor = Chance(2) ? 1.0 : 3.0;
+  spec.backoff.max = milliseconds(Between(0, 20'000));
+  spec.backoff.jitter = spec.count == 1 && Chance(2) ? 0.5 : 0.0;
+  spec.lease = milliseconds(Between(1'000, 15'000));
+  if (Chance(4)) spec.timeout = milliseconds(Between(500, 20'000));
+  if (Chance(2)) spec.max_failed_tasks.number = static_cast<std::uint32_t>(Between(0, 10));
+  if (Chance(4)) spec.max_failed_tasks = Allowance{0, static_cast<double>(Between(0, 100))};
+  spec.retention = milliseconds(Chance(10) ? 0 : Between(1, 60'000));
+  if (Chance(4)) {
+    spec.idempotency_key = std::string("key") + std::to_string(rng_.Below(6));
+    spec.content = ContentHash{rng_.Below(2), 7};
+  }
+  if (Chance(5)) spec.meta = {{"customer", std::int64_t{7}}, {"name", std::string("x")}};
+  if (Chance(6)) spec.trace = "00-trace";
+  return spec;
+}
+
+JobId Simulation::AnyEndedJob() {
+  std::vector<JobId> ended;
+  for (const auto& [id, job] : model_.jobs) {
+    if (Ended(job.state)) ended.push_back(id);
+  }
+  return ended.empty() ? AnyJob() : ended[rng_.Below(ended.size())];
+}
+
+JobId Simulation::AnyJob() {
+  if (model_.jobs.empty() || Chance(30)) return JobId{Between(1, last_id_ + 2)};
+  auto it = model_.jobs.begin();
+  std::advance(it, rng_.Below(model_.jobs.size()));
+  return it->first;
+}
+
+Simulation::Process& Simulation::AnyProcess() {
+  if (processes_.empty()) processes_.push_back(Process{WorkerId{5}, 0, true, {}, {}});  // known to nobody
+  return processes_[rng_.Below(processes_.size())];
+}
+
+TaskRef Simulation::AnyRef(const Process& process) {
+  const auto of = [this](const Process& p) { return p.held[rng_.Below(p.held.size())]; };
+  TaskRef ref;
+  if (!process.held.empty() && !Chance(4)) {
+    ref = of(process);
+  } else if (const Process& other = AnyProcess(); !other.held.empty() && Chance(3)) {
+    ref = of(other);
+  } else if (issued_.size() > 1) {
+    // One of the latest, or any.
+    const std::uint64_t back = Chance(2) ? std::min<std::uint64_t>(20, issued_.size() - 1) : issued_.size() - 1;
+    ref = issued_[issued_.size() - 1 - rng_.Below(back)];
+  }
+  if (Chance(25)) {
+    switch (rng_.Below(5)) {
+      case 0:
+        ref.lease.mac ^= 1 + rng_.Below(255);
+        break;
+      case 1:
+        ref.index = static_cast<TaskIndex>(Chance(2) ? rng_.Below(20) : 0xFFFFFFFF - rng_.Below(2));
+        break;
+      case 2:
+        ref.job = AnyJob();
+        break;
+      case 3:
+        ref.lease.serial += 1 + rng_.Below(3);
+        break;
+      default:
+        ref = TaskRef{AnyJob(), static_cast<TaskIndex>(rng_.Below(5)), LeaseId{rng_.Below(100), rng_.Next()}};
+    }
+  }
+  return ref;
+}
+
+bool Simulation::Genuine(const TaskRef& ref) const {
+  return ref.lease.serial > 0 && ref.lease.serial < issued_.size() && issued_[ref.lease.serial] == ref;
+}
+
+std::vector<bool> Simulation::Genuine(const std::vector<TaskRef>& refs) const {
+  std::vector<bool> genuine;
+  for (const TaskRef& ref : refs) genuine.push_back(Genuine(ref));
+  return genuine;
+}
+
+// --- Commands on jobs.
+
+void Simulation::DoSubmit() {
+  if (model_.jobs.size() >= kMostJobs) return DoJobCommand();
+  std::vector<JobId> ids;
+  std::vector<JobSpec> specs;
+  const std::uint64_t n = Chance(8) ? Between(0, 5) : 1;
+  for (std::uint64_t i = 0; i < n; ++i) {
+    last_id_ += Between(1, 3);
+    ids.push_back(JobId{last_id_});
+    specs.push_back(Spec());
+  }
+  Result<std::vector<SubmitAnswer>> answers = n == 1 ? [&]() -> Result<std::vector<SubmitAnswer>> {
+    const Result<SubmitAnswer> one = engine_->Submit(now_, ids[0], specs[0]);
+    if (!one.ok()) return one.error();
+    return std::vector<SubmitAnswer>{*one};
+  }()
+      : engine_->SubmitAll(now_, ids, specs);
+  std::vector<SubmitAnswer> expected;
+  const auto failure = model_.Submit(now_, ids, specs, expected);
+  operations_.push_back([now = now_, ids, specs](Model& model) {
+    std::vector<SubmitAnswer> unused;
+    static_cast<void>(model.Submit(now, ids, specs, unused));
+  });
+  ExpectCode(CodeOf(answers), failure, "submit");
+  if (!answers.ok() || failure) return;
+  Expect(answers->size(), expected.size(), "submit: answers");
+  for (std::size_t i = 0; i < expected.size() && difference_.empty(); ++i) {
+    Trace("job " + allot::ToText(expected[i].job) + " count " + std::to_string(specs[i].count));
+    Expect((*answers)[i].job.value, expected[i].job.value, "submit: job");
+    Expect((*answers)[i].existing, expected[i].existing, "submit: existing");
+    Expect((*answers)[i].matching_workers, expected[i].matching_workers, "submit: matching workers");
+    if (expected[i].existing) ++tally_["submit existing"];
+    highest_taken_job_ = std::max(highest_taken_job_, expected[i].job.value);
+  }
+}
+
+void Simulation::DoChange() {
+  JobChange change;
+  if (Chance(2))
+    change.priority = Chance(3) ? std::optional<std::int64_t>() : std::optional<std::int64_t>(Between(0, 3));
+  if (Chance(2)) change.tags = Tags(false);
+  if (Chance(4)) change.delay = Some(1ms, 0, 10'000);
+  if (Chance(6)) change.scheduled_for = now_.wall + milliseconds(static_cast<std::int64_t>(Between(0, 8'000)) - 2'000);
+  if (Chance(4)) change.meta = Chance(2) ? Meta{} : Meta{{"customer", true}};
+  const JobId job = AnyJob();
+  const auto result = engine_->Change(now_, job, change);
+  Trace("job " + allot::ToText(job));
+  ExpectCode(CodeOf(result), InModel([=, now = now_](Model& m) { return m.Change(now, job, change); }), "change");
+}
+
+void Simulation::DoJobCommand() {
+  JobId job = AnyJob();
+  const Now now = now_;
+  Trace("job " + allot::ToText(job));
+  switch (rng_.Below(4)) {
+    case 0:
+      ExpectCode(CodeOf(engine_->Cancel(now, job)), InModel([=](Model& m) { return m.Cancel(now, job); }), "cancel");
+      break;
+    case 1:
+      ExpectCode(CodeOf(engine_->Pause(now, job)), InModel([=](Model& m) { return m.Pause(now, job); }), "pause");
+      break;
+    case 2:
+      ExpectCode(CodeOf(engine_->Resume(now, job)), InModel([=](Model& m) { return m.Resume(now, job); }), "resume");
+      break;
+    default: {
+      if (!Chance(4)) job = AnyEndedJob();
+      const auto retried = engine_->Retry(now, job);
+      std::uint32_t again = 0;
+      const auto failure = model_.Retry(now, job, again);
+      operations_.push_back([=](Model& m) {
+        std::uint32_t unused = 0;
+        static_cast<void>(m.Retry(now, job, unused));
+      });
+      ExpectCode(CodeOf(retried), failure, "retry");
+      if (retried.ok()) Expect(*retried, again, "retry: tasks that run again");
+    }
+  }
+}
+
+void Simulation::DoQueue() {
+  const bool pause = Chance(2) && !model_.paused;
+  if (pause) {
+    engine_->PauseQueue(now_);
+  } else {
+    engine_->ResumeQueue(now_);
+  }
+  operations_.push_back([=, now = now_](Model& m) { m.PauseQueue(now, pause); });
+  model_.PauseQueue(now_, pause);
+}
+
+// --- Commands of workers.
+
+void Simulation::DoRegister() {
+  const bool fresh = processes_.size() < 2 || (processes_.size() < kMaxProcesses && Chance(5));
+  if (fresh) {
+    last_id_ += Between(1, 3);
+    processes_.push_back(Process{WorkerId{last_id_}, 0, !Chance(3), Tags(true), {}});
+  }
+  // Mostly one that the engine does not know (any more).
+  std::size_t which = rng_.Below(processes_.size());
+  for (std::size_t i = 0; i < processes_.size() && !Chance(4); ++i) {
+    const auto known = model_.workers.find(processes_[which].id);
+    if (known == model_.workers.end() || !known->second.registered || known->second.away) break;
+    which = (which + 1) % processes_.size();
+  }
+  Process& process = fresh ? processes_.back() : processes_[which];
+  if (!fresh && Chance(4)) process.tags = Tags(true);
+  WorkerSpec spec;
+  spec.id = process.id;
+  spec.name = "worker";
+  spec.tags = process.tags;
+  spec.slots = static_cast<std::uint32_t>(Between(1, 8));
+  spec.connected = process.connected;
+  const bool right_key = fresh || !Chance(10);
+  std::optional<std::uint64_t> key;
+  if (!fresh) key = right_key ? process.key : process.key + 1;
+  if (!fresh && process.key == 0) return;
+  const std::uint64_t part = rng_.Below(3);
+  for (const TaskRef& ref : process.held) {
+    if (part == 0 || (part == 1 && Chance(2))) spec.resume.push_back(ref);
+  }
+  if (Chance(3)) spec.resume.push_back(AnyRef(process));
+  const std::vector<bool> genuine = Genuine(spec.resume);
+  const auto answer = engine_->Register(now_, spec, key);
+  RegisterAnswer expected;
+  const auto failure = model_.Register(now_, spec, right_key, genuine, expected);
+  operations_.push_back([=, now = now_](Model& m) {
+    RegisterAnswer unused;
+    static_cast<void>(m.Register(now, spec, right_key, genuine, unused));
+  });
+  ExpectCode(CodeOf(answer), failure, fresh ? "register" : "come back");
+  if (!answer.ok()) return;
+  Expect(answer->resumed, expected.resumed, "register: resumed");
+  Expect(answer->lost, expected.lost, "register: lost");
+  tally_["resumed"] += answer->resumed.size();
+  tally_["lost"] += answer->lost.size();
+  Expect(engine_->KnowsKey(spec.id, answer->key), true, "register: key");
+  process.key = answer->key;
+  if (right_key) process.held = answer->resumed;
+}
+
+void Simulation::DoPull() {
+  const Process& process = AnyProcess();
+  PullOptions pull;
+  pull.credit = static_cast<std::uint32_t>(Chance(10) ? 0 : Chance(10) ? Between(10, 40) : Between(1, 4));
+  pull.once = Chance(3);
+  if (!Chance(3)) pull.wait = (Chance(3) ? Duration(0) : Some(1ms, 1, 8000));
+  const WorkerId id = process.id;
+  const auto result = engine_->Pull(now_, id, pull);
+  ExpectCode(CodeOf(result), InModel([=, now = now_](Model& m) { return m.Pull(now, id, pull); }), "pull");
+}
+
+void Simulation::DoReport() {
+  Process& process = AnyProcess();
+  std::vector<Report> reports;
+  std::vector<bool> genuine;
+  const std::uint64_t n = Chance(8) ? Between(0, 12) : 1;
+  const bool friendly = Chance(2);
+  for (std::uint64_t i = 0; i < n; ++i) {
+    const TaskRef ref = AnyRef(process);
+    reports.push_back({ref, friendly ? ReportKind::kDone : static_cast<ReportKind>(rng_.Below(4))});
+    genuine.push_back(Genuine(ref));
+  }
+  const WorkerId id = process.id;
+  const auto verdicts = engine_->ReportAll(now_, id, reports);
+  std::vector<ReportVerdict> expected;
+  const auto failure = model_.ReportAll(now_, id, reports, genuine, expected);
+  operations_.push_back([=, now = now_](Model& m) {
+    std::vector<ReportVerdict> unused;
+    static_cast<void>(m.ReportAll(now, id, reports, genuine, unused));
+  });
+  ExpectCode(CodeOf(verdicts), failure, "report");
+  if (!verdicts.ok() || failure) return;
+  for (std::size_t i = 0; i < reports.size() && difference_.empty(); ++i) {
+    const auto verdict = (*verdicts)[i];
+    Expect(static_cast<int>(verdict), static_cast<int>(expected[i]), "report: verdict");
+    tally_[verdict == ReportVerdict::kTaken   ? "report taken"
+           : verdict == ReportVerdict::kStale ? "report stale"
+                                              : "report of an ended job"]++;
+    std::erase(process.held, reports[i].task);
+  }
+}
+
+void Simulation::DoWorkerCommand() {
+  Process& process = AnyProcess();
+  const WorkerId id = process.id;
+  const Now now = now_;
+  const std::uint64_t dice = rng_.Below(10);
+  if (dice < 3) {
+    ExpectCode(CodeOf(engine_->Heartbeat(now, id)), InModel([=](Model& m) { return m.Heartbeat(now, id); }),
+               "heartbeat");
+  } else if (dice < 6) {
+    std::vector<TaskRef> refs = process.held;
+    refs.push_back(AnyRef(process));
+    const std::vector<bool> genuine = Genuine(refs);
+    const auto result = engine_->Extend(now, id, refs);
+    std::vector<bool> own;
+    const auto failure = model_.Extend(now, id, refs, genuine, own);
+    operations_.push_back([=](Model& m) {
+      std::vector<bool> unused;
+      static_cast<void>(m.Extend(now, id, refs, genuine, unused));
+    });
+    ExpectCode(CodeOf(result), failure, "extend");
+    if (result.ok()) Expect(*result, own, "extend: its own");
+  } else if (dice < 7) {
+    ExpectCode(CodeOf(engine_->Drain(now, id)), InModel([=](Model& m) { return m.Drain(now, id); }), "drain");
+  } else if (dice < 9) {
+    engine_->Disconnect(now, id);
+    operations_.push_back([=](Model& m) { m.Disconnect(now, id); });
+    model_.Disconnect(now, id);
+  } else {
+    engine_->Unregister(now, id);
+    operations_.push_back([=](Model& m) { m.Unregister(now, id); });
+    model_.Unregister(now, id);
+    // Half of them are gone as processes too, the others may come back with their key.
+    if (Chance(2)) processes_.erase(processes_.begin() + (&process - processes_.data()));
+  }
+}
+
+void Simulation::DoUndelivered() {
+  const Process& process = AnyProcess();
+  std::vector<TaskRef> refs;
+  for (std::uint64_t n = Between(1, 3); n > 0; --n) refs.push_back(AnyRef(process));
+  const std::vector<bool> genuine = Genuine(refs);
+  engine_->Undelivered(now_, refs);
+  operations_.push_back([=, now = now_](Model& m) { m.Undelivered(now, refs, genuine); });
+  model_.Undelivered(now_, refs, genuine);
+}
+
+}  // namespace allot::simulation
