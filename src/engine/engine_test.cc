@@ -318,6 +318,19 @@ TEST_F(EngineTest, AnOrderToDrainOutlivesALostConnection) {
   EXPECT_TRUE(Pull(worker).empty());
 }
 
+TEST_F(EngineTest, WhatWasGrantedToALostConnectionDoesNotReachTheNextOne) {
+  const WorkerId worker = Register();
+  const WorkerId other = Register();
+  Submit(Spec(1));
+  Grants();
+  Wait(worker);  // granted, and not taken yet when the worker comes back without it
+  ComeBack(worker, {});
+  EXPECT_TRUE(Grants().empty());
+  const std::vector<Grant> grants = Pull(other);
+  ASSERT_EQ(grants.size(), 1u);
+  EXPECT_EQ(grants[0].attempt, 1u);
+}
+
 TEST_F(EngineTest, WhoComesBackIsToldWhyToStop) {
   const WorkerId worker = Register();
   JobSpec spec = Spec(2);

@@ -85,6 +85,8 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
   for (Lease& lease : worker->leases) {
     if (!kept.contains(lease.task.lease.serial)) unlisted.push_back(&lease);
   }
+  // What was granted since the last Take() went to the connection before, and with it: it must not reach the new one.
+  std::erase_if(effects_.assignments, [&](const Assignment& assignment) { return assignment.worker == spec.id; });
   for (Lease* lease : unlisted) GiveBack(*lease, false, "");
   for (Lease& lease : worker->leases) {
     const JobState state = FindJob(lease.task.job)->state;
