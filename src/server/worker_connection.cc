@@ -188,7 +188,6 @@ bool WorkerConnection::NextMessage(std::string& out) {
     out.push_back('[');
     const Result<std::size_t> end = AppendGrants(queue_->store(), news.grants, next_grant_, kGoodMessageBytes, out);
     if (!end.ok()) queue_->Fatal(end.error());
-    for (std::size_t i = next_grant_; i < *end; ++i) sent_.push_back(news.grants[i].task);
     next_grant_ = *end;
     out.push_back(']');
   }
@@ -202,7 +201,9 @@ bool WorkerConnection::NextMessage(std::string& out) {
 
 void WorkerConnection::OnGone() {
   if (!worker_) return;  // OnWelcome() sees to it
-  std::vector<TaskRef> unsent = std::move(sent_);
+  // Only what no write has begun with surely never left. Of a message that was being written the worker may have all,
+  // even if the write failed: the end of the connection overtakes the news that the kernel took it.
+  std::vector<TaskRef> unsent;
   for (const WorkerNews& news : news_) {
     for (std::size_t i = &news == &news_.front() ? next_grant_ : 0; i < news.grants.size(); ++i) {
       unsent.push_back(news.grants[i].task);

@@ -27,7 +27,6 @@ class WorkerConnection final : public WsConnection, public WorkerLink {
   Reading OnMessage(std::string_view text) override;
   void OnSign() override;
   bool NextMessage(std::string& out) override;
-  void OnSent() override { sent_.clear(); }
   void OnGone() override;
 
  private:
@@ -46,7 +45,6 @@ class WorkerConnection final : public WsConnection, public WorkerLink {
   std::deque<WorkerNews> news_;
   std::size_t next_grant_ = 0;  // of news_.front()
   std::string said_;            // goes before the news
-  std::vector<TaskRef> sent_;   // of the message that is being written
 };
 
 }  // namespace allot
