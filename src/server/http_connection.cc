@@ -289,7 +289,7 @@ void HttpConnection::OnHead() {
 
 bool HttpConnection::TakeBody() {
   std::string& piece = parser_->get().body();
-  body_bytes_ += piece.size();
+  body_bytes_ = piece.size();  // of what is collected: a stream's pieces go as they come
   if (refusal_) {
     piece.clear();
     return true;
@@ -423,6 +423,8 @@ void HttpConnection::Flush() {
   if (!out_.empty() && writing_.empty()) {
     writing_.swap(out_);
     written_ = 0;
+    // From here on the client may have it, whatever becomes of the write.
+    lost_.clear();
     write_deadline_ = net().now() + server_.config.write_timeout;
     WriteSome();
   }
@@ -453,7 +455,6 @@ void HttpConnection::OnWritten() {
   if (out_.empty() && out_.capacity() > kKeptBufferBytes) out_.shrink_to_fit();
   write_deadline_.reset();
   if (out_.empty()) {
-    lost_.clear();
     if (state_ == State::kLast) return Finish();
     if (drained_) drained_(true);
     if (state_ == State::kClosed) return;

@@ -206,6 +206,9 @@ void QueueRuntime::EngineLoop() {
   turn.now = ReadClock();
   turn.stopping = true;
   FoldAll(turn);
+  // Connections hold their queue: as long as it held them, neither could go.
+  workers_.Clear();
+  waits_.Clear();
 }
 
 void QueueRuntime::Round(std::vector<Command>& commands) {

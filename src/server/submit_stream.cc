@@ -63,7 +63,7 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
 
  private:
   NetThread& net() const { return connection_->home(); }
-  bool Ready() const { return set_ && unwritten_ < kMaxUnwritten; }
+  bool Ready() const { return !spec_read_ || (set_ && unwritten_ < kMaxUnwritten); }
 
   Result<void> Take(std::string_view bytes) {
     while (!bytes.empty()) {

@@ -6,6 +6,9 @@
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/websocket.hpp>
@@ -100,6 +103,7 @@ class HttpClient {
     if (!body.empty()) request.set(http::field::content_type, type);
     request.body() = body;
     request.prepare_payload();
+    if (closed_) Connect();
     http::write(socket_, request);
     return Read();
   }
@@ -108,7 +112,10 @@ class HttpClient {
     return Do(http::verb::post, target, body, type);
   }
   // Bytes as they are.
-  void Write(std::string_view bytes) { asio::write(socket_, asio::buffer(bytes.data(), bytes.size())); }
+  void Write(std::string_view bytes) {
+    if (closed_) Connect();
+    asio::write(socket_, asio::buffer(bytes.data(), bytes.size()));
+  }
   Answer Read() {
     http::response_parser<http::string_body> parser;
     parser.body_limit(boost::none);
@@ -119,13 +126,14 @@ class HttpClient {
     answer.status = static_cast<int>(parser.get().result_int());
     answer.body = parser.get().body();
     answer.json = Json(answer.body);
-    if (!parser.get().keep_alive()) Connect();
+    if (!parser.get().keep_alive()) closed_ = true;  // connects again when it is used again
     return answer;
   }
   void Connect() {
     beast::error_code ec;
     socket_.close(ec);
     buffer_.clear();
+    closed_ = false;
     socket_.connect({asio::ip::make_address("127.0.0.1"), port_});
     socket_.set_option(tcp::no_delay(true));
   }
@@ -156,6 +164,7 @@ class HttpClient {
   tcp::socket socket_;
   beast::flat_buffer buffer_;
   std::string rest_;
+  bool closed_ = false;
 };
 
 class WsClient {

@@ -101,6 +101,13 @@ void WaitTable::OnStop(Turn& turn) {
   }
 }
 
+void WaitTable::Clear() {
+  waits_.clear();
+  by_job_.clear();
+  by_owner_.clear();
+  deadlines_.clear();
+}
+
 std::optional<Instant> WaitTable::NextDeadline() const {
   if (deadlines_.empty()) return std::nullopt;
   return deadlines_.begin()->first;

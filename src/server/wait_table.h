@@ -53,6 +53,8 @@ class WaitTable {
   // Everyone looks as if their time had come, and goes.
   void OnStop(Turn& turn);
   std::optional<Instant> NextDeadline() const;
+  // Forgets everyone, without a word.
+  void Clear();
 
  private:
   using Id = std::uint64_t;

@@ -86,6 +86,9 @@ class WorkerTable {
   // Every connection is to be closed.
   void CloseAll(Turn& turn, const Error& why);
 
+  // Forgets everyone, without a word.
+  void Clear() { sessions_.clear(); }
+
   std::size_t size() const { return sessions_.size(); }
 
  private:

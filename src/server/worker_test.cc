@@ -1,0 +1,249 @@
+// Workers over WebSocket and over plain HTTP.
+#include "server/testing.h"
+
+namespace allot::testing {
+namespace {
+
+class WorkerTest : public ServerTest {
+ protected:
+  Json Registered(HttpClient& http) {
+    const Answer answer = http.Post(kWorkers, R"({"name":"h","tags":["t"],"slots":2})");
+    EXPECT_EQ(answer.status, 201) << answer.body;
+    return answer.json;
+  }
+  static std::string PullPath(const Json& welcome) { return kWorkers + "/" + welcome["worker"].str() + "/pull"; }
+  static std::string Body(const Json& welcome, const std::string& more) {
+    return R"({"key":")" + welcome["key"].str() + "\"" + more + "}";
+  }
+};
+
+TEST_F(WorkerTest, DoneAndTheNextPullTravelTogether) {
+  HttpClient http = Http();
+  Submit(http, R"({"tag":"t","payloads":[1,2,3]})");
+  WsClient worker = Worker();
+  Greet(worker);
+  worker.Send(R"({"pull":1,"seq":1})");
+  Json message = worker.ReadUntil("tasks");
+  for (int i = 1; i <= 3; ++i) {
+    const Json task = message["tasks"][0];
+    EXPECT_EQ(task["payload"].num(), i);
+    worker.Send(R"({"seq":)" + std::to_string(i + 1) + R"(,"pull":1,"done":[)" + Ref(task) + R"(,"result":)" +
+                std::to_string(i * i) + "}]}");
+    message = worker.Read();
+    EXPECT_EQ(message["ack"].num(), i + 1);
+    EXPECT_EQ(message["tasks"].size(), i < 3 ? 1u : 0u);  // in the same message
+  }
+  EXPECT_EQ(http.Get(kJobs + "/last").json["state"].str(), "done");
+}
+
+TEST_F(WorkerTest, AMadeUpLeaseIsStale) {
+  HttpClient http = Http();
+  const std::string id = Submit(http, R"({"tag":"t"})");
+  WsClient worker = Worker();
+  Greet(worker);
+  worker.Send(R"({"seq":1,"done":[{"job":")" + id + R"(","index":0,"lease":"1-123456789abcdef0"}]})");
+  const Json message = worker.ReadUntil("ack");
+  EXPECT_EQ(message["stale"][0]["code"].str(), "stale");
+  EXPECT_EQ(http.Get(kJobs + "/" + id).json["done"].num(), 0);
+}
+
+TEST_F(WorkerTest, ABadMessageWithASeqIsToldAndTheConnectionGoesOn) {
+  WsClient worker = Worker();
+  Greet(worker);
+  worker.Send(R"({"seq":7,"pul":1})");
+  const Json error = worker.Read();
+  EXPECT_EQ(error["error"]["code"].str(), "unknown_field");
+  EXPECT_EQ(error["seq"].num(), 7);
+  worker.Send(R"({"seq":8})");
+  EXPECT_EQ(worker.Read()["ack"].num(), 8);
+  worker.Send("{nonsense");
+  EXPECT_EQ(worker.Read()["error"]["code"].str(), "bad_json");
+  EXPECT_EQ(worker.ReadText(), "");  // closed
+}
+
+TEST_F(WorkerTest, AWorkerThatComesBackGoesOnWithWhatItHolds) {
+  HttpClient http = Http();
+  const std::string id = Submit(http, R"({"tag":"t","count":2})");
+  WsClient first = Worker();
+  const Json welcome = Greet(first);
+  first.Send(R"({"pull":2})");
+  const Json tasks = first.ReadUntil("tasks")["tasks"];
+  ASSERT_EQ(tasks.size(), 2u);
+  first.Cut();
+  WsClient second = Worker();
+  const Json back = Greet(second, R"(,"worker":")" + welcome["worker"].str() + R"(","key":")" + welcome["key"].str() +
+                                      R"(","resume":[)" + Ref(tasks[0]) + "}]");
+  EXPECT_EQ(back["worker"].str(), welcome["worker"].str());
+  EXPECT_EQ(back["resumed"].size(), 1u);
+  second.Send(R"({"seq":1,"done":[)" + Ref(tasks[0]) + "}]}");
+  EXPECT_FALSE(second.ReadUntil("ack")["stale"].there());
+  const Answer job = http.Get(kJobs + "/" + id);
+  EXPECT_EQ(job.json["done"].num(), 1);
+  EXPECT_EQ(job.json["ready"].num(), 1);  // what it did not list
+  EXPECT_EQ(http.Get(kJobs + "/" + id + "/tasks/1").json["attempts"].num(), 0);
+}
+
+TEST_F(WorkerTest, CancellingTellsWorkersThatHoldATask) {
+  HttpClient http = Http();
+  const std::string id = Submit(http, R"({"tag":"t"})");
+  WsClient worker = Worker();
+  Greet(worker);
+  worker.Send(R"({"pull":1})");
+  const Json task = worker.ReadUntil("tasks")["tasks"][0];
+  EXPECT_EQ(http.Post(kJobs + "/" + id + "/cancel").json["state"].str(), "cancelled");
+  const Json order = worker.ReadUntil("cancel")["cancel"][0];
+  EXPECT_EQ(order["reason"].str(), "cancelled");
+  EXPECT_EQ(order["lease"].str(), task["lease"].str());
+  worker.Send(R"({"seq":1,"done":[)" + Ref(task) + "}]}");
+  EXPECT_EQ(worker.ReadUntil("ack")["stale"][0]["code"].str(), "job_ended");
+}
+
+TEST_F(WorkerTest, ADrainedWorkerIsToldAndGetsNothingMore) {
+  HttpClient http = Http();
+  WsClient worker = Worker();
+  const Json welcome = Greet(worker);
+  worker.Send(R"({"pull":1,"seq":1})");
+  worker.ReadUntil("ack");
+  const Answer drained = http.Post(kWorkers + "/" + welcome["worker"].str() + "/drain");
+  EXPECT_EQ(drained.status, 200) << drained.body;
+  EXPECT_TRUE(drained.json["draining"].flag());
+  EXPECT_TRUE(worker.ReadUntil("drain")["drain"].flag());
+  const std::string id = Submit(http, R"({"tag":"t"})");
+  worker.Send(R"({"pull":1,"seq":2})");
+  EXPECT_FALSE(worker.ReadUntil("ack")["tasks"].there());
+  EXPECT_EQ(http.Get(kJobs + "/" + id).json["leased"].num(), 0);
+}
+
+TEST_F(WorkerTest, ByeGivesBackWhatItHoldsAndEndsTheConnection) {
+  HttpClient http = Http();
+  const std::string id = Submit(http, R"({"tag":"t"})");
+  WsClient worker = Worker();
+  Greet(worker);
+  worker.Send(R"({"pull":1})");
+  worker.ReadUntil("tasks");
+  worker.Send(R"({"bye":true,"seq":5})");
+  EXPECT_EQ(worker.ReadUntil("ack")["ack"].num(), 5);
+  EXPECT_EQ(worker.ReadText(), "");
+  EXPECT_EQ(http.Get(kWorkers).json["workers"].size(), 0u);
+  EXPECT_EQ(http.Get(kJobs + "/" + id).json["ready"].num(), 1);
+}
+
+TEST_F(WorkerTest, ASecondConnectionOfTheSameWorkerEndsTheFirst) {
+  WsClient first = Worker();
+  const Json welcome = Greet(first);
+  WsClient second = Worker();
+  Greet(second, R"(,"worker":")" + welcome["worker"].str() + R"(","key":")" + welcome["key"].str() + "\"");
+  EXPECT_TRUE(first.Read()["error"].there());
+  EXPECT_EQ(first.ReadText(), "");
+  second.Send(R"({"seq":1})");
+  EXPECT_EQ(second.Read()["ack"].num(), 1);  // and is not disturbed by the end of the first
+  HttpClient http = Http();
+  EXPECT_FALSE(http.Get(kWorkers + "/" + welcome["worker"].str()).json["away"].flag());
+}
+
+TEST_F(WorkerTest, AWorkerWithAWrongKeyIsUnknown) {
+  WsClient worker = Worker();
+  worker.Send(R"({"hello":{"name":"w","tags":[],"slots":1,"worker":"123","key":"0000000000000001"}})");
+  EXPECT_EQ(worker.Read()["error"]["code"].str(), "unknown_worker");
+  EXPECT_EQ(worker.ReadText(), "");
+}
+
+TEST_F(WorkerTest, LargePayloadsComeInSeveralMessages) {
+  HttpClient http = Http();
+  std::string spec = R"({"tag":"t","payloads":[)";
+  for (int i = 0; i < 10; ++i) spec += (i == 0 ? "\"" : ",\"") + std::string(200'000, 'x') + "\"";
+  Submit(http, spec + "]}");
+  WsClient worker = Worker();
+  Greet(worker);
+  worker.Send(R"({"pull":10})");
+  std::size_t got = 0, messages = 0;
+  while (got < 10) {
+    got += worker.ReadUntil("tasks")["tasks"].size();
+    ++messages;
+  }
+  EXPECT_EQ(got, 10u);
+  EXPECT_GT(messages, 2u);
+}
+
+TEST_F(WorkerTest, AWorkerOverHttpPullsAndReports) {
+  HttpClient http = Http();
+  const Json welcome = Registered(http);
+  const std::string id = Submit(http, R"({"tag":"t","payloads":["x","y","z"]})");
+  Answer answer = http.Post(PullPath(welcome), Body(welcome, R"(,"pull":2)"));
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  ASSERT_EQ(answer.json["tasks"].size(), 2u);
+  EXPECT_EQ(answer.json["tasks"][1]["payload"].str(), "y");
+  const std::string reports = R"(,"done":[)" + Ref(answer.json["tasks"][0]) + R"(,"result":"r"}],"failed":[)" +
+                              Ref(answer.json["tasks"][1]) + R"(,"error":"no","final":true}])";
+  answer = http.Post(PullPath(welcome), Body(welcome, reports));
+  EXPECT_EQ(answer.body, R"({"stale":[],"tasks":[],"cancel":[],"drain":false})");
+  EXPECT_EQ(http.Get(kJobs + "/" + id + "/tasks/0").json["result"].str(), "r");
+  const Answer results = http.Get(kJobs + "/" + id + "/results");
+  EXPECT_EQ(results.json["results"][1]["error"].str(), "no");
+  EXPECT_EQ(results.json["results"][1]["state"].str(), "failed");
+  EXPECT_EQ(results.json["job_state"].str(), "failed");
+  EXPECT_EQ(http.Do(http::verb::delete_, kWorkers + "/" + welcome["worker"].str(), Body(welcome, "")).body, "{}");
+  EXPECT_EQ(http.Post(PullPath(welcome), Body(welcome, R"(,"pull":2)")).code(), "unknown_worker");
+}
+
+TEST_F(WorkerTest, AnEmptyPullWaitsForATask) {
+  HttpClient http = Http();
+  HttpClient puller = Http();
+  const Json welcome = Registered(http);
+  EXPECT_EQ(http.Post(PullPath(welcome), Body(welcome, R"(,"pull":1)")).json["tasks"].size(), 0u);
+  EXPECT_EQ(http.Post(PullPath(welcome), Body(welcome, R"(,"pull":1,"wait_ms":20)")).json["tasks"].size(), 0u);
+  std::thread submitter([&] {
+    while (http.Get(kWorkers + "/" + welcome["worker"].str()).json["credit"].num() != 1) std::this_thread::yield();
+    Submit(http, R"({"tag":"t"})");
+  });
+  const Answer answer = puller.Post(PullPath(welcome), Body(welcome, R"(,"pull":1,"wait_ms":30000)"));
+  submitter.join();
+  EXPECT_EQ(answer.json["tasks"].size(), 1u);
+}
+
+TEST_F(WorkerTest, ASecondPullEndsTheFirst) {
+  HttpClient http = Http();
+  HttpClient puller = Http();
+  const Json welcome = Registered(http);
+  std::thread second([&] {
+    while (http.Get(kWorkers + "/" + welcome["worker"].str()).json["credit"].num() != 1) std::this_thread::yield();
+    EXPECT_EQ(http.Post(PullPath(welcome), Body(welcome, R"(,"pull":1)")).status, 200);
+  });
+  const Answer first = puller.Post(PullPath(welcome), Body(welcome, R"(,"pull":1,"wait_ms":60000)"));
+  second.join();
+  EXPECT_EQ(first.body, R"({"stale":[],"tasks":[],"cancel":[],"drain":false})");
+}
+
+TEST_F(WorkerTest, APullerThatGoesAwayGetsNothing) {
+  HttpClient http = Http();
+  const Json welcome = Registered(http);
+  {
+    HttpClient puller = Http();
+    const std::string body = Body(welcome, R"(,"pull":1,"wait_ms":60000)");
+    puller.Write("POST " + PullPath(welcome) +
+                 " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
+                 std::to_string(body.size()) + "\r\n\r\n" + body);
+    while (http.Get(kWorkers + "/" + welcome["worker"].str()).json["credit"].num() != 1) std::this_thread::yield();
+  }
+  while (http.Get(kWorkers + "/" + welcome["worker"].str()).json["credit"].num() != 0) std::this_thread::yield();
+  const std::string id = Submit(http, R"({"tag":"t"})");
+  EXPECT_EQ(http.Get(kJobs + "/" + id).json["ready"].num(), 1);
+}
+
+TEST_F(WorkerTest, ACancelEndsAWaitingPull) {
+  HttpClient http = Http();
+  HttpClient puller = Http();
+  const Json welcome = Registered(http);
+  const std::string id = Submit(http, R"({"tag":"t"})");
+  ASSERT_EQ(http.Post(PullPath(welcome), Body(welcome, R"(,"pull":1)")).json["tasks"].size(), 1u);
+  std::thread canceller([&] {
+    while (http.Get(kWorkers + "/" + welcome["worker"].str()).json["credit"].num() != 1) std::this_thread::yield();
+    http.Post(kJobs + "/" + id + "/cancel");
+  });
+  const Answer answer = puller.Post(PullPath(welcome), Body(welcome, R"(,"pull":1,"wait_ms":60000)"));
+  canceller.join();
+  EXPECT_EQ(answer.json["cancel"][0]["job"].str(), id);
+}
+
+}  // namespace
+}  // namespace allot::testing
