@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "base/text.h"
+#include "base/version.h"
 #include "cli/bench_command.h"
 #include "cli/commands.h"
 #include "cli/context.h"
@@ -65,7 +66,7 @@ int Main(int argc, char** argv) {
   CLI::App app("Allotter: which worker gets which piece of work next", "allot");
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Help of all commands");
-  app.set_version_flag("--version", std::string("allot 0.1.0"));
+  app.set_version_flag("--version", "allot " + std::string(Version()));
   AddConnectionOptions(app, context);  // before the command's name, too
   AddServeCommand(app, context);
   AddSubmitCommand(app, context);

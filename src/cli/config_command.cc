@@ -3,14 +3,11 @@
 
 #include "allotter/client.h"
 #include "base/json.h"
+#include "base/version.h"
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "cli/setting_flags.h"
 #include "server/tokens.h"
-
-#ifndef ALLOT_VERSION
-#define ALLOT_VERSION "0.1.0"
-#endif
 
 namespace allot::cli {
 
@@ -71,11 +68,11 @@ void AddVersionCommand(CLI::App& app, Context& context) {
         json = info->json;
       }
     }
-    Show(context, std::string("{\"version\":\"" ALLOT_VERSION "\",\"server\":") + (json.empty() ? "null" : json) + "}",
-         ALLOT_VERSION, [&] {
-           std::cout << "allot " ALLOT_VERSION << '\n';
-           if (!server.empty()) std::cout << "server " << Visible(server) << '\n';
-         });
+    const std::string own(Version());
+    Show(context, "{\"version\":" + JsonString(own) + ",\"server\":" + (json.empty() ? "null" : json) + "}", own, [&] {
+      std::cout << "allot " << own << '\n';
+      if (!server.empty()) std::cout << "server " << Visible(server) << '\n';
+    });
   });
 }
 

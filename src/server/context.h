@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/ids.h"
+#include "base/version.h"
 #include "server/access.h"
 #include "server/config.h"
 #include "server/metrics.h"
@@ -16,12 +17,11 @@
 
 namespace allot {
 
-inline constexpr std::string_view kVersion = "0.1.0";
 inline constexpr int kProtocol = 1;
 
 // Threading: const, or for use from any thread, except as said.
 struct ServerContext {
-  explicit ServerContext(const Config& c) : config(c), origins(c), metrics(std::string(kVersion)) {}
+  explicit ServerContext(const Config& c) : config(c), origins(c), metrics(std::string(Version())) {}
 
   const Config config;
   const OriginPolicy origins;

@@ -49,7 +49,7 @@ void ShowMetrics(Call call) {
 void ShowServer(Call call) {
   std::string out;
   JsonWriter json(out);
-  json.BeginObject().Key("name").String("allotter").Key("version").String(kVersion).Key("protocol").Int(kProtocol);
+  json.BeginObject().Key("name").String("allotter").Key("version").String(Version()).Key("protocol").Int(kProtocol);
   json.Key("started_at_ms").Int(ToMillis(call.server.started_at)).Key("now_at_ms").Int(ToMillis(ReadClock().wall));
   json.Key("queues").Uint(call.server.queues->size()).EndObject();
   call.reply.Send(200, out);

@@ -1,0 +1,5 @@
+#include "base/version.h"
+
+namespace allot {
+std::string_view Version() { return ALLOT_VERSION; }
+}  // namespace allot
