@@ -38,6 +38,8 @@ Model::Failure Model::Register(const Now& at, const WorkerSpec& spec, bool right
   Seen(worker);
   // An order to drain outlives a lost connection, and is repeated: it may have been lost with it.
   if (worker.draining) drains_.push_back({Fact::Kind::kDrain, spec.id.value, 0, 0, 0, 0, {}});
+  // What nobody has been told yet was meant for the connection before.
+  std::erase_if(assigned_, [&spec](const Fact& fact) { return fact.worker == spec.id.value; });
   answer.worker = spec.id;
   std::set<std::uint64_t> kept;
   for (std::size_t i = 0; i < spec.resume.size(); ++i) {
