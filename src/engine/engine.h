@@ -222,6 +222,8 @@ class Engine {
   void Drop(EngineJob& job);  // out of every table
   void ForgetKey(const EngineJob& job);
   void StartTimers(EngineJob& job);
+  // Timers that no longer hold stay until they come up. Where a job is changed again and again, that is too many.
+  void SweepTimers();
   void LogState(EngineJob& job);
   void LogHeader(EngineJob& job);
 

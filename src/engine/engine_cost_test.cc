@@ -105,5 +105,28 @@ TEST_F(EngineCost, ATaskThatFailedOnceAndWaitsForItsRetryTakesAtMostTwoBytes) {
   EXPECT_LE(bytes, 2);
 }
 
+TEST_F(EngineCost, AJobThatIsChangedAgainAndAgainCostsNoMoreThanOneThatIsNot) {
+  JobSpec spec;
+  spec.delay = 24h;
+  Submit(1, spec);
+  const JobId job{last_id_};
+  const auto again = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      JobChange change;
+      change.delay = 24h - Duration(1ms) * i;
+      ASSERT_TRUE(engine_->Change(now_, job, change).ok());
+      ASSERT_TRUE(engine_->Pause(now_, job).ok());
+      ASSERT_TRUE(engine_->Resume(now_, job).ok());
+      ASSERT_TRUE(engine_->Cancel(now_, job).ok());
+      ASSERT_TRUE(engine_->Retry(now_, job).ok());
+      Fold();
+    }
+  };
+  again(100);
+  const double before = Used();
+  again(20'000);
+  EXPECT_LE(Used() - before, 200'000);
+}
+
 }  // namespace
 }  // namespace allot

@@ -171,6 +171,21 @@ SubmitAnswer Engine::Insert(JobId id, const JobSpec& spec) {
   return SubmitAnswer{id, false, classes_.WorkersFor(job.cls)};
 }
 
+void Engine::SweepTimers() {
+  const auto most = 1024 + 2 * jobs_.size();
+  if (schedules_.size() <= most && expiries_.size() <= most && finished_.size() <= most) return;
+  schedules_ = {};
+  expiries_ = {};
+  finished_ = {};
+  for (const auto& [id, job] : by_id_) {
+    if (job == nullptr) continue;
+    if (job->state == JobState::kScheduled) schedules_.push({job->key.scheduled_for, id});
+    if (!Ended(job->state)) continue;
+    expiries_.push({job->ended_at + job->terms->retention, id});
+    finished_.push({job->ended_at, id});
+  }
+}
+
 void Engine::StartTimers(EngineJob& job) {
   if (job.state == JobState::kScheduled) schedules_.push({job.key.scheduled_for, job.id()});
   if (Ended(job.state)) {
@@ -182,6 +197,7 @@ void Engine::StartTimers(EngineJob& job) {
     job.retry_timer = *due;
     retries_.push({*due, job.id()});
   }
+  SweepTimers();
 }
 
 void Engine::SetState(EngineJob& job, JobState state) {
