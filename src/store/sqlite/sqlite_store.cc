@@ -60,6 +60,7 @@ class StoreImpl final : public Store {
   };
 
   Result<void> PrepareFile();
+  void LengthenLog();
   Result<void> PrepareStatements();
   Result<void> LoadRecords(const Loader& loader);
   Result<void> LoadEvents(const Loader& loader);
@@ -116,6 +117,7 @@ Result<void> StoreImpl::Open() {
   db_ = std::move(*db);
   if (Result<void> done = PrepareFile(); !done) return done;
   if (Result<void> done = PrepareStatements(); !done) return done;
+  if (options_.vfs.empty()) LengthenLog();
   checkpointer_ = std::make_unique<Checkpointer>(options_.file, options_.vfs);
   tidier_ = std::make_unique<Tidier>(db_, *checkpointer_, counters_, options_.log_pages);
   return tidier_->Prepare();
@@ -148,6 +150,27 @@ Result<void> StoreImpl::PrepareFile() {
       std::to_string(kLogFileBytes));
   if (!set) return set;
   return Migrate(db_, Migrations());
+}
+
+// A sync after overwriting a file writes its data; one after appending writes its length too, and takes half as long
+// again. So the log gets its length before it is used. What SQLite finds behind its last frame does not matter: frames
+// carry salts and checksums. A disk without space for it merely stays slower.
+void StoreImpl::LengthenLog() {
+  const int fd = open((options_.file + "-wal").c_str(), O_WRONLY | O_CLOEXEC);
+  struct stat info {};
+  if (fd < 0) return;
+  if (fstat(fd, &info) == 0 && info.st_size < kLogFileBytes) {
+    const std::string zeros(1 << 20, '\0');
+    off_t end = info.st_size;
+    while (end < kLogFileBytes) {
+      const auto n = pwrite(fd, zeros.data(),
+                            std::min<std::size_t>(zeros.size(), static_cast<std::size_t>(kLogFileBytes - end)), end);
+      if (n <= 0) break;
+      end += n;
+    }
+    if (end < kLogFileBytes || fsync(fd) != 0) static_cast<void>(!ftruncate(fd, info.st_size));
+  }
+  close(fd);
 }
 
 Result<void> StoreImpl::PrepareStatements() {

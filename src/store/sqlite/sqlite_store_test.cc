@@ -113,6 +113,23 @@ TEST_F(SqliteStoreTest, FilesAreForTheirOwnerOnly) {
   }
 }
 
+TEST_F(SqliteStoreTest, TheLogHasItsLengthBeforeItIsUsedAndWhatIsBehindItsEndDoesNotMatter) {
+  Open();
+  EXPECT_EQ(SizeOf(file_ + "-wal"), sqlite::kLogFileBytes);
+  AddJobs(1, 150, 100);
+  EXPECT_EQ(SizeOf(file_ + "-wal"), sqlite::kLogFileBytes);
+  // As after a crash: nobody has moved the log into the file.
+  const std::string copy = directory_ / "copy.db";
+  for (const char* suffix : {"", "-wal"}) WriteFile(copy + suffix, Contents(file_ + suffix));
+  SqliteOptions options;
+  options.file = copy;
+  auto store = SqliteStore::Open(options);
+  ASSERT_TRUE(store.ok()) << store.error().message;
+  std::size_t records = 0;
+  ASSERT_TRUE(Load(**store, &records).ok());
+  EXPECT_EQ(records, 150u);
+}
+
 TEST_F(SqliteStoreTest, AnEmptyFileIsANewQueue) {
   WriteFile(file_, "");
   Open();
