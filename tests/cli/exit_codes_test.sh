@@ -6,7 +6,6 @@ exits 2 allot
 exits 2 allot sumbit
 has "$err" "submit"
 exits 2 allot jobs --no-such-flag
-exits 2 allot job
 exits 2 allot jobs -o xml
 exits 2 allot submit --count many
 exits 2 allot submit --count 1 --lease soon

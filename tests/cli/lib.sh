@@ -12,7 +12,9 @@ export HOME=$work_dir XDG_DATA_HOME=$work_dir/share
 unset NO_COLOR TRACEPARENT || true
 cd "$work_dir"
 
-allot() { "$ALLOT_BIN" "$@"; }
+# Not a function: in the background its process id would be that of a shell.
+mkdir bin && ln -s "$ALLOT_BIN" bin/allot
+PATH=$work_dir/bin:$PATH
 
 finish() {
   local status=$?
@@ -28,6 +30,7 @@ finish() {
   exit "$status"
 }
 trap finish EXIT
+trap 'exit 143' INT TERM
 
 fail() {
   printf 'FAILED at line %s: %s\n' "${BASH_LINENO[${2:-0}]}" "$1" >&2

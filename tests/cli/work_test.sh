@@ -15,9 +15,9 @@ same "at 3" "$(allot submit --count 1 --tag flaky --backoff-first 20ms --results
 worker never -- sh -c 'echo sorry >&2; exit 7'
 exits 1 allot submit --count 1 --tag never --max-attempts 2 --backoff-first 20ms --wait
 json "$(allot tasks last 0 -o json)" '.state == "failed" and (.error | contains("exit status 7") and contains("sorry"))'
-# A command that is not there, and one that is killed.
-worker missing -- /no/such/program
-exits 1 allot submit --count 1 --tag missing --max-attempts 1 --wait
+# A command that is not there is the caller's mistake, before it takes a task; one that is killed has failed.
+exits 2 allot work --tag missing -- /no/such/program
+has "$err" "/no/such/program"
 worker killed -- sh -c 'kill -9 $$'
 exits 1 allot submit --count 1 --tag killed --max-attempts 1 --wait
 json "$(allot tasks last 0 -o json)" '.error | contains("signal 9")'

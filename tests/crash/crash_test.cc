@@ -72,7 +72,8 @@ void SubmitAgain(std::uint16_t port, Ledger& ledger) {
 }
 
 struct Crashing {
-  std::vector<std::pair<std::string, std::string>> env;
+  std::string bin = {};
+  std::vector<std::pair<std::string, std::string>> env = {};
   std::uint64_t rounds = 20;
 };
 
@@ -84,7 +85,8 @@ void RunCrashes(const Crashing& crashing) {
   std::mt19937_64 random(seed);
 
   const std::string grace = std::to_string(kLease.count()) + "ms";
-  LiveServer server({.flags = {"--worker-grace", grace, "--restart-grace", grace}, .env = crashing.env});
+  LiveServer server(
+      {.bin = crashing.bin, .flags = {"--worker-grace", grace, "--restart-grace", grace}, .env = crashing.env});
   ASSERT_TRUE(server.Start()) << server.Log();
   Ledger ledger(kHold);
   Load load({.port = server.port(), .seed = random(), .lease = kLease}, ledger);
@@ -142,6 +144,13 @@ void RunCrashes(const Crashing& crashing) {
 }
 
 TEST(Crash, WhatWasAcknowledgedSurvivesKill) { RunCrashes({}); }
+
+// The same program on a disk that forgets what was not synced; some of it reaches the disk all the same, whole or torn.
+TEST(PowerLoss, WhatWasAcknowledgedSurvives) {
+  const char* bin = std::getenv("ALLOT_POWERLOSS_BIN");
+  if (bin == nullptr) GTEST_SKIP() << "ALLOT_POWERLOSS_BIN names no program";
+  RunCrashes({.bin = bin, .env = {{"ALLOT_POWERLOSS_CHANCE", "0.3"}}});
+}
 
 }  // namespace
 }  // namespace allot::testing

@@ -11,6 +11,16 @@ void Ledger::Complain(const std::string& text) {
   if (violations_.size() < 50) violations_.push_back(text);
 }
 
+void Ledger::Complain(TaskKey task, const std::string& text) {
+  Complain(Name(task) + " " + text + "\n  its history: " + tasks_[task].history);
+}
+
+void Ledger::Note(Task& task, const std::string& what, const std::string& lease, int life) {
+  const auto at = std::chrono::duration_cast<milliseconds>(SteadyNow() - begun_).count();
+  task.history += "\n    " + std::to_string(at) + " ms: " + what + " " + lease.substr(0, lease.find('-'));
+  if (life != 0) task.history += " by worker " + std::to_string(life);
+}
+
 void Ledger::Violation(const std::string& text) {
   const std::lock_guard lock(mutex_);
   Complain(text);
@@ -76,27 +86,28 @@ void Ledger::Granted(const LifePtr& life, TaskKey key, const std::string& lease,
   const std::lock_guard lock(mutex_);
   const SteadyTime now = SteadyNow();
   ++totals_.grants;
-  if (!leases_.insert(lease).second) Complain(Name(key) + " came twice with the same lease " + lease);
+  if (!leases_.insert(lease).second) Complain(key, "came twice with the same lease " + lease);
   // The job may not be known yet: a grant can overtake the answer to the submit.
   if (const auto job = jobs_.find(key.job); job != jobs_.end()) {
-    if (key.index >= job->second.count) Complain(Name(key) + " does not exist");
+    if (key.index >= job->second.count) Complain(key, "does not exist");
     if (job->second.cancelled && connected_at > job->second.cancelled_at) {
-      Complain(Name(key) + " was handed out although its job was cancelled");
+      Complain(key, "was handed out although its job was cancelled");
     }
   }
   Task& task = tasks_[key];
-  if (!task.done_lease.empty()) Complain(Name(key) + " was handed out although it was done");
-  if (task.final_taken) Complain(Name(key) + " was handed out although it had failed for good");
+  Note(task, "attempt " + std::to_string(attempt) + " granted with lease", lease, life->number);
+  if (!task.done_lease.empty()) Complain(key, "was handed out although it was done");
+  if (task.final_taken) Complain(key, "was handed out although it had failed for good");
   if (attempt <= task.failures) {
-    Complain(Name(key) + " came as attempt " + std::to_string(attempt) + " after " + std::to_string(task.failures) +
-             " acknowledged failures");
+    Complain(key, "came as attempt " + std::to_string(attempt) + " after " + std::to_string(task.failures) +
+                      " acknowledged failures");
   }
   // A worker that was itself silent for long may be reading a message whose lease is over.
   if (!Alive(*life, now)) return;
   for (const Hold& hold : task.holds) {
     if (Alive(*hold.life, now)) {
-      Complain(Name(key) + " was leased to worker " + std::to_string(life->number) + " (lease " + lease +
-               ") while worker " + std::to_string(hold.life->number) + " held lease " + hold.lease);
+      Complain(key, "was leased to worker " + std::to_string(life->number) + " (lease " + lease + ") while worker " +
+                        std::to_string(hold.life->number) + " held lease " + hold.lease);
     } else {
       ++totals_.expired;
     }
@@ -109,6 +120,8 @@ void Ledger::ReportSent(TaskKey key, const std::string& lease, ReportKind kind, 
   const std::lock_guard lock(mutex_);
   Task& task = tasks_[key];
   EndHold(task, lease);
+  constexpr const char* kNames[] = {"done", "failed", "failed for good", "released"};
+  Note(task, std::string(kNames[static_cast<int>(kind)]) + " sent for lease", lease);
   if (kind == ReportKind::kFinal) task.final_sent = true;
   if (kind != ReportKind::kDone) return;
   const bool again =
@@ -119,26 +132,29 @@ void Ledger::ReportSent(TaskKey key, const std::string& lease, ReportKind kind, 
 void Ledger::ReportTaken(TaskKey key, const std::string& lease, ReportKind kind, SteadyTime sent_at) {
   const std::lock_guard lock(mutex_);
   Task& task = tasks_[key];
+  Note(task, "report taken for lease", lease);
   const auto job = jobs_.find(key.job);
   if (job != jobs_.end() && job->second.cancelled && sent_at > job->second.cancelled_at &&
       kind != ReportKind::kReleased) {
-    Complain(Name(key) + ": a report was taken although its job was cancelled");
+    Complain(key, "a report was taken although its job was cancelled");
   }
   switch (kind) {
     case ReportKind::kDone:
-      if (!task.done_lease.empty() && task.done_lease != lease) Complain(Name(key) + " was taken as done twice");
-      if (task.final_taken) Complain(Name(key) + " was taken as done after it had failed for good");
+      if (!task.done_lease.empty() && task.done_lease != lease) Complain(key, "was taken as done twice");
+      if (task.final_taken) Complain(key, "was taken as done after it had failed for good");
       if (task.done_lease.empty()) {
         ++totals_.done;
         if (job != jobs_.end()) ++job->second.done;
       }
+      if (task.done_lease.empty()) task.done_at = SteadyNow();
       task.done_lease = lease;
       break;
     case ReportKind::kFailed:
     case ReportKind::kFinal:
       ++totals_.failed;
       ++task.failures;
-      if (!task.done_lease.empty()) Complain(Name(key) + " was taken as failed after it was done");
+      // Acknowledgements on two connections may overtake each other.
+      if (!task.done_lease.empty() && sent_at > task.done_at) Complain(key, "was taken as failed after it was done");
       if (kind == ReportKind::kFinal && !task.final_taken) {
         task.final_taken = true;
         if (job != jobs_.end()) ++job->second.failed;
@@ -153,15 +169,17 @@ void Ledger::ReportTaken(TaskKey key, const std::string& lease, ReportKind kind,
 void Ledger::ReportRefused(TaskKey key, const std::string& lease, const std::string& code, bool maybe) {
   const std::lock_guard lock(mutex_);
   ++totals_.refused;
-  if (code != "stale" && code != "job_ended") Complain(Name(key) + ": a report was refused with code '" + code + "'");
+  if (code != "stale" && code != "job_ended") Complain(key, "a report was refused with code '" + code + "'");
   Task& task = tasks_[key];
+  Note(task, "report refused as " + code + " for lease", lease);
   for (Sent& sent : task.done_sent) {
     if (sent.lease == lease && !maybe) sent.refused = true;
   }
 }
 
-void Ledger::Dropped(TaskKey key, const std::string& lease) {
+void Ledger::Dropped(TaskKey key, const std::string& lease, const char* how) {
   const std::lock_guard lock(mutex_);
+  Note(tasks_[key], how + std::string(": lease"), lease);
   EndHold(tasks_[key], lease);
 }
 
@@ -169,28 +187,31 @@ void Ledger::Resumed(TaskKey key, const std::string& lease, bool after_restart) 
   const std::lock_guard lock(mutex_);
   ++totals_.resumed;
   if (after_restart) ++totals_.resumed_later;
-  const Task& task = tasks_[key];
-  if (task.done_lease == lease) Complain(Name(key) + " was done, and is leased again under lease " + lease);
+  Task& task = tasks_[key];
+  Note(task, "resumed: lease", lease);
+  if (task.done_lease == lease) Complain(key, "was done, and is leased again under lease " + lease);
 }
 
 void Ledger::Lost(const LifePtr& life, TaskKey key, const std::string& lease, bool reported, SteadyTime silent_since) {
   const std::lock_guard lock(mutex_);
   EndHold(tasks_[key], lease);
+  Note(tasks_[key], "lost: lease", lease, life->number);
   if (reported) return;
   const auto job = jobs_.find(key.job);
   if (job == jobs_.end() || job->second.cancel_sent || job->second.may_fail) return;
   if (SteadyNow() - silent_since < hold_) {
-    Complain(Name(key) + ": worker " + std::to_string(life->number) + " had lease " + lease +
-             ", came back in time, and it was lost");
+    Complain(key,
+             "worker " + std::to_string(life->number) + " had lease " + lease + ", came back in time, and it was lost");
   }
 }
 
 void Ledger::ToldExpired(const LifePtr& life, TaskKey key, const std::string& lease, SteadyTime held_since) {
   const std::lock_guard lock(mutex_);
   EndHold(tasks_[key], lease);
+  Note(tasks_[key], "expired: lease", lease, life->number);
   if (life->last_gap.load() < held_since && Alive(*life, SteadyNow())) {
-    Complain(Name(key) + ": lease " + lease + " expired although worker " + std::to_string(life->number) +
-             " showed signs of life");
+    Complain(key,
+             "lease " + lease + " expired although worker " + std::to_string(life->number) + " showed signs of life");
   }
 }
 
@@ -255,8 +276,8 @@ void Ledger::CheckTaskResult(const LedgerJob& job, TaskKey key, const Json& resu
   const auto at = tasks_.find(key);
   const Task none;
   const Task& task = at == tasks_.end() ? none : at->second;
-  if (!task.done_lease.empty() && state != "done") Complain(Name(key) + " was acknowledged as done: " + result.Dump());
-  if (task.final_taken && state != "failed") Complain(Name(key) + " was acknowledged as failed: " + result.Dump());
+  if (!task.done_lease.empty() && state != "done") Complain(key, "was acknowledged as done: " + result.Dump());
+  if (task.final_taken && state != "failed") Complain(key, "was acknowledged as failed: " + result.Dump());
   if (state == "done") {
     const std::string text = result.Text("/result");
     bool reported = false;
@@ -264,13 +285,13 @@ void Ledger::CheckTaskResult(const LedgerJob& job, TaskKey key, const Json& resu
       if (sent.result != text) continue;
       reported = !sent.refused && (task.done_lease.empty() || task.done_lease == sent.lease);
     }
-    if (!reported) Complain(Name(key) + " has a result that nobody reported: " + result.Dump());
+    if (!reported) Complain(key, "has a result that nobody reported: " + result.Dump());
   } else if (state == "failed") {
-    if (!task.final_sent && job.max_attempts >= 100) Complain(Name(key) + " failed by itself: " + result.Dump());
+    if (!task.final_sent && job.max_attempts >= 100) Complain(key, "failed by itself: " + result.Dump());
   } else if (state == "skipped") {
-    if (!job.cancel_sent && !job.may_fail) Complain(Name(key) + " was skipped: " + result.Dump());
+    if (!job.cancel_sent && !job.may_fail) Complain(key, "was skipped: " + result.Dump());
   } else {
-    Complain(Name(key) + " has not ended: " + result.Dump());
+    Complain(key, "has not ended: " + result.Dump());
   }
 }
 

@@ -89,7 +89,7 @@ class Ledger {
   // `maybe`: it had been sent before, on a connection that was lost.
   void ReportRefused(TaskKey task, const std::string& lease, const std::string& code, bool maybe);
   // Call before the hello leaves that does not list it.
-  void Dropped(TaskKey task, const std::string& lease);
+  void Dropped(TaskKey task, const std::string& lease, const char* how = "dropped");
   // The answer to a resume. `reported`: a report of it may have been taken already. `silent_since`: when the worker
   // last began to send something before.
   void Resumed(TaskKey task, const std::string& lease, bool after_restart);
@@ -133,10 +133,14 @@ class Ledger {
     std::vector<Sent> done_sent;
     std::uint32_t failures = 0;  // acknowledged
     std::string done_lease;      // acknowledged
+    SteadyTime done_at{};        // when the acknowledgement came
     bool final_sent = false;     // a final failure was sent
     bool final_taken = false;    //
+    std::string history;         // for people
   };
   void Complain(const std::string& text);  // under mutex_
+  void Complain(TaskKey task, const std::string& text);
+  void Note(Task& task, const std::string& what, const std::string& lease, int life = 0);
   void EndHold(Task& task, const std::string& lease);
   bool Alive(const Life& life, SteadyTime now) const { return now - life.last_send.load() < hold_; }
   static std::string Name(TaskKey task);
@@ -144,6 +148,7 @@ class Ledger {
   void CheckTaskResult(const LedgerJob& job, TaskKey key, const Json& result);
 
   const milliseconds hold_;
+  const SteadyTime begun_ = SteadyNow();
   mutable std::mutex mutex_;
   std::map<std::uint64_t, LedgerJob> jobs_;
   std::vector<std::uint64_t> order_;

@@ -110,7 +110,10 @@ class Load::Worker {
       }
       const SteadyTime now = SteadyNow();
       if (next_due_ <= now || now - life_->last_send.load() >= kHeartbeat || ask_) SendReports();
-      if (random_() % 3000 == 0) link_->Drop();
+      if (now >= next_drop_) {
+        link_->Drop();  // without a reason
+        next_drop_ = now + milliseconds(random_() % 3000);
+      }
       const SteadyTime deadline = std::min(next_due_, SteadyNow() + kHeartbeat / 4);
       if (link_->open()) {
         if (const std::optional<std::string> message = link_->Receive(deadline)) Handle(*message);
@@ -315,7 +318,6 @@ class Load::Worker {
     }
     if (!stale.empty()) ledger_.Violation("a report was refused that was not sent: " + text);
     messages_.erase(at);
-    ask_ = ask_ || held_.size() < load_.options_.slots / 2;
   }
 
   void Take(const Json& task) {
@@ -361,6 +363,7 @@ class Load::Worker {
   SteadyTime next_due_ = SteadyTime::max();
   int connected_in_ = 0;  // which start of the server it was last connected to
   bool ask_ = true;       // wants to send a pull
+  SteadyTime next_drop_ = SteadyNow() + milliseconds(500);
 };
 
 Load::Load(LoadOptions options, Ledger& ledger) : options_(options), ledger_(ledger) {}

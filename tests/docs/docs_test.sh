@@ -7,18 +7,16 @@ document=$(realpath "$1")
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/cli/lib.sh"
 
-mkdir -p blocks/files bin build
+mkdir -p blocks/files place/build
 awk -v out=blocks -f "$root/tests/docs/extract.awk" "$document" >counts
 cat counts
 
 # The program, wherever a document says that it is.
-printf '#!/bin/sh\nexec "%s" "$@"\n' "$ALLOT_BIN" >bin/allot
-cp bin/allot build/allot
+ln -s "$ALLOT_BIN" place/build/allot
 # `./dev build` has run, or there would be no program to test.
-printf '#!/bin/sh\n[ "$1" = build ] || exec "%s/dev" "$@"\n' "$root" >dev
-chmod +x bin/allot build/allot dev
-export PATH=$work_dir/bin:$PATH
-cp blocks/files/* . 2>/dev/null || true
+printf '#!/bin/sh\n[ "$1" = build ] || exec "%s/dev" "$@"\n' "$root" >place/dev
+chmod +x place/dev
+cp blocks/files/* place/ 2>/dev/null || true
 for file in blocks/files/*; do
   [ -e "$file" ] || continue
   sh -n "$file" || fail "$file is not a valid script"
@@ -34,7 +32,8 @@ for block in blocks/*.sh; do
   sed "s/127\.0\.0\.1:7420/127.0.0.1:$own_port/g" "$block" >"block-$line"
   printf '%s:%s\n' "$(basename "$document")" "$line"
   # A session of its own, so that all that it started can be ended together.
-  ALLOT_SERVER=http://127.0.0.1:$own_port setsid bash -e -o pipefail "block-$line" >"block-$line.log" 2>&1 </dev/null &
+  (cd place && exec env ALLOT_SERVER="http://127.0.0.1:$own_port" setsid bash -e -o pipefail "../block-$line") \
+    >"block-$line.log" 2>&1 </dev/null &
   block_pid=$!
   # What ends below is the block's whole group, not only its shell.
   pids+=("-$block_pid")

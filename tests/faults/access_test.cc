@@ -88,7 +88,7 @@ TEST_F(Tokens, OpenOnlyWhatTheirScopeSays) {
       {"POST", "/v1/queues/default/pause", "", "o"},
       {"POST", "/v1/queues/default/resume", "", "o"},
       {"POST", "/v1/queues", R"({"name":"default"})", ""},
-      {"DELETE", "/v1/queues/nowhere", "", ""},
+      {"DELETE", "/v1/queues/default", "", ""},
       {"GET", "/v1/queues/default/backup", "", ""},
   };
   for (const Row& row : rows) {
@@ -168,7 +168,7 @@ TEST_F(Tokens, OfAQueueReachNoOther) {
 }
 
 TEST_F(Tokens, ThatAreRevokedEndWithinSeconds) {
-  const std::string token = CreateToken(server().data(), {"--scope", "read", "--name", "short"});
+  const std::string token = CreateToken(server().data(), {"--scope", "read", "short"});
   const auto becomes = [&](int status) {
     const SteadyTime deadline = SteadyNow() + milliseconds(8000);
     Http http = As(token);

@@ -205,6 +205,12 @@ TEST_F(BadConnection, AWorkerThatStopsReadingLosesItsTasksToAnother) {
     EXPECT_EQ(Document(other.Pull(http_, R"(,"done":[)" + list + "]").body).Size("/stale"), 0u);
   }
   EXPECT_EQ(Document(http_.Get(std::string(kJobs) + "/" + job).body).Text("/state"), "done");
+  // The stuck one is forgotten as well.
+  stuck.Reset();
+  while (Document(http_.Get("/v1/queues/default").body).Int("/workers") > 1 && SteadyNow() < deadline) {
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+  EXPECT_EQ(Document(http_.Get("/v1/queues/default").body).Int("/workers"), 1);
 }
 
 TEST_F(BadConnection, ABrokenStreamLeavesNothing) {
@@ -264,6 +270,7 @@ TEST_F(BadConnection, ABrokenStreamLeavesNothing) {
 TEST_F(BadConnection, AConnectionBeyondTheBoundIsClosedAndEarlierOnesGoOn) {
   std::vector<Socket> sockets;
   for (int i = 0; i < 600; ++i) sockets.emplace_back(server().port());
+  std::this_thread::sleep_for(milliseconds(300));
   EXPECT_TRUE(server().Running());
   int open = 0;
   for (Socket& socket : sockets) {

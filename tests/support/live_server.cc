@@ -11,8 +11,12 @@ LiveServer::LiveServer(Options options) : options_(std::move(options)), port_(Fr
 }
 
 void LiveServer::Launch() {
-  std::vector<std::string> argv = {AllotBin(), "serve",      "--listen", "127.0.0.1:" + std::to_string(port_),
-                                   "--data",   options_.data};
+  std::vector<std::string> argv = {options_.bin.empty() ? AllotBin() : options_.bin,
+                                   "serve",
+                                   "--listen",
+                                   "127.0.0.1:" + std::to_string(port_),
+                                   "--data",
+                                   options_.data};
   argv.insert(argv.end(), options_.flags.begin(), options_.flags.end());
   // No configuration of the machine or of the shell that runs the tests.
   std::vector<std::pair<std::string, std::string>> env = options_.env;

@@ -15,6 +15,7 @@ namespace allot::testing {
 class LiveServer {
  public:
   struct Options {
+    std::string bin = {};                                       // empty: AllotBin()
     std::string data = {};                                      // empty: a new directory
     std::vector<std::string> flags = {};                        // further ones of `serve`
     std::vector<std::pair<std::string, std::string>> env = {};  //

@@ -145,7 +145,8 @@ std::string Http::Head(std::string_view method, std::string_view path, const Hea
 
 Answer Http::Call(std::string_view method, std::string_view path, std::string_view body, const Headers& headers,
                   milliseconds timeout) {
-  if (!socket_.connected()) socket_ = Socket(port_);
+  const bool kept = socket_.connected();
+  if (!kept) socket_ = Socket(port_);
   std::string text = Head(method, path, headers);
   bool typed = false;
   for (const auto& [name, value] : headers) typed |= name == "Content-Type";
@@ -158,6 +159,8 @@ Answer Http::Call(std::string_view method, std::string_view path, std::string_vi
   socket_.Send(text, timeout);
   answer = ReadAnswer(socket_, timeout);
   if (answer.status == 0 || answer.Header("connection") == "close") socket_.Close();
+  // The server may have closed a connection that was idle; what changes nothing may be asked again.
+  if (answer.status == 0 && kept && method == "GET") return Call(method, path, body, headers, timeout);
   return answer;
 }
 
