@@ -33,6 +33,15 @@ void OnEngine(Call call, F f) {
   net.Tell(queue, [call = std::move(call), f = std::move(f)](Turn& turn) mutable { f(turn, std::move(call)); });
 }
 
+// The same for what only looks, or refuses to change anything while the disk is full.
+template <typename F>
+void AskEngine(Call call, F f) {
+  NetThread& net = call.reply.net();
+  const QueuePtr queue = call.queue;
+  net.Tell(queue,
+           Command::Look([call = std::move(call), f = std::move(f)](Turn& turn) mutable { f(turn, std::move(call)); }));
+}
+
 // From the engine thread: `render(call, body)` fills the answer, on the network thread, once everything so far is
 // durable.
 template <typename F>

@@ -47,6 +47,7 @@ Committer::~Committer() {
 
 bool Committer::Push(CommitWork work) {
   pending_.fetch_add(1, std::memory_order_acq_rel);
+  pushed_.fetch_add(1, std::memory_order_acq_rel);
   if (mailbox_.Push(std::move(work))) return true;
   pending_.fetch_sub(1, std::memory_order_acq_rel);
   return false;
@@ -65,6 +66,7 @@ void Committer::Loop() {
     const std::size_t count = works.size();
     CommitAll(works);
     works.clear();
+    done_.fetch_add(count, std::memory_order_acq_rel);
     pending_.fetch_sub(count, std::memory_order_acq_rel);
     if (untidy_ && ++commits_since_tidy_ >= kCommitsPerTidy) TidyOnce();
   }
@@ -86,6 +88,7 @@ void Committer::CommitAll(std::vector<CommitWork>& works) {
 }
 
 void Committer::CommitSlice(std::vector<CommitWork>& works, std::size_t begin, std::size_t end) {
+  if (given_up_) return;  // nothing may be written behind what could not be
   batches_.clear();
   std::size_t events = 0;
   for (std::size_t i = begin; i < end; ++i) {
@@ -102,8 +105,10 @@ void Committer::CommitSlice(std::vector<CommitWork>& works, std::size_t begin, s
       if (committed.ok()) break;
       if (committed.error().code != Code::kDiskFull) return on_fatal_(committed.error());
       disk_full_.store(true, std::memory_order_release);
-      if (closing_.load(std::memory_order_acquire) && tries >= kDiskFullTriesWhenClosing)
-        return on_fatal_(committed.error());
+      if (closing_.load(std::memory_order_acquire) && tries >= kDiskFullTriesWhenClosing) {
+        given_up_ = true;
+        return;
+      }
       std::this_thread::sleep_for(kDiskFullRetry);
     }
     disk_full_.store(false, std::memory_order_release);

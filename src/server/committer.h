@@ -48,6 +48,9 @@ class Committer {
   std::size_t pending() const { return pending_.load(std::memory_order_acquire); }
   // The last try to commit found no space.
   bool disk_full() const { return disk_full_.load(std::memory_order_acquire); }
+  // How much work was pushed, and how much of it is durable.
+  std::uint64_t pushed() const { return pushed_.load(std::memory_order_acquire); }
+  std::uint64_t done() const { return done_.load(std::memory_order_acquire); }
   std::uint64_t commits() const { return commits_.load(std::memory_order_relaxed); }
 
  private:
@@ -61,6 +64,9 @@ class Committer {
   QueueMetrics* const metrics_;
   Mailbox<CommitWork> mailbox_;
   std::atomic<std::size_t> pending_{0};
+  std::atomic<std::uint64_t> pushed_{0};
+  std::atomic<std::uint64_t> done_{0};
+  bool given_up_ = false;  // there was no space when it was closed
   std::atomic<bool> disk_full_{false};
   std::atomic<bool> closing_{false};
   std::atomic<std::uint64_t> commits_{0};

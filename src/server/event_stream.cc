@@ -32,7 +32,7 @@ class EventStream {
     connection_->Write(text);
     connection_->OnDrained([queue = queue_, &net = connection_->home(), owner = connection_->owner()](bool there) {
       if (there) return;
-      net.Tell(queue, [owner](Turn& turn) { turn.waits.RemoveOwner(turn.engine, owner); });
+      net.Tell(queue, Command::Look([owner](Turn& turn) { turn.waits.RemoveOwner(turn.engine, owner); }));
     });
   }
   void Send(const JobView& job, bool last) {
@@ -90,7 +90,7 @@ class EventsWatcher final : public JobWatcher {
 void ServeEvents(Call call, JobName name) {
   const Result<void> none = ParseNoQuery(call.request.query);
   if (!none.ok()) return call.Fail(none.error());
-  OnEngine(std::move(call), [name](Turn& turn, Call c) {
+  AskEngine(std::move(call), [name](Turn& turn, Call c) {
     const Result<JobView> job = FindJob(turn, c, name);
     if (!job.ok()) return AnswerError(turn, std::move(c), job.error());
     // Only the network thread can tell whether someone is still there: it takes the connection over, and then asks the
@@ -102,14 +102,16 @@ void ServeEvents(Call call, JobName name) {
       const auto stream = std::make_shared<EventStream>(connection, queue);
       stream->Begin();
       Home& home = connection->home();
-      connection->home().Tell(queue, [id, stream, &home, owner = connection->owner()](Turn& now) {
-        Result<JobView> view = now.engine.Describe(id);
-        if (!view.ok()) return;
-        const bool ended = Ended(view->state);
-        now.Send(home, [stream, view = std::move(*view), ended] { stream->Send(view, ended); });
-        if (ended) return;
-        now.waits.Add(now.engine, id, owner, std::make_unique<EventsWatcher>(home, stream, now.now.mono), true);
-      });
+      connection->home().Tell(queue, Command::Look([id, stream, &home, owner = connection->owner()](Turn& now) {
+                                Result<JobView> view = now.engine.Describe(id);
+                                if (!view.ok()) return;
+                                now.Tells(id);
+                                const bool ended = Ended(view->state);
+                                now.Send(home, [stream, view = std::move(*view), ended] { stream->Send(view, ended); });
+                                if (ended) return;
+                                now.waits.Add(now.engine, id, owner,
+                                              std::make_unique<EventsWatcher>(home, stream, now.now.mono), true);
+                              }));
     });
   });
 }

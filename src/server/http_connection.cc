@@ -23,6 +23,8 @@ constexpr std::size_t kMaxReadAhead = 32 * 1024;           // of requests behind
 constexpr std::size_t kMaxUnsentBeforeNext = 256 * 1024;   // more than this unsent: the next request waits
 constexpr std::size_t kKeptBufferBytes = 16 * 1024;        // larger buffers are given back after use
 constexpr std::uint64_t kMaxDiscardedBytes = 1024 * 1024;  // of a refused body, before the connection is ended instead
+// Of all bodies that are coming in, together: each is bounded, but there may be many.
+constexpr std::uint64_t kMaxCollectedBytes = 512 * 1024 * 1024;
 constexpr Duration kLinger = 2s;
 
 Method ToMethod(http::verb verb) {
@@ -295,6 +297,12 @@ bool HttpConnection::TakeBody() {
     return true;
   }
   if (!sink_) {
+    server_.collected_bytes.fetch_add(body_bytes_ - collected_, std::memory_order_relaxed);
+    collected_ = body_bytes_;
+    if (server_.collected_bytes.load(std::memory_order_relaxed) > kMaxCollectedBytes) {
+      Refuse({Code::kUnavailable, "too many large requests at once", "try again soon"});
+      return false;
+    }
     if (body_bytes_ > server_.config.max_body_bytes) {
       Refuse({Code::kTooLarge, "the body has more than " + std::to_string(server_.config.max_body_bytes) + " bytes",
               "submit many tasks as a stream of lines (application/x-ndjson)"});
@@ -337,8 +345,13 @@ void HttpConnection::BreakBody(const Error& error) {
   if (state_ == State::kBody && sink_) Refuse(error);
 }
 
+void HttpConnection::Uncollect() {
+  server_.collected_bytes.fetch_sub(std::exchange(collected_, 0), std::memory_order_relaxed);
+}
+
 void HttpConnection::OnRequest() {
   state_ = State::kAnswering;
+  Uncollect();
   read_deadline_.reset();
   const auto self = std::static_pointer_cast<HttpConnection>(shared_from_this());
   Reply reply(self, request_no_);
@@ -384,6 +397,9 @@ void HttpConnection::Malformed(error_code ec) {
 }
 
 void HttpConnection::Refuse(const Error& error) {
+  Uncollect();
+  parser_->get().body().clear();
+  parser_->get().body().shrink_to_fit();
   if (sink_) {
     sink_->OnBroken();
     sink_.reset();
@@ -423,6 +439,8 @@ void HttpConnection::Flush() {
   if (!out_.empty() && writing_.empty()) {
     writing_.swap(out_);
     written_ = 0;
+    // Of what a write has begun with the client may have all, even if the write fails.
+    lost_.clear();
     // From here on the client may have it, whatever becomes of the write.
     lost_.clear();
     write_deadline_ = net().now() + server_.config.write_timeout;
@@ -489,6 +507,7 @@ void HttpConnection::Finish() {
 }
 
 void HttpConnection::Lost() {
+  Uncollect();
   if (sink_) {
     sink_->OnBroken();
     sink_.reset();

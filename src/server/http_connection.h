@@ -88,6 +88,7 @@ class HttpConnection final : public Connection, public OpenResponse, public Body
   void Finish();
   void Close();
   void Lost();
+  void Uncollect();
 
   ServerContext& server_;
   Stream stream_;
@@ -109,6 +110,7 @@ class HttpConnection final : public Connection, public OpenResponse, public Body
   std::uint64_t request_no_ = 0;
   std::optional<Error> refusal_;  // answered once the body is through
   std::uint64_t body_bytes_ = 0;
+  std::uint64_t collected_ = 0;  // of it, as counted for all connections
   std::unique_ptr<BodySink> sink_;
   Closure abort_;
 

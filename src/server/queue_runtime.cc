@@ -22,6 +22,7 @@ constexpr std::size_t kMaxCommandsPerRound = 1024;
 constexpr std::size_t kFoldBytes = 64 * 1024;
 constexpr std::uint64_t kFoldSoon = 50'000;      // unfolded events that make folding go along with every round
 constexpr std::uint64_t kFoldFirst = 1'000'000;  // that make everything else wait
+constexpr Duration kLookForSpace = 20ms;
 constexpr Duration kTickEvery = 250ms;
 constexpr Duration kFoldEvery = 1s;
 constexpr Duration kFoldPause = 1ms;  // while the store is busy
@@ -119,6 +120,7 @@ Result<void> QueueRuntime::Load() {
   if (!loaded.ok()) return loaded.error();
   engine_->FinishLoad(ReadClock(), options_.restart_grace);
   options_.ids->NeverBelow(engine_->HighestId());
+  last_position_ = store_->LastPosition();
   return {};
 }
 
@@ -190,6 +192,7 @@ Mailbox<Command>::Deadline QueueRuntime::NextWake() {
   if (const std::optional<Instant> deadline = waits_.NextDeadline()) sooner(*deadline);
   if (engine_->UnfoldedEvents() > 0)
     sooner(folding_ ? (committer_->idle() ? now.mono : now.mono + kFoldPause) : last_fold_ + kFoldEvery);
+  if (committer_->disk_full() || !held_.empty()) wake = now.mono + kLookForSpace;
   if (!wake) return std::nullopt;
   return ToSteady(*wake);
 }
@@ -205,13 +208,55 @@ void QueueRuntime::EngineLoop() {
   Turn turn{*engine_, *options_.ids, waits_, workers_};
   turn.now = ReadClock();
   turn.stopping = true;
+  held_.clear();  // nothing was promised to them
   FoldAll(turn);
   // Connections hold their queue: as long as it held them, neither could go.
   workers_.Clear();
   waits_.Clear();
 }
 
+void QueueRuntime::FullRound(std::vector<Command>& commands) {
+  // The engine stands still meanwhile: what is not durable yet is what was under way when the disk ran full. Deadlines
+  // do not pass either; the engine takes it for a stall.
+  if (unsaved_.empty()) {
+    for (const Touched& touched : touched_) unsaved_.insert(touched.jobs.begin(), touched.jobs.end());
+  }
+  const auto let_go = [this](Turn& turn) {
+    if (turn.depends) return PushWork(turn);
+    Outbox outbox = std::move(turn.outbox);
+    turn.outbox.clear();
+    Release(outbox);
+    PushWork(turn);
+  };
+  const auto fresh = [this] {
+    Turn turn{*engine_, *options_.ids, waits_, workers_};
+    turn.now = ReadClock();
+    turn.stopping = stopping_;
+    turn.disk_full = true;
+    turn.unsaved = &unsaved_;
+    return turn;
+  };
+  for (Command& command : commands) {
+    if (!command.looks()) {
+      held_.push_back(std::move(command));
+      continue;
+    }
+    Turn turn = fresh();
+    command(turn);
+    let_go(turn);
+  }
+  Turn turn = fresh();
+  waits_.OnTime(turn);
+  let_go(turn);
+}
+
 void QueueRuntime::Round(std::vector<Command>& commands) {
+  if (committer_->disk_full()) return FullRound(commands);
+  if (!unsaved_.empty() || !held_.empty()) {
+    unsaved_.clear();
+    for (Command& command : commands) held_.push_back(std::move(command));
+    commands = std::exchange(held_, {});
+  }
   std::size_t next = 0;
   do {
     Turn turn{*engine_, *options_.ids, waits_, workers_};
@@ -243,6 +288,7 @@ void QueueRuntime::TakeEffects(Turn& turn) {
       auto [position, effects] = engine_->Take();
       if (!turn.batch.events.empty() && !effects.events.empty()) PushWork(turn);
       if (!effects.events.empty()) {
+        CHECK(position > last_position_);  // the store drops what it takes for folded
         turn.batch.position = last_position_ = position;
         turn.events += effects.event_count;
         turn.batch.events = std::move(effects.events);
@@ -252,6 +298,9 @@ void QueueRuntime::TakeEffects(Turn& turn) {
             {error.job, error.index, OutcomeKind::kError, error.attempt, std::string(error.text)});
       }
       for (const Removal& removal : effects.removed) turn.batch.removals.push_back(removal);
+      for (const EngineError& error : effects.errors) turn.Touch(error.job);
+      for (const JobId job : effects.ended) turn.Touch(job);
+      for (const JobId job : effects.progressed) turn.Touch(job);
       workers_.OnEffects(turn, effects);
       for (const JobId job : effects.ended) waits_.OnEnded(turn, job);
       for (const JobId job : effects.progressed) waits_.OnProgress(turn, job);
@@ -266,10 +315,17 @@ void QueueRuntime::PushWork(Turn& turn) {
   if (!content && committer_->idle()) return Release(turn.outbox);
   CommitWork work;
   work.batch = std::move(turn.batch);
+  // Payloads of submits come with the submits' own events; those of streams do not come this way.
+  work.batch.payloads_spoken_for = !work.batch.events.empty();
   work.outbox = std::move(turn.outbox);
   work.events = std::exchange(turn.events, 0);
   turn.batch = {};
   turn.outbox.clear();
+  // Others push too, payloads of streams, so a number may be off by a few.
+  constexpr std::uint64_t kSlack = 64;
+  if (committer_->idle()) touched_.clear();
+  while (!touched_.empty() && touched_.front().work + kSlack <= committer_->done()) touched_.pop_front();
+  if (!turn.touched.empty()) touched_.push_back({committer_->pushed() + 1, std::exchange(turn.touched, {})});
   committer_->Push(std::move(work));
 }
 

@@ -9,11 +9,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <unordered_set>
 #include <vector>
 
 #include "base/ids.h"
@@ -76,6 +78,8 @@ class QueueRuntime {
   Result<void> Load();
   void EngineLoop();
   void Round(std::vector<Command>& commands);
+  // While the disk is full: what only looks, runs; the rest is held.
+  void FullRound(std::vector<Command>& commands);
   void TakeEffects(Turn& turn);
   void PushWork(Turn& turn);
   void FoldSome(Turn& turn);
@@ -94,12 +98,19 @@ class QueueRuntime {
   WaitTable waits_;
   WorkerTable workers_;
   Mailbox<Command> mailbox_;
-  bool stopping_ = false;       // engine thread
-  bool folding_ = false;        // engine thread: a sweep over what is dirty has begun
-  Instant last_tick_{};         // engine thread
-  Instant last_fold_{};         // engine thread
-  Position fold_until_ = 0;     // engine thread: where the sweep ends
-  Position last_position_ = 0;  // engine thread
+  bool stopping_ = false;              // engine thread
+  bool folding_ = false;               // engine thread: a sweep over what is dirty has begun
+  Instant last_tick_{};                // engine thread
+  Instant last_fold_{};                // engine thread
+  Position fold_until_ = 0;            // engine thread: where the sweep ends
+  Position last_position_ = 0;         // engine thread
+  std::vector<Command> held_;          // engine thread: until there is space
+  std::unordered_set<JobId> unsaved_;  // engine thread: while the disk is full
+  struct Touched {
+    std::uint64_t work;  // its number at the committer
+    std::vector<JobId> jobs;
+  };
+  std::deque<Touched> touched_;  // engine thread: by work that may not be durable yet
   std::unique_ptr<Committer> committer_;
   std::thread engine_thread_;
 };

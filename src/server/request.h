@@ -73,7 +73,7 @@ class Reply {
 
   // Once, one of them.
   void Send(int status, std::string_view body, std::string_view type = kJsonType);
-  // `on_lost` runs if the answer never got to the kernel.
+  // `on_lost` runs if the answer surely never left.
   void Send(int status, std::string_view body, Closure on_lost);
   void Fail(const Error& error);
 

@@ -67,6 +67,7 @@ Result<JobView> FindJob(Turn& turn, const Call& call, const JobName& name) {
     if (!id) return Error{Code::kUnknownJob, "there is no job yet", ""};
   }
   Result<JobView> view = turn.engine.Describe(*id);
+  turn.Tells(*id);
   if (!view.ok()) return UnknownJob(*id);
   const Result<void> seen = RequireSeen(call.principal(), *id, view->user);
   if (!seen.ok()) return seen.error();

@@ -43,22 +43,23 @@ void Submit(Call call) {
   const Result<void> claimed = ClaimUser(call.principal(), *request);
   if (!claimed.ok()) return call.Fail(claimed.error());
   HashContent(*request);
-  OnEngine(std::move(call),
-           [spec = std::move(request->spec), segments = PackPayloads(*request)](Turn& turn, Call c) mutable {
-             if (std::optional<Error> refused = RefuseNew(turn))
-               return AnswerError(turn, std::move(c), std::move(*refused));
-             const JobId id{turn.ids.Next(turn.now.wall)};
-             NameSet(spec, id);
-             const Result<SubmitAnswer> answer = turn.engine.Submit(turn.now, id, spec);
-             if (!answer.ok()) return AnswerError(turn, std::move(c), answer.error());
-             if (!answer->existing) AddPayloads(turn, segments, id);
-             Result<JobView> view = turn.engine.Describe(answer->job);
-             if (!view.ok()) return AnswerError(turn, std::move(c), view.error());
-             Answer(turn, std::move(c), answer->existing ? 200 : 201,
-                    [answer = *answer, view = std::move(*view)](Call& done, std::string& out) {
-                      AppendSubmitted(answer, view, done.queue->name(), out);
-                    });
-           });
+  AskEngine(std::move(call),
+            [spec = std::move(request->spec), segments = PackPayloads(*request)](Turn& turn, Call c) mutable {
+              if (std::optional<Error> refused = RefuseNew(turn))
+                return AnswerError(turn, std::move(c), std::move(*refused));
+              const JobId id{turn.ids.Next(turn.now.wall)};
+              NameSet(spec, id);
+              const Result<SubmitAnswer> answer = turn.engine.Submit(turn.now, id, spec);
+              if (!answer.ok()) return AnswerError(turn, std::move(c), answer.error());
+              turn.Touch(answer->job);
+              if (!answer->existing) AddPayloads(turn, segments, id);
+              Result<JobView> view = turn.engine.Describe(answer->job);
+              if (!view.ok()) return AnswerError(turn, std::move(c), view.error());
+              Answer(turn, std::move(c), answer->existing ? 200 : 201,
+                     [answer = *answer, view = std::move(*view)](Call& done, std::string& out) {
+                       AppendSubmitted(answer, view, done.queue->name(), out);
+                     });
+            });
 }
 
 void SubmitBatch(Call call) {
@@ -76,7 +77,7 @@ void SubmitBatch(Call call) {
     segments.push_back(PackPayloads(request));
     specs.push_back(std::move(request.spec));
   }
-  OnEngine(std::move(call), [specs = std::move(specs), segments = std::move(segments)](Turn& turn, Call c) mutable {
+  AskEngine(std::move(call), [specs = std::move(specs), segments = std::move(segments)](Turn& turn, Call c) mutable {
     if (std::optional<Error> refused = RefuseNew(turn)) return AnswerError(turn, std::move(c), std::move(*refused));
     std::vector<JobId> ids;
     for (JobSpec& spec : specs) {
@@ -86,6 +87,7 @@ void SubmitBatch(Call call) {
     Result<std::vector<SubmitAnswer>> answers = turn.engine.SubmitAll(turn.now, ids, specs);
     if (!answers.ok()) return AnswerError(turn, std::move(c), answers.error());
     for (std::size_t i = 0; i < answers->size(); ++i) {
+      turn.Touch((*answers)[i].job);
       if (!(*answers)[i].existing) AddPayloads(turn, segments[i], ids[i]);
     }
     Answer(turn, std::move(c), 201, [answers = std::move(*answers)](Call&, std::string& out) {
@@ -106,8 +108,10 @@ void List(Call call) {
   if (!query.ok()) return call.Fail(query.error());
   const Result<void> narrowed = NarrowToSeen(call.principal(), *query);
   if (!narrowed.ok()) return call.Fail(narrowed.error());
-  OnEngine(std::move(call), [query = std::move(*query)](Turn& turn, Call c) {
-    Answer(turn, std::move(c), 200, [page = turn.engine.List(query)](Call& done, std::string& out) {
+  AskEngine(std::move(call), [query = std::move(*query)](Turn& turn, Call c) {
+    JobPage found = turn.engine.List(query);
+    for (const JobView& job : found.jobs) turn.Tells(job.id);
+    Answer(turn, std::move(c), 200, [page = std::move(found)](Call& done, std::string& out) {
       out.append("{\"jobs\":[");
       for (const JobView& job : page.jobs) {
         if (out.back() != '[') out.push_back(',');
@@ -154,10 +158,10 @@ void Show(Call call, JobName name) {
   if (wait->count() > 0) {
     // Should the client go away, nobody waits any more.
     call.reply.OnAbort([queue = call.queue, &net = call.reply.net(), owner = call.reply.owner()] {
-      net.Tell(queue, [owner](Turn& turn) { turn.waits.RemoveOwner(turn.engine, owner); });
+      net.Tell(queue, Command::Look([owner](Turn& turn) { turn.waits.RemoveOwner(turn.engine, owner); }));
     });
   }
-  OnEngine(std::move(call), [name, wait = *wait](Turn& turn, Call c) {
+  AskEngine(std::move(call), [name, wait = *wait](Turn& turn, Call c) {
     Result<JobView> view = FindJob(turn, c, name);
     if (!view.ok()) return AnswerError(turn, std::move(c), view.error());
     if (wait.count() == 0 || Ended(view->state) || turn.stopping)
@@ -175,6 +179,7 @@ void ChangeJob(Call call, JobName name, std::string_view action, F apply) {
   OnEngine(std::move(call), [name, action, apply = std::move(apply)](Turn& turn, Call c) mutable {
     const Result<JobView> found = FindOwnJob(turn, c, name);
     if (!found.ok()) return AnswerError(turn, std::move(c), found.error());
+    turn.Touch(found->id);
     const Result<void> changed = apply(turn, found->id);
     if (!changed.ok()) return AnswerError(turn, std::move(c), changed.error());
     Result<JobView> view = turn.engine.Describe(found->id);
@@ -200,6 +205,7 @@ void Retry(Call call, JobName name) {
     const Result<JobView> found = FindOwnJob(turn, c, name);
     if (!found.ok()) return AnswerError(turn, std::move(c), found.error());
     if (std::optional<Error> refused = RefuseNew(turn)) return AnswerError(turn, std::move(c), std::move(*refused));
+    turn.Touch(found->id);
     const Result<std::uint32_t> retried = turn.engine.Retry(turn.now, found->id);
     if (!retried.ok()) return AnswerError(turn, std::move(c), retried.error());
     Result<JobView> view = turn.engine.Describe(found->id);

@@ -38,7 +38,7 @@ void AnswerQueue(Turn& turn, Call call, int status) {
 }
 
 void ShowQueue(Call call, int status) {
-  OnEngine(std::move(call), [status](Turn& turn, Call c) { AnswerQueue(turn, std::move(c), status); });
+  AskEngine(std::move(call), [status](Turn& turn, Call c) { AnswerQueue(turn, std::move(c), status); });
 }
 
 // Collects the answers of several engines, on one network thread.
@@ -76,12 +76,12 @@ void ListQueues(Call call) {
   gathering->missing = gathering->queues.size();
   if (gathering->missing == 0) return gathering->Finish();
   for (std::size_t i = 0; i < gathering->queues.size(); ++i) {
-    net.Tell(gathering->queues[i], [gathering, &net, i](Turn& turn) {
-      turn.Send(net, [gathering, i, stats = turn.engine.Stats()] {
-        gathering->stats[i] = stats;
-        if (--gathering->missing == 0) gathering->Finish();
-      });
-    });
+    net.Tell(gathering->queues[i], Command::Look([gathering, &net, i](Turn& turn) {
+               turn.Send(net, [gathering, i, stats = turn.engine.Stats()] {
+                 gathering->stats[i] = stats;
+                 if (--gathering->missing == 0) gathering->Finish();
+               });
+             }));
   }
 }
 

@@ -17,10 +17,43 @@
 namespace allot {
 namespace {
 
+// The outcomes of tasks from `from` on, before `end`; and where they end, if there was too much for one answer.
+struct OutcomePage {
+  std::vector<Outcome> outcomes;  // in order of index
+  std::uint64_t end = 0;
+};
+Result<OutcomePage> ReadPage(Store& store, JobId job, TaskIndex from, std::uint64_t end) {
+  constexpr std::size_t kMaxPageBytes = 8 << 20;
+  OutcomePage page;
+  page.end = end;
+  std::size_t bytes = 0;
+  Store::OutcomeQuery query;
+  query.job = job;
+  query.from = from;
+  query.end = end;
+  query.max_bytes = kMaxPageBytes;
+  for (;;) {
+    Result<std::vector<Outcome>> read = store.ReadOutcomes(query);
+    if (!read.ok()) return read.error();
+    if (read->empty()) return page;
+    for (Outcome& outcome : *read) {
+      bytes += outcome.text.size();
+      page.outcomes.push_back(std::move(outcome));
+    }
+    const std::uint64_t next = static_cast<std::uint64_t>(page.outcomes.back().index) + 1;
+    if (next >= end) return page;
+    if (bytes >= kMaxPageBytes) {
+      page.end = next;
+      return page;
+    }
+    query.from = static_cast<TaskIndex>(next);
+  }
+}
+
 void ListTasks(Call call, JobName name) {
   Result<TaskQuery> query = ParseTaskQuery(call.request.query);
   if (!query.ok()) return call.Fail(query.error());
-  OnEngine(std::move(call), [name, query = std::move(*query)](Turn& turn, Call c) mutable {
+  AskEngine(std::move(call), [name, query = std::move(*query)](Turn& turn, Call c) mutable {
     const Result<JobView> job = FindJob(turn, c, name);
     if (!job.ok()) return AnswerError(turn, std::move(c), job.error());
     query.job = job->id;
@@ -29,25 +62,17 @@ void ListTasks(Call call, JobName name) {
     Return(turn, std::move(c), [job = job->id, page = std::move(*page)](Call done) {
       std::vector<Outcome> outcomes;
       if (!page.tasks.empty()) {
-        Store::OutcomeQuery read;
-        read.job = job;
-        read.from = page.tasks.front().index;
-        read.end = static_cast<std::uint64_t>(page.tasks.back().index) + 1;
+        const TaskIndex from = page.tasks.front().index;
+        const std::uint64_t end = static_cast<std::uint64_t>(page.tasks.back().index) + 1;
         // Tasks of one state may lie far apart: then each is looked up on its own.
-        if (read.end - read.from <= 4 * page.tasks.size()) {
-          read.max = static_cast<std::size_t>(read.end - read.from);
-          Result<std::vector<Outcome>> found = done.queue->store().ReadOutcomes(read);
+        const bool dense = end - from <= 4 * page.tasks.size();
+        for (std::size_t i = 0; i < (dense ? 1 : page.tasks.size()); ++i) {
+          const TaskIndex own = page.tasks[i].index;
+          Result<OutcomePage> found =
+              dense ? ReadPage(done.queue->store(), job, from, end)
+                    : ReadPage(done.queue->store(), job, own, static_cast<std::uint64_t>(own) + 1);
           if (!found.ok()) return done.Fail(found.error());
-          outcomes = std::move(*found);
-        } else {
-          for (const TaskView& task : page.tasks) {
-            read.from = task.index;
-            read.end = static_cast<std::uint64_t>(task.index) + 1;
-            read.max = 1;
-            Result<std::vector<Outcome>> found = done.queue->store().ReadOutcomes(read);
-            if (!found.ok()) return done.Fail(found.error());
-            for (Outcome& outcome : *found) outcomes.push_back(std::move(outcome));
-          }
+          for (Outcome& outcome : found->outcomes) outcomes.push_back(std::move(outcome));
         }
       }
       std::string out = "{\"tasks\":[";
@@ -76,7 +101,7 @@ void ShowTask(Call call, JobName name, std::string_view index_text) {
     return call.Fail({Code::kUnknownTask, "there is no task " + std::string(index_text.substr(0, 100)),
                       "an index is a number from 0 on"});
   }
-  OnEngine(std::move(call), [name, index](Turn& turn, Call c) {
+  AskEngine(std::move(call), [name, index](Turn& turn, Call c) {
     const Result<JobView> job = FindJob(turn, c, name);
     if (!job.ok()) return AnswerError(turn, std::move(c), job.error());
     const Result<TaskView> task = turn.engine.Task(job->id, index);
@@ -153,18 +178,11 @@ void SendResults(Turn& turn, Call call, EndedTasks ended) {
     std::vector<Outcome> outcomes;
     std::size_t told = ended.states.size();
     if (told > 0) {
-      Store::OutcomeQuery query;
-      query.job = ended.job;
-      query.from = ended.from;
-      query.end = static_cast<std::uint64_t>(ended.from) + told;
-      query.max = told;
-      Result<std::vector<Outcome>> read = done.queue->store().ReadOutcomes(query);
-      if (!read.ok()) return done.Fail(read.error());
-      outcomes = std::move(*read);
-      std::size_t bytes = 0;
-      for (const Outcome& outcome : outcomes) bytes += outcome.text.size();
-      // Cut short for its size: what follows the last one read is for the next page.
-      if (bytes >= query.max_bytes) told = outcomes.back().index - ended.from + 1;
+      Result<OutcomePage> page =
+          ReadPage(done.queue->store(), ended.job, ended.from, static_cast<std::uint64_t>(ended.from) + told);
+      if (!page.ok()) return done.Fail(page.error());
+      outcomes = std::move(page->outcomes);
+      told = static_cast<std::size_t>(page->end - ended.from);
     }
     std::string out = "{\"results\":[";
     auto outcome = outcomes.begin();
@@ -213,10 +231,10 @@ void ListResults(Call call, JobName name) {
   if (!query.ok()) return call.Fail(query.error());
   if (query->wait.count() > 0) {
     call.reply.OnAbort([queue = call.queue, &net = call.reply.net(), owner = call.reply.owner()] {
-      net.Tell(queue, [owner](Turn& turn) { turn.waits.RemoveOwner(turn.engine, owner); });
+      net.Tell(queue, Command::Look([owner](Turn& turn) { turn.waits.RemoveOwner(turn.engine, owner); }));
     });
   }
-  OnEngine(std::move(call), [name, query = *query](Turn& turn, Call c) {
+  AskEngine(std::move(call), [name, query = *query](Turn& turn, Call c) {
     const Result<JobView> job = FindJob(turn, c, name);
     if (!job.ok()) return AnswerError(turn, std::move(c), job.error());
     Result<EndedTasks> ended = FindEnded(turn, job->id, query);

@@ -33,16 +33,16 @@ void ShowMetrics(Call call) {
   const std::vector<QueuePtr> queues = held->server.queues->All();
   const auto missing = std::make_shared<std::size_t>(queues.size());
   for (const QueuePtr& queue : queues) {
-    net.Tell(queue, [held, missing, &net, queue](Turn& turn) {
-      if (queue->metrics() != nullptr) queue->metrics()->Update(turn.engine.Stats());
-      turn.Send(net, [held, missing, queue] {
-        if (queue->metrics() != nullptr && held->server.queues->Find(queue->name()) == queue) {
-          const Result<Store::Usage> usage = queue->store().ReadUsage();
-          if (usage.ok()) queue->metrics()->Update(*usage);
-        }
-        if (--*missing == 0) held->reply.Send(200, held->server.metrics.Render(), kMetricsType);
-      });
-    });
+    net.Tell(queue, Command::Look([held, missing, &net, queue](Turn& turn) {
+               if (queue->metrics() != nullptr) queue->metrics()->Update(turn.engine.Stats());
+               turn.Send(net, [held, missing, queue] {
+                 if (queue->metrics() != nullptr && held->server.queues->Find(queue->name()) == queue) {
+                   const Result<Store::Usage> usage = queue->store().ReadUsage();
+                   if (usage.ok()) queue->metrics()->Update(*usage);
+                 }
+                 if (--*missing == 0) held->reply.Send(200, held->server.metrics.Render(), kMetricsType);
+               });
+             }));
   }
 }
 

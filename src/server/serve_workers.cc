@@ -20,7 +20,7 @@ void List(Call call) {
   if (!may.ok()) return call.Fail(may.error());
   const Result<WorkersQuery> query = ParseWorkersQuery(call.request.query);
   if (!query.ok()) return call.Fail(query.error());
-  OnEngine(std::move(call), [query = *query](Turn& turn, Call c) {
+  AskEngine(std::move(call), [query = *query](Turn& turn, Call c) {
     // One more than asked for tells whether there are more.
     std::vector<WorkerView> workers = turn.engine.Workers(query.after, query.limit + 1);
     const bool more = workers.size() > query.limit;
@@ -101,7 +101,7 @@ class PullLink final : public WorkerLink {
     Closure on_lost;
     if (!tasks.empty()) {
       on_lost = [queue = call_.queue, &net = call_.reply.net(), tasks = std::move(tasks)]() mutable {
-        net.Tell(queue, [lost = std::move(tasks)](Turn& turn) { turn.engine.Undelivered(turn.now, lost); });
+        net.Tell(queue, [lost = std::move(tasks)](Turn& turn) { turn.workers.GiveBack(turn, lost); });
       };
     }
     call_.reply.Send(200, out, std::move(on_lost));
@@ -110,8 +110,7 @@ class PullLink final : public WorkerLink {
  private:
   void GiveBack(std::vector<TaskRef> tasks) {
     if (tasks.empty()) return;
-    call_.reply.net().Tell(call_.queue,
-                           [tasks = std::move(tasks)](Turn& turn) { turn.engine.Undelivered(turn.now, tasks); });
+    call_.reply.net().Tell(call_.queue, [tasks = std::move(tasks)](Turn& turn) { turn.workers.GiveBack(turn, tasks); });
   }
   Call call_;
   const WorkerId worker_;
@@ -184,7 +183,7 @@ void ServeWorkers(Call call) {
     if (method != Method::kGet) return call.Fail(WrongMethod(call.request, "GET, DELETE"));
     const Result<void> may = RequireScope(call.principal(), Scope::kRead);
     if (!may.ok()) return call.Fail(may.error());
-    return OnEngine(std::move(call), [worker](Turn& turn, Call c) { AnswerWorker(turn, std::move(c), worker); });
+    return AskEngine(std::move(call), [worker](Turn& turn, Call c) { AnswerWorker(turn, std::move(c), worker); });
   }
   if (parts.size() == 6 && parts[5] == "pull") {
     if (method != Method::kPost) return call.Fail(WrongMethod(call.request, "POST"));

@@ -111,11 +111,11 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
     if (request->spec.payload.common) common_ = request->payload;
     spec_ = std::move(request->spec);
     spec_read_ = true;
-    net().Tell(queue_, [self = shared_from_this(), &home = net()](Turn& turn) {
-      Result<JobId> set = JobId{turn.ids.Next(turn.now.wall)};
-      if (std::optional<Error> refused = RefuseNew(turn)) set = *refused;
-      turn.Send(home, [self, set] { self->OnSet(set); });
-    });
+    net().Tell(queue_, Command::Look([self = shared_from_this(), &home = net()](Turn& turn) {
+                 Result<JobId> set = JobId{turn.ids.Next(turn.now.wall)};
+                 if (std::optional<Error> refused = RefuseNew(turn)) set = *refused;
+                 turn.Send(home, [self, set] { self->OnSet(set); });
+               }));
     return {};
   }
 
@@ -191,7 +191,7 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
     request.principal = principal_;
     Call call{server_, std::move(request), std::move(*reply_), queue_};
     reply_.reset();
-    OnEngine(std::move(call), [spec = std::move(spec_), set = *set_](Turn& turn, Call c) {
+    AskEngine(std::move(call), [spec = std::move(spec_), set = *set_](Turn& turn, Call c) {
       const auto drop = [&] { turn.batch.removals.push_back({JobId{}, set}); };
       if (std::optional<Error> refused = RefuseNew(turn)) {
         drop();
@@ -199,6 +199,7 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
       }
       const JobId id{turn.ids.Next(turn.now.wall)};
       const Result<SubmitAnswer> answer = turn.engine.Submit(turn.now, id, spec);
+      if (answer.ok()) turn.Touch(answer->job);
       if (!answer.ok() || answer->existing) drop();
       if (!answer.ok()) return AnswerError(turn, std::move(c), answer.error());
       Result<JobView> view = turn.engine.Describe(answer->job);

@@ -1,7 +1,10 @@
 // What a command sees while it runs on a queue's engine thread.
 #pragma once
 
+#include <type_traits>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "base/ids.h"
 #include "base/time.h"
@@ -28,10 +31,35 @@ struct Turn {
   Outbox outbox{};         // leaves when they are durable
   std::uint32_t events = 0;
 
+  std::vector<JobId> touched{};                        // jobs that this round changed
+  const std::unordered_set<JobId>* unsaved = nullptr;  // while the disk is full: changed, but not durable
+  bool depends = false;                                // what is in the outbox tells of such a job
+
+  void Touch(JobId job) { touched.push_back(job); }
+  // To be called by whoever tells of a job without changing it.
+  void Tells(JobId job) { depends = depends || (unsaved != nullptr && unsaved->count(job) != 0); }
   void Send(Home& home, Closure closure) { outbox.push_back({&home, std::move(closure)}); }
 };
 
-// Commands run in the order in which they were posted.
-using Command = UniqueFunction<void(Turn&)>;
+// Commands run in the order in which they were posted; while the disk is full, those that change something wait.
+class Command {
+ public:
+  Command() = default;
+  template <typename F, typename = std::enable_if_t<std::is_invocable_v<std::decay_t<F>&, Turn&>>>
+  Command(F&& f) : run_(std::forward<F>(f)) {}  // NOLINT(google-explicit-constructor)
+  // One that only looks, or refuses to change anything while the disk is full.
+  template <typename F>
+  static Command Look(F&& f) {
+    Command command(std::forward<F>(f));
+    command.looks_ = true;
+    return command;
+  }
+  bool looks() const { return looks_; }
+  void operator()(Turn& turn) { run_(turn); }
+
+ private:
+  UniqueFunction<void(Turn&)> run_;
+  bool looks_ = false;
+};
 
 }  // namespace allot

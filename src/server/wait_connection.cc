@@ -41,32 +41,35 @@ WsConnection::Reading WaitConnection::OnMessage(std::string_view text) {
     Say(jobs.error());
     return Reading::kPause;
   }
-  net().Tell(queue_, [self = std::static_pointer_cast<WaitConnection>(shared_from_this()),
-                      jobs = std::move(*jobs)](Turn& turn) {
-    Home& home = self->net();
-    if (turn.waits.CountOf(self->id_) + jobs.size() > bounds::kMaxWaitsPerConnection) {
-      turn.Send(home, [self] {
-        self->Say({Code::kTooManyWaits,
-                   "one connection waits for at most " + std::to_string(bounds::kMaxWaitsPerConnection) + " jobs", ""});
-      });
-      return;
-    }
-    std::vector<JobId> unknown;
-    for (const JobId job : jobs) {
-      Result<JobView> view = turn.engine.Describe(job);
-      if (!view.ok() || !Sees(*self->principal_, view->user)) {
-        unknown.push_back(job);
-      } else if (Ended(view->state)) {
-        turn.Send(home, [self, view = std::move(*view)] { self->OnEnded(view); });
-      } else {
-        turn.waits.Add(turn.engine, job, self->id_, std::make_unique<EndNotice>(home, self), false);
-      }
-    }
-    turn.Send(home, [self, unknown = std::move(unknown)] {
-      if (!unknown.empty()) self->OnUnknown(unknown);
-      self->ResumeReading();
-    });
-  });
+  net().Tell(
+      queue_, Command::Look([self = std::static_pointer_cast<WaitConnection>(shared_from_this()),
+                             jobs = std::move(*jobs)](Turn& turn) {
+        Home& home = self->net();
+        if (turn.waits.CountOf(self->id_) + jobs.size() > bounds::kMaxWaitsPerConnection) {
+          turn.Send(home, [self] {
+            self->Say({Code::kTooManyWaits,
+                       "one connection waits for at most " + std::to_string(bounds::kMaxWaitsPerConnection) + " jobs",
+                       ""});
+          });
+          return;
+        }
+        std::vector<JobId> unknown;
+        for (const JobId job : jobs) {
+          Result<JobView> view = turn.engine.Describe(job);
+          if (!view.ok() || !Sees(*self->principal_, view->user)) {
+            unknown.push_back(job);
+          } else if (Ended(view->state)) {
+            turn.Tells(job);
+            turn.Send(home, [self, view = std::move(*view)] { self->OnEnded(view); });
+          } else {
+            turn.waits.Add(turn.engine, job, self->id_, std::make_unique<EndNotice>(home, self), false);
+          }
+        }
+        turn.Send(home, [self, unknown = std::move(unknown)] {
+          if (!unknown.empty()) self->OnUnknown(unknown);
+          self->ResumeReading();
+        });
+      }));
   // One message at a time: what it asks for is bounded before the next is read.
   return Reading::kPause;
 }
@@ -109,7 +112,7 @@ bool WaitConnection::NextMessage(std::string& out) {
 }
 
 void WaitConnection::OnGone() {
-  net().Tell(queue_, [id = id_](Turn& turn) { turn.waits.RemoveOwner(turn.engine, id); });
+  net().Tell(queue_, Command::Look([id = id_](Turn& turn) { turn.waits.RemoveOwner(turn.engine, id); }));
 }
 
 }  // namespace allot

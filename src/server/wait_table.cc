@@ -52,6 +52,7 @@ void WaitTable::LookAt(Turn& turn, Id id, JobWatcher::News news) {
   const auto it = waits_.find(id);
   if (it == waits_.end()) return;
   Wait& wait = it->second;
+  turn.Tells(wait.job);
   if (wait.watcher->Look(turn, wait.job, news) == JobWatcher::Next::kGo) return Remove(turn.engine, id);
   const std::optional<Instant> deadline = wait.watcher->deadline();
   if (deadline == wait.deadline) return;

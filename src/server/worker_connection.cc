@@ -113,7 +113,7 @@ void WorkerConnection::Tell(WorkerNews news) {
     std::vector<TaskRef> unsent;
     for (const Grant& grant : news.grants) unsent.push_back(grant.task);
     if (unsent.empty()) return;
-    net().Tell(queue_, [unsent = std::move(unsent)](Turn& turn) { turn.engine.Undelivered(turn.now, unsent); });
+    net().Tell(queue_, [unsent = std::move(unsent)](Turn& turn) { turn.workers.GiveBack(turn, unsent); });
     return;
   }
   if (news.close) CloseSoon();

@@ -79,6 +79,7 @@ Result<void> WorkerTable::Apply(Turn& turn, WorkerId worker, WorkerInput& input,
     if (!verdicts.ok()) return verdicts.error();
     for (std::size_t i = 0; i < verdicts->size(); ++i) {
       const Report& report = input.reports[i];
+      turn.Touch(report.task.job);
       if ((*verdicts)[i] != ReportVerdict::kTaken) {
         news.stale.emplace_back(report.task, (*verdicts)[i]);
       } else if (report.kind == ReportKind::kDone) {
@@ -170,7 +171,7 @@ void WorkerTable::Answer(Turn& turn, Session& session) {
 }
 
 void WorkerTable::OnGone(Turn& turn, WorkerId worker, const WorkerLink* link, std::vector<TaskRef> unsent) {
-  if (!unsent.empty()) turn.engine.Undelivered(turn.now, unsent);
+  GiveBack(turn, unsent);
   Session* const session = Find(worker);
   if (session == nullptr || session->link.get() != link) return;
   session->link = nullptr;
@@ -183,6 +184,12 @@ void WorkerTable::OnGone(Turn& turn, WorkerId worker, const WorkerLink* link, st
     // It may be gone already, and then has no credit either.
     static_cast<void>(turn.engine.Pull(turn.now, worker, none));
   }
+}
+
+void WorkerTable::GiveBack(Turn& turn, const std::vector<TaskRef>& tasks) {
+  if (tasks.empty()) return;
+  for (const TaskRef& task : tasks) turn.Touch(task.job);
+  turn.engine.Undelivered(turn.now, tasks);
 }
 
 Result<void> WorkerTable::Unregister(Turn& turn, WorkerId worker, std::uint64_t key) {
@@ -229,12 +236,13 @@ void WorkerTable::OnEffects(Turn& turn, Effects& effects) {
     }
   }
   for (Assignment& assignment : effects.assignments) {
+    for (const Grant& grant : assignment.grants) turn.Touch(grant.task.job);
     Session* const session = Find(assignment.worker);
     if (session == nullptr || !session->link) {
       // Nobody is there to take them: they never left.
       std::vector<TaskRef> tasks;
       for (const Grant& grant : assignment.grants) tasks.push_back(grant.task);
-      if (!tasks.empty()) turn.engine.Undelivered(turn.now, tasks);
+      GiveBack(turn, tasks);
       continue;
     }
     if (session->connected) {

@@ -75,6 +75,8 @@ class WorkerTable {
   void OnPull(Turn& turn, WorkerId worker, std::uint64_t key, milliseconds wait, WorkerInput input, WorkerLinkPtr link);
   // The connection is gone; `unsent` never left. What a newer connection of the same worker does is untouched.
   void OnGone(Turn& turn, WorkerId worker, const WorkerLink* link, std::vector<TaskRef> unsent);
+  // These never left.
+  void GiveBack(Turn& turn, const std::vector<TaskRef>& tasks);
   Result<void> Unregister(Turn& turn, WorkerId worker, std::uint64_t key);
 
   // What the engine decided.
