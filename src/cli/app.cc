@@ -3,6 +3,8 @@
 #include <signal.h>
 
 #include <iostream>
+#include <string_view>
+#include <vector>
 
 #include "base/text.h"
 #include "base/version.h"
@@ -85,8 +87,15 @@ int Main(int argc, char** argv) {
     std::cout << app.help();
     return static_cast<int>(ExitCode::kUsage);
   }
+  // `allot help submit` as people type it.
+  std::vector<char*> words(argv, argv + argc);
+  std::string help_flag = "--help";
+  if (std::string_view(argv[1]) == "help") {
+    words.erase(words.begin() + 1);
+    words.push_back(help_flag.data());
+  }
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::ParseError& error) {
     return Explain(app, error, argc, argv, context);
   }
