@@ -220,6 +220,10 @@ void Retry(Call call, JobName name) {
 }
 
 void Act(Call call, JobName name, std::string_view verb) {
+  if (verb != "cancel" && verb != "pause" && verb != "resume" && verb != "retry")
+    return call.Fail(NoSuchPath(call.request));
+  if (verb != "cancel" && verb != "pause" && verb != "resume" && verb != "retry")
+    return call.Fail(NoSuchPath(call.request));
   if (call.request.method != Method::kPost) return call.Fail(WrongMethod(call.request, "POST"));
   const Result<void> empty = ParseEmptyBody(call.request.body);
   if (!empty.ok()) return call.Fail(empty.error());
@@ -235,8 +239,7 @@ void Act(Call call, JobName name, std::string_view verb) {
     return ChangeJob(std::move(call), name, "job.resume",
                      [](Turn& turn, JobId job) { return turn.engine.Resume(turn.now, job); });
   }
-  if (verb == "retry") return Retry(std::move(call), name);
-  call.Fail(NoSuchPath(call.request));
+  Retry(std::move(call), name);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "server/access.h"
 #include "server/call.h"
 #include "server/clock.h"
+#include "server/reply_json.h"
 #include "server/request_query.h"
 
 namespace allot {
@@ -18,8 +19,12 @@ void Ready(Call call) {
   if (call.server.stopping.load(std::memory_order_relaxed)) return call.Fail(Stopping());
   for (const QueuePtr& queue : call.server.queues->All()) {
     if (queue->disk_full()) {
-      return call.Fail({Code::kDiskFull, "no space for the queue " + queue->name(),
-                        "free some space; the server recovers by itself"});
+      // Not 507, the code's own status: whoever asks here looks at the status alone, and 503 means "not now" to all.
+      std::string body;
+      AppendError({Code::kDiskFull, "no space for the queue " + queue->name(),
+                   "free some space; the server recovers by itself"},
+                  body);
+      return call.reply.Send(503, body);
     }
   }
   call.reply.Send(200, "{\"status\":\"ok\"}");
