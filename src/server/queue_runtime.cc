@@ -219,7 +219,10 @@ void QueueRuntime::FullRound(std::vector<Command>& commands) {
   // The engine stands still meanwhile: what is not durable yet is what was under way when the disk ran full. Deadlines
   // do not pass either; the engine takes it for a stall.
   if (unsaved_.empty()) {
-    for (const Touched& touched : touched_) unsaved_.insert(touched.jobs.begin(), touched.jobs.end());
+    for (const Touched& touched : touched_) {
+      unsaved_.insert(touched.jobs.begin(), touched.jobs.end());
+      uncreated_.insert(touched.created.begin(), touched.created.end());
+    }
   }
   const auto let_go = [this](Turn& turn) {
     if (turn.depends) return PushWork(turn);
@@ -234,6 +237,7 @@ void QueueRuntime::FullRound(std::vector<Command>& commands) {
     turn.stopping = stopping_;
     turn.disk_full = true;
     turn.unsaved = &unsaved_;
+    turn.uncreated = &uncreated_;
     return turn;
   };
   for (Command& command : commands) {
@@ -254,6 +258,7 @@ void QueueRuntime::Round(std::vector<Command>& commands) {
   if (committer_->disk_full()) return FullRound(commands);
   if (!unsaved_.empty() || !held_.empty()) {
     unsaved_.clear();
+    uncreated_.clear();
     for (Command& command : commands) held_.push_back(std::move(command));
     commands = std::exchange(held_, {});
   }
@@ -325,7 +330,9 @@ void QueueRuntime::PushWork(Turn& turn) {
   constexpr std::uint64_t kSlack = 64;
   if (committer_->idle()) touched_.clear();
   while (!touched_.empty() && touched_.front().work + kSlack <= committer_->done()) touched_.pop_front();
-  if (!turn.touched.empty()) touched_.push_back({committer_->pushed() + 1, std::exchange(turn.touched, {})});
+  if (!turn.touched.empty()) {
+    touched_.push_back({committer_->pushed() + 1, std::exchange(turn.touched, {}), std::exchange(turn.created, {})});
+  }
   committer_->Push(std::move(work));
 }
 

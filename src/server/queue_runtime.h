@@ -98,17 +98,19 @@ class QueueRuntime {
   WaitTable waits_;
   WorkerTable workers_;
   Mailbox<Command> mailbox_;
-  bool stopping_ = false;              // engine thread
-  bool folding_ = false;               // engine thread: a sweep over what is dirty has begun
-  Instant last_tick_{};                // engine thread
-  Instant last_fold_{};                // engine thread
-  Position fold_until_ = 0;            // engine thread: where the sweep ends
-  Position last_position_ = 0;         // engine thread
-  std::vector<Command> held_;          // engine thread: until there is space
-  std::unordered_set<JobId> unsaved_;  // engine thread: while the disk is full
+  bool stopping_ = false;                // engine thread
+  bool folding_ = false;                 // engine thread: a sweep over what is dirty has begun
+  Instant last_tick_{};                  // engine thread
+  Instant last_fold_{};                  // engine thread
+  Position fold_until_ = 0;              // engine thread: where the sweep ends
+  Position last_position_ = 0;           // engine thread
+  std::vector<Command> held_;            // engine thread: until there is space
+  std::unordered_set<JobId> unsaved_;    // engine thread: while the disk is full
+  std::unordered_set<JobId> uncreated_;  // engine thread: of those, the new ones
   struct Touched {
     std::uint64_t work;  // its number at the committer
     std::vector<JobId> jobs;
+    std::vector<JobId> created;
   };
   std::deque<Touched> touched_;  // engine thread: by work that may not be durable yet
   std::unique_ptr<Committer> committer_;

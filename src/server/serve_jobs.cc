@@ -51,8 +51,10 @@ void Submit(Call call) {
               NameSet(spec, id);
               const Result<SubmitAnswer> answer = turn.engine.Submit(turn.now, id, spec);
               if (!answer.ok()) return AnswerError(turn, std::move(c), answer.error());
-              turn.Touch(answer->job);
-              if (!answer->existing) AddPayloads(turn, segments, id);
+              if (!answer->existing) {
+                turn.Created(id);
+                AddPayloads(turn, segments, id);
+              }
               Result<JobView> view = turn.engine.Describe(answer->job);
               if (!view.ok()) return AnswerError(turn, std::move(c), view.error());
               Answer(turn, std::move(c), answer->existing ? 200 : 201,
@@ -87,8 +89,9 @@ void SubmitBatch(Call call) {
     Result<std::vector<SubmitAnswer>> answers = turn.engine.SubmitAll(turn.now, ids, specs);
     if (!answers.ok()) return AnswerError(turn, std::move(c), answers.error());
     for (std::size_t i = 0; i < answers->size(); ++i) {
-      turn.Touch((*answers)[i].job);
-      if (!(*answers)[i].existing) AddPayloads(turn, segments[i], ids[i]);
+      if ((*answers)[i].existing) continue;
+      turn.Created(ids[i]);
+      AddPayloads(turn, segments[i], ids[i]);
     }
     Answer(turn, std::move(c), 201, [answers = std::move(*answers)](Call&, std::string& out) {
       out.append("{\"jobs\":[");
@@ -110,6 +113,7 @@ void List(Call call) {
   if (!narrowed.ok()) return call.Fail(narrowed.error());
   AskEngine(std::move(call), [query = std::move(*query)](Turn& turn, Call c) {
     JobPage found = turn.engine.List(query);
+    std::erase_if(found.jobs, [&](const JobView& job) { return !turn.MayList(job.id); });
     for (const JobView& job : found.jobs) turn.Tells(job.id);
     Answer(turn, std::move(c), 200, [page = std::move(found)](Call& done, std::string& out) {
       out.append("{\"jobs\":[");

@@ -199,7 +199,7 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
       }
       const JobId id{turn.ids.Next(turn.now.wall)};
       const Result<SubmitAnswer> answer = turn.engine.Submit(turn.now, id, spec);
-      if (answer.ok()) turn.Touch(answer->job);
+      if (answer.ok() && !answer->existing) turn.Created(id);
       if (!answer.ok() || answer->existing) drop();
       if (!answer.ok()) return AnswerError(turn, std::move(c), answer.error());
       Result<JobView> view = turn.engine.Describe(answer->job);

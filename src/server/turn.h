@@ -35,7 +35,16 @@ struct Turn {
   const std::unordered_set<JobId>* unsaved = nullptr;  // while the disk is full: changed, but not durable
   bool depends = false;                                // what is in the outbox tells of such a job
 
+  std::vector<JobId> created{};                          // of those, the ones that are new
+  const std::unordered_set<JobId>* uncreated = nullptr;  // while the disk is full: new, but not durable
+
   void Touch(JobId job) { touched.push_back(job); }
+  void Created(JobId job) {
+    touched.push_back(job);
+    created.push_back(job);
+  }
+  // False for a job that is not there yet, as far as anyone may know.
+  bool MayList(JobId job) const { return uncreated == nullptr || uncreated->count(job) == 0; }
   // To be called by whoever tells of a job without changing it.
   void Tells(JobId job) { depends = depends || (unsaved != nullptr && unsaved->count(job) != 0); }
   void Send(Home& home, Closure closure) { outbox.push_back({&home, std::move(closure)}); }
