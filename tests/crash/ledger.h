@@ -99,11 +99,10 @@ class Ledger {
 
   // --- What the server says of itself.
   // All jobs as they are now: every one that was acknowledged before must be among them, with at least what was
-  // acknowledged. `complete`: these are all; another one was never acknowledged.
+  // acknowledged. `complete`: looks at all of them, and another one was never acknowledged; otherwise at the newest.
   void CheckJobs(std::uint16_t port, bool complete);
   // Every result of every job, once all have ended.
   void CheckResults(std::uint16_t port);
-  // Submits every `step`th job again by its key alone, through `submit`: key → id.
   std::vector<LedgerJob> Jobs() const;
   // A lease of a task that is done, for reporting it once more.
   struct DoneLease {
