@@ -67,6 +67,11 @@ class Engine {
   Result<std::uint32_t> Retry(const Now& now, JobId job);
 
   // --- The queue.
+  // Changes two of the options; times that run already keep their length.
+  void Configure(Duration worker_grace, std::size_t max_finished_jobs) {
+    options_.worker_grace = worker_grace;
+    options_.max_finished_jobs = max_finished_jobs;
+  }
   void PauseQueue(const Now& now);
   void ResumeQueue(const Now& now);
 
@@ -276,7 +281,7 @@ class Engine {
   WorkerView View(const EngineWorker& worker, bool with_tasks) const;
   TaskView ViewTask(const EngineJob& job, TaskIndex index) const;
 
-  const EngineOptions options_;
+  EngineOptions options_;
   Rng rng_;
   Now now_;
   Instant engine_time_{};  // monotonic time without stalls: every deadline is in it

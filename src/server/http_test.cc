@@ -157,6 +157,14 @@ TEST_F(HttpTest, AQueuesSettingsAndPauseOutliveARestart) {
   EXPECT_EQ(http.Get("/v1/queues/q2").json["jobs"]["active"].num(), 0);
 }
 
+TEST_F(HttpTest, ANewBoundOfFinishedJobsHoldsAtOnce) {
+  HttpClient http = Http();
+  for (int i = 0; i < 5; ++i) Submit(http, R"({"count":0})");
+  EXPECT_EQ(http.Get(kJobs).json["jobs"].size(), 5u);
+  http.Do(http::verb::patch, "/v1/queues/default", R"({"settings":{"max_finished_jobs":2}})");
+  while (http.Get(kJobs).json["jobs"].size() != 2) std::this_thread::yield();
+}
+
 TEST_F(HttpTest, ABackupIsAWholeFile) {
   HttpClient http = Http();
   Submit(http, R"({"tag":"t","payloads":[1,2,3]})");

@@ -152,6 +152,9 @@ void QueueRuntime::ChangeSettings(const QueueSettingsChange& change, UniqueFunct
       settings_ = next;
     }
     max_result_bytes_ = next.max_result_bytes;
+    Post([next](Turn& turn) {
+      turn.engine.Configure(next.worker_grace, static_cast<std::size_t>(next.max_finished_jobs));
+    });
     done(next);
   };
   committer_->Push(std::move(work));
