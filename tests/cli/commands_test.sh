@@ -72,7 +72,7 @@ json "$(allot queue delete video --force -o json)" '.deleted == "video"'
 json "$(allot queue show -o json)" '.name == "default"'
 
 # backup, token, config, completion: see the tests of their own. bench: against this server, as short as it gets.
-has "$(allot bench --help)" bench
+json "$(allot bench submit drain latency --quick --clients 1 --workers 2 --batch 8 --seconds 0.2 --samples 100 -o json 2>bench.log)" 'type == "object"'
 has "$(allot --help)" submit
 for command in serve submit work jobs job tasks results wait cancel pause resume retry workers worker drain queue backup restore token config bench completion version; do
   has "$(allot "$command" --help)" "--help"

@@ -78,11 +78,6 @@ std::optional<std::uint64_t> Ledger::AnyJob(std::uint64_t choice) const {
   return order_[order_.size() - 1 - choice % window];
 }
 
-std::uint64_t Ledger::OpenTasks() const {
-  const std::lock_guard lock(mutex_);
-  return totals_.tasks - std::min(totals_.tasks, totals_.done);
-}
-
 void Ledger::EndHold(Task& task, const std::string& lease) {
   std::erase_if(task.holds, [&](const Hold& hold) { return hold.lease == lease; });
 }

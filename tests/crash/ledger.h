@@ -78,7 +78,6 @@ class Ledger {
   // `state` as in the answer.
   void CancelAcknowledged(std::uint64_t job, const std::string& state);
   std::optional<std::uint64_t> AnyJob(std::uint64_t choice) const;
-  std::uint64_t OpenTasks() const;
 
   // --- Leases. `connected_at`: when the connection was made on which it came.
   void Granted(const LifePtr& life, TaskKey task, const std::string& lease, std::uint32_t attempt,

@@ -22,7 +22,7 @@ struct LoadOptions {
   int workers = 5;       // over WebSocket
   int http_workers = 1;  //
   std::uint32_t slots = 16;
-  std::uint64_t max_open_tasks = 4000;  // submitters wait above it
+  std::uint64_t max_open_tasks = 2000;  // submitters wait above it
   milliseconds lease{0};                // of all jobs
 };
 
