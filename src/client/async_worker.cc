@@ -304,10 +304,11 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
       events_.on_refused(message_.stale[i], {allot::CodeFromText(message_.stale_codes[i]), "the lease was over", ""});
     }
     if (message_.ack) Acknowledged(*message_.ack);
+    // A task may come together with the order to stop it.
+    if (!message_.tasks.empty()) Take(std::move(message_.tasks));
     for (const CancelOrder& order : message_.cancel) {
       if (held_.contains(order.task.lease) && events_.on_cancel) events_.on_cancel(order);
     }
-    if (!message_.tasks.empty()) Take(std::move(message_.tasks));
     if (message_.drain && !draining_) {
       draining_ = true;
       if (events_.on_drain) events_.on_drain();

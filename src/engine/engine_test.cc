@@ -294,9 +294,13 @@ TEST_F(EngineTest, AfterARestartLeasesEndInTheOrderInWhichTheyBegan) {
   JobSpec spec = Spec(page + 1);
   spec.max_attempts = 1;
   const JobId job = Submit(spec);
-  const auto grants = Pull(worker, page + 1);
-  for (TaskIndex i = 1; i < page; ++i) Say(worker, grants[i].task, ReportKind::kDone);
-  Say(worker, grants[0].task, ReportKind::kReleased);
+  const TaskRef first = Pull(worker)[0].task;
+  for (TaskIndex next = 1; next <= page;) {
+    for (const Grant& grant : Pull(worker, 1000)) {
+      if (next++ < page) Say(worker, grant.task, ReportKind::kDone);
+    }
+  }
+  Say(worker, first, ReportKind::kReleased);
   ASSERT_EQ(Pull(worker, 1).at(0).task.index, 0u);  // the newest lease is in the first page
   Fold();
   Load(1s);
@@ -304,6 +308,14 @@ TEST_F(EngineTest, AfterARestartLeasesEndInTheOrderInWhichTheyBegan) {
   // The first to end fails the job, the other one is skipped.
   EXPECT_EQ(engine_->Task(job, page)->state, TaskState::kFailed);
   EXPECT_EQ(engine_->Task(job, 0)->state, TaskState::kSkipped);
+}
+
+TEST_F(EngineTest, WhatAWorkerHoldsCountsInItsCredit) {
+  const WorkerId worker = Register();
+  Submit(Spec(30'000));
+  EXPECT_EQ(Pull(worker, 9'000).size(), 9'000u);
+  EXPECT_EQ(Pull(worker, 9'000).size(), 1'000u);
+  EXPECT_TRUE(Pull(worker, 1).empty());
 }
 
 TEST_F(EngineTest, AnOrderToDrainOutlivesALostConnection) {

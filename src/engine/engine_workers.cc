@@ -128,7 +128,9 @@ Result<void> Engine::Pull(const Now& now, WorkerId id, const PullOptions& option
   EngineWorker* worker = FindWorker(id);
   if (worker == nullptr || !worker->registered) return UnknownWorker(id);
   Seen(*worker);
-  worker->credit = options.credit;
+  // What it holds counts in its credit, so that one worker cannot lease without end.
+  const std::size_t held = std::min<std::size_t>(worker->leases.size(), bounds::kMaxCredit);
+  worker->credit = std::min(options.credit, static_cast<std::uint32_t>(bounds::kMaxCredit - held));
   worker->once = options.once;
   worker->pull_until.reset();
   if (options.wait) worker->pull_until = engine_time_ + *options.wait;

@@ -39,10 +39,12 @@ Committer::Committer(Store& store, Fatal on_fatal, QueueMetrics* metrics)
   thread_ = std::thread([this] { Loop(); });
 }
 
-Committer::~Committer() {
+Committer::~Committer() { Close(); }
+
+void Committer::Close() {
   closing_.store(true, std::memory_order_release);
   mailbox_.Close();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 bool Committer::Push(CommitWork work) {

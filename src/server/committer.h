@@ -35,11 +35,13 @@ class Committer {
   using Fatal = std::function<void(const Error&)>;
   // `metrics` may be null.
   Committer(Store& store, Fatal on_fatal, QueueMetrics* metrics);
-  // Commits what is left, then ends the thread.
+  // As Close().
   ~Committer();
   Committer(const Committer&) = delete;
   Committer& operator=(const Committer&) = delete;
 
+  // Commits what is left, then ends the thread; what is pushed from then on is dropped. Not on its own thread.
+  void Close();
   // In order. False, dropping it, once it is closed.
   bool Push(CommitWork work);
   // Everything pushed so far is durable, and has been let go. Seen by the pushing thread, it stays so until it pushes

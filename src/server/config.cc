@@ -150,7 +150,7 @@ constexpr Row kRows[] = {
     {"allowed_origins", "ORIGINS", "web pages that may use the server, like https://dash.example.com; * for any",
      [](Config& c, std::string_view t) { return ReadList(t, c.allowed_origins); },
      [](const Config& c) { return PrintList(c.allowed_origins); }, true},
-    {"network_threads", "NUMBER", "threads that parse and serialise; 0: one a core, at most four",
+    {"network_threads", "NUMBER", "threads that parse and serialise; 0: one for two cores, from two to four",
      [](Config& c, std::string_view t) { return ReadNumber(t, 0, 64, c.network_threads); },
      [](const Config& c) { return std::to_string(c.network_threads); }},
     {"log_level", "LEVEL", "trace, debug, info, warning, error or off",

@@ -38,7 +38,7 @@ struct Config {
   std::string data;      // the data directory
   std::string tls_cert;  // PEM files; both or neither
   std::string tls_key;
-  std::uint32_t network_threads = 0;  // 0: one a core, at most four
+  std::uint32_t network_threads = 0;  // 0: one for two cores, from two to four
   LogLevel log_level = LogLevel::kInfo;
   LogFormat log_format = LogFormat::kAuto;
   std::vector<std::string> allowed_hosts;    // further names that the server goes by; `*`: any

@@ -382,7 +382,7 @@ void HttpConnection::Upgrade() {
   stream.Unread(std::move(ahead));
   state_ = State::kClosed;
   net().Disown(*this);
-  (*upgraded)->Accept({std::move(stream), parser_->release()});
+  (*upgraded)->Accept({std::move(stream), parser_->release(), authorization_, admission_});
 }
 
 void HttpConnection::Malformed(error_code ec) {

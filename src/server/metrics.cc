@@ -92,7 +92,6 @@ struct QueueMetrics::Impl {
   Histogram* commit_batches = nullptr;
   Histogram* commit_events = nullptr;
   Histogram* decide_seconds = nullptr;
-  Histogram* answer_seconds = nullptr;
 };
 
 QueueMetrics::QueueMetrics(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -121,7 +120,6 @@ void QueueMetrics::Committed(Duration took, std::size_t batches, std::size_t eve
 }
 
 void QueueMetrics::Decided(Duration took) { impl_->decide_seconds->Observe(Seconds(took)); }
-void QueueMetrics::Answered(Duration took) { impl_->answer_seconds->Observe(Seconds(took)); }
 
 struct Metrics::Impl {
   prometheus::Registry registry;
@@ -133,7 +131,6 @@ struct Metrics::Impl {
   Family<Histogram>& commit_batches;
   Family<Histogram>& commit_events;
   Family<Histogram>& decide_seconds;
-  Family<Histogram>& answer_seconds;
 
   Gauge& connections;
   Counter& connections_total;
@@ -168,7 +165,6 @@ struct Metrics::Impl {
         commit_batches(HistogramFamily("allotter_commit_batches", "Batches of a group commit.")),
         commit_events(HistogramFamily("allotter_commit_events", "Events of a group commit.")),
         decide_seconds(HistogramFamily("allotter_decide_seconds", "How long the engine took for a round of commands.")),
-        answer_seconds(HistogramFamily("allotter_answer_seconds", "From a command's arrival to its durable answer.")),
         connections(OneGauge("allotter_connections", "Connections open.")),
         connections_total(OneCounter("allotter_connections_total", "Connections accepted.")),
         requests(OneCounter("allotter_http_requests_total", "HTTP requests answered.")),
@@ -217,7 +213,6 @@ QueueMetrics& Metrics::ForQueue(const std::string& name) {
   queue->commit_batches = &impl_->commit_batches.Add(labels, SizeBuckets());
   queue->commit_events = &impl_->commit_events.Add(labels, SizeBuckets());
   queue->decide_seconds = &impl_->decide_seconds.Add(labels, TimeBuckets());
-  queue->answer_seconds = &impl_->answer_seconds.Add(labels, TimeBuckets());
   slot.reset(new QueueMetrics(std::move(queue)));
   impl_->queues_gauge.Set(static_cast<double>(impl_->queues.size()));
   return *slot;
@@ -236,7 +231,6 @@ void Metrics::RemoveQueue(const std::string& name) {
   impl_->commit_batches.Remove(queue.commit_batches);
   impl_->commit_events.Remove(queue.commit_events);
   impl_->decide_seconds.Remove(queue.decide_seconds);
-  impl_->answer_seconds.Remove(queue.answer_seconds);
   impl_->queues.erase(found);
   impl_->queues_gauge.Set(static_cast<double>(impl_->queues.size()));
 }

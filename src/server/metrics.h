@@ -33,8 +33,6 @@ class QueueMetrics {
   void Committed(Duration took, std::size_t batches, std::size_t events);
   // One round of the engine thread: how long it decided.
   void Decided(Duration took);
-  // From a submit's arrival, or a grant's decision, to its answer's leaving.
-  void Answered(Duration took);
 
  private:
   friend class Metrics;

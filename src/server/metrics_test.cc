@@ -57,7 +57,6 @@ TEST(Metrics, CommitsAreInSeconds) {
   QueueMetrics& queue = metrics.ForQueue("q");
   queue.Committed(2ms, 3, 40);
   queue.Decided(20us);
-  queue.Answered(5ms);
   queue.Update(Store::Usage{.file_bytes = 4096, .journal_rows = 2, .garbage_jobs = 0});
   const std::string text = metrics.Render();
   EXPECT_TRUE(Has(text, "allotter_commit_seconds_count{queue=\"q\"} 1")) << text;

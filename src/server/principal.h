@@ -46,6 +46,7 @@ struct Principal {
   std::optional<std::string> queue;  // the only queue that it reaches
   std::optional<WallTime> expires_at;
   bool Has(Scope scope) const { return scopes.Has(scope); }
+  friend bool operator==(const Principal&, const Principal&) = default;
 };
 
 using PrincipalPtr = std::shared_ptr<const Principal>;

@@ -173,7 +173,8 @@ void QueueRuntime::Finish() {
   if (finished_.exchange(true)) return;
   mailbox_.Close();
   if (engine_thread_.joinable()) engine_thread_.join();
-  committer_.reset();
+  // It stays, closed: a stream that breaks off later still asks for its payloads to be dropped.
+  if (committer_) committer_->Close();
 }
 
 void QueueRuntime::FinishDeleted() {
@@ -284,6 +285,7 @@ void QueueRuntime::Round(std::vector<Command>& commands) {
     }
     waits_.OnTime(turn);
     TakeEffects(turn);
+    if (options_.metrics != nullptr) options_.metrics->Decided(ReadMonotonic() - turn.now.mono);
     FoldSome(turn);
     PushWork(turn);
   } while (next < commands.size());
@@ -301,10 +303,14 @@ void QueueRuntime::TakeEffects(Turn& turn) {
         turn.events += effects.event_count;
         turn.batch.events = std::move(effects.events);
       }
+      // The last outcome of a task counts, so what became of an attempt goes before what was reported in this round: a
+      // late result must not be hidden by the end of its lease.
+      std::vector<Outcome> ends;
       for (const EngineError& error : effects.errors) {
-        turn.batch.outcomes.push_back(
-            {error.job, error.index, OutcomeKind::kError, error.attempt, std::string(error.text)});
+        ends.push_back({error.job, error.index, OutcomeKind::kError, error.attempt, std::string(error.text)});
       }
+      turn.batch.outcomes.insert(turn.batch.outcomes.begin(), std::make_move_iterator(ends.begin()),
+                                 std::make_move_iterator(ends.end()));
       for (const Removal& removal : effects.removed) turn.batch.removals.push_back(removal);
       for (const EngineError& error : effects.errors) turn.Touch(error.job);
       for (const JobId job : effects.ended) turn.Touch(job);

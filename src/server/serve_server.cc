@@ -33,6 +33,10 @@ void Ready(Call call) {
 void ShowMetrics(Call call) {
   const Result<void> may = RequireScope(call.principal(), Scope::kRead);
   if (!may.ok()) return call.Fail(may.error());
+  if (call.principal().queue || call.principal().user) {
+    return call.Fail({Code::kForbidden, "metrics speak of all queues, this token only of its own",
+                      "use a token that is fixed to neither queue nor user"});
+  }
   NetThread& net = call.reply.net();
   const auto held = std::make_shared<Call>(std::move(call));
   const std::vector<QueuePtr> queues = held->server.queues->All();

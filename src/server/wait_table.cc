@@ -80,7 +80,11 @@ void WaitTable::Tell(Turn& turn, JobId job, JobWatcher::News news) {
     return;
   }
   const std::vector<Id> ids = it->second;
-  for (const Id id : ids) LookAt(turn, id, news);
+  for (const Id id : ids) {
+    const auto wait = waits_.find(id);
+    const bool wanted = news != JobWatcher::News::kProgress || (wait != waits_.end() && wait->second.wants_progress);
+    if (wanted) LookAt(turn, id, news);
+  }
 }
 
 void WaitTable::OnTime(Turn& turn) {

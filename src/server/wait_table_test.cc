@@ -115,6 +115,7 @@ TEST_F(WaitTableTest, IsAsAPlainListWouldBe) {
   Rng rng(seed);
   struct Plain {
     std::uint64_t job, owner;
+    bool wants_progress;
   };
   std::map<int, Plain> model;
   int next = 0;
@@ -148,15 +149,15 @@ TEST_F(WaitTableTest, IsAsAPlainListWouldBe) {
         const std::uint64_t job = 1 + rng.Below(8);
         std::vector<Seen> want;
         for (const auto& [name, plain] : model) {
-          if (plain.job == job) want.push_back({name, News::kProgress});
+          if (plain.job == job && plain.wants_progress) want.push_back({name, News::kProgress});
         }
         table_.OnProgress(turn, JobId{job});
         ASSERT_EQ(seen_, want);
         break;
       }
       default: {
-        const Plain plain{1 + rng.Below(8), rng.Below(5)};
-        Add(next, plain.job, plain.owner, {}, rng.Below(2) == 0);
+        const Plain plain{1 + rng.Below(8), rng.Below(5), rng.Below(2) == 0};
+        Add(next, plain.job, plain.owner, {}, plain.wants_progress);
         model.emplace(next++, plain);
       }
     }

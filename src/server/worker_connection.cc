@@ -17,6 +17,8 @@ constexpr std::size_t kGoodMessageBytes = 256 * 1024;
 // Messages of one worker that may be in the engine's hands before it is not read from any more.
 constexpr std::size_t kMaxUnanswered = 256;
 constexpr std::size_t kMaxNews = 1024;
+// Longer messages are taken one at a time.
+constexpr std::size_t kLongMessageBytes = 64 * 1024;
 
 bool HasMore(const WorkerNews& news) {
   return news.ack || !news.stale.empty() || !news.grants.empty() || !news.cancels.empty() || news.drain || news.error;
@@ -43,7 +45,7 @@ WsConnection::Reading WorkerConnection::OnMessage(std::string_view text) {
   const Result<void> parsed = ParseWorkerMessage(text, options, message_);
   if (!parsed.ok()) {
     Say(parsed.error(), message_.seq);
-    if (message_.seq) return Reading::kGoOn;
+    if (message_.seq) return HasRoom() ? Reading::kGoOn : Reading::kPause;
     CloseSoon();
     return Reading::kPause;
   }
@@ -51,7 +53,7 @@ WsConnection::Reading WorkerConnection::OnMessage(std::string_view text) {
   net().Tell(queue_, [link = Link(), worker = worker_, input = ToInput(message_)](Turn& turn) mutable {
     turn.workers.OnMessage(turn, worker, link, std::move(input));
   });
-  return unanswered_ < kMaxUnanswered && news_.size() < kMaxNews ? Reading::kGoOn : Reading::kPause;
+  return text.size() <= kLongMessageBytes && HasRoom() ? Reading::kGoOn : Reading::kPause;
 }
 
 void WorkerConnection::OnHello(std::string_view text) {
@@ -130,7 +132,13 @@ void WorkerConnection::Tell(WorkerNews news) {
     }
     net().MarkDirty(*this);
   }
-  if (unanswered_ < kMaxUnanswered && news_.size() < kMaxNews && worker_) ResumeReading();
+  if (worker_ && HasRoom()) ResumeReading();
+}
+
+bool WorkerConnection::HasRoom() const { return unanswered_ < kMaxUnanswered && news_.size() < kMaxNews; }
+
+void WorkerConnection::OnSent() {
+  if (worker_ && HasRoom()) ResumeReading();
 }
 
 bool WorkerConnection::NextMessage(std::string& out) {

@@ -27,12 +27,14 @@ class WorkerConnection final : public WsConnection, public WorkerLink {
   Reading OnMessage(std::string_view text) override;
   void OnSign() override;
   bool NextMessage(std::string& out) override;
+  void OnSent() override;
   void OnGone() override;
 
  private:
   void OnHello(std::string_view text);
   void OnWelcome(Result<RegisterAnswer> answer);
   void Say(const Error& error, std::optional<std::uint64_t> seq);
+  bool HasRoom() const;  // for more of its messages
   WorkerLinkPtr Link() { return {shared_from_this(), static_cast<WorkerLink*>(this)}; }
 
   const QueuePtr queue_;

@@ -161,12 +161,13 @@ void WorkerTable::OnPull(Turn& turn, WorkerId worker, std::uint64_t key, millise
     return Answer(turn, *session);
   }
   if (credit == 0) return Answer(turn, *session);
-  if (wait.count() == 0 || !session->held.cancels.empty() || session->held.drain) impatient_.push_back(worker);
+  if (wait.count() == 0 || !session->held.cancels.empty() || session->draining) impatient_.push_back(worker);
 }
 
 void WorkerTable::Answer(Turn& turn, Session& session) {
   WorkerNews news = std::move(session.held);
   session.held = {};
+  news.drain = session.draining;
   Tell(turn, std::exchange(session.link, nullptr), std::move(news));
 }
 
@@ -211,6 +212,27 @@ Result<void> WorkerTable::Unregister(Turn& turn, WorkerId worker, std::uint64_t 
 }
 
 void WorkerTable::OnEffects(Turn& turn, Effects& effects) {
+  // Tasks before orders to stop them.
+  for (Assignment& assignment : effects.assignments) {
+    for (const Grant& grant : assignment.grants) turn.Touch(grant.task.job);
+    Session* const session = Find(assignment.worker);
+    if (session == nullptr || !session->link) {
+      // Nobody is there to take them: they never left.
+      std::vector<TaskRef> tasks;
+      for (const Grant& grant : assignment.grants) tasks.push_back(grant.task);
+      GiveBack(turn, tasks);
+      continue;
+    }
+    if (session->connected) {
+      if (assignment.grants.empty()) continue;
+      WorkerNews news;
+      news.grants = std::move(assignment.grants);
+      Tell(turn, session->link, std::move(news));
+    } else {
+      session->held.grants = std::move(assignment.grants);
+      Answer(turn, *session);
+    }
+  }
   for (const CancelOrder& order : effects.cancels) {
     Session* const session = Find(order.worker);
     if (session == nullptr) continue;
@@ -231,28 +253,8 @@ void WorkerTable::OnEffects(Turn& turn, Effects& effects) {
       news.drain = true;
       Tell(turn, session->link, std::move(news));
     } else {
-      session->held.drain = true;
+      session->draining = true;
       if (session->link) impatient_.push_back(worker);
-    }
-  }
-  for (Assignment& assignment : effects.assignments) {
-    for (const Grant& grant : assignment.grants) turn.Touch(grant.task.job);
-    Session* const session = Find(assignment.worker);
-    if (session == nullptr || !session->link) {
-      // Nobody is there to take them: they never left.
-      std::vector<TaskRef> tasks;
-      for (const Grant& grant : assignment.grants) tasks.push_back(grant.task);
-      GiveBack(turn, tasks);
-      continue;
-    }
-    if (session->connected) {
-      if (assignment.grants.empty()) continue;
-      WorkerNews news;
-      news.grants = std::move(assignment.grants);
-      Tell(turn, session->link, std::move(news));
-    } else {
-      session->held.grants = std::move(assignment.grants);
-      Answer(turn, *session);
     }
   }
   for (const WorkerId worker : effects.gone) {

@@ -97,7 +97,8 @@ class WorkerTable {
   struct Session {
     WorkerLinkPtr link;  // over HTTP: of the pull that waits
     bool connected = false;
-    WorkerNews held;  // over HTTP: for the pull that waits, or the next one
+    bool draining = false;  // over HTTP: told with every answer
+    WorkerNews held;        // over HTTP: for the pull that waits, or the next one
   };
   Session* Find(WorkerId worker);
   // Reports, results, errors, extensions. Fills stale.

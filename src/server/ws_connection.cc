@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/bounds.h"
+#include "server/clock.h"
 #include "server/context.h"
 #include "server/ws_upgrade.h"
 
@@ -40,6 +41,8 @@ void WsConnection::Accept(WsUpgrade upgrade) {
   net().Adopt(shared_from_this());
   last_heard_ = net().now();
   write_deadline_ = last_heard_ + server_.config.write_timeout;
+  authorization_ = std::move(upgrade.authorization);
+  admission_ = std::move(upgrade.admission);
   wire_ = std::make_unique<Wire>(std::move(upgrade.stream));
   auto& ws = wire_->ws;
   ws.read_message_max(bounds::kMaxMessageBytes);
@@ -125,7 +128,18 @@ void WsConnection::Fail() {
   net().Disown(*this);
 }
 
+bool WsConnection::Admitted() {
+  const Now now = ReadClock();
+  if (server_.tokens->Holds(admission_, now)) return true;
+  // The tokens have changed; this one may be as it was.
+  Result<TokenBook::Admission> again = server_.tokens->Verify(authorization_, now);
+  if (!again.ok() || !(*again->principal == *admission_.principal)) return false;
+  admission_ = std::move(*again);
+  return true;
+}
+
 void WsConnection::Sweep(Instant now) {
+  if (!Admitted()) return Fail();
   if (write_deadline_ && now >= *write_deadline_) return Fail();
   // While it is not being read it cannot be heard.
   if (paused_ || !open_) return;

@@ -10,6 +10,7 @@
 
 #include "base/time.h"
 #include "server/net_thread.h"
+#include "server/tokens.h"
 
 namespace allot {
 
@@ -54,10 +55,14 @@ class WsConnection : public Connection {
   struct Wire;  // Beast's part
   void Read();
   void Fail();
+  // Its token is as good as when it came.
+  bool Admitted();
   std::shared_ptr<WsConnection> Self() { return std::static_pointer_cast<WsConnection>(shared_from_this()); }
 
   ServerContext& server_;
   std::unique_ptr<Wire> wire_;
+  std::string authorization_;
+  TokenBook::Admission admission_;
   std::string out_;
   bool open_ = false;
   bool reading_ = false;

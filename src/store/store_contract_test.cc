@@ -300,6 +300,16 @@ TEST_P(StoreContract, SetsOfWhichNothingSpeaksAreDropped) {
   EXPECT_EQ(Payload(2, 0), "live");
 }
 
+TEST_P(StoreContract, ARecordWithoutAJobStaysWhenAPayloadSetGoesAlone) {
+  Commit({Records({{JobId{0}, kJobPage, "queue"}}), Payloads({{JobId{7}, 0, {"broken"}}})});
+  Commit({Remove(0, 7)});
+  const Loaded before_sweeping = Reopen();
+  EXPECT_THAT(before_sweeping.records, testing::SizeIs(1));
+  TidyUp();
+  EXPECT_THAT(Reopen().records, testing::SizeIs(1));
+  EXPECT_EQ(Payload(7, 0), "(none)");
+}
+
 TEST_P(StoreContract, SettingsAreKept) {
   EXPECT_EQ(*store_->GetSetting("key"), std::nullopt);
   ASSERT_TRUE(store_->PutSetting("key", std::string("v\0w", 3)).ok());

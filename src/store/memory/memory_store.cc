@@ -54,7 +54,7 @@ Result<void> MemoryStore::Load(const Loader& loader, const std::function<bool(Jo
   std::set<JobId> removed;
   std::set<JobId> removed_sets;
   for (const Removal& removal : content.garbage) {
-    removed.insert(removal.job);
+    if (removal.job) removed.insert(removal.job);  // none: a payload set that goes alone
     removed_sets.insert(removal.payload_set);
   }
   for (const auto& [job, blob] : content.jobs) {

@@ -218,9 +218,12 @@ Result<void> StoreImpl::LoadRecords(const Loader& loader) {
   Result<Statement> garbage = Statement::Prepare(db_, "SELECT job FROM garbage");
   if (!garbage) return garbage.error();
   int code = SQLITE_ROW;
-  while ((code = garbage->Step()) == SQLITE_ROW) removed.push_back(static_cast<std::uint64_t>(garbage->Int(0)));
+  while ((code = garbage->Step()) == SQLITE_ROW) {
+    ++counters_.garbage_jobs;
+    // A payload set that goes alone has no job; a record under that id is the engine's own, and stays.
+    if (garbage->Int(0) != 0) removed.push_back(static_cast<std::uint64_t>(garbage->Int(0)));
+  }
   if (code != SQLITE_DONE) return db_.ErrorOf(code, "read removed jobs");
-  counters_.garbage_jobs = removed.size();
   std::sort(removed.begin(), removed.end());
 
   Record record;
