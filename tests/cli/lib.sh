@@ -8,7 +8,7 @@ pids=()
 
 # Nothing of the caller's own settings.
 for variable in $(compgen -e | grep '^ALLOT_' | grep -v '^ALLOT_BIN$' || true); do unset "$variable"; done
-export HOME=$work_dir XDG_DATA_HOME=$work_dir/share
+export HOME=$work_dir XDG_DATA_HOME=$work_dir/share TMPDIR=$work_dir
 unset NO_COLOR TRACEPARENT || true
 cd "$work_dir"
 
