@@ -71,7 +71,8 @@ std::uint64_t IdAllocator::Next(WallTime now) {
   for (;;) {
     std::uint64_t next = fresh;
     if (next <= last) {
-      // The same millisecond, or a clock that went back: count on, and borrow a millisecond when the sequence is used up.
+      // The same millisecond, or a clock that went back: count on, and borrow a millisecond when the sequence is used
+      // up.
       const std::uint64_t last_ms = last >> (kNodeBits + kSequenceBits);
       const std::uint64_t sequence = (last & kSequenceMask) + 1;
       next = sequence <= kSequenceMask ? (last_ms << (kNodeBits + kSequenceBits)) | node_bits_ | sequence

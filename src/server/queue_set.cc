@@ -7,6 +7,7 @@
 #include "base/bounds.h"
 #include "server/log.h"
 #include "server/request_json.h"
+#include "store/sqlite/sync_directory.h"
 
 namespace allot {
 namespace {
@@ -110,7 +111,8 @@ Result<void> QueueSet::Delete(const std::string& name) {
   std::error_code ec;
   for (const char* suffix : {"", "-wal", "-shm", ".lock"}) fs::remove(FileOf(name) + suffix, ec);
   if (options_.metrics != nullptr) options_.metrics->RemoveQueue(name);
-  return {};
+  // Not answered before a loss of power could bring it back.
+  return sqlite::SyncDirectoryOf(FileOf(name));
 }
 
 void QueueSet::BeginStop() {

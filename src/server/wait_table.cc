@@ -26,7 +26,8 @@ void WaitTable::Remove(Engine& engine, Id id) {
   if (wait.wants_progress) engine.Unwatch(wait.job);
   if (const auto of_job = by_job_.find(wait.job); of_job != by_job_.end()) {
     std::vector<Id>& ids = of_job->second;
-    if (const auto at = std::find(ids.begin(), ids.end(), id); at != ids.end()) ids.erase(at);
+    // In order, as they came.
+    if (const auto at = std::lower_bound(ids.begin(), ids.end(), id); at != ids.end() && *at == id) ids.erase(at);
     if (ids.empty()) by_job_.erase(of_job);
   }
   if (const auto of_owner = by_owner_.find(wait.owner); of_owner != by_owner_.end()) {
