@@ -7,12 +7,12 @@
 #include <filesystem>
 #include <iostream>
 
-#include "base/bounds.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "cli/setting_flags.h"
+#include "server/request_json.h"
 #include "store/sqlite/file_lock.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/sqlite/sync_directory.h"
@@ -95,14 +95,6 @@ Result<void> Backup(Context& context, allotter::Client& client, const std::strin
   return {};
 }
 
-bool ValidQueueName(std::string_view name) {
-  if (name.empty() || name.size() > bounds::kMaxNameBytes || name[0] == '.') return false;
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-           c == '-';
-  });
-}
-
 Result<void> CopyInto(const std::string& from, NewFile& to) {
   const int fd = ::open(from.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return FileError("cannot read", from);
@@ -126,8 +118,7 @@ Result<void> Restore(Context& context, const SettingFlags& flags, const std::str
                      bool force) {
   auto config = flags.Load();
   if (!config) return config.error();
-  if (!ValidQueueName(queue))
-    return Error{Code::kBadValue, "no queue can be called `" + queue + "`", "letters, digits, `_ . -`"};
+  if (auto valid = CheckQueueName("queue", queue); !valid) return valid;
   if (auto whole = SqliteStore::VerifyBackup(file); !whole) return whole;
   const std::string folder = config->data + "/queues";
   const std::string target = folder + "/" + queue + ".db";

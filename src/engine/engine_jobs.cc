@@ -7,14 +7,10 @@
 #include "base/bounds.h"
 #include "base/check.h"
 #include "engine/engine.h"
+#include "engine/errors.h"
 
 namespace allot {
 namespace {
-
-Error UnknownJob(JobId job) {
-  return {Code::kUnknownJob, "there is no job " + ToText(job),
-          "it may be past its retention; `allot jobs` lists those that are kept"};
-}
 
 Error AlreadyEnded(JobId job, JobState state) {
   return {Code::kJobEnded, "job " + ToText(job) + " has ended (" + std::string(StateText(state)) + ")",

@@ -3,16 +3,12 @@
 
 #include "base/bounds.h"
 #include "engine/engine.h"
+#include "engine/errors.h"
 
 namespace allot {
 namespace {
 
 constexpr std::size_t kMaxTasksOfWorkerView = 1000;
-
-Error NoJob(JobId job) {
-  return {Code::kUnknownJob, "there is no job " + ToText(job),
-          "it may be past its retention; `allot jobs` lists those that are kept"};
-}
 
 }  // namespace
 
@@ -60,7 +56,7 @@ JobView Engine::View(const EngineJob& job) const {
 
 Result<JobView> Engine::Describe(JobId id) const {
   const EngineJob* job = FindJob(id);
-  if (job == nullptr) return NoJob(id);
+  if (job == nullptr) return UnknownJob(id);
   return View(*job);
 }
 
@@ -115,7 +111,7 @@ TaskView Engine::ViewTask(const EngineJob& job, TaskIndex index) const {
 
 Result<TaskPage> Engine::Tasks(const TaskQuery& query) const {
   const EngineJob* job = FindJob(query.job);
-  if (job == nullptr) return NoJob(query.job);
+  if (job == nullptr) return UnknownJob(query.job);
   TaskPage page;
   const bool ended = Ended(job->state);
   std::uint64_t index = query.from;
@@ -157,7 +153,7 @@ Result<TaskPage> Engine::Tasks(const TaskQuery& query) const {
 
 Result<TaskView> Engine::Task(JobId id, TaskIndex index) const {
   const EngineJob* job = FindJob(id);
-  if (job == nullptr) return NoJob(id);
+  if (job == nullptr) return UnknownJob(id);
   if (index >= job->tasks.count()) {
     return Error{Code::kUnknownTask, "job " + ToText(id) + " has no task " + std::to_string(index),
                  "its tasks are numbered from 0; it has " + std::to_string(job->tasks.count())};
@@ -232,7 +228,7 @@ EngineStats Engine::Stats() const {
 
 Result<void> Engine::Watch(JobId id) {
   EngineJob* job = FindJob(id);
-  if (job == nullptr) return NoJob(id);
+  if (job == nullptr) return UnknownJob(id);
   ++job->watchers;
   return {};
 }

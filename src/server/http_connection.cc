@@ -439,8 +439,6 @@ void HttpConnection::Flush() {
   if (!out_.empty() && writing_.empty()) {
     writing_.swap(out_);
     written_ = 0;
-    // Of what a write has begun with the client may have all, even if the write fails.
-    lost_.clear();
     // From here on the client may have it, whatever becomes of the write.
     lost_.clear();
     write_deadline_ = net().now() + server_.config.write_timeout;

@@ -23,7 +23,7 @@ constexpr std::size_t kFoldBytes = 64 * 1024;
 constexpr std::uint64_t kFoldSoon = 50'000;      // unfolded events that make folding go along with every round
 constexpr std::uint64_t kFoldFirst = 1'000'000;  // that make everything else wait
 constexpr Duration kLookForSpace = 20ms;
-constexpr Duration kTickEvery = 250ms;
+constexpr Duration kBusyTickEvery = 250ms;
 constexpr Duration kFoldEvery = 1s;
 constexpr Duration kFoldPause = 1ms;  // while the store is busy
 constexpr std::string_view kKeySetting = "engine_key";
@@ -279,7 +279,7 @@ void QueueRuntime::Round(std::vector<Command>& commands) {
     }
     // A busy queue ticks, too: the engine tells by its ticks how long it was held up.
     const std::optional<Instant> wake = engine_->NextWake(turn.now);
-    if ((wake && *wake <= turn.now.mono) || turn.now.mono - last_tick_ >= kTickEvery) {
+    if ((wake && *wake <= turn.now.mono) || turn.now.mono - last_tick_ >= kBusyTickEvery) {
       engine_->Tick(turn.now);
       last_tick_ = turn.now.mono;
     }
