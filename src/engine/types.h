@@ -127,7 +127,7 @@ struct RegisterAnswer {
 struct JobView {
   JobId id;
   JobState state = JobState::kActive;
-  bool paused = false;  // with state kScheduled: both
+  bool paused = false;  // the same as state kPaused
   std::vector<std::string> tags;
   std::optional<std::int64_t> priority;
   std::string user;

@@ -1,4 +1,5 @@
-// Threads for what may take long and must not hold up a network thread: opening and deleting files, backups.
+// One thread for what may take long and must not hold up a network thread: opening and deleting files, backups. They
+// wait for one another.
 //
 // Threading: all methods may be called from any thread.
 #pragma once

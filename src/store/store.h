@@ -10,9 +10,9 @@
 //   - Payloads and results go straight into tables of their own, packed.
 //   - A removal deletes all rows of a job, in small steps, surely, crashes included.
 //
-// Threading: Load(), Commit(), Tidy() and the destructor on one thread (the queue's store thread). The Read…(),
-// Backup() and
-//            Usage() may be called from any thread, at any time after Load(), and see only what was committed.
+// Threading: Load(), Commit(), Tidy() and settings by one thread at a time (the queue's store thread, once it runs);
+//            the destructor when nobody uses it any more, on any thread. The Read…() and Backup() may be called from
+//            any thread, at any time after Load(), and see only what was committed.
 // Errors:    Code::kDiskFull from Commit() means that nothing of it was written and that it may be tried again;
 //            any other error is final.
 #pragma once
