@@ -34,6 +34,12 @@ inline constexpr Duration kMaxBackoff = 24h * 7;
 inline constexpr Duration kMaxRetention = 24h * 366;
 inline constexpr Duration kMaxDelay = 24h * 366;
 inline constexpr std::size_t kMaxClasses = 65'536;
+inline constexpr std::size_t kDefaultMaxPropertyKeys = 3;  // that a queue may declare, unless it is configured for more
+inline constexpr std::size_t kMaxPropertyKeys = 6;
+inline constexpr std::size_t kMaxPropertyKeyBytes = 64;
+inline constexpr std::size_t kMaxPropertyValueBytes = 128;
+inline constexpr std::size_t kMaxAlternatives = 16;  // of a job's constraints
+inline constexpr std::size_t kMaxAttributePairs = 128;
 
 // Workers and leases.
 inline constexpr std::size_t kMaxWorkers = 100'000;
@@ -42,6 +48,14 @@ inline constexpr std::uint32_t kMaxCredit = 10'000;
 inline constexpr Duration kMaxWorkerGrace = 24h;
 inline constexpr std::size_t kMaxReportsPerMessage = 10'000;
 inline constexpr std::size_t kMaxErrorBytes = 4096;
+
+// Expressions.
+inline constexpr std::size_t kMaxExpressionBytes = 16 * 1024;
+inline constexpr std::size_t kMaxExpressionDepth = 128;  // brackets, lists, calls and operators inside one another
+inline constexpr std::size_t kMaxExpressionNodes = 4096;
+inline constexpr std::size_t kMaxEvaluationSteps = 10'000;
+inline constexpr std::size_t kMaxEvaluationBytes = 64 * 1024;
+inline constexpr std::size_t kMaxPatternBytes = 256;  // of a regular expression
 
 // Bytes on the wire.
 inline constexpr std::size_t kMaxHeaderBytes = 16 * 1024;

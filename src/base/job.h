@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,12 @@
 #include "base/time.h"
 
 namespace allot {
+
+namespace expr {
+class Expr;
+}
+// An expression, parsed and immutable; null: none.
+using ExprPtr = std::shared_ptr<const expr::Expr>;
 
 // Changing it: the numbers are persisted. Add at the end.
 enum class JobState : std::uint8_t { kScheduled, kActive, kPaused, kDone, kFailed, kCancelled };
@@ -45,6 +52,9 @@ struct Allowance {
 using MetaValue = std::variant<std::string, std::int64_t, double, bool>;
 using Meta = std::vector<std::pair<std::string, MetaValue>>;  // sorted by key
 
+// Declared key=value pairs: what a worker is, or what a job demands of it. Sorted by key.
+using Properties = std::vector<std::pair<std::string, std::string>>;
+
 // Where the payloads of a job's tasks are. `set` names them in the store.
 struct PayloadRef {
   JobId set;              // 0: none stored
@@ -57,7 +67,10 @@ using ContentHash = std::array<std::uint64_t, 2>;
 
 // A valid job: the edge (server/) makes these from JSON, and nothing behind it checks again.
 struct JobSpec {
-  std::vector<std::string> tags;  // sorted, without duplicates
+  std::vector<std::string> tags;        // sorted, without duplicates
+  std::vector<Properties> constraints;  // alternatives, any of which will do; none is empty. Empty: any worker
+  ExprPtr requirements;
+  ExprPtr rank;
   std::optional<std::int64_t> priority;
   std::string user;
   bool async = true;
@@ -81,6 +94,9 @@ struct JobSpec {
 // What `job set` changes; what is not named stays.
 struct JobChange {
   std::optional<std::vector<std::string>> tags;
+  std::optional<std::vector<Properties>> constraints;
+  std::optional<ExprPtr> requirements;  // null: none any more
+  std::optional<ExprPtr> rank;
   std::optional<std::optional<std::int64_t>> priority;
   std::optional<WallTime> scheduled_for;
   std::optional<Duration> delay;

@@ -80,6 +80,8 @@ class Engine {
   // Also for a worker that comes back: leases that it lists go on, others of its own return to ready counting no
   // attempt. `key` proves that it is the same one (from RegisterAnswer); a spec.id of 0 is an error of the caller.
   Result<RegisterAnswer> Register(const Now& now, const WorkerSpec& spec, std::optional<std::uint64_t> key);
+  // Waiting jobs are matched with it anew, at once; what it holds stays. Not a sign of life: others may do it.
+  Result<void> ChangeWorker(const Now& now, WorkerId worker, const WorkerChange& change);
   bool KnowsKey(WorkerId worker, std::uint64_t key) const;
   Result<void> Heartbeat(const Now& now, WorkerId worker);
   // Grants come as an Assignment in the effects, now or later.

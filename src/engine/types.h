@@ -41,11 +41,24 @@ struct WorkerSpec {
   WorkerId id;  // new, or that of the same process before
   std::string name;
   std::vector<std::string> tags;  // sorted, without duplicates
+  Properties properties;
+  Meta attributes;
+  ExprPtr requirements;
+  ExprPtr rank;
   std::uint32_t slots = 1;
   bool connected = false;       // stays connected (WebSocket): gone means grace; otherwise silence does
   std::string address;          // for people
   std::string user;             // of the token that it came with; for people
   std::vector<TaskRef> resume;  // what it still holds
+};
+
+// What `worker set` changes; what is not named stays.
+struct WorkerChange {
+  std::optional<std::vector<std::string>> tags;
+  std::optional<Properties> properties;
+  std::optional<Meta> attributes;
+  std::optional<ExprPtr> requirements;  // null: none any more
+  std::optional<ExprPtr> rank;
 };
 
 struct PullOptions {
@@ -129,6 +142,10 @@ struct JobView {
   JobState state = JobState::kActive;
   bool paused = false;  // the same as state kPaused
   std::vector<std::string> tags;
+  std::vector<Properties> constraints;
+  std::vector<std::string> constraint_tags;  // one for each alternative
+  ExprPtr requirements;
+  ExprPtr rank;
   std::optional<std::int64_t> priority;
   std::string user;
   bool async = true;
@@ -162,6 +179,11 @@ struct WorkerView {
   WorkerId id;
   std::string name;
   std::vector<std::string> tags;
+  Properties properties;
+  std::vector<std::string> constraint_tags;  // of every subset of its properties; only where one worker is shown
+  Meta attributes;
+  ExprPtr requirements;
+  ExprPtr rank;
   std::uint32_t slots = 0;
   std::uint32_t leased = 0;
   std::uint32_t credit = 0;  // waiting for so many
