@@ -34,10 +34,27 @@ class Ad {
   // it: a name without a value and a name that is not there are the same. REQUIRES: no ERROR in it.
   void Set(std::string_view name, const Value& value);
   // Null if there is none. Whoever looks often keeps the hash.
-  const Value* Find(std::string_view name, NameHash hash) const;
+  const Value* Find(std::string_view name, NameHash hash) const {
+    // Branch-free: which half is a coin toss, and a wrong guess costs more than the whole search.
+    const NameHash* base = hashes_.data();
+    std::size_t length = hashes_.size();
+    if (length == 0) return nullptr;
+    while (length > 1) {
+      const std::size_t half = length / 2;
+      base += base[half - 1] < hash ? half : 0;
+      length -= half;
+    }
+    for (std::size_t at = static_cast<std::size_t>(base - hashes_.data()); at < hashes_.size() && hashes_[at] == hash;
+         ++at) {
+      const Entry& entry = entries_[at];
+      if (entry.name == name || SameName(entry.name, name)) return &entry.value;
+    }
+    return nullptr;
+  }
   const Value* Find(std::string_view name) const { return Find(name, HashName(name)); }
   bool empty() const { return entries_.empty(); }
   std::size_t size() const { return entries_.size(); }
+  std::size_t MemoryBytes() const;
   // In the order of their hashes.
   template <typename F>
   void ForEach(F f) const {
@@ -46,11 +63,11 @@ class Ad {
 
  private:
   struct Entry {
-    NameHash hash;
     std::string_view name;
     Value value;
   };
-  std::vector<Entry> entries_;  // sorted by hash
+  std::vector<NameHash> hashes_;  // sorted
+  std::vector<Entry> entries_;    // of the hash in the same place
   std::unique_ptr<Arena> arena_;
 };
 

@@ -27,16 +27,22 @@ class Arena {
   Value Copy(const Value& value);
   // Uninitialised items; empty once the bound is reached (or for 0).
   std::span<Value> Values(std::size_t count);
+  std::span<Field> Fields(std::size_t count);
 
   // Forgets everything, and keeps the memory for next time.
   void Clear();
   std::size_t used() const { return used_; }
+  // What it holds from the system.
+  std::size_t MemoryBytes() const;
+  // Has it refused since the last Clear()?
+  bool exhausted() const { return exhausted_; }
 
  private:
   struct Block {
     std::unique_ptr<std::byte[]> bytes;
     std::size_t size;
   };
+  bool exhausted_ = false;
   std::size_t max_bytes_;
   std::size_t used_ = 0;    // since the last Clear()
   std::size_t block_ = 0;   // the one in use

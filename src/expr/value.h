@@ -83,6 +83,9 @@ inline std::span<const Field> Value::record() const { return {fields_, size_}; }
 
 // As `=?=`: same type and same value, case included. (There are no infinities and no NaN: what would be one is ERROR.)
 bool Identical(const Value& a, const Value& b);
+// The same for values from strangers: pays a step per item, field and 64 bytes that it looks at. False, with `steps`
+// below 0, if they do not suffice.
+bool Identical(const Value& a, const Value& b, std::int64_t& steps);
 // So that it parses back to an identical value: `"a\"b"`, `1.0`, `{1, 2}`, `[a = 1]`, `undefined`.
 std::string Print(const Value& value);
 void Print(const Value& value, std::string& out);
