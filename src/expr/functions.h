@@ -27,6 +27,8 @@ struct Function {
   std::uint8_t min_arguments, max_arguments;
   // Arguments are values, UNDEFINED and ERROR included: each function says what it makes of them.
   Value (*run)(CallContext& context, std::span<const Value> arguments);
+  // Where its options stand, if its first argument is a regular expression; else 0.
+  std::uint8_t pattern_options = 0;
 };
 
 inline constexpr std::uint8_t kAnyNumber = 255;

@@ -1,0 +1,84 @@
+// What the functions of the language have in common. Of use to functions*.cc alone.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "expr/arena.h"
+#include "expr/functions.h"
+#include "expr/value.h"
+
+namespace allot::expr {
+
+// The functions of each theme, in the order of the reference.
+std::span<const Function> TypeFunctions();
+std::span<const Function> NumberFunctions();
+std::span<const Function> ListFunctions();
+std::span<const Function> StringFunctions();
+std::span<const Function> PatternFunctions();
+std::span<const Function> StringListFunctions();
+std::span<const Function> VersionFunctions();
+
+// ERROR if one of them is, else UNDEFINED if one of them is; none if they are all values to work with.
+inline std::optional<Value> Unusable(std::span<const Value> arguments) {
+  bool undefined = false;
+  for (const Value& argument : arguments) {
+    if (argument.is(Type::kError)) return Value::Error();
+    undefined |= argument.is(Type::kUndefined);
+  }
+  if (undefined) return Value::Undefined();
+  return std::nullopt;
+}
+// The same, and ERROR unless all are strings.
+inline std::optional<Value> UnusableAsStrings(std::span<const Value> arguments) {
+  if (auto unusable = Unusable(arguments)) return unusable;
+  for (const Value& argument : arguments) {
+    if (!argument.is(Type::kString)) return Value::Error();
+  }
+  return std::nullopt;
+}
+
+// Integers, reals and booleans: what arithmetic takes.
+inline bool CountsAsNumber(const Value& value) { return value.IsNumber() || value.is(Type::kBoolean); }
+inline double AsReal(const Value& value) {
+  if (value.is(Type::kReal)) return value.real();
+  return static_cast<double>(value.is(Type::kBoolean) ? value.boolean() : value.integer());
+}
+inline std::int64_t AsInteger(const Value& value) {
+  return value.is(Type::kBoolean) ? value.boolean() : value.integer();
+}
+
+// Pays for work on so many bytes: copying them, or looking at each (which takes much longer).
+inline bool ChargeCopy(CallContext& context, std::size_t bytes) {
+  return context.Charge(static_cast<std::int64_t>(bytes / 64));
+}
+inline bool ChargeBytes(CallContext& context, std::size_t bytes) {
+  return context.Charge(static_cast<std::int64_t>(bytes / 8));
+}
+
+// As string() gives it; none once a bound is reached. REQUIRES: neither UNDEFINED nor ERROR.
+std::optional<std::string_view> AsText(CallContext& context, const Value& value);
+// A string of its own in the arena.
+Value NewString(CallContext& context, std::string_view text);
+
+// ASCII characters that separate; pieces between them are never empty.
+class Separators {
+ public:
+  static constexpr std::string_view kDefault = " ,";
+  // None if there is something else than ASCII among them: a character of several bytes is no separator.
+  static std::optional<Separators> From(std::string_view characters);
+
+  bool Has(char c) const {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte < 128 && (bits_[byte / 64] >> (byte % 64) & 1) != 0;
+  }
+  // Takes the next piece off `text`; empty if there is none left.
+  std::string_view Next(std::string_view& text) const;
+
+ private:
+  std::uint64_t bits_[2] = {0, 0};
+};
+
+}  // namespace allot::expr
