@@ -116,7 +116,10 @@ class Evaluator {
 
 // With the ads of one side known (sides.job or sides.machine is not null; both may be), folds what can be folded and
 // keeps the rest. A missing attribute stays a reference; time() stays. For every other side the residual has the same
-// value as `expr`, also where the known side is not there any more.
+// value as `expr`, also where the known side is not there any more, with two exceptions, both for the sake of bounds:
+// an attribute whose value does not fit into the text of an expression (too long, or not UTF-8) stays a reference,
+// which needs the known side; and what exceeds the bounds of evaluation as a whole may have a value when part of it is
+// done.
 ExprPtr Flatten(const Expr& expr, const Sides& sides);
 
 }  // namespace allot::expr

@@ -18,7 +18,7 @@ namespace {
 
 // Regular expressions are compiled to see whether they are valid; what is beyond this many instructions in one
 // expression (3 ms) shows when it is evaluated.
-constexpr std::uint32_t kMaxCheckedPatterns = 20'000;
+constexpr std::int64_t kMaxCheckedPatterns = 20'000;
 // A minus before a number is no level of the program, but one of the recursion.
 constexpr std::size_t kMaxNesting = bounds::kMaxExpressionDepth + 2;
 
@@ -338,35 +338,11 @@ class Parser {
 
   // A pattern that is written out can be told to be wrong now, rather than be ERROR for ever.
   bool CheckPattern(const Function& function, std::span<const Item> arguments, std::span<const std::size_t> offsets) {
-    static constexpr std::pair<std::string_view, std::size_t> kPatterns[] = {// and where their options stand
-                                                                             {"regexp", 2},
-                                                                             {"regexps", 3},
-                                                                             {"regexpMember", 2},
-                                                                             {"replace", 3},
-                                                                             {"replaceAll", 3}};
-    const auto* at = std::find_if(std::begin(kPatterns), std::end(kPatterns),
-                                  [&](const auto& pair) { return pair.first == function.name; });
-    if (at == std::end(kPatterns) || arguments.empty()) return true;
-    const Value* pattern = builder_.constant(arguments[0]);
-    if (pattern == nullptr || !pattern->is(Type::kString)) return true;
-    PatternOptions options;
-    if (arguments.size() > at->second) {
-      const Value* letters = builder_.constant(arguments[at->second]);
-      if (letters == nullptr || !letters->is(Type::kString)) return true;
-      const auto parsed = ParsePatternOptions(letters->string());
-      if (!parsed) {
-        Fail(offsets[at->second], "unknown option of a regular expression; there are i, m, s, f and g");
-        return false;
-      }
-      options = *parsed;
-    }
-    if (const auto size = PatternSize(pattern->string(), options); size && *size <= kMaxPatternSize) {
-      if (patterns_size_ + *size > kMaxCheckedPatterns) return true;
-      patterns_size_ += *size;
-    }
-    const Pattern compiled = CompilePattern(pattern->string(), options);
-    if (compiled.regexp != nullptr) return true;
-    Fail(offsets[0], compiled.error);
+    std::vector<const Value*> constants;
+    for (const Item item : arguments) constants.push_back(builder_.constant(item));
+    const std::string fault = PatternFault(function, constants, patterns_left_);
+    if (fault.empty()) return true;
+    Fail(offsets[0], fault);
     return false;
   }
 
@@ -375,7 +351,7 @@ class Parser {
   ProgramBuilder builder_;
   ParseError error_;
   std::size_t nesting_ = 0;
-  std::uint32_t patterns_size_ = 0;
+  std::int64_t patterns_left_ = kMaxCheckedPatterns;
   bool failed_ = false;
 };
 
@@ -392,6 +368,34 @@ std::size_t FirstBadByte(std::string_view text) {
 }
 
 }  // namespace
+
+std::string PatternFault(const Function& function, std::span<const Value* const> arguments, std::int64_t& budget) {
+  static constexpr std::pair<std::string_view, std::size_t> kPatterns[] = {// and where their options stand
+                                                                           {"regexp", 2},
+                                                                           {"regexps", 3},
+                                                                           {"regexpMember", 2},
+                                                                           {"replace", 3},
+                                                                           {"replaceAll", 3}};
+  const auto* at = std::find_if(std::begin(kPatterns), std::end(kPatterns),
+                                [&](const auto& pair) { return pair.first == function.name; });
+  if (at == std::end(kPatterns) || arguments.empty()) return {};
+  const Value* pattern = arguments[0];
+  if (pattern == nullptr || !pattern->is(Type::kString)) return {};
+  PatternOptions options;
+  if (arguments.size() > at->second) {
+    const Value* letters = arguments[at->second];
+    if (letters == nullptr || !letters->is(Type::kString)) return {};
+    const auto parsed = ParsePatternOptions(letters->string());
+    if (!parsed) return {};
+    options = *parsed;
+  }
+  if (const auto size = PatternSize(pattern->string(), options); size && *size <= kMaxPatternSize) {
+    if (*size > budget) return {};
+    budget -= *size;
+  }
+  const Pattern compiled = CompilePattern(pattern->string(), options);
+  return compiled.regexp != nullptr ? std::string() : compiled.error;
+}
 
 bool IsKeyword(std::string_view name) {
   for (const std::string_view keyword : {"true", "false", "undefined", "error", "is", "isnt"}) {

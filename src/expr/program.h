@@ -142,6 +142,8 @@ class ProgramBuilder {
     return it.kind == Kind::kConstant ? &program_->constants_[it.data] : nullptr;
   }
   std::span<const Link> links(Item item) const { return program_->links(node(item)); }
+  // REQUIRES: a call.
+  const Function& function(Item item) const { return program_->function(node(item)); }
 
   // Null beyond a bound. Nodes that `root` does not reach are left out. REQUIRES: called once.
   std::unique_ptr<const Program> Finish(Item root);
