@@ -19,9 +19,6 @@ namespace {
 // Regular expressions are compiled to see whether they are valid; what is beyond this many instructions in one
 // expression (3 ms) shows when it is evaluated.
 constexpr std::int64_t kMaxCheckedPatterns = 20'000;
-// A minus before a number is no level of the program, but one of the recursion.
-constexpr std::size_t kMaxNesting = bounds::kMaxExpressionDepth + 2;
-
 std::string Quoted(std::string_view word) { return "`" + std::string(word) + "`"; }
 
 std::string Lower(std::string_view word) {
@@ -98,7 +95,7 @@ class Parser {
   class Level {
    public:
     explicit Level(Parser& parser) : parser_(parser) {
-      if (++parser_.nesting_ > kMaxNesting) parser_.TooDeep(parser_.token_.offset);
+      if (++parser_.nesting_ > bounds::kMaxExpressionDepth) parser_.TooDeep(parser_.token_.offset);
     }
     ~Level() { --parser_.nesting_; }
     Level(const Level&) = delete;
@@ -174,7 +171,7 @@ class Parser {
     if (op == UnaryOp::kNegate && Is(TokenKind::kInteger) && token_.integer == std::uint64_t{1} << 63) {
       const std::size_t at = token_.offset;
       Advance();
-      if (Is(TokenKind::kDot) || Is(TokenKind::kOpenBracket) || Is(TokenKind::kCoalesce))
+      if (Is(TokenKind::kDot) || Is(TokenKind::kOpenBracket) || (coalesce && Is(TokenKind::kCoalesce)))
         return Fail(at, "this number does not fit into 64 bits");
       return Made(builder_.Constant(Value::Integer(INT64_MIN)), offset);
     }
@@ -224,9 +221,8 @@ class Parser {
       case TokenKind::kOpen: {
         Advance();
         const Level level(*this);
-        Item item = Expression();
+        const Item item = Expression();
         Expect(TokenKind::kClose, "expected `)` here");
-        if (++item.height > bounds::kMaxExpressionDepth && !failed_) return TooDeep(token.offset);
         return item;
       }
       case TokenKind::kOpenList: {

@@ -104,7 +104,7 @@ class ProgramBuilder {
  public:
   ProgramBuilder() : program_(std::make_unique<Program>()) {}
 
-  // A node and how high it is. `height` may be raised by whoever puts it into brackets.
+  // A node, and how many levels there are from it down.
   struct Item {
     NodeId node = 0;
     std::uint16_t height = 1;
