@@ -50,6 +50,12 @@ inline std::int64_t AsInteger(const Value& value) {
   return value.is(Type::kBoolean) ? value.boolean() : value.integer();
 }
 
+// For what would become larger than an evaluation may be: ERROR, and that of the whole evaluation.
+inline Value TooLarge(CallContext& context) {
+  context.steps_left = -1;
+  return Value::Error();
+}
+
 // Pays for work on so many bytes: copying them, or looking at each (which takes much longer).
 inline bool ChargeCopy(CallContext& context, std::size_t bytes) {
   return context.Charge(static_cast<std::int64_t>(bytes / 64));

@@ -74,7 +74,10 @@ std::span<const Function> Functions() { return TheTable().all; }
 std::optional<std::string_view> AsText(CallContext& context, const Value& value) {
   if (value.is(Type::kString)) return value.string();
   std::size_t bytes = 0;
-  if (!MeasurePrinted(context, value, bytes)) return std::nullopt;
+  if (!MeasurePrinted(context, value, bytes)) {
+    TooLarge(context);
+    return std::nullopt;
+  }
   bool ok = true;
   const std::string_view text = context.arena.Copy(Print(value), ok);
   if (!ok) return std::nullopt;

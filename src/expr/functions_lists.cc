@@ -66,14 +66,11 @@ Value IdenticalMember(CallContext& context, Arguments arguments) {
 }
 
 Value CompareAll(CallContext& context, Arguments arguments, bool all) {
-  if (const auto unusable = Unusable(arguments.first(2))) return *unusable;
   const Value &name = arguments[0], &list = arguments[1], &x = arguments[2];
-  if (!name.is(Type::kString) || !list.is(Type::kList)) return Value::Error();
-  const auto op = ComparisonFromText(name.string());
-  if (!op) return Value::Error();
-  if (*op != Op::kIs && *op != Op::kIsnt) {
-    if (const auto unusable = Unusable(arguments.last(1))) return *unusable;
-  }
+  const auto op = name.is(Type::kString) ? ComparisonFromText(name.string()) : std::nullopt;
+  const bool is = op == Op::kIs || op == Op::kIsnt;  // for these, x may be anything
+  if (const auto unusable = Unusable(is ? arguments.first(2) : arguments)) return *unusable;
+  if (!op || !list.is(Type::kList)) return Value::Error();
   const Value found = Search(context, *op, list, x, !all);
   return all && found.is(Type::kBoolean) ? Value::Boolean(!found.boolean()) : found;
 }

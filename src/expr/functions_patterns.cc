@@ -140,7 +140,7 @@ Value Regexps(CallContext& context, Arguments arguments) {
   const auto outcome = searcher.Find(text, 0, match);
   if (outcome == Searcher::Outcome::kTooMuch) return Value::Error();
   if (outcome == Searcher::Outcome::kNone) return Value::String("");
-  if (!AppendSubstitute(context, substitute, match, out)) return Value::Error();
+  if (!AppendSubstitute(context, substitute, match, out)) return TooLarge(context);
   return NewString(context, out.text());
 }
 
@@ -161,8 +161,8 @@ Value Replaced(CallContext& context, Arguments arguments, bool all) {
     const std::size_t begin = match.begin(text), end = begin + match.groups[0].size();
     // Nothing is not found again at the very end of the match before it.
     if (!any || begin != end || begin != copied) {
-      if (!out.Append(text.substr(copied, begin - copied))) return Value::Error();
-      if (!AppendSubstitute(context, substitute, match, out)) return Value::Error();
+      if (!out.Append(text.substr(copied, begin - copied))) return TooLarge(context);
+      if (!AppendSubstitute(context, substitute, match, out)) return TooLarge(context);
       copied = end;
       any = true;
       if (!all) break;
@@ -174,7 +174,7 @@ Value Replaced(CallContext& context, Arguments arguments, bool all) {
     }
   }
   if (!any) return arguments[1];
-  if (!out.Append(text.substr(copied))) return Value::Error();
+  if (!out.Append(text.substr(copied))) return TooLarge(context);
   return NewString(context, out.text());
 }
 Value Replace(CallContext& context, Arguments arguments) { return Replaced(context, arguments, false); }

@@ -23,7 +23,7 @@ Value Concatenated(CallContext& context, std::string_view separator, Arguments i
     if (!text) return Value::Error();
     texts[i] = Value::String(*text);
     bytes += text->size();
-    if (bytes > bounds::kMaxEvaluationBytes) return Value::Error();
+    if (bytes > bounds::kMaxEvaluationBytes) return TooLarge(context);
   }
   if (bytes == 0) return Value::String("");
   char* const result = ChargeCopy(context, bytes) ? static_cast<char*>(context.arena.Allocate(bytes)) : nullptr;
