@@ -15,36 +15,17 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "cli/bench/figures.h"
-#include "cli/bench/loop.h"
-#include "engine/engine.h"
 #include "permutation.h"
+#include "support.h"
 
 namespace allot::bench {
 namespace {
 
 constexpr std::uint32_t kTasksPerJob = 10'000;
 
-Now At(std::int64_t ms) { return Now{Instant(std::chrono::milliseconds(ms)), FromMillis(ms)}; }
-
 double Allocated() {
   const struct mallinfo2 info = mallinfo2();
   return static_cast<double>(info.uordblks + info.hblkhd);
-}
-
-template <typename T>
-T Must(Result<T> result) {
-  if (!result.ok()) throw Failure(result.error().message);
-  return std::move(*result);
-}
-void Must(Result<void> result) {
-  if (!result.ok()) throw Failure(result.error().message);
-}
-
-// What waits to be folded is bounded by the server, and no part of the state.
-void Fold(Engine& engine) {
-  while (engine.HasEffects()) engine.Take();
-  while (engine.UnfoldedEvents() > 0) engine.Fold(1 << 20);
 }
 
 void SubmitAll(Engine& engine, std::uint64_t jobs, std::uint32_t count) {
@@ -156,26 +137,19 @@ void MeasureRetries(double scale, Figures& figures) {
   figures.Add("engine_memory/retry", (Allocated() - before) / tasks, "bytes/task");
 }
 
-int Main(int argc, char** argv) {
-  const double scale = argc > 1 ? std::strtod(argv[1], nullptr) : 1;
-  Figures figures;
-  try {
-    if (!(scale >= 0.001 && scale <= 10)) throw Failure("SCALE is a number from 0.001 to 10");
-    MeasureUntouched(scale, figures);
-    MeasureOneTaskJobs(scale, figures);
-    MeasureRetries(scale, figures);
-    MeasureTouched(scale, figures);
-  } catch (const Failure& failure) {
-    std::fprintf(stderr, "allot_engine_memory: %s\n", failure.what());
-    return 1;
-  }
-  std::string out;
-  figures.AppendJson(out);
-  std::fputs(out.c_str(), stdout);
-  return 0;
+void Measure(double scale, Figures& figures) {
+  if (!(scale >= 0.001 && scale <= 10)) throw Failure("SCALE is a number from 0.001 to 10");
+  MeasureUntouched(scale, figures);
+  MeasureOneTaskJobs(scale, figures);
+  MeasureRetries(scale, figures);
+  MeasureTouched(scale, figures);
 }
 
 }  // namespace
 }  // namespace allot::bench
 
-int main(int argc, char** argv) { return allot::bench::Main(argc, argv); }
+int main(int argc, char** argv) {
+  const double scale = argc > 1 ? std::strtod(argv[1], nullptr) : 1;
+  return allot::bench::PrintFigures("allot_engine_memory",
+                                    [scale](allot::bench::Figures& figures) { allot::bench::Measure(scale, figures); });
+}

@@ -14,11 +14,9 @@
 
 #include "base/bytes.h"
 #include "cli/bench/child.h"
-#include "cli/bench/figures.h"
-#include "cli/bench/loop.h"
-#include "engine/engine.h"
 #include "permutation.h"
 #include "store/sqlite/sqlite_store.h"
+#include "support.h"
 
 namespace allot::bench {
 namespace {
@@ -26,17 +24,6 @@ namespace {
 constexpr std::uint64_t kEventsPerRound = 1'000'000;
 constexpr std::uint64_t kEventsPerRow = 1'000;
 constexpr JobId kJob{1};
-
-template <typename T>
-T Must(Result<T> result) {
-  if (!result.ok()) throw Failure(result.error().message);
-  return std::move(*result);
-}
-void Must(Result<void> result) {
-  if (!result.ok()) throw Failure(result.error().message);
-}
-
-Now At(std::int64_t ms) { return Now{Instant(std::chrono::milliseconds(ms)), FromMillis(ms)}; }
 
 // The queue as a server holds it, opened anew for every round.
 class Queue {
@@ -140,24 +127,17 @@ void Measure(std::uint32_t tasks, bool random, Figures& figures) {
   figures.Add(name, FileBytes(file) / static_cast<double>(done), "bytes/done_task");
 }
 
-int Main(int argc, char** argv) {
-  const auto tasks = static_cast<std::uint32_t>(argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 100'000'000);
-  Figures figures;
-  try {
-    if (tasks < 10) throw Failure("needs ten tasks at least");
-    Measure(tasks, false, figures);
-    Measure(tasks, true, figures);
-  } catch (const Failure& failure) {
-    std::fprintf(stderr, "allot_file_size: %s\n", failure.what());
-    return 1;
-  }
-  std::string out;
-  figures.AppendJson(out);
-  std::fputs(out.c_str(), stdout);
-  return 0;
+void MeasureBoth(std::uint32_t tasks, Figures& figures) {
+  if (tasks < 10) throw Failure("needs ten tasks at least");
+  Measure(tasks, false, figures);
+  Measure(tasks, true, figures);
 }
 
 }  // namespace
 }  // namespace allot::bench
 
-int main(int argc, char** argv) { return allot::bench::Main(argc, argv); }
+int main(int argc, char** argv) {
+  const auto tasks = static_cast<std::uint32_t>(argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 100'000'000);
+  return allot::bench::PrintFigures(
+      "allot_file_size", [tasks](allot::bench::Figures& figures) { allot::bench::MeasureBoth(tasks, figures); });
+}

@@ -1,6 +1,8 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <bit>
+#include <limits>
 
 #include "base/check.h"
 #include "engine/pace.h"
@@ -20,6 +22,7 @@ void Engine::Begin(const Now& now) {
     begun_ = true;
     boot_ = now_ = now;
     engine_time_ = now.mono;
+    classes_.SetTime(ToMillis(now_.wall) / 1000);
     return;
   }
   const Instant mono = std::max(now.mono, now_.mono);
@@ -29,9 +32,16 @@ void Engine::Begin(const Now& now) {
   if (!workers_.empty() && step > kTickEvery + options_.late_tick) stalled_ += step - kTickEvery;
   now_ = Now{mono, now.wall};
   engine_time_ = mono - stalled_;
+  classes_.SetTime(ToMillis(now_.wall) / 1000);
 }
 
-void Engine::End() { WakeWaiting(); }
+void Engine::End() {
+  if (grouped_epoch_ != classes_.epoch()) {
+    std::size_t budget = kSmallBudget;
+    StepRegrouping(budget);
+  }
+  WakeWaiting();
+}
 
 WallTime Engine::Steady() const {
   return boot_.wall + std::chrono::duration_cast<milliseconds>(now_.mono - boot_.mono);
@@ -65,47 +75,80 @@ void Engine::Refresh(EngineJob& job) {
 }
 
 void Engine::WakeWaiting() {
-  if (opened_.empty()) return;
+  if (opened_.empty() && woken_.empty()) return;
   if (!paused_ && waiting_workers_ > 0) {
     // Whoever waits found nothing before: only the kinds that may run what opened can find something now.
-    std::vector<KindId> kinds;
-    for (const ClassId cls : opened_) {
+    std::vector<KindId> kinds = std::exchange(woken_, {});
+    const std::vector<ClassId> opened = std::exchange(opened_, {});
+    for (const ClassId cls : opened) {
       if (order_.Empty(cls)) continue;
-      for (const KindId kind : classes_.KindsOf(cls)) kinds.push_back(kind);
+      const auto mask = classes_.Mask(cls);
+      for (std::size_t word = 0; word < mask.size(); ++word) {
+        for (std::uint64_t bits = mask[word]; bits != 0; bits &= bits - 1) {
+          kinds.push_back(static_cast<KindId>(word * 64 + static_cast<std::size_t>(std::countr_zero(bits))));
+        }
+      }
     }
-    Wake(std::move(kinds));
+    Wake(std::move(kinds), opened);
   }
   opened_.clear();
+  woken_.clear();
 }
 
-void Engine::Wake(std::vector<KindId> kinds) {
+void Engine::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened) {
   // The longest waiting of all kinds first; of each kind it is the first of its list.
   const auto head = [this](KindId kind) -> EngineWorker* {
     if (kind >= waiting_.size() || !waiting_[kind] || waiting_[kind]->empty()) return nullptr;
-    return order_.First(kind) != nullptr ? &waiting_[kind]->front() : nullptr;
+    return order_.First(kind) != nullptr ? &*waiting_[kind]->begin() : nullptr;
   };
-  using Turn = std::pair<std::uint64_t, KindId>;
-  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns;
+  std::vector<ClassId> ranking;
+  for (const ClassId cls : opened) {
+    if (!order_.Empty(cls) && classes_.HasJobRank(cls)) ranking.push_back(cls);
+  }
+  // How much the jobs that opened want a worker of that kind.
+  const auto wanted = [&](KindId kind) {
+    std::optional<double> best;
+    for (const ClassId cls : ranking.empty() ? ranking : opened) {
+      if (order_.Empty(cls) || !classes_.Matches(kind, cls)) continue;
+      best = std::max(best.value_or(-std::numeric_limits<double>::infinity()), classes_.JobRank(kind, cls));
+    }
+    return best.value_or(0);
+  };
+  struct Turn {
+    double wanted;
+    std::uint64_t turn;
+    KindId kind;
+    bool operator<(const Turn& other) const {  // the greatest goes first
+      return wanted != other.wanted ? wanted < other.wanted : turn > other.turn;
+    }
+  };
+  std::priority_queue<Turn> turns;
   std::sort(kinds.begin(), kinds.end());
   kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
   for (const KindId kind : kinds) {
-    if (const EngineWorker* worker = head(kind)) turns.emplace(worker->waiting_turn, kind);
+    if (const EngineWorker* worker = head(kind)) turns.push({wanted(kind), worker->waiting_turn, kind});
   }
   while (!turns.empty()) {
-    const KindId kind = turns.top().second;
+    const Turn turn = turns.top();
     turns.pop();
-    EngineWorker* worker = head(kind);
+    EngineWorker* worker = head(turn.kind);
     if (worker == nullptr) continue;
+    // What wanted it most may be gone meanwhile.
+    if (const double now = wanted(turn.kind); now != turn.wanted) {
+      turns.push({now, worker->waiting_turn, turn.kind});
+      continue;
+    }
     CHECK(Serve(*worker));
-    if (const EngineWorker* next = head(kind)) turns.emplace(next->waiting_turn, kind);
+    if (const EngineWorker* next = head(turn.kind)) turns.push({wanted(turn.kind), next->waiting_turn, turn.kind});
   }
 }
 
 bool Engine::Serve(EngineWorker& worker) {
   if (paused_ || worker.draining || worker.away || !worker.registered) return false;
   std::vector<Grant> grants;
+  const KindId kind = classes_.KindOf(worker.handle);
   while (worker.credit > 0) {
-    OrderEntry* first = order_.First(worker.kind);
+    OrderEntry* first = order_.First(kind);
     if (first == nullptr) break;
     GrantOne(worker, static_cast<EngineJob&>(*first), grants);
     --worker.credit;
@@ -242,7 +285,9 @@ void Engine::ResumeQueue(const Now& now) {
     MarkQueue();
     std::vector<KindId> kinds;
     for (KindId kind = 0; kind < waiting_.size(); ++kind) kinds.push_back(kind);
-    Wake(std::move(kinds));
+    std::vector<ClassId> all;
+    for (ClassId cls = 0; cls < classes_.class_slots(); ++cls) all.push_back(cls);
+    Wake(std::move(kinds), all);
   }
   End();
 }

@@ -35,6 +35,7 @@
 #include "engine/job.h"
 #include "engine/types.h"
 #include "match/class_table.h"
+#include "match/explain.h"
 #include "strategy/priority_order.h"
 
 namespace allot {
@@ -140,12 +141,17 @@ class Engine {
   // Workers in order of id, after `after`.
   std::vector<WorkerView> Workers(std::optional<WorkerId> after, std::size_t limit) const;
   Result<WorkerView> DescribeWorker(WorkerId worker) const;
+  // What MatchSnapshot's explanations are made from: for a job, or for one that might be submitted.
+  Result<MatchSnapshot> Snapshot(JobId job) const;
+  MatchSnapshot Snapshot(const JobSpec& spec) const;
   EngineStats Stats() const;
   // Asks for `progressed` effects of that job; calls nest.
   Result<void> Watch(JobId job);
   void Unwatch(JobId job);
   // Heap bytes of jobs, tasks and order, as far as they are counted; for benchmarks and metrics.
   std::size_t MemoryBytes() const;
+  // Of that, what belongs to classes, kinds and the verdicts on their pairs.
+  std::size_t MatchingBytes() const { return classes_.MemoryBytes() + order_.MemoryBytes(); }
 
  private:
   // The queue's own record, under an id that no job has.
@@ -170,7 +176,6 @@ class Engine {
     OrderKey key;
     WallTime submitted_at{}, started_at{}, ended_at{};
     PayloadRef payload;
-    TagList tags;
     JobTerms terms;
     std::unique_ptr<JobExtras> extras;
   };
@@ -182,14 +187,17 @@ class Engine {
   };
   using PageKey = std::pair<std::uint64_t, std::uint32_t>;
 
-  class Kinds : public ClassTable::Listener {
+  // Changed verdicts change the order, and may open something to whoever waits.
+  class Verdicts : public ClassTable::Listener {
    public:
-    explicit Kinds(PriorityOrder& order) : order_(order) {}
-    void OnMatch(KindId kind, ClassId cls) override { order_.Link(kind, cls); }
-    void OnUnmatch(KindId kind, ClassId cls) override { order_.Unlink(kind, cls); }
+    explicit Verdicts(Engine& engine) : engine_(engine) {}
+    void OnWidth() override { engine_.order_.OnWidth(); }
+    void OnClass(ClassId cls) override;
+    void OnKind(KindId kind) override;
+    void OnMoved(KindId from) override { engine_.MoveWaiting(from); }
 
    private:
-    PriorityOrder& order_;
+    Engine& engine_;
   };
 
   // engine.cc: what every command shares.
@@ -200,8 +208,9 @@ class Engine {
   // After any change of a job's tasks or state: in the order or not, counted, wakers told.
   void Refresh(EngineJob& job);
   void WakeWaiting();
-  // Waiting workers of these kinds pull, the longest waiting first, until none finds anything.
-  void Wake(std::vector<KindId> kinds);
+  // Waiting workers of these kinds pull until none finds anything: those first whom a job of the opened classes ranks
+  // highest, then the longest waiting.
+  void Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened);
   // Grants up to the worker's credit. True if it got anything.
   bool Serve(EngineWorker& worker);
   void GrantOne(EngineWorker& worker, EngineJob& job, std::vector<Grant>& grants);
@@ -214,6 +223,26 @@ class Engine {
   void MarkQueue();
   void Progress(EngineJob& job);
   WallTime Steady() const;  // wall time that no step of the clock moves
+
+  // engine_match.cc: what jobs and workers show to each other, and the classes of jobs.
+  static JobTerms TermsOf(const JobSpec& spec);
+  static expr::Ad AdOf(const JobTerms& terms, const OrderKey& key, std::uint32_t count, const Meta& meta);
+  ClassTable::Terms ClassTerms(const JobTerms& terms, const OrderKey& key, std::uint32_t count, const Meta& meta) const;
+  static WorkerTraits TraitsOf(const EngineWorker& worker);
+  // A job that has not ended has a class.
+  void Enter(EngineJob& job);
+  void Leave(EngineJob& job);
+  // Is there room for its class?
+  Result<void> AdmitClass(const ClassTable::Terms& terms) const;
+  MatchSnapshot SnapshotOf(const JobTerms& terms, const OrderKey& key, std::uint32_t count, const Meta& meta) const;
+  // That a worker had its tags until now.
+  void RememberTags(const EngineWorker& worker);
+  // Workers that wait among those of that kind, and are of another now, go there.
+  void MoveWaiting(KindId from);
+  // Verdicts that read the time are renewed once a second.
+  bool StepRenewal(std::size_t& budget);
+  // Jobs are put into new classes when workers read more of them.
+  bool StepRegrouping(std::size_t& budget);
 
   // engine_jobs.cc
   Result<void> Admit(std::span<const JobSpec> specs) const;
@@ -237,6 +266,7 @@ class Engine {
   // engine_workers.cc
   void Seen(EngineWorker& worker);
   void Park(EngineWorker& worker);
+  void WaitAmong(EngineWorker& worker, KindId kind);
   void Unpark(EngineWorker& worker);
   void Arm(EngineWorker& worker, Instant at);
   void ArmIdle(EngineWorker& worker);
@@ -264,7 +294,8 @@ class Engine {
 
   // engine_records.cc
   void EncodeHeader(const EngineJob& job, ByteWriter& out) const;
-  static bool ParseHeader(ByteReader& in, Header& header);
+  bool ParseStored(std::string_view text, ExprPtr& expr);
+  bool ParseHeader(ByteReader& in, Header& header);
   void ApplyHeader(EngineJob& job, Header header);
   void SaveLeases(const EngineJob& job, std::uint32_t page, ByteWriter& out) const;
   bool LoadLeases(EngineJob& job, std::uint32_t page, ByteReader& in);
@@ -298,9 +329,9 @@ class Engine {
   std::unordered_set<JobId> streamed_sets_;  // payload sets whose id is not their job's
   std::unordered_multimap<std::size_t, std::weak_ptr<const JobTerms>> terms_;  // by hash
   std::size_t terms_swept_at_ = 64;
-  PriorityOrder order_;
-  Kinds kinds_listener_{order_};
-  ClassTable classes_{kinds_listener_};
+  Verdicts verdicts_{*this};
+  ClassTable classes_{verdicts_};
+  PriorityOrder order_{classes_};
   LeaseTable leases_;
   std::map<WorkerId, std::unique_ptr<EngineWorker>> workers_;
   std::size_t registered_workers_ = 0;
@@ -308,7 +339,15 @@ class Engine {
   std::size_t away_workers_ = 0;
   std::vector<std::unique_ptr<WaitingWorkers>> waiting_;  // by kind, longest waiting first
   std::uint64_t next_turn_ = 0;
-  std::vector<ClassId> opened_;  // classes that got work in this command
+  std::vector<ClassId> opened_;  // classes that got work in this command, or match more workers now
+  std::vector<KindId> woken_;    // kinds that may run more now
+  std::unordered_map<std::string, WallTime> seen_tags_;  // of workers that are gone or changed
+  std::uint64_t grouped_epoch_ = 1;                      // all jobs are in classes of that epoch
+  std::uint64_t regroup_epoch_ = 1;  // while that is not the table's own: jobs before `regroup_from_` are in classes
+  JobId regroup_from_;               // of this one
+  std::int64_t renewed_at_ = 0;      // the second for which verdicts that read the time were renewed
+  bool renewing_ = false;
+  std::unordered_map<std::string, ExprPtr> parsed_;  // while loading
   bool paused_ = false;
 
   Timers<WallTime, JobId> schedules_;

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
+#include "match/constraints.h"
 
 namespace allot {
 namespace {
@@ -19,8 +20,13 @@ Error AlreadyEnded(JobId job, JobState state) {
 
 // Over every field: jobs that differ in one alone must not pile up under one hash.
 std::size_t HashOf(const JobTerms& terms) {
-  std::size_t hash = std::hash<std::string>()(terms.user);
+  const std::hash<std::string> text;
+  std::size_t hash = text(terms.user);
   const auto mix = [&hash](std::uint64_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15ull; };
+  for (const std::string& tag : terms.tags) mix(text(tag));
+  for (const std::string& tag : terms.constraint_tags) mix(text(tag));
+  if (terms.requirements) mix(text(terms.requirements->source()));
+  if (terms.rank) mix(text(terms.rank->source()) + 1);
   mix(static_cast<std::uint64_t>(terms.lease.count()));
   mix(static_cast<std::uint64_t>(terms.timeout.count()));
   mix(static_cast<std::uint64_t>(terms.retention.count()));
@@ -64,14 +70,14 @@ Result<void> Engine::Admit(std::span<const JobSpec> specs) const {
                  "wait for some to pass their retention, or shorten it"};
   }
   if (classes_.classes() + specs.size() <= bounds::kMaxClasses) return {};
-  std::set<TagList> fresh;
+  std::set<std::string> fresh;
   for (const JobSpec& spec : specs) {
-    if (!classes_.Knows(spec.tags)) fresh.insert(spec.tags);
+    const JobTerms terms = TermsOf(spec);
+    const OrderKey key{!spec.priority.has_value(), spec.priority.value_or(0), {}, {}};
+    const auto class_terms = ClassTerms(terms, key, spec.count, spec.meta);
+    if (!classes_.Knows(class_terms)) fresh.insert(class_terms.key());
   }
-  if (!fresh.empty() && classes_.classes() + fresh.size() > bounds::kMaxClasses) {
-    return Error{Code::kTooManyClasses, "the queue's jobs have too many different sets of tags",
-                 "use meta for what does not decide which worker may run a job"};
-  }
+  if (!fresh.empty() && classes_.classes() + fresh.size() > bounds::kMaxClasses) return TooManyClasses();
   return {};
 }
 
@@ -86,7 +92,8 @@ Result<std::optional<SubmitAnswer>> Engine::Known(const JobSpec& spec) const {
                  "the idempotency key belongs to job " + ToText(job->id()) + ", which has other content",
                  "use another key for another job"};
   }
-  return std::optional<SubmitAnswer>(SubmitAnswer{job->id(), true, classes_.WorkersFor(job->cls)});
+  const std::uint32_t workers = job->cls == kNoClass ? 0 : classes_.WorkersFor(job->cls);
+  return std::optional<SubmitAnswer>(SubmitAnswer{job->id(), true, workers});
 }
 
 Result<SubmitAnswer> Engine::Submit(const Now& now, JobId id, const JobSpec& spec) {
@@ -136,8 +143,7 @@ SubmitAnswer Engine::Insert(JobId id, const JobSpec& spec) {
   by_id_.emplace_back(id, &job);
   highest_id_ = std::max({highest_id_, id.value, spec.payload.set.value});
 
-  job.terms = Share(JobTerms{spec.user, spec.async, spec.max_attempts, spec.backoff, spec.lease, spec.timeout,
-                             spec.max_failed_tasks, spec.retention});
+  job.terms = Share(TermsOf(spec));
   JobExtras extras{spec.meta, spec.payload_prefix, spec.idempotency_key, spec.trace, spec.content};
   if (!extras.empty()) {
     job.extras = std::make_unique<JobExtras>(std::move(extras));
@@ -151,12 +157,13 @@ SubmitAnswer Engine::Insert(JobId id, const JobSpec& spec) {
   job.key.priority = spec.priority.value_or(0);
   job.submitted_at = now_.wall;
   job.key.scheduled_for = spec.scheduled_for.value_or(now_.wall + std::chrono::duration_cast<milliseconds>(spec.delay));
-  job.cls = classes_.AddJob(spec.tags);
   job.state = job.key.scheduled_for > now_.wall ? JobState::kScheduled : JobState::kActive;
   if (spec.count == 0) {
     job.state = JobState::kDone;
     job.ended_at = now_.wall;
     effects_.ended.push_back(id);
+  } else {
+    Enter(job);
   }
   ++jobs_in_state_[static_cast<std::size_t>(job.state)];
   ++stats_.submitted_jobs;
@@ -169,7 +176,7 @@ SubmitAnswer Engine::Insert(JobId id, const JobSpec& spec) {
   MarkJob(job);
   StartTimers(job);
   Refresh(job);
-  return SubmitAnswer{id, false, classes_.WorkersFor(job.cls)};
+  return SubmitAnswer{id, false, job.cls == kNoClass ? 0 : classes_.WorkersFor(job.cls)};
 }
 
 void Engine::SweepTimers() {
@@ -246,6 +253,7 @@ void Engine::EndJob(EngineJob& job, JobState state, JobReason reason) {
   effects_.ended.push_back(job.id());
   OrderStop(job);
   Refresh(job);
+  Leave(job);
 }
 
 std::string_view Engine::StopReason(JobState state) {
@@ -265,21 +273,32 @@ Result<void> Engine::Change(const Now& now, JobId id, const JobChange& change) {
   EngineJob* job = FindJob(id);
   if (job == nullptr) return UnknownJob(id);
   if (Ended(job->state)) return AlreadyEnded(id, job->state);
-  if (change.tags && !classes_.Knows(*change.tags) && classes_.classes() >= bounds::kMaxClasses) {
-    return Error{Code::kTooManyClasses, "the queue's jobs have too many different sets of tags", ""};
-  }
-  if (job->linked()) order_.Erase(*job);
+  OrderKey key = job->key;
   if (change.priority) {
-    job->key.no_priority = !change.priority->has_value();
-    job->key.priority = change.priority->value_or(0);
+    key.no_priority = !change.priority->has_value();
+    key.priority = change.priority->value_or(0);
   }
-  if (change.tags) {
-    const ClassId cls = classes_.AddJob(*change.tags);
-    classes_.DropJob(job->cls);
-    job->cls = cls;
+  if (change.scheduled_for) key.scheduled_for = *change.scheduled_for;
+  if (change.delay) key.scheduled_for = now_.wall + std::chrono::duration_cast<milliseconds>(*change.delay);
+  JobTerms terms = *job->terms;
+  if (change.tags) terms.tags = *change.tags;
+  if (change.constraints) {
+    terms.constraints = *change.constraints;
+    terms.constraint_tags = ConstraintTags(terms.constraints);
   }
-  if (change.scheduled_for) job->key.scheduled_for = *change.scheduled_for;
-  if (change.delay) job->key.scheduled_for = now_.wall + std::chrono::duration_cast<milliseconds>(*change.delay);
+  if (change.requirements) terms.requirements = *change.requirements;
+  if (change.rank) terms.rank = *change.rank;
+  const Meta none;
+  const Meta& meta = change.meta ? *change.meta : job->extras ? job->extras->meta : none;
+  auto class_terms = ClassTerms(terms, key, job->tasks.count(), meta);
+  if (auto admitted = AdmitClass(class_terms); !admitted) return admitted.error();
+
+  if (job->linked()) order_.Erase(*job);
+  job->key = key;
+  job->terms = Share(std::move(terms));
+  const ClassId cls = classes_.AddJob(std::move(class_terms));
+  classes_.DropJob(job->cls);
+  job->cls = cls;
   if (change.meta) {
     if (!job->extras) job->extras = std::make_unique<JobExtras>();
     job->extras->meta = *change.meta;
@@ -346,6 +365,10 @@ Result<std::uint32_t> Engine::Retry(const Now& now, JobId id) {
   }
   const std::uint32_t again = job->tasks.count() - job->tasks.done();
   if (again > 0) {
+    const Meta none;
+    const auto terms = ClassTerms(*job->terms, job->key, job->tasks.count(), job->extras ? job->extras->meta : none);
+    if (auto admitted = AdmitClass(terms); !admitted) return admitted.error();
+    Enter(*job);
     SetState(*job, job->key.scheduled_for > now_.wall ? JobState::kScheduled : JobState::kActive);
     --finished_jobs_;
     job->reason = JobReason::kNone;
@@ -387,7 +410,7 @@ void Engine::Drop(EngineJob& job) {
   while (!job.leases.empty()) EndLease(job.leases.front());
   ForgetKey(job);
   if (job.payload_set && job.payload_set != id) streamed_sets_.erase(job.payload_set);
-  classes_.DropJob(job.cls);
+  Leave(job);
   const auto place = std::lower_bound(by_id_.begin(), by_id_.end(), id,
                                       [](const auto& entry, JobId key) { return entry.first < key; });
   CHECK(place != by_id_.end() && place->second == &job);

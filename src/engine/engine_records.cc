@@ -1,11 +1,12 @@
 // Folding: the engine's state as records, and back from records and journal.
 //
 // Changing it: kRecordVersion is the first byte of every record. A new field goes to the end of the header, under a new
-// version; LoadRecord() reads all versions there ever were.
+// version, or behind a flag that was 0 before; LoadRecord() reads all versions there ever were.
 #include <algorithm>
 
 #include "base/check.h"
 #include "engine/engine.h"
+#include "match/constraints.h"
 
 namespace allot {
 namespace {
@@ -58,6 +59,9 @@ Meta GetMeta(ByteReader& in) {
   return meta;
 }
 
+// Does it demand more of its workers than tags?
+bool Demanding(const JobTerms& terms) { return !terms.constraints.empty() || terms.requirements || terms.rank; }
+
 }  // namespace
 
 void Engine::EncodeHeader(const EngineJob& job, ByteWriter& out) const {
@@ -65,7 +69,7 @@ void Engine::EncodeHeader(const EngineJob& job, ByteWriter& out) const {
   out.U8(static_cast<std::uint8_t>(job.reason));
   const std::uint8_t flags = (job.key.no_priority ? 1 : 0) | (job.terms->async ? 2 : 0) | (job.payload_common ? 4 : 0) |
                              (job.payload_per_task ? 8 : 0) | (job.reviving ? 16 : 0) | (job.extras ? 32 : 0) |
-                             (job.terms->max_failed_tasks.percent ? 64 : 0);
+                             (job.terms->max_failed_tasks.percent ? 64 : 0) | (Demanding(*job.terms) ? 128 : 0);
   out.U8(flags);
   out.Signed(job.key.priority);
   PutTime(out, job.submitted_at);
@@ -74,10 +78,9 @@ void Engine::EncodeHeader(const EngineJob& job, ByteWriter& out) const {
   PutTime(out, job.ended_at);
   out.Varint(job.payload_set.value);
   out.Varint(job.revive_from);
-  const TagList& tags = classes_.TagsOf(job.cls);
-  out.Varint(tags.size());
-  for (const std::string& tag : tags) out.Text(tag);
   const JobTerms& terms = *job.terms;
+  out.Varint(terms.tags.size());
+  for (const std::string& tag : terms.tags) out.Text(tag);
   out.Text(terms.user);
   out.Varint(terms.max_attempts);
   PutSpan(out, terms.backoff.first);
@@ -97,6 +100,26 @@ void Engine::EncodeHeader(const EngineJob& job, ByteWriter& out) const {
     out.Fixed64(job.extras->content[0]);
     out.Fixed64(job.extras->content[1]);
   }
+  if (Demanding(terms)) {
+    out.Varint(terms.constraints.size());
+    for (const Properties& alternative : terms.constraints) {
+      out.Varint(alternative.size());
+      for (const auto& [key, value] : alternative) {
+        out.Text(key);
+        out.Text(value);
+      }
+    }
+    out.Text(terms.requirements ? terms.requirements->source() : std::string());
+    out.Text(terms.rank ? terms.rank->source() : std::string());
+  }
+}
+
+bool Engine::ParseStored(std::string_view text, ExprPtr& expr) {
+  if (text.empty()) return true;
+  ExprPtr& known = parsed_[std::string(text)];
+  if (!known) known = expr::Expr::Parse(text).expr;
+  expr = known;
+  return expr != nullptr;
 }
 
 bool Engine::ParseHeader(ByteReader& in, Header& header) {
@@ -118,8 +141,8 @@ bool Engine::ParseHeader(ByteReader& in, Header& header) {
   header.payload.set = JobId{in.Varint()};
   header.revive_from = static_cast<std::uint32_t>(in.Varint());
   const std::uint64_t tags = in.Varint();
-  for (std::uint64_t i = 0; i < tags && in.ok(); ++i) header.tags.emplace_back(in.Text());
   JobTerms& terms = header.terms;
+  for (std::uint64_t i = 0; i < tags && in.ok(); ++i) terms.tags.emplace_back(in.Text());
   terms.user = in.Text();
   terms.max_attempts = static_cast<std::uint32_t>(in.Varint());
   terms.backoff.first = GetSpan(in);
@@ -140,11 +163,23 @@ bool Engine::ParseHeader(ByteReader& in, Header& header) {
     header.extras->content[0] = in.Fixed64();
     header.extras->content[1] = in.Fixed64();
   }
+  if ((flags & 128) != 0) {
+    const std::uint64_t alternatives = in.Varint();
+    for (std::uint64_t i = 0; i < alternatives && in.ok(); ++i) {
+      Properties& alternative = terms.constraints.emplace_back();
+      const std::uint64_t pairs = in.Varint();
+      for (std::uint64_t j = 0; j < pairs && in.ok(); ++j) {
+        std::string key(in.Text());
+        alternative.emplace_back(std::move(key), std::string(in.Text()));
+      }
+    }
+    terms.constraint_tags = ConstraintTags(terms.constraints);
+    if (!ParseStored(in.Text(), terms.requirements) || !ParseStored(in.Text(), terms.rank)) return false;
+  }
   return in.ok();
 }
 
 void Engine::ApplyHeader(EngineJob& job, Header header) {
-  const bool fresh = job.terms == nullptr;
   const JobId id = job.id();
   job.state = header.state;
   job.reason = header.reason;
@@ -158,9 +193,6 @@ void Engine::ApplyHeader(EngineJob& job, Header header) {
   job.payload_set = header.payload.set;
   job.payload_common = header.payload.common;
   job.payload_per_task = header.payload.per_task;
-  const ClassId cls = classes_.AddJob(header.tags);
-  if (!fresh) classes_.DropJob(job.cls);
-  job.cls = cls;
   job.terms = Share(std::move(header.terms));
   ForgetKey(job);
   job.extras = std::move(header.extras);
@@ -490,6 +522,7 @@ bool Engine::ReplayTask(Position position, EventType type, ByteReader& in) {
 void Engine::FinishLoad(const Now& now, Duration grace) {
   Begin(now);
   stored_pages_.reset();
+  parsed_.clear();
   std::erase_if(by_id_, [](const auto& entry) { return entry.second == nullptr; });
   holes_ = 0;
   const auto by_serial = [](const Lease& a, const Lease& b) { return a.task.lease.serial < b.task.lease.serial; };
@@ -502,6 +535,7 @@ void Engine::FinishLoad(const Now& now, Duration grace) {
   for (const auto& [id, job] : by_id_) {
     job->leases.sort(by_serial);
     if (job->state == JobState::kScheduled && job->key.scheduled_for <= now_.wall) job->state = JobState::kActive;
+    if (!Ended(job->state)) Enter(*job);
     ++jobs_in_state_[static_cast<std::size_t>(job->state)];
     if (job->reviving && !Ended(job->state)) revivals_.push_back(id);
     StartTimers(*job);

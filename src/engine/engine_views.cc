@@ -17,7 +17,11 @@ JobView Engine::View(const EngineJob& job) const {
   view.id = job.id();
   view.state = job.state;
   view.paused = job.state == JobState::kPaused;
-  view.tags = classes_.TagsOf(job.cls);
+  view.tags = job.terms->tags;
+  view.constraints = job.terms->constraints;
+  view.constraint_tags = job.terms->constraint_tags;
+  view.requirements = job.terms->requirements;
+  view.rank = job.terms->rank;
   if (!job.key.no_priority) view.priority = job.key.priority;
   view.user = job.terms->user;
   view.async = job.terms->async;
@@ -90,7 +94,7 @@ JobPage Engine::List(const JobQuery& query) const {
     if (query.state && job->state != *query.state) continue;
     if (!query.user.empty() && job->terms->user != query.user) continue;
     if (!query.tag.empty()) {
-      const TagList& tags = classes_.TagsOf(job->cls);
+      const TagList& tags = job->terms->tags;
       if (!std::binary_search(tags.begin(), tags.end(), query.tag)) continue;
     }
     page.jobs.push_back(View(*job));
@@ -167,6 +171,10 @@ WorkerView Engine::View(const EngineWorker& worker, bool with_tasks) const {
   view.id = worker.id;
   view.name = worker.name;
   view.tags = worker.tags;
+  view.properties = worker.properties;
+  view.attributes = worker.attributes;
+  view.requirements = worker.requirements;
+  view.rank = worker.rank;
   view.slots = worker.slots;
   view.leased = static_cast<std::uint32_t>(worker.leases.size());
   view.credit = worker.credit;
@@ -178,6 +186,7 @@ WorkerView Engine::View(const EngineWorker& worker, bool with_tasks) const {
   view.registered_at = worker.registered_at;
   view.last_seen = worker.last_seen_at;
   if (with_tasks) {
+    view.constraint_tags = classes_.TraitsOf(worker.handle)->constraint_tags;
     for (const Lease& lease : worker.leases) {
       if (view.tasks.size() >= kMaxTasksOfWorkerView) break;
       view.tasks.push_back(lease.task);
@@ -242,7 +251,7 @@ std::size_t Engine::MemoryBytes() const {
   std::size_t bytes = by_id_.capacity() * sizeof(by_id_[0]) + jobs_.size() * 24;
   for (const auto& [id, job] : jobs_)
     bytes += sizeof(EngineJob) + job->tasks.MemoryBytes() + (job->extras ? sizeof(JobExtras) : 0);
-  return bytes + leases_.size() * (sizeof(Lease) + 24);
+  return bytes + leases_.size() * (sizeof(Lease) + 24) + MatchingBytes();
 }
 
 }  // namespace allot

@@ -5,14 +5,10 @@
 #include "base/bounds.h"
 #include "base/check.h"
 #include "engine/engine.h"
+#include "engine/errors.h"
 
 namespace allot {
 namespace {
-
-Error UnknownWorker(WorkerId worker) {
-  return {Code::kUnknownWorker, "there is no worker " + ToText(worker),
-          "register again; it was silent for too long, or never there"};
-}
 
 // Before attempt n+1. Rounded up by at most a sixteenth, so that tasks that failed at about the same time share a due
 // time, and with it one bitmap.
@@ -47,19 +43,17 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
     worker = &Stub(spec.id);
   }
   Unpark(*worker);
-  if (worker->registered) {
-    classes_.DropWorker(worker->kind);
-  } else {
-    worker->registered = true;
-    worker->registered_at = now_.wall;
-    ++registered_workers_;
-  }
   if (worker->away) {
     worker->away = false;
     --away_workers_;
   }
   worker->name = spec.name;
+  if (worker->tags != spec.tags) RememberTags(*worker);
   worker->tags = spec.tags;
+  worker->properties = spec.properties;
+  worker->attributes = spec.attributes;
+  worker->requirements = spec.requirements;
+  worker->rank = spec.rank;
   worker->slots = spec.slots;
   worker->connected = spec.connected;
   worker->address = spec.address;
@@ -68,7 +62,14 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
   worker->pull_until.reset();
   // An order to drain outlives a lost connection, and is repeated: it may have been lost with it.
   if (worker->draining) effects_.drains.push_back(spec.id);
-  worker->kind = classes_.AddWorker(spec.tags);
+  if (worker->registered) {
+    classes_.ChangeWorker(worker->handle, TraitsOf(*worker));
+  } else {
+    worker->registered = true;
+    worker->registered_at = now_.wall;
+    ++registered_workers_;
+    worker->handle = classes_.AddWorker(TraitsOf(*worker));
+  }
   Seen(*worker);
 
   RegisterAnswer answer;
@@ -155,17 +156,23 @@ Result<void> Engine::Pull(const Now& now, WorkerId id, const PullOptions& option
 
 void Engine::Park(EngineWorker& worker) {
   if (worker.waiting()) return;
-  if (worker.kind >= waiting_.size()) waiting_.resize(worker.kind + 1);
-  if (!waiting_[worker.kind]) waiting_[worker.kind] = std::make_unique<WaitingWorkers>();
   worker.waiting_turn = next_turn_++;
   worker.waiting_since = engine_time_;
-  waiting_[worker.kind]->push_back(worker);
+  WaitAmong(worker, classes_.KindOf(worker.handle));
   ++waiting_workers_;
+}
+
+void Engine::WaitAmong(EngineWorker& worker, KindId kind) {
+  if (kind >= waiting_.size()) waiting_.resize(kind + 1);
+  if (!waiting_[kind]) waiting_[kind] = std::make_unique<WaitingWorkers>();
+  worker.waiting_kind = kind;
+  waiting_[kind]->insert(waiting_[kind]->end(), worker);
 }
 
 void Engine::Unpark(EngineWorker& worker) {
   if (!worker.waiting()) return;
-  waiting_[worker.kind]->erase(waiting_[worker.kind]->iterator_to(worker));
+  WaitingWorkers& among = *waiting_[worker.waiting_kind];
+  among.erase(among.iterator_to(worker));
   --waiting_workers_;
 }
 
@@ -357,7 +364,8 @@ void Engine::Remove(EngineWorker& worker) {
   CHECK(worker.leases.empty());
   Unpark(worker);
   if (worker.registered) {
-    classes_.DropWorker(worker.kind);
+    RememberTags(worker);
+    classes_.DropWorker(worker.handle);
     --registered_workers_;
   }
   if (worker.away) --away_workers_;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <boost/intrusive/list.hpp>
+#include <boost/intrusive/set.hpp>
 
 #include "backlog/job_tasks.h"
 #include "base/job.h"
@@ -20,6 +20,10 @@ namespace allot {
 
 // What many jobs have in common, kept once for all of them.
 struct JobTerms {
+  TagList tags;
+  std::vector<Properties> constraints;
+  TagList constraint_tags;  // follow from the constraints
+  ExprPtr requirements, rank;
   std::string user;
   bool async = true;
   std::uint32_t max_attempts = 5;
@@ -28,7 +32,7 @@ struct JobTerms {
   milliseconds timeout{0};
   Allowance max_failed_tasks;
   milliseconds retention{0};
-  friend bool operator==(const JobTerms&, const JobTerms&) = default;
+  friend bool operator==(const JobTerms& a, const JobTerms& b);
 };
 
 // What few jobs have at all.
@@ -73,11 +77,14 @@ struct EngineJob : OrderEntry {
   bool one_page() const { return tasks.pages() <= 1; }
 };
 
-struct EngineWorker : boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::safe_link>> {
+struct EngineWorker : boost::intrusive::set_base_hook<> {
   WorkerId id;
   std::string name;
   TagList tags;
-  KindId kind = 0;
+  Properties properties;
+  Meta attributes;
+  ExprPtr requirements, rank;
+  ClassTable::Handle handle = 0;  // while registered
   std::uint32_t slots = 1;
   std::uint32_t credit = 0;
   bool once = false;
@@ -91,6 +98,7 @@ struct EngineWorker : boost::intrusive::list_base_hook<boost::intrusive::link_mo
   WallTime registered_at{};
   Instant waiting_since{};
   std::uint64_t waiting_turn = 0;  // order among those that wait
+  KindId waiting_kind = 0;         // among whom it waits
   std::optional<Instant> pull_until;
   Instant timer = Instant::max();  // the earliest moment for which a timer runs
   WorkerLeases leases;
@@ -98,8 +106,10 @@ struct EngineWorker : boost::intrusive::list_base_hook<boost::intrusive::link_mo
   std::string user;
 
   bool waiting() const { return is_linked(); }
+  friend bool operator<(const EngineWorker& a, const EngineWorker& b) { return a.waiting_turn < b.waiting_turn; }
 };
 
-using WaitingWorkers = boost::intrusive::list<EngineWorker, boost::intrusive::constant_time_size<false>>;
+// Longest waiting first.
+using WaitingWorkers = boost::intrusive::set<EngineWorker, boost::intrusive::constant_time_size<false>>;
 
 }  // namespace allot

@@ -1,100 +1,667 @@
 #include "match/class_table.h"
 
 #include <algorithm>
+#include <bit>
 
+#include "base/bytes.h"
 #include "base/check.h"
 
 namespace allot {
 namespace {
 
-void EraseOne(std::vector<std::uint32_t>& from, std::uint32_t value) {
-  const auto found = std::find(from.begin(), from.end(), value);
-  CHECK(found != from.end());
-  *found = from.back();
-  from.pop_back();
+using expr::Scope;
+using expr::Side;
+
+// How long an attribute that nobody reads any more still tells classes and profiles apart.
+constexpr std::int64_t kIdleReadSeconds = 60;
+
+std::uint64_t Mix(std::uint64_t x) {
+  x ^= x >> 30;
+  x *= 0xBF58476D1CE4E5B9ull;
+  x ^= x >> 27;
+  x *= 0x94D049BB133111EBull;
+  return x ^ (x >> 31);
 }
+
+// Does an expression that `my` owns read `side` through that scope? An unscoped name may be on either.
+bool Reaches(Scope scope, Side side, Side my) {
+  switch (scope) {
+    case Scope::kNone:
+      return true;
+    case Scope::kMy:
+      return side == my;
+    case Scope::kTarget:
+      return side != my;
+    case Scope::kJob:
+      return side == Side::kJob;
+    case Scope::kMachine:
+      return side == Side::kMachine;
+  }
+  return true;
+}
+
+template <typename F>
+void ForEachRead(const ExprPtr& expr, Side side, Side my, F f) {
+  if (!expr) return;
+  for (const expr::Reference& reference : expr->References()) {
+    if (Reaches(reference.scope, side, my)) f(reference.name, expr::HashName(reference.name));
+  }
+}
+
+// With its owner's attributes folded in.
+ExprPtr FoldOwn(const ExprPtr& expr, const expr::Ad& ad, Side my) {
+  if (!expr || !expr->Reads(my, my)) return expr;
+  expr::Sides sides;
+  (my == Side::kJob ? sides.job : sides.machine) = &ad;
+  sides.my = my;
+  return expr::Flatten(*expr, sides);
+}
+
+void PutTags(ByteWriter& out, const TagList& tags) {
+  out.Varint(tags.size());
+  for (const std::string& tag : tags) out.Text(tag);
+}
+
+void PutHeld(ByteWriter& out, const std::shared_ptr<const expr::Ad>& held) {
+  if (!held) return;
+  held->ForEach([&out](std::string_view name, const expr::Value& value) {
+    out.Fixed64(expr::HashName(name));
+    out.Text(expr::Print(value));
+  });
+}
+
+std::string Printed(const ExprPtr& expr) { return expr ? expr->Print() : std::string(); }
+
+bool UsesTime(const ExprPtr& expr) { return expr && expr->UsesTime(); }
 
 }  // namespace
 
-std::uint32_t ClassTable::Intern(const TagList& tags, std::map<TagList, std::uint32_t>& ids, std::vector<Group>& groups,
-                                 std::vector<std::uint32_t>& free, bool& fresh) {
-  const auto [it, inserted] = ids.try_emplace(tags, 0);
-  fresh = inserted;
-  if (inserted) {
-    if (free.empty()) {
-      free.push_back(static_cast<std::uint32_t>(groups.size()));
-      groups.emplace_back();
-    }
-    it->second = free.back();
-    free.pop_back();
-    groups[it->second] = Group{tags, 0, {}};
-  }
-  ++groups[it->second].members;
-  return it->second;
+// --- Verdicts.
+
+ClassTable::Signature ClassTable::SignatureOf(const TagList& tags) {
+  Signature signature = 0;
+  for (const std::string& tag : tags) signature |= Signature{1} << (std::hash<std::string>()(tag) % 64);
+  return signature;
 }
 
-bool ClassTable::Matches(const Group& cls, const Group& kind) {
-  return std::includes(kind.tags.begin(), kind.tags.end(), cls.tags.begin(), cls.tags.end());
+std::uint64_t ClassTable::Contribution(ClassId cls, const Verdict& verdict) {
+  if (!verdict.match) return 0;
+  // + 0.0: the two zeros are one rank.
+  return Mix(Mix(Mix(cls + 1) ^ std::bit_cast<std::uint64_t>(verdict.job_rank + 0.0)) ^
+             std::bit_cast<std::uint64_t>(verdict.worker_rank + 0.0));
 }
 
-ClassId ClassTable::AddJob(const TagList& tags) {
-  bool fresh = false;
-  const ClassId cls = Intern(tags, class_ids_, classes_, free_classes_, fresh);
-  if (fresh) {
-    for (const auto& [unused, kind] : kind_ids_) {
-      if (!Matches(classes_[cls], kinds_[kind])) continue;
-      classes_[cls].matches.push_back(kind);
-      kinds_[kind].matches.push_back(cls);
-      listener_.OnMatch(kind, cls);
-    }
+Verdict ClassTable::Judge(const Class& cls, const Profile& profile) {
+  const Terms& job = cls.terms;
+  if ((cls.tags & ~profile.tags_seen) != 0 || cls.epoch < profile.epoch) return {};
+  if (!std::includes(profile.tags.begin(), profile.tags.end(), job.tags_.begin(), job.tags_.end())) return {};
+  if (!job.constraint_tags_.empty() &&
+      std::none_of(job.constraint_tags_.begin(), job.constraint_tags_.end(), [&](const std::string& tag) {
+        return std::binary_search(profile.constraint_tags.begin(), profile.constraint_tags.end(), tag);
+      })) {
+    return {};
   }
+  expr::Sides sides{job.ad_.get(), profile.ad.get(), Side::kJob, time_};
+  if (job.requirements_ && !evaluator_.True(*job.requirements_, sides)) return {};
+  Verdict verdict{true, 0, 0};
+  if (job.rank_) verdict.job_rank = evaluator_.Number(*job.rank_, sides);
+  sides.my = Side::kMachine;
+  if (profile.requirements && !evaluator_.True(*profile.requirements, sides)) return {};
+  if (profile.rank) verdict.worker_rank = evaluator_.Number(*profile.rank, sides);
+  return verdict;
+}
+
+Verdict ClassTable::Known(ClassId cls, KindId kind) const {
+  if (!Matches(kind, cls)) return {};
+  Verdict verdict{true, 0, 0};
+  const auto found = kinds_[kind].ranks.find(cls);
+  if (found != kinds_[kind].ranks.end()) {
+    verdict.job_rank = found->second.job;
+    verdict.worker_rank = found->second.worker;
+  }
+  return verdict;
+}
+
+double ClassTable::JobRank(KindId kind, ClassId cls) const { return Known(cls, kind).job_rank; }
+double ClassTable::WorkerRank(KindId kind, ClassId cls) const { return Known(cls, kind).worker_rank; }
+
+std::vector<Verdict> ClassTable::JudgeAll(const Profile& profile) {
+  std::vector<Verdict> verdicts(classes_.size());
+  for (ClassId cls = 0; cls < classes_.size(); ++cls) {
+    if (classes_[cls].members > 0) verdicts[cls] = Judge(classes_[cls], profile);
+  }
+  return verdicts;
+}
+
+void ClassTable::JudgeClass(ClassId cls) {
+  std::vector<KindId> changed;
+  const std::size_t before = kinds_.size();  // those that are split off have their verdict already
+  std::vector<std::uint8_t> fresh(before, 0);
+  for (KindId kind = 0; kind < before; ++kind) {
+    if (kinds_[kind].profiles.empty() || fresh[kind] != 0) continue;
+    const Verdict first = Judge(classes_[cls], profiles_[kinds_[kind].profiles.front()]);
+    std::vector<std::pair<Verdict, std::vector<ProfileId>>> others;
+    for (std::size_t i = 1; i < kinds_[kind].profiles.size(); ++i) {
+      const ProfileId id = kinds_[kind].profiles[i];
+      const Verdict verdict = Judge(classes_[cls], profiles_[id]);
+      if (verdict == first) continue;
+      auto group = std::find_if(others.begin(), others.end(), [&](const auto& o) { return o.first == verdict; });
+      if (group == others.end()) group = others.insert(group, {verdict, {}});
+      group->second.push_back(id);
+    }
+    for (const auto& [verdict, leaving] : others) {
+      Split(kind, cls, verdict, leaving);
+      const KindId made = profiles_[leaving.front()].kind;
+      if (made < before) fresh[made] = 1;
+      changed.push_back(made);
+    }
+    const Verdict old = Known(cls, kind);
+    if (first == old) continue;
+    PutVerdict(kind, cls, first);
+    Rehash(kind, kinds_[kind].hash ^ Contribution(cls, old) ^ Contribution(cls, first));
+    changed.push_back(kind);
+  }
+  if (changed.empty()) return;
+  told_classes_.push_back(cls);
+  for (const KindId kind : changed) MergeLike(kind);
+}
+
+// --- Jobs.
+
+std::shared_ptr<const expr::Ad> ClassTable::Hold(const expr::Ad& all, const Reads& reads, const ExprPtr& requirements,
+                                                 const ExprPtr& rank, Side side) {
+  expr::Ad held;
+  const auto hold = [&](const std::string& name, expr::NameHash hash) {
+    if (const expr::Value* value = all.Find(name, hash)) held.Set(name, *value);
+  };
+  for (const auto& [hash, read] : reads) hold(read.name, hash);
+  ForEachRead(requirements, side, side, hold);
+  ForEachRead(rank, side, side, hold);
+  return held.empty() ? nullptr : std::make_shared<const expr::Ad>(std::move(held));
+}
+
+ClassTable::Terms ClassTable::TermsOf(const JobTraits& job) const {
+  Terms terms;
+  terms.tags_ = job.tags;
+  terms.constraint_tags_ = job.constraint_tags;
+  terms.requirements_ = job.requirements;
+  terms.rank_ = job.rank;
+  const auto reads_itself = [](const ExprPtr& expr) { return expr && expr->Reads(Side::kJob, Side::kJob); };
+  if (!job_reads_.empty() || reads_itself(job.requirements) || reads_itself(job.rank)) {
+    const expr::Ad ad = job.ad();
+    terms.requirements_ = FoldOwn(job.requirements, ad, Side::kJob);
+    terms.rank_ = FoldOwn(job.rank, ad, Side::kJob);
+    terms.ad_ = Hold(ad, job_reads_, terms.requirements_, terms.rank_, Side::kJob);
+  }
+  ByteWriter out(terms.key_);
+  out.Varint(epoch_);
+  PutTags(out, terms.tags_);
+  PutTags(out, terms.constraint_tags_);
+  out.Text(Printed(terms.requirements_));
+  out.Text(Printed(terms.rank_));
+  PutHeld(out, terms.ad_);
+  return terms;
+}
+
+ClassId ClassTable::AddJob(Terms terms) {
+  if (const auto found = class_ids_.find(terms.key_); found != class_ids_.end()) {
+    ++classes_[found->second].members;
+    return found->second;
+  }
+  Class made;
+  made.terms = std::move(terms);
+  made.epoch = epoch_;
+  made.tags = SignatureOf(made.terms.tags_);
+  made.timed = UsesTime(made.terms.requirements_) || UsesTime(made.terms.rank_);
+  ReadWorkers(made);
+  if (free_classes_.empty()) {
+    free_classes_.push_back(static_cast<ClassId>(classes_.size()));
+    classes_.emplace_back();
+    masks_.resize(classes_.size() * width_);
+  }
+  const ClassId cls = free_classes_.back();
+  free_classes_.pop_back();
+  class_ids_.emplace(made.terms.key_, cls);
+  if (made.timed) ++timed_classes_;
+  classes_[cls] = std::move(made);
+  classes_[cls].members = 1;
+  JudgeClass(cls);
+  Tell();
   return cls;
 }
 
 void ClassTable::DropJob(ClassId cls) {
-  Group& group = classes_[cls];
-  CHECK(group.members > 0);
-  if (--group.members > 0) return;
-  for (const KindId kind : group.matches) {
-    listener_.OnUnmatch(kind, cls);
-    EraseOne(kinds_[kind].matches, cls);
+  Class& dropped = classes_[cls];
+  CHECK(dropped.members > 0);
+  if (--dropped.members > 0) return;
+  std::vector<KindId> changed;
+  for (KindId kind = 0; kind < kinds_.size(); ++kind) {
+    const Verdict old = Known(cls, kind);
+    if (!old.match) continue;
+    PutVerdict(kind, cls, Verdict{});
+    Rehash(kind, kinds_[kind].hash ^ Contribution(cls, old));
+    changed.push_back(kind);
   }
-  class_ids_.erase(group.tags);
-  group = Group{};
+  const auto unread = [this](const std::string&, expr::NameHash hash) {
+    Read& read = worker_reads_.at(hash);
+    if (--read.readers == 0) read.idle_since = time_;
+  };
+  ForEachRead(dropped.terms.requirements_, Side::kMachine, Side::kJob, unread);
+  ForEachRead(dropped.terms.rank_, Side::kMachine, Side::kJob, unread);
+  if (dropped.timed) --timed_classes_;
+  class_ids_.erase(dropped.terms.key_);
+  dropped = Class{};
   free_classes_.push_back(cls);
-}
-
-KindId ClassTable::AddWorker(const TagList& tags) {
-  bool fresh = false;
-  const KindId kind = Intern(tags, kind_ids_, kinds_, free_kinds_, fresh);
-  if (fresh) {
-    for (const auto& [unused, cls] : class_ids_) {
-      if (!Matches(classes_[cls], kinds_[kind])) continue;
-      kinds_[kind].matches.push_back(cls);
-      classes_[cls].matches.push_back(kind);
-      listener_.OnMatch(kind, cls);
-    }
-  }
-  return kind;
-}
-
-void ClassTable::DropWorker(KindId kind) {
-  Group& group = kinds_[kind];
-  CHECK(group.members > 0);
-  if (--group.members > 0) return;
-  for (const ClassId cls : group.matches) {
-    listener_.OnUnmatch(kind, cls);
-    EraseOne(classes_[cls].matches, kind);
-  }
-  kind_ids_.erase(group.tags);
-  group = Group{};
-  free_kinds_.push_back(kind);
+  if (!changed.empty()) told_classes_.push_back(cls);
+  for (const KindId kind : changed) MergeLike(kind);
+  Tell();
 }
 
 std::uint32_t ClassTable::WorkersFor(ClassId cls) const {
   std::uint32_t workers = 0;
-  for (const KindId kind : classes_[cls].matches) workers += kinds_[kind].members;
+  const auto mask = Mask(cls);
+  for (std::size_t word = 0; word < mask.size(); ++word) {
+    for (std::uint64_t bits = mask[word]; bits != 0; bits &= bits - 1) {
+      workers += kinds_[word * 64 + static_cast<std::size_t>(std::countr_zero(bits))].workers;
+    }
+  }
   return workers;
+}
+
+// --- What is read of the other side.
+
+void ClassTable::SetTime(std::int64_t seconds) {
+  if (seconds == time_) return;
+  time_ = seconds;
+  Retire(job_reads_, seconds);
+  Retire(worker_reads_, seconds);
+}
+
+void ClassTable::Retire(Reads& reads, std::int64_t time) {
+  for (auto& [hash, read] : reads) read.idle_since = std::min(read.idle_since, time);  // the clock may be set back
+  std::erase_if(reads, [time](const auto& entry) {
+    return entry.second.readers == 0 && time - entry.second.idle_since >= kIdleReadSeconds;
+  });
+}
+
+void ClassTable::ReadWorkers(const Class& cls) {
+  std::vector<std::pair<std::string, expr::NameHash>> fresh;
+  const auto read = [&](const std::string& name, expr::NameHash hash) {
+    const auto [it, inserted] = worker_reads_.try_emplace(hash);
+    ++it->second.readers;
+    if (!inserted) return;
+    it->second.name = name;
+    if (worker_names_.contains(hash)) fresh.emplace_back(name, hash);
+  };
+  ForEachRead(cls.terms.requirements_, Side::kMachine, Side::kJob, read);
+  ForEachRead(cls.terms.rank_, Side::kMachine, Side::kJob, read);
+  if (fresh.empty()) return;
+  for (Handle worker = 0; worker < workers_.size(); ++worker) {
+    if (!workers_[worker].live) continue;
+    const expr::Ad& ad = *workers_[worker].traits->ad;
+    if (std::none_of(fresh.begin(), fresh.end(), [&](const auto& f) { return ad.Find(f.first, f.second) != nullptr; }))
+      continue;
+    moved_kinds_.push_back(KindOf(worker));
+    Detach(worker);
+    Attach(worker);
+  }
+}
+
+// --- Workers.
+
+void ClassTable::CountNames(const expr::Ad& ad, bool more) {
+  ad.ForEach([&](std::string_view name, const expr::Value&) {
+    const expr::NameHash hash = expr::HashName(name);
+    if (more) {
+      ++worker_names_[hash];
+    } else if (const auto found = worker_names_.find(hash); --found->second == 0) {
+      worker_names_.erase(found);
+    }
+  });
+}
+
+void ClassTable::Fold(Worker& worker) const {
+  worker.requirements = FoldOwn(worker.traits->requirements, *worker.traits->ad, Side::kMachine);
+  worker.rank = FoldOwn(worker.traits->rank, *worker.traits->ad, Side::kMachine);
+}
+
+ClassTable::Handle ClassTable::AddWorker(WorkerTraits traits) {
+  CHECK(traits.ad != nullptr);
+  if (free_workers_.empty()) {
+    free_workers_.push_back(static_cast<Handle>(workers_.size()));
+    workers_.emplace_back();
+  }
+  const Handle handle = free_workers_.back();
+  free_workers_.pop_back();
+  Worker& worker = workers_[handle];
+  worker.traits = std::make_shared<const WorkerTraits>(std::move(traits));
+  worker.live = true;
+  Fold(worker);
+  CountNames(*worker.traits->ad, true);
+  Attach(handle);
+  Tell();
+  return handle;
+}
+
+void ClassTable::ChangeWorker(Handle handle, WorkerTraits traits) {
+  CHECK(traits.ad != nullptr);
+  Worker& worker = workers_[handle];
+  moved_kinds_.push_back(KindOf(handle));
+  CountNames(*traits.ad, true);
+  CountNames(*worker.traits->ad, false);
+  Detach(handle);
+  worker.traits = std::make_shared<const WorkerTraits>(std::move(traits));
+  Fold(worker);
+  Attach(handle);
+  Tell();
+}
+
+void ClassTable::DropWorker(Handle handle) {
+  Worker& worker = workers_[handle];
+  Detach(handle);
+  CountNames(*worker.traits->ad, false);
+  worker = Worker{};
+  free_workers_.push_back(handle);
+  Tell();
+}
+
+ClassTable::Profile ClassTable::ProfileOf(const Worker& worker) const {
+  Profile profile;
+  profile.tags = worker.traits->tags;
+  profile.constraint_tags = worker.traits->constraint_tags;
+  profile.requirements = worker.requirements;
+  profile.rank = worker.rank;
+  profile.ad = Hold(*worker.traits->ad, worker_reads_, worker.requirements, worker.rank, Side::kMachine);
+  profile.tags_seen = SignatureOf(profile.tags);
+  profile.timed = UsesTime(profile.requirements) || UsesTime(profile.rank);
+  ByteWriter out(profile.key);
+  PutTags(out, profile.tags);
+  PutTags(out, profile.constraint_tags);
+  out.Text(Printed(profile.requirements));
+  out.Text(Printed(profile.rank));
+  PutHeld(out, profile.ad);
+  return profile;
+}
+
+void ClassTable::Attach(Handle handle) {
+  Profile made = ProfileOf(workers_[handle]);
+  if (const auto found = profile_ids_.find(made.key); found != profile_ids_.end()) {
+    workers_[handle].profile = found->second;
+    Profile& profile = profiles_[found->second];
+    ++profile.members;
+    ++kinds_[profile.kind].workers;
+    return;
+  }
+  bool fresh = false;
+  const auto read = [&](const std::string& name, expr::NameHash hash) {
+    const auto [it, inserted] = job_reads_.try_emplace(hash);
+    if (inserted) {
+      it->second.name = name;
+      it->second.since = epoch_ + 1;
+      fresh = true;
+    }
+    ++it->second.readers;
+    made.epoch = std::max(made.epoch, it->second.since);
+  };
+  ForEachRead(made.requirements, Side::kJob, Side::kMachine, read);
+  ForEachRead(made.rank, Side::kJob, Side::kMachine, read);
+  if (fresh) ++epoch_;
+  if (made.timed) ++timed_profiles_;
+  made.members = 1;
+  if (free_profiles_.empty()) {
+    free_profiles_.push_back(static_cast<ProfileId>(profiles_.size()));
+    profiles_.emplace_back();
+  }
+  const ProfileId id = free_profiles_.back();
+  free_profiles_.pop_back();
+  profile_ids_.emplace(made.key, id);
+  profiles_[id] = std::move(made);
+  workers_[handle].profile = id;
+  Enlist(id, JudgeAll(profiles_[id]));
+}
+
+void ClassTable::Detach(Handle handle) {
+  const ProfileId id = workers_[handle].profile;
+  Profile& profile = profiles_[id];
+  --kinds_[profile.kind].workers;
+  if (--profile.members > 0) return;
+  Delist(id);
+  const auto unread = [this](const std::string&, expr::NameHash hash) {
+    Read& read = job_reads_.at(hash);
+    if (--read.readers == 0) read.idle_since = time_;
+  };
+  ForEachRead(profile.requirements, Side::kJob, Side::kMachine, unread);
+  ForEachRead(profile.rank, Side::kJob, Side::kMachine, unread);
+  if (profile.timed) --timed_profiles_;
+  profile_ids_.erase(profile.key);
+  profile = Profile{};
+  free_profiles_.push_back(id);
+}
+
+// --- Kinds.
+
+KindId ClassTable::NewKind() {
+  if (free_kinds_.empty()) {
+    free_kinds_.push_back(static_cast<KindId>(kinds_.size()));
+    kinds_.emplace_back();
+    if (kinds_.size() > 64 * width_) {
+      const std::size_t width = 2 * width_;
+      std::vector<std::uint64_t> wider(classes_.size() * width);
+      for (std::size_t cls = 0; cls < classes_.size(); ++cls) {
+        std::copy_n(&masks_[cls * width_], width_, &wider[cls * width]);
+      }
+      masks_ = std::move(wider);
+      width_ = width;
+      widened_ = true;
+    }
+  }
+  const KindId kind = free_kinds_.back();
+  free_kinds_.pop_back();
+  ++live_kinds_;
+  kind_hashes_.emplace(0, kind);
+  return kind;
+}
+
+void ClassTable::FreeKind(KindId kind) {
+  Rehash(kind, 0);
+  auto [it, last] = kind_hashes_.equal_range(0);
+  while (it->second != kind) {
+    ++it;
+    CHECK(it != last);
+  }
+  kind_hashes_.erase(it);
+  for (ClassId cls = 0; cls < classes_.size(); ++cls) {
+    masks_[cls * width_ + kind / 64] &= ~(std::uint64_t{1} << (kind % 64));
+  }
+  kinds_[kind] = Kind{};
+  free_kinds_.push_back(kind);
+  --live_kinds_;
+  told_kinds_.push_back(kind);
+}
+
+void ClassTable::PutVerdict(KindId kind, ClassId cls, const Verdict& verdict) {
+  std::uint64_t& word = masks_[cls * width_ + kind / 64];
+  const std::uint64_t bit = std::uint64_t{1} << (kind % 64);
+  word = verdict.match ? word | bit : word & ~bit;
+  if (verdict.job_rank != 0 || verdict.worker_rank != 0) {
+    kinds_[kind].ranks[cls] = Ranks{verdict.job_rank, verdict.worker_rank};
+  } else if (!kinds_[kind].ranks.empty()) {
+    kinds_[kind].ranks.erase(cls);
+  }
+}
+
+void ClassTable::Rehash(KindId kind, std::uint64_t hash) {
+  if (kinds_[kind].hash == hash) return;
+  auto [it, last] = kind_hashes_.equal_range(kinds_[kind].hash);
+  while (it->second != kind) {
+    ++it;
+    CHECK(it != last);
+  }
+  kind_hashes_.erase(it);
+  kind_hashes_.emplace(hash, kind);
+  kinds_[kind].hash = hash;
+}
+
+void ClassTable::Enlist(ProfileId id, const std::vector<Verdict>& verdicts) {
+  std::uint64_t hash = 0;
+  for (ClassId cls = 0; cls < verdicts.size(); ++cls) hash ^= Contribution(cls, verdicts[cls]);
+  const auto same = [&](KindId kind) {
+    for (ClassId cls = 0; cls < verdicts.size(); ++cls) {
+      if (classes_[cls].members > 0 && Known(cls, kind) != verdicts[cls]) return false;
+    }
+    return true;
+  };
+  auto [it, last] = kind_hashes_.equal_range(hash);
+  while (it != last && !same(it->second)) ++it;
+  KindId kind = 0;
+  if (it != last) {
+    kind = it->second;
+  } else {
+    kind = NewKind();
+    for (ClassId cls = 0; cls < verdicts.size(); ++cls) {
+      if (verdicts[cls].match) PutVerdict(kind, cls, verdicts[cls]);
+    }
+    Rehash(kind, hash);
+    told_kinds_.push_back(kind);
+  }
+  profiles_[id].kind = kind;
+  Kind& joined = kinds_[kind];
+  joined.profiles.push_back(id);
+  joined.workers += profiles_[id].members;
+  if (profiles_[id].rank && !joined.ranked) {
+    joined.ranked = true;
+    told_kinds_.push_back(kind);
+  }
+}
+
+void ClassTable::Delist(ProfileId id) {
+  const KindId kind = profiles_[id].kind;
+  Kind& left = kinds_[kind];
+  const auto found = std::find(left.profiles.begin(), left.profiles.end(), id);
+  CHECK(found != left.profiles.end());
+  *found = left.profiles.back();
+  left.profiles.pop_back();
+  if (left.profiles.empty()) FreeKind(kind);
+}
+
+void ClassTable::Split(KindId kind, ClassId cls, const Verdict& verdict, const std::vector<ProfileId>& leaving) {
+  const KindId made = NewKind();
+  for (ClassId other = 0; other < classes_.size(); ++other) {
+    if (other != cls && Matches(kind, other)) PutVerdict(made, other, Known(other, kind));
+  }
+  PutVerdict(made, cls, verdict);
+  Rehash(made, kinds_[kind].hash ^ Contribution(cls, Known(cls, kind)) ^ Contribution(cls, verdict));
+  Kind& from = kinds_[kind];
+  Kind& to = kinds_[made];
+  to.ranked = from.ranked;
+  for (const ProfileId id : leaving) {
+    std::erase(from.profiles, id);
+    from.workers -= profiles_[id].members;
+    to.profiles.push_back(id);
+    to.workers += profiles_[id].members;
+    profiles_[id].kind = made;
+  }
+  told_kinds_.push_back(made);
+  moved_kinds_.push_back(kind);
+}
+
+bool ClassTable::SameVerdicts(KindId a, KindId b) const {
+  for (ClassId cls = 0; cls < classes_.size(); ++cls) {
+    if (classes_[cls].members > 0 && Known(cls, a) != Known(cls, b)) return false;
+  }
+  return true;
+}
+
+void ClassTable::MergeLike(KindId kind) {
+  if (kinds_[kind].profiles.empty()) return;
+  const auto [first, last] = kind_hashes_.equal_range(kinds_[kind].hash);
+  const auto found = std::find_if(
+      first, last, [&](const auto& entry) { return entry.second != kind && SameVerdicts(kind, entry.second); });
+  if (found == last) return;
+  KindId from = kind;
+  KindId into = found->second;
+  if (kinds_[from].profiles.size() > kinds_[into].profiles.size()) std::swap(from, into);
+  Kind& target = kinds_[into];
+  for (const ProfileId id : kinds_[from].profiles) {
+    profiles_[id].kind = into;
+    target.profiles.push_back(id);
+  }
+  target.workers += kinds_[from].workers;
+  if (kinds_[from].ranked && !target.ranked) {
+    target.ranked = true;
+    told_kinds_.push_back(into);
+  }
+  kinds_[from].profiles.clear();
+  FreeKind(from);
+  moved_kinds_.push_back(from);
+  MergeLike(into);  // several may have become alike at once
+}
+
+void ClassTable::Tell() {
+  const auto each = [](std::vector<std::uint32_t>& ids, auto tell) {
+    std::sort(ids.begin(), ids.end());
+    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+    for (const std::uint32_t id : ids) tell(id);
+    ids.clear();
+  };
+  if (widened_) {
+    widened_ = false;
+    listener_.OnWidth();
+  }
+  each(told_kinds_, [this](KindId kind) { listener_.OnKind(kind); });
+  each(told_classes_, [this](ClassId cls) { listener_.OnClass(cls); });
+  each(moved_kinds_, [this](KindId kind) { listener_.OnMoved(kind); });
+}
+
+// --- Time.
+
+bool ClassTable::Renew(std::size_t& budget) {
+  const auto pay = [&budget](std::size_t verdicts) { budget -= std::min(budget, verdicts + 1); };
+  for (; timed_classes_ > 0 && renew_class_ < classes_.size(); ++renew_class_) {
+    if (!classes_[renew_class_].timed) continue;
+    if (budget == 0) break;
+    pay(profile_ids_.size());
+    JudgeClass(static_cast<ClassId>(renew_class_));
+  }
+  for (; budget > 0 && timed_profiles_ > 0 && renew_profile_ < profiles_.size(); ++renew_profile_) {
+    const auto id = static_cast<ProfileId>(renew_profile_);
+    if (!profiles_[id].timed) continue;
+    pay(class_ids_.size());
+    const std::vector<Verdict> verdicts = JudgeAll(profiles_[id]);
+    const KindId kind = profiles_[id].kind;
+    bool same = true;
+    for (ClassId cls = 0; cls < verdicts.size() && same; ++cls) {
+      same = classes_[cls].members == 0 || Known(cls, kind) == verdicts[cls];
+    }
+    if (same) continue;
+    kinds_[kind].workers -= profiles_[id].members;
+    Delist(id);
+    Enlist(id, verdicts);
+    moved_kinds_.push_back(kind);
+  }
+  const bool through = (timed_classes_ == 0 || renew_class_ >= classes_.size()) &&
+                       (timed_profiles_ == 0 || renew_profile_ >= profiles_.size());
+  if (through) renew_class_ = renew_profile_ = 0;
+  Tell();
+  return through;
+}
+
+std::size_t ClassTable::MemoryBytes() const {
+  constexpr std::size_t kMapEntry = 48;
+  std::size_t bytes = masks_.capacity() * sizeof(masks_[0]) + classes_.capacity() * sizeof(Class) +
+                      profiles_.capacity() * sizeof(Profile) + kinds_.capacity() * sizeof(Kind) +
+                      workers_.capacity() * sizeof(Worker);
+  const auto tags = [](const TagList& list) { return list.capacity() * sizeof(std::string); };
+  for (const auto& [key, cls] : class_ids_) {
+    const Terms& terms = classes_[cls].terms;
+    bytes += kMapEntry + 2 * key.capacity() + tags(terms.tags_) + tags(terms.constraint_tags_);
+    if (terms.requirements_) bytes += terms.requirements_->MemoryBytes();
+  }
+  for (const auto& [key, id] : profile_ids_) {
+    bytes += kMapEntry + 2 * key.capacity() + tags(profiles_[id].tags) + tags(profiles_[id].constraint_tags);
+  }
+  for (const Kind& kind : kinds_) bytes += kind.profiles.capacity() * sizeof(ProfileId) + kind.ranks.size() * kMapEntry;
+  return bytes;
 }
 
 }  // namespace allot

@@ -1,71 +1,257 @@
-// Which workers may run which jobs. Jobs alike for matching share a class, workers alike a kind; a verdict is computed
-// once for each pair of them and kept.
+// Which workers may run which jobs. Jobs alike for matching share a class, workers with the same verdicts on all
+// classes a kind; a verdict is computed once for each pair and kept until either side changes.
 //
-// Today a class is a set of tags, and a worker may run it if it has all of them.
+// Between a worker and its kind stands its profile: all that matching can see of it. A profile is the worker's tags and
+// constraint tags, its own expressions with its own attributes folded in, and the values of those attributes that some
+// class reads. Verdicts are computed per profile; profiles whose verdicts are equal on every class are one kind.
+//
+// A class holds, of the jobs' attributes, those that some worker reads. When a worker comes that reads more, a new
+// epoch begins: classes of earlier epochs do not match that worker, until their jobs have been put into new ones.
 //
 // Threading:  confined to the queue's engine thread.
-// Invariants: classes without jobs and kinds without workers disappear; ids are reused after that.
+// Invariants: classes without jobs, kinds and profiles without workers disappear, and ids are reused after that; no two
+//             kinds have the same verdicts.
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
+
+#include "base/job.h"
+#include "expr/expr.h"
 
 namespace allot {
 
 using ClassId = std::uint32_t;
 using KindId = std::uint32_t;
 using TagList = std::vector<std::string>;  // sorted, without duplicates
+inline constexpr ClassId kNoClass = 0xFFFFFFFF;
+
+// What a job brings to matching. Refers to what its owner holds.
+struct JobTraits {
+  const TagList& tags;
+  const TagList& constraint_tags;
+  const ExprPtr& requirements;
+  const ExprPtr& rank;
+  const std::function<expr::Ad()>& ad;  // all that the job shows; asked for only where something reads it
+};
+
+struct WorkerTraits {
+  TagList tags;
+  Properties properties;
+  TagList constraint_tags;  // follow from the properties
+  ExprPtr requirements;
+  ExprPtr rank;
+  std::shared_ptr<const expr::Ad> ad;  // all that it shows
+};
+
+// Of a class and a profile.
+struct Verdict {
+  bool match = false;
+  double job_rank = 0;     // seen from the job; 0 where it does not match
+  double worker_rank = 0;  // seen from the worker
+  friend bool operator==(const Verdict&, const Verdict&) = default;
+};
 
 class ClassTable {
  public:
-  // Who wants to know of pairs that begin or cease to match.
+  // Who wants to know of verdicts that changed. Called with the table in order, at the end of each change.
   class Listener {
    public:
     virtual ~Listener() = default;
-    virtual void OnMatch(KindId kind, ClassId cls) = 0;
-    virtual void OnUnmatch(KindId kind, ClassId cls) = 0;
+    // Masks are wider than before: those of all classes are to be looked at anew.
+    virtual void OnWidth() = 0;
+    virtual void OnClass(ClassId cls) = 0;  // Mask(cls) or its ranks; also for one that is gone
+    virtual void OnKind(KindId kind) = 0;   // whether any class matches it, and its ranks; also for one that is gone
+    virtual void OnMoved(KindId from) = 0;  // workers of that kind may be of another now
   };
   explicit ClassTable(Listener& listener) : listener_(listener) {}
+  ClassTable(const ClassTable&) = delete;
+  ClassTable& operator=(const ClassTable&) = delete;
 
-  // The class of such jobs, with one more member. New classes are matched against all kinds.
-  ClassId AddJob(const TagList& tags);
+  // What time() gives from now on.
+  void SetTime(std::int64_t seconds);
+
+  // --- Jobs.
+
+  // What decides on a job's class, ready to be looked up.
+  class Terms {
+   public:
+    const std::string& key() const { return key_; }
+
+   private:
+    friend class ClassTable;
+    std::string key_;
+    TagList tags_, constraint_tags_;
+    ExprPtr requirements_, rank_;  // with the job's own attributes folded in
+    std::shared_ptr<const expr::Ad> ad_;
+  };
+  Terms TermsOf(const JobTraits& job) const;
+  bool Knows(const Terms& terms) const { return class_ids_.contains(terms.key_); }
+  // The class of such jobs, with one more member. New classes are matched against all workers.
+  ClassId AddJob(Terms terms);
   void DropJob(ClassId cls);
-  bool Knows(const TagList& tags) const { return class_ids_.contains(tags); }
-  const TagList& TagsOf(ClassId cls) const { return classes_[cls].tags; }
-  // The kinds that may run it.
-  std::span<const KindId> KindsOf(ClassId cls) const { return classes_[cls].matches; }
+  // Was this class made before workers read something that it does not hold? Then its jobs are to be added anew.
+  bool Outdated(ClassId cls) const { return classes_[cls].epoch != epoch_; }
+  // Increases when all classes become outdated.
+  std::uint64_t epoch() const { return epoch_; }
+  std::size_t classes() const { return class_ids_.size(); }
+  // Upper bound of all ids.
+  std::size_t class_slots() const { return classes_.size(); }
   // How many workers may run it.
   std::uint32_t WorkersFor(ClassId cls) const;
-  std::size_t classes() const { return class_ids_.size(); }
+  // The kinds that may run it, a bit each.
+  std::span<const std::uint64_t> Mask(ClassId cls) const { return {&masks_[cls * width_], width_}; }
+  std::size_t mask_words() const { return width_; }
+  bool Matches(KindId kind, ClassId cls) const { return (masks_[cls * width_ + kind / 64] >> (kind % 64) & 1) != 0; }
+  // REQUIRES: they match.
+  double JobRank(KindId kind, ClassId cls) const;
+  double WorkerRank(KindId kind, ClassId cls) const;
+  bool HasJobRank(ClassId cls) const { return classes_[cls].terms.rank_ != nullptr; }
 
-  KindId AddWorker(const TagList& tags);
-  void DropWorker(KindId kind);
-  std::span<const ClassId> ClassesOf(KindId kind) const { return kinds_[kind].matches; }
-  std::size_t kinds() const { return kind_ids_.size(); }
+  // --- Workers, by a handle.
+  using Handle = std::uint32_t;
+  Handle AddWorker(WorkerTraits traits);
+  void ChangeWorker(Handle worker, WorkerTraits traits);
+  void DropWorker(Handle worker);
+  const std::shared_ptr<const WorkerTraits>& TraitsOf(Handle worker) const { return workers_[worker].traits; }
+  KindId KindOf(Handle worker) const { return profiles_[workers_[worker].profile].kind; }
+  // Does the worker itself rank jobs, in any way?
+  bool HasWorkerRanks(KindId kind) const { return kinds_[kind].ranked; }
+  std::size_t kinds() const { return live_kinds_; }
+  std::size_t profiles() const { return profile_ids_.size(); }
   // Upper bound of all ids, for arrays beside this table.
   std::size_t kind_slots() const { return kinds_.size(); }
+  bool Live(KindId kind) const { return kind < kinds_.size() && !kinds_[kind].profiles.empty(); }
+
+  // --- Time.
+
+  // Is there a verdict that reads time()?
+  bool Timed() const { return timed_classes_ > 0 || timed_profiles_ > 0; }
+  // Looks at all of those again, `budget` verdicts of them (what was used is taken off). False: not through yet; a
+  // new round begins with the first call after one that was through.
+  bool Renew(std::size_t& budget);
+
+  // Heap bytes of classes, profiles, kinds and verdicts.
+  std::size_t MemoryBytes() const;
 
  private:
-  struct Group {
-    TagList tags;
-    std::uint32_t members = 0;
-    std::vector<std::uint32_t> matches;  // ids of the other side
+  using ProfileId = std::uint32_t;
+  using Signature = std::uint64_t;  // a bit or more for each tag: a quick no
+
+  struct Class {
+    Terms terms;
+    std::uint32_t members = 0;  // 0: free
+    std::uint64_t epoch = 0;
+    Signature tags = 0;
+    bool timed = false;
   };
-  // One side of the table: classes, or kinds.
-  static std::uint32_t Intern(const TagList& tags, std::map<TagList, std::uint32_t>& ids, std::vector<Group>& groups,
-                              std::vector<std::uint32_t>& free, bool& fresh);
-  static bool Matches(const Group& cls, const Group& kind);
+  struct Profile {
+    std::string key;
+    TagList tags, constraint_tags;
+    ExprPtr requirements, rank;  // with the worker's own attributes folded in
+    std::shared_ptr<const expr::Ad> ad;
+    std::uint32_t members = 0;  // 0: free
+    std::uint64_t epoch = 0;    // reads what classes hold since then
+    Signature tags_seen = 0;
+    bool timed = false;
+    KindId kind = 0;
+  };
+  struct Ranks {
+    double job, worker;
+  };
+  struct Kind {
+    std::vector<ProfileId> profiles;  // empty: free
+    std::uint32_t workers = 0;
+    std::uint64_t hash = 0;
+    bool ranked = false;
+    std::unordered_map<ClassId, Ranks> ranks;  // where one is not 0
+  };
+  struct Worker {
+    std::shared_ptr<const WorkerTraits> traits;
+    ExprPtr requirements, rank;  // with its own attributes folded in
+    ProfileId profile = 0;
+    bool live = false;
+  };
+  // An attribute that expressions of the other side read. Kept for a while when nobody reads it any more: whoever comes
+  // and goes must not make everything be grouped anew each time.
+  struct Read {
+    std::string name;
+    std::uint32_t readers = 0;
+    std::uint64_t since = 0;      // the epoch
+    std::int64_t idle_since = 0;  // while there are no readers
+  };
+  using Reads = std::unordered_map<expr::NameHash, Read>;
+
+  static Signature SignatureOf(const TagList& tags);
+  static std::uint64_t Contribution(ClassId cls, const Verdict& verdict);
+  // Puts into `held` what the other side reads of `all`, and what these expressions themselves still read of it.
+  static std::shared_ptr<const expr::Ad> Hold(const expr::Ad& all, const Reads& reads, const ExprPtr& requirements,
+                                              const ExprPtr& rank, expr::Side side);
+  static void Retire(Reads& reads, std::int64_t time);
+
+  Verdict Judge(const Class& cls, const Profile& profile);
+  Verdict Known(ClassId cls, KindId kind) const;
+  // The class against all profiles; splits and merges kinds.
+  void JudgeClass(ClassId cls);
+  // The profile against all classes: one verdict for each slot of `classes_`.
+  std::vector<Verdict> JudgeAll(const Profile& profile);
+
+  void Attach(Handle worker);
+  void Detach(Handle worker);
+  void Fold(Worker& worker) const;
+  Profile ProfileOf(const Worker& worker) const;
+  void CountNames(const expr::Ad& ad, bool more);
+  // Those that classes read from now on are to be told apart.
+  void ReadWorkers(const Class& cls);
+
+  KindId NewKind();
+  void FreeKind(KindId kind);
+  void PutVerdict(KindId kind, ClassId cls, const Verdict& verdict);
+  void Rehash(KindId kind, std::uint64_t hash);
+  // Puts the profile into the kind that has just these verdicts.
+  void Enlist(ProfileId id, const std::vector<Verdict>& verdicts);
+  void Delist(ProfileId id);
+  void Split(KindId kind, ClassId cls, const Verdict& verdict, const std::vector<ProfileId>& leaving);
+  void MergeLike(KindId kind);
+  bool SameVerdicts(KindId a, KindId b) const;
+  void Tell();
 
   Listener& listener_;
-  std::map<TagList, ClassId> class_ids_;
-  std::vector<Group> classes_;
-  std::vector<std::uint32_t> free_classes_;
-  std::map<TagList, KindId> kind_ids_;
-  std::vector<Group> kinds_;
-  std::vector<std::uint32_t> free_kinds_;
+  expr::Evaluator evaluator_;
+  std::int64_t time_ = 0;
+  std::uint64_t epoch_ = 1;
+
+  std::unordered_map<std::string, ClassId> class_ids_;
+  std::vector<Class> classes_;
+  std::vector<ClassId> free_classes_;
+  std::size_t width_ = 1;             // words of a mask
+  std::vector<std::uint64_t> masks_;  // by class
+  Reads job_reads_;                   // of jobs, by workers
+  Reads worker_reads_;                // of workers, by classes
+
+  std::vector<Worker> workers_;
+  std::vector<Handle> free_workers_;
+  std::unordered_map<expr::NameHash, std::uint32_t> worker_names_;  // how many workers show it
+  std::unordered_map<std::string, ProfileId> profile_ids_;
+  std::vector<Profile> profiles_;
+  std::vector<ProfileId> free_profiles_;
+  std::vector<Kind> kinds_;
+  std::vector<KindId> free_kinds_;
+  std::size_t live_kinds_ = 0;
+  std::unordered_multimap<std::uint64_t, KindId> kind_hashes_;
+
+  std::size_t timed_classes_ = 0, timed_profiles_ = 0;
+  std::size_t renew_class_ = 0, renew_profile_ = 0;  // where Renew() goes on
+
+  // What to tell the listener.
+  bool widened_ = false;
+  std::vector<ClassId> told_classes_;
+  std::vector<KindId> told_kinds_, moved_kinds_;
 };
 
 }  // namespace allot

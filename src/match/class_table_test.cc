@@ -2,21 +2,50 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
-#include "base/rng.h"
+#include "match/testing.h"
 
 namespace allot {
 namespace {
 
-// Knows which pairs match, from what it was told alone.
-class Pairs : public ClassTable::Listener {
+using testing::MustParse;
+using testing::NaiveVerdict;
+using testing::SampleJob;
+using testing::SampleWorker;
+
+// Knows the masks from what it was told alone.
+class Mirror : public ClassTable::Listener {
  public:
-  void OnMatch(KindId kind, ClassId cls) override { EXPECT_TRUE(pairs.insert({kind, cls}).second); }
-  void OnUnmatch(KindId kind, ClassId cls) override { EXPECT_EQ(pairs.erase({kind, cls}), 1u); }
-  std::set<std::pair<KindId, ClassId>> pairs;
+  void OnWidth() override {
+    for (ClassId cls = 0; cls < table->class_slots(); ++cls) OnClass(cls);
+  }
+  void OnClass(ClassId cls) override {
+    for (KindId kind = 0; kind < table->kind_slots(); ++kind) Copy(kind, cls);
+  }
+  void OnKind(KindId kind) override {
+    for (ClassId cls = 0; cls < table->class_slots(); ++cls) Copy(kind, cls);
+  }
+  void OnMoved(KindId from) override { moved.insert(from); }
+  void Copy(KindId kind, ClassId cls) {
+    if (table->Matches(kind, cls)) {
+      verdicts[{kind, cls}] = {table->JobRank(kind, cls), table->WorkerRank(kind, cls)};
+    } else {
+      verdicts.erase({kind, cls});
+    }
+  }
+  const ClassTable* table = nullptr;
+  std::map<std::pair<KindId, ClassId>, std::pair<double, double>> verdicts;
+  std::set<KindId> moved;
+};
+
+struct World {
+  World() : table(mirror) { mirror.table = &table; }
+  Mirror mirror;
+  ClassTable table;
 };
 
 TEST(ClassTable, AWorkerNeedsAllTagsOfAJobAndMayHaveMore) {
@@ -36,77 +65,201 @@ TEST(ClassTable, AWorkerNeedsAllTagsOfAJobAndMayHaveMore) {
       {{"a"}, {"ab"}, false},
   };
   for (const Row& row : rows) {
-    Pairs pairs;
-    ClassTable table(pairs);
-    const ClassId cls = table.AddJob(row.job);
-    table.AddWorker(row.worker);
-    EXPECT_EQ(table.WorkersFor(cls), row.want ? 1u : 0u);
-    EXPECT_EQ(pairs.pairs.size(), row.want ? 1u : 0u);
+    World world;
+    SampleJob job;
+    job.tags = row.job;
+    SampleWorker worker;
+    worker.tags = row.worker;
+    const ClassId cls = world.table.AddJob(job.In(world.table));
+    const auto handle = world.table.AddWorker(worker.Traits());
+    EXPECT_EQ(world.table.WorkersFor(cls), row.want ? 1u : 0u);
+    EXPECT_EQ(world.table.Matches(world.table.KindOf(handle), cls), row.want);
   }
 }
 
-TEST(ClassTable, AlikeOnesShareAGroupUntilTheLastLeaves) {
-  Pairs pairs;
-  ClassTable table(pairs);
-  const ClassId cls = table.AddJob({"a"});
-  EXPECT_EQ(table.AddJob({"a"}), cls);
-  const KindId kind = table.AddWorker({"a", "b"});
-  EXPECT_EQ(table.AddWorker({"a", "b"}), kind);
-  EXPECT_EQ(table.WorkersFor(cls), 2u);
-  table.DropJob(cls);
-  EXPECT_EQ(pairs.pairs.size(), 1u);
-  EXPECT_TRUE(table.Knows({"a"}));
-  table.DropJob(cls);
-  EXPECT_TRUE(pairs.pairs.empty());
-  EXPECT_FALSE(table.Knows({"a"}));
-  EXPECT_EQ(table.classes(), 0u);
-  EXPECT_EQ(table.kinds(), 1u);
+TEST(ClassTable, JobsShareAClassByWhatIsLeftOfTheirRequirements) {
+  World world;
+  SampleJob a, b, c;
+  a.requirements = b.requirements = c.requirements = MustParse("TARGET.Memory >= MY.Need * 2");
+  a.need = b.need = 3;
+  a.user = "u1";
+  b.user = "u2";
+  c.need = 4;
+  const ClassId cls = world.table.AddJob(a.In(world.table));
+  EXPECT_EQ(world.table.AddJob(b.In(world.table)), cls) << "no worker reads the user";
+  EXPECT_NE(world.table.AddJob(c.In(world.table)), cls);
+  EXPECT_EQ(world.table.classes(), 2u);
 }
 
-TEST(ClassTable, VerdictsAreThoseOfAFreshLookAfterAnyMixtureOfComingAndGoing) {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+TEST(ClassTable, AttributesThatNobodyReadsMakeNoKinds) {
+  World world;
+  for (int i = 0; i < 50; ++i) {
+    SampleWorker worker;
+    worker.name = "w" + std::to_string(i);
+    worker.memory = i;
+    world.table.AddWorker(worker.Traits());
+  }
+  EXPECT_EQ(world.table.profiles(), 1u);
+  SampleJob job;
+  job.requirements = MustParse("TARGET.Memory >= 40");
+  const ClassId cls = world.table.AddJob(job.In(world.table));
+  EXPECT_EQ(world.table.WorkersFor(cls), 10u);
+  EXPECT_EQ(world.table.profiles(), 50u);
+  EXPECT_EQ(world.table.kinds(), 2u) << "those with the same verdicts are one";
+  world.table.DropJob(cls);
+  EXPECT_EQ(world.table.kinds(), 1u);
+  EXPECT_EQ(world.table.classes(), 0u);
+}
+
+TEST(ClassTable, AWorkerThatReadsMoreOfJobsMatchesOnlyThoseGroupedAnew) {
+  World world;
+  SampleJob one, two;
+  one.user = "u1";
+  two.user = "u2";
+  const ClassId both = world.table.AddJob(one.In(world.table));
+  EXPECT_EQ(world.table.AddJob(two.In(world.table)), both);
+  SampleWorker worker;
+  worker.requirements = MustParse("TARGET.User == \"u1\"");
+  const auto handle = world.table.AddWorker(worker.Traits());
+  EXPECT_TRUE(world.table.Outdated(both));
+  EXPECT_EQ(world.table.WorkersFor(both), 0u);
+  const ClassId first = world.table.AddJob(one.In(world.table));
+  const ClassId second = world.table.AddJob(two.In(world.table));
+  world.table.DropJob(both);
+  world.table.DropJob(both);
+  EXPECT_EQ(world.table.WorkersFor(first), 1u);
+  EXPECT_EQ(world.table.WorkersFor(second), 0u);
+  // The same worker again does not make everything be grouped anew.
+  const std::uint64_t epoch = world.table.epoch();
+  world.table.DropWorker(handle);
+  world.table.AddWorker(worker.Traits());
+  EXPECT_EQ(world.table.epoch(), epoch);
+}
+
+TEST(ClassTable, AgreesWithTheFourConditionsAfterAnyMixtureOfChanges) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Rng rng(seed);
-    Pairs pairs;
-    ClassTable table(pairs);
-    std::vector<std::pair<TagList, ClassId>> jobs;
-    std::vector<std::pair<TagList, KindId>> workers;
-    const auto tags = [&] {
-      TagList list;
-      for (const char* tag : {"a", "b", "c", "d"}) {
-        if (rng.Below(2) == 0) list.emplace_back(tag);
-      }
-      return list;
+    World world;
+    ClassTable& table = world.table;
+    std::int64_t time = 1'000'000;
+    table.SetTime(time);
+    struct Job {
+      SampleJob job;
+      ClassId cls;
     };
-    for (int step = 0; step < 300; ++step) {
-      const bool of_jobs = rng.Below(2) == 0;
-      auto& all = of_jobs ? jobs : workers;
-      if (all.size() < 3 || rng.Below(2) == 0) {
-        const TagList list = tags();
-        all.emplace_back(list, of_jobs ? table.AddJob(list) : table.AddWorker(list));
-      } else {
-        const std::size_t which = rng.Below(all.size());
-        of_jobs ? table.DropJob(all[which].second) : table.DropWorker(all[which].second);
-        all.erase(all.begin() + static_cast<std::ptrdiff_t>(which));
+    struct Worker {
+      SampleWorker worker;
+      ClassTable::Handle handle;
+    };
+    std::vector<Job> jobs;
+    std::vector<Worker> workers;
+    const auto renew = [&] {
+      for (std::size_t budget = 1 + rng.Below(3); !table.Renew(budget); budget = 1 + rng.Below(3)) {
       }
-      std::set<std::pair<KindId, ClassId>> expected;
-      for (const auto& [job_tags, cls] : jobs) {
-        std::uint32_t able = 0;
-        for (const auto& [worker_tags, kind] : workers) {
-          if (!std::includes(worker_tags.begin(), worker_tags.end(), job_tags.begin(), job_tags.end())) continue;
-          ++able;
-          expected.insert({kind, cls});
+    };
+    for (int step = 0; step < 250; ++step) {
+      switch (rng.Below(7)) {
+        case 0:
+        case 1: {
+          const SampleJob job = testing::SomeJob(rng);
+          jobs.push_back({job, table.AddJob(job.In(table))});
+          break;
         }
-        ASSERT_EQ(table.WorkersFor(cls), able);
-        ASSERT_EQ(table.TagsOf(cls), job_tags);
+        case 2:
+        case 3: {
+          const SampleWorker worker = testing::SomeWorker(rng);
+          workers.push_back({worker, table.AddWorker(worker.Traits())});
+          break;
+        }
+        case 4:
+          if (!workers.empty()) {
+            Worker& worker = workers[rng.Below(workers.size())];
+            worker.worker = testing::SomeWorker(rng);
+            table.ChangeWorker(worker.handle, worker.worker.Traits());
+          }
+          break;
+        case 5:
+          if (jobs.size() > 10 || (rng.Below(2) == 0 && !jobs.empty())) {
+            const std::size_t which = rng.Below(jobs.size());
+            table.DropJob(jobs[which].cls);
+            jobs.erase(jobs.begin() + static_cast<std::ptrdiff_t>(which));
+          } else if (!workers.empty()) {
+            const std::size_t which = rng.Below(workers.size());
+            table.DropWorker(workers[which].handle);
+            workers.erase(workers.begin() + static_cast<std::ptrdiff_t>(which));
+          }
+          break;
+        default:
+          time += static_cast<std::int64_t>(rng.Below(rng.Below(8) == 0 ? 100 : 2));
+          table.SetTime(time);
+          renew();
       }
-      ASSERT_EQ(pairs.pairs, expected);
-      for (const auto& [kind, cls] : expected) {
-        const auto kinds = table.KindsOf(cls);
-        const auto classes = table.ClassesOf(kind);
-        ASSERT_EQ(std::count(kinds.begin(), kinds.end(), kind), 1);
-        ASSERT_EQ(std::count(classes.begin(), classes.end(), cls), 1);
+      const bool regroup = rng.Below(2) == 0;
+      for (Job& job : jobs) {
+        if (!regroup || !table.Outdated(job.cls)) continue;
+        const ClassId cls = table.AddJob(job.job.In(table));
+        table.DropJob(job.cls);
+        job.cls = cls;
       }
+      std::set<std::vector<std::tuple<bool, double, double>>> rows;
+      for (const Worker& worker : workers) {
+        const KindId kind = table.KindOf(worker.handle);
+        std::vector<std::tuple<bool, double, double>> row;
+        for (const Job& job : jobs) {
+          const Verdict want = NaiveVerdict(job.job, worker.worker, time);
+          const bool match = table.Matches(kind, job.cls);
+          if (match || !table.Outdated(job.cls)) {
+            ASSERT_EQ(match, want.match) << "step " << step;
+          }
+          if (match) {
+            ASSERT_EQ(table.JobRank(kind, job.cls), want.job_rank);
+            ASSERT_EQ(table.WorkerRank(kind, job.cls), want.worker_rank);
+          }
+          row.emplace_back(match, match ? want.job_rank : 0, match ? want.worker_rank : 0);
+          const auto told = world.mirror.verdicts.find({kind, job.cls});
+          ASSERT_EQ(told != world.mirror.verdicts.end(), match) << "step " << step;
+          if (match) {
+            ASSERT_EQ(told->second.second, want.worker_rank);
+          }
+        }
+        rows.insert(std::move(row));
+      }
+      ASSERT_EQ(table.kinds(), rows.size()) << "as many kinds as different verdicts, step " << step;
+      for (const Job& job : jobs) {
+        std::uint32_t able = 0;
+        for (const Worker& worker : workers) able += table.Matches(table.KindOf(worker.handle), job.cls) ? 1 : 0;
+        ASSERT_EQ(table.WorkersFor(job.cls), able);
+      }
+    }
+    while (!jobs.empty()) {
+      table.DropJob(jobs.back().cls);
+      jobs.pop_back();
+    }
+    EXPECT_EQ(table.classes(), 0u);
+    EXPECT_LE(table.kinds(), 1u);
+    for (const Worker& worker : workers) table.DropWorker(worker.handle);
+    EXPECT_EQ(table.kinds(), 0u);
+    EXPECT_EQ(table.profiles(), 0u);
+  }
+}
+
+TEST(ClassTable, MasksGrowWithTheNumberOfKinds) {
+  World world;
+  std::vector<ClassId> classes;
+  std::vector<ClassTable::Handle> workers;
+  for (int i = 0; i < 200; ++i) {
+    SampleWorker worker;
+    worker.tags = {"t" + std::to_string(i)};
+    workers.push_back(world.table.AddWorker(worker.Traits()));
+    SampleJob job;
+    job.tags = worker.tags;
+    classes.push_back(world.table.AddJob(job.In(world.table)));
+  }
+  EXPECT_EQ(world.table.kinds(), 200u);
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    for (std::size_t j = 0; j < classes.size(); ++j) {
+      ASSERT_EQ(world.table.Matches(world.table.KindOf(workers[i]), classes[j]), i == j);
     }
   }
 }

@@ -1,15 +1,17 @@
 // The order `priority`: priority descending, none last, then scheduled_for, then id; for every kind of worker its first
-// job.
+// job. Workers that rank jobs get those of their highest rank first.
 //
-// Jobs are ordered per class; for every kind the heads of the classes that it may run are ordered once more. So a pick
-// is a look at a kind's first head, and a change costs the class, plus the kinds that match it when its head changes.
+// Jobs are ordered per class, and the heads of all classes in one tree that knows which kinds may run them: a pick is a
+// walk down that tree, and a change costs the class, plus one path when its head changes. Kinds that rank have an order
+// of heads of their own.
 //
 // Threading: confined to the queue's engine thread.
 #pragma once
 
-#include <compare>
 #include <cstdint>
+#include <memory>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 #include <boost/intrusive/set.hpp>
@@ -17,6 +19,7 @@
 #include "base/ids.h"
 #include "base/time.h"
 #include "match/class_table.h"
+#include "strategy/mask_tree.h"
 
 namespace allot {
 
@@ -36,13 +39,14 @@ struct OrderKey {
 // A job's place in the order. Key and class may change only while it is not linked.
 struct OrderEntry : boost::intrusive::set_base_hook<boost::intrusive::optimize_size<true>> {
   OrderKey key;
-  ClassId cls = 0;
+  ClassId cls = kNoClass;
   bool linked() const { return is_linked(); }
   friend bool operator<(const OrderEntry& a, const OrderEntry& b) { return a.key < b.key; }
 };
 
 class PriorityOrder {
  public:
+  explicit PriorityOrder(const ClassTable& verdicts) : verdicts_(verdicts) {}
   ~PriorityOrder();
 
   // REQUIRES: not linked.
@@ -51,27 +55,43 @@ class PriorityOrder {
   void Erase(OrderEntry& entry);
   // The first job that workers of this kind may run; null if there is none.
   OrderEntry* First(KindId kind) const;
-  bool Empty(ClassId cls) const { return cls >= classes_.size() || classes_[cls].jobs.empty(); }
+  bool Empty(ClassId cls) const { return cls >= classes_.size() || classes_[cls].empty(); }
 
-  void Link(KindId kind, ClassId cls);
-  void Unlink(KindId kind, ClassId cls);
+  // What ClassTable tells its listener.
+  void OnWidth();
+  void OnClass(ClassId cls);
+  void OnKind(KindId kind);
+
+  // Heap bytes beside the entries themselves.
+  std::size_t MemoryBytes() const;
 
  private:
-  struct Head {
+  using Jobs = boost::intrusive::set<OrderEntry, boost::intrusive::constant_time_size<false>>;
+  struct RankedHead {
+    double rank;
     OrderKey key;
-    OrderEntry* entry;
-    friend bool operator<(const Head& a, const Head& b) { return a.key < b.key; }
+    ClassId cls;
+    friend bool operator<(const RankedHead& a, const RankedHead& b) {
+      return a.rank != b.rank ? a.rank > b.rank : a.key < b.key;
+    }
   };
-  struct Class {
-    boost::intrusive::set<OrderEntry, boost::intrusive::constant_time_size<false>> jobs;
-    std::vector<KindId> kinds;
+  // The heads as one kind of ranking workers sees them.
+  struct RankedKind {
+    KindId kind;
+    std::set<RankedHead> heads;
+    std::unordered_map<ClassId, std::set<RankedHead>::iterator> by_class;
   };
-  Class& ClassOf(ClassId cls);
-  void PutHead(Class& cls);
-  void DropHead(Class& cls);
+  Jobs& JobsOf(ClassId cls);
+  void PutHead(ClassId cls);
+  void DropHead(ClassId cls);
+  void PutRanked(RankedKind& ranked, ClassId cls);
+  static void DropRanked(RankedKind& ranked, ClassId cls);
+  RankedKind* Ranked(KindId kind) const;
 
-  std::vector<Class> classes_;
-  std::vector<std::set<Head>> kinds_;
+  const ClassTable& verdicts_;
+  std::vector<Jobs> classes_;
+  MaskTree<OrderKey, ClassId> heads_;
+  std::vector<std::unique_ptr<RankedKind>> ranked_;
 };
 
 }  // namespace allot

@@ -20,11 +20,65 @@ bool Before(const Model::Job& a, const Model::Job& b) {
   return a.id < b.id;
 }
 
-bool MayRun(const Model::Worker& worker, const Model::Job& job) {
-  return std::includes(worker.tags.begin(), worker.tags.end(), job.tags.begin(), job.tags.end());
+expr::Value Shown(const MetaValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return expr::Value::String(*text);
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return expr::Value::Integer(*number);
+  if (const auto* real = std::get_if<double>(&value)) return expr::Value::Real(*real);
+  return expr::Value::Boolean(std::get<bool>(value));
+}
+
+expr::Ad AdOf(const Model::Job& job) {
+  expr::Ad ad;
+  for (const auto& [name, value] : job.spec.meta) ad.Set(name, Shown(value));
+  ad.Set("User", expr::Value::String(job.spec.user));
+  if (job.spec.priority) ad.Set("Priority", expr::Value::Integer(*job.spec.priority));
+  ad.Set("Async", expr::Value::Boolean(job.spec.async));
+  ad.Set("Tasks", expr::Value::Integer(job.spec.count));
+  return ad;
+}
+
+expr::Ad AdOf(const Model::Worker& worker) {
+  expr::Ad ad;
+  for (const auto& [name, value] : worker.spec.attributes) ad.Set(name, Shown(value));
+  for (const auto& [name, value] : worker.spec.properties) ad.Set(name, expr::Value::String(value));
+  ad.Set("Slots", expr::Value::Integer(worker.spec.slots));
+  return ad;
+}
+
+// One constraint after another, without tags.
+bool HasAll(const Properties& properties, const Properties& wanted) {
+  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& pair) {
+    return std::find(properties.begin(), properties.end(), pair) != properties.end();
+  });
+}
+
+bool Open(const Model::Job& job) {
+  return job.state == JobState::kActive && job.in_state[static_cast<int>(TaskState::kReady)] > 0;
 }
 
 }  // namespace
+
+Model::Match Model::Judge(const Worker& worker, const Job& job) {
+  if (!std::includes(worker.tags.begin(), worker.tags.end(), job.tags.begin(), job.tags.end())) return {};
+  const auto& constraints = job.spec.constraints;
+  if (!constraints.empty() && std::none_of(constraints.begin(), constraints.end(), [&](const Properties& alternative) {
+        return HasAll(worker.spec.properties, alternative);
+      })) {
+    return {};
+  }
+  if (!job.spec.requirements && !worker.spec.requirements && !job.spec.rank && !worker.spec.rank) return {true, 0, 0};
+  if (!job.ad) job.ad = std::make_shared<const expr::Ad>(AdOf(job));
+  if (!worker.ad) worker.ad = std::make_shared<const expr::Ad>(AdOf(worker));
+  thread_local expr::Evaluator evaluator;
+  const expr::Sides from_job{job.ad.get(), worker.ad.get(), expr::Side::kJob, 0};
+  const expr::Sides from_worker{job.ad.get(), worker.ad.get(), expr::Side::kMachine, 0};
+  if (job.spec.requirements && !evaluator.True(*job.spec.requirements, from_job)) return {};
+  if (worker.spec.requirements && !evaluator.True(*worker.spec.requirements, from_worker)) return {};
+  Match match{true, 0, 0};
+  if (job.spec.rank) match.job_rank = evaluator.Number(*job.spec.rank, from_job);
+  if (worker.spec.rank) match.worker_rank = evaluator.Number(*worker.spec.rank, from_worker);
+  return match;
+}
 
 std::string ToText(const Fact& fact) {
   static constexpr const char* kNames[] = {"grant", "nothing", "cancel", "drain", "gone", "ended", "error", "removed"};
@@ -93,9 +147,16 @@ void Model::ByClock(Job& job) { job.state = job.scheduled_for > now_.wall ? JobS
 
 Model::Job* Model::FirstJob(const Worker& worker) {
   Job* first = nullptr;
+  double rank = 0;
   for (auto& [id, job] : jobs) {
-    if (job.state != JobState::kActive || job.in_state[static_cast<int>(TaskState::kReady)] == 0) continue;
-    if (MayRun(worker, job) && (first == nullptr || Before(job, *first))) first = &job;
+    if (!Open(job)) continue;
+    const Match match = Judge(worker, job);
+    if (!match.may) continue;
+    const bool better =
+        first == nullptr || match.worker_rank > rank || (match.worker_rank == rank && Before(job, *first));
+    if (!better) continue;
+    first = &job;
+    rank = match.worker_rank;
   }
   return first;
 }
@@ -132,14 +193,25 @@ void Model::Grant(Worker& worker, Job& job) {
 
 void Model::Wake() {
   while (!paused) {
-    Worker* longest = nullptr;
+    // Whom any waiting job wants most, then the longest waiting.
+    Worker* next = nullptr;
+    double wanted = 0;
     for (auto& [id, worker] : workers) {
-      if (worker.waiting && (longest == nullptr || worker.turn < longest->turn) && FirstJob(worker) != nullptr) {
-        longest = &worker;
+      if (!worker.waiting) continue;
+      std::optional<double> best;
+      for (auto& [job_id, job] : jobs) {
+        if (!Open(job)) continue;
+        if (const Match match = Judge(worker, job); match.may)
+          best = std::max(best.value_or(match.job_rank), match.job_rank);
+      }
+      if (!best) continue;
+      if (next == nullptr || *best > wanted || (*best == wanted && worker.turn < next->turn)) {
+        next = &worker;
+        wanted = *best;
       }
     }
-    if (longest == nullptr) return;
-    CHECK(Serve(*longest));
+    if (next == nullptr) return;
+    CHECK(Serve(*next));
   }
 }
 
@@ -147,7 +219,8 @@ void Model::Wake() {
 
 std::uint32_t Model::WorkersFor(const Job& job) const {
   std::uint32_t n = 0;
-  for (const auto& [id, worker] : workers) n += worker.registered && MayRun(worker, job) ? 1 : 0;
+  if (Ended(job.state)) return 0;
+  for (const auto& [id, worker] : workers) n += worker.registered && Judge(worker, job).may ? 1 : 0;
   return n;
 }
 
@@ -203,10 +276,14 @@ Model::Failure Model::Change(const Now& at, JobId id, const JobChange& change) {
     job->spec.tags = *change.tags;
     job->tags = {change.tags->begin(), change.tags->end()};
   }
+  if (change.constraints) job->spec.constraints = *change.constraints;
+  if (change.requirements) job->spec.requirements = *change.requirements;
+  if (change.rank) job->spec.rank = *change.rank;
   if (change.priority) job->spec.priority = *change.priority;
   if (change.scheduled_for) job->scheduled_for = *change.scheduled_for;
   if (change.delay) job->scheduled_for = now_.wall + std::chrono::duration_cast<milliseconds>(*change.delay);
   if (change.meta) job->spec.meta = *change.meta;
+  job->ad = nullptr;
   if (job->state != JobState::kPaused) ByClock(*job);
   Wake();
   return {};

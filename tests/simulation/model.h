@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "engine/types.h"
+#include "expr/expr.h"
 
 namespace allot::simulation {
 
@@ -44,7 +46,8 @@ struct Model {
     WallTime scheduled_for{};
     WallTime submitted_at{}, started_at{}, ended_at{};
     std::vector<Task> tasks;
-    std::uint32_t in_state[5] = {};  // how many tasks, by TaskState; checked by CountsAddUp()
+    mutable std::shared_ptr<const expr::Ad> ad;  // what it shows, once asked for; null after a change
+    std::uint32_t in_state[5] = {};              // how many tasks, by TaskState; checked by CountsAddUp()
   };
   struct Worker {
     WorkerId id;
@@ -56,6 +59,7 @@ struct Model {
     std::optional<Instant> pull_until;
     Instant away_until{}, last_seen{};
     WallTime registered_at{};
+    mutable std::shared_ptr<const expr::Ad> ad;
   };
   struct Lease {
     TaskRef task;  // without its hash
@@ -80,6 +84,7 @@ struct Model {
   void PauseQueue(const Now& at, bool pause);
   Failure Register(const Now& at, const WorkerSpec& spec, bool right_key, const std::vector<bool>& genuine,
                    RegisterAnswer& answer);
+  Failure ChangeWorker(const Now& at, WorkerId id, const WorkerChange& change);
   Failure Heartbeat(const Now& at, WorkerId id);
   Failure Pull(const Now& at, WorkerId id, const PullOptions& pull);
   Failure ReportAll(const Now& at, WorkerId id, const std::vector<Report>& reports, const std::vector<bool>& genuine,
@@ -101,6 +106,13 @@ struct Model {
   // No later than this something happens in a tick.
   std::optional<Instant> NextEvent(const Now& at) const;
   std::uint32_t WorkersFor(const Job& job) const;
+  // The four conditions of matching, and what either side thinks of the other.
+  struct Match {
+    bool may = false;
+    double job_rank = 0, worker_rank = 0;
+    auto operator<=>(const Match&) const = default;
+  };
+  static Match Judge(const Worker& worker, const Job& job);
   bool CountsAddUp() const;
   // What happened since the last call: assignments first, then the rest by kind.
   std::vector<Fact> TakeFacts();

@@ -33,6 +33,7 @@ Model::Failure Model::Register(const Now& at, const WorkerSpec& spec, bool right
   worker.id = spec.id;
   worker.spec = spec;
   worker.tags = {spec.tags.begin(), spec.tags.end()};
+  worker.ad = nullptr;
   worker.away = false;
   worker.credit = 0;
   Seen(worker);
@@ -73,6 +74,23 @@ void Model::StopWaiting(Worker& worker) {
 
 void Model::Nothing(const Worker& worker) {
   if (worker.once) assigned_.push_back({Fact::Kind::kNothing, worker.id.value, 0, 0, 0, 0, {}});
+}
+
+Model::Failure Model::ChangeWorker(const Now& at, WorkerId id, const WorkerChange& change) {
+  Begin(at);
+  Worker* worker = FindRegistered(id);
+  if (worker == nullptr) return Code::kUnknownWorker;
+  if (change.tags) {
+    worker->spec.tags = *change.tags;
+    worker->tags = {change.tags->begin(), change.tags->end()};
+  }
+  if (change.properties) worker->spec.properties = *change.properties;
+  if (change.attributes) worker->spec.attributes = *change.attributes;
+  if (change.requirements) worker->spec.requirements = *change.requirements;
+  if (change.rank) worker->spec.rank = *change.rank;
+  worker->ad = nullptr;
+  Wake();
+  return {};
 }
 
 Model::Failure Model::Heartbeat(const Now& at, WorkerId id) {

@@ -97,6 +97,15 @@ class Simulation {
     return unit * static_cast<std::int64_t>(Between(low, high));
   }
   std::vector<std::string> Tags(bool of_worker);
+  Properties SomeProperties();
+  std::vector<Properties> Constraints();
+  Meta SomeMeta();
+  Meta Attributes();
+  ExprPtr Expression(std::initializer_list<const char*> texts);
+  ExprPtr JobRequirements();
+  ExprPtr JobRank();
+  ExprPtr WorkerRequirements();
+  ExprPtr WorkerRank();
   JobSpec Spec();
   JobId AnyJob();
   JobId AnyEndedJob();
@@ -127,6 +136,7 @@ class Simulation {
   std::uint64_t steps_ = 0;
   std::map<std::string, std::uint64_t> tally_;
   std::uint64_t effects_hash_ = 0;
+  std::map<std::string, ExprPtr> parsed_;
   bool large_jobs_ = false;
   bool trace_ = false;  // ALLOT_SIM_TRACE
 };

@@ -32,9 +32,75 @@ std::vector<std::string> Simulation::Tags(bool of_worker) {
   return tags;
 }
 
+Properties Simulation::SomeProperties() {
+  Properties properties;
+  for (const char* key : {"gpu", "region"}) {
+    if (Chance(2)) properties.emplace_back(key, Chance(3) ? "other" : "usual");
+  }
+  return properties;
+}
+
+std::vector<Properties> Simulation::Constraints() {
+  std::vector<Properties> alternatives;
+  for (int i = 0; i < 2; ++i) {
+    Properties alternative = SomeProperties();
+    if (!alternative.empty() && Chance(2)) alternatives.push_back(std::move(alternative));
+  }
+  return alternatives;
+}
+
+Meta Simulation::SomeMeta() {
+  Meta meta;
+  if (Chance(2)) meta.emplace_back("need", static_cast<std::int64_t>(Between(1, 3)));
+  if (Chance(3)) meta.emplace_back("size", Chance(2) ? 1.5 : 2.5);
+  return meta;
+}
+
+Meta Simulation::Attributes() {
+  Meta attributes;
+  if (!Chance(3)) attributes.emplace_back("memory", static_cast<std::int64_t>(Between(1, 3)));
+  return attributes;
+}
+
+// One of those, or none. None reads the time: the model has no second that verdicts are renewed in.
+ExprPtr Simulation::Expression(std::initializer_list<const char*> texts) {
+  const char* text = texts.begin()[rng_.Below(texts.size())];
+  ExprPtr& parsed = parsed_[text];
+  if (!parsed) parsed = expr::Expr::Parse(text).expr;
+  CHECK(parsed != nullptr);
+  return parsed;
+}
+
+ExprPtr Simulation::JobRequirements() {
+  if (!Chance(3)) return nullptr;
+  return Expression({"TARGET.memory >= MY.need", "memory >= 2", "TARGET.gpu == \"usual\" || need > 1",
+                     "MACHINE.Slots > JOB.Tasks / 20", "TARGET.memory =?= undefined",
+                     "TARGET.memory / (need - 2) > 0"});
+}
+
+ExprPtr Simulation::JobRank() {
+  if (!Chance(5)) return nullptr;
+  return Expression({"TARGET.memory", "-TARGET.Slots", "MY.size * TARGET.memory", "TARGET.gpu == \"other\" ? 5 : 1"});
+}
+
+ExprPtr Simulation::WorkerRequirements() {
+  if (!Chance(5)) return nullptr;
+  return Expression({"TARGET.User == \"ann\"", "TARGET.need <= MY.memory", "TARGET.Priority >= 0", "Tasks < 50"});
+}
+
+ExprPtr Simulation::WorkerRank() {
+  if (!Chance(5)) return nullptr;
+  return Expression(
+      {"TARGET.size", "TARGET.need", "TARGET.Tasks > 10", "TARGET.User =?= \"bob\" ? 2 : TARGET.Priority"});
+}
+
 JobSpec Simulation::Spec() {
   JobSpec spec;
   spec.tags = Tags(false);
+  if (Chance(4)) spec.constraints = Constraints();
+  spec.requirements = JobRequirements();
+  spec.rank = JobRank();
+  spec.meta = SomeMeta();
   if (!Chance(3)) spec.priority = static_cast<std::int64_t>(Between(0, 4)) - 2;
   if (Chance(3)) spec.user = Chance(2) ? "ann" : "bob";
   const std::uint64_t size = rng_.Below(100);
@@ -171,7 +237,10 @@ void Simulation::DoChange() {
   if (Chance(2)) change.tags = Tags(false);
   if (Chance(4)) change.delay = Some(1ms, 0, 10'000);
   if (Chance(6)) change.scheduled_for = now_.wall + milliseconds(static_cast<std::int64_t>(Between(0, 8'000)) - 2'000);
-  if (Chance(4)) change.meta = Chance(2) ? Meta{} : Meta{{"customer", true}};
+  if (Chance(4)) change.meta = Chance(2) ? SomeMeta() : Meta{{"customer", true}};
+  if (Chance(4)) change.constraints = Constraints();
+  if (Chance(4)) change.requirements = JobRequirements();
+  if (Chance(4)) change.rank = JobRank();
   const JobId job = AnyJob();
   const auto result = engine_->Change(now_, job, change);
   Trace("job " + allot::ToText(job));
@@ -239,6 +308,10 @@ void Simulation::DoRegister() {
   spec.id = process.id;
   spec.name = "worker";
   spec.tags = process.tags;
+  spec.properties = SomeProperties();
+  spec.attributes = Attributes();
+  spec.requirements = WorkerRequirements();
+  spec.rank = WorkerRank();
   spec.slots = static_cast<std::uint32_t>(Between(1, 8));
   spec.connected = process.connected;
   const bool right_key = fresh || !Chance(10);
@@ -315,8 +388,17 @@ void Simulation::DoWorkerCommand() {
   Process& process = AnyProcess();
   const WorkerId id = process.id;
   const Now now = now_;
-  const std::uint64_t dice = rng_.Below(10);
-  if (dice < 3) {
+  const std::uint64_t dice = rng_.Below(14);
+  if (dice >= 10) {
+    WorkerChange change;
+    if (Chance(3)) change.tags = Tags(true);
+    if (Chance(2)) change.properties = SomeProperties();
+    if (Chance(2)) change.attributes = Attributes();
+    if (Chance(3)) change.requirements = WorkerRequirements();
+    if (Chance(3)) change.rank = WorkerRank();
+    ExpectCode(CodeOf(engine_->ChangeWorker(now, id, change)),
+               InModel([=](Model& m) { return m.ChangeWorker(now, id, change); }), "change worker");
+  } else if (dice < 3) {
     ExpectCode(CodeOf(engine_->Heartbeat(now, id)), InModel([=](Model& m) { return m.Heartbeat(now, id); }),
                "heartbeat");
   } else if (dice < 6) {

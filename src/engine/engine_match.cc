@@ -1,0 +1,254 @@
+// Matching inside the engine: what jobs and workers show to each other, the classes of jobs, and change at run time.
+#include <algorithm>
+
+#include "base/bounds.h"
+#include "base/check.h"
+#include "engine/engine.h"
+#include "engine/errors.h"
+#include "match/constraints.h"
+
+namespace allot {
+namespace {
+
+expr::Value ValueOf(const MetaValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return expr::Value::String(*text);
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return expr::Value::Integer(*number);
+  if (const auto* real = std::get_if<double>(&value)) return expr::Value::Real(*real);
+  return expr::Value::Boolean(std::get<bool>(value));
+}
+
+void SetTags(expr::Ad& ad, const TagList& tags) {
+  std::vector<expr::Value> items;
+  items.reserve(tags.size());
+  for (const std::string& tag : tags) items.push_back(expr::Value::String(tag));
+  ad.Set("Tags", expr::Value::List(items));
+}
+
+bool SameText(const ExprPtr& a, const ExprPtr& b) { return a == b || (a && b && a->source() == b->source()); }
+
+}  // namespace
+
+bool operator==(const JobTerms& a, const JobTerms& b) {
+  // The constraint tags follow from the constraints.
+  return a.tags == b.tags && a.constraints == b.constraints && SameText(a.requirements, b.requirements) &&
+         SameText(a.rank, b.rank) && a.user == b.user && a.async == b.async && a.max_attempts == b.max_attempts &&
+         a.backoff == b.backoff && a.lease == b.lease && a.timeout == b.timeout &&
+         a.max_failed_tasks == b.max_failed_tasks && a.retention == b.retention;
+}
+
+JobTerms Engine::TermsOf(const JobSpec& spec) {
+  JobTerms terms;
+  terms.tags = spec.tags;
+  terms.constraints = spec.constraints;
+  terms.constraint_tags = ConstraintTags(spec.constraints);
+  terms.requirements = spec.requirements;
+  terms.rank = spec.rank;
+  terms.user = spec.user;
+  terms.async = spec.async;
+  terms.max_attempts = spec.max_attempts;
+  terms.backoff = spec.backoff;
+  terms.lease = spec.lease;
+  terms.timeout = spec.timeout;
+  terms.max_failed_tasks = spec.max_failed_tasks;
+  terms.retention = spec.retention;
+  return terms;
+}
+
+expr::Ad Engine::AdOf(const JobTerms& terms, const OrderKey& key, std::uint32_t count, const Meta& meta) {
+  expr::Ad ad;
+  for (const auto& [name, value] : meta) ad.Set(name, ValueOf(value));
+  ad.Set("User", expr::Value::String(terms.user));
+  SetTags(ad, terms.tags);
+  if (!key.no_priority) ad.Set("Priority", expr::Value::Integer(key.priority));
+  ad.Set("Async", expr::Value::Boolean(terms.async));
+  ad.Set("Tasks", expr::Value::Integer(count));
+  return ad;
+}
+
+WorkerTraits Engine::TraitsOf(const EngineWorker& worker) {
+  expr::Ad ad;
+  for (const auto& [name, value] : worker.attributes) ad.Set(name, ValueOf(value));
+  for (const auto& [name, value] : worker.properties) ad.Set(name, expr::Value::String(value));
+  ad.Set("Name", expr::Value::String(worker.name));
+  SetTags(ad, worker.tags);
+  ad.Set("Slots", expr::Value::Integer(worker.slots));
+  return WorkerTraits{worker.tags,         worker.properties, ConstraintTags(worker.properties),
+                      worker.requirements, worker.rank,       std::make_shared<const expr::Ad>(std::move(ad))};
+}
+
+ClassTable::Terms Engine::ClassTerms(const JobTerms& terms, const OrderKey& key, std::uint32_t count,
+                                     const Meta& meta) const {
+  const std::function<expr::Ad()> ad = [&] { return AdOf(terms, key, count, meta); };
+  return classes_.TermsOf(JobTraits{terms.tags, terms.constraint_tags, terms.requirements, terms.rank, ad});
+}
+
+void Engine::Enter(EngineJob& job) {
+  CHECK(job.cls == kNoClass);
+  const Meta none;
+  job.cls = classes_.AddJob(ClassTerms(*job.terms, job.key, job.tasks.count(), job.extras ? job.extras->meta : none));
+}
+
+void Engine::Leave(EngineJob& job) {
+  if (job.cls == kNoClass) return;
+  CHECK(!job.linked());
+  classes_.DropJob(job.cls);
+  job.cls = kNoClass;
+}
+
+Result<void> Engine::AdmitClass(const ClassTable::Terms& terms) const {
+  if (classes_.classes() >= bounds::kMaxClasses && !classes_.Knows(terms)) return TooManyClasses();
+  return {};
+}
+
+Result<void> Engine::ChangeWorker(const Now& now, WorkerId id, const WorkerChange& change) {
+  Begin(now);
+  EngineWorker* worker = FindWorker(id);
+  if (worker == nullptr || !worker->registered) return UnknownWorker(id);
+  if (change.tags) {
+    RememberTags(*worker);
+    worker->tags = *change.tags;
+  }
+  if (change.properties) worker->properties = *change.properties;
+  if (change.attributes) worker->attributes = *change.attributes;
+  if (change.requirements) worker->requirements = *change.requirements;
+  if (change.rank) worker->rank = *change.rank;
+  classes_.ChangeWorker(worker->handle, TraitsOf(*worker));
+  if (worker->waiting()) woken_.push_back(worker->waiting_kind);
+  End();
+  return {};
+}
+
+void Engine::RememberTags(const EngineWorker& worker) {
+  constexpr std::size_t kMostTagsRemembered = 10'000;
+  for (const std::string& tag : worker.tags) seen_tags_[tag] = now_.wall;
+  if (seen_tags_.size() <= kMostTagsRemembered) return;
+  // The older half is forgotten, so that this happens seldom.
+  std::vector<WallTime> times;
+  for (const auto& [tag, time] : seen_tags_) times.push_back(time);
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  std::erase_if(seen_tags_, [&](const auto& entry) { return entry.second < *middle; });
+  if (seen_tags_.size() > kMostTagsRemembered) seen_tags_.clear();  // all at one moment
+}
+
+MatchSnapshot Engine::SnapshotOf(const JobTerms& terms, const OrderKey& key, std::uint32_t count,
+                                 const Meta& meta) const {
+  MatchSnapshot snapshot;
+  for (const std::string& tag : terms.tags) {
+    MatchSnapshot::Tag& entry = snapshot.tags.emplace_back(MatchSnapshot::Tag{tag, std::nullopt});
+    if (const auto found = seen_tags_.find(tag); found != seen_tags_.end()) entry.last_seen = found->second;
+  }
+  snapshot.constraints = terms.constraints;
+  snapshot.constraint_tags = terms.constraint_tags;
+  snapshot.requirements = terms.requirements;
+  snapshot.rank = terms.rank;
+  snapshot.ad = std::make_shared<const expr::Ad>(AdOf(terms, key, count, meta));
+  snapshot.queue_paused = paused_;
+  snapshot.now = now_.wall;
+  snapshot.workers.reserve(registered_workers_);
+  for (const auto& [id, worker] : workers_) {
+    if (!worker->registered) continue;
+    snapshot.workers.push_back({id, classes_.TraitsOf(worker->handle), worker->slots,
+                                static_cast<std::uint32_t>(worker->leases.size()), worker->draining, worker->away});
+  }
+  return snapshot;
+}
+
+Result<MatchSnapshot> Engine::Snapshot(JobId id) const {
+  const EngineJob* job = FindJob(id);
+  if (job == nullptr) return UnknownJob(id);
+  const Meta none;
+  MatchSnapshot snapshot =
+      SnapshotOf(*job->terms, job->key, job->tasks.count(), job->extras ? job->extras->meta : none);
+  snapshot.job = id;
+  snapshot.state = job->state;
+  snapshot.leased = job->tasks.out();
+  if (Ended(job->state)) return snapshot;
+  snapshot.ready = job->tasks.ready();
+  snapshot.waiting = job->tasks.waiting();
+  if (job->state == JobState::kScheduled) snapshot.scheduled_for = job->key.scheduled_for;
+  snapshot.next_retry_at = job->tasks.NextDue();
+  return snapshot;
+}
+
+MatchSnapshot Engine::Snapshot(const JobSpec& spec) const {
+  const OrderKey key{!spec.priority.has_value(), spec.priority.value_or(0), {}, {}};
+  MatchSnapshot snapshot = SnapshotOf(TermsOf(spec), key, spec.count, spec.meta);
+  snapshot.ready = spec.count;
+  const WallTime at = spec.scheduled_for.value_or(now_.wall + std::chrono::duration_cast<milliseconds>(spec.delay));
+  if (at > now_.wall) {
+    snapshot.state = JobState::kScheduled;
+    snapshot.scheduled_for = at;
+  }
+  return snapshot;
+}
+
+void Engine::MoveWaiting(KindId from) {
+  if (from >= waiting_.size() || !waiting_[from]) return;
+  WaitingWorkers& among = *waiting_[from];
+  for (auto it = among.begin(); it != among.end();) {
+    EngineWorker& worker = *it++;
+    const KindId kind = classes_.KindOf(worker.handle);
+    if (kind == from) continue;
+    among.erase(among.iterator_to(worker));
+    WaitAmong(worker, kind);
+    woken_.push_back(kind);
+  }
+}
+
+void Engine::Verdicts::OnClass(ClassId cls) {
+  engine_.order_.OnClass(cls);
+  engine_.opened_.push_back(cls);
+}
+
+void Engine::Verdicts::OnKind(KindId kind) {
+  engine_.order_.OnKind(kind);
+  engine_.woken_.push_back(kind);
+}
+
+bool Engine::StepRenewal(std::size_t& budget) {
+  const std::int64_t second = ToMillis(now_.wall) / 1000;
+  if (classes_.Timed() && (renewing_ || second != renewed_at_)) {
+    if (!renewing_) renewed_at_ = second;
+    renewing_ = !classes_.Renew(budget);
+    if (renewing_) return false;
+  }
+  return true;
+}
+
+bool Engine::StepRegrouping(std::size_t& budget) {
+  constexpr std::size_t kRegroupCost = 4;
+  if (grouped_epoch_ == classes_.epoch()) return true;
+  if (regroup_epoch_ != classes_.epoch()) {
+    regroup_epoch_ = classes_.epoch();
+    regroup_from_ = JobId{};
+  }
+  auto it = std::lower_bound(by_id_.begin(), by_id_.end(), regroup_from_,
+                             [](const auto& entry, JobId key) { return entry.first < key; });
+  for (; it != by_id_.end(); ++it) {
+    if (budget == 0) {
+      regroup_from_ = it->first;
+      return false;
+    }
+    --budget;
+    EngineJob* job = it->second;
+    if (job == nullptr || job->cls == kNoClass || !classes_.Outdated(job->cls)) continue;
+    budget -= std::min(budget, kRegroupCost);
+    const Meta none;
+    auto terms = ClassTerms(*job->terms, job->key, job->tasks.count(), job->extras ? job->extras->meta : none);
+    // Where there is no room it stays where it is, and is not for those who read more of it.
+    if (!AdmitClass(terms)) continue;
+    const bool linked = job->linked();
+    if (linked) order_.Erase(*job);
+    const ClassId cls = classes_.AddJob(std::move(terms));
+    classes_.DropJob(job->cls);
+    job->cls = cls;
+    if (!linked) continue;
+    order_.Insert(*job);
+    opened_.push_back(cls);
+  }
+  grouped_epoch_ = classes_.epoch();
+  return true;
+}
+
+}  // namespace allot
