@@ -34,7 +34,8 @@ struct PatternOptions {
 // None if there is a letter that means nothing.
 std::optional<PatternOptions> ParsePatternOptions(std::string_view letters);
 
-// Never less than the number of instructions of the compiled program, and at most 200 ns each to compile; saturates.
+// How many instructions the compiled program has, estimated (at worst a quarter and 16 too low): at most 200 ns each to
+// compile. Saturates.
 // None if it has a Unicode class (`\pL`) or a single byte (`\C`), which are refused whatever their size.
 std::optional<std::uint32_t> PatternSize(std::string_view pattern, const PatternOptions& options);
 // A pattern of more is refused.
