@@ -36,8 +36,9 @@ Value IntegerPower(std::int64_t base, std::int64_t exponent) {
   }
 }
 
-Value Pow(CallContext&, Arguments arguments) {
+Value Pow(CallContext& context, Arguments arguments) {
   if (const auto unusable = Unusable(arguments)) return *unusable;
+  if (!context.Charge(8)) return Value::Error();
   const Value &base = arguments[0], &exponent = arguments[1];
   if (!CountsAsNumber(base) || !CountsAsNumber(exponent)) return Value::Error();
   if (!base.is(Type::kReal) && !exponent.is(Type::kReal) && AsInteger(exponent) >= 0) {

@@ -32,6 +32,7 @@ class Searcher {
     if (!parsed) return;
     pattern_ = context.patterns.Get(pattern, *parsed, groups, context.steps_left);
     full_ = parsed->full;
+    if (usable()) price_ = MatchSteps(pattern_->size, groups);
   }
   bool usable() const { return pattern_ != nullptr && pattern_->regexp != nullptr; }
   std::size_t groups() const { return pattern_->groups; }
@@ -39,7 +40,7 @@ class Searcher {
   enum class Outcome : std::uint8_t { kNone, kFound, kTooMuch };
   // The leftmost match at or after `from`.
   Outcome Find(std::string_view text, std::size_t from, Match& match) {
-    if (!context_.Charge(MatchSteps(pattern_->size, text.size() - from, groups_))) return Outcome::kTooMuch;
+    if (!context_.Charge(price_.Search(text.size() - from))) return Outcome::kTooMuch;
     const int wanted = groups_ ? static_cast<int>(std::min(groups() + 1, kMaxGroups)) : 0;
     const bool found = pattern_->regexp->Match({text.data(), text.size()}, from, text.size(),
                                                full_ ? re2::RE2::ANCHOR_BOTH : re2::RE2::UNANCHORED,
@@ -50,6 +51,7 @@ class Searcher {
  private:
   CallContext& context_;
   const Pattern* pattern_ = nullptr;
+  MatchSteps price_{0, false};
   bool groups_;
   bool full_ = false;
 };

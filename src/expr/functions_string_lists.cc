@@ -10,7 +10,7 @@ namespace {
 using Arguments = std::span<const Value>;
 
 // Pays for looking at every byte of `text` and at every piece of it.
-bool ChargePieces(CallContext& context, std::string_view text) { return ChargeBytes(context, 8 + 2 * text.size()); }
+bool ChargePieces(CallContext& context, std::string_view text) { return ChargeBytes(context, 8 + 4 * text.size()); }
 
 bool Contains(std::string_view list, const Separators& separators, std::string_view wanted, bool ignore_case) {
   while (true) {

@@ -96,7 +96,8 @@ Value Stricmp(CallContext& context, Arguments arguments) {
   return Value::Integer(CompareText(a, b));
 }
 
-Value Mapped(CallContext& context, Arguments arguments, char (*map)(char)) {
+template <typename Map>
+Value Mapped(CallContext& context, Arguments arguments, Map map) {
   if (const auto unusable = UnusableAsStrings(arguments)) return *unusable;
   const std::string_view text = arguments[0].string();
   if (text.empty()) return arguments[0];
@@ -109,13 +110,15 @@ Value Mapped(CallContext& context, Arguments arguments, char (*map)(char)) {
 Value ToUpper(CallContext& context, Arguments arguments) {
   return Mapped(context, arguments, [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
 }
-Value ToLower(CallContext& context, Arguments arguments) { return Mapped(context, arguments, LowerCase); }
+Value ToLower(CallContext& context, Arguments arguments) {
+  return Mapped(context, arguments, [](char c) { return LowerCase(c); });
+}
 
 Value Split(CallContext& context, Arguments arguments) {
   if (const auto unusable = UnusableAsStrings(arguments)) return *unusable;
   const auto separators = Separators::From(arguments.size() > 1 ? arguments[1].string() : Separators::kDefault);
   const std::string_view text = arguments[0].string();
-  if (!separators || !ChargeBytes(context, 2 * text.size())) return Value::Error();
+  if (!separators || !ChargeBytes(context, 3 * text.size())) return Value::Error();
   std::size_t count = 0;
   for (std::string_view rest = text; !separators->Next(rest).empty();) ++count;
   const auto pieces = context.arena.Values(count);

@@ -70,7 +70,7 @@ Value Int(CallContext& context, Arguments arguments) {
   if (const auto unusable = Unusable(arguments)) return *unusable;
   Value number = arguments[0];
   if (number.is(Type::kString)) {
-    if (!ChargeBytes(context, number.string().size())) return Value::Error();
+    if (!ChargeBytes(context, 2 * number.string().size())) return Value::Error();
     number = ParseNumber(number.string());
   }
   if (number.is(Type::kReal)) return ToInteger(number.real());
@@ -81,7 +81,7 @@ Value Real(CallContext& context, Arguments arguments) {
   if (const auto unusable = Unusable(arguments)) return *unusable;
   Value number = arguments[0];
   if (number.is(Type::kString)) {
-    if (!ChargeBytes(context, number.string().size())) return Value::Error();
+    if (!ChargeBytes(context, 2 * number.string().size())) return Value::Error();
     number = ParseNumber(number.string());
   }
   return CountsAsNumber(number) ? Value::Real(AsReal(number)) : Value::Error();

@@ -19,7 +19,11 @@ namespace {
 // Regular expressions are compiled to see whether they are valid; what is beyond this many instructions in one
 // expression (3 ms) shows when it is evaluated.
 constexpr std::int64_t kMaxCheckedPatterns = 20'000;
-std::string Quoted(std::string_view word) { return "`" + std::string(word) + "`"; }
+// Of a long name, enough to know it by.
+std::string Quoted(std::string_view word) {
+  constexpr std::size_t kMost = 64;
+  return "`" + std::string(word.substr(0, kMost)) + (word.size() > kMost ? "…`" : "`");
+}
 
 std::string Lower(std::string_view word) {
   std::string out(word);

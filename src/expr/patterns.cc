@@ -254,10 +254,13 @@ std::optional<std::uint32_t> PatternSize(std::string_view pattern, const Pattern
 }
 
 std::int64_t CompileSteps(std::uint32_t size, bool groups) {
-  return 100 + static_cast<std::int64_t>(size) * (groups ? 30 : 20);
+  return 200 + static_cast<std::int64_t>(size) * (groups ? 30 : 20);
 }
-std::int64_t MatchSteps(std::uint32_t size, std::size_t text_bytes, bool groups) {
-  return 10 + static_cast<std::int64_t>(size) * static_cast<std::int64_t>(text_bytes) * (groups ? 8 : 3) / 10;
+std::int64_t MatchSteps::Search(std::size_t bytes) {
+  const std::size_t states = std::min(bytes, new_states_);
+  new_states_ -= states;
+  const auto slow = static_cast<std::int64_t>(states), fast = static_cast<std::int64_t>(bytes - states);
+  return 10 + size_ * (groups_ ? 8 * slow + 3 * fast : 6 * slow + 2 * fast) / 10;
 }
 
 Pattern CompilePattern(std::string_view pattern, const PatternOptions& options) {

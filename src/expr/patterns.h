@@ -41,9 +41,23 @@ std::optional<std::uint32_t> PatternSize(std::string_view pattern, const Pattern
 // A pattern of more is refused.
 inline constexpr std::uint32_t kMaxPatternSize = 300;
 
-// In steps. Matching has to be paid for every search, with the text from where it starts.
+// In steps of 10 ns: compiling, and what comes with it the first time; `groups` if it is to be found out where the
+// groups of a match are.
 std::int64_t CompileSteps(std::uint32_t size, bool groups);
-std::int64_t MatchSteps(std::uint32_t size, std::size_t text_bytes, bool groups);
+
+// What one search costs, or several with one pattern. A search may make a state of the program for every byte that it
+// sees, at several times the price of what comes once there are as many as fit into memory.
+class MatchSteps {
+ public:
+  MatchSteps(std::uint32_t size, bool groups) : size_(size), groups_(groups) {}
+  // In steps, for the next search through so many bytes.
+  std::int64_t Search(std::size_t bytes);
+
+ private:
+  std::int64_t size_;
+  bool groups_;
+  std::size_t new_states_ = 200;
+};
 
 struct Pattern {
   std::shared_ptr<const re2::RE2> regexp;  // null if it is not a valid one, or refused

@@ -52,6 +52,7 @@ bool IdenticalRecords(std::span<const Field> a, std::span<const Field> b, std::i
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {
     // Mostly in the same place; names are unique, so one that is found is the one.
+    if ((steps -= 2) < 0) return false;
     std::size_t at = i;
     while (!SameName(a[i].name, b[at].name)) {
       if (--steps < 0) return false;
