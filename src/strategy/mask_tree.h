@@ -10,16 +10,18 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
-#include <optional>
+#include <new>
 #include <span>
-#include <vector>
+#include <type_traits>
+#include <utility>
 
 #include "base/check.h"
 
 namespace allot {
 
-// Key: copyable, with operator<; no two are equal. Item: what belongs to a key, small.
+// Key: plain data with operator<; no two are equal. Item: what belongs to a key, small.
 template <typename Key, typename Item>
 class MaskTree {
  public:
@@ -44,7 +46,7 @@ class MaskTree {
 
   // REQUIRES: the key is not there; `mask` has width() words.
   void Insert(const Key& key, const Item& item, Mask mask) {
-    std::unique_ptr<Node> right = InsertBelow(*root_, key, item, mask);
+    Owned right = InsertBelow(*root_, key, item, mask);
     ++size_;
     if (right) {
       auto root = NewNode(false);
@@ -59,7 +61,8 @@ class MaskTree {
     EraseBelow(*root_, key);
     --size_;
     while (!root_->leaf && root_->count == 1) {
-      auto child = std::move(root_->children[0]);
+      Owned child(root_->children[0]);
+      root_->count = 0;
       root_ = std::move(child);
     }
   }
@@ -81,13 +84,13 @@ class MaskTree {
     const Node* node = root_.get();
     for (;;) {
       std::size_t at = 0;
-      while (at < node->count && (node->masks[at * width_ + word] & flag) == 0) ++at;
+      while (at < node->count && (node->masks()[at * width_ + word] & flag) == 0) ++at;
       if (at == node->count) {
         CHECK(node == root_.get());
         return nullptr;
       }
       if (node->leaf) return &node->items[at];
-      node = node->children[at].get();
+      node = node->children[at];
     }
   }
 
@@ -95,99 +98,139 @@ class MaskTree {
 
  private:
   static constexpr std::size_t kFanout = 32;
+  static_assert(std::is_trivially_copyable_v<Key> && std::is_trivially_copyable_v<Item>);
 
+  struct Node;
+  struct Free {
+    void operator()(Node* node) const {
+      if (!node->leaf) {
+        for (std::size_t i = 0; i < node->count; ++i) Free()(node->children[i]);
+      }
+      node->~Node();
+      ::operator delete(node);
+    }
+  };
+  using Owned = std::unique_ptr<Node, Free>;
+
+  // One piece of memory: the masks, `width_` words each, follow.
   struct Node {
     bool leaf = true;
-    std::size_t count = 0;
-    std::vector<Key> keys;  // of a child: the smallest below it
-    std::vector<Item> items;
-    std::vector<std::unique_ptr<Node>> children;
-    std::vector<std::uint64_t> masks;  // `width_` words each
+    std::uint32_t count = 0;
+    Key keys[kFanout];  // of a child: the smallest below it
+    union {
+      Item items[kFanout];
+      Node* children[kFanout];  // owned
+    };
+    std::uint64_t* masks() { return reinterpret_cast<std::uint64_t*>(this + 1); }
+    const std::uint64_t* masks() const { return reinterpret_cast<const std::uint64_t*>(this + 1); }
   };
+  static_assert(alignof(Node) >= alignof(std::uint64_t));
 
-  std::unique_ptr<Node> NewNode(bool leaf) const {
-    auto node = std::make_unique<Node>();
+  std::size_t NodeBytes() const { return sizeof(Node) + kFanout * width_ * sizeof(std::uint64_t); }
+
+  Owned NewNode(bool leaf) const {
+    Node* node = new (::operator new(NodeBytes())) Node;
     node->leaf = leaf;
-    node->keys.reserve(kFanout);
-    node->masks.reserve(kFanout * width_);
-    if (leaf) {
-      node->items.reserve(kFanout);
-    } else {
-      node->children.reserve(kFanout);
-    }
-    return node;
+    return Owned(node);
   }
 
   // The last entry whose key is not above `key`; the first, if all are.
   static std::size_t Place(const Node& node, const Key& key) {
-    const auto above = std::upper_bound(node.keys.begin(), node.keys.end(), key);
-    return above == node.keys.begin() ? 0 : static_cast<std::size_t>(above - node.keys.begin()) - 1;
+    const Key* above = std::upper_bound(node.keys, node.keys + node.count, key);
+    return above == node.keys ? 0 : static_cast<std::size_t>(above - node.keys) - 1;
   }
 
-  static std::ptrdiff_t At(std::size_t index) { return static_cast<std::ptrdiff_t>(index); }
-
-  // The OR of all masks of `child` becomes the one that its parent has for it.
-  void Gather(Node& parent, std::size_t at) {
-    const Node& child = *parent.children[at];
-    std::uint64_t* out = &parent.masks[at * width_];
-    std::fill_n(out, width_, 0);
-    for (std::size_t i = 0; i < child.count; ++i) {
-      for (std::size_t w = 0; w < width_; ++w) out[w] |= child.masks[i * width_ + w];
+  // Makes room for an entry, which is to be filled in.
+  void Open(Node& node, std::size_t at) {
+    const std::size_t after = node.count - at;
+    std::memmove(node.keys + at + 1, node.keys + at, after * sizeof(Key));
+    if (node.leaf) {
+      std::memmove(node.items + at + 1, node.items + at, after * sizeof(Item));
+    } else {
+      std::memmove(node.children + at + 1, node.children + at, after * sizeof(Node*));
     }
-    parent.keys[at] = child.keys.front();
+    std::uint64_t* masks = node.masks();
+    std::memmove(masks + (at + 1) * width_, masks + at * width_, after * width_ * sizeof(std::uint64_t));
+    ++node.count;
   }
 
-  void Adopt(Node& parent, std::size_t at, std::unique_ptr<Node> child) {
-    parent.keys.insert(parent.keys.begin() + At(at), child->keys.front());
-    parent.masks.insert(parent.masks.begin() + At(at * width_), width_, 0);
-    parent.children.insert(parent.children.begin() + At(at), std::move(child));
-    ++parent.count;
-    Gather(parent, at);
+  void Remove(Node& node, std::size_t at) {
+    const std::size_t after = node.count - at - 1;
+    std::memmove(node.keys + at, node.keys + at + 1, after * sizeof(Key));
+    if (node.leaf) {
+      std::memmove(node.items + at, node.items + at + 1, after * sizeof(Item));
+    } else {
+      std::memmove(node.children + at, node.children + at + 1, after * sizeof(Node*));
+    }
+    std::uint64_t* masks = node.masks();
+    std::memmove(masks + at * width_, masks + (at + 1) * width_, after * width_ * sizeof(std::uint64_t));
+    --node.count;
   }
 
   // Moves entries [from, count) of `node` to the end of `to`.
   void MoveTail(Node& node, std::size_t from, Node& to) {
-    to.keys.insert(to.keys.end(), node.keys.begin() + At(from), node.keys.end());
-    node.keys.erase(node.keys.begin() + At(from), node.keys.end());
-    to.masks.insert(to.masks.end(), node.masks.begin() + At(from * width_), node.masks.end());
-    node.masks.erase(node.masks.begin() + At(from * width_), node.masks.end());
+    const std::size_t moved = node.count - from;
+    std::memcpy(to.keys + to.count, node.keys + from, moved * sizeof(Key));
     if (node.leaf) {
-      to.items.insert(to.items.end(), node.items.begin() + At(from), node.items.end());
-      node.items.erase(node.items.begin() + At(from), node.items.end());
+      std::memcpy(to.items + to.count, node.items + from, moved * sizeof(Item));
     } else {
-      std::move(node.children.begin() + At(from), node.children.end(), std::back_inserter(to.children));
-      node.children.erase(node.children.begin() + At(from), node.children.end());
+      std::memcpy(to.children + to.count, node.children + from, moved * sizeof(Node*));
     }
-    to.count += node.count - from;
-    node.count = from;
+    std::memcpy(to.masks() + to.count * width_, node.masks() + from * width_, moved * width_ * sizeof(std::uint64_t));
+    to.count += static_cast<std::uint32_t>(moved);
+    node.count = static_cast<std::uint32_t>(from);
+  }
+
+  // The OR of all masks of a child becomes the one that its parent has for it; its smallest key too.
+  void Gather(Node& parent, std::size_t at) {
+    const Node& child = *parent.children[at];
+    std::uint64_t* out = parent.masks() + at * width_;
+    const std::uint64_t* masks = child.masks();
+    std::fill_n(out, width_, 0);
+    for (std::size_t i = 0; i < child.count; ++i) {
+      for (std::size_t w = 0; w < width_; ++w) out[w] |= masks[i * width_ + w];
+    }
+    parent.keys[at] = child.keys[0];
+  }
+
+  void Adopt(Node& parent, std::size_t at, Owned child) {
+    Open(parent, at);
+    parent.children[at] = child.release();
+    Gather(parent, at);
   }
 
   // Makes room: the upper half as a node of its own.
-  std::unique_ptr<Node> SplitFull(Node& node) {
+  Owned SplitFull(Node& node) {
     if (node.count < kFanout) return nullptr;
-    auto right = NewNode(node.leaf);
+    Owned right = NewNode(node.leaf);
     MoveTail(node, kFanout / 2, *right);
     return right;
   }
 
   // Returns what was split off to the right of `node`.
-  std::unique_ptr<Node> InsertBelow(Node& node, const Key& key, const Item& item, Mask mask) {
-    auto right = SplitFull(node);
-    Node& target = right && !(key < right->keys.front()) ? *right : node;
+  Owned InsertBelow(Node& node, const Key& key, const Item& item, Mask mask) {
+    Owned right = SplitFull(node);
+    Node& target = right && !(key < right->keys[0]) ? *right : node;
     if (target.leaf) {
-      const auto place = std::lower_bound(target.keys.begin(), target.keys.end(), key);
-      const auto at = static_cast<std::size_t>(place - target.keys.begin());
-      CHECK(place == target.keys.end() || key < *place);
-      target.keys.insert(place, key);
-      target.items.insert(target.items.begin() + At(at), item);
-      target.masks.insert(target.masks.begin() + At(at * width_), mask.begin(), mask.end());
-      ++target.count;
+      const Key* place = std::lower_bound(target.keys, target.keys + target.count, key);
+      const auto at = static_cast<std::size_t>(place - target.keys);
+      CHECK(at == target.count || key < *place);
+      Open(target, at);
+      target.keys[at] = key;
+      target.items[at] = item;
+      std::copy(mask.begin(), mask.end(), target.masks() + at * width_);
       return right;
     }
     const std::size_t at = Place(target, key);
-    auto below = InsertBelow(*target.children[at], key, item, mask);
-    Gather(target, at);
-    if (below) Adopt(target, at + 1, std::move(below));
+    Owned below = InsertBelow(*target.children[at], key, item, mask);
+    if (below) {
+      Gather(target, at);
+      Adopt(target, at + 1, std::move(below));
+    } else {
+      // Nothing went away: no need to look at the others.
+      for (std::size_t w = 0; w < width_; ++w) target.masks()[at * width_ + w] |= mask[w];
+      target.keys[at] = target.children[at]->keys[0];
+    }
     return right;
   }
 
@@ -202,6 +245,7 @@ class MaskTree {
     EraseBelow(*node.children[at], key);
     const std::size_t left = node.children[at]->count;
     if (left == 0) {
+      Free()(node.children[at]);
       Remove(node, at);
       return;
     }
@@ -209,21 +253,13 @@ class MaskTree {
     if (left >= kFanout / 4 || node.count == 1) return;
     // Neighbours that fit into one node, with some room, become one.
     const std::size_t first = at + 1 < node.count ? at : at - 1;
-    if (node.children[first]->count + node.children[first + 1]->count > kFanout / 2) return;
-    MoveTail(*node.children[first + 1], 0, *node.children[first]);
+    Node& kept = *node.children[first];
+    Node& emptied = *node.children[first + 1];
+    if (kept.count + emptied.count > kFanout / 2) return;
+    MoveTail(emptied, 0, kept);
+    Free()(&emptied);
     Remove(node, first + 1);
     Gather(node, first);
-  }
-
-  void Remove(Node& node, std::size_t at) {
-    node.keys.erase(node.keys.begin() + At(at));
-    node.masks.erase(node.masks.begin() + At(at * width_), node.masks.begin() + At((at + 1) * width_));
-    if (node.leaf) {
-      node.items.erase(node.items.begin() + At(at));
-    } else {
-      node.children.erase(node.children.begin() + At(at));
-    }
-    --node.count;
   }
 
   void SetMaskBelow(Node& node, const Key& key, Mask mask) {
@@ -231,7 +267,7 @@ class MaskTree {
     CHECK(at < node.count);
     if (node.leaf) {
       CHECK(!(node.keys[at] < key) && !(key < node.keys[at]));
-      std::copy(mask.begin(), mask.end(), node.masks.begin() + At(at * width_));
+      std::copy(mask.begin(), mask.end(), node.masks() + at * width_);
       return;
     }
     SetMaskBelow(*node.children[at], key, mask);
@@ -244,7 +280,7 @@ class MaskTree {
     bool any = false;
     for (std::size_t i = 0; i < node.count; ++i) {
       const bool on = node.leaf ? has(node.items[i]) : SetBitBelow(*node.children[i], bit, has);
-      std::uint64_t& word = node.masks[i * width_ + bit / 64];
+      std::uint64_t& word = node.masks()[i * width_ + bit / 64];
       word = on ? word | flag : word & ~flag;
       any = any || on;
     }
@@ -252,14 +288,13 @@ class MaskTree {
   }
 
   std::size_t BytesBelow(const Node& node) const {
-    std::size_t bytes = sizeof(Node) + node.keys.capacity() * sizeof(Key) + node.items.capacity() * sizeof(Item) +
-                        node.children.capacity() * sizeof(void*) + node.masks.capacity() * sizeof(std::uint64_t);
-    for (const auto& child : node.children) bytes += BytesBelow(*child);
+    std::size_t bytes = NodeBytes();
+    for (std::size_t i = 0; !node.leaf && i < node.count; ++i) bytes += BytesBelow(*node.children[i]);
     return bytes;
   }
 
   std::size_t width_;
-  std::unique_ptr<Node> root_;
+  Owned root_;
   std::size_t size_ = 0;
 };
 
