@@ -80,6 +80,7 @@ int Main(int argc, char** argv) {
   AddBackupCommands(app, context);
   AddTokenCommands(app, context);
   AddConfigCommands(app, context);
+  AddExprCommands(app, context);
   AddBenchCommand(app, context);
   AddCompletionCommand(app, context);
   AddVersionCommand(app, context);
