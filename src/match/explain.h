@@ -5,10 +5,13 @@
 // outside the engine thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
@@ -51,5 +54,159 @@ struct MatchSnapshot {
   std::vector<Worker> workers;  // all that are registered, in order of id
   WallTime now{};
 };
+
+// What to do about it.
+// Changing it: the texts are on the wire. Add, never rename; the same for the enums below.
+enum class Advice : std::uint8_t {
+  kWait,           // nothing: it comes by itself
+  kChangeRequest,  // as it is, no worker will run it
+  kOperator,       // whoever runs the queue or its workers
+};
+std::string_view AdviceText(Advice advice);  // `wait`, `change_request`, `operator`
+
+enum class ReasonCode : std::uint8_t {
+  kEnded,                  // done, failed or cancelled
+  kEmpty,                  // a spec without tasks
+  kRunning,                // whatever of it is left runs
+  kJobPaused,              //
+  kQueuePaused,            //
+  kScheduled,              // its time has not come
+  kBackoff,                // all that waits does so for its next attempt
+  kNoWorkers,              // none at all
+  kTagNeverSeen,           // a tag that no worker has had since the server started
+  kTagGone,                // a tag whose last worker left
+  kTagUnavailable,         // a tag whose workers are all draining or away
+  kTagsApart,              // each tag is there, but no worker has all of them
+  kConstraintUnmet,        // no worker with its tags has the properties
+  kRequirementsNeverTrue,  // not true for any worker that there could be
+  kRequirementsUnmet,      // not true for any worker that comes so far
+  kWorkersRefuse,          // those that fit have requirements of their own
+  kWorkersDraining,        // those that could run it take nothing new
+  kWorkersAway,            // those that could run it lost their connection
+  kAllBusy,                // those that could run it have no free slot
+  kCanStart,               // nothing holds it back
+  kMismatch,               // of one worker: a condition does not hold
+};
+std::string_view ReasonText(ReasonCode code);  // `tag_never_seen`
+
+struct Reason {
+  Advice advice = Advice::kWait;
+  ReasonCode code = ReasonCode::kCanStart;
+  std::string message;  // one line
+  std::string hint;     // a command, or a further line; empty: none
+};
+
+// The stages of the funnel: each counts the workers that passed it and all before it.
+enum class Stage : std::uint8_t {
+  kTotal,               // registered with the queue
+  kAvailable,           // neither draining nor away
+  kTags,                //
+  kConstraint,          //
+  kRequirements,        // the job's, seen from the job
+  kWorkerRequirements,  // the worker's own, seen from the worker
+  kFreeSlot,            //
+};
+inline constexpr std::size_t kStages = 7;
+std::string_view StageText(Stage stage);  // `worker_requirements`
+
+// Of an expression, or of any other condition (then kTrue or kFalse).
+enum class Outcome : std::uint8_t { kTrue, kFalse, kUndefined, kError, kNoBoolean };
+std::string_view OutcomeText(Outcome outcome);
+
+// What one worker must be, and whether it is.
+struct Condition {
+  struct Value {
+    std::string name;                  // `TARGET.Memory`
+    std::optional<std::string> value;  // printed as in expressions; none: it is not there
+  };
+  Stage stage = Stage::kTags;
+  std::string text;  // `gpu`, `mem=high`, `TARGET.Memory >= 4096`
+  Outcome outcome = Outcome::kTrue;
+  std::vector<Value> values;  // that decided
+  std::string message;        // `TARGET.Memory >= 4096: has 2048`
+  bool holds() const { return outcome == Outcome::kTrue; }
+};
+
+// Something that no worker has, and what is one typo away from it.
+struct Suggestion {
+  enum class Kind : std::uint8_t { kTag, kProperty, kAttribute, kJobAttribute, kValue };
+  Kind kind = Kind::kTag;
+  std::string given, nearest;  // words, without quotes
+  std::string where;           // the property's key, or the attribute, for values; otherwise empty
+  std::string message;         // `no worker has the tag `gup`; did you mean `gpu`?`
+};
+std::string_view SuggestionText(Suggestion::Kind kind);
+
+struct Explanation {
+  struct Tag {
+    std::string tag;
+    // `never_seen`, `gone`, `unavailable` (all draining or away), `busy`, `free`.
+    std::string_view status;
+    std::optional<WallTime> last_seen;                 // if it is gone
+    std::size_t workers = 0, available = 0, free = 0;  // that have it
+  };
+  struct Alternative {
+    struct Pair {
+      std::string key, value;
+      std::size_t workers = 0;  // that have it
+    };
+    std::string tag;
+    std::size_t workers = 0;  // that have all of it
+    std::vector<Pair> pairs;
+  };
+  // A clause of requirements. Counts are of the workers that passed all stages before (of all such, draining and away
+  // ones too, where none is available).
+  struct Clause {
+    std::string text;
+    std::size_t reached = 0;
+    std::size_t failed = 0;                // it is not true for them
+    std::size_t undefined = 0, error = 0;  // of those
+    std::optional<std::string> best;       // a number that is compared with a constant: the nearest to it that there is
+  };
+  struct Nearest {
+    WorkerId worker;
+    std::string name;
+    std::vector<Condition> misses;
+  };
+
+  std::vector<Reason> reasons;  // all that hold it back now, the one that decides first; never empty
+  const Reason& verdict() const { return reasons.front(); }
+
+  std::array<std::size_t, kStages> funnel{};
+  std::size_t draining = 0, away = 0;
+  std::size_t matching = 0;  // by everything but availability and slots
+  std::size_t examined = 0;  // less than all workers where `enough` ended the search
+  std::vector<Tag> tags;
+  std::vector<Alternative> constraints;
+  std::vector<Clause> requirements;         // the first kMaxClausesExplained of them
+  std::vector<Clause> worker_requirements;  // those that refused, the most frequent ones first
+  std::optional<Nearest> nearest;           // where no available worker matches: the one that fails the fewest things
+  std::vector<Suggestion> suggestions;
+};
+
+inline constexpr std::size_t kMaxClausesExplained = 64;
+
+struct ExplainOptions {
+  // May the reader know what workers are? Otherwise there are counts alone.
+  bool show_workers = true;
+  // Asked again and again; true ends the search after the worker at hand. Expressions come from strangers.
+  std::function<bool()> enough;
+};
+
+Explanation Explain(const MatchSnapshot& snapshot, const ExplainOptions& options = {});
+
+struct PairExplanation {
+  WorkerId worker;
+  std::string name;
+  std::vector<Reason> reasons;  // as above, of this worker alone
+  const Reason& verdict() const { return reasons.front(); }
+  // All of them, by stage. Of several alternatives of the constraint one suffices.
+  std::vector<Condition> conditions;
+  bool matches = false;  // by everything but availability and slots
+  double job_rank = 0, worker_rank = 0;
+  std::string job_rank_text, worker_rank_text;  // the expressions; empty: none
+};
+// None if there is no such worker.
+std::optional<PairExplanation> ExplainPair(const MatchSnapshot& snapshot, WorkerId worker);
 
 }  // namespace allot
