@@ -336,7 +336,7 @@ class Flattener {
     }
     // A pattern that came from an ad and is none is ERROR, but written out it would not parse: it hides in a call.
     if (!out_.ok()) return {};
-    if (out_.constant(items[0]) != nullptr && !PatternFault(function, constants, patterns_left_).empty())
+    if (out_.constant(items[0]) != nullptr && !checker_.Fault(function, constants).empty())
       items[0] = out_.Call(*FindFunction("strcat"), {&items[0], 1});
     return Residual(out_.Call(function, items));
   }
@@ -459,7 +459,7 @@ class Flattener {
   CallContext context_;
   ProgramBuilder out_;
   std::size_t text_left_ = bounds::kMaxExpressionBytes;  // for constants, about
-  std::int64_t patterns_left_ = 20'000;
+  PatternChecker checker_;
 };
 
 }  // namespace

@@ -16,10 +16,6 @@
 namespace allot::expr {
 namespace {
 
-// Regular expressions are compiled to see whether they are valid; what is beyond this many instructions in one
-// expression (3 ms) shows when it is evaluated.
-constexpr std::int64_t kMaxCheckedPatterns = 20'000;
-// Of a long name, enough to know it by.
 std::string Quoted(std::string_view word) {
   constexpr std::size_t kMost = 64;
   return "`" + std::string(word.substr(0, kMost)) + (word.size() > kMost ? "…`" : "`");
@@ -340,7 +336,7 @@ class Parser {
   bool CheckPattern(const Function& function, std::span<const Item> arguments, std::span<const std::size_t> offsets) {
     std::vector<const Value*> constants;
     for (const Item item : arguments) constants.push_back(builder_.constant(item));
-    const std::string fault = PatternFault(function, constants, patterns_left_);
+    const std::string fault = patterns_.Fault(function, constants);
     if (fault.empty()) return true;
     Fail(offsets[0], fault);
     return false;
@@ -351,7 +347,7 @@ class Parser {
   ProgramBuilder builder_;
   ParseError error_;
   std::size_t nesting_ = 0;
-  std::int64_t patterns_left_ = kMaxCheckedPatterns;
+  PatternChecker patterns_;
   bool failed_ = false;
 };
 
@@ -369,32 +365,25 @@ std::size_t FirstBadByte(std::string_view text) {
 
 }  // namespace
 
-std::string PatternFault(const Function& function, std::span<const Value* const> arguments, std::int64_t& budget) {
-  static constexpr std::pair<std::string_view, std::size_t> kPatterns[] = {// and where their options stand
-                                                                           {"regexp", 2},
-                                                                           {"regexps", 3},
-                                                                           {"regexpMember", 2},
-                                                                           {"replace", 3},
-                                                                           {"replaceAll", 3}};
-  const auto* at = std::find_if(std::begin(kPatterns), std::end(kPatterns),
-                                [&](const auto& pair) { return pair.first == function.name; });
-  if (at == std::end(kPatterns) || arguments.empty()) return {};
+std::string PatternChecker::Fault(const Function& function, std::span<const Value* const> arguments) {
+  const std::size_t options_at = function.pattern_options;
+  if (options_at == 0 || arguments.empty() || steps_left_ < 0) return {};
   const Value* pattern = arguments[0];
   if (pattern == nullptr || !pattern->is(Type::kString)) return {};
   PatternOptions options;
-  if (arguments.size() > at->second) {
-    const Value* letters = arguments[at->second];
+  if (arguments.size() > options_at) {
+    const Value* letters = arguments[options_at];
     if (letters == nullptr || !letters->is(Type::kString)) return {};
     const auto parsed = ParsePatternOptions(letters->string());
     if (!parsed) return {};
     options = *parsed;
   }
-  if (const auto size = PatternSize(pattern->string(), options); size && *size <= kMaxPatternSize) {
-    if (*size > budget) return {};
-    budget -= *size;
-  }
-  const Pattern compiled = CompilePattern(pattern->string(), options);
-  return compiled.regexp != nullptr ? std::string() : compiled.error;
+  const std::uint64_t compiled = cache_.compiled();
+  const std::int64_t left = steps_left_;
+  const Pattern* found = cache_.Get(pattern->string(), options, false, steps_left_);
+  if (found == nullptr) return {};
+  if (cache_.compiled() == compiled) steps_left_ = left;  // it was there already
+  return found->error;
 }
 
 bool IsKeyword(std::string_view name) {

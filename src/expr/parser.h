@@ -1,10 +1,14 @@
 // From text to program, by recursive descent. docs/expressions.md has the grammar.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "expr/expr.h"
+#include "expr/patterns.h"
 #include "expr/program.h"
 
 namespace allot::expr {
@@ -13,9 +17,18 @@ namespace allot::expr {
 // proportion to its length.
 std::unique_ptr<const Program> ParseProgram(std::string_view text, ParseError& error);
 
-// What is wrong with the pattern of a call of regexp() and its kin, as far as its arguments are constants (null: not);
-// empty if nothing. Takes the patterns' sizes off `budget`, and looks no closer once that is spent.
-std::string PatternFault(const Function& function, std::span<const Value* const> arguments, std::int64_t& budget);
+// Compiles the regular expressions that are written out in an expression, to see whether they are valid. After so many
+// steps (3 ms) it looks no closer: then a bad one shows when it is evaluated.
+class PatternChecker {
+ public:
+  // What is wrong with the pattern of a call of regexp() and its kin, as far as its arguments are constants (null:
+  // not); empty if nothing is known to be.
+  std::string Fault(const Function& function, std::span<const Value* const> arguments);
+
+ private:
+  PatternCache cache_;
+  std::int64_t steps_left_ = 300'000;
+};
 
 // Is it one of `true` `false` `undefined` `error` `is` `isnt`?
 bool IsKeyword(std::string_view name);
