@@ -14,10 +14,13 @@
 #include "expr/hostile_cases.h"
 #include "expr/patterns.h"
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define ALLOT_COUNTS_MEMORY 1
-#else
+// Sanitizers have an operator new of their own.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define ALLOT_COUNTS_MEMORY 0
+#elif defined(__has_feature)
+#define ALLOT_COUNTS_MEMORY !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
+#else
+#define ALLOT_COUNTS_MEMORY 1
 #endif
 
 #if ALLOT_COUNTS_MEMORY
