@@ -25,8 +25,11 @@ struct WorkerOptions {
   ConnectionOptions connection = {};
   std::string name = {};  // empty: host name and process id
   std::vector<std::string> tags = {};
-  std::uint32_t slots = 1;     // told to the server; for people, and for its choice
-  std::uint32_t capacity = 0;  // how many tasks to hold at most; 0: `slots`
+  Properties properties = {};                // declared keys of the queue
+  Meta attributes = {};                      // what jobs' expressions see beside them
+  std::string requirements = {}, rank = {};  // expressions over jobs; empty: none
+  std::uint32_t slots = 1;                   // told to the server; for people, and for its choice
+  std::uint32_t capacity = 0;                // how many tasks to hold at most; 0: `slots`
   milliseconds reconnect_first{100};
   milliseconds reconnect_max{10'000};
 };
@@ -38,6 +41,10 @@ struct WorkerEvents {
   std::function<void(const CancelOrder& order)> on_cancel;
   // The server wants it gone; Drain() has been called.
   std::function<void()> on_drain;
+  // Others changed what it is. It will say so itself when it has to introduce itself again.
+  std::function<void(const WorkerChange& change)> on_changed;
+  // A Change() that the server refused; the worker is as it was.
+  std::function<void(const Error& error)> on_change_refused;
   // So many reports are durable.
   std::function<void(std::size_t reports)> on_acknowledged;
   // A report that was not taken: the lease was not its own any more, or the server refused it (`error`).
@@ -63,6 +70,8 @@ class AsyncWorker {
   void Finish(const TaskRef& task, Outcome outcome);
   // How many tasks to hold from now on.
   void SetCapacity(std::uint32_t capacity);
+  // Changes what it is, from now on and after every reconnect. Sent at once, or when there is a connection again.
+  void Change(const WorkerChange& change);
   // Takes no more tasks; once the last one in hand is finished and acknowledged, says good-bye: on_stopped.
   void Drain();
   // Drops the connection at once, without a word: as if the process had died. No on_stopped.

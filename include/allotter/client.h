@@ -91,9 +91,12 @@ class Client {
   Result<WorkerPage> Workers(std::string_view after = {}, std::size_t limit = 1000);
   Result<WorkerInfo> GetWorker(std::string_view worker);
   Result<WorkerInfo> DrainWorker(std::string_view worker);
+  // As an operator. What it holds stays; waiting jobs are matched with it anew.
+  Result<WorkerInfo> ChangeWorker(std::string_view worker, const WorkerChange& change);
   // Being a worker over plain HTTP. For more than a trickle of tasks take Worker or AsyncWorker.
   Result<Welcome> RegisterWorker(const Hello& hello);
   Result<PullAnswer> Pull(const Welcome& self, const PullRequest& request);
+  Result<WorkerInfo> Change(const Welcome& self, const WorkerChange& change);
   Result<void> Leave(const Welcome& self);
 
   // --- Anything else: the body of a successful answer to a request of the protocol. `path` begins with "/".

@@ -19,6 +19,8 @@ namespace allotter {
 using std::chrono::milliseconds;
 using MetaValue = std::variant<std::string, std::int64_t, double, bool>;
 using Meta = std::vector<std::pair<std::string, MetaValue>>;
+// Declared key=value pairs: what a worker is, or what a job demands of it.
+using Properties = std::vector<std::pair<std::string, std::string>>;
 
 // Where the server is, and as whom to speak to it.
 struct ConnectionOptions {
@@ -48,6 +50,9 @@ struct JobSpec {
   std::optional<milliseconds> delay = {};
   std::optional<std::int64_t> scheduled_at_ms = {};
   Meta meta = {};
+  std::vector<Properties> constraints = {};  // alternatives, any of which will do; none: any worker
+  std::string requirements = {};             // an expression, true where it may run; empty: anywhere
+  std::string rank = {};                     // an expression: of several waiting workers the highest gets it
   std::optional<std::uint32_t> max_attempts = {};
   Backoff backoff = {};
   std::optional<milliseconds> lease = {};
@@ -65,6 +70,8 @@ struct JobChange {
   std::optional<milliseconds> delay = {};
   std::optional<std::int64_t> scheduled_at_ms = {};
   std::optional<Meta> meta = {};
+  std::optional<std::vector<Properties>> constraints = {};
+  std::optional<std::string> requirements = {}, rank = {};  // set to an empty text: none any more
 };
 
 struct Job {
@@ -74,6 +81,10 @@ struct Job {
   std::vector<std::string> tags;
   std::optional<std::int64_t> priority;
   std::string user;
+  Meta meta;
+  std::vector<Properties> constraints;
+  std::vector<std::string> constraint_tags;  // one for each of them
+  std::string requirements, rank;            // empty: none
   std::uint64_t count = 0, ready = 0, leased = 0, waiting = 0, done = 0, failed = 0, skipped = 0;
   std::int64_t submitted_at_ms = 0;
   std::int64_t scheduled_at_ms = 0;
@@ -201,12 +212,26 @@ struct WorkerInfo {
   std::string id;
   std::string name;
   std::vector<std::string> tags;
+  Properties properties;
+  std::vector<std::string> constraint_tags;  // that it generates; only where one worker is asked for
+  Meta attributes;
+  std::string requirements, rank;  // empty: none
   std::uint64_t slots = 0, leased = 0, credit = 0;
   bool draining = false, connected = false, away = false;
   std::string address, user;
   std::int64_t registered_at_ms = 0, last_seen_at_ms = 0;
   std::vector<std::pair<std::string, std::uint64_t>> tasks;  // job, index; only where one worker is asked for
   std::string json;
+};
+
+// What to change of a worker; what is not set stays.
+struct WorkerChange {
+  std::optional<std::vector<std::string>> tags = {};
+  std::optional<Properties> properties = {};
+  std::optional<Meta> attributes = {};
+  std::optional<std::string> requirements = {}, rank = {};  // set to an empty text: none any more
+
+  bool empty() const { return !tags && !properties && !attributes && !requirements && !rank; }
 };
 
 struct WorkerPage {
@@ -218,6 +243,8 @@ struct QueueSettings {
   std::optional<std::uint64_t> max_finished_jobs = {};
   std::optional<milliseconds> worker_grace = {};
   std::optional<std::uint64_t> max_result_bytes = {};
+  std::optional<std::vector<std::string>> property_keys = {};
+  std::optional<std::uint64_t> max_property_keys = {};
 };
 
 struct Queue {
@@ -244,6 +271,9 @@ struct ServerInfo {
 struct Hello {
   std::string name = {};
   std::vector<std::string> tags = {};
+  Properties properties = {};
+  Meta attributes = {};
+  std::string requirements = {}, rank = {};  // empty: none
   std::uint32_t slots = 1;
   std::string worker, key = {};      // of the same process before; empty: a new one
   std::vector<TaskRef> resume = {};  // what it still holds
@@ -258,6 +288,7 @@ struct Welcome {
 struct PullRequest {
   std::vector<Report> reports = {};
   std::vector<TaskRef> extend = {};
+  WorkerChange set = {};  // of itself
   std::uint32_t pull = 0;
   milliseconds wait{0};
 };
@@ -267,6 +298,7 @@ struct PullAnswer {
   std::vector<Assignment> tasks;
   std::vector<CancelOrder> cancel;
   bool drain = false;
+  WorkerChange set;  // what others changed of it: to be said when it registers again
 };
 
 }  // namespace allotter

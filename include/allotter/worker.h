@@ -40,6 +40,8 @@ class Worker {
 
   // Blocks until it is drained, or cannot go on.
   Result<void> Run();
+  // As AsyncWorker::Change(); from any thread.
+  void Change(WorkerChange change);
   // Finishes what runs, gives back what does not, and ends Run(). From any thread.
   void Drain();
 

@@ -97,6 +97,12 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
     FlushSoon();
   }
 
+  void Change(const WorkerChange& change) {
+    if (change.empty()) return;
+    Add(change, change_);
+    FlushSoon();
+  }
+
   void Drain() {
     if (draining_) return;
     draining_ = true;
@@ -150,6 +156,13 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void Disconnect() {
+    // What was not acknowledged is said again, before what was wanted since.
+    if (change_seq_ != 0) {
+      Add(change_, sent_change_);
+      change_ = std::move(sent_change_);
+      sent_change_ = {};
+      change_seq_ = 0;
+    }
     up_ = false;
     writing_ = false;
     credit_ = 0;
@@ -202,7 +215,16 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void SayHello() {
-    Hello hello{options_.name, options_.tags, options_.slots, identity_.worker, identity_.key, {}};
+    Hello hello;
+    hello.name = options_.name;
+    hello.tags = options_.tags;
+    hello.properties = options_.properties;
+    hello.attributes = options_.attributes;
+    hello.requirements = options_.requirements;
+    hello.rank = options_.rank;
+    hello.slots = options_.slots;
+    hello.worker = identity_.worker;
+    hello.key = identity_.key;
     if (!identity_.worker.empty()) {
       // Reports that were not acknowledged are still to be taken: their leases go on too.
       for (const auto& [lease, held] : held_) hello.resume.push_back({held.job, held.index, lease});
@@ -309,6 +331,10 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
     for (const CancelOrder& order : message_.cancel) {
       if (held_.contains(order.task.lease) && events_.on_cancel) events_.on_cancel(order);
     }
+    if (message_.set) {
+      Adopt(*message_.set);
+      if (events_.on_changed) events_.on_changed(*message_.set);
+    }
     if (message_.drain && !draining_) {
       draining_ = true;
       if (events_.on_drain) events_.on_drain();
@@ -335,7 +361,23 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
     events_.on_tasks(std::move(tasks));
   }
 
+  // What it is from now on, and says when it has to introduce itself again.
+  void Adopt(const WorkerChange& change) {
+    if (change.tags) options_.tags = *change.tags;
+    if (change.properties) options_.properties = *change.properties;
+    if (change.attributes) options_.attributes = *change.attributes;
+    if (change.requirements) options_.requirements = *change.requirements;
+    if (change.rank) options_.rank = *change.rank;
+  }
+
+  void EndChange(bool taken) {
+    const WorkerChange change = std::exchange(sent_change_, {});
+    change_seq_ = 0;
+    if (taken) Adopt(change);
+  }
+
   void Acknowledged(std::uint64_t seq) {
+    if (change_seq_ != 0 && change_seq_ <= seq) EndChange(true);
     std::size_t reports = 0;
     // The server works a connection's messages off in order, and durable is durable: so are all before.
     while (!unacknowledged_.empty() && unacknowledged_.front().seq <= seq) {
@@ -347,6 +389,11 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
 
   // A message that changed nothing. One bad report must not take the others with it: they go again, each alone.
   void Refused(std::uint64_t seq, const Error& error) {
+    if (change_seq_ != 0 && change_seq_ == seq) {
+      EndChange(false);
+      if (events_.on_change_refused) events_.on_change_refused(error);
+      return;
+    }
     const auto found =
         std::find_if(unacknowledged_.begin(), unacknowledged_.end(), [&](const Sent& sent) { return sent.seq == seq; });
     if (found == unacknowledged_.end()) return;
@@ -407,6 +454,17 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
       return;
     }
     if (writing_) return;
+    // Alone, so that a refusal is about nothing else; and one at a time.
+    if (!change_.empty() && change_seq_ == 0) {
+      sent_change_ = std::exchange(change_, {});
+      change_seq_ = ++last_seq_;
+      std::string set = "{\"seq\":" + std::to_string(change_seq_) + ",\"set\":";
+      AppendWorkerChange(sent_change_, set);
+      set.push_back('}');
+      spoke_ = true;
+      writing_ = true;
+      return link_->Write(std::move(set));
+    }
     const std::size_t room = held_.size() >= capacity_ ? 0 : capacity_ - held_.size();
     const auto want =
         draining_ ? 0u : static_cast<std::uint32_t>(std::min<std::size_t>(room, allot::bounds::kMaxCredit));
@@ -488,6 +546,9 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
   std::deque<Report> alone_;                    // to be sent one by one
   std::deque<Sent> unacknowledged_;             // in order of seq
   std::uint64_t last_seq_ = 0;
+  WorkerChange change_;           // wanted, not sent
+  WorkerChange sent_change_;      // under way
+  std::uint64_t change_seq_ = 0;  // its message; 0: none is under way
 
   asio::steady_timer beat_timer_;
   asio::steady_timer retry_timer_;
@@ -516,6 +577,7 @@ AsyncWorker::~AsyncWorker() { impl_->Abandon(); }
 Result<void> AsyncWorker::Start() { return impl_->Start(); }
 void AsyncWorker::Finish(const TaskRef& task, Outcome outcome) { impl_->Finish(task, std::move(outcome)); }
 void AsyncWorker::SetCapacity(std::uint32_t capacity) { impl_->SetCapacity(capacity); }
+void AsyncWorker::Change(const WorkerChange& change) { impl_->Change(change); }
 void AsyncWorker::Drain() { impl_->Drain(); }
 void AsyncWorker::Abandon() { impl_->Abandon(); }
 bool AsyncWorker::connected() const { return impl_->connected(); }

@@ -88,6 +88,8 @@ class AsyncWorkerTest : public testing::Test {
     events.on_cancel = [this](const CancelOrder& order) { cancels_.push_back(order); };
     events.on_acknowledged = [this](std::size_t n) { acknowledged_ += n; };
     events.on_refused = [this](const TaskRef& task, const Error& error) { refused_.emplace_back(task, error); };
+    events.on_changed = [this](const WorkerChange& change) { changes_.push_back(change); };
+    events.on_change_refused = [this](const Error& error) { change_errors_.push_back(error); };
     events.on_stopped = [this](const Result<void>& why) { stopped_.push_back(why); };
     worker_.emplace(context_, options, events);
     ASSERT_TRUE(worker_->Start());
@@ -122,6 +124,8 @@ class AsyncWorkerTest : public testing::Test {
   std::vector<Assignment> tasks_;
   std::vector<CancelOrder> cancels_;
   std::vector<std::pair<TaskRef, Error>> refused_;
+  std::vector<WorkerChange> changes_;
+  std::vector<Error> change_errors_;
   std::vector<Result<void>> stopped_;
   std::size_t acknowledged_ = 0;
 };
@@ -246,6 +250,72 @@ TEST_F(AsyncWorkerTest, AnIdleOneTakesItsCreditBackBeforeItGoes) {
   worker_->Drain();
   EXPECT_EQ(Hear(), R"({"pull":0})");
   EXPECT_EQ(Hear(), R"({"bye":true})");
+}
+
+TEST_F(AsyncWorkerTest, AChangeIsSaidAtOnceAndInEveryHelloFromThenOn) {
+  Start();
+  Hear();
+  Welcome();
+  EXPECT_EQ(Hear(), R"({"pull":1})");
+  WorkerChange change;
+  change.properties = Properties{{"gpu", "a\"100"}};
+  change.attributes = Meta{{"memory", std::int64_t{4096}}, {"load", 0.5}, {"spot", true}};
+  change.requirements = "TARGET.size < 5";
+  worker_->Change(change);
+  EXPECT_EQ(Hear(), R"({"seq":1,"set":{"properties":{"gpu":"a\"100"},)"
+                    R"("attributes":{"memory":4096,"load":0.5,"spot":true},"requirements":"TARGET.size < 5"}})");
+  // A second one waits for the first.
+  WorkerChange more;
+  more.requirements = "";
+  more.tags = std::vector<std::string>{};
+  worker_->Change(more);
+  server_.Say(R"({"ack":1})");
+  EXPECT_EQ(Hear(), R"({"seq":2,"set":{"tags":[],"requirements":null}})");
+  server_.Say(R"({"ack":2})");
+  // Others may change it, too.
+  server_.Say(R"({"set":{"rank":"5","attributes":null}})");
+  Until([this] { return changes_.size() == 1; });
+  EXPECT_EQ(changes_[0].rank, "5");
+  EXPECT_TRUE(changes_[0].attributes && changes_[0].attributes->empty() && !changes_[0].properties);
+  server_.Break();
+  EXPECT_EQ(Hear(), R"({"hello":{"name":"w","tags":[],"slots":1,"properties":{"gpu":"a\"100"},"rank":"5",)"
+                    R"("worker":"77","key":"k","resume":[]}})");
+}
+
+TEST_F(AsyncWorkerTest, AChangeThatWasNotAcknowledgedIsSaidAgain) {
+  Start();
+  Hear();
+  Welcome();
+  Hear();
+  WorkerChange first, second;
+  first.tags = std::vector<std::string>{"a"};
+  first.rank = "1";
+  second.rank = "2";
+  worker_->Change(first);
+  EXPECT_EQ(Hear(), R"({"seq":1,"set":{"tags":["a"],"rank":"1"}})");
+  worker_->Change(second);
+  server_.Break();
+  // As the server knows it until it says otherwise; then all that was wanted.
+  EXPECT_EQ(Hear(), R"({"hello":{"name":"w","tags":["t"],"slots":1,"worker":"77","key":"k","resume":[]}})");
+  Welcome();
+  EXPECT_EQ(Hear(), R"({"seq":2,"set":{"tags":["a"],"rank":"2"}})");
+}
+
+TEST_F(AsyncWorkerTest, ARefusedChangeIsToldAndForgotten) {
+  Start();
+  Hear();
+  Welcome();
+  Hear();
+  WorkerChange change;
+  change.properties = Properties{{"gup", "a"}};
+  worker_->Change(change);
+  Hear();
+  server_.Say(R"({"error":{"code":"bad_value","message":"did you mean gpu?"},"seq":1})");
+  Until([this] { return change_errors_.size() == 1; });
+  EXPECT_EQ(change_errors_[0].message, "did you mean gpu?");
+  server_.Break();
+  EXPECT_EQ(Hear(), R"({"hello":{"name":"w","tags":["t"],"slots":1,"worker":"77","key":"k","resume":[]}})");
+  EXPECT_TRUE(stopped_.empty());
 }
 
 TEST_F(AsyncWorkerTest, ARefusalThatCannotBeMendedEndsIt) {

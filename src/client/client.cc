@@ -321,6 +321,12 @@ Result<WorkerInfo> Client::DrainWorker(std::string_view worker) {
   return impl_->Change<WorkerInfo>("POST", impl_->Path(kWorkerPath, worker, "/drain"));
 }
 
+Result<WorkerInfo> Client::ChangeWorker(std::string_view worker, const WorkerChange& change) {
+  std::string body;
+  AppendWorkerChange(change, body);
+  return impl_->Change<WorkerInfo>("PATCH", impl_->Path(kWorkerPath, worker), body);
+}
+
 Result<Welcome> Client::RegisterWorker(const Hello& hello) {
   std::string body;
   AppendHello(hello, body);
@@ -342,12 +348,26 @@ Result<PullAnswer> Client::Pull(const Welcome& self, const PullRequest& request)
     }
     body.push_back(']');
   }
+  if (!request.set.empty()) {
+    body.append(",\"set\":");
+    AppendWorkerChange(request.set, body);
+  }
   body.push_back('}');
   auto answer = impl_->Change("POST", impl_->Path(kWorkerPath, self.worker, "/pull"), body, request.wait);
   if (!answer) return answer.error();
   ServerMessage message;
   if (auto parsed = ParseMessage(answer->body, message); !parsed) return parsed.error();  // Send() left the padding
-  return PullAnswer{std::move(message.stale), std::move(message.tasks), std::move(message.cancel), message.drain};
+  return PullAnswer{std::move(message.stale), std::move(message.tasks), std::move(message.cancel), message.drain,
+                    std::move(message.set).value_or(WorkerChange())};
+}
+
+Result<WorkerInfo> Client::Change(const Welcome& self, const WorkerChange& change) {
+  if (change.empty()) return Error{Code::kBadValue, "nothing to change", ""};
+  std::string body;
+  AppendWorkerChange(change, body);
+  body.pop_back();
+  body.append(",\"key\":").append(allot::JsonString(self.key)).push_back('}');
+  return impl_->Change<WorkerInfo>("PATCH", impl_->Path(kWorkerPath, self.worker), body);
 }
 
 Result<void> Client::Leave(const Welcome& self) {

@@ -22,6 +22,24 @@ void WriteMeta(const Meta& meta, JsonWriter& w) {
   w.EndObject();
 }
 
+void WriteProperties(const Properties& properties, JsonWriter& w) {
+  w.BeginObject();
+  for (const auto& [key, value] : properties) w.OpenKey(key).String(value);
+  w.EndObject();
+}
+
+void WriteConstraints(const std::vector<Properties>& alternatives, JsonWriter& w) {
+  w.Key("constraints").BeginArray();
+  for (const Properties& alternative : alternatives) WriteProperties(alternative, w);
+  w.EndArray();
+}
+
+// A text that may be taken away.
+void WriteOrNull(std::string_view key, const std::string& text, JsonWriter& w) {
+  w.Key(key);
+  text.empty() ? w.Null() : w.String(text);
+}
+
 void WriteTags(const std::vector<std::string>& tags, JsonWriter& w) {
   w.Key("tags").BeginArray();
   for (const std::string& tag : tags) w.String(tag);
@@ -90,6 +108,9 @@ void AppendSpec(const JobSpec& spec, bool stream, std::string& out) {
     w.Key("meta");
     WriteMeta(spec.meta, w);
   }
+  if (!spec.constraints.empty()) WriteConstraints(spec.constraints, w);
+  if (!spec.requirements.empty()) w.Key("requirements").String(spec.requirements);
+  if (!spec.rank.empty()) w.Key("rank").String(spec.rank);
   if (spec.max_attempts) w.Key("max_attempts").Uint(*spec.max_attempts);
   const Backoff& backoff = spec.backoff;
   if (backoff.first || backoff.factor || backoff.max || backoff.jitter) {
@@ -129,7 +150,35 @@ void AppendChange(const JobChange& change, std::string& out) {
     w.Key("meta");
     WriteMeta(*change.meta, w);
   }
+  if (change.constraints) WriteConstraints(*change.constraints, w);
+  if (change.requirements) WriteOrNull("requirements", *change.requirements, w);
+  if (change.rank) WriteOrNull("rank", *change.rank, w);
   w.EndObject();
+}
+
+void AppendWorkerChange(const WorkerChange& change, std::string& out) {
+  JsonWriter w(out);
+  w.BeginObject();
+  if (change.tags) WriteTags(*change.tags, w);
+  if (change.properties) {
+    w.Key("properties");
+    WriteProperties(*change.properties, w);
+  }
+  if (change.attributes) {
+    w.Key("attributes");
+    WriteMeta(*change.attributes, w);
+  }
+  if (change.requirements) WriteOrNull("requirements", *change.requirements, w);
+  if (change.rank) WriteOrNull("rank", *change.rank, w);
+  w.EndObject();
+}
+
+void Add(const WorkerChange& change, WorkerChange& to) {
+  if (change.tags) to.tags = change.tags;
+  if (change.properties) to.properties = change.properties;
+  if (change.attributes) to.attributes = change.attributes;
+  if (change.requirements) to.requirements = change.requirements;
+  if (change.rank) to.rank = change.rank;
 }
 
 void AppendSettings(const QueueSettings& settings, std::string& out) {
@@ -138,6 +187,12 @@ void AppendSettings(const QueueSettings& settings, std::string& out) {
   if (settings.max_finished_jobs) w.Key("max_finished_jobs").Uint(*settings.max_finished_jobs);
   if (settings.worker_grace) w.Key("worker_grace_ms").Int(settings.worker_grace->count());
   if (settings.max_result_bytes) w.Key("max_result_bytes").Uint(*settings.max_result_bytes);
+  if (settings.property_keys) {
+    w.Key("property_keys").BeginArray();
+    for (const std::string& key : *settings.property_keys) w.String(key);
+    w.EndArray();
+  }
+  if (settings.max_property_keys) w.Key("max_property_keys").Uint(*settings.max_property_keys);
   w.EndObject();
 }
 
@@ -152,6 +207,16 @@ void AppendHello(const Hello& hello, std::string& out) {
   w.BeginObject().Key("name").String(hello.name);
   WriteTags(hello.tags, w);
   w.Key("slots").Uint(hello.slots);
+  if (!hello.properties.empty()) {
+    w.Key("properties");
+    WriteProperties(hello.properties, w);
+  }
+  if (!hello.attributes.empty()) {
+    w.Key("attributes");
+    WriteMeta(hello.attributes, w);
+  }
+  if (!hello.requirements.empty()) w.Key("requirements").String(hello.requirements);
+  if (!hello.rank.empty()) w.Key("rank").String(hello.rank);
   if (!hello.worker.empty()) {
     w.Key("worker").String(hello.worker).Key("key").String(hello.key).Key("resume").BeginArray();
     std::string entry;
@@ -215,6 +280,33 @@ void Read(Value value, std::vector<std::string>& out) {
   Each(value, [&](Value item) { out.push_back(json_in::Text(item)); });
 }
 
+void Read(Value value, Properties& out) {
+  EachField(value, [&](std::string_view key, Value field) { out.emplace_back(key, json_in::Text(field)); });
+}
+void Read(Value value, std::vector<Properties>& out) {
+  Each(value, [&](Value item) { Read(item, out.emplace_back()); });
+}
+
+void Read(Value value, Meta& out) {
+  EachField(value, [&](std::string_view key, Value field) {
+    MetaValue read;
+    const simdjson::ondemand::json_type type = field.type();
+    if (type == simdjson::ondemand::json_type::string) {
+      read = json_in::Text(field);
+    } else if (type == simdjson::ondemand::json_type::boolean) {
+      read = bool(field.get_bool());
+    } else if (field.raw_json_token().find_first_of(".eE") == std::string_view::npos) {
+      read = std::int64_t(field.get_int64());
+    } else {
+      read = double(field.get_double());
+    }
+    out.emplace_back(key, std::move(read));
+  });
+}
+
+// null is an empty text.
+void ReadOrEmpty(Value value, std::string& out) { out = value.is_null() ? std::string() : json_in::Text(value); }
+
 void Read(Value value, Job& job) {
   job.json = Raw(value);
   EachField(value, [&](std::string_view key, Value field) {
@@ -224,6 +316,11 @@ void Read(Value value, Job& job) {
     if (key == "tags") Read(field, job.tags);
     if (key == "priority") Read(field, job.priority);
     if (key == "user") Read(field, job.user);
+    if (key == "meta") Read(field, job.meta);
+    if (key == "constraints") Read(field, job.constraints);
+    if (key == "constraint_tags") Read(field, job.constraint_tags);
+    if (key == "requirements") ReadOrEmpty(field, job.requirements);
+    if (key == "rank") ReadOrEmpty(field, job.rank);
     if (key == "count") Read(field, job.count);
     if (key == "ready") Read(field, job.ready);
     if (key == "leased") Read(field, job.leased);
@@ -263,12 +360,10 @@ void Read(Value value, std::vector<SubmittedId>& out) {
   });
 }
 
-void ReadNext(Value value, std::string& next) { next = value.is_null() ? std::string() : json_in::Text(value); }
-
 void Read(Value value, JobPage& page) {
   EachField(value, [&](std::string_view key, Value field) {
     if (key == "jobs") Each(field, [&](Value item) { Read(item, page.jobs.emplace_back()); });
-    if (key == "next") ReadNext(field, page.next);
+    if (key == "next") ReadOrEmpty(field, page.next);
   });
 }
 
@@ -286,9 +381,9 @@ void Read(Value value, Task& task) {
     if (key == "index") Read(field, task.index);
     if (key == "state") Read(field, task.state);
     if (key == "attempts") Read(field, task.attempts);
-    if (key == "worker") ReadNext(field, task.worker);
+    if (key == "worker") ReadOrEmpty(field, task.worker);
     if (key == "leased_at_ms") Read(field, task.leased_at_ms);
-    if (key == "error") ReadNext(field, task.error);
+    if (key == "error") ReadOrEmpty(field, task.error);
     if (key == "payload") task.payload = Raw(field);
     if (key == "result") task.result = Raw(field);
   });
@@ -307,7 +402,7 @@ void Read(Value value, TaskResult& result) {
     if (key == "index") Read(field, result.index);
     if (key == "state") Read(field, result.state);
     if (key == "result") result.result = Raw(field);
-    if (key == "error") ReadNext(field, result.error);
+    if (key == "error") ReadOrEmpty(field, result.error);
   });
 }
 
@@ -325,6 +420,11 @@ void Read(Value value, WorkerInfo& worker) {
     if (key == "id") Read(field, worker.id);
     if (key == "name") Read(field, worker.name);
     if (key == "tags") Read(field, worker.tags);
+    if (key == "properties") Read(field, worker.properties);
+    if (key == "constraint_tags") Read(field, worker.constraint_tags);
+    if (key == "attributes") Read(field, worker.attributes);
+    if (key == "requirements") ReadOrEmpty(field, worker.requirements);
+    if (key == "rank") ReadOrEmpty(field, worker.rank);
     if (key == "slots") Read(field, worker.slots);
     if (key == "leased") Read(field, worker.leased);
     if (key == "credit") Read(field, worker.credit);
@@ -350,7 +450,7 @@ void Read(Value value, WorkerInfo& worker) {
 void Read(Value value, WorkerPage& page) {
   EachField(value, [&](std::string_view key, Value field) {
     if (key == "workers") Each(field, [&](Value item) { Read(item, page.workers.emplace_back()); });
-    if (key == "next") ReadNext(field, page.next);
+    if (key == "next") ReadOrEmpty(field, page.next);
   });
 }
 
@@ -384,6 +484,8 @@ void Read(Value value, Queue& queue) {
         if (name == "max_finished_jobs") Read(inner, queue.settings.max_finished_jobs);
         if (name == "worker_grace_ms") Read(inner, queue.settings.worker_grace);
         if (name == "max_result_bytes") Read(inner, queue.settings.max_result_bytes);
+        if (name == "property_keys") Read(inner, queue.settings.property_keys.emplace());
+        if (name == "max_property_keys") Read(inner, queue.settings.max_property_keys);
       });
     }
     if (key == "store") {
@@ -422,6 +524,17 @@ Result<T> ParseAs(const std::string& json) {
 }
 
 }  // namespace
+
+void ReadWorkerChange(Value value, WorkerChange& change) {
+  EachField(value, [&](std::string_view key, Value field) {
+    const bool none = field.is_null();
+    if (key == "tags" && change.tags.emplace().empty() && !none) Read(field, *change.tags);
+    if (key == "properties" && change.properties.emplace().empty() && !none) Read(field, *change.properties);
+    if (key == "attributes" && change.attributes.emplace().empty() && !none) Read(field, *change.attributes);
+    if (key == "requirements") ReadOrEmpty(field, change.requirements.emplace());
+    if (key == "rank") ReadOrEmpty(field, change.rank.emplace());
+  });
+}
 
 template <>
 Result<Job> Parse<Job>(const std::string& json) {

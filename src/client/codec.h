@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include <simdjson.h>
+
 #include "allotter/client.h"
 #include "allotter/result.h"
 #include "allotter/types.h"
@@ -15,6 +17,9 @@ namespace allotter {
 // Appends the job spec's object. With `stream` without count and payloads, as the first line of a streamed submit.
 void AppendSpec(const JobSpec& spec, bool stream, std::string& out);
 void AppendChange(const JobChange& change, std::string& out);
+void AppendWorkerChange(const WorkerChange& change, std::string& out);
+// Both, one after the other.
+void Add(const WorkerChange& change, WorkerChange& to);
 void AppendSettings(const QueueSettings& settings, std::string& out);
 void AppendHello(const Hello& hello, std::string& out);
 // The entries' fields of a worker's message: "done":[…],"failed":[…],"released":[…], those that are not empty.
@@ -66,12 +71,16 @@ struct ServerMessage {
   std::vector<Assignment> tasks;
   std::vector<CancelOrder> cancel;
   bool drain = false;
+  std::optional<WorkerChange> set;
   std::optional<Welcome> welcome;
   std::optional<Error> error;
   std::optional<std::uint64_t> error_seq;
   std::vector<JobWaiter::Ended> ended;  // unknown ones without a state
   void Clear();
 };
+
+// The object of `set`: what it does not name stays, null is empty.
+void ReadWorkerChange(simdjson::ondemand::value value, WorkerChange& change);
 
 // Reads a message into `message`, which is cleared first. `text` must have SIMDJSON_PADDING readable bytes behind it.
 Result<void> ParseMessage(std::string_view text, ServerMessage& message);

@@ -38,6 +38,49 @@ TEST(AppendSpec, HasTheProtocolsFields) {
   EXPECT_EQ(out, R"({"max_failed_tasks":7})");
 }
 
+TEST(AppendSpec, HasWhatMatchingNeeds) {
+  JobSpec spec;
+  spec.constraints = {{{"gpu", "a100"}, {"mem", "\"high\""}}, {{"gpu", "h100"}}};
+  spec.requirements = "TARGET.name == \"x\"\n&& true";
+  spec.rank = "TARGET.memory";
+  std::string out;
+  AppendSpec(spec, true, out);
+  EXPECT_EQ(out, R"({"constraints":[{"gpu":"a100","mem":"\"high\""},{"gpu":"h100"}],)"
+                 R"("requirements":"TARGET.name == \"x\"\n&& true","rank":"TARGET.memory"})");
+}
+
+TEST(AppendChange, AnEmptyExpressionTakesItAway) {
+  JobChange change;
+  change.constraints.emplace();
+  change.requirements = "";
+  change.rank = "1";
+  std::string out;
+  AppendChange(change, out);
+  EXPECT_EQ(out, R"({"constraints":[],"requirements":null,"rank":"1"})");
+}
+
+TEST(AppendSettings, KeysAreAList) {
+  QueueSettings settings;
+  settings.property_keys = std::vector<std::string>{"gpu", "mem"};
+  settings.max_property_keys = 4;
+  std::string out;
+  AppendSettings(settings, out);
+  EXPECT_EQ(out, R"({"property_keys":["gpu","mem"],"max_property_keys":4})");
+}
+
+TEST(AppendHello, HasWhatMatchingNeeds) {
+  Hello hello;
+  hello.name = "w";
+  hello.properties = {{"gpu", "a100"}};
+  hello.attributes = {{"memory", std::int64_t{8}}};
+  hello.requirements = "true";
+  hello.rank = "0";
+  std::string out;
+  AppendHello(hello, out);
+  EXPECT_EQ(out, R"({"name":"w","tags":[],"slots":1,"properties":{"gpu":"a100"},"attributes":{"memory":8},)"
+                 R"("requirements":"true","rank":"0"})");
+}
+
 TEST(AppendSpec, AStreamsFirstLineIsOneLine) {
   JobSpec spec;
   spec.payload = "{\n\"x\": 1\r\n}";
@@ -78,6 +121,34 @@ TEST(Parse, AJobWithFieldsOfTheFutureKeepsItsText) {
   EXPECT_FALSE(job->ended_at_ms);
   EXPECT_EQ(job->json, json);
   EXPECT_FALSE(job->ended());
+}
+
+TEST(Parse, WhatMatchingNeedsOfJobsWorkersAndQueues) {
+  const auto job = Parse<Job>(
+      R"({"id":"1","meta":{"s":"x","n":-7,"r":1e3,"b":false},"constraints":[{"gpu":"a100","mem":"high"},{"gpu":"h100"}],)"
+      R"("constraint_tags":["c:gpu=a100,mem=high","c:gpu=h100"],"requirements":"a && b","rank":null})");
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->meta, (Meta{{"s", std::string("x")}, {"n", std::int64_t{-7}}, {"r", 1000.0}, {"b", false}}));
+  EXPECT_EQ(job->constraints, (std::vector<Properties>{{{"gpu", "a100"}, {"mem", "high"}}, {{"gpu", "h100"}}}));
+  EXPECT_EQ(job->constraint_tags, (std::vector<std::string>{"c:gpu=a100,mem=high", "c:gpu=h100"}));
+  EXPECT_EQ(job->requirements, "a && b");
+  EXPECT_EQ(job->rank, "");
+  const auto worker = Parse<WorkerInfo>(
+      R"({"id":"1","properties":{"gpu":"a100"},"attributes":{"memory":4096},"requirements":null,"rank":"1","constraint_tags":["c:"]})");
+  ASSERT_TRUE(worker);
+  EXPECT_EQ(worker->properties, (Properties{{"gpu", "a100"}}));
+  EXPECT_EQ(worker->attributes, (Meta{{"memory", std::int64_t{4096}}}));
+  EXPECT_EQ(worker->requirements, "");
+  EXPECT_EQ(worker->rank, "1");
+  EXPECT_EQ(worker->constraint_tags, std::vector<std::string>{"c:"});
+  const auto queue = Parse<Queue>(R"({"settings":{"property_keys":["gpu"],"max_property_keys":3}})");
+  ASSERT_TRUE(queue);
+  EXPECT_EQ(queue->settings.property_keys, std::vector<std::string>{"gpu"});
+  EXPECT_EQ(queue->settings.max_property_keys, 3u);
+  for (const char* json : {R"({"constraints":{}})", R"({"constraints":[1]})", R"({"meta":{"a":[1]}})",
+                           R"({"meta":{"a":99999999999999999999}})", R"({"requirements":1})"}) {
+    EXPECT_FALSE(Parse<Job>(json)) << json;
+  }
 }
 
 TEST(Parse, PagesKeepEachObjectsOwnText) {

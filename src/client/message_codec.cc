@@ -91,6 +91,8 @@ void Read(Value value, ServerMessage& message) {
       });
     } else if (key == "drain") {
       message.drain = field.get_bool();
+    } else if (key == "set") {
+      ReadWorkerChange(field, message.set.emplace());
     } else if (key == "welcome") {
       Read(field, message.welcome.emplace());
     } else if (key == "error") {
@@ -122,6 +124,7 @@ void ServerMessage::Clear() {
   tasks.clear();
   cancel.clear();
   drain = false;
+  set.reset();
   welcome.reset();
   error.reset();
   error_seq.reset();

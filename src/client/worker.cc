@@ -46,6 +46,10 @@ class Worker::Impl {
     });
   }
 
+  void Change(WorkerChange change) {
+    asio::post(context_, [this, change = std::move(change)] { worker_.Change(change); });
+  }
+
  private:
   WorkerEvents Events() {
     WorkerEvents events;
@@ -116,6 +120,7 @@ Worker::Worker(WorkerOptions options, Handler handler)
     : impl_(std::make_unique<Impl>(std::move(options), std::move(handler))) {}
 Worker::~Worker() = default;
 Result<void> Worker::Run() { return impl_->Run(); }
+void Worker::Change(WorkerChange change) { impl_->Change(std::move(change)); }
 void Worker::Drain() { impl_->Drain(); }
 
 }  // namespace allotter
