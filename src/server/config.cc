@@ -12,6 +12,7 @@
 #include <boost/asio/ip/address.hpp>
 
 #include "base/text.h"
+#include "match/constraints.h"
 
 namespace allot {
 namespace {
@@ -182,6 +183,21 @@ constexpr Row kRows[] = {
        return ReadSize(t, bounds::kMaxResultBytes, c.queue_defaults.max_result_bytes);
      },
      [](const Config& c) { return PrintSize(c.queue_defaults.max_result_bytes); }},
+    {"property_keys", "KEYS", "properties that workers of a new queue may have, separated by commas, as in gpu,mem",
+     [](Config& c, std::string_view t) -> Refusal {
+       PropertyKeys keys;
+       static_cast<void>(ReadList(t, keys));
+       if (const auto check = CheckPropertyKeys(keys, bounds::kMaxPropertyKeys); !check.ok())
+         return "cannot be this: " + check.error().message;
+       c.queue_defaults.property_keys = std::move(keys);
+       return std::nullopt;
+     },
+     [](const Config& c) { return PrintList(c.queue_defaults.property_keys); }, true},
+    {"max_property_keys", "NUMBER", "how many of them a new queue may declare",
+     [](Config& c, std::string_view t) {
+       return ReadNumber(t, 0, bounds::kMaxPropertyKeys, c.queue_defaults.max_property_keys);
+     },
+     [](const Config& c) { return std::to_string(c.queue_defaults.max_property_keys); }},
     {"restart_grace", "DURATION", "how long leases are kept for their workers after a start; 0: not at all",
      [](Config& c, std::string_view t) {
        return ReadDuration(t, Duration(0), bounds::kMaxWorkerGrace, c.restart_grace);
@@ -385,6 +401,11 @@ Result<Config> LoadConfig(const ConfigSources& sources) {
   }
   if (config.tls_cert.empty() != config.tls_key.empty()) {
     return Error{Code::kBadValue, "`tls_cert` and `tls_key` go together: only one of them is set", ""};
+  }
+  const QueueSettings& queue = config.queue_defaults;
+  if (const auto check = CheckPropertyKeys(queue.property_keys, static_cast<std::size_t>(queue.max_property_keys));
+      !check.ok()) {
+    return Error{Code::kBadValue, "`property_keys`: " + check.error().message, check.error().hint};
   }
   return config;
 }

@@ -82,6 +82,24 @@ TEST_F(ConfigTest, AnEmptyVariableIsNotSet) {
   EXPECT_EQ(LoadConfig(sources_)->listen.Text(), "127.0.0.1:7420");
 }
 
+TEST_F(ConfigTest, PropertyKeysAreCheckedTogetherWithTheirNumber) {
+  sources_.config_file = File("property_keys = [\"gpu\", \"mem\"]\n");
+  const auto got = LoadConfig(sources_);
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  EXPECT_EQ(got->queue_defaults.property_keys, (PropertyKeys{"gpu", "mem"}));
+  EXPECT_EQ(Origin(*got, "property_keys"), "gpu,mem from " + *sources_.config_file + ":1");
+  sources_.flags["property_keys"] = "a, b,c,d";
+  EXPECT_NE(LoadConfig(sources_).error().message.find("4 property keys are more than the 3"), std::string::npos);
+  sources_.flags["max_property_keys"] = "4";
+  EXPECT_EQ(LoadConfig(sources_)->queue_defaults.property_keys, (PropertyKeys{"a", "b", "c", "d"}));
+  for (const char* keys : {"a b", "9", "gpu,GPU", "slots", "a,b,c,d,e,f,g"}) {
+    sources_.flags["property_keys"] = keys;
+    EXPECT_FALSE(LoadConfig(sources_).ok()) << keys;
+  }
+  sources_.flags = {{"max_property_keys", "7"}};
+  EXPECT_FALSE(LoadConfig(sources_).ok());
+}
+
 TEST_F(ConfigTest, EverySettingReadsBackWhatItPrints) {
   sources_.config_file = File(
       "allowed_hosts = [\"a.example\", \"b.example\"]\nmax_result_bytes = \"100KiB\"\nretention = "

@@ -6,6 +6,8 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "expr/expr.h"
+#include "match/constraints.h"
 #include "server/request_json.h"
 
 namespace allot {
@@ -69,6 +71,15 @@ std::string Canonical(const JobSpec& spec) {
   out.Varint(spec.max_failed_tasks.number);
   out.Real(spec.max_failed_tasks.percent.value_or(0));
   out.Signed(spec.retention.count());
+  // Newer than the rest: not there at all where a job has none of it, so that older hashes hold.
+  if (!spec.constraints.empty() || spec.requirements != nullptr || spec.rank != nullptr) {
+    out.Varint(spec.constraints.size());
+    for (const Properties& alternative : spec.constraints) out.Text(ConstraintTag(alternative));
+    for (const ExprPtr& expression : {spec.requirements, spec.rank}) {
+      out.U8(expression == nullptr ? 0 : 1);
+      out.Text(expression == nullptr ? std::string_view() : std::string_view(expression->source()));
+    }
+  }
   return bytes;
 }
 

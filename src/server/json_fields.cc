@@ -7,7 +7,8 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "server/request_json.h"
+#include "expr/expr.h"
+#include "match/constraints.h"
 
 namespace allot {
 namespace {
@@ -70,6 +71,110 @@ bool ReadMetaValue(JsonReader& reader, JsonReader::Value& value, MetaValue& out)
   return true;
 }
 
+// What tells a job's meta and a worker's attributes apart.
+struct MetaRules {
+  std::string_view noun;
+  std::size_t max_pairs;
+  bool (*built_in)(std::string_view name);
+};
+
+bool ReadPairs(JsonReader& reader, JsonReader::Value& value, const MetaRules& rules, Meta& out) {
+  out.clear();
+  const std::string at = reader.Path();
+  const bool read = reader.Map(value, [&](std::string_view key, JsonReader::Value inner) {
+    if (key.size() > bounds::kMaxMetaKeyBytes || !MetaKey(key)) {
+      return reader.Bad(fmt::format("is not {} key: 1 to {} letters, digits or `_`, not beginning with a digit",
+                                    rules.noun, bounds::kMaxMetaKeyBytes));
+    }
+    if (rules.built_in(key)) {
+      return reader.Bad(fmt::format("cannot be {} key: expressions know it as something else", rules.noun),
+                        "choose another name");
+    }
+    if (out.size() == rules.max_pairs)
+      return reader.Fail(Code::kBadValue, fmt::format("`{}` has more than {} pairs", at, rules.max_pairs));
+    out.emplace_back(std::string(key), MetaValue());
+    return ReadMetaValue(reader, inner, out.back().second);
+  });
+  if (!read) return false;
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string> lower;
+  for (const auto& [key, unused] : out) {
+    lower.push_back(key);
+    std::transform(key.begin(), key.end(), lower.back().begin(), Lower);
+  }
+  std::sort(lower.begin(), lower.end());
+  const auto twice = std::adjacent_find(lower.begin(), lower.end());
+  if (twice != lower.end()) return reader.Bad(fmt::format("has the key `{}` twice (case does not count)", *twice));
+  return true;
+}
+
+// Fails, with the place before what a check of another room says.
+bool At(JsonReader& reader, const Error& error) {
+  return reader.Fail(error.code, fmt::format("`{}`: {}", reader.Path(), error.message), error.hint);
+}
+
+bool CheckDeclared(JsonReader& reader, const KeySource& keys, Properties& properties) {
+  if (properties.empty()) return true;
+  const PropertyKeysPtr declared = keys ? keys() : nullptr;
+  const Result<void> check = CheckProperties(properties, declared == nullptr ? PropertyKeys{} : *declared);
+  return check.ok() || At(reader, check.error());
+}
+
+// A map, or a constraint tag.
+bool ReadAlternative(JsonReader& reader, JsonReader::Value& value, const KeySource& keys, Properties& out) {
+  if (!reader.IsString(value)) return ReadProperties(reader, value, keys, out);
+  std::string_view tag;
+  if (!reader.Text(value, tag)) return false;
+  Result<Properties> parsed = ParseConstraintTag(tag);
+  if (!parsed.ok()) return At(reader, parsed.error());
+  out = std::move(*parsed);
+  return CheckDeclared(reader, keys, out);
+}
+
+// Not beginning or ending inside a character.
+std::string_view WholeCharacters(std::string_view text) {
+  const auto inside = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
+  while (!text.empty() && inside(text.front())) text.remove_prefix(1);
+  while (!text.empty() && !IsUtf8(text)) text.remove_suffix(1);
+  return text;
+}
+
+// For those who have no picture with a caret: what stands around the place.
+std::string Around(std::string_view text, std::size_t offset) {
+  constexpr std::size_t kBytes = 40;
+  offset = std::min(offset, text.size());
+  const std::size_t from = offset > kBytes ? offset - kBytes : 0;
+  const std::string_view before = WholeCharacters(text.substr(from, offset - from));
+  if (!before.empty()) return fmt::format("after `{}{}`", from > 0 ? "…" : "", before);
+  const std::string_view behind = WholeCharacters(text.substr(offset, kBytes));
+  return behind.empty() ? "it is empty; null means none" : fmt::format("before `{}`", behind);
+}
+
+bool ReadExpr(JsonReader& reader, JsonReader::Value& value, bool number, ExprPtr& out) {
+  out = nullptr;
+  if (reader.IsNull(value)) return true;
+  std::string_view text;
+  bool integer = false;
+  if (reader.IsString(value)) {
+    if (!reader.Text(value, text)) return false;
+  } else if (number && reader.IsNumber(value, integer)) {
+    if (!reader.Raw(value, text)) return false;
+  } else {
+    return reader.Bad(number ? "must be an expression, as a string, or a number" : "must be an expression, as a string",
+                      R"(like "TARGET.memory >= 4096")");
+  }
+  if (text.size() > bounds::kMaxExpressionBytes)
+    return reader.Bad(fmt::format("must have at most {} bytes", FormatCount(bounds::kMaxExpressionBytes)));
+  expr::Parsed parsed = expr::Expr::Parse(text);
+  if (parsed.expr == nullptr) {
+    return reader.Fail(Code::kBadValue,
+                       fmt::format("`{}`: {} (at byte {})", reader.Path(), parsed.error.message, parsed.error.offset),
+                       Around(text, parsed.error.offset));
+  }
+  out = std::move(parsed.expr);
+  return true;
+}
+
 }  // namespace
 
 Result<void> CheckQueueName(std::string_view field, std::string_view name) {
@@ -123,30 +228,60 @@ bool ReadPlainText(JsonReader& reader, JsonReader::Value& value, std::size_t max
 }
 
 bool ReadMeta(JsonReader& reader, JsonReader::Value& value, Meta& out) {
-  out.clear();
-  const bool read = reader.Map(value, [&](std::string_view key, JsonReader::Value inner) {
-    if (key.size() > bounds::kMaxMetaKeyBytes || !MetaKey(key)) {
-      return reader.Bad(fmt::format("is not a meta key: 1 to {} letters, digits or `_`, not beginning with a digit",
-                                    bounds::kMaxMetaKeyBytes));
-    }
-    if (out.size() == bounds::kMaxMetaPairs) {
-      return reader.Fail(Code::kBadValue, fmt::format("`meta` has more than {} pairs", bounds::kMaxMetaPairs));
-    }
-    out.emplace_back(std::string(key), MetaValue());
-    return ReadMetaValue(reader, inner, out.back().second);
-  });
-  if (!read) return false;
-  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<std::string> lower;
-  for (const auto& [key, unused] : out) {
-    lower.push_back(key);
-    std::transform(key.begin(), key.end(), lower.back().begin(), Lower);
-  }
-  std::sort(lower.begin(), lower.end());
-  const auto twice = std::adjacent_find(lower.begin(), lower.end());
-  if (twice != lower.end()) return reader.Bad(fmt::format("has the key `{}` twice (case does not count)", *twice));
-  return true;
+  return ReadPairs(reader, value, {"a meta", bounds::kMaxMetaPairs, IsBuiltInJobName}, out);
 }
+
+bool ReadAttributes(JsonReader& reader, JsonReader::Value& value, Meta& out) {
+  return ReadPairs(reader, value, {"an attribute's", bounds::kMaxAttributePairs, IsBuiltInWorkerName}, out);
+}
+
+bool ReadProperties(JsonReader& reader, JsonReader::Value& value, const KeySource& keys, Properties& out) {
+  out.clear();
+  const std::string at = reader.Path();
+  const bool read = reader.Map(value, [&](std::string_view key, JsonReader::Value inner) {
+    if (out.size() == bounds::kMaxPropertyKeys)
+      return reader.Fail(Code::kBadValue, fmt::format("`{}` has more than {} pairs", at, bounds::kMaxPropertyKeys));
+    if (!reader.IsString(inner)) {
+      std::string_view token;
+      if (!reader.Raw(inner, token)) return false;
+      const bool scalar = token[0] != '{' && token[0] != '[' && token != "null";
+      return reader.Bad("must be a string", scalar ? fmt::format("quote it: \"{}\"", token.substr(0, 64)) : "");
+    }
+    std::string_view text;
+    if (!reader.Text(inner, text)) return false;
+    out.emplace_back(key, text);
+    return true;
+  });
+  return read && CheckDeclared(reader, keys, out);
+}
+
+bool ReadConstraints(JsonReader& reader, JsonReader::Value& value, const KeySource& keys,
+                     std::vector<Properties>& out) {
+  out.clear();
+  if (reader.IsNull(value)) return true;
+  simdjson::ondemand::json_type type;
+  if (value.type().get(type) == simdjson::SUCCESS && type == simdjson::ondemand::json_type::array) {
+    if (!reader.Array(value, bounds::kMaxAlternatives, Code::kBadValue, [&](std::size_t, JsonReader::Value& item) {
+          return ReadAlternative(reader, item, keys, out.emplace_back());
+        }))
+      return false;
+  } else if (!ReadAlternative(reader, value, keys, out.emplace_back())) {
+    return false;
+  }
+  // What is left to do is to put them into order, and that cannot fail: every key that is there is declared.
+  PropertyKeys used;
+  for (const Properties& alternative : out) {
+    for (const auto& [key, unused] : alternative) used.push_back(key);
+  }
+  const Result<void> check = CheckConstraints(out, used);
+  return check.ok() || At(reader, check.error());
+}
+
+bool ReadRequirements(JsonReader& reader, JsonReader::Value& value, ExprPtr& out) {
+  return ReadExpr(reader, value, false, out);
+}
+
+bool ReadRank(JsonReader& reader, JsonReader::Value& value, ExprPtr& out) { return ReadExpr(reader, value, true, out); }
 
 bool ReadMillis(JsonReader& reader, JsonReader::Value& value, Duration min, Duration max, milliseconds& out) {
   std::int64_t ms = 0;

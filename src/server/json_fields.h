@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "base/job.h"
 #include "server/json_reader.h"
+#include "server/request_json.h"
 
 namespace allot {
 
@@ -17,7 +18,16 @@ namespace allot {
 bool ReadTags(JsonReader& reader, JsonReader::Value& value, bool one, std::size_t max, std::vector<std::string>& out);
 // UTF-8 without control characters.
 bool ReadPlainText(JsonReader& reader, JsonReader::Value& value, std::size_t max_bytes, std::string& out);
+// Of a job; and of a worker.
 bool ReadMeta(JsonReader& reader, JsonReader::Value& value, Meta& out);
+bool ReadAttributes(JsonReader& reader, JsonReader::Value& value, Meta& out);
+// A map of declared keys to strings.
+bool ReadProperties(JsonReader& reader, JsonReader::Value& value, const KeySource& keys, Properties& out);
+// Such a map, a constraint tag, or a list of either. null: none.
+bool ReadConstraints(JsonReader& reader, JsonReader::Value& value, const KeySource& keys, std::vector<Properties>& out);
+// The text of an expression; for a rank also a number. null: none.
+bool ReadRequirements(JsonReader& reader, JsonReader::Value& value, ExprPtr& out);
+bool ReadRank(JsonReader& reader, JsonReader::Value& value, ExprPtr& out);
 bool ReadMillis(JsonReader& reader, JsonReader::Value& value, Duration min, Duration max, milliseconds& out);
 // A decimal string; `what` for the message: `a job's id`.
 bool ReadId(JsonReader& reader, JsonReader::Value& value, std::string_view what, std::uint64_t& out);

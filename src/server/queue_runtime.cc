@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "match/constraints.h"
 #include "server/clock.h"
 #include "server/log.h"
 #include "server/reply_json.h"
@@ -100,6 +101,7 @@ Result<void> QueueRuntime::Load() {
     return Error{Code::kStoreCorrupt, "the queue's settings cannot be read: " + stored.error().message, ""};
   stored->ApplyTo(settings_);
   max_result_bytes_ = settings_.max_result_bytes;
+  property_keys_ = std::make_shared<const PropertyKeys>(settings_.property_keys);
 
   EngineOptions options;
   ByteReader reader(*key_bytes);
@@ -135,11 +137,20 @@ QueueSettings QueueRuntime::settings() const {
   return settings_;
 }
 
-void QueueRuntime::ChangeSettings(const QueueSettingsChange& change, UniqueFunction<void(QueueSettings)> done) {
+KeySource QueueRuntime::property_keys() const {
+  return [this] {
+    std::lock_guard lock(settings_mutex_);
+    return property_keys_;
+  };
+}
+
+void QueueRuntime::ChangeSettings(const QueueSettingsChange& change, UniqueFunction<void(Result<void>)> done) {
   CommitWork work;
   work.task = [this, change, done = std::move(done)](Store& store) mutable {
     QueueSettings next = settings();
     change.ApplyTo(next);
+    Result<void> check = CheckPropertyKeys(next.property_keys, static_cast<std::size_t>(next.max_property_keys));
+    if (!check.ok()) return done(std::move(check));
     std::string json;
     AppendQueueSettings(next, json);
     const Result<void> put = store.PutSetting(kSettingsSetting, json);
@@ -150,12 +161,13 @@ void QueueRuntime::ChangeSettings(const QueueSettingsChange& change, UniqueFunct
     {
       std::lock_guard lock(settings_mutex_);
       settings_ = next;
+      property_keys_ = std::make_shared<const PropertyKeys>(next.property_keys);
     }
     max_result_bytes_ = next.max_result_bytes;
     Post([next](Turn& turn) {
       turn.engine.Configure(next.worker_grace, static_cast<std::size_t>(next.max_finished_jobs));
     });
-    done(next);
+    done({});
   };
   committer_->Push(std::move(work));
 }

@@ -50,9 +50,11 @@ class QueueRuntime {
   const std::string& name() const { return options_.name; }
   WallTime created_at() const { return created_at_; }
   QueueSettings settings() const;
-  // Durable when `done` runs, on the store thread.
-  void ChangeSettings(const QueueSettingsChange& change, UniqueFunction<void(QueueSettings)> done);
+  // Durable when `done` runs, on the store thread. kBadValue, changing nothing, for settings that do not go together.
+  void ChangeSettings(const QueueSettingsChange& change, UniqueFunction<void(Result<void>)> done);
   std::uint64_t max_result_bytes() const { return max_result_bytes_.load(std::memory_order_relaxed); }
+  // Those that hold now, for checking a request; it lives no longer than the queue.
+  KeySource property_keys() const;
   Store& store() { return *store_; }
   bool disk_full() const { return committer_->disk_full(); }
   QueueMetrics* metrics() const { return options_.metrics; }
@@ -90,7 +92,8 @@ class QueueRuntime {
   const Options options_;
   WallTime created_at_{};
   mutable std::mutex settings_mutex_;
-  QueueSettings settings_;  // guarded by settings_mutex_
+  QueueSettings settings_;         // guarded by settings_mutex_
+  PropertyKeysPtr property_keys_;  // the same as settings_.property_keys; guarded by settings_mutex_
   std::atomic<std::uint64_t> max_result_bytes_{0};
   std::atomic<bool> finished_{false};
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/bounds.h"
+#include "match/constraints.h"
 #include "server/log.h"
 #include "server/request_json.h"
 #include "store/sqlite/sync_directory.h"
@@ -89,6 +90,9 @@ Result<std::shared_ptr<QueueRuntime>> QueueSet::Create(const std::string& name, 
   }
   QueueSettings initial = options_.defaults;
   settings.ApplyTo(initial);
+  const Result<void> check =
+      CheckPropertyKeys(initial.property_keys, static_cast<std::size_t>(initial.max_property_keys));
+  if (!check.ok()) return check.error();
   Result<std::shared_ptr<QueueRuntime>> queue = OpenOne(name, initial);
   if (!queue.ok()) return queue;
   std::lock_guard lock(mutex_);

@@ -42,7 +42,7 @@ class QueueSet {
   std::vector<std::shared_ptr<QueueRuntime>> All() const;
   std::size_t size() const;
 
-  // kQueueExists, kTooManyQueues, or what the store says.
+  // kQueueExists, kTooManyQueues, kBadValue for settings that do not go together, or what the store says.
   Result<std::shared_ptr<QueueRuntime>> Create(const std::string& name, const QueueSettingsChange& settings);
   // Ends the queue and removes its files. kUnknownQueue if it is gone already.
   Result<void> Delete(const std::string& name);

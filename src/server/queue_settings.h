@@ -2,17 +2,26 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/bounds.h"
 #include "base/time.h"
 
 namespace allot {
 
+using PropertyKeys = std::vector<std::string>;
+// As they were when they were asked for; later changes make new ones.
+using PropertyKeysPtr = std::shared_ptr<const PropertyKeys>;
+
 struct QueueSettings {
   std::uint64_t max_finished_jobs = bounds::kMaxFinishedJobs;
   Duration worker_grace = std::chrono::seconds(30);
   std::uint64_t max_result_bytes = bounds::kDefaultMaxResultBytes;
+  PropertyKeys property_keys;  // that jobs and workers may use; jobs and workers that are there keep what they have
+  std::uint64_t max_property_keys = bounds::kDefaultMaxPropertyKeys;
   friend bool operator==(const QueueSettings&, const QueueSettings&) = default;
 };
 
@@ -21,11 +30,15 @@ struct QueueSettingsChange {
   std::optional<std::uint64_t> max_finished_jobs;
   std::optional<Duration> worker_grace;
   std::optional<std::uint64_t> max_result_bytes;
+  std::optional<PropertyKeys> property_keys;
+  std::optional<std::uint64_t> max_property_keys;
 
   void ApplyTo(QueueSettings& settings) const {
     if (max_finished_jobs) settings.max_finished_jobs = *max_finished_jobs;
     if (worker_grace) settings.worker_grace = *worker_grace;
     if (max_result_bytes) settings.max_result_bytes = *max_result_bytes;
+    if (property_keys) settings.property_keys = *property_keys;
+    if (max_property_keys) settings.max_property_keys = *max_property_keys;
   }
 };
 

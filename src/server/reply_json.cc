@@ -3,6 +3,7 @@
 #include <variant>
 
 #include "base/json.h"
+#include "expr/expr.h"
 #include "server/request_json.h"
 
 namespace allot {
@@ -20,7 +21,7 @@ void Strings(JsonWriter& json, std::string_view key, const std::vector<std::stri
   json.EndArray();
 }
 
-void MetaObject(JsonWriter& json, const Meta& meta) {
+void MetaObject(JsonWriter& json, std::string_view name, const Meta& meta) {
   struct Visit {
     JsonWriter& json;
     void operator()(const std::string& value) const { json.String(value); }
@@ -28,12 +29,24 @@ void MetaObject(JsonWriter& json, const Meta& meta) {
     void operator()(double value) const { json.Real(value); }
     void operator()(bool value) const { json.Bool(value); }
   };
-  json.Key("meta").BeginObject();
+  json.Key(name).BeginObject();
   for (const auto& [key, value] : meta) {
     json.OpenKey(key);
     std::visit(Visit{json}, value);
   }
   json.EndObject();
+}
+
+void PropertyObject(JsonWriter& json, const Properties& properties) {
+  json.BeginObject();
+  for (const auto& [key, value] : properties) json.OpenKey(key).String(value);
+  json.EndObject();
+}
+
+// As it was written; null: none.
+void Expression(JsonWriter& json, std::string_view key, const ExprPtr& expression) {
+  json.Key(key);
+  expression == nullptr ? json.Null() : json.String(expression->source());
 }
 
 void ErrorObject(JsonWriter& json, const Error& error) {
@@ -88,7 +101,13 @@ void AppendJob(const JobView& job, std::string_view queue, std::string& out) {
   job.priority ? json.Int(*job.priority) : json.Null();
   json.Key("user").String(job.user);
   json.Key("async").Bool(job.async);
-  MetaObject(json, job.meta);
+  MetaObject(json, "meta", job.meta);
+  json.Key("constraints").BeginArray();
+  for (const Properties& alternative : job.constraints) PropertyObject(json, alternative);
+  json.EndArray();
+  Strings(json, "constraint_tags", job.constraint_tags);
+  Expression(json, "requirements", job.requirements);
+  Expression(json, "rank", job.rank);
   json.Key("count").Uint(job.count);
   json.Key("ready").Uint(job.ready);
   json.Key("leased").Uint(job.leased);
@@ -178,6 +197,11 @@ void AppendWorker(const WorkerView& worker, bool with_tasks, std::string& out) {
   json.Key("id").Id(worker.id.value);
   json.Key("name").String(worker.name);
   Strings(json, "tags", worker.tags);
+  json.Key("properties");
+  PropertyObject(json, worker.properties);
+  MetaObject(json, "attributes", worker.attributes);
+  Expression(json, "requirements", worker.requirements);
+  Expression(json, "rank", worker.rank);
   json.Key("slots").Uint(worker.slots);
   json.Key("leased").Uint(worker.leased);
   json.Key("credit").Uint(worker.credit);
@@ -189,6 +213,7 @@ void AppendWorker(const WorkerView& worker, bool with_tasks, std::string& out) {
   Time(json, "registered_at_ms", worker.registered_at);
   Time(json, "last_seen_at_ms", worker.last_seen);
   if (with_tasks) {
+    Strings(json, "constraint_tags", worker.constraint_tags);
     // Without their leases: whoever knows one could end the task.
     json.Key("tasks").BeginArray();
     for (const TaskRef& task : worker.tasks) {
@@ -199,12 +224,28 @@ void AppendWorker(const WorkerView& worker, bool with_tasks, std::string& out) {
   json.EndObject();
 }
 
+void AppendWorkerChange(const WorkerChange& change, std::string& out) {
+  JsonWriter json(out);
+  json.BeginObject();
+  if (change.tags) Strings(json, "tags", *change.tags);
+  if (change.properties) {
+    json.Key("properties");
+    PropertyObject(json, *change.properties);
+  }
+  if (change.attributes) MetaObject(json, "attributes", *change.attributes);
+  if (change.requirements) Expression(json, "requirements", *change.requirements);
+  if (change.rank) Expression(json, "rank", *change.rank);
+  json.EndObject();
+}
+
 void AppendQueueSettings(const QueueSettings& settings, std::string& out) {
   JsonWriter json(out);
   json.BeginObject();
   json.Key("max_finished_jobs").Uint(settings.max_finished_jobs);
   json.Key("worker_grace_ms").Int(ToMillis(settings.worker_grace));
   json.Key("max_result_bytes").Uint(settings.max_result_bytes);
+  Strings(json, "property_keys", settings.property_keys);
+  json.Key("max_property_keys").Uint(settings.max_property_keys);
   json.EndObject();
 }
 

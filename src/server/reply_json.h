@@ -38,6 +38,8 @@ void AppendTask(const TaskView& task, const TaskExtra& extra, std::string& out);
 void AppendResultItem(TaskIndex index, TaskState state, const TaskExtra& extra, std::string& out);
 
 void AppendWorker(const WorkerView& worker, bool with_tasks, std::string& out);
+// What it changes, as a worker is told of it.
+void AppendWorkerChange(const WorkerChange& change, std::string& out);
 
 struct QueueView {
   std::string_view name;

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <simdjson.h>
 
+#include "expr/expr.h"
 #include "server/request_json.h"
 
 namespace allot {
@@ -70,6 +71,28 @@ TEST(Reply, JobIsAsThePageShowsIt) {
   want = std::regex_replace(want, std::regex("…"), "77");
   want = std::regex_replace(want, std::regex("([:,]) +|\n *"), "$1");
   EXPECT_EQ(out, want);
+}
+
+ExprPtr Expression(const char* text) {
+  const expr::Parsed parsed = expr::Expr::Parse(text);
+  EXPECT_NE(parsed.expr, nullptr) << text;
+  return parsed.expr;
+}
+
+TEST(Reply, JobTellsWhatItDemands) {
+  JobView job = SomeJob();
+  job.constraints = {{{"gpu", "a\"100"}, {"mem", "high"}}, {{"gpu", "h100"}}};
+  job.constraint_tags = {"c:gpu=a%22100,mem=high", "c:gpu=h100"};
+  job.requirements = Expression("TARGET.name ==\n\"x\"");
+  job.rank = Expression("1");
+  std::string out;
+  AppendJob(job, "q", out);
+  EXPECT_NE(out.find(R"("constraints":[{"gpu":"a\"100","mem":"high"},{"gpu":"h100"}],)"
+                     R"("constraint_tags":["c:gpu=a%22100,mem=high","c:gpu=h100"],)"
+                     R"("requirements":"TARGET.name ==\n\"x\"","rank":"1")"),
+            std::string::npos)
+      << out;
+  Keys(out);
 }
 
 TEST(Reply, JobEscapesWhatPeopleWrote) {
@@ -135,6 +158,10 @@ TEST(Reply, Worker) {
   worker.name = "host-1";
   worker.tags = {"square"};
   worker.tasks = {{JobId{1}, 7, LeaseId{1, 2}}};
+  worker.properties = {{"gpu", "a100"}};
+  worker.attributes = {{"memory", std::int64_t{4096}}};
+  worker.constraint_tags = {"c:", "c:gpu=a100"};
+  worker.requirements = Expression("TARGET.size < 5");
   std::string out;
   AppendWorker(worker, true, out);
   EXPECT_EQ(Keys(out), Keys(Example("### Worker")));
@@ -143,6 +170,23 @@ TEST(Reply, Worker) {
   out.clear();
   AppendWorker(worker, false, out);
   EXPECT_EQ(out.find("tasks"), std::string::npos);
+  EXPECT_EQ(out.find("constraint_tags"), std::string::npos);
+  EXPECT_NE(
+      out.find(
+          R"("properties":{"gpu":"a100"},"attributes":{"memory":4096},"requirements":"TARGET.size < 5","rank":null)"),
+      std::string::npos)
+      << out;
+}
+
+TEST(Reply, AWorkersChangeNamesOnlyWhatChanges) {
+  WorkerChange change;
+  std::string out;
+  AppendWorkerChange(change, out);
+  change.tags = std::vector<std::string>{"a"};
+  change.attributes.emplace();
+  change.requirements.emplace();
+  AppendWorkerChange(change, out);
+  EXPECT_EQ(out, R"({}{"tags":["a"],"attributes":{},"requirements":null})");
 }
 
 TEST(Reply, Queue) {
@@ -152,13 +196,14 @@ TEST(Reply, Queue) {
   std::string out;
   AppendQueue(queue, out);
   EXPECT_EQ(Keys(out), Keys(Example("### Queue")));
-  EXPECT_NE(out.find(R"("settings":{"max_finished_jobs":1000000,"worker_grace_ms":30000,"max_result_bytes":65536})"),
+  EXPECT_NE(out.find(R"("settings":{"max_finished_jobs":1000000,"worker_grace_ms":30000,"max_result_bytes":65536,)"
+                     R"("property_keys":[],"max_property_keys":3})"),
             std::string::npos)
       << out;
 }
 
 TEST(Reply, SettingsReadBack) {
-  const QueueSettings settings{5, 7s, 9};
+  const QueueSettings settings{5, 7s, 9, {"gpu", "mem"}, 4};
   std::string out;
   AppendQueueSettings(settings, out);
   const auto change = ParseQueueSettings(out);

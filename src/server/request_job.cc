@@ -28,6 +28,9 @@ enum SpecField : std::size_t {
   kDelay,
   kScheduledAt,
   kMeta,
+  kConstraints,
+  kRequirements,
+  kRank,
   kMaxAttempts,
   kBackoff,
   kLease,
@@ -51,6 +54,9 @@ constexpr std::string_view kSpecNames[] = {
     "delay_ms",
     "scheduled_at_ms",
     "meta",
+    "constraints",
+    "requirements",
+    "rank",
     "max_attempts",
     "backoff",
     "lease_ms",
@@ -66,7 +72,8 @@ constexpr FieldSet kSpecFields{"a job", kSpecNames};
 constexpr std::string_view kBackoffNames[] = {"first_ms", "factor", "max_ms", "jitter"};
 constexpr FieldSet kBackoffFields{"backoff", kBackoffNames};
 
-constexpr std::string_view kChangeNames[] = {"priority", "tags", "tag", "delay_ms", "scheduled_at_ms", "meta"};
+constexpr std::string_view kChangeNames[] = {"priority", "tags",        "tag",          "delay_ms", "scheduled_at_ms",
+                                             "meta",     "constraints", "requirements", "rank"};
 constexpr FieldSet kChangeFields{"a change of a job", kChangeNames};
 
 constexpr std::string_view kBatchNames[] = {"jobs"};
@@ -177,6 +184,12 @@ class SpecReader {
         return ReadScheduledAt(reader_, value, options_.now, spec.scheduled_for);
       case kMeta:
         return ReadMeta(reader_, value, spec.meta);
+      case kConstraints:
+        return ReadConstraints(reader_, value, options_.property_keys, spec.constraints);
+      case kRequirements:
+        return ReadRequirements(reader_, value, spec.requirements);
+      case kRank:
+        return ReadRank(reader_, value, spec.rank);
       case kMaxAttempts:
         return reader_.IntTo(value, 1, bounds::kMaxAttempts, spec.max_attempts);
       case kBackoff:
@@ -266,7 +279,7 @@ Result<std::vector<JobRequest>> ParseBatch(std::string_view json, const SpecOpti
   return requests;
 }
 
-Result<JobChange> ParseJobChange(std::string_view json, WallTime now) {
+Result<JobChange> ParseJobChange(std::string_view json, WallTime now, const KeySource& property_keys) {
   JsonReader& reader = ThreadReader();
   JobChange change;
   std::uint32_t seen = 0;
@@ -286,8 +299,14 @@ Result<JobChange> ParseJobChange(std::string_view json, WallTime now) {
       }
       case 4:
         return ReadScheduledAt(reader, value, now, change.scheduled_for);
-      default:
+      case 5:
         return ReadMeta(reader, value, change.meta.emplace());
+      case 6:
+        return ReadConstraints(reader, value, property_keys, change.constraints.emplace());
+      case 7:
+        return ReadRequirements(reader, value, change.requirements.emplace());
+      default:
+        return ReadRank(reader, value, change.rank.emplace());
     }
   };
   if (!reader.Begin(json) || !reader.Root(kChangeFields, on_field)) return reader.error();
@@ -295,7 +314,7 @@ Result<JobChange> ParseJobChange(std::string_view json, WallTime now) {
   if ((seen & 24) == 24) return Error{Code::kBadValue, "`delay_ms` and `scheduled_at_ms` do not go together", ""};
   if (seen == 0)
     return Error{Code::kBadValue, "nothing to change",
-                 "its fields are priority, tags, delay_ms, scheduled_at_ms, meta"};
+                 "its fields are priority, tags, delay_ms, scheduled_at_ms, meta, constraints, requirements, rank"};
   return change;
 }
 

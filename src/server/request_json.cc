@@ -7,6 +7,7 @@
 
 #include "base/bounds.h"
 #include "base/text.h"
+#include "match/constraints.h"
 #include "server/json_fields.h"
 #include "server/json_reader.h"
 
@@ -15,15 +16,26 @@ namespace {
 
 using Value = JsonReader::Value;
 
-constexpr std::string_view kHelloNames[] = {"name", "tags", "slots", "worker", "key", "resume"};
+bool SameWithoutCase(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+constexpr std::string_view kHelloNames[] = {"name",       "tags",       "slots",        "worker", "key",
+                                            "properties", "attributes", "requirements", "rank",   "resume"};
 constexpr FieldSet kHelloFields{"hello", kHelloNames};
 constexpr std::string_view kWrapNames[] = {"hello"};
 constexpr FieldSet kWrapFields{"a first message", kWrapNames};
 
+// The key, which only a request of its own has, stands last.
+constexpr std::string_view kWorkerNames[] = {"tags", "properties", "attributes", "requirements", "rank", "key"};
+constexpr FieldSet kPatchFields{"a change of a worker", kWorkerNames};
+constexpr FieldSet kSetFields{"a change of a worker", std::span(kWorkerNames).first(5)};
+
 // Fields that only the one or the other has stand last, so that both are a beginning or an end of one list.
-enum MessageField : std::size_t { kSeq, kBye, kDone, kFailed, kReleased, kExtend, kPull, kKey, kWait };
+enum MessageField : std::size_t { kSeq, kBye, kDone, kFailed, kReleased, kExtend, kPull, kSet, kKey, kWait };
 constexpr std::string_view kMessageNames[] = {"seq",    "bye",  "done", "failed", "released",
-                                              "extend", "pull", "key",  "wait_ms"};
+                                              "extend", "pull", "set",  "key",    "wait_ms"};
 constexpr FieldSet kSocketFields{"a worker's message", std::span(kMessageNames).first(kKey)};
 constexpr FieldSet kHttpFields{"a pull", std::span(kMessageNames).subspan(kDone)};
 
@@ -43,7 +55,8 @@ constexpr FieldSet kWaitFields{"a message", kWaitNames};
 constexpr std::string_view kQueueNames[] = {"name", "settings"};
 constexpr FieldSet kQueueFields{"a queue", kQueueNames};
 constexpr FieldSet kQueueChangeFields{"a change of a queue", std::span(kQueueNames).subspan(1)};
-constexpr std::string_view kSettingNames[] = {"max_finished_jobs", "worker_grace_ms", "max_result_bytes"};
+constexpr std::string_view kSettingNames[] = {"max_finished_jobs", "worker_grace_ms", "max_result_bytes",
+                                              "property_keys", "max_property_keys"};
 constexpr FieldSet kSettingFields{"a queue's settings", kSettingNames};
 constexpr FieldSet kNoFields{"this request", {}};
 
@@ -118,7 +131,7 @@ bool ReadFailed(JsonReader& reader, Value& value, std::vector<FailedEntry>& out)
   });
 }
 
-bool ReadHello(JsonReader& reader, std::size_t field, Value& value, Hello& out) {
+bool ReadHello(JsonReader& reader, std::size_t field, Value& value, const KeySource& keys, Hello& out) {
   switch (field) {
     case 0:
       return ReadPlainText(reader, value, bounds::kMaxNameBytes, out.name);
@@ -130,9 +143,46 @@ bool ReadHello(JsonReader& reader, std::size_t field, Value& value, Hello& out) 
       return ReadId(reader, value, "a worker's id", out.worker.value);
     case 4:
       return ReadKey(reader, value, out.key.emplace());
+    case 5:
+      return ReadProperties(reader, value, keys, out.properties);
+    case 6:
+      return ReadAttributes(reader, value, out.attributes);
+    case 7:
+      return ReadRequirements(reader, value, out.requirements);
+    case 8:
+      return ReadRank(reader, value, out.rank);
     default:
       return ReadRefs(reader, value, out.resume);
   }
+}
+
+// One of the first five of kWorkerNames. null empties.
+bool ReadWorkerField(JsonReader& reader, std::size_t field, Value& value, const KeySource& keys, WorkerChange& out) {
+  switch (field) {
+    case 0:
+      out.tags.emplace();
+      return reader.IsNull(value) || ReadTags(reader, value, false, bounds::kMaxTagsPerWorker, *out.tags);
+    case 1:
+      out.properties.emplace();
+      return reader.IsNull(value) || ReadProperties(reader, value, keys, *out.properties);
+    case 2:
+      out.attributes.emplace();
+      return reader.IsNull(value) || ReadAttributes(reader, value, *out.attributes);
+    case 3:
+      return ReadRequirements(reader, value, out.requirements.emplace());
+    default:
+      return ReadRank(reader, value, out.rank.emplace());
+  }
+}
+
+// What the fields of a change mean together.
+bool FinishWorkerChange(JsonReader& reader, const WorkerChange& change) {
+  if (!change.tags && !change.properties && !change.attributes && !change.requirements && !change.rank) {
+    return reader.Fail(Code::kBadValue, "nothing to change",
+                       "its fields are tags, properties, attributes, requirements, rank");
+  }
+  return !change.attributes || !change.properties ||
+         reader.Take(CheckAttributeNames(*change.attributes, *change.properties));
 }
 
 bool ReadSettings(JsonReader& reader, std::size_t field, Value& value, QueueSettingsChange& out) {
@@ -145,8 +195,25 @@ bool ReadSettings(JsonReader& reader, std::size_t field, Value& value, QueueSett
       out.worker_grace = grace;
       return true;
     }
-    default:
+    case 2:
       return reader.IntTo(value, 0, bounds::kMaxResultBytes, out.max_result_bytes.emplace());
+    case 3: {
+      PropertyKeys& keys = out.property_keys.emplace();
+      if (!reader.Array(value, bounds::kMaxPropertyKeys, Code::kBadValue, [&](std::size_t, Value& item) {
+            std::string_view key;
+            if (!reader.Text(item, key)) return false;
+            keys.emplace_back(key);
+            return true;
+          }))
+        return false;
+      // How many this queue may have is known where its other settings are.
+      const Result<void> check = CheckPropertyKeys(keys, bounds::kMaxPropertyKeys);
+      return check.ok() ||
+             reader.Fail(check.error().code, fmt::format("`{}`: {}", reader.Path(), check.error().message),
+                         check.error().hint);
+    }
+    default:
+      return reader.IntTo(value, 0, bounds::kMaxPropertyKeys, out.max_property_keys.emplace());
   }
 }
 
@@ -157,11 +224,13 @@ bool ReadSettingsObject(JsonReader& reader, Value& value, QueueSettingsChange& o
 
 }  // namespace
 
-Result<Hello> ParseHello(std::string_view json, bool wrapped) {
+Result<Hello> ParseHello(std::string_view json, bool wrapped, const KeySource& property_keys) {
   JsonReader& reader = ThreadReader();
   Hello hello;
   bool seen = !wrapped;
-  const auto on_field = [&](std::size_t field, Value value) { return ReadHello(reader, field, value, hello); };
+  const auto on_field = [&](std::size_t field, Value value) {
+    return ReadHello(reader, field, value, property_keys, hello);
+  };
   if (!reader.Begin(json)) return reader.error();
   const bool read = wrapped ? reader.Root(kWrapFields,
                                           [&](std::size_t, Value value) {
@@ -176,7 +245,33 @@ Result<Hello> ParseHello(std::string_view json, bool wrapped) {
   if (hello.worker && !hello.key) return Error{Code::kBadValue, "`worker` needs `key`", ""};
   if (!hello.worker && hello.key) return Error{Code::kBadValue, "`key` needs `worker`", ""};
   if (!hello.worker && !hello.resume.empty()) return Error{Code::kBadValue, "`resume` needs `worker` and `key`", ""};
+  const Result<void> names = CheckAttributeNames(hello.attributes, hello.properties);
+  if (!names.ok()) return names.error();
   return hello;
+}
+
+Result<WorkerPatch> ParseWorkerPatch(std::string_view json, const KeySource& property_keys) {
+  JsonReader& reader = ThreadReader();
+  WorkerPatch patch;
+  const auto on_field = [&](std::size_t field, Value value) {
+    if (field == kSetFields.names.size()) return ReadKey(reader, value, patch.key.emplace());
+    return ReadWorkerField(reader, field, value, property_keys, patch.change);
+  };
+  if (!reader.Begin(json) || !reader.Root(kPatchFields, on_field) || !FinishWorkerChange(reader, patch.change))
+    return reader.error();
+  return patch;
+}
+
+Result<void> CheckAttributeNames(const Meta& attributes, const Properties& properties) {
+  for (const auto& [key, unused] : properties) {
+    const auto same = std::find_if(attributes.begin(), attributes.end(),
+                                   [&k = key](const auto& attribute) { return SameWithoutCase(attribute.first, k); });
+    if (same == attributes.end()) continue;
+    return Error{Code::kBadValue,
+                 fmt::format("`{}` is a property of this worker, and cannot be an attribute too", same->first),
+                 "expressions see both under their names"};
+  }
+  return {};
 }
 
 void WorkerMessage::Clear() {
@@ -186,6 +281,7 @@ void WorkerMessage::Clear() {
   released.clear();
   extend.clear();
   pull.reset();
+  set.reset();
   bye = false;
   key.reset();
   wait = milliseconds(0);
@@ -211,6 +307,12 @@ Result<void> ParseWorkerMessage(std::string_view json, const MessageOptions& opt
         return ReadRefs(reader, value, message.extend);
       case kPull:
         return reader.IntTo(value, 0, bounds::kMaxCredit, message.pull.emplace());
+      case kSet: {
+        WorkerChange& change = message.set.emplace();
+        return reader.Object(value, kSetFields, [&](std::size_t inner, Value item) {
+          return ReadWorkerField(reader, inner, item, options.property_keys, change);
+        }) && FinishWorkerChange(reader, change);
+      }
       case kKey:
         return ReadKey(reader, value, message.key.emplace());
       default:

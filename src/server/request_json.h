@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,12 +27,16 @@
 
 namespace allot {
 
+// The property keys that the queue declares. Called only where a request names one; empty: none are declared.
+using KeySource = std::function<PropertyKeysPtr()>;
+
 // --- Jobs
 
 struct SpecOptions {
   WallTime now{};                              // bounds scheduled_at_ms
   milliseconds default_retention{86'400'000};  // of a spec that names none
   bool stream = false;                         // the first line of an NDJSON submit: no count, no payloads
+  KeySource property_keys{};
 };
 
 struct JobRequest {
@@ -46,7 +51,7 @@ struct JobRequest {
 Result<JobRequest> ParseJobSpec(std::string_view json, const SpecOptions& options);
 // `{"jobs": [spec, …]}`.
 Result<std::vector<JobRequest>> ParseBatch(std::string_view json, const SpecOptions& options);
-Result<JobChange> ParseJobChange(std::string_view json, WallTime now);
+Result<JobChange> ParseJobChange(std::string_view json, WallTime now, const KeySource& property_keys = {});
 
 // One line of a streamed submit: its JSON text without surrounding white space, at most kMaxPayloadBytes.
 // kBadJson for anything else, an empty line included.
@@ -78,13 +83,26 @@ void HashContent(JobRequest& request);
 struct Hello {
   std::string name;
   std::vector<std::string> tags;  // sorted, without duplicates
+  Properties properties;          // sorted
+  Meta attributes;                // sorted; none has the name of a property
+  ExprPtr requirements;
+  ExprPtr rank;
   std::uint32_t slots = 1;
   WorkerId worker;                   // of the same process before; 0: a new one
   std::optional<std::uint64_t> key;  // there exactly if `worker` is
   std::vector<TaskRef> resume;
 };
 // The object of `hello` (HTTP), or `{"hello": …}` around it (WebSocket).
-Result<Hello> ParseHello(std::string_view json, bool wrapped);
+Result<Hello> ParseHello(std::string_view json, bool wrapped, const KeySource& property_keys = {});
+
+// A change of a worker, from itself or, without a key, from an operator.
+struct WorkerPatch {
+  std::optional<std::uint64_t> key;
+  WorkerChange change;
+};
+Result<WorkerPatch> ParseWorkerPatch(std::string_view json, const KeySource& property_keys = {});
+// Of one worker: kBadValue if an attribute has the name of a property. Parsers have done this for what comes together.
+Result<void> CheckAttributeNames(const Meta& attributes, const Properties& properties);
 
 struct DoneEntry {
   TaskRef task;
@@ -103,6 +121,7 @@ struct WorkerMessage {
   std::vector<TaskRef> released;
   std::vector<TaskRef> extend;
   std::optional<std::uint32_t> pull;
+  std::optional<WorkerChange> set;
   bool bye = false;
   // Only over HTTP.
   std::optional<std::uint64_t> key;
@@ -114,6 +133,7 @@ struct WorkerMessage {
 struct MessageOptions {
   std::uint64_t max_result_bytes = 64 * 1024;
   bool http = false;  // `key` (required) and `wait_ms` are fields; `seq` and `bye` are not
+  KeySource property_keys{};
 };
 // Into `message`, which is cleared first. After an error only message.seq counts: it is set if the text is JSON and has
 // one, so that the error can be told with it.

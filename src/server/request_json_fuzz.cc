@@ -9,6 +9,7 @@
 #include "base/bounds.h"
 #include "base/check.h"
 #include "base/json.h"
+#include "match/constraints.h"
 #include "server/request_json.h"
 #include "server/request_query.h"
 
@@ -32,6 +33,11 @@ void CheckError(const Error& error) {
 void CheckJob(const JobRequest& request, std::string_view text) {
   CHECK(request.spec.tags.size() <= bounds::kMaxTagsPerJob);
   CHECK(request.spec.meta.size() <= bounds::kMaxMetaPairs);
+  CHECK(request.spec.constraints.size() <= bounds::kMaxAlternatives);
+  for (const Properties& alternative : request.spec.constraints) {
+    const auto back = ParseConstraintTag(ConstraintTag(alternative));
+    CHECK(back.ok() && *back == alternative && !alternative.empty());
+  }
   CHECK(IsUtf8(request.spec.user) && request.spec.user.size() <= bounds::kMaxUserBytes);
   CHECK(request.payload.empty() || IsJson(request.payload));
   for (const std::string_view payload : request.payloads) {
@@ -57,6 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   SpecOptions options;
   options.now = FromMillis(1'800'000'000'000);
   options.stream = (data[0] & 0x80) != 0;
+  options.property_keys = [] { return std::make_shared<const PropertyKeys>(PropertyKeys{"a", "gpu", "mem"}); };
   switch (data[0] % 8) {
     case 0: {
       auto request = ParseJobSpec(text, options);
@@ -83,7 +90,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     case 3: {
       WorkerMessage message;
-      const auto parsed = ParseWorkerMessage(text, MessageOptions{.http = (data[0] & 0x40) != 0}, message);
+      const auto parsed = ParseWorkerMessage(
+          text, MessageOptions{.http = (data[0] & 0x40) != 0, .property_keys = options.property_keys}, message);
       if (!parsed.ok()) {
         CheckError(parsed.error());
         break;
@@ -94,10 +102,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     }
     case 4:
-      (void)ParseHello(text, (data[0] & 0x40) != 0).ok();
+      (void)ParseHello(text, (data[0] & 0x40) != 0, options.property_keys).ok();
+      (void)ParseWorkerPatch(text, options.property_keys).ok();
       break;
     case 5:
-      (void)ParseJobChange(text, options.now).ok();
+      (void)ParseJobChange(text, options.now, options.property_keys).ok();
       break;
     case 6:
       (void)ParseQueueCreate(text).ok();

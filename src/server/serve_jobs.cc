@@ -32,6 +32,7 @@ SpecOptions OptionsOf(const Call& call) {
   SpecOptions options;
   options.now = ReadClock().wall;
   options.default_retention = call.server.config.default_retention;
+  options.property_keys = call.queue->property_keys();
   return options;
 }
 
@@ -196,7 +197,7 @@ void ChangeJob(Call call, JobName name, std::string_view action, F apply) {
 }
 
 void Change(Call call, JobName name) {
-  Result<JobChange> change = ParseJobChange(call.request.body, ReadClock().wall);
+  Result<JobChange> change = ParseJobChange(call.request.body, ReadClock().wall, call.queue->property_keys());
   if (!change.ok()) return call.Fail(change.error());
   ChangeJob(std::move(call), name, "job.set",
             [change = std::move(*change)](Turn& turn, JobId job) { return turn.engine.Change(turn.now, job, change); });

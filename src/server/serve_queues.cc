@@ -112,8 +112,11 @@ void ChangeQueue(Call call) {
   const QueuePtr queue = call.queue;
   Audit(call.principal(), "queue.set", queue->name(), call.request.body);
   NetThread& net = call.reply.net();
-  queue->ChangeSettings(*change, [call = std::move(call), &net](const QueueSettings&) mutable {
-    net.Run(Closure([c = std::move(call)]() mutable { ShowQueue(std::move(c), 200); }));
+  queue->ChangeSettings(*change, [call = std::move(call), &net](Result<void> changed) mutable {
+    net.Run(Closure([c = std::move(call), changed = std::move(changed)]() mutable {
+      if (!changed.ok()) return c.Fail(changed.error());
+      ShowQueue(std::move(c), 200);
+    }));
   });
 }
 

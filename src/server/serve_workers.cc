@@ -51,7 +51,7 @@ void Register(Call call) {
   const Result<void> may = RequireScope(call.principal(), Scope::kWork);
   if (!may.ok()) return call.Fail(may.error());
   if (call.server.stopping.load(std::memory_order_relaxed)) return call.Fail(Stopping());
-  Result<Hello> hello = ParseHello(call.request.body, false);
+  Result<Hello> hello = ParseHello(call.request.body, false, call.queue->property_keys());
   if (!hello.ok()) return call.Fail(hello.error());
   OnEngine(std::move(call), [hello = std::move(*hello)](Turn& turn, Call c) {
     WorkerTable::Origin origin;
@@ -97,7 +97,12 @@ class PullLink final : public WorkerLink {
       if (out.back() != '[') out.push_back(',');
       AppendCancel(order, out);
     }
-    out.append(news.drain ? "],\"drain\":true}" : "],\"drain\":false}");
+    out.append(news.drain ? "],\"drain\":true" : "],\"drain\":false");
+    if (news.set) {
+      out.append(",\"set\":");
+      AppendWorkerChange(*news.set, out);
+    }
+    out.push_back('}');
     Closure on_lost;
     if (!tasks.empty()) {
       on_lost = [queue = call_.queue, &net = call_.reply.net(), tasks = std::move(tasks)]() mutable {
@@ -122,6 +127,7 @@ void Pull(Call call, WorkerId worker) {
   MessageOptions options;
   options.http = true;
   options.max_result_bytes = call.queue->max_result_bytes();
+  options.property_keys = call.queue->property_keys();
   WorkerMessage message;
   const Result<void> parsed = ParseWorkerMessage(call.request.body, options, message);
   if (!parsed.ok()) return call.Fail(parsed.error());
@@ -165,6 +171,22 @@ void Drain(Call call, WorkerId worker) {
   });
 }
 
+// By the worker itself, which proves it by its key, or by an operator.
+void Change(Call call, WorkerId worker) {
+  const Result<void> may_either = RequireEither(call.principal(), Scope::kWork, Scope::kOperate);
+  if (!may_either.ok()) return call.Fail(may_either.error());
+  Result<WorkerPatch> patch = ParseWorkerPatch(call.request.body, call.queue->property_keys());
+  if (!patch.ok()) return call.Fail(patch.error());
+  const Result<void> may = RequireScope(call.principal(), patch->key ? Scope::kWork : Scope::kOperate);
+  if (!may.ok()) return call.Fail(may.error());
+  OnEngine(std::move(call), [worker, patch = std::move(*patch)](Turn& turn, Call c) {
+    const Result<void> changed = turn.workers.Change(turn, worker, patch.key, patch.change);
+    if (!changed.ok()) return AnswerError(turn, std::move(c), changed.error());
+    if (!patch.key) Audit(c.principal(), "worker.set", c.queue->name() + "/" + ToText(worker));
+    AnswerWorker(turn, std::move(c), worker);
+  });
+}
+
 }  // namespace
 
 void ServeWorkers(Call call) {
@@ -180,7 +202,8 @@ void ServeWorkers(Call call) {
   const WorkerId worker{*id};
   if (parts.size() == 5) {
     if (method == Method::kDelete) return Leave(std::move(call), worker);
-    if (method != Method::kGet) return call.Fail(WrongMethod(call.request, "GET, DELETE"));
+    if (method == Method::kPatch) return Change(std::move(call), worker);
+    if (method != Method::kGet) return call.Fail(WrongMethod(call.request, "GET, PATCH, DELETE"));
     const Result<void> may = RequireScope(call.principal(), Scope::kRead);
     if (!may.ok()) return call.Fail(may.error());
     return AskEngine(std::move(call), [worker](Turn& turn, Call c) { AnswerWorker(turn, std::move(c), worker); });

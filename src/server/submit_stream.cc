@@ -103,6 +103,7 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
     options.now = ReadClock().wall;
     options.default_retention = server_.config.default_retention;
     options.stream = true;
+    options.property_keys = queue_->property_keys();
     Result<JobRequest> request = ParseJobSpec(line, options);
     if (!request.ok()) return AtLine(request.error());
     const Result<void> claimed = ClaimUser(*principal_, *request);

@@ -21,7 +21,8 @@ constexpr std::size_t kMaxNews = 1024;
 constexpr std::size_t kLongMessageBytes = 64 * 1024;
 
 bool HasMore(const WorkerNews& news) {
-  return news.ack || !news.stale.empty() || !news.grants.empty() || !news.cancels.empty() || news.drain || news.error;
+  return news.ack || !news.stale.empty() || !news.grants.empty() || !news.cancels.empty() || news.drain || news.set ||
+         news.error;
 }
 
 }  // namespace
@@ -42,6 +43,7 @@ WsConnection::Reading WorkerConnection::OnMessage(std::string_view text) {
   }
   MessageOptions options;
   options.max_result_bytes = queue_->max_result_bytes();
+  options.property_keys = queue_->property_keys();
   const Result<void> parsed = ParseWorkerMessage(text, options, message_);
   if (!parsed.ok()) {
     Say(parsed.error(), message_.seq);
@@ -57,7 +59,7 @@ WsConnection::Reading WorkerConnection::OnMessage(std::string_view text) {
 }
 
 void WorkerConnection::OnHello(std::string_view text) {
-  Result<Hello> hello = ParseHello(text, true);
+  Result<Hello> hello = ParseHello(text, true, queue_->property_keys());
   if (!hello.ok()) {
     Say(hello.error(), std::nullopt);
     return CloseSoon();
@@ -121,7 +123,7 @@ void WorkerConnection::Tell(WorkerNews news) {
   if (news.close) CloseSoon();
   if (HasMore(news)) {
     // Tasks that come with the acknowledgement of the message that asked for them travel with it.
-    if (!news_.empty() && !news_.back().error && news_.back().grants.empty() && !news.ack && !news.error) {
+    if (!news_.empty() && !news_.back().error && news_.back().grants.empty() && !news.ack && !news.error && !news.set) {
       WorkerNews& last = news_.back();
       for (auto& stale : news.stale) last.stale.push_back(stale);
       for (CancelOrder& cancel : news.cancels) last.cancels.push_back(cancel);
@@ -190,6 +192,11 @@ bool WorkerConnection::NextMessage(std::string& out) {
     field("drain");
     out.append("true");
     news.drain = false;
+  }
+  if (news.set) {
+    field("set");
+    AppendWorkerChange(*news.set, out);
+    news.set.reset();
   }
   if (next_grant_ < news.grants.size()) {
     field("tasks");

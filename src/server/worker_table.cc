@@ -9,6 +9,16 @@ Error Unknown(WorkerId worker) {
   return {Code::kUnknownWorker, "there is no worker " + ToText(worker), "register again"};
 }
 
+// Both, one after the other.
+void Add(std::optional<WorkerChange>& to, const WorkerChange& change) {
+  if (!to) to.emplace();
+  if (change.tags) to->tags = change.tags;
+  if (change.properties) to->properties = change.properties;
+  if (change.attributes) to->attributes = change.attributes;
+  if (change.requirements) to->requirements = change.requirements;
+  if (change.rank) to->rank = change.rank;
+}
+
 }  // namespace
 
 WorkerInput ToInput(WorkerMessage& message) {
@@ -31,6 +41,7 @@ WorkerInput ToInput(WorkerMessage& message) {
   }
   input.extend = std::move(message.extend);
   input.pull = message.pull;
+  input.set = std::move(message.set);
   input.bye = message.bye;
   return input;
 }
@@ -49,6 +60,10 @@ Result<RegisterAnswer> WorkerTable::Register(Turn& turn, const Hello& hello, con
   spec.id = hello.worker ? hello.worker : WorkerId{turn.ids.Next(turn.now.wall)};
   spec.name = hello.name;
   spec.tags = hello.tags;
+  spec.properties = hello.properties;
+  spec.attributes = hello.attributes;
+  spec.requirements = hello.requirements;
+  spec.rank = hello.rank;
   spec.slots = hello.slots;
   spec.connected = origin.connected;
   spec.address = origin.address;
@@ -71,6 +86,36 @@ Result<RegisterAnswer> WorkerTable::Register(Turn& turn, const Hello& hello, con
   session.connected = origin.connected;
   session.held = {};
   return answer;
+}
+
+Result<void> WorkerTable::Set(Turn& turn, WorkerId worker, const WorkerChange& change) {
+  // What is named must fit what stays.
+  if (change.properties.has_value() != change.attributes.has_value()) {
+    const Result<WorkerView> view = turn.engine.DescribeWorker(worker);
+    if (!view.ok()) return view.error();
+    Result<void> check = CheckAttributeNames(change.attributes ? *change.attributes : view->attributes,
+                                             change.properties ? *change.properties : view->properties);
+    if (!check.ok()) return check;
+  }
+  return turn.engine.ChangeWorker(turn.now, worker, change);
+}
+
+Result<void> WorkerTable::Change(Turn& turn, WorkerId worker, std::optional<std::uint64_t> key,
+                                 const WorkerChange& change) {
+  if (key && !turn.engine.KnowsKey(worker, *key)) return Unknown(worker);
+  Result<void> set = Set(turn, worker, change);
+  if (!set.ok()) return set;
+  if (key) return turn.engine.Heartbeat(turn.now, worker);
+  Session* const session = Find(worker);
+  if (session == nullptr) return {};
+  if (session->connected) {
+    WorkerNews news;
+    news.set = change;
+    Tell(turn, session->link, std::move(news));
+  } else {
+    Add(session->held.set, change);
+  }
+  return {};
 }
 
 Result<void> WorkerTable::Apply(Turn& turn, WorkerId worker, WorkerInput& input, WorkerNews& news) {
@@ -108,6 +153,16 @@ void WorkerTable::OnMessage(Turn& turn, WorkerId worker, const WorkerLinkPtr& li
   if (session == nullptr || session->link != link) return;  // already told, when it was replaced or removed
   WorkerNews news;
   news.answers = true;
+  // First, so that a pull beside it sees it, and that a message which is refused has changed nothing.
+  if (input.set) {
+    const Result<void> set = Set(turn, worker, *input.set);
+    if (!set.ok()) {
+      news.error = set.error();
+      news.seq = input.seq;
+      news.close = !input.seq;
+      return Tell(turn, link, std::move(news));
+    }
+  }
   news.ack = input.seq;
   Result<void> applied = Apply(turn, worker, input, news);
   if (applied.ok() && input.pull && !turn.stopping) {
@@ -144,6 +199,10 @@ void WorkerTable::OnPull(Turn& turn, WorkerId worker, std::uint64_t key, millise
     Tell(turn, link, std::move(news));
   };
   if (session == nullptr || session->connected || !turn.engine.KnowsKey(worker, key)) return refuse(Unknown(worker));
+  if (input.set) {
+    const Result<void> set = Set(turn, worker, *input.set);
+    if (!set.ok()) return refuse(set.error());
+  }
   if (session->link) Answer(turn, *session);
   WorkerNews news;
   const Result<void> applied = Apply(turn, worker, input, news);

@@ -29,6 +29,7 @@ struct WorkerNews {
   std::vector<Grant> grants;
   std::vector<CancelOrder> cancels;
   bool drain = false;
+  std::optional<WorkerChange> set;  // others changed it
   std::optional<Error> error;
   std::optional<std::uint64_t> seq;  // of the message that `error` answers
   bool close = false;                // nothing comes after this
@@ -54,6 +55,7 @@ struct WorkerInput {
   std::vector<std::string> texts;  // of each report: a result, or an error; empty: none
   std::vector<TaskRef> extend;
   std::optional<std::uint32_t> pull;
+  std::optional<WorkerChange> set;
   bool bye = false;
 };
 WorkerInput ToInput(WorkerMessage& message);
@@ -78,6 +80,8 @@ class WorkerTable {
   // These never left.
   void GiveBack(Turn& turn, const std::vector<TaskRef>& tasks);
   Result<void> Unregister(Turn& turn, WorkerId worker, std::uint64_t key);
+  // With `key`, the worker's own doing. Without, it is told, so that it can say so when it comes back.
+  Result<void> Change(Turn& turn, WorkerId worker, std::optional<std::uint64_t> key, const WorkerChange& change);
 
   // What the engine decided.
   void OnEffects(Turn& turn, Effects& effects);
@@ -101,6 +105,7 @@ class WorkerTable {
     WorkerNews held;        // over HTTP: for the pull that waits, or the next one
   };
   Session* Find(WorkerId worker);
+  static Result<void> Set(Turn& turn, WorkerId worker, const WorkerChange& change);
   // Reports, results, errors, extensions. Fills stale.
   Result<void> Apply(Turn& turn, WorkerId worker, WorkerInput& input, WorkerNews& news);
   static void Tell(Turn& turn, const WorkerLinkPtr& link, WorkerNews news);
