@@ -10,7 +10,7 @@ void AddSubmitCommand(CLI::App& app, Context& context);
 void AddWorkCommand(CLI::App& app, Context& context);
 void AddJobCommands(CLI::App& app, Context& context);     // jobs, job, job set, cancel, pause, resume, retry
 void AddTaskCommands(CLI::App& app, Context& context);    // tasks, results, wait
-void AddWorkerCommands(CLI::App& app, Context& context);  // workers, worker, drain
+void AddWorkerCommands(CLI::App& app, Context& context);  // workers, worker, worker set, drain
 void AddQueueCommands(CLI::App& app, Context& context);   // queue …
 void AddBackupCommands(CLI::App& app, Context& context);  // backup, restore
 void AddTokenCommands(CLI::App& app, Context& context);   // token …

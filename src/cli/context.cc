@@ -1,5 +1,6 @@
 #include "cli/context.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -61,7 +62,13 @@ void Context::Fail(const Error& error) { Fail(ExitCodeOf(error.code), error.mess
 
 void Context::Fail(ExitCode code, std::string_view message, std::string_view hint) {
   std::cout.flush();
-  std::string text = Paint(Colour::kRed, "error:", StderrStyle()) + " " + Visible(message) + "\n";
+  std::string text = Paint(Colour::kRed, "error:", StderrStyle());
+  // Further lines are indented: carets stay below what they point at, and no text passes for an error of its own.
+  for (bool first = true; first || !message.empty(); first = false) {
+    const std::size_t end = std::min(message.find('\n'), message.size());
+    text += (first ? " " : "       ") + Visible(message.substr(0, end)) + "\n";
+    message.remove_prefix(std::min(end + 1, message.size()));
+  }
   if (!hint.empty()) text += Paint(Colour::kDim, "hint:", StderrStyle()) + "  " + Visible(hint) + "\n";
   std::cerr << text;
   exit_code = code;

@@ -20,7 +20,7 @@ struct Context {
   Result<allotter::ConnectionOptions> Connection() const;
   Result<allotter::Client> Connect() const;
 
-  // Prints message and hint on stderr, a line each, and sets the exit code.
+  // Prints message and hint on stderr, a line each (a message of several lines indented), and sets the exit code.
   void Fail(const Error& error);
   void Fail(ExitCode code, std::string_view message, std::string_view hint = {});
 };

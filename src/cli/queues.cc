@@ -1,5 +1,6 @@
 // allot queue create|list|show|set|pause|resume|delete.
 #include <iostream>
+#include <sstream>
 
 #include "base/text.h"
 #include "cli/commands.h"
@@ -16,6 +17,9 @@ struct SettingOptions {
   std::string name;
   std::optional<std::uint64_t> max_finished_jobs;
   std::string worker_grace, max_result;
+  std::optional<std::string> property_keys;
+  bool no_property_keys = false;
+  std::optional<std::uint64_t> max_property_keys;
 };
 
 void AddSettingOptions(CLI::App& command, SettingOptions& options) {
@@ -25,6 +29,12 @@ void AddSettingOptions(CLI::App& command, SettingOptions& options) {
       ->type_name("DURATION");
   command.add_option("--max-result-bytes", options.max_result, "How large a result may be, as in 64KiB")
       ->type_name("SIZE");
+  command
+      .add_option("--property-keys", options.property_keys, "Which properties workers may have, as in gpu,mem,region")
+      ->type_name("KEYS");
+  command.add_flag("--no-property-keys", options.no_property_keys, "None");
+  command.add_option("--max-property-keys", options.max_property_keys, "How many of them there may be (3; at most 6)")
+      ->type_name("N");
 }
 
 Result<allotter::QueueSettings> ToSettings(const SettingOptions& options) {
@@ -39,6 +49,14 @@ Result<allotter::QueueSettings> ToSettings(const SettingOptions& options) {
       return Error{Code::kBadValue, "--max-result-bytes cannot be `" + options.max_result + "`",
                    "a size looks like 64KiB or 1MB"};
     }
+  }
+  settings.max_property_keys = options.max_property_keys;
+  if (options.property_keys && options.no_property_keys)
+    return Error{Code::kBadValue, "--no-property-keys and --property-keys exclude each other", ""};
+  if (options.property_keys || options.no_property_keys) {
+    auto& keys = settings.property_keys.emplace();
+    std::istringstream list(options.property_keys.value_or(""));
+    for (std::string key; std::getline(list, key, ',');) keys.push_back(key);
   }
   return settings;
 }
@@ -58,6 +76,8 @@ void Print(const Queue& queue) {
        {"max finished jobs", FormatCount(queue.settings.max_finished_jobs.value_or(0))},
        {"worker grace", FormatDuration(queue.settings.worker_grace.value_or(std::chrono::milliseconds(0)))},
        {"max result", FormatSize(queue.settings.max_result_bytes.value_or(0))},
+       {"property keys", Joined(queue.settings.property_keys.value_or(std::vector<std::string>()), ", ")},
+       {"max property keys", FormatCount(queue.settings.max_property_keys.value_or(0))},
        {"created", queue.created_at_ms == 0 ? "" : TimeText(queue.created_at_ms)}},
       StdoutStyle());
 }
@@ -137,7 +157,8 @@ void AddQueueCommands(CLI::App& app, Context& context) {
       [changed](Client& client, const std::string& name) -> Result<Queue> {
         auto settings = ToSettings(*changed);
         if (!settings) return settings.error();
-        if (!settings->max_finished_jobs && !settings->worker_grace && !settings->max_result_bytes) {
+        if (!settings->max_finished_jobs && !settings->worker_grace && !settings->max_result_bytes &&
+            !settings->property_keys && !settings->max_property_keys) {
           return Error{Code::kBadValue, "nothing to change was named",
                        "`allot queue set --help` lists what can be changed"};
         }

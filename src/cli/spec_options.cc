@@ -4,8 +4,10 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/output.h"
+#include "expr/expr.h"
 
 namespace allot::cli {
 namespace {
@@ -21,6 +23,29 @@ std::optional<Number> Whole(std::string_view text) {
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
 }
+
+// `%2C` for a comma; as in a URL.
+std::optional<std::string> PercentDecoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned byte = 0;
+    if (text[i] != '%') {
+      out.push_back(text[i]);
+      continue;
+    }
+    const char* const end = text.data() + std::min(i + 3, text.size());
+    if (i + 2 >= text.size() || std::from_chars(text.data() + i + 1, end, byte, 16).ptr != end) return std::nullopt;
+    out.push_back(static_cast<char>(byte));
+    i += 2;
+  }
+  return out;
+}
+
+constexpr const char* kConstraintHelp = "The worker must have this property; may be repeated, then all of them";
+constexpr const char* kAlternativeHelp =
+    "As KEY=VALUE,KEY=VALUE: the worker must have all of these; may be repeated, then any of them will do";
+constexpr const char* kRequirementsHelp = "An expression that must be true, as in 'TARGET.memory >= 4096'";
+constexpr const char* kRankHelp = "An expression: of several waiting workers the one where it is highest gets a task";
 
 Result<allotter::Meta> ToMeta(const std::vector<std::string>& pairs) {
   allotter::Meta meta;
@@ -80,9 +105,9 @@ Result<std::int64_t> ParseTime(const std::string& text, std::int64_t now_ms) {
   return bad;
 }
 
-Result<std::pair<std::string, allotter::MetaValue>> ParseMeta(const std::string& text) {
+Result<std::pair<std::string, allotter::MetaValue>> ParseMeta(const std::string& text, std::string_view option) {
   const auto equals = text.find('=');
-  if (equals == std::string::npos || equals == 0) return Bad("--meta", text, "it looks like customer=acme or size=12");
+  if (equals == std::string::npos || equals == 0) return Bad(option, text, "it looks like customer=acme or size=12");
   std::string key = text.substr(0, equals);
   const std::string value = text.substr(equals + 1);
   if (value.size() >= 2 && value.front() == '"' && value.back() == '"') {
@@ -97,6 +122,68 @@ Result<std::pair<std::string, allotter::MetaValue>> ParseMeta(const std::string&
   return std::pair(std::move(key), allotter::MetaValue(value));
 }
 
+std::string MetaText(const allotter::Meta& meta) {
+  std::string out;
+  for (const auto& [key, value] : meta) {
+    if (!out.empty()) out += ", ";
+    out += key + "=";
+    if (const auto* text = std::get_if<std::string>(&value)) {
+      const auto read = ParseMeta("k=" + *text);
+      const bool plain = read.ok() && read->second == value && text->find_first_of(", \"") == std::string::npos;
+      out += plain ? *text : "\"" + *text + "\"";
+    }
+    if (const auto* number = std::get_if<std::int64_t>(&value)) out += std::to_string(*number);
+    if (const auto* real = std::get_if<double>(&value)) AppendJsonReal(*real, out);
+    if (const auto* flag = std::get_if<bool>(&value)) out += *flag ? "true" : "false";
+  }
+  return out;
+}
+
+Result<std::pair<std::string, std::string>> ParseProperty(std::string_view option, const std::string& text) {
+  const auto equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    return Bad(option, text, "it looks like gpu=a100");
+  return std::pair(text.substr(0, equals), text.substr(equals + 1));
+}
+
+Result<std::vector<allotter::Properties>> ToConstraints(const std::vector<std::string>& constraints,
+                                                        const std::vector<std::string>& alternatives) {
+  allotter::Properties common;
+  for (const std::string& text : constraints) {
+    auto pair = ParseProperty("--constraint", text);
+    if (!pair) return pair.error();
+    common.push_back(std::move(*pair));
+  }
+  std::vector<allotter::Properties> all;
+  for (const std::string& text : alternatives) {
+    allotter::Properties& one = all.emplace_back(common);
+    for (std::size_t at = 0; at <= text.size();) {
+      const std::size_t comma = std::min(text.find(',', at), text.size());
+      auto pair = ParseProperty("--alternative", text.substr(at, comma - at));
+      if (!pair) return Bad("--alternative", text, "it looks like gpu=a100,mem=high");
+      const auto value = PercentDecoded(pair->second);
+      if (!value) return Bad("--alternative", text, "a percent sign is written as %25, a comma as %2C");
+      one.emplace_back(std::move(pair->first), *value);
+      at = comma + 1;
+    }
+  }
+  if (all.empty() && !common.empty()) all.push_back(std::move(common));
+  return all;
+}
+
+CLI::Validator GivenExpression() {
+  return CLI::Validator(
+      [](std::string& text) { return text.empty() ? std::string("an expression must not be empty") : std::string(); },
+      "");
+}
+
+Result<void> CheckExpression(std::string_view name, const std::string& text) {
+  if (text.empty()) return {};
+  const expr::Parsed parsed = expr::Expr::Parse(text);
+  if (parsed.expr != nullptr) return {};
+  return Error{Code::kBadValue, expr::PointAt(name, text, parsed.error), ""};
+}
+
 void AddSpecOptions(CLI::App& command, SpecOptions& o) {
   const std::string group = "Job";
   const auto text = [&](const char* name, std::string& target, const char* operand, const char* help) {
@@ -106,6 +193,19 @@ void AddSpecOptions(CLI::App& command, SpecOptions& o) {
       ->type_name("TAG")
       ->allow_extra_args(false)
       ->group(group);
+  command.add_option("--constraint", o.constraints, kConstraintHelp)
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false)
+      ->group(group);
+  command.add_option("--alternative", o.alternatives, kAlternativeHelp)
+      ->type_name("PAIRS")
+      ->allow_extra_args(false)
+      ->group(group);
+  const auto expression = [&](const char* name, std::string& target, const char* help) {
+    command.add_option(name, target, help)->type_name("EXPR")->check(GivenExpression())->group(group);
+  };
+  expression("--requirements", o.requirements, kRequirementsHelp);
+  expression("--rank", o.rank, kRankHelp);
   command.add_option("-p,--priority", o.priority, "Higher first; none: last")->type_name("N")->group(group);
   text("-u,--user", o.user, "USER", "Whose job it is");
   text("--delay", o.delay, "DURATION", "Not before so long from now, as in 10m");
@@ -174,6 +274,13 @@ Result<allotter::JobSpec> ToSpec(const SpecOptions& o) {
   auto meta = ToMeta(o.meta);
   if (!meta) return meta.error();
   spec.meta = std::move(*meta);
+  auto constraints = ToConstraints(o.constraints, o.alternatives);
+  if (!constraints) return constraints.error();
+  spec.constraints = std::move(*constraints);
+  if (auto checked = CheckExpression("requirements", o.requirements); !checked) return checked.error();
+  if (auto checked = CheckExpression("rank", o.rank); !checked) return checked.error();
+  spec.requirements = o.requirements;
+  spec.rank = o.rank;
   return spec;
 }
 
@@ -182,6 +289,13 @@ void AddChangeOptions(CLI::App& command, ChangeOptions& o) {
       ->type_name("TAG")
       ->allow_extra_args(false);
   command.add_flag("--no-tags", o.no_tags, "No tags: any worker may run it");
+  command.add_option("--constraint", o.constraints, kConstraintHelp)->type_name("KEY=VALUE")->allow_extra_args(false);
+  command.add_option("--alternative", o.alternatives, kAlternativeHelp)->type_name("PAIRS")->allow_extra_args(false);
+  command.add_flag("--no-constraints", o.no_constraints, "No constraints");
+  command.add_option("--requirements", o.requirements, kRequirementsHelp)->type_name("EXPR")->check(GivenExpression());
+  command.add_flag("--no-requirements", o.no_requirements, "No requirements");
+  command.add_option("--rank", o.rank, kRankHelp)->type_name("EXPR")->check(GivenExpression());
+  command.add_flag("--no-rank", o.no_rank, "No rank");
   command.add_option("-p,--priority", o.priority, "Higher first; `none`: last")->type_name("N|none");
   command.add_option("--delay", o.delay, "Not before so long from now")->type_name("DURATION");
   command.add_option("--at", o.at, "Not before that time")->type_name("TIME");
@@ -213,7 +327,28 @@ Result<allotter::JobChange> ToChange(const ChangeOptions& o) {
     if (!meta) return meta.error();
     change.meta = std::move(*meta);
   }
-  if (!change.tags && !change.priority && !change.delay && !change.scheduled_at_ms && !change.meta) {
+  auto constraints = ToConstraints(o.constraints, o.alternatives);
+  if (!constraints) return constraints.error();
+  if (o.no_constraints || !constraints->empty()) change.constraints = std::move(*constraints);
+  if (auto checked = CheckExpression("requirements", o.requirements); !checked) return checked.error();
+  if (auto checked = CheckExpression("rank", o.rank); !checked) return checked.error();
+  if (o.no_requirements || !o.requirements.empty()) change.requirements = o.requirements;
+  if (o.no_rank || !o.rank.empty()) change.rank = o.rank;
+  struct Pair {
+    bool none, some;
+    const char *flag, *option;
+  };
+  for (const Pair& pair :
+       {Pair{o.no_tags, !o.tags.empty(), "--no-tags", "--tag"}, Pair{o.no_meta, !o.meta.empty(), "--no-meta", "--meta"},
+        Pair{o.no_constraints, !o.constraints.empty(), "--no-constraints", "--constraint"},
+        Pair{o.no_constraints, !o.alternatives.empty(), "--no-constraints", "--alternative"},
+        Pair{o.no_requirements, !o.requirements.empty(), "--no-requirements", "--requirements"},
+        Pair{o.no_rank, !o.rank.empty(), "--no-rank", "--rank"}}) {
+    if (pair.none && pair.some)
+      return Error{Code::kBadValue, std::string(pair.flag) + " and " + pair.option + " exclude each other", ""};
+  }
+  if (!change.tags && !change.priority && !change.delay && !change.scheduled_at_ms && !change.meta &&
+      !change.constraints && !change.requirements && !change.rank) {
     return Error{Code::kBadValue, "nothing to change was named", "`allot job set --help` lists what can be changed"};
   }
   return change;

@@ -18,10 +18,23 @@ Result<std::optional<std::chrono::milliseconds>> DurationOption(std::string_view
 Result<std::int64_t> ParseTime(const std::string& text, std::int64_t now_ms);
 // `key=value`: 12 is an integer, 1.5 a real, true and false are booleans, everything else, and whatever stands in
 // quotes, is a string.
-Result<std::pair<std::string, allotter::MetaValue>> ParseMeta(const std::string& text);
+Result<std::pair<std::string, allotter::MetaValue>> ParseMeta(const std::string& text,
+                                                              std::string_view option = "--meta");
+// `customer=acme, size=12`, so that every pair could be given again as an option.
+std::string MetaText(const allotter::Meta& meta);
+// `key=value`, whose value is a text, whatever it looks like.
+Result<std::pair<std::string, std::string>> ParseProperty(std::string_view option, const std::string& text);
+// The constraints of all, and for each alternative its own besides: `gpu=a100,mem=high`, percent-encoded as in tags.
+Result<std::vector<allotter::Properties>> ToConstraints(const std::vector<std::string>& constraints,
+                                                        const std::vector<std::string>& alternatives);
+// For options that hold an expression: an empty one was surely meant to be something, and would hold for every worker.
+CLI::Validator GivenExpression();
+// kBadValue with a picture that points at the place. An empty text is none, and good.
+Result<void> CheckExpression(std::string_view name, const std::string& text);
 
 struct SpecOptions {
-  std::vector<std::string> tags, meta;
+  std::vector<std::string> tags, meta, constraints, alternatives;
+  std::string requirements, rank;
   std::optional<std::int64_t> priority;
   std::string user, delay, at, payload_prefix, max_failed, idempotency_key, trace;
   std::optional<std::uint32_t> max_attempts;
@@ -33,10 +46,11 @@ void AddSpecOptions(CLI::App& command, SpecOptions& options);
 Result<allotter::JobSpec> ToSpec(const SpecOptions& options);
 
 struct ChangeOptions {
-  std::vector<std::string> tags, meta;
+  std::vector<std::string> tags, meta, constraints, alternatives;
+  std::string requirements, rank;
   std::string priority;  // a number, or `none`
   std::string delay, at;
-  bool no_tags = false, no_meta = false;
+  bool no_tags = false, no_meta = false, no_constraints = false, no_requirements = false, no_rank = false;
 };
 void AddChangeOptions(CLI::App& command, ChangeOptions& options);
 // kBadValue if nothing is to be changed.

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "cli/worker_options.h"
+
 namespace allot::cli {
 namespace {
 
@@ -82,6 +84,75 @@ TEST(ToSpec, DelayAndTimeExcludeEachOther) {
   options.delay = "1s";
   options.at = "10:00";
   EXPECT_FALSE(ToSpec(options));
+}
+
+TEST(ToConstraints, ConstraintsHoldForEveryAlternative) {
+  using All = std::vector<allotter::Properties>;
+  EXPECT_EQ(*ToConstraints({}, {}), All{});
+  EXPECT_EQ(*ToConstraints({"gpu=a100", "mem=high"}, {}), (All{{{"gpu", "a100"}, {"mem", "high"}}}));
+  EXPECT_EQ(*ToConstraints({}, {"gpu=a100,mem=high", "gpu=h100"}),
+            (All{{{"gpu", "a100"}, {"mem", "high"}}, {{"gpu", "h100"}}}));
+  EXPECT_EQ(*ToConstraints({"region=eu"}, {"gpu=a100", "gpu=h100"}),
+            (All{{{"region", "eu"}, {"gpu", "a100"}}, {{"region", "eu"}, {"gpu", "h100"}}}));
+  // A constraint's value is as it stands; those of alternatives are encoded, since commas part them.
+  EXPECT_EQ(*ToConstraints({"a=1,5%=x"}, {}), (All{{{"a", "1,5%=x"}}}));
+  EXPECT_EQ(*ToConstraints({}, {"a=1%2c5%25,b==x"}), (All{{{"a", "1,5%"}, {"b", "=x"}}}));
+  for (const char* text : {"", "gpu", "=a", "gpu=", "gpu=a,", ",gpu=a", "gpu=a,,mem=b", "gpu=%", "gpu=%2", "gpu=%zz"}) {
+    EXPECT_FALSE(ToConstraints({}, {text})) << text;
+  }
+  for (const char* text : {"", "gpu", "=a", "gpu="}) EXPECT_FALSE(ToConstraints({text}, {})) << text;
+}
+
+TEST(CheckExpression, PointsAtThePlace) {
+  EXPECT_TRUE(CheckExpression("rank", ""));
+  EXPECT_TRUE(CheckExpression("rank", "TARGET.memory * 2"));
+  SpecOptions options;
+  options.requirements = "MACHINE.Memory >= 4096 && (";
+  const auto spec = ToSpec(options);
+  ASSERT_FALSE(spec);
+  EXPECT_EQ(spec.error().code, Code::kBadValue);
+  EXPECT_EQ(spec.error().message,
+            "requirements: MACHINE.Memory >= 4096 && (\n"
+            "                                         ^ expected an expression here");
+}
+
+TEST(MetaText, PairsCouldBeGivenAgain) {
+  EXPECT_EQ(MetaText({{"a", std::string("x")}, {"b", std::int64_t{12}}, {"c", 2.0}, {"d", true}}),
+            "a=x, b=12, c=2.0, d=true");
+  EXPECT_EQ(MetaText({{"a", std::string("12")}, {"b", std::string("true")}, {"c", std::string("x y")}}),
+            "a=\"12\", b=\"true\", c=\"x y\"");
+}
+
+TEST(ToWorkerChange, NamesWhatIsGivenAndTakesAwayWhatIsNot) {
+  WorkerChangeOptions options;
+  options.to.properties = {"gpu=12"};
+  options.to.attributes = {"memory=4096", "zone=eu"};
+  options.no_rank = true;
+  const auto change = ToWorkerChange(options);
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->properties, (allotter::Properties{{"gpu", "12"}}));  // a text, whatever it looks like
+  EXPECT_EQ(change->attributes, (allotter::Meta{{"memory", std::int64_t{4096}}, {"zone", std::string("eu")}}));
+  EXPECT_EQ(change->rank, "");
+  EXPECT_FALSE(change->tags || change->requirements);
+  EXPECT_FALSE(ToWorkerChange(WorkerChangeOptions()));
+  options.no_properties = true;
+  EXPECT_FALSE(ToWorkerChange(options));
+  options = {};
+  options.to.rank = "1 +";
+  EXPECT_FALSE(ToWorkerChange(options));
+}
+
+TEST(ToChange, WhatMatchesCanBeTakenAway) {
+  ChangeOptions options;
+  options.no_constraints = options.no_requirements = true;
+  options.rank = "2";
+  auto change = ToChange(options);
+  ASSERT_TRUE(change);
+  EXPECT_TRUE(change->constraints && change->constraints->empty());
+  EXPECT_EQ(change->requirements, "");
+  EXPECT_EQ(change->rank, "2");
+  options.no_rank = true;
+  EXPECT_FALSE(ToChange(options));
 }
 
 TEST(ToChange, NothingNamedIsAnError) { EXPECT_FALSE(ToChange({})); }

@@ -1,4 +1,6 @@
 // allot submit: lines of a file or stdin, a count, or one payload, as a job.
+#include <algorithm>
+#include <cctype>
 #include <fstream>
 #include <iostream>
 
@@ -79,15 +81,30 @@ Result<allotter::Submitted> Submit(allotter::Client& client, const SubmitOptions
   return SubmitLines(client, spec, file, options.json);
 }
 
+// As a word of a shell's command line.
+std::string Quoted(const std::string& word) {
+  const bool plain = std::all_of(word.begin(), word.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("_./=:@%+-").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (plain) return word;
+  std::string out = "'";
+  for (const char c : word) c == '\'' ? out.append("'\\''") : out.append(1, c);
+  return out + "'";
+}
+
 Result<void> Run(Context& context, allotter::Client& client, const SubmitOptions& options) {
   auto submitted = Submit(client, options);
   if (!submitted) return submitted.error();
   const allotter::Job& job = submitted->job;
   const bool wait = options.wait || options.results;
   if (submitted->matching_workers == 0 && !job.ended() && !options.quiet && (wait || StderrStyle().terminal)) {
-    const std::string tags = job.tags.empty() ? "" : " --tag " + Joined(job.tags, " --tag ");
-    std::cerr << Visible("no worker is there for it yet; start one: " + context.program + " work" + tags +
-                         " -- COMMAND")
+    std::string flags = job.tags.empty() ? "" : " --tag " + Joined(job.tags, " --tag ");
+    if (!job.constraints.empty()) {
+      for (const auto& [key, value] : job.constraints.front()) flags += " --property " + Quoted(key + "=" + value);
+    }
+    std::cerr << Visible("no worker is there for it yet; start one" +
+                         std::string(job.requirements.empty() ? "" : " that meets its requirements") + ": " +
+                         context.program + " work" + flags + " -- COMMAND")
               << '\n';
   }
   if (!wait) {

@@ -16,6 +16,7 @@
 #include "cli/context.h"
 #include "cli/process.h"
 #include "cli/spec_options.h"
+#include "cli/worker_options.h"
 
 namespace allot::cli {
 namespace {
@@ -32,7 +33,8 @@ constexpr double kShortTaskSeconds = 0.2;
 
 struct WorkOptions {
   CommandOptions command;
-  std::vector<std::string> tags;
+  WorkerDescription description;
+  allotter::WorkerChange what;  // the same, read
   std::string name, timeout, idle_exit, prefetch = "auto";
   std::uint32_t jobs = 1;
   bool once = false, quiet = false;
@@ -73,7 +75,11 @@ class CommandWorker {
     allotter::WorkerOptions made;
     made.connection = std::move(connection);
     made.name = options.name;
-    made.tags = options.tags;
+    made.tags = options.what.tags.value_or(std::vector<std::string>());
+    made.properties = options.what.properties.value_or(allotter::Properties());
+    made.attributes = options.what.attributes.value_or(allotter::Meta());
+    made.requirements = options.what.requirements.value_or("");
+    made.rank = options.what.rank.value_or("");
     made.slots = options.once ? 1 : options.jobs;
     return made;
   }
@@ -99,6 +105,7 @@ class CommandWorker {
       Say("told to finish and go");
       Drain();
     };
+    events.on_changed = [this](const allotter::WorkerChange&) { Say("an operator changed what this worker is"); };
     events.on_connected = [this](const std::string& id) {
       if (StderrStyle().terminal || was_lost_) Say("connected as worker " + id);
       was_lost_ = false;
@@ -282,6 +289,9 @@ Result<void> Work(Context& context, WorkOptions& options) {
     }
     prefetch = static_cast<std::uint32_t>(std::stoul(options.prefetch));
   }
+  auto what = ToWorkerChange(options.description);
+  if (!what) return what.error();
+  options.what = std::move(*what);
   auto connection = context.Connection();
   if (!connection) return connection.error();
   options.command.queue = connection->queue;
@@ -300,9 +310,6 @@ void AddWorkCommand(CLI::App& app, Context& context) {
   auto options = std::make_shared<WorkOptions>();
   CLI::App& command = *app.add_subcommand("work", "Run a command for every task: payload on stdin, result on stdout");
   command.add_option("COMMAND", options->command.argv, "The command and its arguments, best after --")->required();
-  command.add_option("-t,--tag", options->tags, "A tag that this worker has; may be repeated")
-      ->type_name("TAG")
-      ->allow_extra_args(false);
   command.add_option("-j,--jobs", options->jobs, "How many at a time (1)")
       ->type_name("N")
       ->check(CLI::Range(1u, bounds::kMaxSlots));
@@ -321,6 +328,7 @@ void AddWorkCommand(CLI::App& app, Context& context) {
   command.add_option("--idle-exit", options->idle_exit, "Stop when there was nothing to do for so long")
       ->type_name("DURATION");
   command.add_flag("--quiet", options->quiet, "Say nothing of the connection, nor pass stderr on");
+  AddWorkerDescription(command, options->description);
   command.positionals_at_end();
   AddConnectionOptions(command, context);
   command.callback([&context, options] {

@@ -1,9 +1,11 @@
-// allot workers, worker, drain.
+// allot workers, worker, worker set, drain.
 #include <iostream>
 
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/context.h"
+#include "cli/spec_options.h"
+#include "cli/worker_options.h"
 
 namespace allot::cli {
 namespace {
@@ -61,11 +63,22 @@ Result<void> List(const Context& context, Client& client) {
   return {};
 }
 
+std::string PropertyText(const allotter::Properties& properties) {
+  allotter::Meta pairs;
+  for (const auto& [key, value] : properties) pairs.emplace_back(key, value);
+  return MetaText(pairs);
+}
+
 void Print(const WorkerInfo& worker) {
   std::cout << Fields({{"worker", worker.id},
                        {"name", worker.name},
                        {"state", StateOf(worker)},
                        {"tags", Joined(worker.tags)},
+                       {"properties", PropertyText(worker.properties)},
+                       {"constraint tags", worker.properties.empty() ? "" : Joined(worker.constraint_tags, " ")},
+                       {"attributes", MetaText(worker.attributes)},
+                       {"requirements", worker.requirements},
+                       {"rank", worker.rank},
                        {"slots", std::to_string(worker.slots)},
                        {"running", std::to_string(worker.leased)},
                        {"wants", std::to_string(worker.credit)},
@@ -86,13 +99,28 @@ void AddWorkerCommands(CLI::App& app, Context& context) {
   OnRun(*app.add_subcommand("workers", "List workers"), context,
         [&context](Client& client) { return List(context, client); });
 
-  CLI::App& worker = *app.add_subcommand("worker", "Show a worker and what it holds");
+  CLI::App& worker = *app.add_subcommand("worker", "Show a worker and what it holds; `worker set` changes one");
   auto id = std::make_shared<std::string>();
-  worker.add_option("WORKER", *id, "A worker's id")->required();
+  worker.add_option("WORKER", *id, "A worker's id");
   OnRun(worker, context, [&context, id](Client& client) -> Result<void> {
+    if (id->empty()) return Error{Code::kBadValue, "WORKER is required", "`allot workers` lists them"};
     auto found = client.GetWorker(*id);
     if (!found) return found.error();
     Show(context, found->json, found->id, [&] { Print(*found); });
+    return {};
+  });
+
+  CLI::App& set = *worker.add_subcommand("set", "Change a worker: waiting jobs are matched anew, what it holds stays");
+  auto set_id = std::make_shared<std::string>();
+  auto change = std::make_shared<WorkerChangeOptions>();
+  set.add_option("WORKER", *set_id, "A worker's id")->required();
+  AddWorkerChangeOptions(set, *change);
+  OnRun(set, context, [&context, set_id, change](Client& client) -> Result<void> {
+    auto wanted = ToWorkerChange(*change);
+    if (!wanted) return wanted.error();
+    auto changed = client.ChangeWorker(*set_id, *wanted);
+    if (!changed) return changed.error();
+    Show(context, changed->json, changed->id, [&] { Print(*changed); });
     return {};
   });
 
