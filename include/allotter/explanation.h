@@ -1,0 +1,95 @@
+// Why a job does not run, as the server explains it: docs/protocol.md.
+//
+// Words (kinds, codes, stages, outcomes) are the protocol's: new ones may come, and whoever does not know one shows the
+// message that stands beside it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace allotter {
+
+struct Reason {
+  std::string kind;  // wait change_request operator
+  std::string code;
+  std::string message, hint;
+};
+
+// What a worker must be, and whether it is.
+struct Condition {
+  struct Value {
+    std::string name;
+    std::optional<std::string> value;  // none: it is not there
+  };
+  std::string stage, condition;
+  bool holds = false;
+  std::string outcome;
+  std::vector<Value> values;
+  std::string message;
+};
+
+struct Explanation {
+  struct Stage {
+    std::string stage;
+    std::uint64_t workers = 0;
+  };
+  struct Tag {
+    std::string tag, status;
+    std::uint64_t workers = 0, available = 0, free = 0;
+    std::optional<std::int64_t> last_seen_at_ms;
+  };
+  struct Property {
+    std::string key, value;
+    std::uint64_t workers = 0;
+  };
+  struct Alternative {
+    std::string tag;
+    std::uint64_t workers = 0;
+    std::vector<Property> properties;
+  };
+  struct Clause {
+    std::string clause;
+    std::uint64_t reached = 0, failed = 0, undefined = 0, error = 0;
+    std::string best;  // empty: none
+  };
+  struct Nearest {
+    std::string worker, name;
+    std::vector<Condition> misses;
+  };
+  struct Suggestion {
+    std::string kind, given, nearest, where, message;
+  };
+
+  std::string job;  // empty: it is not submitted
+  std::string state;
+  std::uint64_t ready = 0, leased = 0, waiting = 0;
+  Reason verdict;
+  std::vector<Reason> reasons;
+  std::uint64_t workers = 0, examined = 0, draining = 0, away = 0, matching = 0;
+  std::vector<Stage> funnel;
+  std::vector<Tag> tags;
+  std::vector<Alternative> constraints;
+  std::vector<Clause> requirements, worker_requirements;
+  std::optional<Nearest> nearest;
+  std::vector<Suggestion> suggestions;
+  std::string json;
+};
+
+// Of one job and one worker.
+struct PairExplanation {
+  struct Rank {
+    std::string expression;  // empty: none
+    double value = 0;
+  };
+  std::string job, state, worker, name;
+  Reason verdict;
+  std::vector<Reason> reasons;
+  bool matches = false;
+  std::vector<Condition> conditions;
+  Rank job_rank, worker_rank;
+  std::string json;
+};
+
+}  // namespace allotter

@@ -1,0 +1,200 @@
+#include "client/explain_codec.h"
+
+#include "client/json_in.h"
+
+namespace allotter {
+namespace {
+
+using json_in::Each;
+using json_in::EachField;
+using json_in::Value;
+
+void Read(Value value, std::string& out) { out = value.is_null() ? std::string() : json_in::Text(value); }
+void Read(Value value, std::uint64_t& out) { out = value.get_uint64(); }
+void Read(Value value, bool& out) { out = value.get_bool(); }
+void Read(Value value, std::optional<std::string>& out) {
+  if (!value.is_null()) out = json_in::Text(value);
+}
+void Read(Value value, std::optional<std::int64_t>& out) {
+  if (!value.is_null()) out = std::int64_t(value.get_int64());
+}
+// Before the lists of them.
+void Read(Value value, Reason& out);
+void Read(Value value, Condition::Value& out);
+void Read(Value value, Condition& out);
+void Read(Value value, Explanation::Stage& out);
+void Read(Value value, Explanation::Tag& out);
+void Read(Value value, Explanation::Property& out);
+void Read(Value value, Explanation::Alternative& out);
+void Read(Value value, Explanation::Clause& out);
+void Read(Value value, Explanation::Suggestion& out);
+template <typename T>
+void Read(Value value, std::vector<T>& out) {
+  Each(value, [&](Value item) { Read(item, out.emplace_back()); });
+}
+
+void Read(Value value, Reason& out) {
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key == "kind") Read(field, out.kind);
+    if (key == "code") Read(field, out.code);
+    if (key == "message") Read(field, out.message);
+    if (key == "hint") Read(field, out.hint);
+  });
+}
+
+void Read(Value value, Condition::Value& out) {
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key == "name") Read(field, out.name);
+    if (key == "value") Read(field, out.value);
+  });
+}
+
+void Read(Value value, Condition& out) {
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key == "stage") Read(field, out.stage);
+    if (key == "condition") Read(field, out.condition);
+    if (key == "holds") Read(field, out.holds);
+    if (key == "outcome") Read(field, out.outcome);
+    if (key == "values") Read(field, out.values);
+    if (key == "message") Read(field, out.message);
+  });
+}
+
+void Read(Value value, Explanation::Stage& out) {
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key == "stage") Read(field, out.stage);
+    if (key == "workers") Read(field, out.workers);
+  });
+}
+
+void Read(Value value, Explanation::Tag& out) {
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key == "tag") Read(field, out.tag);
+    if (key == "status") Read(field, out.status);
+    if (key == "workers") Read(field, out.workers);
+    if (key == "available") Read(field, out.available);
+    if (key == "free") Read(field, out.free);
+    if (key == "last_seen_at_ms") Read(field, out.last_seen_at_ms);
+  });
+}
+
+void Read(Value value, Explanation::Property& out) {
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key == "key") Read(field, out.key);
+    if (key == "value") Read(field, out.value);
+    if (key == "workers") Read(field, out.workers);
+  });
+}
+
+void Read(Value value, Explanation::Alternative& out) {
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key == "tag") Read(field, out.tag);
+    if (key == "workers") Read(field, out.workers);
+    if (key == "properties") Read(field, out.properties);
+  });
+}
+
+void Read(Value value, Explanation::Clause& out) {
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key == "clause") Read(field, out.clause);
+    if (key == "reached") Read(field, out.reached);
+    if (key == "failed") Read(field, out.failed);
+    if (key == "undefined") Read(field, out.undefined);
+    if (key == "error") Read(field, out.error);
+    if (key == "best") Read(field, out.best);
+  });
+}
+
+void Read(Value value, Explanation::Nearest& out) {
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key == "worker") Read(field, out.worker);
+    if (key == "name") Read(field, out.name);
+    if (key == "misses") Read(field, out.misses);
+  });
+}
+
+void Read(Value value, Explanation::Suggestion& out) {
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key == "kind") Read(field, out.kind);
+    if (key == "given") Read(field, out.given);
+    if (key == "nearest") Read(field, out.nearest);
+    if (key == "where") Read(field, out.where);
+    if (key == "message") Read(field, out.message);
+  });
+}
+
+void Read(Value value, Explanation& out) {
+  out.json = json_in::Raw(value);
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key == "job") Read(field, out.job);
+    if (key == "state") Read(field, out.state);
+    if (key == "tasks") {
+      EachField(field, [&](std::string_view name, Value inner) {
+        if (name == "ready") Read(inner, out.ready);
+        if (name == "leased") Read(inner, out.leased);
+        if (name == "waiting") Read(inner, out.waiting);
+      });
+    }
+    if (key == "verdict") Read(field, out.verdict);
+    if (key == "reasons") Read(field, out.reasons);
+    if (key == "workers") {
+      EachField(field, [&](std::string_view name, Value inner) {
+        if (name == "total") Read(inner, out.workers);
+        if (name == "examined") Read(inner, out.examined);
+        if (name == "draining") Read(inner, out.draining);
+        if (name == "away") Read(inner, out.away);
+        if (name == "matching") Read(inner, out.matching);
+      });
+    }
+    if (key == "funnel") Read(field, out.funnel);
+    if (key == "tags") Read(field, out.tags);
+    if (key == "constraints") Read(field, out.constraints);
+    if (key == "requirements") Read(field, out.requirements);
+    if (key == "worker_requirements") Read(field, out.worker_requirements);
+    if (key == "nearest" && !field.is_null()) Read(field, out.nearest.emplace());
+    if (key == "suggestions") Read(field, out.suggestions);
+  });
+}
+
+void Read(Value value, PairExplanation::Rank& out) {
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key == "expression") Read(field, out.expression);
+    if (key == "value") out.value = field.get_double();
+  });
+}
+
+void Read(Value value, PairExplanation& out) {
+  out.json = json_in::Raw(value);
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key == "job") Read(field, out.job);
+    if (key == "state") Read(field, out.state);
+    if (key == "worker") Read(field, out.worker);
+    if (key == "name") Read(field, out.name);
+    if (key == "verdict") Read(field, out.verdict);
+    if (key == "reasons") Read(field, out.reasons);
+    if (key == "matches") Read(field, out.matches);
+    if (key == "conditions") Read(field, out.conditions);
+    if (key == "job_rank") Read(field, out.job_rank);
+    if (key == "worker_rank") Read(field, out.worker_rank);
+  });
+}
+
+template <typename T>
+Result<T> ParseAs(const std::string& json) {
+  T out{};
+  if (auto walked = json_in::Document(json, [&](Value root) { Read(root, out); }); !walked) return walked.error();
+  return out;
+}
+
+}  // namespace
+
+template <>
+Result<Explanation> Parse<Explanation>(const std::string& json) {
+  return ParseAs<Explanation>(json);
+}
+template <>
+Result<PairExplanation> Parse<PairExplanation>(const std::string& json) {
+  return ParseAs<PairExplanation>(json);
+}
+
+}  // namespace allotter
