@@ -1,4 +1,4 @@
-// The worst that strangers can do: at most 10 ms to parse, 100 µs to evaluate. bench/run compares with these bars.
+// The worst that strangers can do. The bars: 10 ms to parse, 100 µs to evaluate.
 #include <benchmark/benchmark.h>
 
 #include "expr/expr.h"
