@@ -1,5 +1,5 @@
 // The strategy language: the order in which a worker wants tasks, as a small expression. docs/strategies.md is its
-// reference.
+// reference, and that of the JSON form.
 //
 //   strategy := random | oldest | newest | priority | least_recent
 //             | select_only(key = value, strategy)
@@ -8,6 +8,9 @@
 //             | fair(key, strategy)
 //             | or_else(strategy, strategy, …)
 //             | worker                                       in a queue's policy: the asking worker's own
+//             | name                                         of another strategy; `fair` is built in
+//
+// Strategies come from strangers: bytes, nodes and depth are bounded (base/bounds.h).
 //
 // Threading: a Strategy is immutable once parsed.
 #pragma once
@@ -16,9 +19,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/job.h"
+#include "expr/expr.h"
 
 namespace allot {
 
@@ -29,9 +34,11 @@ using StrategyPtr = std::shared_ptr<const Strategy>;
 struct StrategyKey {
   enum class Kind : std::uint8_t { kMeta, kUser, kTag, kAsync, kPriority, kJob };
   Kind kind = Kind::kMeta;
-  std::string name;  // as written; meta keys compare without regard to case
+  std::string name;  // as written; keys compare, and print canonically, without regard to case
   friend bool operator==(const StrategyKey& a, const StrategyKey& b);
 };
+// The key of that name, which CheckStrategy() has still to accept.
+StrategyKey MakeStrategyKey(std::string_view name);
 
 struct Strategy {
   enum class Kind : std::uint8_t {
@@ -51,39 +58,64 @@ struct Strategy {
   StrategyKey key;                 // select_only, prefer_distinct, max_simultaneous, fair
   MetaValue value;                 // select_only; of the key `job` its id as a string, of `tag` one tag
   std::uint32_t max = 1;           // prefer_distinct, max_simultaneous; at least 1
-  bool percent = false;            // max is a percentage (1…100) of all slots
+  bool percent = false;            // max_simultaneous: max is a percentage (1…100) of all slots
   std::vector<StrategyPtr> inner;  // one for those with a key, two or more for or_else, none for the others
 
   bool leaf() const { return kind <= Kind::kLeastRecent; }
+  bool keyed() const { return kind >= Kind::kSelectOnly && kind <= Kind::kFair; }
+  // The same in all that its kind reads, and inside.
+  friend bool operator==(const Strategy& a, const Strategy& b);
 };
 
-// Where and why a text is no strategy.
-struct StrategyError {
-  std::size_t offset = 0;  // in bytes
-  std::string message;     // with the nearest word, where one is
-};
+// `oldest`, `select_only`, …: the word that texts and JSON have for it.
+std::string_view StrategyWord(Strategy::Kind kind);
+
+// Where and why a text is no strategy; with the nearest word, where one is. expr::PointAt() draws it.
+using StrategyError = expr::ParseError;
 
 struct ParsedStrategy {
   StrategyPtr strategy;  // null: there is an error
   StrategyError error;
 };
 
-// The names of shorthands and what they stand for; `fair` is Harmony's rule, others come from the configuration.
+// Names and what they stand for, from the configuration. `fair` without brackets, Harmony's rule, is known without.
 using NamedStrategies = std::vector<std::pair<std::string, StrategyPtr>>;
 
 // `policy`: `worker` may stand in it, and must, exactly once. Elsewhere it is an error.
 ParsedStrategy ParseStrategy(std::string_view text, bool policy = false, const NamedStrategies& named = {});
-// The bounds and rules that texts and JSON have in common: nodes, depth, `worker`. Empty if all is well.
+// All rules that texts and JSON have in common: shape, keys, values, bounds, `worker`. Empty if all is well; else what
+// is not. Everything below, and every other room, relies on it.
 std::string CheckStrategy(const Strategy& strategy, bool policy);
+// Can a strategy go by this name? Empty if so; else why not.
+std::string CheckStrategyName(std::string_view name);
+
 // Canonical: parses back to the same; equal strategies print alike.
 std::string PrintStrategy(const Strategy& strategy);
-// What it will do, in words; one line per step.
+// As JSON, in one line, canonical in the same way.
+void AppendStrategyJson(const Strategy& strategy, std::string& out);
+// What it will do, in words: a numbered line for every step, branches indented. Ends with a newline.
 std::string DescribeStrategy(const Strategy& strategy);
-// The policy with the worker's own in the place of `worker`.
+// The policy with the worker's own in the place of `worker`: that very pointer is in the result, so that whoever
+// applies a worker's rank there can find the place. The bounds hold for each of the two, the result may have the sum.
 StrategyPtr Compose(const StrategyPtr& policy, const StrategyPtr& worker);
+
+// What a single word stands for: an order, `worker`, or a name. Null if there is nothing of that name, or if it needs
+// arguments. For readers of JSON.
+StrategyPtr StrategyFromWord(std::string_view word, const NamedStrategies& named = {});
+// `there is no strategy `oldset`: did you mean `oldest`?`
+std::string NoSuchStrategy(std::string_view word, const NamedStrategies& named = {});
 
 // `priority`, and `worker`: what applies where nothing else is said.
 StrategyPtr DefaultStrategy();
 StrategyPtr DefaultPolicy();
+// What the name `fair` stands for.
+StrategyPtr FairStrategy();
 
 }  // namespace allot
+
+// To move to base/bounds.h.
+namespace allot::bounds {
+inline constexpr std::size_t kMaxStrategyBytes = 4 * 1024;
+inline constexpr std::size_t kMaxStrategyNodes = 64;
+inline constexpr std::size_t kMaxStrategyDepth = 16;
+}  // namespace allot::bounds
