@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "allotter/explanation.h"
 #include "allotter/result.h"
 #include "allotter/types.h"
 
@@ -74,6 +75,10 @@ class Client {
     std::string json;
   };
   Result<Retried> RetryJob(std::string_view job);
+  // Why it does not run; why not on that worker; and the same of a job that is not submitted.
+  Result<Explanation> ExplainJob(std::string_view job);
+  Result<PairExplanation> ExplainPair(std::string_view job, std::string_view worker);
+  Result<Explanation> ExplainSpec(const JobSpec& spec);
   // Calls `on_change` with the job now and after changes, until it has ended or `on_change` returns false. Returns the
   // last state told.
   Result<Job> Watch(std::string_view job, const std::function<bool(const Job&)>& on_change);

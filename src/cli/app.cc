@@ -74,6 +74,7 @@ int Main(int argc, char** argv) {
   AddSubmitCommand(app, context);
   AddWorkCommand(app, context);
   AddJobCommands(app, context);
+  AddExplainCommand(app, context);
   AddTaskCommands(app, context);
   AddWorkerCommands(app, context);
   AddQueueCommands(app, context);

@@ -9,6 +9,7 @@ void AddServeCommand(CLI::App& app, Context& context);
 void AddSubmitCommand(CLI::App& app, Context& context);
 void AddWorkCommand(CLI::App& app, Context& context);
 void AddJobCommands(CLI::App& app, Context& context);     // jobs, job, job set, cancel, pause, resume, retry
+void AddExplainCommand(CLI::App& app, Context& context);
 void AddTaskCommands(CLI::App& app, Context& context);    // tasks, results, wait
 void AddWorkerCommands(CLI::App& app, Context& context);  // workers, worker, worker set, drain
 void AddQueueCommands(CLI::App& app, Context& context);   // queue …

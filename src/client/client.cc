@@ -5,6 +5,7 @@
 #include "base/bounds.h"
 #include "base/json.h"
 #include "client/codec.h"
+#include "client/explain_codec.h"
 #include "client/http.h"
 #include "client/url.h"
 
@@ -225,6 +226,20 @@ Result<Job> Client::ResumeJob(std::string_view job) {
 }
 Result<Client::Retried> Client::RetryJob(std::string_view job) {
   return impl_->Change<Retried>("POST", impl_->Path(kJobPath, job, "/retry"));
+}
+
+Result<Explanation> Client::ExplainJob(std::string_view job) {
+  return impl_->Get<Explanation>(impl_->Path(kJobPath, job, "/explain"));
+}
+Result<PairExplanation> Client::ExplainPair(std::string_view job, std::string_view worker) {
+  Query path(impl_->Path(kJobPath, job, "/explain"));
+  path.Add("worker", worker);
+  return impl_->Get<PairExplanation>(path.text());
+}
+Result<Explanation> Client::ExplainSpec(const JobSpec& spec) {
+  std::string body;
+  AppendSpec(spec, false, body);
+  return impl_->Change<Explanation>("POST", impl_->Path("/explain"), body);
 }
 
 Result<Job> Client::Watch(std::string_view job, const std::function<bool(const Job&)>& on_change) {

@@ -188,16 +188,16 @@ class Explainer {
     if (conditions_.Accepts(worker)) return true;
     std::size_t failed = 0;
     for (const ExprPtr& clause : ClausesOf(worker.traits->requirements)) {
-      const Outcome outcome = conditions_.Of(clause, worker, Side::kMachine);
-      if (outcome == Outcome::kTrue) continue;
+      const Truth outcome = conditions_.Of(clause, worker, Side::kMachine);
+      if (outcome == Truth::kTrue) continue;
       ++failed;
       CountOwnClause(clause->source(), outcome);
     }
-    if (failed == 0) CountOwnClause(worker.traits->requirements->source(), Outcome::kError);
+    if (failed == 0) CountOwnClause(worker.traits->requirements->source(), Truth::kError);
     misses += std::max<std::size_t>(failed, 1);
     return false;
   }
-  void CountOwnClause(const std::string& text, Outcome outcome) {
+  void CountOwnClause(const std::string& text, Truth outcome) {
     const auto found = own_.find(text);
     if (found == own_.end() && own_.size() >= kMaxClausesExplained) return;
     const std::size_t at = found != own_.end() ? found->second : own_.emplace(text, own_.size()).first->second;
@@ -205,11 +205,11 @@ class Explainer {
     Count(outcome, e_.worker_requirements[at]);
   }
 
-  static bool Count(Outcome outcome, Explanation::Clause& clause) {
-    if (outcome == Outcome::kTrue) return false;
+  static bool Count(Truth outcome, Explanation::Clause& clause) {
+    if (outcome == Truth::kTrue) return false;
     ++clause.failed;
-    clause.undefined += outcome == Outcome::kUndefined;
-    clause.error += outcome == Outcome::kError;
+    clause.undefined += outcome == Truth::kUndefined;
+    clause.error += outcome == Truth::kError;
     return true;
   }
 
@@ -255,10 +255,10 @@ class Explainer {
     if (Settled() || e_.matching > 0) return;
     const std::vector<ExprPtr>& clauses = conditions_.clauses();
     for (const ExprPtr& clause : clauses) {
-      const Outcome outcome = conditions_.ForAny(clause);
-      if (outcome == Outcome::kTrue) continue;
+      const Truth outcome = conditions_.ForAny(clause);
+      if (outcome == Truth::kTrue) continue;
       survey_.never = fmt::format("`{}` is {}, whatever the worker is", Cut(clause->source()),
-                                  outcome == Outcome::kError ? "an error" : OutcomeText(outcome));
+                                  outcome == Truth::kError ? "an error" : TruthText(outcome));
       return;
     }
     for (std::size_t i = 0; i < clauses.size(); ++i) {
@@ -346,7 +346,7 @@ std::string_view StageText(Stage stage) {
   return TextOf(stage, kTexts);
 }
 
-std::string_view OutcomeText(Outcome outcome) {
+std::string_view TruthText(Truth outcome) {
   static constexpr std::string_view kTexts[] = {"true", "false", "undefined", "error", "no_boolean"};
   return TextOf(outcome, kTexts);
 }

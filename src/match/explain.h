@@ -110,8 +110,8 @@ inline constexpr std::size_t kStages = 7;
 std::string_view StageText(Stage stage);  // `worker_requirements`
 
 // Of an expression, or of any other condition (then kTrue or kFalse).
-enum class Outcome : std::uint8_t { kTrue, kFalse, kUndefined, kError, kNoBoolean };
-std::string_view OutcomeText(Outcome outcome);
+enum class Truth : std::uint8_t { kTrue, kFalse, kUndefined, kError, kNoBoolean };
+std::string_view TruthText(Truth outcome);
 
 // What one worker must be, and whether it is.
 struct Condition {
@@ -121,10 +121,10 @@ struct Condition {
   };
   Stage stage = Stage::kTags;
   std::string text;  // `gpu`, `mem=high`, `TARGET.Memory >= 4096`
-  Outcome outcome = Outcome::kTrue;
+  Truth outcome = Truth::kTrue;
   std::vector<Value> values;  // that decided
   std::string message;        // `TARGET.Memory >= 4096: has 2048`
-  bool holds() const { return outcome == Outcome::kTrue; }
+  bool holds() const { return outcome == Truth::kTrue; }
 };
 
 // Something that no worker has, and what is one typo away from it.

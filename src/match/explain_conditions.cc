@@ -113,35 +113,35 @@ std::size_t Conditions::MissingProperties(const Worker& worker) const {
   return least;
 }
 
-Outcome Conditions::Of(const ExprPtr& expr, const Worker& worker, Side my) {
-  if (!expr) return Outcome::kTrue;
+Truth Conditions::Of(const ExprPtr& expr, const Worker& worker, Side my) {
+  if (!expr) return Truth::kTrue;
   const expr::Sides sides{snapshot_.ad.get(), worker.traits->ad.get(), my, ToMillis(snapshot_.now) / 1000};
   const expr::Value value = evaluator_.Evaluate(*expr, sides);
   switch (value.type()) {
     case expr::Type::kBoolean:
-      return value.boolean() ? Outcome::kTrue : Outcome::kFalse;
+      return value.boolean() ? Truth::kTrue : Truth::kFalse;
     case expr::Type::kInteger:
-      return value.integer() != 0 ? Outcome::kTrue : Outcome::kFalse;
+      return value.integer() != 0 ? Truth::kTrue : Truth::kFalse;
     case expr::Type::kReal:
-      return value.real() != 0 ? Outcome::kTrue : Outcome::kFalse;
+      return value.real() != 0 ? Truth::kTrue : Truth::kFalse;
     case expr::Type::kUndefined:
-      return Outcome::kUndefined;
+      return Truth::kUndefined;
     case expr::Type::kError:
-      return Outcome::kError;
+      return Truth::kError;
     case expr::Type::kString:
     case expr::Type::kList:
     case expr::Type::kRecord:
-      return Outcome::kNoBoolean;
+      return Truth::kNoBoolean;
   }
-  return Outcome::kError;
+  return Truth::kError;
 }
 
 std::size_t Conditions::FailedClauses(const Worker& worker, Side my) {
   const ExprPtr& whole = my == Side::kJob ? snapshot_.requirements : worker.traits->requirements;
-  if (Of(whole, worker, my) == Outcome::kTrue) return 0;
+  if (Of(whole, worker, my) == Truth::kTrue) return 0;
   std::size_t failed = 0;
   for (const ExprPtr& clause : my == Side::kJob ? clauses_ : ClausesOf(whole))
-    failed += Of(clause, worker, my) != Outcome::kTrue;
+    failed += Of(clause, worker, my) != Truth::kTrue;
   return std::max<std::size_t>(failed, 1);
 }
 
@@ -151,19 +151,19 @@ double Conditions::Rank(const ExprPtr& expr, const Worker& worker, Side my) {
       *expr, expr::Sides{snapshot_.ad.get(), worker.traits->ad.get(), my, ToMillis(snapshot_.now) / 1000});
 }
 
-Outcome Conditions::ForAny(const ExprPtr& clause) {
-  if (clause->UsesTime()) return Outcome::kTrue;
+Truth Conditions::ForAny(const ExprPtr& clause) {
+  if (clause->UsesTime()) return Truth::kTrue;
   const expr::Sides sides{snapshot_.ad.get(), nullptr, Side::kJob, 0};
   ExprPtr residual = clause;
   // A missing attribute of the job's own stays in the residual, and still does not depend on the worker.
   if (clause->Reads(Side::kMachine, Side::kJob)) {
     residual = expr::Flatten(*clause, sides);
-    if (!residual->Constant()) return Outcome::kTrue;
+    if (!residual->Constant()) return Truth::kTrue;
   }
   const expr::Value value = evaluator_.Evaluate(*residual, sides);
-  if (value.is(expr::Type::kUndefined)) return Outcome::kUndefined;
-  if (value.is(expr::Type::kError)) return Outcome::kError;
-  return evaluator_.True(*residual, sides) ? Outcome::kTrue : Outcome::kFalse;
+  if (value.is(expr::Type::kUndefined)) return Truth::kUndefined;
+  if (value.is(expr::Type::kError)) return Truth::kError;
+  return evaluator_.True(*residual, sides) ? Truth::kTrue : Truth::kFalse;
 }
 
 const expr::Value* Conditions::Find(const expr::Reference& reference, const Worker& worker, Side my) const {
@@ -179,7 +179,7 @@ const expr::Value* Conditions::Find(const expr::Reference& reference, const Work
 
 void Conditions::AddAvailability(const Worker& worker, std::vector<Condition>& out) const {
   const auto add = [&](const char* text, bool holds, const char* yes, const char* no) {
-    out.push_back({Stage::kAvailable, text, holds ? Outcome::kTrue : Outcome::kFalse, {}, holds ? yes : no});
+    out.push_back({Stage::kAvailable, text, holds ? Truth::kTrue : Truth::kFalse, {}, holds ? yes : no});
   };
   add("not draining", !worker.draining, "not draining", "it is draining: it takes nothing new");
   add("connected", !worker.away, "connected", "it lost its connection, and may come back");
@@ -190,7 +190,7 @@ void Conditions::AddTags(const Worker& worker, std::vector<Condition>& out) cons
     const bool has = Has(worker.traits->tags, wanted.tag);
     out.push_back({Stage::kTags,
                    wanted.tag,
-                   has ? Outcome::kTrue : Outcome::kFalse,
+                   has ? Truth::kTrue : Truth::kFalse,
                    {},
                    fmt::format("tag `{}`: {}", wanted.tag, has ? "there" : "missing")});
   }
@@ -201,7 +201,7 @@ void Conditions::AddProperties(const Properties& wanted, const Worker& worker, s
     const std::string* has = PropertyOf(worker.traits->properties, key);
     const bool holds = has != nullptr && *has == value;
     Condition& condition = out.emplace_back(Condition{
-        Stage::kConstraint, key + "=" + value, holds ? Outcome::kTrue : Outcome::kFalse, {{key, std::nullopt}}, {}});
+        Stage::kConstraint, key + "=" + value, holds ? Truth::kTrue : Truth::kFalse, {{key, std::nullopt}}, {}});
     if (has != nullptr) condition.values[0].value = *has;
     condition.message = fmt::format("property {}: {}", condition.text,
                                     holds            ? "has it"
@@ -223,19 +223,19 @@ void Conditions::AddConstraint(const Worker& worker, bool nearest_only, std::vec
   for (const Properties& wanted : all) {
     std::vector<Condition> parts;
     AddProperties(wanted, worker, parts);
-    Condition& condition = out.emplace_back(Condition{Stage::kConstraint, PairsText(wanted), Outcome::kTrue, {}, {}});
+    Condition& condition = out.emplace_back(Condition{Stage::kConstraint, PairsText(wanted), Truth::kTrue, {}, {}});
     std::string why;
     for (Condition& part : parts) {
       condition.values.push_back(std::move(part.values[0]));
       if (part.holds()) continue;
-      condition.outcome = Outcome::kFalse;
+      condition.outcome = Truth::kFalse;
       why += (why.empty() ? "" : ", ") + part.message;
     }
     condition.message = fmt::format("alternative {}: {}", condition.text, why.empty() ? "has it" : why);
   }
 }
 
-Condition Conditions::Spell(const ExprPtr& clause, Outcome outcome, const Worker& worker, Side my) const {
+Condition Conditions::Spell(const ExprPtr& clause, Truth outcome, const Worker& worker, Side my) const {
   Condition condition{
       my == Side::kJob ? Stage::kRequirements : Stage::kWorkerRequirements, clause->source(), outcome, {}, {}};
   for (const expr::Reference& reference : clause->References()) {
@@ -257,9 +257,9 @@ Condition Conditions::Spell(const ExprPtr& clause, Outcome outcome, const Worker
       facts += value.value ? value.name + " is " + *value.value : value.name + " is not there";
     }
   }
-  if (outcome == Outcome::kError) facts += facts.empty() ? "is an error" : ", which is an error";
-  if (outcome == Outcome::kNoBoolean) facts += facts.empty() ? "is neither true nor false" : ": neither true nor false";
-  if (facts.empty()) facts = std::string("is ") + std::string(OutcomeText(outcome));
+  if (outcome == Truth::kError) facts += facts.empty() ? "is an error" : ", which is an error";
+  if (outcome == Truth::kNoBoolean) facts += facts.empty() ? "is neither true nor false" : ": neither true nor false";
+  if (facts.empty()) facts = std::string("is ") + std::string(TruthText(outcome));
   condition.message = Cut(condition.text) + ": " + facts;
   return condition;
 }
@@ -270,13 +270,13 @@ void Conditions::AddClauses(const Worker& worker, Side my, std::vector<Condition
   const std::size_t before = out.size();
   bool all = true;
   for (const ExprPtr& clause : my == Side::kJob ? clauses_ : ClausesOf(whole)) {
-    const Outcome outcome = Of(clause, worker, my);
+    const Truth outcome = Of(clause, worker, my);
     out.push_back(Spell(clause, outcome, worker, my));
-    all = all && outcome == Outcome::kTrue;
+    all = all && outcome == Truth::kTrue;
   }
-  const Outcome outcome = Of(whole, worker, my);
+  const Truth outcome = Of(whole, worker, my);
   // What was not looked at one by one, or the whole costs more than its parts.
-  if (all && outcome != Outcome::kTrue) out.push_back(Spell(whole, outcome, worker, my));
+  if (all && outcome != Truth::kTrue) out.push_back(Spell(whole, outcome, worker, my));
   if (my == Side::kMachine) {
     for (std::size_t i = before; i < out.size(); ++i) out[i].message = "its own requirement " + out[i].message;
   }
@@ -295,7 +295,7 @@ std::vector<Condition> Conditions::All(const Worker& worker, bool misses_only) {
   }
   out.push_back({Stage::kFreeSlot,
                  "a free slot",
-                 Free(worker) ? Outcome::kTrue : Outcome::kFalse,
+                 Free(worker) ? Truth::kTrue : Truth::kFalse,
                  {},
                  fmt::format("{} of {} in use", FormatCount(worker.leased), Plural(worker.slots, "slot", "slots"))});
   return out;

@@ -34,16 +34,16 @@ class Conditions {
   // Pairs that it lacks of the alternative that it comes nearest to.
   std::size_t MissingProperties(const Worker& worker) const;
   // Null is true.
-  Outcome Of(const ExprPtr& expr, const Worker& worker, expr::Side my);
-  bool Meets(const Worker& worker) { return Of(snapshot_.requirements, worker, expr::Side::kJob) == Outcome::kTrue; }
+  Truth Of(const ExprPtr& expr, const Worker& worker, expr::Side my);
+  bool Meets(const Worker& worker) { return Of(snapshot_.requirements, worker, expr::Side::kJob) == Truth::kTrue; }
   bool Accepts(const Worker& worker) {
-    return Of(worker.traits->requirements, worker, expr::Side::kMachine) == Outcome::kTrue;
+    return Of(worker.traits->requirements, worker, expr::Side::kMachine) == Truth::kTrue;
   }
   // Clauses of the job's, or of the worker's own, requirements that are not true; at least 1 if the whole is not.
   std::size_t FailedClauses(const Worker& worker, expr::Side my);
   double Rank(const ExprPtr& expr, const Worker& worker, expr::Side my);
   // The job's clause for every worker that there could be: kTrue unless it is surely never true.
-  Outcome ForAny(const ExprPtr& clause);
+  Truth ForAny(const ExprPtr& clause);
 
   // What an attribute is, as an expression of `my` sees it; null: not there.
   const expr::Value* Find(const expr::Reference& reference, const Worker& worker, expr::Side my) const;
@@ -58,7 +58,7 @@ class Conditions {
   void AddProperties(const Properties& wanted, const Worker& worker, std::vector<Condition>& out) const;
   void AddConstraint(const Worker& worker, bool nearest_only, std::vector<Condition>& out) const;
   void AddClauses(const Worker& worker, expr::Side my, std::vector<Condition>& out);
-  Condition Spell(const ExprPtr& clause, Outcome outcome, const Worker& worker, expr::Side my) const;
+  Condition Spell(const ExprPtr& clause, Truth outcome, const Worker& worker, expr::Side my) const;
 
   const MatchSnapshot& snapshot_;
   const std::vector<ExprPtr> clauses_;

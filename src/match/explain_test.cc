@@ -347,19 +347,19 @@ TEST(Explain, AMissIsSpelledOutWithTheValuesThatDecided) {
     const char* requirements;
     const char* own;
     const char* message;
-    Outcome outcome;
+    Truth outcome;
   };
   const Row rows[] = {
-      {"Memory >= 4096", "", "Memory >= 4096: has 2048", Outcome::kFalse},
-      {"4096 <= TARGET.Memory", "", "4096 <= TARGET.Memory: has 2048", Outcome::kFalse},
-      {"TARGET.Disk >= 10", "", "TARGET.Disk >= 10: has no Disk", Outcome::kUndefined},
+      {"Memory >= 4096", "", "Memory >= 4096: has 2048", Truth::kFalse},
+      {"4096 <= TARGET.Memory", "", "4096 <= TARGET.Memory: has 2048", Truth::kFalse},
+      {"TARGET.Disk >= 10", "", "TARGET.Disk >= 10: has no Disk", Truth::kUndefined},
       {"TARGET.Memory >= MY.Need", "", "TARGET.Memory >= MY.Need: TARGET.Memory is 2048, MY.Need is 4096",
-       Outcome::kFalse},
-      {"TARGET.Memory == \"x\"", "", "TARGET.Memory == \"x\": has 2048, which is an error", Outcome::kError},
-      {"TARGET.Name", "", "TARGET.Name: TARGET.Name is \"w1\": neither true nor false", Outcome::kNoBoolean},
+       Truth::kFalse},
+      {"TARGET.Memory == \"x\"", "", "TARGET.Memory == \"x\": has 2048, which is an error", Truth::kError},
+      {"TARGET.Name", "", "TARGET.Name: TARGET.Name is \"w1\": neither true nor false", Truth::kNoBoolean},
       {"TARGET.Memory > 1 || false && 1", "TARGET.User == MY.Name",
-       "its own requirement TARGET.User == MY.Name: TARGET.User is \"ann\", MY.Name is \"w1\"", Outcome::kFalse},
-      {"Need > 5000", "", "Need > 5000: Need is 4096", Outcome::kFalse},  // the job's own goes first
+       "its own requirement TARGET.User == MY.Name: TARGET.User is \"ann\", MY.Name is \"w1\"", Truth::kFalse},
+      {"Need > 5000", "", "Need > 5000: Need is 4096", Truth::kFalse},  // the job's own goes first
   };
   for (const Row& row : rows) {
     Scene scene;

@@ -11,6 +11,7 @@
 #include "server/context.h"
 #include "server/net_thread.h"
 #include "server/request.h"
+#include "server/request_json.h"
 #include "server/turn.h"
 
 namespace allot {
@@ -75,6 +76,9 @@ Result<JobView> FindJob(Turn& turn, const Call& call, const JobName& name);
 // The same for changing it.
 Result<JobView> FindOwnJob(Turn& turn, const Call& call, const JobName& name);
 
+// How a job spec in this call's body is read.
+SpecOptions OptionsOf(const Call& call);
+
 // Nothing new is taken while stopping, or without space.
 std::optional<Error> RefuseNew(const Turn& turn);
 Error Stopping();
@@ -84,6 +88,7 @@ Error Stopping();
 void ServeQueues(Call call);   // /v1/queues and /v1/queues/Q…
 void ServeJobs(Call call);     // /v1/queues/Q/jobs…
 void ServeResults(Call call);  // /v1/queues/Q/jobs/ID/tasks…, /results, /events
+void ServeExplain(Call call);  // /v1/queues/Q/jobs/ID/explain, /v1/queues/Q/explain
 void ServeWorkers(Call call);  // /v1/queues/Q/workers…
 void ServeServer(Call call);   // what is of no queue
 

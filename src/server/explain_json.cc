@@ -34,7 +34,7 @@ void AppendCondition(const Condition& condition, JsonWriter& w) {
   w.Key("stage").String(StageText(condition.stage));
   w.Key("condition").String(condition.text);
   w.Key("holds").Bool(condition.holds());
-  w.Key("outcome").String(OutcomeText(condition.outcome));
+  w.Key("outcome").String(TruthText(condition.outcome));
   w.Key("values").BeginArray();
   for (const Condition::Value& value : condition.values) {
     w.BeginObject().Key("name").String(value.name).Key("value");

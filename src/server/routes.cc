@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "server/call.h"
+#include "server/clock.h"
 #include "server/context.h"
 #include "server/request_json.h"
 #include "server/submit_stream.h"
@@ -82,6 +83,14 @@ Result<JobView> FindOwnJob(Turn& turn, const Call& call, const JobName& name) {
   return view;
 }
 
+SpecOptions OptionsOf(const Call& call) {
+  SpecOptions options;
+  options.now = ReadClock().wall;
+  options.default_retention = call.server.config.default_retention;
+  options.property_keys = call.queue->property_keys();
+  return options;
+}
+
 std::optional<Error> RefuseNew(const Turn& turn) {
   if (turn.stopping) return Stopping();
   if (turn.disk_full) {
@@ -107,8 +116,10 @@ void Serve(ServerContext& server, Request request, Reply reply) {
   if (parts.size() >= 4 && parts[3] == "jobs") {
     if (parts.size() >= 6 && (parts[5] == "tasks" || parts[5] == "results" || parts[5] == "events"))
       return ServeResults(std::move(call));
+    if (parts.size() == 6 && parts[5] == "explain") return ServeExplain(std::move(call));
     return ServeJobs(std::move(call));
   }
+  if (parts.size() == 4 && parts[3] == "explain") return ServeExplain(std::move(call));
   if (parts.size() >= 4 && parts[3] == "workers") return ServeWorkers(std::move(call));
   if (parts.size() == 4 && (parts[3] == "work" || parts[3] == "wait")) {
     return call.Fail({Code::kBadRequest, "this is a WebSocket", "connect to it with an Upgrade"});

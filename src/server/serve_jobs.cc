@@ -28,14 +28,6 @@ void NameSet(JobSpec& spec, JobId id) {
   if (spec.payload.common || spec.payload.per_task) spec.payload.set = id;
 }
 
-SpecOptions OptionsOf(const Call& call) {
-  SpecOptions options;
-  options.now = ReadClock().wall;
-  options.default_retention = call.server.config.default_retention;
-  options.property_keys = call.queue->property_keys();
-  return options;
-}
-
 void Submit(Call call) {
   const Result<void> may = RequireScope(call.principal(), Scope::kSubmit);
   if (!may.ok()) return call.Fail(may.error());
