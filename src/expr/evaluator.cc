@@ -50,14 +50,14 @@ Value ApplyWithin(Op op, const Value& a, const Value& b, std::int64_t& steps) {
     return steps < 0 ? Value::Error() : Value::Boolean(same == (op == Op::kIs));
   }
   if (a.is(Type::kString) && b.is(Type::kString)) {
-    steps -= static_cast<std::int64_t>(std::min(a.string().size(), b.string().size()) / 8);  // byte by byte
+    steps -= static_cast<std::int64_t>(std::min(a.string().size(), b.string().size()) / 4);  // byte by byte
     if (steps < 0) return Value::Error();
   }
   return ApplyBinary(op, a, b);
 }
 
 Value SelectWithin(const Value& base, std::string_view name, std::int64_t& steps) {
-  if (base.is(Type::kRecord)) steps -= static_cast<std::int64_t>(base.record().size());
+  if (base.is(Type::kRecord)) steps -= static_cast<std::int64_t>(base.record().size() * 3 / 2);
   return steps < 0 ? Value::Error() : SelectField(base, name);
 }
 

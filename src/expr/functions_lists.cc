@@ -35,7 +35,7 @@ std::optional<bool> IsTrue(CallContext& context, Op op, const Value& element, co
   }
   std::int64_t steps = 1;
   if (element.is(Type::kString) && x.is(Type::kString)) {
-    steps += static_cast<std::int64_t>(std::min(element.string().size(), x.string().size()) / 8);
+    steps += static_cast<std::int64_t>(std::min(element.string().size(), x.string().size()) / 4);
   }
   if (!context.Charge(steps)) return std::nullopt;
   return ToTruth(ApplyBinary(op, element, x)) == Truth::kTrue;

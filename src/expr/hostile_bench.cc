@@ -32,6 +32,16 @@ void Evaluate(benchmark::State& state, const std::string& text, bool cold) {
   state.SetLabel(std::string(TypeText(evaluator->Evaluate(*expr, sides).type())));
 }
 
+void FlattenIt(benchmark::State& state, const std::string& text) {
+  const ExprPtr expr = Expr::Parse(text).expr;
+  if (expr == nullptr) {
+    state.SkipWithError("does not parse");
+    return;
+  }
+  const Ad job = hostile::LargeAd();
+  for (auto _ : state) benchmark::DoNotOptimize(Flatten(*expr, {.job = &job}));
+}
+
 const bool kRegistered = [] {
   for (const hostile::Case& one : hostile::ToParse()) {
     benchmark::RegisterBenchmark(("Hostile/Parse/" + one.name).c_str(), Parse, one.text)->Unit(benchmark::kMicrosecond);
@@ -39,6 +49,8 @@ const bool kRegistered = [] {
   for (const hostile::Case& one : hostile::ToEvaluate()) {
     const bool patterns = one.text.find("regexp") != std::string::npos || one.text.find("replace") != std::string::npos;
     benchmark::RegisterBenchmark(("Hostile/Evaluate/" + one.name).c_str(), Evaluate, one.text, patterns)
+        ->Unit(benchmark::kMicrosecond);
+    benchmark::RegisterBenchmark(("Hostile/Flatten/" + one.name).c_str(), FlattenIt, one.text)
         ->Unit(benchmark::kMicrosecond);
   }
   return true;
