@@ -254,7 +254,7 @@ std::optional<std::uint32_t> PatternSize(std::string_view pattern, const Pattern
 }
 
 std::int64_t CompileSteps(std::uint32_t size, bool groups) {
-  return 200 + static_cast<std::int64_t>(size) * (groups ? 30 : 20);
+  return 250 + static_cast<std::int64_t>(size) * (groups ? 30 : 20);
 }
 std::int64_t MatchSteps::Search(std::size_t bytes) {
   const std::size_t states = std::min(bytes, new_states_);
