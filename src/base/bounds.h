@@ -57,6 +57,12 @@ inline constexpr std::size_t kMaxEvaluationSteps = 10'000;
 inline constexpr std::size_t kMaxEvaluationBytes = 64 * 1024;
 inline constexpr std::size_t kMaxPatternBytes = 256;  // of a regular expression
 
+// Strategies.
+inline constexpr std::size_t kMaxStrategyBytes = 4 * 1024;
+inline constexpr std::size_t kMaxStrategyNodes = 64;
+inline constexpr std::size_t kMaxStrategyDepth = 16;  // strategies inside one another
+inline constexpr std::size_t kMaxStrategies = 256;    // different ones in use in a queue
+
 // Bytes on the wire.
 inline constexpr std::size_t kMaxHeaderBytes = 16 * 1024;
 inline constexpr std::size_t kMaxBodyBytes = 16 * 1024 * 1024;

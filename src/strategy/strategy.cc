@@ -149,7 +149,9 @@ std::string CheckText(const StrategyKey& key, const std::string& text) {
   if (text.find('\0') != std::string::npos || !IsUtf8(text)) return "a text is UTF-8, without \\u0000";
   switch (key.kind) {
     case StrategyKey::Kind::kUser:
-      return at_most(bounds::kMaxUserBytes);
+      // A job without a user has no value under this key, so nothing could match.
+      return text.empty() ? "`user` is not empty: jobs without a user cannot be selected"
+                          : at_most(bounds::kMaxUserBytes);
     case StrategyKey::Kind::kTag: {
       const bool valid = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
         return expr::IsNamePart(c) || std::string_view(".-/:=@+").find(c) != std::string_view::npos;

@@ -112,10 +112,3 @@ StrategyPtr DefaultPolicy();
 StrategyPtr FairStrategy();
 
 }  // namespace allot
-
-// To move to base/bounds.h.
-namespace allot::bounds {
-inline constexpr std::size_t kMaxStrategyBytes = 4 * 1024;
-inline constexpr std::size_t kMaxStrategyNodes = 64;
-inline constexpr std::size_t kMaxStrategyDepth = 16;
-}  // namespace allot::bounds

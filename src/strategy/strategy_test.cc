@@ -115,7 +115,7 @@ TEST(ParseStrategy, ReadsValuesAsTheyAreWritten) {
       {"mode = -0.0", 0.0, "mode = 0.0"},
       {"mode = 1e-999", 0.0, "mode = 0.0"},
       {"user = acme", std::string("acme"), "user = \"acme\""},
-      {"USER = \"\"", std::string(), "user = \"\""},
+      {"USER = \"a b\"", std::string("a b"), "user = \"a b\""},
       {"tag = \"c:gpu=a100\"", std::string("c:gpu=a100"), "tag = \"c:gpu=a100\""},
       {"async = false", false, "async = false"},
       {"priority = -3", std::int64_t{-3}, "priority = -3"},
@@ -230,6 +230,7 @@ TEST(ParseStrategy, SaysWhereAndWhatIsWrong) {
       {"select_only(priority = high, oldest)", "23: `priority` is an integer"},
       {"select_only(priority = 1.0, oldest)", "23: `priority` is an integer"},
       {"select_only(user = 7, oldest)", "19: `user` is a text: write it in quotes"},
+      {"select_only(user = \"\", oldest)", "19: `user` is not empty: jobs without a user cannot be selected"},
       {"select_only(tag = true, oldest)", "18: `tag` is a text: write it in quotes"},
       {"select_only(tag = \"a b\", oldest)", "18: a tag has letters, digits and `_ . - / : = @ +`"},
       {"select_only(tag = \"\", oldest)", "18: a tag has letters, digits and `_ . - / : = @ +`"},
@@ -496,7 +497,7 @@ class RandomStrategies {
     const auto integer = [&] { return static_cast<std::int64_t>(rng_.Next() >> rng_.Below(64)); };
     switch (kind) {
       case StrategyKey::Kind::kUser:
-        return Text();
+        return "u" + Text();
       case StrategyKey::Kind::kTag:
         return "t" + std::to_string(rng_.Below(5)) + "=x";
       case StrategyKey::Kind::kAsync:

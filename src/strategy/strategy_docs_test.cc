@@ -1,0 +1,338 @@
+// docs/strategies.md: every strategy in it parses, and every order that it draws is what a naive reading of its rules
+// gives.
+//
+// Blocks are told apart by the word after their fence: `strategy` and `policy` (one text a line), `order` (a text and
+// the tasks it gives), `backlog`, `words`, `error`. Beside them, whatever stands in back quotes and begins as a block
+// does, and whatever follows --policy or --strategy.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <simdjson.h>
+
+#include "base/bounds.h"
+#include "strategy/strategy.h"
+
+namespace allot {
+namespace {
+
+using Kind = Strategy::Kind;
+
+struct Block {
+  std::vector<std::string> marks;  // the words after the fence
+  std::vector<std::string> lines;
+};
+struct Page {
+  std::vector<Block> blocks;
+  std::vector<std::string> prose;  // all other lines
+};
+
+std::vector<std::string> Words(const std::string& line) {
+  std::istringstream in(line);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+Page ReadPage() {
+  const auto root = std::filesystem::path(__FILE__).parent_path().parent_path().parent_path();
+  std::ifstream in(root / "docs/strategies.md");
+  Page page;
+  bool inside = false;
+  for (std::string line; std::getline(in, line);) {
+    if (line.rfind("```", 0) == 0) {
+      inside = !inside;
+      if (inside) page.blocks.push_back({Words(line.substr(3)), {}});
+    } else if (inside) {
+      page.blocks.back().lines.push_back(line);
+    } else {
+      page.prose.push_back(line);
+    }
+  }
+  EXPECT_FALSE(inside);
+  EXPECT_GT(page.blocks.size(), 20u);
+  return page;
+}
+
+std::vector<std::string> InBackQuotes(const std::string& line) {
+  std::vector<std::string> found;
+  static const std::regex quoted("`([^`]+)`");
+  for (std::sregex_iterator i(line.begin(), line.end(), quoted), end; i != end; ++i) found.push_back((*i)[1]);
+  return found;
+}
+
+StrategyPtr Parse(const std::string& text, bool policy) {
+  const ParsedStrategy parsed = ParseStrategy(text, policy);
+  EXPECT_NE(parsed.strategy, nullptr) << expr::PointAt("", text, parsed.error);
+  return parsed.strategy;
+}
+StrategyPtr ParseEither(const std::string& text) {
+  return Parse(text, std::regex_search(text, std::regex("\\bworker\\b")));
+}
+
+// The rules, read naively: one look at all jobs for every pick.
+struct Job {
+  std::string name, user;
+  std::optional<std::int64_t> priority;
+  std::map<std::string, std::string> meta;
+  std::size_t tasks = 0, picked = 0;
+  std::size_t submitted = 0, last_picked = 0;
+};
+class Model {
+ public:
+  explicit Model(const Block& backlog) {
+    const std::vector<std::string> columns = Words(backlog.lines.at(0));
+    for (std::size_t i = 1; i < backlog.lines.size(); ++i) {
+      const std::vector<std::string> cells = Words(backlog.lines[i]);
+      Job job;
+      job.submitted = job.last_picked = i;
+      for (std::size_t c = 0; c < cells.size(); ++c) {
+        const std::string& column = columns.at(c);
+        if (column == "job") job.name = cells[c];
+        if (column == "user") job.user = cells[c];
+        if (column == "tasks") job.tasks = std::stoul(cells[c]);
+        if (column == "priority" && cells[c] != "-") job.priority = std::stoll(cells[c]);
+        if (column == "mode") job.meta[column] = cells[c];
+      }
+      jobs_.push_back(job);
+    }
+    now_ = jobs_.size();
+  }
+
+  std::map<std::string, double> weights;  // `user.ann`
+  std::size_t slots = 8;
+  bool hold = true;  // what was picked goes on running
+
+  // The name of the task, or `·` if it gives none while there are any, or nothing if all are gone.
+  std::string Pick(const Strategy& strategy) {
+    std::vector<Job*> open;
+    for (Job& job : jobs_) {
+      if (job.picked < job.tasks) open.push_back(&job);
+    }
+    if (open.empty()) return "";
+    Job* job = First(strategy, open);
+    if (job == nullptr) return "·";
+    job->last_picked = ++now_;
+    for (const char* key : {"user", "mode"}) {
+      served_[ValueOf(*job, key)] = now_;
+      if (hold) ++running_[ValueOf(*job, key)];
+    }
+    return job->name + std::to_string(job->picked++);
+  }
+
+ private:
+  using Jobs = std::vector<Job*>;
+
+  // `user.ann`.
+  static std::string ValueOf(const Job& job, const std::string& key) {
+    return key + "." + (key == "user" ? job.user : job.meta.at(key));
+  }
+
+  template <typename Less>
+  static Job* Least(const Jobs& jobs, Less less) {
+    const auto least = std::min_element(jobs.begin(), jobs.end(), less);
+    return least == jobs.end() ? nullptr : *least;
+  }
+
+  // The first of `jobs` with the smallest grade, and those that share it, handed to the strategy inside.
+  template <typename Grade>
+  Job* ByGrade(const Strategy& node, const Jobs& jobs, Grade grade) {
+    std::map<decltype(grade(*jobs[0])), Jobs> grades;
+    for (Job* job : jobs) grades[grade(*job)].push_back(job);
+    for (const auto& [unused, group] : grades) {
+      if (Job* job = First(*node.inner[0], group)) return job;
+    }
+    return nullptr;
+  }
+
+  Job* First(const Strategy& node, const Jobs& jobs) {
+    if (jobs.empty()) return nullptr;
+    const auto value = [&](const Job& job) { return ValueOf(job, node.key.name); };
+    switch (node.kind) {
+      case Kind::kOldest:
+        return Least(jobs, [](Job* a, Job* b) { return a->submitted < b->submitted; });
+      case Kind::kNewest:
+        return Least(jobs, [](Job* a, Job* b) { return a->submitted > b->submitted; });
+      case Kind::kPriority:
+        return Least(jobs, [](Job* a, Job* b) {
+          const auto key = [](Job* j) { return std::tuple(!j->priority, -j->priority.value_or(0), j->submitted); };
+          return key(a) < key(b);
+        });
+      case Kind::kLeastRecent:
+        return Least(jobs, [](Job* a, Job* b) { return a->last_picked < b->last_picked; });
+      case Kind::kSelectOnly: {
+        Jobs selected;
+        for (Job* job : jobs) {
+          if (value(*job) == node.key.name + "." + std::get<std::string>(node.value)) selected.push_back(job);
+        }
+        return First(*node.inner[0], selected);
+      }
+      case Kind::kPreferDistinct:
+        return ByGrade(node, jobs, [&](const Job& job) { return running_[value(job)] / node.max; });
+      case Kind::kMaxSimultaneous: {
+        const std::size_t max = node.percent ? std::max<std::size_t>(1, slots * node.max / 100) : node.max;
+        Jobs below;
+        for (Job* job : jobs) {
+          if (running_[value(*job)] < max) below.push_back(job);
+        }
+        return First(*node.inner[0], below);
+      }
+      case Kind::kFair:
+        return ByGrade(node, jobs, [&](const Job& job) {
+          const std::string of = value(job);
+          const double weight = weights.contains(of) ? weights[of] : 1;
+          std::size_t since = served_.contains(of) ? served_[of] : SIZE_MAX;
+          for (const Job* other : jobs) {
+            if (!served_.contains(of) && value(*other) == of) since = std::min(since, other->submitted);
+          }
+          return std::tuple(static_cast<double>(running_[of]) / weight, since, of);
+        });
+      case Kind::kOrElse:
+        for (const StrategyPtr& branch : node.inner) {
+          if (Job* job = First(*branch, jobs)) return job;
+        }
+        return nullptr;
+      default:
+        ADD_FAILURE() << "not drawn: " << StrategyWord(node.kind);
+        return nullptr;
+    }
+  }
+
+  std::vector<Job> jobs_;
+  std::map<std::string, std::size_t> running_, served_;
+  std::size_t now_ = 0;
+};
+
+TEST(StrategiesPage, EveryStrategyParses) {
+  const Page page = ReadPage();
+  int count = 0;
+  for (const Block& block : page.blocks) {
+    const std::string mark = block.marks.empty() ? "" : block.marks[0];
+    if (mark != "strategy" && mark != "policy") continue;
+    for (const std::string& line : block.lines) {
+      const StrategyPtr strategy = Parse(line, mark == "policy");
+      ASSERT_NE(strategy, nullptr) << line;
+      EXPECT_FALSE(DescribeStrategy(*strategy).empty());
+      ++count;
+    }
+  }
+  static const std::regex call("^(select_only|prefer_distinct|max_simultaneous|fair|or_else) *\\(");
+  static const std::regex flag("--(strategy|policy) '?([^' ][^']*[^' ])'?");
+  for (const std::string& line : page.prose) {
+    for (const std::string& text : InBackQuotes(line)) {
+      std::smatch match;
+      if (std::regex_search(text, call)) {
+        ASSERT_NE(ParseEither(text), nullptr) << line;
+        ++count;
+      } else if (std::regex_search(text, match, flag)) {
+        ASSERT_NE(Parse(match[2], match[1] == "policy"), nullptr) << line;
+        ++count;
+      }
+    }
+  }
+  EXPECT_GT(count, 30);
+}
+
+TEST(StrategiesPage, EveryOrderIsAsDrawn) {
+  const Page page = ReadPage();
+  const auto backlog =
+      std::find_if(page.blocks.begin(), page.blocks.end(), [](const Block& b) { return b.marks[0] == "backlog"; });
+  ASSERT_NE(backlog, page.blocks.end());
+  int count = 0;
+  for (const Block& block : page.blocks) {
+    if (block.marks[0] != "order") continue;
+    for (const std::string& line : block.lines) {
+      const std::size_t gap = line.find("  ");
+      ASSERT_NE(gap, std::string::npos) << line;
+      const StrategyPtr strategy = Parse(line.substr(0, gap), false);
+      ASSERT_NE(strategy, nullptr);
+      Model model(*backlog);
+      model.hold = std::find(block.marks.begin(), block.marks.end(), "done") == block.marks.end();
+      if (block.marks.size() > 2 && block.marks[1] == "weights") {
+        const std::string& weight = block.marks[2];
+        model.weights[weight.substr(0, weight.find('='))] = std::stod(weight.substr(weight.find('=') + 1));
+      }
+      std::vector<std::string> got;
+      for (std::string task = model.Pick(*strategy); !task.empty(); task = model.Pick(*strategy)) {
+        got.push_back(task);
+        if (task == "·") break;
+      }
+      EXPECT_EQ(got, Words(line.substr(gap))) << line;
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 15);
+}
+
+TEST(StrategiesPage, EveryJsonIsThatOfItsText) {
+  const auto minified = [](const std::string& json) {
+    std::string out(json.size(), '\0');
+    std::size_t length = 0;
+    EXPECT_EQ(simdjson::minify(json.data(), json.size(), out.data(), length), simdjson::SUCCESS);
+    return out.substr(0, length);
+  };
+  int count = 0;
+  for (const std::string& line : ReadPage().prose) {
+    const std::vector<std::string> cells = InBackQuotes(line);
+    if (line.rfind("| `", 0) != 0 || cells.size() != 2 || (cells[1][0] != '{' && cells[1][0] != '"')) continue;
+    const StrategyPtr strategy = ParseEither(cells[0]);
+    ASSERT_NE(strategy, nullptr) << line;
+    std::string json;
+    AppendStrategyJson(*strategy, json);
+    EXPECT_EQ(json, minified(cells[1]));
+    ++count;
+  }
+  EXPECT_EQ(count, 8);
+}
+
+TEST(StrategiesPage, WordsAndErrorsAreAsShown) {
+  int words = 0, errors = 0;
+  for (const Block& block : ReadPage().blocks) {
+    std::string shown;
+    for (std::size_t i = 1; i < block.lines.size(); ++i) shown += block.lines[i] + "\n";
+    if (block.marks[0] == "words") {
+      const StrategyPtr strategy = ParseEither(block.lines[0]);
+      ASSERT_NE(strategy, nullptr);
+      EXPECT_EQ(DescribeStrategy(*strategy), shown);
+      ++words;
+    }
+    if (block.marks[0] == "error") {
+      const std::string label = "strategy: ";
+      ASSERT_EQ(block.lines[0].rfind(label, 0), 0u);
+      const std::string text = block.lines[0].substr(label.size());
+      const ParsedStrategy parsed = ParseStrategy(text);
+      EXPECT_EQ(parsed.strategy, nullptr);
+      EXPECT_EQ(expr::PointAt("strategy", text, parsed.error) + "\n", block.lines[0] + "\n" + shown);
+      ++errors;
+    }
+  }
+  EXPECT_EQ(words, 1);
+  EXPECT_EQ(errors, 3);
+}
+
+TEST(StrategiesPage, QuotesTheBounds) {
+  const std::map<std::string, std::string> bounds = {
+      {"kMaxStrategyBytes", std::to_string(bounds::kMaxStrategyBytes / 1024) + " KiB"},
+      {"kMaxStrategyNodes", std::to_string(bounds::kMaxStrategyNodes)},
+      {"kMaxStrategyDepth", std::to_string(bounds::kMaxStrategyDepth)},
+      {"kMaxStrategies", std::to_string(bounds::kMaxStrategies)},
+  };
+  std::map<std::string, std::string> quoted;
+  static const std::regex row("^\\| `(kMax\\w+)`.*\\| ([^|]*) \\|$");
+  for (const std::string& line : ReadPage().prose) {
+    std::smatch match;
+    if (std::regex_match(line, match, row)) quoted[match[1]] = match[2];
+  }
+  EXPECT_EQ(quoted, bounds);
+}
+
+}  // namespace
+}  // namespace allot
