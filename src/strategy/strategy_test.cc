@@ -41,9 +41,9 @@ std::string Json(const Strategy& strategy) {
 
 // `depth` strategies inside one another.
 std::string Nested(std::size_t depth) {
-  std::string text = "oldest";
-  for (std::size_t i = 1; i < depth; ++i) text = "fair(user, " + text + ")";
-  return text;
+  std::string text;
+  for (std::size_t i = 1; i < depth; ++i) text += "fair(user, ";
+  return text + "oldest" + std::string(depth - 1, ')');
 }
 
 // or_else with `nodes` nodes in all.
