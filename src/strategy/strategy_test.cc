@@ -129,6 +129,10 @@ TEST(ParseStrategy, ReadsValuesAsTheyAreWritten) {
   }
 }
 
+TEST(ParseStrategy, KnowsOneZero) {
+  EXPECT_FALSE(std::signbit(std::get<double>(Parse("select_only(x = -0.0, oldest)")->value)));
+}
+
 TEST(ParseStrategy, KnowsTheBuiltInKeysInAnyCase) {
   struct Row {
     const char* name;
@@ -365,6 +369,48 @@ TEST(CheckStrategy, RefusesWhatNoTextCouldSay) {
   for (StrategyPtr at = tree; at != nullptr; at = at->inner.empty() ? nullptr : at->inner[0]) levels.push_back(at);
   tree.reset();
   for (StrategyPtr& level : levels) level.reset();
+}
+
+TEST(CheckStrategy, StopsCountingBeyondTheBound) {
+  StrategyPtr tree = DefaultStrategy();  // 20^15 nodes, shared
+  for (std::size_t i = 1; i < bounds::kMaxStrategyDepth; ++i) {
+    Strategy next;
+    next.kind = Kind::kOrElse;
+    next.inner.assign(20, tree);
+    tree = std::make_shared<const Strategy>(std::move(next));
+  }
+  EXPECT_EQ(CheckStrategy(*tree, false), "more than 64 parts: make it shorter");
+}
+
+TEST(Strategy, IsEqualIfAllThatItsKindReadsIs) {
+  const char* const different[] = {
+      "oldest",
+      "newest",
+      "select_only(a = 1, oldest)",
+      "select_only(a = 1.0, oldest)",
+      "select_only(a = \"1\", oldest)",
+      "select_only(a = true, oldest)",
+      "select_only(a = x, oldest)",
+      "select_only(a = X, oldest)",
+      "select_only(b = 1, oldest)",
+      "select_only(a = 1, newest)",
+      "prefer_distinct(a, 1, oldest)",
+      "prefer_distinct(a, 2, oldest)",
+      "max_simultaneous(a, 2, oldest)",
+      "max_simultaneous(a, 2%, oldest)",
+      "fair(user, oldest)",
+      "fair(job, oldest)",
+      "or_else(oldest, newest)",
+      "or_else(newest, oldest)",
+      "or_else(oldest, newest, oldest)",
+  };
+  for (const char* a : different) {
+    for (const char* b : different) EXPECT_EQ(*Parse(a) == *Parse(b), a == b) << a << " " << b;
+  }
+  EXPECT_EQ(*Parse("fair(Customer, oldest)"), *Parse("fair(CUSTOMER, oldest)"));
+  Strategy oldest = *Parse("oldest");
+  oldest.max = 7;  // which it does not read
+  EXPECT_EQ(oldest, *Parse("oldest"));
 }
 
 TEST(CheckStrategyName, RefusesWordsOfTheLanguage) {
