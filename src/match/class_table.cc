@@ -237,7 +237,7 @@ void ClassTable::DropJob(ClassId cls) {
   std::vector<KindId> changed;
   for (KindId kind = 0; kind < kinds_.size(); ++kind) {
     const Verdict old = Known(cls, kind);
-    if (!old.match) continue;
+    if (!Live(kind) || !old.match) continue;
     PutVerdict(kind, cls, Verdict{});
     Rehash(kind, kinds_[kind].hash ^ Contribution(cls, old));
     changed.push_back(kind);
@@ -440,7 +440,7 @@ void ClassTable::Detach(Handle handle) {
 
 // --- Kinds.
 
-KindId ClassTable::NewKind() {
+KindId ClassTable::NewBit() {
   if (free_kinds_.empty()) {
     free_kinds_.push_back(static_cast<KindId>(kinds_.size()));
     kinds_.emplace_back();
@@ -455,8 +455,45 @@ KindId ClassTable::NewKind() {
       widened_ = true;
     }
   }
-  const KindId kind = free_kinds_.back();
+  const KindId bit = free_kinds_.back();
   free_kinds_.pop_back();
+  told_kinds_.push_back(bit);
+  return bit;
+}
+
+void ClassTable::FreeBit(KindId bit) {
+  for (ClassId cls = 0; cls < classes_.size(); ++cls) SetBit(bit, cls, false);
+  kinds_[bit] = Kind{};
+  free_kinds_.push_back(bit);
+  told_kinds_.push_back(bit);
+}
+
+void ClassTable::SetBit(KindId bit, ClassId cls, bool on) {
+  std::uint64_t& word = masks_[cls * width_ + bit / 64];
+  const std::uint64_t flag = std::uint64_t{1} << (bit % 64);
+  word = on ? word | flag : word & ~flag;
+}
+
+void ClassTable::PutTier(Kind& kind, ClassId cls, double rank, bool on) {
+  if (on) {
+    // Making a bit may move the kinds: whoever holds a reference to one asks again.
+    const auto found = kind.tiers.find(rank);
+    CHECK(found != kind.tiers.end());
+    SetBit(found->second, cls, true);
+    ++kinds_[found->second].classes;
+    told_kinds_.push_back(found->second);
+    return;
+  }
+  const auto found = kind.tiers.find(rank);
+  SetBit(found->second, cls, false);
+  told_kinds_.push_back(found->second);
+  if (--kinds_[found->second].classes > 0 || kind.tiers.size() == 1) return;
+  FreeBit(found->second);
+  kind.tiers.erase(found);
+}
+
+KindId ClassTable::NewKind() {
+  const KindId kind = NewBit();
   ++live_kinds_;
   kind_hashes_.emplace(0, kind);
   return kind;
@@ -470,24 +507,39 @@ void ClassTable::FreeKind(KindId kind) {
     CHECK(it != last);
   }
   kind_hashes_.erase(it);
-  for (ClassId cls = 0; cls < classes_.size(); ++cls) {
-    masks_[cls * width_ + kind / 64] &= ~(std::uint64_t{1} << (kind % 64));
-  }
-  kinds_[kind] = Kind{};
-  free_kinds_.push_back(kind);
+  for (const auto& [rank, bit] : TierMap(kinds_[kind].tiers)) FreeBit(bit);
+  FreeBit(kind);
   --live_kinds_;
-  told_kinds_.push_back(kind);
 }
 
 void ClassTable::PutVerdict(KindId kind, ClassId cls, const Verdict& verdict) {
-  std::uint64_t& word = masks_[cls * width_ + kind / 64];
-  const std::uint64_t bit = std::uint64_t{1} << (kind % 64);
-  word = verdict.match ? word | bit : word & ~bit;
+  const Verdict old = Known(cls, kind);
+  SetBit(kind, cls, verdict.match);
   if (verdict.job_rank != 0 || verdict.worker_rank != 0) {
     kinds_[kind].ranks[cls] = Ranks{verdict.job_rank, verdict.worker_rank};
   } else if (!kinds_[kind].ranks.empty()) {
     kinds_[kind].ranks.erase(cls);
   }
+  const auto tier = [&](double rank) {
+    if (!kinds_[kind].tiers.contains(rank)) {
+      const KindId bit = NewBit();  // may move all kinds
+      kinds_[kind].tiers.emplace(rank, bit);
+    }
+  };
+  if (kinds_[kind].tiers.empty()) {
+    if (verdict.worker_rank == 0) return;
+    // The first that is not 0: from now on all classes are on tiers.
+    told_kinds_.push_back(kind);
+    tier(0);
+    for (ClassId other = 0; other < classes_.size(); ++other) {
+      if (other != cls && Matches(kind, other)) PutTier(kinds_[kind], other, 0, true);
+    }
+  } else if (old.match) {
+    PutTier(kinds_[kind], cls, old.worker_rank + 0.0, false);
+  }
+  if (!verdict.match) return;
+  tier(verdict.worker_rank + 0.0);
+  PutTier(kinds_[kind], cls, verdict.worker_rank + 0.0, true);
 }
 
 void ClassTable::Rehash(KindId kind, std::uint64_t hash) {
@@ -528,10 +580,6 @@ void ClassTable::Enlist(ProfileId id, const std::vector<Verdict>& verdicts) {
   Kind& joined = kinds_[kind];
   joined.profiles.push_back(id);
   joined.workers += profiles_[id].members;
-  if (profiles_[id].rank && !joined.ranked) {
-    joined.ranked = true;
-    told_kinds_.push_back(kind);
-  }
 }
 
 void ClassTable::Delist(ProfileId id) {
@@ -553,7 +601,6 @@ void ClassTable::Split(KindId kind, ClassId cls, const Verdict& verdict, const s
   Rehash(made, kinds_[kind].hash ^ Contribution(cls, Known(cls, kind)) ^ Contribution(cls, verdict));
   Kind& from = kinds_[kind];
   Kind& to = kinds_[made];
-  to.ranked = from.ranked;
   for (const ProfileId id : leaving) {
     std::erase(from.profiles, id);
     from.workers -= profiles_[id].members;
@@ -587,10 +634,6 @@ void ClassTable::MergeLike(KindId kind) {
     target.profiles.push_back(id);
   }
   target.workers += kinds_[from].workers;
-  if (kinds_[from].ranked && !target.ranked) {
-    target.ranked = true;
-    told_kinds_.push_back(into);
-  }
   kinds_[from].profiles.clear();
   FreeKind(from);
   moved_kinds_.push_back(from);

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -66,7 +67,7 @@ class ClassTable {
     // Masks are wider than before: those of all classes are to be looked at anew.
     virtual void OnWidth() = 0;
     virtual void OnClass(ClassId cls) = 0;  // Mask(cls) or its ranks; also for one that is gone
-    virtual void OnKind(KindId kind) = 0;   // whether any class matches it, and its ranks; also for one that is gone
+    virtual void OnKind(KindId kind) = 0;   // whether any class has this bit, of a kind or a tier; also when it is gone
     virtual void OnMoved(KindId from) = 0;  // workers of that kind may be of another now
   };
   explicit ClassTable(Listener& listener) : listener_(listener) {}
@@ -120,8 +121,12 @@ class ClassTable {
   void DropWorker(Handle worker);
   const std::shared_ptr<const WorkerTraits>& TraitsOf(Handle worker) const { return workers_[worker].traits; }
   KindId KindOf(Handle worker) const { return profiles_[workers_[worker].profile].kind; }
+  // The ranks that workers of this kind give to the classes that they match, the highest first, each with a bit of its
+  // own in the masks. Empty for those that do not rank.
+  using TierMap = std::map<double, KindId, std::greater<>>;
+  const TierMap& Tiers(KindId kind) const { return kinds_[kind].tiers; }
   // Does the worker itself rank jobs, in any way?
-  bool HasWorkerRanks(KindId kind) const { return kinds_[kind].ranked; }
+  bool HasWorkerRanks(KindId kind) const { return !kinds_[kind].tiers.empty(); }
   std::size_t kinds() const { return live_kinds_; }
   std::size_t profiles() const { return profile_ids_.size(); }
   // Upper bound of all ids, for arrays beside this table.
@@ -168,8 +173,9 @@ class ClassTable {
     std::vector<ProfileId> profiles;  // empty: free
     std::uint32_t workers = 0;
     std::uint64_t hash = 0;
-    bool ranked = false;
     std::unordered_map<ClassId, Ranks> ranks;  // where one is not 0
+    TierMap tiers;                             // as soon as one of the worker's ranks is not 0
+    std::uint32_t classes = 0;                 // of a tier: how many have its bit
   };
   struct Worker {
     std::shared_ptr<const WorkerTraits> traits;
@@ -209,6 +215,11 @@ class ClassTable {
   // Those that classes read from now on are to be told apart.
   void ReadWorkers(const Class& cls);
 
+  KindId NewBit();
+  void FreeBit(KindId bit);
+  void SetBit(KindId bit, ClassId cls, bool on);
+  // Of a kind that ranks: whether the class is on that tier.
+  void PutTier(Kind& kind, ClassId cls, double rank, bool on);
   KindId NewKind();
   void FreeKind(KindId kind);
   void PutVerdict(KindId kind, ClassId cls, const Verdict& verdict);

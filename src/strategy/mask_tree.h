@@ -94,6 +94,27 @@ class MaskTree {
     }
   }
 
+  // The item of the first key of all; null if there is none.
+  const Item* Front() const {
+    if (size_ == 0) return nullptr;
+    const Node* node = root_.get();
+    while (!node->leaf) node = node->children[0];
+    return &node->items[0];
+  }
+
+  // Adds the OR of all masks to `out`, which has width() words.
+  void AddMask(std::uint64_t* out) const {
+    for (std::size_t i = 0; i < root_->count; ++i) {
+      for (std::size_t w = 0; w < width_; ++w) out[w] |= root_->masks()[i * width_ + w];
+    }
+  }
+
+  // Calls f(item) for all, in order.
+  template <typename F>
+  void ForEach(F f) const {
+    EachBelow(*root_, f);
+  }
+
   std::size_t MemoryBytes() const { return BytesBelow(*root_); }
 
  private:
@@ -285,6 +306,17 @@ class MaskTree {
       any = any || on;
     }
     return any;
+  }
+
+  template <typename F>
+  static void EachBelow(const Node& node, F& f) {
+    for (std::size_t i = 0; i < node.count; ++i) {
+      if (node.leaf) {
+        f(node.items[i]);
+      } else {
+        EachBelow(*node.children[i], f);
+      }
+    }
   }
 
   std::size_t BytesBelow(const Node& node) const {

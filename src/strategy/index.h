@@ -1,0 +1,71 @@
+// The order that one strategy gives, kept up to date: the next job for a worker of any kind, without looking at those
+// that are saturated, held or not for it.
+//
+// Jobs alike in class and in the values of all keys that the strategy names share a cell. The strategy becomes a tree
+// of views over cells; a view of a grouping block has one view below it for each group. A value that flips (opens,
+// closes, changes its level) moves its cells, never its jobs: upwards only when a pick meets them, downwards at once.
+//
+// Threading:  confined to the queue's engine thread.
+// Invariants: a cell's level is never above its value's true one; a view's mask has a bit for every kind that it has a
+//             cell for (and, until a pick has looked, for some whose cells are held by now).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/rng.h"
+#include "match/class_table.h"
+#include "strategy/pick_job.h"
+#include "strategy/strategy.h"
+#include "strategy/value_table.h"
+
+namespace allot {
+
+class StrategyIndex {
+ public:
+  // `policy` has `worker` in it, which stands for the worker's own.
+  StrategyIndex(const StrategyPtr& policy, const StrategyPtr& worker, ValueTable& values, const ClassTable& verdicts);
+  ~StrategyIndex();
+  StrategyIndex(const StrategyIndex&) = delete;
+  StrategyIndex& operator=(const StrategyIndex&) = delete;
+
+  // A job opens or closes. REQUIRES: known to the value table.
+  void Add(PickJob& job);
+  void Remove(PickJob& job);
+  // Must an open job be removed and added when the number of its ready tasks changes, or when it was picked last?
+  bool Cares() const;
+
+  // Leases or service of a value changed.
+  void OnValue(KeyId key, ValueId value, bool fewer_leases);
+  // The number of all slots changed: percentages do.
+  void SetSlots(std::uint64_t slots);
+  // Weights changed: all shares are to be looked at anew.
+  void OnWeights();
+
+  // The job that comes first for workers of this kind; null if there is none. With `rng` null a job of `random` is any.
+  PickJob* Pick(KindId kind, Rng* rng);
+  // Does the strategy want a random task of the job that the last Pick() gave?
+  bool random_task() const { return random_task_; }
+
+  void OnWidth();
+  void OnClass(ClassId cls);
+  void OnKind(KindId kind);
+  // Classes of which a cell opened since the last call, other than by Add().
+  std::vector<ClassId> TakeOpened() { return std::exchange(opened_, {}); }
+
+  const std::vector<KeyId>& keys() const;
+  std::size_t cells() const;
+  std::size_t MemoryBytes() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+  std::vector<ClassId> opened_;
+  std::string scratch_;
+  bool random_task_ = false;
+};
+
+}  // namespace allot

@@ -1,0 +1,264 @@
+#include "strategy/orders.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace allot {
+
+Orders::Orders(const JobKeys& keys, const ClassTable& verdicts)
+    : verdicts_(verdicts), values_(keys), policy_(DefaultPolicy()) {}
+
+Orders::~Orders() = default;
+
+// --- Strategies.
+
+Orders::Id Orders::Use(const StrategyPtr& strategy) {
+  const std::string text = PrintStrategy(*strategy);
+  if (const auto found = by_text_.find(text); found != by_text_.end()) {
+    ++entries_[found->second].users;
+    return found->second;
+  }
+  Id id = 0;
+  while (id < entries_.size() && entries_[id].users > 0) ++id;
+  if (id == entries_.size()) entries_.emplace_back();
+  entries_[id].worker = strategy;
+  entries_[id].users = 1;
+  by_text_.emplace(text, id);
+  wanted_ = true;
+  return id;
+}
+
+void Orders::Unuse(Id id) {
+  CHECK(entries_[id].users > 0);
+  if (--entries_[id].users > 0) return;
+  by_text_.erase(PrintStrategy(*entries_[id].worker));
+  entries_[id] = Entry{};
+}
+
+bool Orders::Knows(const StrategyPtr& strategy) const { return by_text_.contains(PrintStrategy(*strategy)); }
+
+void Orders::SetPolicy(const StrategyPtr& policy) {
+  if (PrintStrategy(*policy) == PrintStrategy(*policy_)) return;
+  policy_ = policy;
+  for (Entry& entry : entries_) entry.next.reset();
+  building_ = false;
+  wanted_ = true;
+  rebuild_all_ = true;
+}
+
+void Orders::SetWeights(std::unordered_map<std::string, std::uint32_t> weights) {
+  values_.SetWeights(std::move(weights));
+  for (Entry& entry : entries_) {
+    if (entry.index) entry.index->OnWeights();
+    if (entry.next) entry.next->OnWeights();
+  }
+}
+
+void Orders::SetSlots(std::uint64_t slots) {
+  slots_ = slots;
+  for (Entry& entry : entries_) {
+    if (entry.index) entry.index->SetSlots(slots);
+    if (entry.next) entry.next->SetSlots(slots);
+  }
+}
+
+// --- Building.
+
+void Orders::BeginBuild() {
+  if (building_ || !wanted_) return;
+  wanted_ = false;
+  building_ = true;
+  built_to_ = JobId{};
+  for (Entry& entry : entries_) {
+    if (entry.users == 0 || (entry.index && !rebuild_all_)) continue;
+    entry.next = std::make_unique<StrategyIndex>(policy_, entry.worker, values_, verdicts_);
+    entry.next->SetSlots(slots_);
+  }
+  rebuild_all_ = false;
+}
+
+void Orders::Build(PickJob& job) {
+  CHECK(building_ && built_to_ < job.id());
+  values_.ForEachKey([&](KeyId key) {
+    if (!values_.Fresh(key)) return;
+    values_.Know(key, job);
+    const bool sooner = job.open && values_.Open(key, job);
+    if (!sooner && job.picked.serial == 0) return;
+    // Shares that stand already were placed by what was known so far.
+    for (Entry& entry : entries_) {
+      if (entry.next) entry.next->OnValue(key, values_.Of(key, job), false);
+    }
+  });
+  if (job.open) {
+    for (Entry& entry : entries_) {
+      if (entry.next) entry.next->Add(job);
+    }
+  }
+  built_to_ = job.id();
+}
+
+void Orders::Built() {
+  CHECK(building_);
+  building_ = false;
+  values_.ForEachKey([&](KeyId key) { values_.Complete(key); });
+  for (Id id = 0; id < entries_.size(); ++id) {
+    if (!entries_[id].next) continue;
+    entries_[id].index = std::move(entries_[id].next);
+    became_ready_.push_back(id);
+  }
+}
+
+// --- Jobs.
+
+// Indices and keys that are being built are told only of jobs that the walk has passed: it will come to the others.
+template <typename F>
+void Orders::ForEachIndex(const PickJob& job, F f) {
+  for (Entry& entry : entries_) {
+    if (entry.index) f(*entry.index);
+    if (entry.next && Covered(job)) f(*entry.next);
+  }
+}
+
+template <typename F>
+void Orders::ForEachKey(const PickJob& job, F f) {
+  values_.ForEachKey([&](KeyId key) {
+    if (!values_.Fresh(key) || Covered(job)) f(key);
+  });
+}
+
+void Orders::Know(PickJob& job) {
+  std::vector<std::pair<KeyId, ValueId>> changed;
+  ForEachKey(job, [&](KeyId key) {
+    values_.Know(key, job);
+    if (job.picked.serial != 0) changed.emplace_back(key, values_.Of(key, job));
+  });
+  Tell(job, changed, false);
+}
+
+void Orders::Forget(PickJob& job) {
+  CHECK(!job.open);
+  std::vector<std::pair<KeyId, ValueId>> changed;
+  ForEachKey(job, [&](KeyId key) {
+    const ValueId value = values_.Of(key, job);
+    values_.Forget(key, job);
+    if (job.leased > 0) changed.emplace_back(key, value);
+  });
+  Tell(job, changed, true);
+}
+
+void Orders::Tell(const PickJob& job, const std::vector<std::pair<KeyId, ValueId>>& changed, bool fewer) {
+  if (changed.empty()) return;
+  ForEachIndex(job, [&](StrategyIndex& index) {
+    for (const auto& [key, value] : changed) index.OnValue(key, value, fewer);
+  });
+}
+
+void Orders::Open(PickJob& job) {
+  CHECK(!job.open && job.ready > 0);
+  job.open = true;
+  std::vector<std::pair<KeyId, ValueId>> changed;
+  ForEachKey(job, [&](KeyId key) {
+    if (values_.Open(key, job)) changed.emplace_back(key, values_.Of(key, job));
+  });
+  ForEachIndex(job, [&](StrategyIndex& index) {
+    for (const auto& [key, value] : changed) index.OnValue(key, value, false);
+    index.Add(job);
+  });
+}
+
+void Orders::Close(PickJob& job) {
+  CHECK(job.open);
+  ForEachIndex(job, [&](StrategyIndex& index) { index.Remove(job); });
+  job.open = false;
+  std::vector<std::pair<KeyId, ValueId>> changed;
+  ForEachKey(job, [&](KeyId key) {
+    if (values_.Close(key, job)) changed.emplace_back(key, values_.Of(key, job));
+  });
+  Tell(job, changed, false);
+}
+
+void Orders::SetReady(PickJob& job, std::uint32_t ready) {
+  if (job.ready == ready) return;
+  if (!job.open) {
+    job.ready = ready;
+    return;
+  }
+  CHECK(ready > 0);
+  ForEachIndex(job, [&](StrategyIndex& index) {
+    if (index.Cares()) index.Remove(job);
+  });
+  job.ready = ready;
+  ForEachIndex(job, [&](StrategyIndex& index) {
+    if (index.Cares()) index.Add(job);
+  });
+}
+
+void Orders::Leased(PickJob& job, const Stamp& at) {
+  const bool open = job.open;
+  if (open) {
+    ForEachIndex(job, [&](StrategyIndex& index) {
+      if (index.Cares()) index.Remove(job);
+    });
+  }
+  job.picked = std::max(job.picked, at);
+  ++job.leased;
+  std::vector<std::pair<KeyId, ValueId>> changed;
+  ForEachKey(job, [&](KeyId key) { changed.emplace_back(key, values_.Leased(key, job, at)); });
+  ForEachIndex(job, [&](StrategyIndex& index) {
+    for (const auto& [key, value] : changed) index.OnValue(key, value, false);
+    if (open && index.Cares()) index.Add(job);
+  });
+}
+
+void Orders::Returned(PickJob& job) {
+  CHECK(job.leased > 0);
+  --job.leased;
+  std::vector<std::pair<KeyId, ValueId>> changed;
+  ForEachKey(job, [&](KeyId key) { changed.emplace_back(key, values_.Returned(key, job)); });
+  Tell(job, changed, true);
+}
+
+std::vector<ClassId> Orders::TakeOpened() {
+  std::vector<ClassId> opened;
+  for (Entry& entry : entries_) {
+    if (!entry.index) continue;
+    const auto some = entry.index->TakeOpened();
+    opened.insert(opened.end(), some.begin(), some.end());
+  }
+  return opened;
+}
+
+// --- Verdicts.
+
+void Orders::OnWidth() {
+  for (Entry& entry : entries_) {
+    if (entry.index) entry.index->OnWidth();
+    if (entry.next) entry.next->OnWidth();
+  }
+}
+
+void Orders::OnClass(ClassId cls) {
+  for (Entry& entry : entries_) {
+    if (entry.index) entry.index->OnClass(cls);
+    if (entry.next) entry.next->OnClass(cls);
+  }
+}
+
+void Orders::OnKind(KindId kind) {
+  for (Entry& entry : entries_) {
+    if (entry.index) entry.index->OnKind(kind);
+    if (entry.next) entry.next->OnKind(kind);
+  }
+}
+
+std::size_t Orders::MemoryBytes() const {
+  std::size_t bytes = values_.MemoryBytes();
+  for (const Entry& entry : entries_) {
+    if (entry.index) bytes += entry.index->MemoryBytes();
+    if (entry.next) bytes += entry.next->MemoryBytes();
+  }
+  return bytes;
+}
+
+}  // namespace allot

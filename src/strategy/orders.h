@@ -1,0 +1,117 @@
+// All orders of a queue: one index for each strategy that workers use, below the queue's policy, and the table of
+// values that they share. Indices are built for those who want them, shared, kept up to date and dropped.
+//
+// Building is a walk over all jobs in the order of their ids, in steps: the owner gives them to Build() one after the
+// other while Building(), and calls Built() behind the last. Until then pulls that need the index wait, and a policy
+// before stays in force.
+//
+// Threading: confined to the queue's engine thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/rng.h"
+#include "strategy/index.h"
+#include "strategy/pick_job.h"
+#include "strategy/strategy.h"
+#include "strategy/value_table.h"
+
+namespace allot {
+
+class Orders {
+ public:
+  using Id = std::uint32_t;
+
+  Orders(const JobKeys& keys, const ClassTable& verdicts);
+  ~Orders();
+  Orders(const Orders&) = delete;
+  Orders& operator=(const Orders&) = delete;
+
+  // --- Strategies.
+
+  // The order of workers with that strategy, with one more user.
+  Id Use(const StrategyPtr& strategy);
+  void Unuse(Id id);
+  bool Knows(const StrategyPtr& strategy) const;
+  std::size_t strategies() const { return by_text_.size(); }
+  void SetPolicy(const StrategyPtr& policy);
+  const StrategyPtr& policy() const { return policy_; }
+  // By `key.value`, as `user.acme`.
+  void SetWeights(std::unordered_map<std::string, std::uint32_t> weights);
+  // Of all registered workers.
+  void SetSlots(std::uint64_t slots);
+
+  // --- Building.
+  bool Building() const { return building_ || wanted_; }
+  // The job to go on with: the first whose id is above this.
+  JobId built_to() const { return built_to_; }
+  // Begins the walk, if it is to be begun.
+  void BeginBuild();
+  void Build(PickJob& job);
+  void Built();
+  // Orders that became ready since the last call.
+  std::vector<Id> TakeReady() { return std::exchange(became_ready_, {}); }
+
+  // --- Jobs. Each is told of from its beginning to its end, ended ones that are kept included.
+  void Know(PickJob& job);
+  // REQUIRES: not open.
+  void Forget(PickJob& job);
+  // Has ready tasks that may be granted, or has no more. Key, class and what it has under keys change only while it is
+  // not open; what it has under keys also only between Forget() and Know().
+  void Open(PickJob& job);
+  void Close(PickJob& job);
+  // REQUIRES: at least 1 while it is open.
+  void SetReady(PickJob& job, std::uint32_t ready);
+  void Leased(PickJob& job, const Stamp& at);
+  void Returned(PickJob& job);
+
+  // --- Picking.
+  bool Ready(Id id) const { return entries_[id].index != nullptr; }
+  // REQUIRES: Ready().
+  PickJob* Pick(Id id, KindId kind, Rng* rng) { return entries_[id].index->Pick(kind, rng); }
+  bool random_task(Id id) const { return entries_[id].index->random_task(); }
+  // Classes that opened since the last call, other than by Open().
+  std::vector<ClassId> TakeOpened();
+
+  // What ClassTable tells its listener.
+  void OnWidth();
+  void OnClass(ClassId cls);
+  void OnKind(KindId kind);
+
+  const ValueTable& values() const { return values_; }
+  std::size_t MemoryBytes() const;
+
+ private:
+  struct Entry {
+    StrategyPtr worker;
+    std::uint32_t users = 0;               // 0: free
+    std::unique_ptr<StrategyIndex> index;  // null until it is built
+    std::unique_ptr<StrategyIndex> next;   // being built
+  };
+  template <typename F>
+  void ForEachIndex(const PickJob& job, F f);
+  void Tell(const PickJob& job, const std::vector<std::pair<KeyId, ValueId>>& changed, bool fewer);
+  template <typename F>
+  void ForEachKey(const PickJob& job, F f);
+  bool Covered(const PickJob& job) const { return job.id() <= built_to_; }
+
+  const ClassTable& verdicts_;
+  ValueTable values_;
+  StrategyPtr policy_;
+  std::vector<Entry> entries_;
+  std::unordered_map<std::string, Id> by_text_;
+  std::uint64_t slots_ = 0;
+  bool wanted_ = false;       // a walk is to begin
+  bool rebuild_all_ = false;  // it is for all, also those that have an index of another policy
+  bool building_ = false;     // a walk is under way
+  JobId built_to_;
+  std::vector<Id> became_ready_;
+};
+
+}  // namespace allot

@@ -1,0 +1,298 @@
+#include "strategy/orders.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "match/testing.h"
+#include "strategy/naive_strategy.h"
+
+namespace allot {
+namespace {
+
+struct Job : PickJob {
+  testing::SampleJob sample;
+  bool async = true;
+  std::optional<std::string> customer;
+};
+
+class Keys : public JobKeys {
+ public:
+  KeyText Get(const PickJob& picked, const StrategyKey& key) const override {
+    const Job& job = static_cast<const Job&>(picked);
+    switch (key.kind) {
+      case StrategyKey::Kind::kUser:
+        return "s" + job.sample.user;
+      case StrategyKey::Kind::kTag: {
+        std::string text = "s";
+        for (const std::string& tag : job.sample.tags) text += tag + ",";
+        return text;
+      }
+      case StrategyKey::Kind::kAsync:
+        return TextOf(job.async);
+      case StrategyKey::Kind::kPriority:
+        return job.key.no_priority ? std::nullopt : TextOf(job.key.priority);
+      case StrategyKey::Kind::kJob:
+        return "s" + std::to_string(job.id().value);
+      case StrategyKey::Kind::kMeta:
+        return job.customer ? KeyText("s" + *job.customer) : std::nullopt;
+    }
+    return std::nullopt;
+  }
+  bool HasTag(const PickJob& picked, const std::string& tag) const override {
+    const TagList& tags = static_cast<const Job&>(picked).sample.tags;
+    return std::find(tags.begin(), tags.end(), tag) != tags.end();
+  }
+};
+
+class World : public ClassTable::Listener {
+ public:
+  World() : table(*this), orders(keys, table) { table.SetTime(1000); }
+  void OnWidth() override { orders.OnWidth(); }
+  void OnClass(ClassId cls) override { orders.OnClass(cls); }
+  void OnKind(KindId kind) override { orders.OnKind(kind); }
+  void OnMoved(KindId) override {}
+
+  Keys keys;
+  ClassTable table;
+  Orders orders;
+  std::vector<std::unique_ptr<Job>> jobs;
+
+  void BuildAll() {
+    while (orders.Building()) {
+      orders.BeginBuild();
+      for (const auto& job : jobs) {
+        if (orders.built_to() < job->id()) orders.Build(*job);
+      }
+      orders.Built();
+    }
+  }
+};
+
+StrategyPtr Parse(const std::string& text, bool policy = false) {
+  const ParsedStrategy parsed = ParseStrategy(text, policy);
+  EXPECT_NE(parsed.strategy, nullptr) << text << ": " << parsed.error.message;
+  return parsed.strategy;
+}
+
+std::string SomeStrategy(Rng& rng, int depth, bool& worker) {
+  static const char* const kLeaves[] = {"random", "oldest", "newest", "priority", "least_recent"};
+  static const char* const kKeys[] = {"user", "customer", "tag", "async", "priority", "job"};
+  if (worker && (depth == 0 || rng.Below(4) == 0)) {
+    worker = false;
+    return "worker";
+  }
+  if (depth == 0 || rng.Below(4) == 0) return kLeaves[rng.Below(5)];
+  const std::string key = kKeys[rng.Below(rng.Below(2) == 0 ? 2 : 6)];
+  switch (rng.Below(5)) {
+    case 0: {
+      const std::string value = key == "user"       ? (rng.Below(2) == 0 ? "u1" : "u2")
+                                : key == "tag"      ? "a"
+                                : key == "async"    ? (rng.Below(2) == 0 ? "true" : "false")
+                                : key == "priority" ? std::to_string(rng.Below(3))
+                                : key == "job"      ? "\"7\""
+                                                    : (rng.Below(2) == 0 ? "c1" : "c2");
+      return "select_only(" + key + " = " + value + ", " + SomeStrategy(rng, depth - 1, worker) + ")";
+    }
+    case 1:
+      return "prefer_distinct(" + key + ", " + std::to_string(1 + rng.Below(3)) + ", " +
+             SomeStrategy(rng, depth - 1, worker) + ")";
+    case 2:
+      return "max_simultaneous(" + key + ", " +
+             (rng.Below(4) == 0 ? std::to_string(10 + rng.Below(90)) + "%" : std::to_string(1 + rng.Below(4))) + ", " +
+             SomeStrategy(rng, depth - 1, worker) + ")";
+    case 3:
+      return "fair(" + key + ", " + SomeStrategy(rng, depth - 1, worker) + ")";
+    default: {
+      // `worker` stands once: in the last branch.
+      bool none = false;
+      const std::string first = SomeStrategy(rng, depth - 1, none);
+      return "or_else(" + first + ", " + SomeStrategy(rng, depth - 1, worker) + ")";
+    }
+  }
+}
+
+TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
+  std::uint64_t picks = 0;
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    Rng rng(seed);
+    World world;
+    std::string policy_text = "worker";
+    if (rng.Below(2) == 0) {
+      bool worker = true;
+      do {
+        worker = true;
+        policy_text = SomeStrategy(rng, 2, worker);
+      } while (worker);
+    }
+    StrategyPtr policy = Parse(policy_text, true);
+    world.orders.SetPolicy(policy);
+    struct Kind {
+      std::string text;
+      StrategyPtr strategy;
+      Orders::Id id;
+    };
+    std::vector<Kind> strategies;
+    for (int i = 0; i < 3; ++i) {
+      bool none = false;
+      Kind kind{SomeStrategy(rng, 3, none), nullptr, 0};
+      kind.strategy = Parse(kind.text);
+      strategies.push_back(kind);
+    }
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", policy " + policy_text + ", strategies " + strategies[0].text +
+                 " | " + strategies[1].text + " | " + strategies[2].text);
+    struct Worker {
+      testing::SampleWorker sample;
+      ClassTable::Handle handle;
+    };
+    std::vector<Worker> workers;
+    for (int i = 0; i < 4; ++i) {
+      const auto sample = testing::SomeWorker(rng);
+      workers.push_back({sample, world.table.AddWorker(sample.Traits())});
+    }
+    for (Kind& kind : strategies) kind.id = world.orders.Use(kind.strategy);
+    std::uint64_t last_id = 0, serial = 0;
+    std::int64_t ms = 1'000'000;
+    std::uint64_t slots = 4 + rng.Below(8);
+    world.orders.SetSlots(slots);
+    std::map<std::string, std::uint32_t> weights;
+    world.BuildAll();
+    const auto fill = [&](Job& job) {
+      job.sample = testing::SomeJob(rng);
+      job.sample.tags = rng.Below(3) == 0 ? TagList{"a"} : TagList{};
+      job.sample.requirements = rng.Below(4) == 0 ? job.sample.requirements : nullptr;
+      job.async = rng.Below(2) == 0;
+      job.customer = rng.Below(4) == 0 ? std::nullopt : std::optional<std::string>("c" + std::to_string(rng.Below(4)));
+      job.key.no_priority = rng.Below(3) == 0;
+      job.key.priority = job.key.no_priority ? 0 : static_cast<std::int64_t>(rng.Below(3));
+      job.key.scheduled_for = FromMillis(ms);
+      job.cls = world.table.AddJob(job.sample.In(world.table));
+    };
+    for (int step = 0; step < 500; ++step) {
+      const std::size_t which = world.jobs.empty() ? 0 : rng.Below(world.jobs.size());
+      Job* job = world.jobs.empty() ? nullptr : world.jobs[which].get();
+      ms += static_cast<std::int64_t>(rng.Below(3));
+      switch (rng.Below(10)) {
+        case 0:
+        case 1:
+          if (world.jobs.size() < 25) {
+            world.jobs.push_back(std::make_unique<Job>());
+            Job& made = *world.jobs.back();
+            made.key.id = JobId{++last_id};
+            made.submitted_at = FromMillis(ms);
+            fill(made);
+            world.orders.Know(made);
+            world.orders.SetReady(made, 1 + static_cast<std::uint32_t>(rng.Below(5)));
+            world.orders.Open(made);
+          } else if (job->leased == 0 && job->picked.serial == 0) {
+            if (job->open) world.orders.Close(*job);
+            world.orders.Forget(*job);
+            world.table.DropJob(job->cls);
+            world.jobs.erase(world.jobs.begin() + static_cast<std::ptrdiff_t>(which));
+          }
+          break;
+        case 2:
+          if (job == nullptr) break;
+          if (job->open) {
+            world.orders.Close(*job);
+          } else if (job->ready > 0) {
+            world.orders.Open(*job);
+          }
+          break;
+        case 3:
+          // One lease comes back, done or not.
+          if (job == nullptr || job->leased == 0) break;
+          world.orders.Returned(*job);
+          if (rng.Below(2) == 0) {
+            world.orders.SetReady(*job, job->ready + 1);
+            if (!job->open && rng.Below(2) == 0) world.orders.Open(*job);
+          }
+          break;
+        case 4: {
+          // When a value was served last outlives the job that it comes from, which is more than the naive look knows.
+          if (job == nullptr || job->picked.serial != 0) break;
+          const bool open = job->open;
+          if (open) world.orders.Close(*job);
+          world.orders.Forget(*job);
+          world.table.DropJob(job->cls);
+          fill(*job);
+          world.orders.Know(*job);
+          if (open) world.orders.Open(*job);
+          break;
+        }
+        case 5:
+          if (rng.Below(4) == 0) {
+            Worker& worker = workers[rng.Below(workers.size())];
+            worker.sample = testing::SomeWorker(rng);
+            world.table.ChangeWorker(worker.handle, worker.sample.Traits());
+          } else if (rng.Below(4) == 0) {
+            slots = 1 + rng.Below(20);
+            world.orders.SetSlots(slots);
+          } else if (rng.Below(8) == 0) {
+            weights = {{"user.u1", static_cast<std::uint32_t>(1 + rng.Below(3))}, {"customer.c1", 2}};
+            world.orders.SetWeights({weights.begin(), weights.end()});
+          } else if (rng.Below(8) == 0) {
+            // A strategy leaves, and comes back on a live queue.
+            Kind& kind = strategies[rng.Below(strategies.size())];
+            world.orders.Unuse(kind.id);
+            kind.id = world.orders.Use(kind.strategy);
+            world.BuildAll();
+          }
+          break;
+        default: {
+          const Worker& worker = workers[rng.Below(workers.size())];
+          const Kind& kind = strategies[rng.Below(strategies.size())];
+          testing::NaiveStrategy naive;
+          testing::NaiveStrategy::Jobs may;
+          naive.keys = &world.keys;
+          naive.slots = slots;
+          naive.weights = weights;
+          naive.worker = kind.strategy.get();
+          naive.rank = [&](const PickJob& j) {
+            return testing::NaiveVerdict(static_cast<const Job&>(j).sample, worker.sample, 1000).worker_rank;
+          };
+          for (const auto& j : world.jobs) {
+            naive.all.push_back(j.get());
+            if (j->open && testing::NaiveVerdict(j->sample, worker.sample, 1000).match) may.push_back(j.get());
+          }
+          bool random = false;
+          const auto allowed = naive.Pick(*policy, may, random);
+          PickJob* picked = world.orders.Pick(kind.id, world.table.KindOf(worker.handle), &rng);
+          ++picks;
+          if (allowed.empty()) {
+            ASSERT_EQ(picked, nullptr) << "step " << step << ", strategy " << kind.text;
+            break;
+          }
+          ASSERT_NE(picked, nullptr) << "step " << step << ", strategy " << kind.text;
+          ASSERT_EQ(world.orders.random_task(kind.id), random);
+          ASSERT_TRUE(std::find(allowed.begin(), allowed.end(), picked) != allowed.end())
+              << "step " << step << ", strategy " << kind.text << ": " << picked->id().value << " instead of "
+              << allowed[0]->id().value;
+          world.orders.Leased(*picked, Stamp{ms, ++serial});
+          if (picked->ready == 1) {
+            world.orders.Close(*picked);
+            picked->ready = 0;
+          } else {
+            world.orders.SetReady(*picked, picked->ready - 1);
+          }
+        }
+      }
+      for (const auto& j : world.jobs) {
+        if (!world.table.Outdated(j->cls)) continue;
+        const bool open = j->open;
+        if (open) world.orders.Close(*j);
+        const ClassId cls = world.table.AddJob(j->sample.In(world.table));
+        world.table.DropJob(j->cls);
+        j->cls = cls;
+        if (open) world.orders.Open(*j);
+      }
+    }
+    for (const auto& j : world.jobs) {
+      if (j->open) world.orders.Close(*j);
+    }
+  }
+  EXPECT_GE(picks, 90'000u);
+}
+
+}  // namespace
+}  // namespace allot

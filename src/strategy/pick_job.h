@@ -1,0 +1,62 @@
+// A job as strategies see it.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "match/class_table.h"
+#include "strategy/strategy.h"
+
+namespace allot {
+
+// Priority descending, none last, then scheduled_for, then id: the order `priority`.
+struct OrderKey {
+  bool no_priority = true;
+  std::int64_t priority = 0;
+  WallTime scheduled_for{};
+  JobId id;
+  friend bool operator<(const OrderKey& a, const OrderKey& b) {
+    if (a.no_priority != b.no_priority) return b.no_priority;
+    if (a.priority != b.priority) return a.priority > b.priority;
+    if (a.scheduled_for != b.scheduled_for) return a.scheduled_for < b.scheduled_for;
+    return a.id < b.id;
+  }
+};
+
+// When something was picked from; grants of one millisecond are told apart by their serial.
+struct Stamp {
+  std::int64_t ms = 0;
+  std::uint64_t serial = 0;  // 0: never
+  friend auto operator<=>(const Stamp&, const Stamp&) = default;
+};
+
+// Key, class and values may change only while it is not open.
+struct PickJob {
+  OrderKey key;
+  ClassId cls = kNoClass;
+  std::uint32_t ready = 0;   // tasks; at least one while it is open
+  std::uint32_t leased = 0;  // tasks
+  Stamp picked;              // the last time
+  WallTime submitted_at{};
+  bool open = false;  // in the orders
+
+  JobId id() const { return key.id; }
+  // What `least_recent` goes by.
+  Stamp Recent() const { return picked.serial != 0 ? picked : Stamp{ToMillis(submitted_at), 0}; }
+};
+
+// What a job has under a key, for comparing as `=?=` does: a letter for the type, then the value. None if it has not.
+using KeyText = std::optional<std::string>;
+class JobKeys {
+ public:
+  virtual ~JobKeys() = default;
+  virtual KeyText Get(const PickJob& job, const StrategyKey& key) const = 0;
+  virtual bool HasTag(const PickJob& job, const std::string& tag) const = 0;
+};
+KeyText TextOf(const MetaValue& value);
+
+}  // namespace allot

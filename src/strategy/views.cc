@@ -1,0 +1,521 @@
+#include "strategy/views.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/check.h"
+
+namespace allot::order {
+namespace {
+
+bool HasBit(const View& view, const Shared& shared, Bit bit) {
+  std::vector<std::uint64_t> mask(shared.verdicts.mask_words());
+  view.AddMask(mask.data());
+  return (mask[bit / 64] >> (bit % 64) & 1) != 0;
+}
+
+// --- Leaves.
+
+class OrderView : public View {
+ public:
+  OrderView(const Plan& plan, Shared& shared) : plan_(plan), shared_(shared) {}
+
+  void Put(Cell& cell) override {
+    cell.leaves[plan_.leaf].key = Head(cell);
+    if (many_) {
+      many_->Insert(Head(cell), &cell, shared_.verdicts.Mask(cell.cls));
+    } else if (few_.size() < kFew) {
+      few_.push_back(&cell);
+    } else {
+      many_ = std::make_unique<MaskTree<Key, Cell*>>(shared_.verdicts.mask_words());
+      few_.push_back(&cell);
+      for (Cell* other : few_) many_->Insert(other->leaves[plan_.leaf].key, other, shared_.verdicts.Mask(other->cls));
+      few_ = {};
+    }
+  }
+  void Drop(Cell& cell) override {
+    if (many_) {
+      many_->Erase(cell.leaves[plan_.leaf].key);
+      if (many_->size() == 0) many_.reset();
+      return;
+    }
+    const auto found = std::find(few_.begin(), few_.end(), &cell);
+    CHECK(found != few_.end());
+    *found = few_.back();
+    few_.pop_back();
+  }
+  void Moved(Cell& cell) override {
+    Key& key = cell.leaves[plan_.leaf].key;
+    const Key head = Head(cell);
+    if (head == key) return;
+    if (many_) {
+      many_->Erase(key);
+      many_->Insert(head, &cell, shared_.verdicts.Mask(cell.cls));
+    }
+    key = head;
+  }
+  Choice Pick(Bit bit, Rng*) override {
+    if (many_) {
+      Cell* const* found = many_->First(bit);
+      return found == nullptr ? Choice{} : Choice{*found, &plan_};
+    }
+    Cell* best = nullptr;
+    for (Cell* cell : few_) {
+      if (!shared_.Has(*cell, bit)) continue;
+      if (best == nullptr || cell->leaves[plan_.leaf].key < best->leaves[plan_.leaf].key) best = cell;
+    }
+    return best == nullptr ? Choice{} : Choice{best, &plan_};
+  }
+  void AddMask(std::uint64_t* out) const override {
+    if (many_) return many_->AddMask(out);
+    for (const Cell* cell : few_) {
+      const auto mask = shared_.verdicts.Mask(cell->cls);
+      for (std::size_t w = 0; w < mask.size(); ++w) out[w] |= mask[w];
+    }
+  }
+  bool Empty() const override { return !many_ && few_.empty(); }
+  void Recolour(Bit bit) override {
+    if (many_) many_->SetBit(bit, [&](const Cell* cell) { return shared_.Has(*cell, bit); });
+  }
+  std::size_t MemoryBytes() const override {
+    return sizeof(*this) + few_.capacity() * sizeof(Cell*) + (many_ ? many_->MemoryBytes() : 0);
+  }
+
+ private:
+  static constexpr std::size_t kFew = 16;
+  Key Head(const Cell& cell) const { return KeyOf(plan_.order, *cell.orders[plan_.list].Front()); }
+
+  const Plan& plan_;
+  Shared& shared_;
+  std::vector<Cell*> few_;
+  std::unique_ptr<MaskTree<Key, Cell*>> many_;
+};
+
+// Cells of equal masks are drawn together: what a kind may have is the sum over few such groups.
+class RandomView : public View {
+ public:
+  RandomView(const Plan& plan, Shared& shared) : plan_(plan), shared_(shared) {}
+
+  void Put(Cell& cell) override {
+    const auto mask = shared_.verdicts.Mask(cell.cls);
+    auto& group = groups_[std::vector<std::uint64_t>(mask.begin(), mask.end())];
+    if (!group) {
+      group = std::make_unique<Group>();
+      group->mask.assign(mask.begin(), mask.end());
+    }
+    LeafPlace& leaf = cell.leaves[plan_.leaf];
+    leaf.group = group.get();
+    leaf.place = group->cells.Add(&cell, cell.lottery->tasks());
+    ++count_;
+  }
+  void Drop(Cell& cell) override {
+    LeafPlace& leaf = cell.leaves[plan_.leaf];
+    auto* group = static_cast<Group*>(leaf.group);
+    group->cells.Remove(leaf.place, [this](Cell* moved, const WeightedSet<Cell*>::Place& place) {
+      moved->leaves[plan_.leaf].place = place;
+    });
+    leaf.group = nullptr;
+    if (group->cells.empty()) groups_.erase(std::vector<std::uint64_t>(group->mask));
+    --count_;
+  }
+  void Moved(Cell& cell) override {
+    if (WeightedSet<Cell*>::BucketOf(cell.lottery->tasks()) == cell.leaves[plan_.leaf].place.bucket) return;
+    Drop(cell);
+    Put(cell);
+  }
+  Choice Pick(Bit bit, Rng* rng) override {
+    const auto has = [bit](const Group& group) { return (group.mask[bit / 64] >> (bit % 64) & 1) != 0; };
+    std::uint64_t total = 0;
+    for (const auto& [mask, group] : groups_) total += has(*group) ? group->cells.total() : 0;
+    if (total == 0) return {};
+    for (;;) {
+      std::uint64_t point = rng == nullptr ? 0 : rng->Below(total);
+      for (const auto& [mask, group] : groups_) {
+        if (!has(*group)) continue;
+        if (point >= group->cells.total()) {
+          point -= group->cells.total();
+          continue;
+        }
+        std::uint64_t rounded = 0;
+        Cell* cell = group->cells.At(point, rounded);
+        if (rng == nullptr || rng->Below(rounded) < cell->lottery->tasks()) return {cell, &plan_};
+        break;
+      }
+    }
+  }
+  void AddMask(std::uint64_t* out) const override {
+    for (const auto& [mask, group] : groups_) {
+      for (std::size_t w = 0; w < mask.size(); ++w) out[w] |= mask[w];
+    }
+  }
+  bool Empty() const override { return count_ == 0; }
+  void Recolour(Bit) override {
+    std::vector<Cell*> cells;
+    for (const auto& [mask, group] : groups_) group->cells.ForEach([&](Cell* cell) { cells.push_back(cell); });
+    groups_.clear();
+    count_ = 0;
+    for (Cell* cell : cells) Put(*cell);
+  }
+  std::size_t MemoryBytes() const override {
+    std::size_t bytes = sizeof(*this);
+    for (const auto& [mask, group] : groups_) bytes += 128 + group->cells.MemoryBytes();
+    return bytes;
+  }
+
+ private:
+  struct Group {
+    std::vector<std::uint64_t> mask;
+    WeightedSet<Cell*> cells;
+  };
+  const Plan& plan_;
+  Shared& shared_;
+  std::map<std::vector<std::uint64_t>, std::unique_ptr<Group>> groups_;
+  std::size_t count_ = 0;
+};
+
+// --- Blocks with one view below.
+
+// Passes everything on to the view below; what differs is overridden.
+class Wrapper : public View {
+ public:
+  Wrapper(const Plan& plan, Shared& shared)
+      : plan_(plan), shared_(shared), below_(MakeView(*plan.inner.front(), shared)) {}
+  void Put(Cell& cell) override { below_->Put(cell); }
+  void Drop(Cell& cell) override { below_->Drop(cell); }
+  void Moved(Cell& cell) override { below_->Moved(cell); }
+  Choice Pick(Bit bit, Rng* rng) override { return below_->Pick(bit, rng); }
+  void AddMask(std::uint64_t* out) const override { below_->AddMask(out); }
+  bool Empty() const override { return below_->Empty(); }
+  void Recolour(Bit bit) override { below_->Recolour(bit); }
+  std::size_t MemoryBytes() const override { return sizeof(*this) + below_->MemoryBytes(); }
+
+ protected:
+  const Plan& plan_;
+  Shared& shared_;
+  std::unique_ptr<View> below_;
+};
+
+// Where the worker's own strategy begins: of a kind that ranks jobs, the highest rank that has a task.
+class RankView : public Wrapper {
+ public:
+  using Wrapper::Wrapper;
+  Choice Pick(Bit bit, Rng* rng) override {
+    const auto& tiers = shared_.verdicts.Tiers(bit);
+    if (tiers.empty()) return below_->Pick(bit, rng);
+    for (const auto& [rank, tier] : tiers) {
+      if (const Choice choice = below_->Pick(tier, rng)) return choice;
+    }
+    return {};
+  }
+};
+
+class SelectView : public Wrapper {
+ public:
+  using Wrapper::Wrapper;
+  void Put(Cell& cell) override {
+    if (Selected(cell)) below_->Put(cell);
+  }
+  void Drop(Cell& cell) override {
+    if (Selected(cell)) below_->Drop(cell);
+  }
+  void Moved(Cell& cell) override {
+    if (Selected(cell)) below_->Moved(cell);
+  }
+
+ private:
+  bool Selected(const Cell& cell) const { return cell.values[plan_.key] == plan_.wanted; }
+};
+
+// max_simultaneous. Cells of values that are full stay in the view below until a pick meets them.
+class GateView : public Wrapper {
+ public:
+  using Wrapper::Wrapper;
+  void Put(Cell& cell) override {
+    ++count_;
+    cell.bins[plan_.bin] = TrueBin(plan_, shared_, cell);
+    if (Open(cell)) below_->Put(cell);
+  }
+  void Drop(Cell& cell) override {
+    --count_;
+    if (Open(cell)) below_->Drop(cell);
+  }
+  void Moved(Cell& cell) override {
+    if (Open(cell)) below_->Moved(cell);
+  }
+  Choice Pick(Bit bit, Rng* rng) override {
+    for (;;) {
+      const Choice choice = below_->Pick(bit, rng);
+      if (!choice || TrueBin(plan_, shared_, *choice.cell) == 0) return choice;
+      below_->Drop(*choice.cell);
+      choice.cell->bins[plan_.bin] = 1;
+    }
+  }
+  bool Empty() const override { return count_ == 0; }
+
+ private:
+  bool Open(const Cell& cell) const { return cell.bins[plan_.bin] == 0; }
+  std::size_t count_ = 0;
+};
+
+// --- Blocks with several views below.
+
+class OrElseView : public View {
+ public:
+  OrElseView(const Plan& plan, Shared& shared) {
+    for (const auto& inner : plan.inner) branches_.push_back(MakeView(*inner, shared));
+  }
+  void Put(Cell& cell) override {
+    for (const auto& branch : branches_) branch->Put(cell);
+  }
+  void Drop(Cell& cell) override {
+    for (const auto& branch : branches_) branch->Drop(cell);
+  }
+  void Moved(Cell& cell) override {
+    for (const auto& branch : branches_) branch->Moved(cell);
+  }
+  Choice Pick(Bit bit, Rng* rng) override {
+    for (const auto& branch : branches_) {
+      if (const Choice choice = branch->Pick(bit, rng)) return choice;
+    }
+    return {};
+  }
+  void AddMask(std::uint64_t* out) const override {
+    for (const auto& branch : branches_) branch->AddMask(out);
+  }
+  bool Empty() const override {
+    return std::all_of(branches_.begin(), branches_.end(), [](const auto& branch) { return branch->Empty(); });
+  }
+  void Recolour(Bit bit) override {
+    for (const auto& branch : branches_) branch->Recolour(bit);
+  }
+  std::size_t MemoryBytes() const override {
+    std::size_t bytes = sizeof(*this);
+    for (const auto& branch : branches_) bytes += branch->MemoryBytes();
+    return bytes;
+  }
+
+ private:
+  std::vector<std::unique_ptr<View>> branches_;
+};
+
+// prefer_distinct: a view for every level that has cells. A cell stands on its value's level, or below.
+class LevelView : public View {
+ public:
+  LevelView(const Plan& plan, Shared& shared) : plan_(plan), shared_(shared) {}
+  void Put(Cell& cell) override { PutAt(cell, TrueBin(plan_, shared_, cell)); }
+  void Drop(Cell& cell) override {
+    const auto level = levels_.find(cell.bins[plan_.bin]);
+    if (level == levels_.end()) return;  // the block below did not want it
+    level->second->Drop(cell);
+    if (level->second->Empty()) levels_.erase(level);
+  }
+  void Moved(Cell& cell) override {
+    const auto level = levels_.find(cell.bins[plan_.bin]);
+    if (level != levels_.end()) level->second->Moved(cell);
+  }
+  Choice Pick(Bit bit, Rng* rng) override {
+    for (auto level = levels_.begin(); level != levels_.end();) {
+      View& view = *level->second;
+      for (;;) {
+        const Choice choice = view.Pick(bit, rng);
+        if (!choice) break;
+        const std::uint32_t now = TrueBin(plan_, shared_, *choice.cell);
+        if (now == level->first) return choice;
+        CHECK(now > level->first);
+        view.Drop(*choice.cell);
+        PutAt(*choice.cell, now);
+      }
+      level = view.Empty() ? levels_.erase(level) : std::next(level);
+    }
+    return {};
+  }
+  void AddMask(std::uint64_t* out) const override {
+    for (const auto& [level, view] : levels_) view->AddMask(out);
+  }
+  bool Empty() const override { return levels_.empty(); }
+  void Recolour(Bit bit) override {
+    for (const auto& [level, view] : levels_) view->Recolour(bit);
+  }
+  std::size_t MemoryBytes() const override {
+    std::size_t bytes = sizeof(*this);
+    for (const auto& [level, view] : levels_) bytes += 64 + view->MemoryBytes();
+    return bytes;
+  }
+
+ private:
+  void PutAt(Cell& cell, std::uint32_t level) {
+    cell.bins[plan_.bin] = level;
+    auto& view = levels_[level];
+    if (!view) view = MakeView(*plan_.inner.front(), shared_);
+    view->Put(cell);
+    if (view->Empty()) levels_.erase(level);
+  }
+  const Plan& plan_;
+  Shared& shared_;
+  std::map<std::uint32_t, std::unique_ptr<View>> levels_;
+};
+
+}  // namespace
+
+// fair: a view for every value that has cells, in the order of what they have.
+class FairView : public View {
+ public:
+  FairView(const Plan& plan, Shared& shared) : plan_(plan), shared_(shared), order_(shared.verdicts.mask_words()) {}
+  ~FairView() override {
+    for (const auto& [value, share] : shares_) Unregister(value);
+  }
+  FairView(const FairView&) = delete;
+  FairView& operator=(const FairView&) = delete;
+
+  void Put(Cell& cell) override {
+    const ValueId value = cell.values[plan_.key];
+    auto& share = shares_[value];
+    const bool fresh = !share;
+    if (fresh) {
+      share = std::make_unique<Share>();
+      share->value = value;
+      share->view = MakeView(*plan_.inner.front(), shared_);
+    }
+    share->view->Put(cell);
+    if (fresh && share->view->Empty()) {  // the block below did not want it
+      shares_.erase(value);
+      return;
+    }
+    if (fresh) {
+      shared_.shares[plan_.key][value].push_back(this);
+      share->key = KeyOfShare(value);
+      order_.Insert(share->key, share.get(), MaskOf(*share));
+    } else {
+      order_.SetMask(share->key, MaskOf(*share));
+    }
+  }
+  void Drop(Cell& cell) override {
+    const auto found = shares_.find(cell.values[plan_.key]);
+    if (found == shares_.end()) return;
+    Share& share = *found->second;
+    share.view->Drop(cell);
+    if (!share.view->Empty()) {
+      order_.SetMask(share.key, MaskOf(share));
+      return;
+    }
+    order_.Erase(share.key);
+    Unregister(found->first);
+    shares_.erase(found);
+  }
+  void Moved(Cell& cell) override {
+    const auto found = shares_.find(cell.values[plan_.key]);
+    if (found != shares_.end()) found->second->view->Moved(cell);
+  }
+  Choice Pick(Bit bit, Rng* rng) override {
+    for (;;) {
+      Share* const* first = order_.First(bit);
+      if (first == nullptr) return {};
+      Share& share = **first;
+      if (const Choice choice = share.view->Pick(bit, rng)) return choice;
+      // All that it had for this bit is held by now.
+      const auto mask = MaskOf(share);
+      CHECK((mask[bit / 64] >> (bit % 64) & 1) == 0);
+      order_.SetMask(share.key, mask);
+    }
+  }
+  void AddMask(std::uint64_t* out) const override { order_.AddMask(out); }
+  bool Empty() const override { return shares_.empty(); }
+  void Recolour(Bit bit) override {
+    for (const auto& [value, share] : shares_) share->view->Recolour(bit);
+    order_.SetBit(bit, [&](const Share* share) { return HasBit(*share->view, shared_, bit); });
+  }
+  std::size_t MemoryBytes() const override {
+    std::size_t bytes = sizeof(*this) + order_.MemoryBytes();
+    for (const auto& [value, share] : shares_) bytes += 96 + sizeof(Share) + share->view->MemoryBytes();
+    return bytes;
+  }
+  void Rekey(ValueId value) {
+    Share& share = *shares_.at(value);
+    const ShareKey key = KeyOfShare(value);
+    order_.Erase(share.key);
+    share.key = key;
+    order_.Insert(key, &share, MaskOf(share));
+  }
+
+ private:
+  struct ShareKey {
+    std::uint32_t leased = 0, weight = 1;
+    Stamp served;
+    const std::string* name = nullptr;
+    ValueId value = kNoValue;
+    friend bool operator<(const ShareKey& a, const ShareKey& b) {
+      const std::uint64_t left = std::uint64_t{a.leased} * b.weight;
+      const std::uint64_t right = std::uint64_t{b.leased} * a.weight;
+      if (left != right) return left < right;
+      if (a.served != b.served) return a.served < b.served;
+      if (const int names = a.name->compare(*b.name); names != 0) return names < 0;
+      return a.value < b.value;
+    }
+  };
+  struct Share {
+    ValueId value = kNoValue;
+    ShareKey key;
+    std::unique_ptr<View> view;
+  };
+
+  ShareKey KeyOfShare(ValueId id) const {
+    const ValueTable::Value& value = shared_.values.Get(shared_.keys[plan_.key], id);
+    return {value.leased, value.weight, value.Served(), &value.text, id};
+  }
+  std::vector<std::uint64_t>& MaskOf(const Share& share) {
+    scratch_.assign(shared_.verdicts.mask_words(), 0);
+    share.view->AddMask(scratch_.data());
+    return scratch_;
+  }
+  void Unregister(ValueId value) {
+    auto& views = shared_.shares[plan_.key];
+    const auto found = views.find(value);
+    std::erase(found->second, this);
+    if (found->second.empty()) views.erase(found);
+  }
+
+  const Plan& plan_;
+  Shared& shared_;
+  std::unordered_map<ValueId, std::unique_ptr<Share>> shares_;
+  MaskTree<ShareKey, Share*> order_;
+  std::vector<std::uint64_t> scratch_;
+};
+
+void Rekey(FairView& view, ValueId value) { view.Rekey(value); }
+
+std::uint32_t TrueBin(const Plan& plan, const Shared& shared, const Cell& cell) {
+  const std::uint32_t leased = shared.Value(cell, plan.key).leased;
+  if (plan.kind == Strategy::Kind::kPreferDistinct) {
+    return cell.values[plan.key] == kNoValue ? 0 : static_cast<std::uint32_t>(leased / plan.max);
+  }
+  if (cell.values[plan.key] == kNoValue) return 0;
+  const std::uint64_t max = plan.percent ? std::max<std::uint64_t>(1, shared.slots * plan.max / 100) : plan.max;
+  return leased >= max ? 1 : 0;
+}
+
+std::unique_ptr<View> MakeView(const Plan& plan, Shared& shared) {
+  switch (plan.kind) {
+    case Strategy::Kind::kRandom:
+      return std::make_unique<RandomView>(plan, shared);
+    case Strategy::Kind::kOldest:
+    case Strategy::Kind::kNewest:
+    case Strategy::Kind::kPriority:
+    case Strategy::Kind::kLeastRecent:
+      return std::make_unique<OrderView>(plan, shared);
+    case Strategy::Kind::kSelectOnly:
+      return std::make_unique<SelectView>(plan, shared);
+    case Strategy::Kind::kPreferDistinct:
+      return std::make_unique<LevelView>(plan, shared);
+    case Strategy::Kind::kMaxSimultaneous:
+      return std::make_unique<GateView>(plan, shared);
+    case Strategy::Kind::kFair:
+      return std::make_unique<FairView>(plan, shared);
+    case Strategy::Kind::kOrElse:
+      return std::make_unique<OrElseView>(plan, shared);
+    case Strategy::Kind::kWorker:
+      return std::make_unique<RankView>(plan, shared);
+  }
+  return nullptr;
+}
+
+}  // namespace allot::order

@@ -1,0 +1,83 @@
+// The blocks of a strategy as live structures over cells. Each view stands for one block in one context: below a
+// grouping block there is one of its kind for each group.
+//
+// Use: Put and Drop every cell once each; Moved when a head or the number of its tasks changed. A view finds what it
+// noted of a cell in the cell itself (its bins, its leaves).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "strategy/cell.h"
+#include "strategy/strategy.h"
+
+namespace allot::order {
+
+using Bit = std::uint32_t;  // of a kind, or of one rank that a kind gives
+
+// A block, ready to be instantiated.
+struct Plan {
+  Strategy::Kind kind = Strategy::Kind::kPriority;
+  std::size_t key = 0;        // which of the index's keys
+  ValueId wanted = kNoValue;  // select_only
+  std::uint64_t max = 1;      // prefer_distinct, max_simultaneous
+  bool percent = false;       //
+  Order order = Order::kOldest;
+  std::size_t list = 0;  // which of a cell's orders; leaves but `random`
+  std::size_t leaf = 0;  // number among the leaves
+  std::size_t bin = 0;   // number among the blocks with bins
+  std::vector<std::unique_ptr<Plan>> inner;
+};
+
+class FairView;
+
+// What all views of an index share.
+struct Shared {
+  ValueTable& values;
+  const ClassTable& verdicts;
+  std::vector<KeyId> keys;
+  std::uint64_t slots = 0;
+  // The views in which a value has a share, for each key.
+  std::vector<std::unordered_map<ValueId, std::vector<FairView*>>> shares;
+
+  bool Has(const Cell& cell, Bit bit) const { return verdicts.Matches(bit, cell.cls); }
+  const ValueTable::Value& Value(const Cell& cell, std::size_t key) const {
+    return values.Get(keys[key], cell.values[key]);
+  }
+};
+
+// A cell, and the leaf that says which of its jobs.
+struct Choice {
+  Cell* cell = nullptr;
+  const Plan* leaf = nullptr;
+  explicit operator bool() const { return cell != nullptr; }
+};
+
+class View {
+ public:
+  virtual ~View() = default;
+  virtual void Put(Cell& cell) = 0;
+  virtual void Drop(Cell& cell) = 0;
+  virtual void Moved(Cell& cell) = 0;
+  // What comes first for that bit. Puts aside cells that it finds to be held by now.
+  virtual Choice Pick(Bit bit, Rng* rng) = 0;
+  // Adds the bits of all cells to `out`.
+  virtual void AddMask(std::uint64_t* out) const = 0;
+  // No cell was put into it, held ones included.
+  virtual bool Empty() const = 0;
+  // The verdicts of that bit changed.
+  virtual void Recolour(Bit bit) = 0;
+  virtual std::size_t MemoryBytes() const = 0;
+};
+
+std::unique_ptr<View> MakeView(const Plan& plan, Shared& shared);
+
+// Where a value of a block with bins belongs now: its level, or 1 for held and 0 for open.
+std::uint32_t TrueBin(const Plan& plan, const Shared& shared, const Cell& cell);
+
+// A share of a value changed its place.
+void Rekey(FairView& view, ValueId value);
+
+}  // namespace allot::order
