@@ -236,6 +236,45 @@ std::optional<TaskIndex> JobTasks::FirstReady(TaskIndex from) const {
   return page * kPageTasks + found;
 }
 
+TaskIndex JobTasks::RandomReady(Rng& rng) const {
+  CHECK(ready_ > 0);
+  constexpr int kTries = 64;
+  for (int i = 0; i < kTries; ++i) {
+    const auto index = static_cast<TaskIndex>(rng.Below(count_));
+    if (IsReady(index)) return index;
+  }
+  // Few are: the n-th of them.
+  std::uint64_t n = rng.Below(ready_);
+  for (std::uint32_t page = PageOf(*FirstReady(0));;) {
+    const Slot slot = small() ? kUntouched : SlotOf(page);
+    std::uint64_t here = 0;
+    if (small()) {
+      here = ready_;
+    } else if (slot != kAllDone) {
+      here = slot == kUntouched ? TasksOf(page) : reinterpret_cast<const Page*>(slot)->ready;
+    }
+    if (n >= here) {
+      n -= here;
+      const auto next = FirstReady((page + 1) * kPageTasks);
+      CHECK(next.has_value());
+      page = PageOf(*next);
+      continue;
+    }
+    if (!small() && slot == kUntouched) return page * kPageTasks + static_cast<TaskIndex>(n);
+    const std::uint64_t* words = small() ? &store_.bits.ready : reinterpret_cast<const Page*>(slot)->ready_words();
+    for (std::uint32_t word = 0;; ++word) {
+      std::uint64_t bits = words[word];
+      const auto count = static_cast<std::uint64_t>(std::popcount(bits));
+      if (n >= count) {
+        n -= count;
+        continue;
+      }
+      for (; n > 0; --n) bits &= bits - 1;
+      return page * kPageTasks + word * 64 + static_cast<TaskIndex>(std::countr_zero(bits));
+    }
+  }
+}
+
 void JobTasks::CopyBits(std::uint32_t page_number, PageBits& ready, PageBits& done) const {
   ready.fill(0);
   done.fill(0);

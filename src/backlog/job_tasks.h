@@ -21,6 +21,7 @@
 #include "backlog/task_set.h"
 #include "base/bytes.h"
 #include "base/job.h"
+#include "base/rng.h"
 #include "base/time.h"
 
 namespace allot {
@@ -46,6 +47,9 @@ class JobTasks {
   std::uint32_t AttemptsUsed(TaskIndex index) const;
   // The lowest ready task at or after `from`. O(1) amortised from 0, never linear in pages without ready tasks.
   std::optional<TaskIndex> FirstReady(TaskIndex from = 0) const;
+  // Any ready task, each as likely as the others. Constant time, but linear in pages with ready tasks when less than a
+  // few in a hundred are ready. REQUIRES: ready() > 0.
+  TaskIndex RandomReady(Rng& rng) const;
   // The lowest task at or after `from` in that state. For lists: may look at every page after `from`.
   std::optional<TaskIndex> FirstInState(TaskState state, TaskIndex from) const;
 

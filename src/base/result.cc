@@ -38,6 +38,7 @@ constexpr Row kRows[] = {
     {Code::kTooManyWorkers, "too_many_workers", 429},
     {Code::kTooManyClasses, "too_many_classes", 429},
     {Code::kTooManyWaits, "too_many_waits", 429},
+    {Code::kTooManyStrategies, "too_many_strategies", 429},
     {Code::kTimedOut, "timed_out", 408},
     {Code::kDiskFull, "disk_full", 507},
     {Code::kStopping, "stopping", 503},

@@ -40,6 +40,7 @@ enum class Code {
   kTooManyWorkers,       //
   kTooManyClasses,       //
   kTooManyWaits,         //
+  kTooManyStrategies,    //
   kTimedOut,             // the client was too slow
   kDiskFull,             // nothing new is taken until there is space
   kStopping,             // the server is going down: try again soon

@@ -9,11 +9,20 @@
 
 namespace allot {
 
-Engine::Engine(const EngineOptions& options) : options_(options), rng_(options.seed), leases_(options.key) {}
+Engine::Engine(const EngineOptions& options) : options_(options), rng_(options.seed), leases_(options.key) {
+  if (options_.policy) orders_.SetPolicy(options_.policy);
+  orders_.SetWeights({options_.weights.begin(), options_.weights.end()});
+  default_order_ = orders_.Use(DefaultStrategy());
+  orders_.BeginBuild();
+  orders_.Built();
+  orders_.TakeReady();
+}
 
 Engine::~Engine() {
-  for (auto& list : waiting_) {
-    if (list) list->clear();
+  for (auto& kinds : waiting_) {
+    for (auto& list : kinds) {
+      if (list) list->clear();
+    }
   }
 }
 
@@ -36,10 +45,9 @@ void Engine::Begin(const Now& now) {
 }
 
 void Engine::End() {
-  if (grouped_epoch_ != classes_.epoch()) {
-    std::size_t budget = kSmallBudget;
-    StepRegrouping(budget);
-  }
+  std::size_t budget = kSmallBudget;
+  if (grouped_epoch_ != classes_.epoch()) StepRegrouping(budget);
+  if (orders_.Building()) StepOrders(budget);
   WakeWaiting();
 }
 
@@ -59,11 +67,11 @@ EngineWorker* Engine::FindWorker(WorkerId worker) const {
 
 void Engine::Refresh(EngineJob& job) {
   const bool open = job.state == JobState::kActive && !job.reviving && job.tasks.ready() > 0;
-  if (open && !job.linked()) {
-    order_.Insert(job);
+  if (!open && job.open) orders_.Close(job);
+  orders_.SetReady(job, job.tasks.ready());
+  if (open && !job.open) {
+    orders_.Open(job);
     if (opened_.empty() || opened_.back() != job.cls) opened_.push_back(job.cls);
-  } else if (!open && job.linked()) {
-    order_.Erase(job);
   }
   const bool ended = Ended(job.state);
   const std::uint32_t ready = ended ? 0 : job.tasks.ready();
@@ -75,13 +83,17 @@ void Engine::Refresh(EngineJob& job) {
 }
 
 void Engine::WakeWaiting() {
+  for (const ClassId cls : orders_.TakeOpened()) opened_.push_back(cls);
+  // Whoever waits for an order that is ready now may find anything in it.
+  for (const Orders::Id order : orders_.TakeReady()) {
+    for (KindId kind = 0; order < waiting_.size() && kind < waiting_[order].size(); ++kind) woken_.push_back(kind);
+  }
   if (opened_.empty() && woken_.empty()) return;
   if (!paused_ && waiting_workers_ > 0) {
     // Whoever waits found nothing before: only the kinds that may run what opened can find something now.
     std::vector<KindId> kinds = std::exchange(woken_, {});
     const std::vector<ClassId> opened = std::exchange(opened_, {});
     for (const ClassId cls : opened) {
-      if (order_.Empty(cls)) continue;
       const auto mask = classes_.Mask(cls);
       for (std::size_t word = 0; word < mask.size(); ++word) {
         for (std::uint64_t bits = mask[word]; bits != 0; bits &= bits - 1) {
@@ -96,20 +108,21 @@ void Engine::WakeWaiting() {
 }
 
 void Engine::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened) {
-  // The longest waiting of all kinds first; of each kind it is the first of its list.
-  const auto head = [this](KindId kind) -> EngineWorker* {
-    if (kind >= waiting_.size() || !waiting_[kind] || waiting_[kind]->empty()) return nullptr;
-    return order_.First(kind) != nullptr ? &*waiting_[kind]->begin() : nullptr;
+  // Workers of one kind and order wait in one list, of which the first has waited longest.
+  const auto head = [this](Orders::Id order, KindId kind) -> EngineWorker* {
+    if (kind >= waiting_[order].size() || !waiting_[order][kind] || waiting_[order][kind]->empty()) return nullptr;
+    if (!orders_.Ready(order) || orders_.Pick(order, kind, nullptr) == nullptr) return nullptr;
+    return &*waiting_[order][kind]->begin();
   };
   std::vector<ClassId> ranking;
   for (const ClassId cls : opened) {
-    if (!order_.Empty(cls) && classes_.HasJobRank(cls)) ranking.push_back(cls);
+    if (classes_.HasJobRank(cls)) ranking.push_back(cls);
   }
   // How much the jobs that opened want a worker of that kind.
   const auto wanted = [&](KindId kind) {
     std::optional<double> best;
     for (const ClassId cls : ranking.empty() ? ranking : opened) {
-      if (order_.Empty(cls) || !classes_.Matches(kind, cls)) continue;
+      if (!orders_.HasOpen(cls) || !classes_.Matches(kind, cls)) continue;
       best = std::max(best.value_or(-std::numeric_limits<double>::infinity()), classes_.JobRank(kind, cls));
     }
     return best.value_or(0);
@@ -117,6 +130,7 @@ void Engine::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened)
   struct Turn {
     double wanted;
     std::uint64_t turn;
+    Orders::Id order;
     KindId kind;
     bool operator<(const Turn& other) const {  // the greatest goes first
       return wanted != other.wanted ? wanted < other.wanted : turn > other.turn;
@@ -125,21 +139,26 @@ void Engine::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened)
   std::priority_queue<Turn> turns;
   std::sort(kinds.begin(), kinds.end());
   kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
-  for (const KindId kind : kinds) {
-    if (const EngineWorker* worker = head(kind)) turns.push({wanted(kind), worker->waiting_turn, kind});
+  for (Orders::Id order = 0; order < waiting_.size(); ++order) {
+    for (const KindId kind : kinds) {
+      const EngineWorker* worker = head(order, kind);
+      if (worker != nullptr) turns.push({wanted(kind), worker->waiting_turn, order, kind});
+    }
   }
   while (!turns.empty()) {
     const Turn turn = turns.top();
     turns.pop();
-    EngineWorker* worker = head(turn.kind);
+    EngineWorker* worker = head(turn.order, turn.kind);
     if (worker == nullptr) continue;
     // What wanted it most may be gone meanwhile.
     if (const double now = wanted(turn.kind); now != turn.wanted) {
-      turns.push({now, worker->waiting_turn, turn.kind});
+      turns.push({now, worker->waiting_turn, turn.order, turn.kind});
       continue;
     }
     CHECK(Serve(*worker));
-    if (const EngineWorker* next = head(turn.kind)) turns.push({wanted(turn.kind), next->waiting_turn, turn.kind});
+    if (const EngineWorker* next = head(turn.order, turn.kind)) {
+      turns.push({wanted(turn.kind), next->waiting_turn, turn.order, turn.kind});
+    }
   }
 }
 
@@ -147,10 +166,14 @@ bool Engine::Serve(EngineWorker& worker) {
   if (paused_ || worker.draining || worker.away || !worker.registered) return false;
   std::vector<Grant> grants;
   const KindId kind = classes_.KindOf(worker.handle);
+  const Orders::Id order = worker.Pulls();
+  if (!orders_.Ready(order)) return false;
   while (worker.credit > 0) {
-    OrderEntry* first = order_.First(kind);
+    PickJob* first = orders_.Pick(order, kind, &rng_);
     if (first == nullptr) break;
-    GrantOne(worker, static_cast<EngineJob&>(*first), grants);
+    auto& job = static_cast<EngineJob&>(*first);
+    const bool random = orders_.random_task(order);
+    GrantOne(worker, job, random ? job.tasks.RandomReady(rng_) : *job.tasks.FirstReady(), grants);
     --worker.credit;
   }
   if (grants.empty()) return false;
@@ -158,6 +181,7 @@ bool Engine::Serve(EngineWorker& worker) {
   if (worker.credit == 0) {
     worker.pull_until.reset();
     Unpark(worker);
+    EndPullStrategy(worker);
   } else if (worker.waiting()) {
     // It waits anew, behind those that have got nothing meanwhile.
     Unpark(worker);
@@ -168,11 +192,9 @@ bool Engine::Serve(EngineWorker& worker) {
   return true;
 }
 
-void Engine::GrantOne(EngineWorker& worker, EngineJob& job, std::vector<Grant>& grants) {
-  const std::optional<TaskIndex> index = job.tasks.FirstReady();
-  CHECK(index.has_value());
-  const std::uint32_t used = job.tasks.Claim(*index);
-  Lease& lease = leases_.Grant(job.id(), *index);
+void Engine::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::vector<Grant>& grants) {
+  const std::uint32_t used = job.tasks.Claim(index);
+  Lease& lease = leases_.Grant(job.id(), index);
   lease.worker = worker.id;
   lease.attempt = used + 1;
   lease.granted = engine_time_;
@@ -187,11 +209,13 @@ void Engine::GrantOne(EngineWorker& worker, EngineJob& job, std::vector<Grant>& 
     MarkJob(job);
     Progress(job);
   }
-  ByteWriter event = TaskEvent(EventType::kGrant, job, *index, lease.task.lease.serial);
+  ByteWriter event = TaskEvent(EventType::kGrant, job, index, lease.task.lease.serial);
   event.Varint(worker.id.value);
   event.Varint(lease.attempt);
   event.Varint(static_cast<std::uint64_t>(ToMillis(now_.wall)));
   MarkQueue();
+  orders_.Leased(job, Stamp{ToMillis(now_.wall), lease.task.lease.serial});
+  MarkJob(job);  // when it was picked is in its own record
   Refresh(job);
 
   Grant grant;
@@ -267,6 +291,13 @@ std::pair<Position, Effects> Engine::Take() {
   return {position, std::exchange(effects_, Effects{})};
 }
 
+void Engine::SetPolicy(const Now& now, const StrategyPtr& policy, const Weights& weights) {
+  Begin(now);
+  orders_.SetPolicy(policy ? policy : DefaultPolicy());
+  orders_.SetWeights({weights.begin(), weights.end()});
+  End();
+}
+
 void Engine::PauseQueue(const Now& now) {
   Begin(now);
   if (!paused_) {
@@ -284,7 +315,7 @@ void Engine::ResumeQueue(const Now& now) {
     Event(EventType::kQueuePaused).U8(0);
     MarkQueue();
     std::vector<KindId> kinds;
-    for (KindId kind = 0; kind < waiting_.size(); ++kind) kinds.push_back(kind);
+    for (KindId kind = 0; kind < classes_.kind_slots(); ++kind) kinds.push_back(kind);
     std::vector<ClassId> all;
     for (ClassId cls = 0; cls < classes_.class_slots(); ++cls) all.push_back(cls);
     Wake(std::move(kinds), all);

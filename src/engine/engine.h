@@ -36,7 +36,7 @@
 #include "engine/types.h"
 #include "match/class_table.h"
 #include "match/explain.h"
-#include "strategy/priority_order.h"
+#include "strategy/orders.h"
 
 namespace allot {
 
@@ -73,6 +73,8 @@ class Engine {
     options_.worker_grace = worker_grace;
     options_.max_finished_jobs = max_finished_jobs;
   }
+  // What holds for all workers; takes over once its order is built.
+  void SetPolicy(const Now& now, const StrategyPtr& policy, const Weights& weights);
   void PauseQueue(const Now& now);
   void ResumeQueue(const Now& now);
 
@@ -151,7 +153,9 @@ class Engine {
   // Heap bytes of jobs, tasks and order, as far as they are counted; for benchmarks and metrics.
   std::size_t MemoryBytes() const;
   // Of that, what belongs to classes, kinds and the verdicts on their pairs.
-  std::size_t MatchingBytes() const { return classes_.MemoryBytes() + order_.MemoryBytes(); }
+  std::size_t MatchingBytes() const { return classes_.MemoryBytes(); }
+  // And to the orders of all strategies.
+  std::size_t OrderBytes() const { return orders_.MemoryBytes(); }
 
  private:
   // The queue's own record, under an id that no job has.
@@ -191,13 +195,20 @@ class Engine {
   class Verdicts : public ClassTable::Listener {
    public:
     explicit Verdicts(Engine& engine) : engine_(engine) {}
-    void OnWidth() override { engine_.order_.OnWidth(); }
+    void OnWidth() override { engine_.orders_.OnWidth(); }
     void OnClass(ClassId cls) override;
     void OnKind(KindId kind) override;
     void OnMoved(KindId from) override { engine_.MoveWaiting(from); }
 
    private:
     Engine& engine_;
+  };
+
+  // What strategies group jobs by.
+  class Keys : public JobKeys {
+   public:
+    KeyText Get(const PickJob& job, const StrategyKey& key) const override;
+    bool HasTag(const PickJob& job, const std::string& tag) const override;
   };
 
   // engine.cc: what every command shares.
@@ -213,7 +224,7 @@ class Engine {
   void Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened);
   // Grants up to the worker's credit. True if it got anything.
   bool Serve(EngineWorker& worker);
-  void GrantOne(EngineWorker& worker, EngineJob& job, std::vector<Grant>& grants);
+  void GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::vector<Grant>& grants);
   ByteWriter Event(EventType type);
   // An event of one task; further fields may follow.
   ByteWriter TaskEvent(EventType type, EngineJob& job, TaskIndex index, std::uint64_t serial);
@@ -243,6 +254,8 @@ class Engine {
   bool StepRenewal(std::size_t& budget);
   // Jobs are put into new classes when workers read more of them.
   bool StepRegrouping(std::size_t& budget);
+  // Orders for strategies that are new.
+  bool StepOrders(std::size_t& budget);
 
   // engine_jobs.cc
   Result<void> Admit(std::span<const JobSpec> specs) const;
@@ -267,6 +280,9 @@ class Engine {
   void Seen(EngineWorker& worker);
   void Park(EngineWorker& worker);
   void WaitAmong(EngineWorker& worker, KindId kind);
+  // The order for a worker's strategy, with one more user; kTooManyStrategies.
+  Result<Orders::Id> UseStrategy(const StrategyPtr& strategy);
+  void EndPullStrategy(EngineWorker& worker);
   void Unpark(EngineWorker& worker);
   void Arm(EngineWorker& worker, Instant at);
   void ArmIdle(EngineWorker& worker);
@@ -331,13 +347,16 @@ class Engine {
   std::size_t terms_swept_at_ = 64;
   Verdicts verdicts_{*this};
   ClassTable classes_{verdicts_};
-  PriorityOrder order_{classes_};
+  Keys keys_;
+  Orders orders_{keys_, classes_};
+  Orders::Id default_order_ = 0;  // `priority`, which is always there
+  std::uint64_t slots_ = 0;       // of all registered workers
   LeaseTable leases_;
   std::map<WorkerId, std::unique_ptr<EngineWorker>> workers_;
   std::size_t registered_workers_ = 0;
   std::size_t waiting_workers_ = 0;
   std::size_t away_workers_ = 0;
-  std::vector<std::unique_ptr<WaitingWorkers>> waiting_;  // by kind, longest waiting first
+  std::vector<std::vector<std::unique_ptr<WaitingWorkers>>> waiting_;  // by order and kind, longest waiting first
   std::uint64_t next_turn_ = 0;
   std::vector<ClassId> opened_;  // classes that got work in this command, or match more workers now
   std::vector<KindId> woken_;    // kinds that may run more now

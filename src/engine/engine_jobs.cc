@@ -165,6 +165,8 @@ SubmitAnswer Engine::Insert(JobId id, const JobSpec& spec) {
   } else {
     Enter(job);
   }
+  orders_.Know(job);
+  job.known = true;
   ++jobs_in_state_[static_cast<std::size_t>(job.state)];
   ++stats_.submitted_jobs;
   stats_.submitted_tasks += spec.count;
@@ -293,7 +295,8 @@ Result<void> Engine::Change(const Now& now, JobId id, const JobChange& change) {
   auto class_terms = ClassTerms(terms, key, job->tasks.count(), meta);
   if (auto admitted = AdmitClass(class_terms); !admitted) return admitted.error();
 
-  if (job->linked()) order_.Erase(*job);
+  if (job->open) orders_.Close(*job);
+  orders_.Forget(*job);
   job->key = key;
   job->terms = Share(std::move(terms));
   const ClassId cls = classes_.AddJob(std::move(class_terms));
@@ -304,6 +307,7 @@ Result<void> Engine::Change(const Now& now, JobId id, const JobChange& change) {
     job->extras->meta = *change.meta;
     if (job->extras->empty()) job->extras.reset();
   }
+  orders_.Know(*job);
   if (job->state != JobState::kPaused) {
     SetState(*job, job->key.scheduled_for > now_.wall ? JobState::kScheduled : JobState::kActive);
   }
@@ -406,8 +410,9 @@ void Engine::ForgetKey(const EngineJob& job) {
 
 void Engine::Drop(EngineJob& job) {
   const JobId id = job.id();
-  CHECK(!job.linked());
+  CHECK(!job.open);
   while (!job.leases.empty()) EndLease(job.leases.front());
+  if (job.known) orders_.Forget(job);
   ForgetKey(job);
   if (job.payload_set && job.payload_set != id) streamed_sets_.erase(job.payload_set);
   Leave(job);

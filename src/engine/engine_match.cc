@@ -90,7 +90,7 @@ void Engine::Enter(EngineJob& job) {
 
 void Engine::Leave(EngineJob& job) {
   if (job.cls == kNoClass) return;
-  CHECK(!job.linked());
+  CHECK(!job.open);
   classes_.DropJob(job.cls);
   job.cls = kNoClass;
 }
@@ -112,6 +112,21 @@ Result<void> Engine::ChangeWorker(const Now& now, WorkerId id, const WorkerChang
   if (change.attributes) worker->attributes = *change.attributes;
   if (change.requirements) worker->requirements = *change.requirements;
   if (change.rank) worker->rank = *change.rank;
+  if (change.strategy) {
+    const StrategyPtr strategy = *change.strategy ? *change.strategy : DefaultStrategy();
+    auto order = UseStrategy(strategy);
+    if (!order) return order.error();
+    const bool waits = worker->waiting() && !worker->pull_strategy;
+    const Orders::Id before = worker->order;
+    worker->strategy = strategy;
+    worker->order = *order;
+    if (waits) {
+      WaitingWorkers& among = *waiting_[before][worker->waiting_kind];
+      among.erase(among.iterator_to(*worker));
+      WaitAmong(*worker, worker->waiting_kind);
+    }
+    orders_.Unuse(before);
+  }
   classes_.ChangeWorker(worker->handle, TraitsOf(*worker));
   if (worker->waiting()) woken_.push_back(worker->waiting_kind);
   End();
@@ -184,25 +199,77 @@ MatchSnapshot Engine::Snapshot(const JobSpec& spec) const {
 }
 
 void Engine::MoveWaiting(KindId from) {
-  if (from >= waiting_.size() || !waiting_[from]) return;
-  WaitingWorkers& among = *waiting_[from];
-  for (auto it = among.begin(); it != among.end();) {
-    EngineWorker& worker = *it++;
-    const KindId kind = classes_.KindOf(worker.handle);
-    if (kind == from) continue;
-    among.erase(among.iterator_to(worker));
-    WaitAmong(worker, kind);
-    woken_.push_back(kind);
+  for (Orders::Id order = 0; order < waiting_.size(); ++order) {
+    if (from >= waiting_[order].size() || !waiting_[order][from]) continue;
+    WaitingWorkers& among = *waiting_[order][from];
+    for (auto it = among.begin(); it != among.end();) {
+      EngineWorker& worker = *it++;
+      const KindId kind = classes_.KindOf(worker.handle);
+      if (kind == from) continue;
+      among.erase(among.iterator_to(worker));
+      WaitAmong(worker, kind);
+      woken_.push_back(kind);
+    }
   }
 }
 
+KeyText Engine::Keys::Get(const PickJob& picked, const StrategyKey& key) const {
+  const auto& job = static_cast<const EngineJob&>(picked);
+  switch (key.kind) {
+    case StrategyKey::Kind::kUser:
+      return job.terms->user.empty() ? std::nullopt : KeyText("s" + job.terms->user);
+    case StrategyKey::Kind::kTag: {
+      std::string text = "s";
+      for (const std::string& tag : job.terms->tags) {
+        if (text.size() > 1) text += ',';
+        text += tag;
+      }
+      return text;
+    }
+    case StrategyKey::Kind::kAsync:
+      return TextOf(job.terms->async);
+    case StrategyKey::Kind::kPriority:
+      return job.key.no_priority ? std::nullopt : TextOf(job.key.priority);
+    case StrategyKey::Kind::kJob:
+      return "s" + std::to_string(job.id().value);
+    case StrategyKey::Kind::kMeta:
+      break;
+  }
+  if (!job.extras) return std::nullopt;
+  for (const auto& [name, value] : job.extras->meta) {
+    if (expr::SameName(name, key.name)) return TextOf(value);
+  }
+  return std::nullopt;
+}
+
+bool Engine::Keys::HasTag(const PickJob& job, const std::string& tag) const {
+  const TagList& tags = static_cast<const EngineJob&>(job).terms->tags;
+  return std::binary_search(tags.begin(), tags.end(), tag);
+}
+
+bool Engine::StepOrders(std::size_t& budget) {
+  constexpr std::size_t kBuildCost = 3;
+  while (orders_.Building()) {
+    orders_.BeginBuild();
+    auto it = std::upper_bound(by_id_.begin(), by_id_.end(), orders_.built_to(),
+                               [](JobId key, const auto& entry) { return key < entry.first; });
+    for (; it != by_id_.end(); ++it) {
+      if (budget == 0) return false;
+      budget -= std::min(budget, kBuildCost);
+      if (it->second != nullptr) orders_.Build(*it->second);
+    }
+    orders_.Built();
+  }
+  return true;
+}
+
 void Engine::Verdicts::OnClass(ClassId cls) {
-  engine_.order_.OnClass(cls);
+  engine_.orders_.OnClass(cls);
   engine_.opened_.push_back(cls);
 }
 
 void Engine::Verdicts::OnKind(KindId kind) {
-  engine_.order_.OnKind(kind);
+  engine_.orders_.OnKind(kind);
   engine_.woken_.push_back(kind);
 }
 
@@ -238,13 +305,13 @@ bool Engine::StepRegrouping(std::size_t& budget) {
     auto terms = ClassTerms(*job->terms, job->key, job->tasks.count(), job->extras ? job->extras->meta : none);
     // Where there is no room it stays where it is, and is not for those who read more of it.
     if (!AdmitClass(terms)) continue;
-    const bool linked = job->linked();
-    if (linked) order_.Erase(*job);
+    const bool open = job->open;
+    if (open) orders_.Close(*job);
     const ClassId cls = classes_.AddJob(std::move(terms));
     classes_.DropJob(job->cls);
     job->cls = cls;
-    if (!linked) continue;
-    order_.Insert(*job);
+    if (!open) continue;
+    orders_.Open(*job);
     opened_.push_back(cls);
   }
   grouped_epoch_ = classes_.epoch();

@@ -11,7 +11,8 @@
 namespace allot {
 namespace {
 
-constexpr std::uint8_t kRecordVersion = 1;
+constexpr std::uint8_t kRecordVersion = 2;
+constexpr std::uint8_t kWithoutPicks = 1;  // records of jobs do not say when they were picked
 
 Error Corrupt(const char* what) {
   return {Code::kStoreCorrupt, std::string("the store holds ") + what + " that cannot be read", "restore a backup"};
@@ -243,6 +244,7 @@ void Engine::RestoreLease(EngineJob& job, TaskIndex index, std::uint64_t serial,
   lease.timeout = job.terms->timeout;
   Stub(worker).leases.push_back(lease);
   job.leases.push_back(lease);
+  ++job.leased;
 }
 
 std::string Engine::SaveJob(const EngineJob& job) const {
@@ -252,6 +254,8 @@ std::string Engine::SaveJob(const EngineJob& job) const {
   out.Varint(position_ - 1);
   out.Varint(job.tasks.count());
   EncodeHeader(job, out);
+  out.Signed(job.picked.ms);
+  out.Varint(job.picked.serial);
   const bool with_page = job.tasks.count() > 0 && job.one_page() && !job.tasks.Untouched(0);
   out.U8(with_page ? 1 : 0);
   if (with_page) {
@@ -284,7 +288,7 @@ std::string Engine::SaveQueue() const {
 
 bool Engine::LoadQueue(std::string_view blob) {
   ByteReader in(blob);
-  if (in.U8() != kRecordVersion) return false;
+  if (const std::uint8_t version = in.U8(); version == 0 || version > kRecordVersion) return false;
   position_ = std::max(position_, in.Varint() + 1);
   paused_ = in.U8() != 0;
   leases_.SkipTo(in.Varint());
@@ -343,7 +347,8 @@ Result<void> Engine::LoadRecord(JobId id, std::uint32_t page, std::string_view b
     return {};
   }
   ByteReader in(blob);
-  if (in.U8() != kRecordVersion) return Corrupt("a record of an unknown version");
+  const std::uint8_t version = in.U8();
+  if (version == 0 || version > kRecordVersion) return Corrupt("a record of an unknown version");
   const Position stored = in.Varint();
   position_ = std::max(position_, stored + 1);
   EngineJob* job = FindJob(id);
@@ -355,6 +360,10 @@ Result<void> Engine::LoadRecord(JobId id, std::uint32_t page, std::string_view b
     job = &AddLoaded(id, static_cast<std::uint32_t>(count));
     job->stored = stored;
     ApplyHeader(*job, std::move(header));
+    if (version > kWithoutPicks) {
+      job->picked.ms = in.Signed();
+      job->picked.serial = in.Varint();
+    }
     if (in.U8() != 0 && (!job->tasks.LoadPage(0, in) || !LoadLeases(*job, 0, in))) return Corrupt("a job record");
     if (!in.ok()) return Corrupt("a job record");
     return {};
@@ -461,6 +470,10 @@ bool Engine::ReplayTask(Position position, EventType type, ByteReader& in) {
     MarkQueue();
   }
   if (job == nullptr) return true;  // removed later on
+  if (type == EventType::kGrant && job->stored < position) {
+    job->picked = Stamp{ToMillis(time), serial};
+    MarkJob(*job);
+  }
   const std::uint32_t page = type == EventType::kRevive ? index : PageOf(index);
   if (page >= std::max(1u, job->tasks.pages()) || (type != EventType::kRevive && index >= job->tasks.count()))
     return false;
@@ -536,6 +549,8 @@ void Engine::FinishLoad(const Now& now, Duration grace) {
     job->leases.sort(by_serial);
     if (job->state == JobState::kScheduled && job->key.scheduled_for <= now_.wall) job->state = JobState::kActive;
     if (!Ended(job->state)) Enter(*job);
+    orders_.Know(*job);
+    job->known = true;
     ++jobs_in_state_[static_cast<std::size_t>(job->state)];
     if (job->reviving && !Ended(job->state)) revivals_.push_back(id);
     StartTimers(*job);

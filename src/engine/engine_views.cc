@@ -175,6 +175,7 @@ WorkerView Engine::View(const EngineWorker& worker, bool with_tasks) const {
   view.attributes = worker.attributes;
   view.requirements = worker.requirements;
   view.rank = worker.rank;
+  view.strategy = worker.strategy;
   view.slots = worker.slots;
   view.leased = static_cast<std::uint32_t>(worker.leases.size());
   view.credit = worker.credit;
@@ -229,6 +230,7 @@ EngineStats Engine::Stats() const {
   stats.workers_away = away_workers_;
   stats.classes = classes_.classes();
   stats.kinds = classes_.kinds();
+  stats.strategies = orders_.strategies();
   stats.unfolded_events = UnfoldedEvents();
   stats.dirty_records = dirty_.size();
   stats.paused = paused_;
@@ -251,7 +253,7 @@ std::size_t Engine::MemoryBytes() const {
   std::size_t bytes = by_id_.capacity() * sizeof(by_id_[0]) + jobs_.size() * 24;
   for (const auto& [id, job] : jobs_)
     bytes += sizeof(EngineJob) + job->tasks.MemoryBytes() + (job->extras ? sizeof(JobExtras) : 0);
-  return bytes + leases_.size() * (sizeof(Lease) + 24) + MatchingBytes();
+  return bytes + leases_.size() * (sizeof(Lease) + 24) + MatchingBytes() + OrderBytes();
 }
 
 }  // namespace allot

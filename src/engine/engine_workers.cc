@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
+#include "engine/pace.h"
 
 namespace allot {
 namespace {
@@ -42,7 +43,14 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
     }
     worker = &Stub(spec.id);
   }
+  const StrategyPtr strategy = spec.strategy ? spec.strategy : DefaultStrategy();
+  auto order = UseStrategy(strategy);
+  if (!order) return order.error();
   Unpark(*worker);
+  EndPullStrategy(*worker);
+  if (worker->registered) orders_.Unuse(worker->order);
+  worker->strategy = strategy;
+  worker->order = *order;
   if (worker->away) {
     worker->away = false;
     --away_workers_;
@@ -54,6 +62,9 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
   worker->attributes = spec.attributes;
   worker->requirements = spec.requirements;
   worker->rank = spec.rank;
+  if (worker->registered) slots_ -= worker->slots;
+  slots_ += spec.slots;
+  orders_.SetSlots(slots_);
   worker->slots = spec.slots;
   worker->connected = spec.connected;
   worker->address = spec.address;
@@ -134,6 +145,21 @@ Result<void> Engine::Pull(const Now& now, WorkerId id, const PullOptions& option
   worker->credit = std::min(options.credit, static_cast<std::uint32_t>(bounds::kMaxCredit - held));
   worker->once = options.once;
   worker->pull_until.reset();
+  if (options.strategy || worker->pull_strategy) {
+    // It waits by the strategy of its last pull.
+    std::optional<Orders::Id> order;
+    if (options.strategy) {
+      auto used = UseStrategy(options.strategy);
+      if (!used) return used.error();
+      order = *used;
+    }
+    Unpark(*worker);
+    EndPullStrategy(*worker);
+    if (order) {
+      worker->pull_strategy = options.strategy;
+      worker->pull_order = *order;
+    }
+  }
   if (options.wait) worker->pull_until = engine_time_ + *options.wait;
   const bool served = worker->credit > 0 && Serve(*worker);
   if (worker->credit == 0) {
@@ -163,15 +189,37 @@ void Engine::Park(EngineWorker& worker) {
 }
 
 void Engine::WaitAmong(EngineWorker& worker, KindId kind) {
-  if (kind >= waiting_.size()) waiting_.resize(kind + 1);
-  if (!waiting_[kind]) waiting_[kind] = std::make_unique<WaitingWorkers>();
+  const Orders::Id order = worker.Pulls();
+  if (order >= waiting_.size()) waiting_.resize(order + 1);
+  auto& kinds = waiting_[order];
+  if (kind >= kinds.size()) kinds.resize(kind + 1);
+  if (!kinds[kind]) kinds[kind] = std::make_unique<WaitingWorkers>();
   worker.waiting_kind = kind;
-  waiting_[kind]->insert(waiting_[kind]->end(), worker);
+  worker.waiting_order = order;
+  kinds[kind]->insert(kinds[kind]->end(), worker);
+}
+
+Result<Orders::Id> Engine::UseStrategy(const StrategyPtr& strategy) {
+  if (orders_.strategies() >= bounds::kMaxStrategies && !orders_.Knows(strategy)) {
+    return Error{Code::kTooManyStrategies, "the queue's workers use as many different strategies as they may",
+                 "let workers share strategies: each different text has an index of its own"};
+  }
+  const Orders::Id order = orders_.Use(strategy);
+  std::size_t budget = kSmallBudget;  // of a small queue it is ready at once
+  if (orders_.Building()) StepOrders(budget);
+  return order;
+}
+
+void Engine::EndPullStrategy(EngineWorker& worker) {
+  if (!worker.pull_strategy) return;
+  CHECK(!worker.waiting());
+  worker.pull_strategy = nullptr;
+  orders_.Unuse(worker.pull_order);
 }
 
 void Engine::Unpark(EngineWorker& worker) {
   if (!worker.waiting()) return;
-  WaitingWorkers& among = *waiting_[worker.waiting_kind];
+  WaitingWorkers& among = *waiting_[worker.waiting_order][worker.waiting_kind];
   among.erase(among.iterator_to(worker));
   --waiting_workers_;
 }
@@ -241,6 +289,11 @@ void Engine::EndLease(Lease& lease) {
   EngineJob* job = FindJob(lease.task.job);
   CHECK(worker != nullptr && job != nullptr);
   leases_.End(lease, &worker->leases, &job->leases);
+  if (job->known) {
+    orders_.Returned(*job);
+  } else {
+    --job->leased;
+  }
   ArmIdle(*worker);
 }
 
@@ -365,6 +418,10 @@ void Engine::Remove(EngineWorker& worker) {
   Unpark(worker);
   if (worker.registered) {
     RememberTags(worker);
+    EndPullStrategy(worker);
+    orders_.Unuse(worker.order);
+    slots_ -= worker.slots;
+    orders_.SetSlots(slots_);
     classes_.DropWorker(worker.handle);
     --registered_workers_;
   }

@@ -14,7 +14,7 @@
 #include "base/record.h"
 #include "dispatch/lease_table.h"
 #include "match/class_table.h"
-#include "strategy/priority_order.h"
+#include "strategy/orders.h"
 
 namespace allot {
 
@@ -48,16 +48,13 @@ struct JobExtras {
 // Why a job failed. Persisted: add at the end.
 enum class JobReason : std::uint8_t { kNone, kTooManyFailed };
 
-struct EngineJob : OrderEntry {
+struct EngineJob : PickJob {
   EngineJob(JobId job, std::uint32_t count) : tasks(count) { key.id = job; }
-  JobId id() const { return key.id; }
-
   JobTasks tasks;
   JobLeases leases;
   std::shared_ptr<const JobTerms> terms;
   std::unique_ptr<JobExtras> extras;
   JobId payload_set;
-  WallTime submitted_at{};
   WallTime started_at{};                   // 0: no task was granted yet
   WallTime ended_at{};                     // 0: has not ended
   WallTime retry_timer = WallTime::max();  // the earliest due time for which a timer runs
@@ -73,6 +70,7 @@ struct EngineJob : OrderEntry {
   bool dirty : 1 = false;
   bool reviving : 1 = false;
   bool progressed : 1 = false;
+  bool known : 1 = false;  // to the orders: not while loading
 
   bool one_page() const { return tasks.pages() <= 1; }
 };
@@ -85,6 +83,10 @@ struct EngineWorker : boost::intrusive::set_base_hook<> {
   Meta attributes;
   ExprPtr requirements, rank;
   ClassTable::Handle handle = 0;  // while registered
+  StrategyPtr strategy;           // its own
+  Orders::Id order = 0;           // that it gives, while registered
+  StrategyPtr pull_strategy;      // of the present pull, where it has one
+  Orders::Id pull_order = 0;      // then
   std::uint32_t slots = 1;
   std::uint32_t credit = 0;
   bool once = false;
@@ -99,6 +101,7 @@ struct EngineWorker : boost::intrusive::set_base_hook<> {
   Instant waiting_since{};
   std::uint64_t waiting_turn = 0;  // order among those that wait
   KindId waiting_kind = 0;         // among whom it waits
+  Orders::Id waiting_order = 0;    //
   std::optional<Instant> pull_until;
   Instant timer = Instant::max();  // the earliest moment for which a timer runs
   WorkerLeases leases;
@@ -106,6 +109,8 @@ struct EngineWorker : boost::intrusive::set_base_hook<> {
   std::string user;
 
   bool waiting() const { return is_linked(); }
+  // What it pulls by.
+  Orders::Id Pulls() const { return pull_strategy ? pull_order : order; }
   friend bool operator<(const EngineWorker& a, const EngineWorker& b) { return a.waiting_turn < b.waiting_turn; }
 };
 

@@ -13,6 +13,6 @@ inline constexpr Duration kTickEvery = std::chrono::seconds(1);
 // Units of work in one Tick(); one is about a microsecond, so that others are served within 2 ms.
 inline constexpr std::size_t kTickBudget = 1000;
 // The same inside a command, for what it sets off: small queues are through with it at once, large ones by and by.
-inline constexpr std::size_t kSmallBudget = 500;
+inline constexpr std::size_t kSmallBudget = 1500;
 
 }  // namespace allot

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,8 +14,12 @@
 #include "base/result.h"
 #include "base/siphash.h"
 #include "base/time.h"
+#include "strategy/strategy.h"
 
 namespace allot {
+
+// Of `fair`, by key and value: `user.acme`.
+using Weights = std::map<std::string, std::uint32_t>;
 
 struct EngineOptions {
   SipKey key;                                        // of lease ids and worker keys; secret, kept with the queue
@@ -23,6 +28,8 @@ struct EngineOptions {
   Duration idle_worker = std::chrono::seconds(90);   // how long a worker without a connection may stay silent
   Duration late_tick = std::chrono::seconds(2);      // a tick later than this was a stall: deadlines move by it
   std::size_t max_finished_jobs = 1'000'000;
+  StrategyPtr policy = {};  // null: `worker`
+  Weights weights = {};
 };
 
 // A lease that begins. The payload is for the server to read.
@@ -45,6 +52,7 @@ struct WorkerSpec {
   Meta attributes;
   ExprPtr requirements;
   ExprPtr rank;
+  StrategyPtr strategy;  // null: `priority`
   std::uint32_t slots = 1;
   bool connected = false;       // stays connected (WebSocket): gone means grace; otherwise silence does
   std::string address;          // for people
@@ -59,12 +67,14 @@ struct WorkerChange {
   std::optional<Meta> attributes;
   std::optional<ExprPtr> requirements;  // null: none any more
   std::optional<ExprPtr> rank;
+  std::optional<StrategyPtr> strategy;  // null: `priority`
 };
 
 struct PullOptions {
   std::uint32_t credit = 1;      // how many tasks it wants now; replaces what was left of an earlier pull. 0: none
   bool once = false;             // the first assignment uses the whole credit up (HTTP)
   std::optional<Duration> wait;  // how long an empty pull waits; none: until it is used up or replaced
+  StrategyPtr strategy = {};     // for this pull; null: the worker's own
 };
 
 enum class ReportKind : std::uint8_t {
@@ -184,6 +194,7 @@ struct WorkerView {
   Meta attributes;
   ExprPtr requirements;
   ExprPtr rank;
+  StrategyPtr strategy;
   std::uint32_t slots = 0;
   std::uint32_t leased = 0;
   std::uint32_t credit = 0;  // waiting for so many
@@ -229,7 +240,7 @@ struct EngineStats {
   std::uint64_t submitted_jobs = 0, submitted_tasks = 0, granted = 0, done = 0, failed_attempts = 0, failed_tasks = 0,
                 expired = 0, stale = 0;  // since the start
   std::uint64_t workers = 0, workers_waiting = 0, workers_away = 0;
-  std::uint64_t classes = 0, kinds = 0;
+  std::uint64_t classes = 0, kinds = 0, strategies = 0;
   std::uint64_t unfolded_events = 0, dirty_records = 0;
   bool paused = false;
 };

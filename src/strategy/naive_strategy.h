@@ -128,7 +128,7 @@ class NaiveStrategy {
     const PickJob* first = nullptr;
     for (const PickJob* other : all) {
       if (keys->Get(*other, key) != text) continue;
-      share.served = std::max(share.served, other->picked);
+      if (other->picked.serial > share.served.serial) share.served = other->picked;
       if (other->open && (first == nullptr || other->id() < first->id())) first = other;
     }
     if (share.served.serial == 0 && first != nullptr) share.served = Stamp{ToMillis(first->submitted_at), 0};

@@ -157,6 +157,8 @@ void Orders::Tell(const PickJob& job, const std::vector<std::pair<KeyId, ValueId
 void Orders::Open(PickJob& job) {
   CHECK(!job.open && job.ready > 0);
   job.open = true;
+  if (open_.size() <= job.cls) open_.resize(job.cls + 1);
+  ++open_[job.cls];
   std::vector<std::pair<KeyId, ValueId>> changed;
   ForEachKey(job, [&](KeyId key) {
     if (values_.Open(key, job)) changed.emplace_back(key, values_.Of(key, job));
@@ -171,6 +173,7 @@ void Orders::Close(PickJob& job) {
   CHECK(job.open);
   ForEachIndex(job, [&](StrategyIndex& index) { index.Remove(job); });
   job.open = false;
+  --open_[job.cls];
   std::vector<std::pair<KeyId, ValueId>> changed;
   ForEachKey(job, [&](KeyId key) {
     if (values_.Close(key, job)) changed.emplace_back(key, values_.Of(key, job));
@@ -201,7 +204,7 @@ void Orders::Leased(PickJob& job, const Stamp& at) {
       if (index.Cares()) index.Remove(job);
     });
   }
-  job.picked = std::max(job.picked, at);
+  job.picked = at;
   ++job.leased;
   std::vector<std::pair<KeyId, ValueId>> changed;
   ForEachKey(job, [&](KeyId key) { changed.emplace_back(key, values_.Leased(key, job, at)); });

@@ -76,6 +76,8 @@ class Orders {
   // REQUIRES: Ready().
   PickJob* Pick(Id id, KindId kind, Rng* rng) { return entries_[id].index->Pick(kind, rng); }
   bool random_task(Id id) const { return entries_[id].index->random_task(); }
+  // Is a job of that class open?
+  bool HasOpen(ClassId cls) const { return cls < open_.size() && open_[cls] > 0; }
   // Classes that opened since the last call, other than by Open().
   std::vector<ClassId> TakeOpened();
 
@@ -112,6 +114,7 @@ class Orders {
   bool building_ = false;     // a walk is under way
   JobId built_to_;
   std::vector<Id> became_ready_;
+  std::vector<std::uint32_t> open_;  // jobs, by class
 };
 
 }  // namespace allot

@@ -27,7 +27,8 @@ struct OrderKey {
   }
 };
 
-// When something was picked from; grants of one millisecond are told apart by their serial.
+// When something was picked from; grants of one millisecond are told apart by their serial, and which of two was later
+// is known by it also when the clock was set back.
 struct Stamp {
   std::int64_t ms = 0;
   std::uint64_t serial = 0;  // 0: never

@@ -104,7 +104,7 @@ void ValueTable::Know(KeyId id, const PickJob& job) {
   Value& entry = key.values[value];
   if (value != kNoValue) ++entry.members;
   entry.leased += job.leased;
-  entry.served = std::max(entry.served, job.picked);
+  if (job.picked.serial > entry.served.serial) entry.served = job.picked;
 }
 
 void ValueTable::Forget(KeyId id, const PickJob& job) {
@@ -118,7 +118,7 @@ ValueId ValueTable::Leased(KeyId id, const PickJob& job, const Stamp& at) {
   const ValueId value = Of(id, job);
   Value& entry = keys_[id].values[value];
   ++entry.leased;
-  entry.served = std::max(entry.served, at);
+  entry.served = at;
   entry.first = {};
   entry.waits = {};
   return value;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 
 #include "base/check.h"
+#include "strategy/naive_strategy.h"
 
 namespace allot::simulation {
 namespace {
@@ -145,7 +147,94 @@ void Model::ByClock(Job& job) { job.state = job.scheduled_for > now_.wall ? JobS
 
 // --- Handing out.
 
+namespace {
+
+// A job of the model as strategies see it.
+struct SeenJob : PickJob {
+  const Model::Job* job = nullptr;
+};
+
+class Keys : public JobKeys {
+ public:
+  KeyText Get(const PickJob& seen, const StrategyKey& key) const override {
+    const JobSpec& spec = static_cast<const SeenJob&>(seen).job->spec;
+    switch (key.kind) {
+      case StrategyKey::Kind::kUser:
+        return spec.user.empty() ? std::nullopt : KeyText("s" + spec.user);
+      case StrategyKey::Kind::kAsync:
+        return TextOf(spec.async);
+      case StrategyKey::Kind::kPriority:
+        return spec.priority ? TextOf(*spec.priority) : std::nullopt;
+      case StrategyKey::Kind::kJob:
+        return "s" + std::to_string(seen.id().value);
+      case StrategyKey::Kind::kTag: {
+        std::string text = "s";
+        for (const std::string& tag : spec.tags) text += (text.size() > 1 ? "," : "") + tag;
+        return text;
+      }
+      case StrategyKey::Kind::kMeta:
+        for (const auto& [name, value] : spec.meta) {
+          if (name == key.name) return TextOf(value);
+        }
+    }
+    return std::nullopt;
+  }
+  bool HasTag(const PickJob& seen, const std::string& tag) const override {
+    return static_cast<const SeenJob&>(seen).job->tags.contains(tag);
+  }
+};
+
+}  // namespace
+
+std::uint64_t Model::AllSlots() const {
+  std::uint64_t slots = 0;
+  for (const auto& [id, worker] : workers) slots += worker.registered ? worker.spec.slots : 0;
+  return slots;
+}
+
+Model::Job* Model::FirstByStrategy(const Worker& worker) {
+  const StrategyPtr own = worker.pull_strategy   ? worker.pull_strategy
+                          : worker.spec.strategy ? worker.spec.strategy
+                                                 : DefaultStrategy();
+  const StrategyPtr policy = options.policy ? options.policy : DefaultPolicy();
+  const Keys keys;
+  testing::NaiveStrategy naive;
+  naive.keys = &keys;
+  naive.slots = AllSlots();
+  naive.weights = options.weights;
+  naive.worker = own.get();
+  naive.rank = [&](const PickJob& seen) { return Judge(worker, *static_cast<const SeenJob&>(seen).job).worker_rank; };
+  std::map<JobId, std::uint32_t> leased;
+  for (const auto& [serial, lease] : leases) ++leased[lease.task.job];
+  std::deque<SeenJob> all;
+  testing::NaiveStrategy::Jobs among;
+  for (auto& [id, job] : jobs) {
+    SeenJob& seen = all.emplace_back();
+    seen.job = &job;
+    seen.key = OrderKey{!job.spec.priority.has_value(), job.spec.priority.value_or(0), job.scheduled_for, id};
+    seen.ready = job.in_state[static_cast<int>(TaskState::kReady)];
+    seen.leased = leased[id];
+    seen.picked = job.picked;
+    seen.submitted_at = job.submitted_at;
+    seen.open = Open(job);
+    naive.all.push_back(&seen);
+    if (seen.open && Judge(worker, job).may) among.push_back(&seen);
+  }
+  bool random = false;
+  const auto found = naive.Pick(*policy, among, random);
+  CHECK(!random);
+  return found.empty() ? nullptr : &jobs.at(found[0]->id());
+}
+
+void Model::SetPolicy(const Now& at, const StrategyPtr& policy, const Weights& weights) {
+  Begin(at);
+  options.policy = policy;
+  options.weights = weights;
+  Wake();
+}
+
 Model::Job* Model::FirstJob(const Worker& worker) {
+  if (options.policy || worker.pull_strategy || worker.spec.strategy) return FirstByStrategy(worker);
   Job* first = nullptr;
   double rank = 0;
   for (auto& [id, job] : jobs) {
@@ -187,6 +276,7 @@ void Model::Grant(Worker& worker, Job& job) {
   Set(job, index, TaskState::kLeased, attempt);
   leases[serial] = Lease{TaskRef{job.id, index, LeaseId{serial, 0}}, worker.id, attempt, false, time_, now_.wall};
   if (job.started_at == WallTime{}) job.started_at = now_.wall;
+  job.picked = Stamp{ToMillis(now_.wall), serial};
   ++stats.granted;
   assigned_.push_back({Fact::Kind::kGrant, worker.id.value, job.id.value, index, attempt, serial, {}});
 }
@@ -204,7 +294,7 @@ void Model::Wake() {
         if (const Match match = Judge(worker, job); match.may)
           best = std::max(best.value_or(match.job_rank), match.job_rank);
       }
-      if (!best) continue;
+      if (!best || FirstJob(worker) == nullptr) continue;
       if (next == nullptr || *best > wanted || (*best == wanted && worker.turn < next->turn)) {
         next = &worker;
         wanted = *best;

@@ -17,6 +17,7 @@
 
 #include "engine/types.h"
 #include "expr/expr.h"
+#include "strategy/pick_job.h"
 
 namespace allot::simulation {
 
@@ -46,6 +47,7 @@ struct Model {
     WallTime scheduled_for{};
     WallTime submitted_at{}, started_at{}, ended_at{};
     std::vector<Task> tasks;
+    Stamp picked;                                // the last time that a task of it was granted
     mutable std::shared_ptr<const expr::Ad> ad;  // what it shows, once asked for; null after a change
     std::uint32_t in_state[5] = {};              // how many tasks, by TaskState; checked by CountsAddUp()
   };
@@ -59,6 +61,7 @@ struct Model {
     std::optional<Instant> pull_until;
     Instant away_until{}, last_seen{};
     WallTime registered_at{};
+    StrategyPtr pull_strategy;  // of the present pull; null: its own
     mutable std::shared_ptr<const expr::Ad> ad;
   };
   struct Lease {
@@ -113,6 +116,7 @@ struct Model {
     auto operator<=>(const Match&) const = default;
   };
   static Match Judge(const Worker& worker, const Job& job);
+  void SetPolicy(const Now& at, const StrategyPtr& policy, const Weights& weights);
   bool CountsAddUp() const;
   // What happened since the last call: assignments first, then the rest by kind.
   std::vector<Fact> TakeFacts();
@@ -137,6 +141,9 @@ struct Model {
   void Set(Job& job, TaskIndex index, TaskState state, std::uint32_t used);
   Job* FirstJob(const Worker& worker);
   bool Serve(Worker& worker);
+  // The first by policy and strategy, which is more than the order of priorities.
+  Job* FirstByStrategy(const Worker& worker);
+  std::uint64_t AllSlots() const;
   void Grant(Worker& worker, Job& job);
   void Wake();
   void Seen(Worker& worker);

@@ -34,6 +34,7 @@ Model::Failure Model::Register(const Now& at, const WorkerSpec& spec, bool right
   worker.spec = spec;
   worker.tags = {spec.tags.begin(), spec.tags.end()};
   worker.ad = nullptr;
+  worker.pull_strategy = nullptr;
   worker.away = false;
   worker.credit = 0;
   Seen(worker);
@@ -88,6 +89,7 @@ Model::Failure Model::ChangeWorker(const Now& at, WorkerId id, const WorkerChang
   if (change.attributes) worker->spec.attributes = *change.attributes;
   if (change.requirements) worker->spec.requirements = *change.requirements;
   if (change.rank) worker->spec.rank = *change.rank;
+  if (change.strategy) worker->spec.strategy = *change.strategy;
   worker->ad = nullptr;
   Wake();
   return {};
@@ -108,6 +110,9 @@ Model::Failure Model::Pull(const Now& at, WorkerId id, const PullOptions& pull) 
   Seen(*worker);
   worker->credit = pull.credit;
   worker->once = pull.once;
+  // It waits by the strategy of its last pull, and anew where that is another.
+  if (pull.strategy || worker->pull_strategy) worker->waiting = false;
+  worker->pull_strategy = pull.strategy;
   worker->pull_until.reset();
   const bool served = pull.credit > 0 && Serve(*worker);
   if (served && worker->credit == 0) return {};

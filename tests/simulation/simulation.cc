@@ -59,6 +59,7 @@ Simulation::Simulation(std::uint64_t seed)
   options_.idle_worker = Some(1s, 5, 30);
   if (Chance(2)) options_.max_finished_jobs = Between(0, 12);
   large_jobs_ = Chance(4);
+  strategies_ = Chance(2);
   model_ = durable_ = Model(options_);
   issued_.emplace_back();
   trace_ = std::getenv("ALLOT_SIM_TRACE") != nullptr;
@@ -317,6 +318,8 @@ void Simulation::DoCrash() {
   tally_["batches lost"] += pending_.size();
   pending_.clear();
   operations_.clear();
+  // The policy is the queue's setting, not the journal's.
+  durable_.options.policy = options_.policy;
   model_ = durable_;
   issued_.resize(model_.next_serial);
   for (Process& process : processes_) {

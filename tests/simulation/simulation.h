@@ -102,6 +102,7 @@ class Simulation {
   Meta SomeMeta();
   Meta Attributes();
   ExprPtr Expression(std::initializer_list<const char*> texts);
+  StrategyPtr SomeStrategy(bool policy);
   ExprPtr JobRequirements();
   ExprPtr JobRank();
   ExprPtr WorkerRequirements();
@@ -138,6 +139,7 @@ class Simulation {
   std::uint64_t effects_hash_ = 0;
   std::map<std::string, ExprPtr> parsed_;
   bool large_jobs_ = false;
+  bool strategies_ = false;
   bool trace_ = false;  // ALLOT_SIM_TRACE
 };
 

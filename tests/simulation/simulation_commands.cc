@@ -78,8 +78,29 @@ ExprPtr Simulation::JobRequirements() {
                      "TARGET.memory / (need - 2) > 0"});
 }
 
+// Without chance, and without `fair`: a share remembers when it was served longer than any job is kept. Both are
+// compared with the same naive look in the tests of strategy/.
+StrategyPtr Simulation::SomeStrategy(bool policy) {
+  static const char* const kOwn[] = {"oldest",
+                                     "newest",
+                                     "least_recent",
+                                     "select_only(user = ann, priority)",
+                                     "or_else(select_only(need = 2, oldest), least_recent)",
+                                     "prefer_distinct(need, 2, newest)",
+                                     "max_simultaneous(user, 3, priority)",
+                                     "prefer_distinct(user, 1, max_simultaneous(need, 4, oldest))"};
+  static const char* const kPolicies[] = {"max_simultaneous(user, 2, worker)", "max_simultaneous(need, 30%, worker)",
+                                          "or_else(select_only(user = bob, worker), oldest)",
+                                          "prefer_distinct(tag, 3, max_simultaneous(job, 2, worker))"};
+  const char* text = policy ? kPolicies[rng_.Below(std::size(kPolicies))] : kOwn[rng_.Below(std::size(kOwn))];
+  const ParsedStrategy parsed = ParseStrategy(text, policy);
+  CHECK(parsed.strategy != nullptr);
+  return parsed.strategy;
+}
+
 ExprPtr Simulation::JobRank() {
-  if (!Chance(5)) return nullptr;
+  // Whom a job ranks highest is asked of what opened; where gates hold jobs back, the model does not know what that is.
+  if (strategies_ || !Chance(5)) return nullptr;
   return Expression({"TARGET.memory", "-TARGET.Slots", "MY.size * TARGET.memory", "TARGET.gpu == \"other\" ? 5 : 1"});
 }
 
@@ -277,6 +298,13 @@ void Simulation::DoJobCommand() {
 }
 
 void Simulation::DoQueue() {
+  if (strategies_ && Chance(2)) {
+    options_.policy = Chance(2) ? nullptr : SomeStrategy(true);
+    engine_->SetPolicy(now_, options_.policy, {});
+    operations_.push_back([=, now = now_, policy = options_.policy](Model& m) { m.SetPolicy(now, policy, {}); });
+    model_.SetPolicy(now_, options_.policy, {});
+    return;
+  }
   const bool pause = Chance(2) && !model_.paused;
   if (pause) {
     engine_->PauseQueue(now_);
@@ -312,6 +340,7 @@ void Simulation::DoRegister() {
   spec.attributes = Attributes();
   spec.requirements = WorkerRequirements();
   spec.rank = WorkerRank();
+  if (strategies_ && !Chance(3)) spec.strategy = SomeStrategy(false);
   spec.slots = static_cast<std::uint32_t>(Between(1, 8));
   spec.connected = process.connected;
   const bool right_key = fresh || !Chance(10);
@@ -348,6 +377,7 @@ void Simulation::DoPull() {
   pull.credit = static_cast<std::uint32_t>(Chance(10) ? 0 : Chance(10) ? Between(10, 40) : Between(1, 4));
   pull.once = Chance(3);
   if (!Chance(3)) pull.wait = (Chance(3) ? Duration(0) : Some(1ms, 1, 8000));
+  if (strategies_ && Chance(6)) pull.strategy = SomeStrategy(false);
   const WorkerId id = process.id;
   const auto result = engine_->Pull(now_, id, pull);
   ExpectCode(CodeOf(result), InModel([=, now = now_](Model& m) { return m.Pull(now, id, pull); }), "pull");
@@ -396,6 +426,7 @@ void Simulation::DoWorkerCommand() {
     if (Chance(2)) change.attributes = Attributes();
     if (Chance(3)) change.requirements = WorkerRequirements();
     if (Chance(3)) change.rank = WorkerRank();
+    if (strategies_ && Chance(3)) change.strategy = Chance(3) ? nullptr : SomeStrategy(false);
     ExpectCode(CodeOf(engine_->ChangeWorker(now, id, change)),
                InModel([=](Model& m) { return m.ChangeWorker(now, id, change); }), "change worker");
   } else if (dice < 3) {
