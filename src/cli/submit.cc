@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
+#include <functional>
 #include <iostream>
 
 #include "base/bounds.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/context.h"
+#include "cli/explain.h"
 #include "cli/follow.h"
 #include "cli/payload_text.h"
 #include "cli/spec_options.h"
@@ -22,7 +24,7 @@ struct SubmitOptions {
   std::string file;
   std::optional<std::uint64_t> count;
   std::optional<std::string> payload;
-  bool json = false, wait = false, results = false, quiet = false;
+  bool json = false, wait = false, results = false, quiet = false, dry_run = false;
 };
 
 Result<std::string> ToPayload(const std::string& text, bool json) {
@@ -56,29 +58,60 @@ Result<allotter::Submitted> SubmitLines(allotter::Client& client, const allotter
   });
 }
 
-Result<allotter::Submitted> Submit(allotter::Client& client, const SubmitOptions& options) {
-  auto made = ToSpec(options.spec);
-  if (!made) return made.error();
-  allotter::JobSpec spec = std::move(*made);
+// All of the spec but lines: those that are still to come have no `count`.
+Result<allotter::JobSpec> MakeSpec(const SubmitOptions& options) {
+  auto spec = ToSpec(options.spec);
+  if (!spec) return spec.error();
   if (options.payload) {
     auto payload = ToPayload(*options.payload, options.json);
     if (!payload) return payload.error();
-    spec.payload = std::move(*payload);
+    spec->payload = std::move(*payload);
   }
   if (options.count || (options.payload && options.file.empty())) {
     if (!options.file.empty())
       return Error{Code::kBadValue, "--count and a file exclude each other", "a file's lines are the tasks"};
-    spec.count = options.count.value_or(1);
-    return client.Submit(spec);
+    spec->count = options.count.value_or(1);
   }
+  return spec;
+}
+
+// Gives the lines to `take`, wherever they come from.
+template <typename T>
+Result<T> WithLines(const SubmitOptions& options, const std::function<Result<T>(std::istream&)>& take) {
   if (options.file.empty() || options.file == "-") {
     if (::isatty(STDIN_FILENO) == 1) std::cerr << "a task a line, Ctrl-D ends\n";
-    return SubmitLines(client, spec, std::cin, options.json);
+    return take(std::cin);
   }
   std::ifstream file(options.file, std::ios::binary);
   if (!file)
     return Error{Code::kBadValue, "cannot read `" + options.file + "`", "a file with a task a line, or - for stdin"};
-  return SubmitLines(client, spec, file, options.json);
+  return take(file);
+}
+
+Result<allotter::Submitted> Submit(allotter::Client& client, const SubmitOptions& options) {
+  auto spec = MakeSpec(options);
+  if (!spec) return spec.error();
+  if (spec->count) return client.Submit(*spec);
+  return WithLines<allotter::Submitted>(options,
+                                        [&](std::istream& in) { return SubmitLines(client, *spec, in, options.json); });
+}
+
+// Nothing is stored. Lines are only counted: how many tasks a job has may matter to workers, what is in them does not.
+Result<void> DryRun(const Context& context, allotter::Client& client, const SubmitOptions& options) {
+  auto spec = MakeSpec(options);
+  if (!spec) return spec.error();
+  if (!spec->count) {
+    auto lines = WithLines<std::uint64_t>(options, [](std::istream& in) -> Result<std::uint64_t> {
+      std::uint64_t count = 0;
+      std::string line;
+      while (std::getline(in, line)) ++count;
+      if (in.bad()) return Error{Code::kBadValue, "cannot read line " + std::to_string(count + 1), ""};
+      return count;
+    });
+    if (!lines) return lines.error();
+    spec->count = *lines;
+  }
+  return ShowDryRun(context, client, *spec);
 }
 
 // As a word of a shell's command line.
@@ -93,6 +126,7 @@ std::string Quoted(const std::string& word) {
 }
 
 Result<void> Run(Context& context, allotter::Client& client, const SubmitOptions& options) {
+  if (options.dry_run) return DryRun(context, client, options);
   auto submitted = Submit(client, options);
   if (!submitted) return submitted.error();
   const allotter::Job& job = submitted->job;
@@ -138,6 +172,7 @@ void AddSubmitCommand(CLI::App& app, Context& context) {
   command.add_flag("--json", options->json, "Lines and payload are JSON values, not text");
   command.add_flag("-w,--wait", options->wait, "Stay until it has ended; the exit code tells how");
   command.add_flag("-r,--results", options->results, "Stay, and print each task's result, one per line, in order");
+  command.add_flag("--dry-run", options->dry_run, "Only say whether and where it could run; nothing is submitted");
   command.add_flag("--quiet", options->quiet, "No progress, no advice");
   AddSpecOptions(command, options->spec);
   OnRun(command, context, [&context, options](allotter::Client& client) { return Run(context, client, *options); });

@@ -16,6 +16,9 @@ namespace {
 
 using expr::Side;
 
+// Told of a clause of a worker's: 64 of them come from 64 strangers.
+constexpr std::size_t kMostClauseBytes = 1024;
+
 template <typename E, std::size_t N>
 std::string_view TextOf(E value, const std::string_view (&texts)[N]) {
   return texts[static_cast<std::size_t>(value)];
@@ -201,7 +204,7 @@ class Explainer {
     const auto found = own_.find(text);
     if (found == own_.end() && own_.size() >= kMaxClausesExplained) return;
     const std::size_t at = found != own_.end() ? found->second : own_.emplace(text, own_.size()).first->second;
-    if (at == e_.worker_requirements.size()) e_.worker_requirements.emplace_back().text = text;
+    if (at == e_.worker_requirements.size()) e_.worker_requirements.emplace_back().text = Cut(text, kMostClauseBytes);
     Count(outcome, e_.worker_requirements[at]);
   }
 

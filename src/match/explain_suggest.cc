@@ -63,6 +63,7 @@ class Suggester {
       for (const std::string& tag : worker.traits->tags) words.Add(tag);
     });
     for (const Explanation::Tag& tag : e_.tags) {
+      if (Over()) return;
       if (tag.status != "never_seen") continue;
       Add(Kind::kTag, tag.tag, words.Near(tag.tag), "",
           fmt::format("no worker has been seen with the tag `{}`", tag.tag));
@@ -72,6 +73,7 @@ class Suggester {
   void OfProperties() {
     for (const Explanation::Alternative& alternative : e_.constraints) {
       for (const auto& [key, value, workers] : alternative.pairs) {
+        if (Over()) return;
         if (workers > 0) continue;
         Words words;
         Each([&, wanted = &key](const MatchSnapshot::Worker& worker) {
@@ -86,7 +88,10 @@ class Suggester {
   }
 
   void OfClause(const expr::Expr& clause) {
-    for (const expr::Reference& reference : clause.References()) OfName(reference);
+    for (const expr::Reference& reference : clause.References()) {
+      if (Over()) return;
+      OfName(reference);
+    }
     const auto comparison = clause.AsComparison();
     if (!comparison || !comparison->constant.is(expr::Type::kString)) return;
     if (comparison->op != "==" && comparison->op != "=?=" && comparison->op != "is") return;
@@ -108,6 +113,8 @@ class Suggester {
   }
 
  private:
+  // Comparing words costs, too: hostile expressions have many names.
+  bool Over() const { return e_.suggestions.size() >= kMostSuggestions || (options_.enough && options_.enough()); }
   template <typename F>
   void Each(F f) {
     for (const MatchSnapshot::Worker& worker : s_.workers) {

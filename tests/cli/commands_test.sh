@@ -74,6 +74,6 @@ json "$(allot queue show -o json)" '.name == "default"'
 # backup, token, config, completion: see the tests of their own. bench: against this server, as short as it gets.
 json "$(allot bench submit drain latency --quick --clients 1 --workers 2 --batch 8 --seconds 0.2 --samples 100 -o json 2>bench.log)" 'type == "object"'
 has "$(allot --help)" submit
-for command in serve submit work jobs job tasks results wait cancel pause resume retry workers worker drain queue backup restore token config bench completion version; do
+for command in serve submit work jobs job explain tasks results wait cancel pause resume retry workers worker drain queue backup restore token config bench completion version; do
   has "$(allot "$command" --help)" "--help"
 done
