@@ -33,6 +33,7 @@ ExitCode ExitCodeOf(Code code) {
     case Code::kTooManyWorkers:
     case Code::kTooManyClasses:
     case Code::kTooManyWaits:
+    case Code::kTooManyStrategies:
     case Code::kStoreLocked:
       return ExitCode::kConflict;
     case Code::kTimedOut:

@@ -207,7 +207,7 @@ class Engine {
   // What strategies group jobs by.
   class Keys : public JobKeys {
    public:
-    KeyText Get(const PickJob& job, const StrategyKey& key) const override;
+    GroupText Get(const PickJob& job, const StrategyKey& key) const override;
     bool HasTag(const PickJob& job, const std::string& tag) const override;
   };
 

@@ -213,11 +213,11 @@ void Engine::MoveWaiting(KindId from) {
   }
 }
 
-KeyText Engine::Keys::Get(const PickJob& picked, const StrategyKey& key) const {
+GroupText Engine::Keys::Get(const PickJob& picked, const StrategyKey& key) const {
   const auto& job = static_cast<const EngineJob&>(picked);
   switch (key.kind) {
     case StrategyKey::Kind::kUser:
-      return job.terms->user.empty() ? std::nullopt : KeyText("s" + job.terms->user);
+      return job.terms->user.empty() ? std::nullopt : GroupText("s" + job.terms->user);
     case StrategyKey::Kind::kTag: {
       std::string text = "s";
       for (const std::string& tag : job.terms->tags) {

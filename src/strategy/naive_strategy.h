@@ -119,7 +119,7 @@ class NaiveStrategy {
     }
   };
   Share ShareOf(const PickJob& job, const StrategyKey& key) const {
-    const KeyText text = keys->Get(job, key);
+    const GroupText text = keys->Get(job, key);
     Share share{LeasedLike(job, key), 1, {}, text.value_or("")};
     if (text) {
       const auto found = weights.find(key.name + "." + text->substr(1));

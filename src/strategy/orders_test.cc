@@ -18,7 +18,7 @@ struct Job : PickJob {
 
 class Keys : public JobKeys {
  public:
-  KeyText Get(const PickJob& picked, const StrategyKey& key) const override {
+  GroupText Get(const PickJob& picked, const StrategyKey& key) const override {
     const Job& job = static_cast<const Job&>(picked);
     switch (key.kind) {
       case StrategyKey::Kind::kUser:
@@ -35,7 +35,7 @@ class Keys : public JobKeys {
       case StrategyKey::Kind::kJob:
         return "s" + std::to_string(job.id().value);
       case StrategyKey::Kind::kMeta:
-        return job.customer ? KeyText("s" + *job.customer) : std::nullopt;
+        return job.customer ? GroupText("s" + *job.customer) : std::nullopt;
     }
     return std::nullopt;
   }

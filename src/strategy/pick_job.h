@@ -51,13 +51,13 @@ struct PickJob {
 };
 
 // What a job has under a key, for comparing as `=?=` does: a letter for the type, then the value. None if it has not.
-using KeyText = std::optional<std::string>;
+using GroupText = std::optional<std::string>;
 class JobKeys {
  public:
   virtual ~JobKeys() = default;
-  virtual KeyText Get(const PickJob& job, const StrategyKey& key) const = 0;
+  virtual GroupText Get(const PickJob& job, const StrategyKey& key) const = 0;
   virtual bool HasTag(const PickJob& job, const std::string& tag) const = 0;
 };
-KeyText TextOf(const MetaValue& value);
+GroupText TextOf(const MetaValue& value);
 
 }  // namespace allot

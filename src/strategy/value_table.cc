@@ -15,7 +15,7 @@ bool Later(const std::pair<std::uint64_t, std::int64_t>& a, const std::pair<std:
 
 }  // namespace
 
-KeyText TextOf(const MetaValue& value) {
+GroupText TextOf(const MetaValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return "s" + *text;
   if (const auto* number = std::get_if<std::int64_t>(&value)) return "i" + std::to_string(*number);
   if (const auto* real = std::get_if<double>(&value)) return fmt::format("r{}", *real + 0.0);
@@ -47,9 +47,9 @@ void ValueTable::Unuse(KeyId key) {
   if (--keys_[key].users == 0) keys_[key] = Key{};
 }
 
-KeyText ValueTable::TextFor(const Key& key, const PickJob& job) const {
+GroupText ValueTable::TextFor(const Key& key, const PickJob& job) const {
   if (key.tag.empty()) return job_keys_.Get(job, key.key);
-  return job_keys_.HasTag(job, key.tag) ? KeyText("btrue") : std::nullopt;
+  return job_keys_.HasTag(job, key.tag) ? GroupText("btrue") : std::nullopt;
 }
 
 std::uint32_t ValueTable::WeightOf(const Key& key, const std::string& text) const {
@@ -90,7 +90,7 @@ ValueId ValueTable::Pin(KeyId key, const std::string& text) {
 }
 
 ValueId ValueTable::Of(KeyId key, const PickJob& job) const {
-  const KeyText text = TextFor(keys_[key], job);
+  const GroupText text = TextFor(keys_[key], job);
   if (!text) return kNoValue;
   const auto found = keys_[key].ids.find(*text);
   CHECK(found != keys_[key].ids.end());
@@ -99,7 +99,7 @@ ValueId ValueTable::Of(KeyId key, const PickJob& job) const {
 
 void ValueTable::Know(KeyId id, const PickJob& job) {
   Key& key = keys_[id];
-  const KeyText text = TextFor(key, job);
+  const GroupText text = TextFor(key, job);
   const ValueId value = text ? Intern(key, *text) : kNoValue;
   Value& entry = key.values[value];
   if (value != kNoValue) ++entry.members;

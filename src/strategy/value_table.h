@@ -52,7 +52,7 @@ class ValueTable {
   bool Close(KeyId key, const PickJob& job);
 
   struct Value {
-    std::string text;           // as KeyText; empty for kNoValue
+    std::string text;           // as GroupText; empty for kNoValue
     std::uint32_t members = 0;  // jobs, and pins
     std::uint32_t leased = 0;
     std::uint32_t weight = 1;
@@ -83,7 +83,7 @@ class ValueTable {
     std::deque<Value> values;  // their texts stay where they are
     std::vector<ValueId> free;
   };
-  KeyText TextFor(const Key& key, const PickJob& job) const;
+  GroupText TextFor(const Key& key, const PickJob& job) const;
   ValueId Intern(Key& key, const std::string& text);
   void Release(Key& key, ValueId value);
   std::uint32_t WeightOf(const Key& key, const std::string& text) const;

@@ -156,11 +156,11 @@ struct SeenJob : PickJob {
 
 class Keys : public JobKeys {
  public:
-  KeyText Get(const PickJob& seen, const StrategyKey& key) const override {
+  GroupText Get(const PickJob& seen, const StrategyKey& key) const override {
     const JobSpec& spec = static_cast<const SeenJob&>(seen).job->spec;
     switch (key.kind) {
       case StrategyKey::Kind::kUser:
-        return spec.user.empty() ? std::nullopt : KeyText("s" + spec.user);
+        return spec.user.empty() ? std::nullopt : GroupText("s" + spec.user);
       case StrategyKey::Kind::kAsync:
         return TextOf(spec.async);
       case StrategyKey::Kind::kPriority:
