@@ -127,8 +127,11 @@ std::string DetailText(const Explanation& e, std::int64_t now_ms, Style style) {
            (e.nearest->name.empty() ? "" : " (" + Visible(e.nearest->name) + ")") + "\n";
     for (const allotter::Condition& miss : e.nearest->misses) out += "  " + Visible(miss.message) + "\n";
   }
-  if (!e.suggestions.empty()) out += "\n";
-  for (const Explanation::Suggestion& suggestion : e.suggestions) out += Visible(suggestion.message) + "\n";
+  std::string suggestions;
+  for (const Explanation::Suggestion& suggestion : e.suggestions) {
+    if (suggestion.message != e.verdict.message) suggestions += Visible(suggestion.message) + "\n";
+  }
+  if (!suggestions.empty()) out += "\n" + suggestions;
   return out;
 }
 
