@@ -45,10 +45,12 @@ constexpr Unit kSizes[] = {
     {"tib", 1ull << 40},
 };
 
+constexpr std::size_t kShortWord = 4;
 constexpr std::uint64_t kMaxAmount = 9'000'000'000'000'000'000ull;  // below 2^63
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool IsMark(char c) { return c >= ' ' && c < 0x7f && !IsDigit(c) && !IsLetter(c); }
 
 void SkipBlanks(std::string_view& text) {
   while (!text.empty() && text[0] == ' ') text.remove_prefix(1);
@@ -191,6 +193,16 @@ std::size_t Edits(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+bool IsSlip(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  if (a.size() < 2 || b.size() - a.size() > 1) return false;
+  const auto [x, y] = std::mismatch(a.begin(), a.end(), b.begin());
+  if (a.size() != b.size()) return std::equal(x, a.end(), y + 1, b.end());
+  if (x == a.end()) return false;
+  if (IsMark(*x) && IsMark(*y)) return std::equal(x + 1, a.end(), y + 1);
+  return x + 1 != a.end() && x[0] == y[1] && x[1] == y[0] && std::equal(x + 2, a.end(), y + 2);
+}
+
 std::string_view Nearest(std::string_view word, std::span<const std::string_view> candidates) {
   std::string_view best;
   std::size_t best_edits = 3;
@@ -199,8 +211,8 @@ std::string_view Nearest(std::string_view word, std::span<const std::string_view
     // Also keeps long hostile words from costing anything.
     if (std::max(word.size(), candidate.size()) - shorter > 2) continue;
     const std::size_t edits = Edits(word, candidate);
-    // A word of which no letter is left is not near.
-    if (edits < best_edits && edits < shorter) {
+    // A word of which no letter is left is not near, and two edits make any short word out of any other.
+    if (edits < best_edits && edits < shorter && (edits < 2 || word.size() > kShortWord)) {
       best = candidate;
       best_edits = edits;
     }

@@ -21,7 +21,11 @@ std::optional<std::uint64_t> ParseSize(std::string_view text);
 std::string FormatSize(std::uint64_t bytes);
 // `1,234,567`.
 std::string FormatCount(std::uint64_t number);
-// The candidate that is at most two edits away, for "did you mean"; empty if none is.
+// The candidate that is at most two edits away (one, from a word of up to four letters), for "did you mean"; empty if
+// none is.
 std::string_view Nearest(std::string_view word, std::span<const std::string_view> candidates);
+// Whether one is the other with a character too many or too few, with two neighbours swapped, or with another mark
+// (`-` for `_`). A letter or digit in place of another is none: `a100` and `h100` are rather two values.
+bool IsSlip(std::string_view a, std::string_view b);
 
 }  // namespace allot

@@ -112,5 +112,41 @@ TEST(Nearest, FindsTypos) {
   EXPECT_EQ(Nearest("tag", {}), "");
 }
 
+TEST(Nearest, AllowsShortWordsOneEditAlone) {
+  const std::string_view words[] = {"arch", "zone", "memory"};
+  EXPECT_EQ(Nearest("arhc", words), "arch");
+  EXPECT_EQ(Nearest("zon", words), "zone");
+  EXPECT_EQ(Nearest("rank", words), "");
+  EXPECT_EQ(Nearest("done", words), "zone");
+  EXPECT_EQ(Nearest("node", words), "");
+  EXPECT_EQ(Nearest("memroi", words), "memory");
+}
+
+TEST(IsSlip, TakesNoOtherCharacterForOne) {
+  for (const auto& [a, b] : {std::pair("a100", "a10"),
+                             {"a10", "a100"},
+                             {"linux", "liunx"},
+                             {"linux", "linuxx"},
+                             {"linux", "inux"},
+                             {"ab", "ba"},
+                             {"x86-64", "x86_64"}})
+    EXPECT_TRUE(IsSlip(a, b)) << a << " " << b;
+  for (const auto& [a, b] : {std::pair("a100", "h100"),
+                             {"a100", "a101"},
+                             {"a100", "a100"},
+                             {"linux", "lin"},
+                             {"linux", "lixnu"},
+                             {"abcd", "badc"},
+                             {"", ""},
+                             {"a", "b"},
+                             {"", "ab"},
+                             {"", "a"},
+                             {"8", "80"},
+                             {"x86-64", "x86_46"},
+                             {"x86-64", "x86064"},
+                             {"ö1", "ü1"}})
+    EXPECT_FALSE(IsSlip(a, b)) << a << " " << b;
+}
+
 }  // namespace
 }  // namespace allot

@@ -136,11 +136,19 @@ class Explainer {
         survey_.leased += worker.leased;
       }
     }
+    // Who gets furthest in the funnel is what the verdict speaks of, so of equals that one is the nearest.
+    const int passed = tags > 0 ? 0 : properties > 0 ? 1 : !meets ? 2 : !accepts ? 3 : 4;
+    const int reach = available ? 5 + passed : passed;
+    const auto nearer = [&] {
+      if (nearest_ == nullptr || misses != nearest_misses_) return misses < nearest_misses_;
+      return reach != nearest_reach_ ? reach > nearest_reach_ : worker.id < nearest_->id;
+    };
     // What was not looked at above, as long as it can still be the nearest.
-    if (tags + properties > 0 && misses < nearest_misses_) CountMisses(worker, Side::kJob, misses);
-    if (!meets && misses < nearest_misses_) CountMisses(worker, Side::kMachine, misses);
-    if (misses >= nearest_misses_) return;
+    if (tags + properties > 0 && nearer()) CountMisses(worker, Side::kJob, misses);
+    if (!meets && nearer()) CountMisses(worker, Side::kMachine, misses);
+    if (!nearer()) return;
     nearest_misses_ = misses;
+    nearest_reach_ = reach;
     nearest_ = &worker;
   }
 
@@ -306,6 +314,7 @@ class Explainer {
   std::unordered_map<std::string, std::size_t> own_;  // clauses of workers: where they are counted
   const Worker* nearest_ = nullptr;
   std::size_t nearest_misses_ = SIZE_MAX;
+  int nearest_reach_ = 0;
 };
 
 }  // namespace

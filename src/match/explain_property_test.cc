@@ -36,7 +36,7 @@ TEST(Explain, AgreesWithTheNaiveConditions) {
     }
     const Explanation e = Explain(snapshot);
     std::array<std::size_t, kStages> funnel{};
-    std::size_t matching = 0, fewest = SIZE_MAX;
+    std::size_t matching = 0, fewest = SIZE_MAX, furthest = 0;
     WorkerId nearest;
     for (std::size_t i = 0; i < workers.size(); ++i) {
       const MatchSnapshot::Worker& worker = snapshot.workers[i];
@@ -77,12 +77,18 @@ TEST(Explain, AgreesWithTheNaiveConditions) {
       }
       misses += snapshot.constraints.empty() ? 0 : lacks;
       bool passed = true;
+      std::size_t reach = 0;
       for (std::size_t stage = 0; stage < kStages; ++stage) {
         passed = passed && stages[stage];
         funnel[stage] += passed;
+        reach += 10 * passed;
       }
-      if (misses < fewest) {
+      // Of those that are not available: how far they would get.
+      for (std::size_t stage = static_cast<std::size_t>(Stage::kTags); stage < kStages && stages[stage]; ++stage)
+        reach += stage != static_cast<std::size_t>(Stage::kFreeSlot);
+      if (misses < fewest || (misses == fewest && reach > furthest)) {
         fewest = misses;
+        furthest = reach;
         nearest = worker.id;
       }
     }

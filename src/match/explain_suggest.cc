@@ -1,6 +1,7 @@
 #include "match/explain_suggest.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <unordered_map>
 
@@ -33,8 +34,24 @@ class Words {
     if (word.empty() || word.size() > kMostBytes || words_.size() >= kMostWords) return;
     words_.emplace(Lower(word), word);
   }
-  // As others wrote it; empty: none is near. Case alone counts as a typo, too.
-  std::string Near(std::string_view given) const {
+  // A name, as others wrote it; empty: none is near. Case alone counts as a typo, too.
+  std::string NearName(std::string_view given) const {
+    return Near(given, [](std::string_view word, std::span<const std::string_view> candidates) {
+      return Nearest(word, candidates);
+    });
+  }
+  // A value: only what can hardly be another one that was meant.
+  std::string NearValue(std::string_view given) const {
+    return Near(given, [](std::string_view word, std::span<const std::string_view> candidates) {
+      const auto found =
+          std::find_if(candidates.begin(), candidates.end(), [&](std::string_view one) { return IsSlip(word, one); });
+      return found == candidates.end() ? std::string_view() : *found;
+    });
+  }
+
+ private:
+  template <typename Choose>
+  std::string Near(std::string_view given, Choose choose) const {
     if (given.size() > kMostBytes) return {};
     const std::string lower = Lower(given);
     if (const auto same = words_.find(lower); same != words_.end()) return same->second;
@@ -42,11 +59,10 @@ class Words {
     candidates.reserve(words_.size());
     for (const auto& [word, written] : words_) candidates.push_back(word);
     std::sort(candidates.begin(), candidates.end());  // always the same answer
-    const std::string_view near = Nearest(lower, candidates);
+    const std::string_view near = choose(lower, candidates);
     return near.empty() ? std::string() : words_.find(std::string(near))->second;
   }
 
- private:
   std::unordered_map<std::string, std::string> words_;  // in lower case, and as first written
 };
 
@@ -65,7 +81,7 @@ class Suggester {
     for (const Explanation::Tag& tag : e_.tags) {
       if (Over()) return;
       if (tag.status != "never_seen") continue;
-      Add(Kind::kTag, tag.tag, words.Near(tag.tag), "",
+      Add(Kind::kTag, tag.tag, words.NearValue(tag.tag), "",
           fmt::format("no worker has been seen with the tag `{}`", tag.tag));
     }
   }
@@ -81,7 +97,7 @@ class Suggester {
             if (name == *wanted) words.Add(has);
           }
         });
-        Add(Kind::kProperty, value, words.Near(value), key,
+        Add(Kind::kProperty, value, words.NearValue(value), key,
             fmt::format("no worker has the property {}={}", key, value));
       }
     }
@@ -108,7 +124,7 @@ class Suggester {
       words.Add(value->string());
     });
     if (there) return;
-    Add(Kind::kValue, given, words.Near(given), attribute.name,
+    Add(Kind::kValue, given, words.NearValue(given), attribute.name,
         fmt::format("no worker has {} as its {}", Cut(expr::Print(comparison->constant)), attribute.name));
   }
 
@@ -136,7 +152,7 @@ class Suggester {
     if (of_job && s_.ad != nullptr) add(*s_.ad);
     if (of_worker && !there) Each([&](const MatchSnapshot::Worker& worker) { add(*worker.traits->ad); });
     if (there) return;
-    Add(of_worker ? Kind::kAttribute : Kind::kJobAttribute, reference.name, words.Near(reference.name), "",
+    Add(of_worker ? Kind::kAttribute : Kind::kJobAttribute, reference.name, words.NearName(reference.name), "",
         of_worker ? fmt::format("no worker shows `{}`", reference.name)
                   : fmt::format("the job does not show `{}`", reference.name));
   }

@@ -310,9 +310,35 @@ TEST(Explain, AlternativesAreCountedPairByPair) {
   EXPECT_EQ(e.constraints[0].pairs[0].workers, 1u);
   EXPECT_EQ(e.constraints[0].pairs[1].workers, 1u);
   EXPECT_EQ(e.constraints[1].pairs[0].workers, 0u);
-  EXPECT_EQ(e.verdict().message, "none of the 2 workers has any of its 2 alternatives; did you mean `a100`?");
+  EXPECT_EQ(e.verdict().message, "none of the 2 workers has any of its 2 alternatives");
   scene.Add({.tags = {}, .properties = {{"gpu", "h100"}}});
   EXPECT_EQ(Explain(scene.snapshot).verdict().code, ReasonCode::kCanStart);
+}
+
+TEST(Explain, OfEqualMissesTheOneThatGetsFurthestIsTheNearest) {
+  Scene scene;
+  scene.Tag("t").Requires("TARGET.memory >= 4096");
+  scene
+      .Add({.tags = {}, .attributes = {{"memory", Int(8192)}}})                       // lacks the tag
+      .Add({.tags = {"t"}, .attributes = {{"memory", Int(8192)}}, .draining = true})  // is not available
+      .Add({.tags = {"t"}, .attributes = {{"memory", Int(2048)}}})                    // gets to the requirements
+      .Add({.tags = {"t"}, .attributes = {{"memory", Int(1024)}}});                   // and so does this one
+  Explanation e = Explain(scene.snapshot);
+  ASSERT_TRUE(e.nearest);
+  EXPECT_EQ(e.nearest->worker, WorkerId{3});
+  // In whatever order they come.
+  std::reverse(scene.snapshot.workers.begin(), scene.snapshot.workers.end());
+  e = Explain(scene.snapshot);
+  ASSERT_TRUE(e.nearest);
+  EXPECT_EQ(e.nearest->worker, WorkerId{3});
+  // Where none is available, who would get furthest.
+  Scene gone;
+  gone.Tag("t").Requires("TARGET.memory >= 4096");
+  gone.Add({.tags = {}, .attributes = {{"memory", Int(8192)}}, .draining = true})
+      .Add({.tags = {"t"}, .attributes = {{"memory", Int(2048)}}, .draining = true});
+  e = Explain(gone.snapshot);
+  ASSERT_TRUE(e.nearest);
+  EXPECT_EQ(e.nearest->worker, WorkerId{2});
 }
 
 TEST(Explain, TheNearestMissIsTheWorkerThatFailsTheFewestThings) {
@@ -392,6 +418,20 @@ TEST(Explain, WhatIsATypoAwayIsSuggested) {
          s.Constraint({{"gpu", "A100"}});
        },
        "property gpu:A100→a100"},
+      {"a character too few",
+       [](Scene& s) {
+         s.Constraint({{"gpu", "a00"}});
+       },
+       "property gpu:a00→a100"},
+      {"another property",
+       [](Scene& s) {
+         s.Constraint({{"gpu", "h100"}});
+       },
+       ""},
+      {"another tag", [](Scene& s) { s.Tag("Rander"); }, ""},
+      {"another value", [](Scene& s) { s.Requires("TARGET.Arch == \"x86_65\""); }, ""},
+      {"a value two edits away", [](Scene& s) { s.Requires("TARGET.Arch == \"x8664x\""); }, ""},
+      {"another short attribute", [](Scene& s) { s.Requires("TARGET.Ach2 == \"a\""); }, ""},
       {"attribute", [](Scene& s) { s.Requires("TARGET.Memroy > 0"); }, "attribute Memroy→Memory"},
       {"unscoped",
        [](Scene& s) {
