@@ -31,7 +31,7 @@ void Engine::Begin(const Now& now) {
     begun_ = true;
     boot_ = now_ = now;
     engine_time_ = now.mono;
-    classes_.SetTime(ToMillis(now_.wall) / 1000);
+    classes_.BeginTurn(ToMillis(now_.wall) / 1000);
     return;
   }
   const Instant mono = std::max(now.mono, now_.mono);
@@ -41,7 +41,7 @@ void Engine::Begin(const Now& now) {
   if (!workers_.empty() && step > kTickEvery + options_.late_tick) stalled_ += step - kTickEvery;
   now_ = Now{mono, now.wall};
   engine_time_ = mono - stalled_;
-  classes_.SetTime(ToMillis(now_.wall) / 1000);
+  classes_.BeginTurn(ToMillis(now_.wall) / 1000);
 }
 
 void Engine::End() {

@@ -365,7 +365,6 @@ class Engine {
   std::uint64_t regroup_epoch_ = 1;  // while that is not the table's own: jobs before `regroup_from_` are in classes
   JobId regroup_from_;               // of this one
   std::int64_t renewed_at_ = 0;      // the second for which verdicts that read the time were renewed
-  bool renewing_ = false;
   std::unordered_map<std::string, ExprPtr> parsed_;  // while loading
   bool paused_ = false;
 

@@ -275,12 +275,11 @@ void Engine::Verdicts::OnKind(KindId kind) {
 
 bool Engine::StepRenewal(std::size_t& budget) {
   const std::int64_t second = ToMillis(now_.wall) / 1000;
-  if (classes_.Timed() && (renewing_ || second != renewed_at_)) {
-    if (!renewing_) renewed_at_ = second;
-    renewing_ = !classes_.Renew(budget);
-    if (renewing_) return false;
+  if (classes_.Timed() && classes_.Settled() && second != renewed_at_) {
+    renewed_at_ = second;
+    classes_.Renew();
   }
-  return true;
+  return classes_.Settled() || classes_.Settle(budget);
 }
 
 bool Engine::StepRegrouping(std::size_t& budget) {

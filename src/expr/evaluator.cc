@@ -162,6 +162,7 @@ Value Evaluator::Evaluate(const Expr& expr, const Sides& sides) {
   CallContext context{state_->arena, state_->patterns, sides.time, bounds::kMaxEvaluationSteps};
   const Program& program = expr.program();
   const Value value = Evaluation(program, sides, context).Run(program.root());
+  steps_ += static_cast<std::uint64_t>(static_cast<std::int64_t>(bounds::kMaxEvaluationSteps) - context.steps_left);
   // What an expression makes of an ERROR that its bounds caused is not its value.
   if (context.steps_left < 0 || state_->arena.exhausted()) return Value::Error();
   return value;

@@ -14,6 +14,17 @@ using expr::Side;
 
 // How long an attribute that nobody reads any more still tells classes and profiles apart.
 constexpr std::int64_t kIdleReadSeconds = 60;
+// What a verdict costs, and a step of its expressions.
+constexpr std::int64_t kVerdictNanoseconds = 60;
+constexpr std::int64_t kStepNanoseconds = 10;
+
+std::string LowerName(std::string_view name) {
+  std::string lower(name);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
 
 std::uint64_t Mix(std::uint64_t x) {
   x ^= x >> 30;
@@ -44,7 +55,7 @@ template <typename F>
 void ForEachRead(const ExprPtr& expr, Side side, Side my, F f) {
   if (!expr) return;
   for (const expr::Reference& reference : expr->References()) {
-    if (Reaches(reference.scope, side, my)) f(reference.name, expr::HashName(reference.name));
+    if (Reaches(reference.scope, side, my)) f(reference.name);
   }
 }
 
@@ -125,25 +136,84 @@ Verdict ClassTable::Known(ClassId cls, KindId kind) const {
 double ClassTable::JobRank(KindId kind, ClassId cls) const { return Known(cls, kind).job_rank; }
 double ClassTable::WorkerRank(KindId kind, ClassId cls) const { return Known(cls, kind).worker_rank; }
 
-std::vector<Verdict> ClassTable::JudgeAll(const Profile& profile) {
+std::vector<Verdict> ClassTable::JudgeAll(const Profile& profile, const Pending& known) {
   std::vector<Verdict> verdicts(classes_.size());
   for (ClassId cls = 0; cls < classes_.size(); ++cls) {
-    if (classes_[cls].members > 0) verdicts[cls] = Judge(classes_[cls], profile);
+    const Class& judged = classes_[cls];
+    // Those that nobody was judged by yet match nobody.
+    if (judged.members == 0 || judged.pending) continue;
+    const bool found = cls < known.found.size() && known.found[cls].second == judged.serial;
+    verdicts[cls] = found ? known.found[cls].first : Judge(judged, profile);
   }
   return verdicts;
 }
 
-void ClassTable::JudgeClass(ClassId cls) {
+bool ClassTable::Advance(Pending& pending, std::int64_t& budget) {
+  const std::size_t end = pending.of_class ? profiles_.size() : classes_.size();
+  for (; pending.next < end; ++pending.next) {
+    const std::uint32_t other = pending.next;
+    if (pending.of_class ? profiles_[other].members == 0 : classes_[other].members == 0) continue;
+    if (budget <= 0) return false;
+    if (pending.found.size() < end) pending.found.resize(end);
+    const std::uint64_t steps = evaluator_.steps();
+    const Verdict verdict = pending.of_class ? Judge(classes_[pending.id], profiles_[other])
+                                             : Judge(classes_[other], profiles_[pending.id]);
+    pending.found[other] = {verdict, pending.of_class ? profiles_[other].serial : classes_[other].serial};
+    budget -= kVerdictNanoseconds + static_cast<std::int64_t>(evaluator_.steps() - steps) * kStepNanoseconds;
+  }
+  return true;
+}
+
+void ClassTable::Apply(const Pending& pending) {
+  if (pending.of_class) {
+    classes_[pending.id].pending = false;
+    JudgeClass(pending.id, pending);
+    return;
+  }
+  const ProfileId id = pending.id;
+  const std::vector<Verdict> verdicts = JudgeAll(profiles_[id], pending);
+  const KindId kind = profiles_[id].kind;
+  bool same = true;
+  for (ClassId cls = 0; cls < verdicts.size() && same; ++cls) {
+    same = classes_[cls].members == 0 || Known(cls, kind) == verdicts[cls];
+  }
+  if (same) return;
+  kinds_[kind].workers -= profiles_[id].members;
+  Delist(id);
+  Enlist(id, verdicts);
+  moved_kinds_.push_back(kind);
+}
+
+bool ClassTable::Settle(std::size_t& budget) {
+  std::int64_t left = static_cast<std::int64_t>(budget) * 1000;
+  while (!pending_.empty()) {
+    Pending& front = pending_.front();
+    const bool there = front.of_class ? classes_[front.id].serial == front.serial
+                                      : front.id < profiles_.size() && profiles_[front.id].serial == front.serial;
+    if (there && !Advance(front, left)) break;
+    if (there) Apply(front);
+    pending_.pop_front();
+  }
+  budget = left <= 0 ? 0 : static_cast<std::size_t>(left / 1000);
+  Tell();
+  return pending_.empty();
+}
+
+void ClassTable::JudgeClass(ClassId cls, const Pending& known) {
+  const auto judge = [&](ProfileId id) {
+    const bool found = id < known.found.size() && known.found[id].second == profiles_[id].serial;
+    return found ? known.found[id].first : Judge(classes_[cls], profiles_[id]);
+  };
   std::vector<KindId> changed;
   const std::size_t before = kinds_.size();  // those that are split off have their verdict already
   std::vector<std::uint8_t> fresh(before, 0);
   for (KindId kind = 0; kind < before; ++kind) {
     if (kinds_[kind].profiles.empty() || fresh[kind] != 0) continue;
-    const Verdict first = Judge(classes_[cls], profiles_[kinds_[kind].profiles.front()]);
+    const Verdict first = judge(kinds_[kind].profiles.front());
     std::vector<std::pair<Verdict, std::vector<ProfileId>>> others;
     for (std::size_t i = 1; i < kinds_[kind].profiles.size(); ++i) {
       const ProfileId id = kinds_[kind].profiles[i];
-      const Verdict verdict = Judge(classes_[cls], profiles_[id]);
+      const Verdict verdict = judge(id);
       if (verdict == first) continue;
       auto group = std::find_if(others.begin(), others.end(), [&](const auto& o) { return o.first == verdict; });
       if (group == others.end()) group = others.insert(group, {verdict, {}});
@@ -171,10 +241,10 @@ void ClassTable::JudgeClass(ClassId cls) {
 std::shared_ptr<const expr::Ad> ClassTable::Hold(const expr::Ad& all, const Reads& reads, const ExprPtr& requirements,
                                                  const ExprPtr& rank, Side side) {
   expr::Ad held;
-  const auto hold = [&](const std::string& name, expr::NameHash hash) {
-    if (const expr::Value* value = all.Find(name, hash)) held.Set(name, *value);
+  const auto hold = [&](const std::string& name) {
+    if (const expr::Value* value = all.Find(name)) held.Set(name, *value);
   };
-  for (const auto& [hash, read] : reads) hold(read.name, hash);
+  for (const auto& [lower, read] : reads) hold(read.name);
   ForEachRead(requirements, side, side, hold);
   ForEachRead(rank, side, side, hold);
   return held.empty() ? nullptr : std::make_shared<const expr::Ad>(std::move(held));
@@ -225,7 +295,14 @@ ClassId ClassTable::AddJob(Terms terms) {
   if (made.timed) ++timed_classes_;
   classes_[cls] = std::move(made);
   classes_[cls].members = 1;
-  JudgeClass(cls);
+  classes_[cls].serial = next_serial_++;
+  classes_[cls].pending = true;
+  Pending pending{true, cls, classes_[cls].serial, 0, {}};
+  if (pending_.empty() && Advance(pending, turn_budget_)) {
+    Apply(pending);
+  } else {
+    pending_.push_back(std::move(pending));
+  }
   Tell();
   return cls;
 }
@@ -242,8 +319,8 @@ void ClassTable::DropJob(ClassId cls) {
     Rehash(kind, kinds_[kind].hash ^ Contribution(cls, old));
     changed.push_back(kind);
   }
-  const auto unread = [this](const std::string&, expr::NameHash hash) {
-    Read& read = worker_reads_.at(hash);
+  const auto unread = [this](const std::string& name) {
+    Read& read = worker_reads_.at(LowerName(name));
     if (--read.readers == 0) read.idle_since = time_;
   };
   ForEachRead(dropped.terms.requirements_, Side::kMachine, Side::kJob, unread);
@@ -270,28 +347,40 @@ std::uint32_t ClassTable::WorkersFor(ClassId cls) const {
 
 // --- What is read of the other side.
 
-void ClassTable::SetTime(std::int64_t seconds) {
+void ClassTable::BeginTurn(std::int64_t seconds, std::int64_t nanoseconds) {
+  turn_budget_ = nanoseconds;
   if (seconds == time_) return;
   time_ = seconds;
-  Retire(job_reads_, seconds);
+  // Classes that differed in that alone become one again.
+  if (Retire(job_reads_, seconds)) ++epoch_;
   Retire(worker_reads_, seconds);
 }
 
-void ClassTable::Retire(Reads& reads, std::int64_t time) {
-  for (auto& [hash, read] : reads) read.idle_since = std::min(read.idle_since, time);  // the clock may be set back
-  std::erase_if(reads, [time](const auto& entry) {
-    return entry.second.readers == 0 && time - entry.second.idle_since >= kIdleReadSeconds;
-  });
+bool ClassTable::Retire(Reads& reads, std::int64_t time) {
+  for (auto& [name, read] : reads) read.idle_since = std::min(read.idle_since, time);  // the clock may be set back
+  return std::erase_if(reads, [time](const auto& entry) {
+           return entry.second.readers == 0 && time - entry.second.idle_since >= kIdleReadSeconds;
+         }) > 0;
+}
+
+std::vector<std::string> ClassTable::FreshReads(const WorkerTraits& traits) const {
+  std::vector<std::string> fresh;
+  const auto read = [&](const std::string& name) {
+    if (!job_reads_.contains(LowerName(name))) fresh.push_back(name);
+  };
+  ForEachRead(FoldOwn(traits.requirements, *traits.ad, Side::kMachine), Side::kJob, Side::kMachine, read);
+  ForEachRead(FoldOwn(traits.rank, *traits.ad, Side::kMachine), Side::kJob, Side::kMachine, read);
+  return fresh;
 }
 
 void ClassTable::ReadWorkers(const Class& cls) {
-  std::vector<std::pair<std::string, expr::NameHash>> fresh;
-  const auto read = [&](const std::string& name, expr::NameHash hash) {
-    const auto [it, inserted] = worker_reads_.try_emplace(hash);
+  std::vector<std::string> fresh;
+  const auto read = [&](const std::string& name) {
+    const auto [it, inserted] = worker_reads_.try_emplace(LowerName(name));
     ++it->second.readers;
     if (!inserted) return;
     it->second.name = name;
-    if (worker_names_.contains(hash)) fresh.emplace_back(name, hash);
+    if (worker_names_.contains(expr::HashName(name))) fresh.push_back(name);
   };
   ForEachRead(cls.terms.requirements_, Side::kMachine, Side::kJob, read);
   ForEachRead(cls.terms.rank_, Side::kMachine, Side::kJob, read);
@@ -299,11 +388,11 @@ void ClassTable::ReadWorkers(const Class& cls) {
   for (Handle worker = 0; worker < workers_.size(); ++worker) {
     if (!workers_[worker].live) continue;
     const expr::Ad& ad = *workers_[worker].traits->ad;
-    if (std::none_of(fresh.begin(), fresh.end(), [&](const auto& f) { return ad.Find(f.first, f.second) != nullptr; }))
-      continue;
-    moved_kinds_.push_back(KindOf(worker));
-    Detach(worker);
-    Attach(worker);
+    if (std::none_of(fresh.begin(), fresh.end(), [&](const std::string& f) { return ad.Find(f) != nullptr; })) continue;
+    // No class so far reads it, so no verdict changes: the new profile is of the kind that the old one is of.
+    const ProfileId old = workers_[worker].profile;
+    Attach(worker, profiles_[old].kind);
+    Leave(old);
   }
 }
 
@@ -383,7 +472,8 @@ ClassTable::Profile ClassTable::ProfileOf(const Worker& worker) const {
   return profile;
 }
 
-void ClassTable::Attach(Handle handle) {
+void ClassTable::Attach(Handle handle, std::optional<KindId> kind) {
+  const ProfileId old = workers_[handle].profile;
   Profile made = ProfileOf(workers_[handle]);
   if (const auto found = profile_ids_.find(made.key); found != profile_ids_.end()) {
     workers_[handle].profile = found->second;
@@ -393,8 +483,8 @@ void ClassTable::Attach(Handle handle) {
     return;
   }
   bool fresh = false;
-  const auto read = [&](const std::string& name, expr::NameHash hash) {
-    const auto [it, inserted] = job_reads_.try_emplace(hash);
+  const auto read = [&](const std::string& name) {
+    const auto [it, inserted] = job_reads_.try_emplace(LowerName(name));
     if (inserted) {
       it->second.name = name;
       it->second.since = epoch_ + 1;
@@ -408,6 +498,7 @@ void ClassTable::Attach(Handle handle) {
   if (fresh) ++epoch_;
   if (made.timed) ++timed_profiles_;
   made.members = 1;
+  made.serial = next_serial_++;
   if (free_profiles_.empty()) {
     free_profiles_.push_back(static_cast<ProfileId>(profiles_.size()));
     profiles_.emplace_back();
@@ -417,17 +508,38 @@ void ClassTable::Attach(Handle handle) {
   profile_ids_.emplace(made.key, id);
   profiles_[id] = std::move(made);
   workers_[handle].profile = id;
-  Enlist(id, JudgeAll(profiles_[id]));
+  if (kind) {
+    profiles_[id].kind = *kind;
+    kinds_[*kind].profiles.push_back(id);
+    ++kinds_[*kind].workers;
+    // Verdicts that are being looked for are looked for it too.
+    bool waits = false;
+    for (Pending& pending : pending_) {
+      if (pending.of_class) {
+        pending.next = std::min(pending.next, id);
+      } else {
+        waits = waits || (pending.id == old && pending.serial == profiles_[old].serial);
+      }
+    }
+    if (waits) pending_.push_back({false, id, profiles_[id].serial, 0, {}});
+    return;
+  }
+  Pending pending{false, id, profiles_[id].serial, 0, {}};
+  if (Advance(pending, turn_budget_)) return Enlist(id, JudgeAll(profiles_[id], pending));
+  // It matches nothing until all is known.
+  Enlist(id, std::vector<Verdict>(classes_.size()));
+  pending_.push_back(std::move(pending));
 }
 
-void ClassTable::Detach(Handle handle) {
-  const ProfileId id = workers_[handle].profile;
+void ClassTable::Detach(Handle handle) { Leave(workers_[handle].profile); }
+
+void ClassTable::Leave(ProfileId id) {
   Profile& profile = profiles_[id];
   --kinds_[profile.kind].workers;
   if (--profile.members > 0) return;
   Delist(id);
-  const auto unread = [this](const std::string&, expr::NameHash hash) {
-    Read& read = job_reads_.at(hash);
+  const auto unread = [this](const std::string& name) {
+    Read& read = job_reads_.at(LowerName(name));
     if (--read.readers == 0) read.idle_since = time_;
   };
   ForEachRead(profile.requirements, Side::kJob, Side::kMachine, unread);
@@ -658,35 +770,18 @@ void ClassTable::Tell() {
 
 // --- Time.
 
-bool ClassTable::Renew(std::size_t& budget) {
-  const auto pay = [&budget](std::size_t verdicts) { budget -= std::min(budget, verdicts + 1); };
-  for (; timed_classes_ > 0 && renew_class_ < classes_.size(); ++renew_class_) {
-    if (!classes_[renew_class_].timed) continue;
-    if (budget == 0) break;
-    pay(profile_ids_.size());
-    JudgeClass(static_cast<ClassId>(renew_class_));
+void ClassTable::Renew() {
+  // What was found at another time is not true any more; the others' share of it is renewed with the other side.
+  for (Pending& pending : pending_) {
+    pending.next = 0;
+    pending.found.clear();
   }
-  for (; budget > 0 && timed_profiles_ > 0 && renew_profile_ < profiles_.size(); ++renew_profile_) {
-    const auto id = static_cast<ProfileId>(renew_profile_);
-    if (!profiles_[id].timed) continue;
-    pay(class_ids_.size());
-    const std::vector<Verdict> verdicts = JudgeAll(profiles_[id]);
-    const KindId kind = profiles_[id].kind;
-    bool same = true;
-    for (ClassId cls = 0; cls < verdicts.size() && same; ++cls) {
-      same = classes_[cls].members == 0 || Known(cls, kind) == verdicts[cls];
-    }
-    if (same) continue;
-    kinds_[kind].workers -= profiles_[id].members;
-    Delist(id);
-    Enlist(id, verdicts);
-    moved_kinds_.push_back(kind);
+  for (ClassId cls = 0; timed_classes_ > 0 && cls < classes_.size(); ++cls) {
+    if (classes_[cls].timed && !classes_[cls].pending) pending_.push_back({true, cls, classes_[cls].serial, 0, {}});
   }
-  const bool through = (timed_classes_ == 0 || renew_class_ >= classes_.size()) &&
-                       (timed_profiles_ == 0 || renew_profile_ >= profiles_.size());
-  if (through) renew_class_ = renew_profile_ = 0;
-  Tell();
-  return through;
+  for (ProfileId id = 0; timed_profiles_ > 0 && id < profiles_.size(); ++id) {
+    if (profiles_[id].timed) pending_.push_back({false, id, profiles_[id].serial, 0, {}});
+  }
 }
 
 std::size_t ClassTable::MemoryBytes() const {
@@ -698,7 +793,8 @@ std::size_t ClassTable::MemoryBytes() const {
   for (const auto& [key, cls] : class_ids_) {
     const Terms& terms = classes_[cls].terms;
     bytes += kMapEntry + 2 * key.capacity() + tags(terms.tags_) + tags(terms.constraint_tags_);
-    if (terms.requirements_) bytes += terms.requirements_->MemoryBytes();
+    for (const ExprPtr& expr : {terms.requirements_, terms.rank_}) bytes += expr ? expr->MemoryBytes() : 0;
+    if (terms.ad_) bytes += terms.ad_->MemoryBytes();
   }
   for (const auto& [key, id] : profile_ids_) {
     bytes += kMapEntry + 2 * key.capacity() + tags(profiles_[id].tags) + tags(profiles_[id].constraint_tags);

@@ -11,12 +11,17 @@
 // Threading:  confined to the queue's engine thread.
 // Invariants: classes without jobs, kinds and profiles without workers disappear, and ids are reused after that; no two
 //             kinds have the same verdicts.
+//
+// Verdicts are many where a new class meets many profiles, and expressions may be costly: a turn judges for a few
+// milliseconds, and what is left over waits for Settle(). Until then a new class or profile matches nothing.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -74,8 +79,9 @@ class ClassTable {
   ClassTable(const ClassTable&) = delete;
   ClassTable& operator=(const ClassTable&) = delete;
 
-  // What time() gives from now on.
-  void SetTime(std::int64_t seconds);
+  // A command begins: what time() gives from now on, and fresh time for judging.
+  void BeginTurn(std::int64_t seconds, std::int64_t nanoseconds = kTurnNanoseconds);
+  static constexpr std::int64_t kTurnNanoseconds = 10'000'000;
 
   // --- Jobs.
 
@@ -137,9 +143,16 @@ class ClassTable {
 
   // Is there a verdict that reads time()?
   bool Timed() const { return timed_classes_ > 0 || timed_profiles_ > 0; }
-  // Looks at all of those again, `budget` verdicts of them (what was used is taken off). False: not through yet; a
-  // new round begins with the first call after one that was through.
-  bool Renew(std::size_t& budget);
+  // All of those are to be looked at again.
+  void Renew();
+  // Judges what waits for it, for about `budget` microseconds (what was used is taken off). False: not through yet.
+  bool Settle(std::size_t& budget);
+  bool Settled() const { return pending_.empty(); }
+  // Does this class wait to be judged, or is it without what some worker reads?
+  bool Unsettled(ClassId cls) const { return classes_[cls].pending || Outdated(cls); }
+
+  // Names that workers with such expressions would read of jobs, and that none reads now: they would begin a new epoch.
+  std::vector<std::string> FreshReads(const WorkerTraits& traits) const;
 
   // Heap bytes of classes, profiles, kinds and verdicts.
   std::size_t MemoryBytes() const;
@@ -154,6 +167,8 @@ class ClassTable {
     std::uint64_t epoch = 0;
     Signature tags = 0;
     bool timed = false;
+    bool pending = false;      // waits to be judged for the first time
+    std::uint64_t serial = 0;  // tells those of one id apart
   };
   struct Profile {
     std::string key;
@@ -164,7 +179,16 @@ class ClassTable {
     std::uint64_t epoch = 0;    // reads what classes hold since then
     Signature tags_seen = 0;
     bool timed = false;
+    std::uint64_t serial = 0;
     KindId kind = 0;
+  };
+  // Verdicts of one class on all profiles, or of one profile on all classes, as far as they have got.
+  struct Pending {
+    bool of_class = true;
+    std::uint32_t id = 0;
+    std::uint64_t serial = 0;  // of the class or profile
+    std::uint32_t next = 0;
+    std::vector<std::pair<Verdict, std::uint64_t>> found;  // with the serial of the other side
   };
   struct Ranks {
     double job, worker;
@@ -191,24 +215,30 @@ class ClassTable {
     std::uint64_t since = 0;      // the epoch
     std::int64_t idle_since = 0;  // while there are no readers
   };
-  using Reads = std::unordered_map<expr::NameHash, Read>;
+  using Reads = std::unordered_map<std::string, Read>;  // by name, in lower case
 
   static Signature SignatureOf(const TagList& tags);
   static std::uint64_t Contribution(ClassId cls, const Verdict& verdict);
   // Puts into `held` what the other side reads of `all`, and what these expressions themselves still read of it.
   static std::shared_ptr<const expr::Ad> Hold(const expr::Ad& all, const Reads& reads, const ExprPtr& requirements,
                                               const ExprPtr& rank, expr::Side side);
-  static void Retire(Reads& reads, std::int64_t time);
+  // True if one is gone.
+  static bool Retire(Reads& reads, std::int64_t time);
 
   Verdict Judge(const Class& cls, const Profile& profile);
   Verdict Known(ClassId cls, KindId kind) const;
-  // The class against all profiles; splits and merges kinds.
-  void JudgeClass(ClassId cls);
+  // The class against all profiles, as was found or has to be; splits and merges kinds.
+  void JudgeClass(ClassId cls, const Pending& known);
   // The profile against all classes: one verdict for each slot of `classes_`.
-  std::vector<Verdict> JudgeAll(const Profile& profile);
+  std::vector<Verdict> JudgeAll(const Profile& profile, const Pending& known);
+  // Goes on judging as long as there is budget, in nanoseconds. True: through.
+  bool Advance(Pending& pending, std::int64_t& budget);
+  void Apply(const Pending& pending);
 
-  void Attach(Handle worker);
+  // `kind`: what it had before, where no verdict can have changed.
+  void Attach(Handle worker, std::optional<KindId> kind = {});
   void Detach(Handle worker);
+  void Leave(ProfileId id);
   void Fold(Worker& worker) const;
   Profile ProfileOf(const Worker& worker) const;
   void CountNames(const expr::Ad& ad, bool more);
@@ -257,7 +287,9 @@ class ClassTable {
   std::unordered_multimap<std::uint64_t, KindId> kind_hashes_;
 
   std::size_t timed_classes_ = 0, timed_profiles_ = 0;
-  std::size_t renew_class_ = 0, renew_profile_ = 0;  // where Renew() goes on
+  std::deque<Pending> pending_;
+  std::int64_t turn_budget_ = kTurnNanoseconds;  // nanoseconds left for judging in this turn
+  std::uint64_t next_serial_ = 1;
 
   // What to tell the listener.
   bool widened_ = false;

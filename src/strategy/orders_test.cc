@@ -47,7 +47,7 @@ class Keys : public JobKeys {
 
 class World : public ClassTable::Listener {
  public:
-  World() : table(*this), orders(keys, table) { table.SetTime(1000); }
+  World() : table(*this), orders(keys, table) { table.BeginTurn(1000); }
   void OnWidth() override { orders.OnWidth(); }
   void OnClass(ClassId cls) override { orders.OnClass(cls); }
   void OnKind(KindId kind) override { orders.OnKind(kind); }
