@@ -181,7 +181,13 @@ class Parser {
   }
 
   Item Postfix(bool coalesce) {
+    const TokenKind first = token_.kind;
     Item item = Primary();
+    // A number has no fields: `1.e5` is a slip of the pen, and would be ERROR for ever.
+    if (Is(TokenKind::kDot) && (first == TokenKind::kInteger || first == TokenKind::kReal))
+      return Fail(token_.offset, first == TokenKind::kInteger
+                                     ? "a digit must follow the point of a number"
+                                     : "expected an operator between the number and what follows");
     while (!failed_) {
       const std::size_t offset = token_.offset;
       if (Take(TokenKind::kDot)) {
@@ -266,10 +272,11 @@ class Parser {
     if (IsKeyword(name)) return Fail(token.offset, "expected an expression here");
     Advance();
     if (Is(TokenKind::kOpen)) return Call(token);
-    Scope scope = ScopeFromText(name);
-    if (scope == Scope::kNone || !Is(TokenKind::kDot))
-      return failed_ ? Item() : Made(builder_.Reference(Scope::kNone, name), token.offset);
-    Advance();
+    if (failed_) return {};
+    const Scope scope = ScopeFromText(name);
+    if (scope == Scope::kNone) return Made(builder_.Reference(Scope::kNone, name), token.offset);
+    const std::string word(ScopeText(scope));
+    if (!Take(TokenKind::kDot)) return Fail(token.offset, "`" + word + "` needs a name: " + word + ".name");
     if (!Is(TokenKind::kName)) return Fail(token_.offset, "expected the name of an attribute here");
     const Item item = Made(builder_.Reference(scope, token_.text), token.offset);
     Advance();
@@ -282,10 +289,10 @@ class Parser {
     const Level level(*this);
     std::vector<std::string_view> names;
     std::vector<Item> values;
-    std::unordered_set<NameHash> seen;
+    std::unordered_set<std::string> seen;
     while (!failed_ && !Take(TokenKind::kCloseBracket)) {
       if (!Is(TokenKind::kName)) return Fail(token_.offset, "expected the name of a field, or `]` here");
-      if (!seen.insert(HashName(token_.text)).second)
+      if (!seen.insert(Lower(token_.text)).second)
         return Fail(token_.offset, "there is a field " + Quoted(token_.text) + " already");
       names.push_back(token_.text);
       Advance();

@@ -14,7 +14,8 @@ constexpr int kFirstBinary = 1;
 constexpr int kUnary = kFirstBinary + kBindingLevels;
 constexpr int kRightOfCoalesce = kUnary + 1;  // unary, but `?:` not even inside it
 constexpr int kLeftOfCoalesce = kUnary + 2;
-constexpr int kBase = kUnary + 3;  // of `.name` and `[index]`
+constexpr int kBase = kUnary + 3;      // of `[index]`
+constexpr int kSelected = kUnary + 4;  // of `.name`: a number would take the dot for its point
 
 class Printer {
  public:
@@ -61,7 +62,7 @@ class Printer {
         Run(links[1].node, kRightOfCoalesce);
         break;
       case Kind::kSelect:
-        Run(links[0].node, kBase);
+        Run(links[0].node, kSelected);
         out_.push_back('.');
         out_.append(program_.name(node).text);
         break;
@@ -100,15 +101,12 @@ class Printer {
         const Value& value = program_.constant(node);
         const bool minus =
             (value.is(Type::kInteger) && value.integer() < 0) || (value.is(Type::kReal) && std::signbit(value.real()));
-        return minus && place > kRightOfCoalesce;
+        return (minus && place > kRightOfCoalesce) || (value.IsNumber() && place == kSelected);
       }
-      case Kind::kReference:
-        // `(Job).x`, where Job is an attribute: else it would be a scope.
-        return place == kBase && node.scope == Scope::kNone && ScopeFromText(program_.name(node).text) != Scope::kNone;
       case Kind::kUnary:
         return place > kRightOfCoalesce;
       case Kind::kCoalesce:
-        return place == kRightOfCoalesce || place == kBase;
+        return place == kRightOfCoalesce || place >= kBase;
       case Kind::kChain:
       case Kind::kAnd:
       case Kind::kOr:

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "expr/parser.h"
 
 namespace allot {
 namespace {
@@ -218,6 +219,8 @@ Result<void> CheckPropertyKeys(std::span<const std::string> keys, std::size_t ma
     }
     if (IsBuiltInWorkerName(keys[i]))
       return Bad(fmt::format("{} is a name that every worker has already", Shown(keys[i])));
+    if (expr::IsKeyword(keys[i]) || expr::ScopeFromText(keys[i]) != expr::Scope::kNone)
+      return Bad(fmt::format("{} is a word of the language of expressions", Shown(keys[i])));
     for (std::size_t k = 0; k < i; ++k) {
       if (!SameWithoutCase(keys[i], keys[k])) continue;
       return Bad(fmt::format("{} and {} are one key: case does not tell them apart", Shown(keys[k]), Shown(keys[i])));

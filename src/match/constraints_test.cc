@@ -201,6 +201,8 @@ TEST(CheckPropertyKeys, KeysAreNamesOfTheirOwn) {
       {{"ä"}, "not a property key"},
       {{std::string(65, 'a')}, "not a property key"},
       {{"slots"}, "every worker has already"},
+      {{"Machine"}, "a word of the language"},
+      {{"error"}, "a word of the language"},
   };
   for (const Row& row : rows) {
     const auto check = CheckPropertyKeys(row.keys, 3);
