@@ -11,8 +11,14 @@ namespace {
 
 void PrintString(std::string_view text, std::string& out) {
   static constexpr char kHex[] = "0123456789abcdef";
+  const auto escape = [&](unsigned char c) {
+    out.append("\\u00");
+    out.push_back(kHex[c >> 4]);
+    out.push_back(kHex[c & 15]);
+  };
   out.push_back('"');
-  for (const char c : text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
     switch (c) {
       case '"':
         out.append("\\\"");
@@ -36,10 +42,11 @@ void PrintString(std::string_view text, std::string& out) {
         out.append("\\f");
         break;
       default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          out.append("\\u00");
-          out.push_back(kHex[c >> 4]);
-          out.push_back(kHex[c & 15]);
+        // C0, DEL, and C1 as UTF-8 writes it: none of these reaches a terminal as it is.
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+          escape(static_cast<unsigned char>(c));
+        } else if (c == '\xc2' && i + 1 < text.size() && (text[i + 1] & 0xe0) == 0x80) {
+          escape(static_cast<unsigned char>(text[++i]));
         } else {
           out.push_back(c);
         }

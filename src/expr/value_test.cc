@@ -35,6 +35,7 @@ TEST(Value, PrintsSoThatItParsesBack) {
       {Value::Real(9007199254740993.0), "9007199254740992.0"},
       {Value::String(""), "\"\""},
       {Value::String("a\"b\\c\n\t\r\b\f\x01/é😀"), "\"a\\\"b\\\\c\\n\\t\\r\\b\\f\\u0001/é😀\""},
+      {Value::String("\x7f\u0080\u009b\u009f\u00a0é"), "\"\\u007f\\u0080\\u009b\\u009f\u00a0é\""},
       {Value::List({}), "{}"},
       {Value::List(items), "{1, \"x\", undefined, error, {}}"},
       {Value::Record({}), "[]"},
