@@ -248,6 +248,8 @@ class Engine {
   MatchSnapshot SnapshotOf(const JobTerms& terms, const OrderKey& key, std::uint32_t count, const Meta& meta) const;
   // That a worker had its tags until now.
   void RememberTags(const EngineWorker& worker);
+  // Would such a worker make too many classes, by what it reads of jobs? kTooManyClasses.
+  Result<void> AdmitReads(const WorkerTraits& traits) const;
   // Workers that wait among those of that kind, and are of another now, go there.
   void MoveWaiting(KindId from);
   // Verdicts that read the time are renewed once a second.

@@ -100,10 +100,47 @@ Result<void> Engine::AdmitClass(const ClassTable::Terms& terms) const {
   return {};
 }
 
+Result<void> Engine::AdmitReads(const WorkerTraits& traits) const {
+  if (!traits.requirements && !traits.rank) return {};
+  const std::uint64_t live = jobs_in_state_[0] + jobs_in_state_[1] + jobs_in_state_[2];
+  if (live <= bounds::kMaxClasses) return {};
+  const std::vector<std::string> fresh = classes_.FreshReads(traits);
+  if (fresh.empty()) return {};
+  // A look at so many jobs, evenly spread, shows whether they would be told apart too often.
+  constexpr std::size_t kLookedAt = 100'000;
+  const std::size_t stride = std::max<std::size_t>(1, by_id_.size() / kLookedAt);
+  const Meta none;
+  boost::unordered_flat_set<std::size_t> apart;
+  for (std::size_t i = 0; i < by_id_.size(); i += stride) {
+    const EngineJob* job = by_id_[i].second;
+    if (job == nullptr || job->cls == kNoClass) continue;
+    const expr::Ad ad = AdOf(*job->terms, job->key, job->tasks.count(), job->extras ? job->extras->meta : none);
+    std::size_t hash = job->cls;
+    for (const std::string& name : fresh) {
+      const expr::Value* value = ad.Find(name);
+      hash = (hash ^ (value == nullptr ? 0 : std::hash<std::string>()(expr::Print(*value)))) * 0x9E3779B97F4A7C15ull;
+    }
+    apart.insert(hash);
+    if (apart.size() > bounds::kMaxClasses) {
+      Error error = TooManyClasses();
+      error.message = "the worker reads `" + fresh.front() + "` of jobs, which tells too many of them apart";
+      error.hint = "let its requirements and rank read attributes with few different values";
+      return error;
+    }
+  }
+  return {};
+}
+
 Result<void> Engine::ChangeWorker(const Now& now, WorkerId id, const WorkerChange& change) {
   Begin(now);
   EngineWorker* worker = FindWorker(id);
   if (worker == nullptr || !worker->registered) return UnknownWorker(id);
+  if (change.requirements || change.rank) {
+    WorkerTraits traits = *classes_.TraitsOf(worker->handle);
+    if (change.requirements) traits.requirements = *change.requirements;
+    if (change.rank) traits.rank = *change.rank;
+    if (auto admitted = AdmitReads(traits); !admitted) return admitted.error();
+  }
   if (change.tags) {
     RememberTags(*worker);
     worker->tags = *change.tags;
@@ -177,6 +214,7 @@ Result<MatchSnapshot> Engine::Snapshot(JobId id) const {
       SnapshotOf(*job->terms, job->key, job->tasks.count(), job->extras ? job->extras->meta : none);
   snapshot.job = id;
   snapshot.state = job->state;
+  snapshot.unsettled = job->cls != kNoClass && classes_.Unsettled(job->cls);
   snapshot.leased = job->tasks.out();
   if (Ended(job->state)) return snapshot;
   snapshot.ready = job->tasks.ready();

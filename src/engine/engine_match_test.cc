@@ -138,6 +138,59 @@ TEST_F(EngineMatchTest, AWorkersRequirementsReadTheJobAlsoWhenManyJobsWaitAlread
   EXPECT_EQ(engine_->Stats().classes, 2u);
 }
 
+TEST_F(EngineMatchTest, AWorkerThatWouldTellTooManyJobsApartIsRefused) {
+  constexpr std::int64_t kJobs = 70'000;  // more than there may be classes
+  for (std::int64_t i = 0; i < kJobs; ++i) {
+    JobSpec spec = Spec(1);
+    spec.meta = {{"few", i % 3}, {"rid", i}};
+    Submit(spec);
+    if (i % 1000 == 0) Fold();
+  }
+  WorkerSpec picky;
+  picky.id = WorkerId{++last_id_};
+  picky.tags = {"a"};
+  picky.connected = true;
+  picky.requirements = Parse("TARGET.rid >= 66000");
+  const auto refused = engine_->Register(now_, picky, std::nullopt);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::kTooManyClasses);
+  EXPECT_EQ(engine_->Stats().classes, 1u);
+  WorkerSpec modest;
+  modest.requirements = Parse("TARGET.few == 1");
+  const WorkerId worker = RegisterAs(modest);
+  WorkerChange change;
+  change.rank = Parse("TARGET.rid");
+  EXPECT_FALSE(engine_->ChangeWorker(now_, worker, change).ok());
+  Pass(1s);
+  EXPECT_EQ(engine_->Stats().classes, 3u);
+  // When nobody reads it any more, the classes become one again.
+  engine_->Unregister(now_, worker);
+  Pass(70s);
+  EXPECT_EQ(engine_->Stats().classes, 1u);
+}
+
+TEST_F(EngineMatchTest, CostlyRequirementsAreJudgedInSteps) {
+  constexpr int kWorkers = 2000;
+  for (int i = 0; i < kWorkers; ++i) {
+    WorkerSpec spec;
+    spec.name = "worker" + std::to_string(i);
+    RegisterAs(spec);
+  }
+  std::string text = "size(TARGET.Name) > 0";
+  for (int i = 0; i < 300; ++i) text += " && size(TARGET.Name) > 0";
+  const JobId job = Submit(Requiring(text));
+  EXPECT_TRUE(engine_->Snapshot(job)->unsettled);
+  EXPECT_EQ(engine_->NextWake(now_), now_.mono) << "it goes on at once";
+  const WorkerId other = Register({"b"});
+  Submit(Spec(1, {"b"}));
+  Pass(1s);
+  EXPECT_FALSE(engine_->Snapshot(job)->unsettled);
+  EXPECT_EQ(Pull(other).size(), 1u);
+  WorkerSpec last;
+  last.name = "late";
+  EXPECT_EQ(Pull(RegisterAs(last)).size(), 1u) << "a worker that comes later may run it too";
+}
+
 TEST_F(EngineMatchTest, EndedJobsHoldNoClassAndARetryTakesOneAgain) {
   const WorkerId worker = WithMemory(1);
   const JobId job = Submit(Requiring("TARGET.Memory == 1"));

@@ -43,6 +43,15 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
     }
     worker = &Stub(spec.id);
   }
+  if (spec.requirements || spec.rank) {
+    EngineWorker as;
+    as.name = spec.name;
+    as.attributes = spec.attributes;
+    as.properties = spec.properties;
+    as.requirements = spec.requirements;
+    as.rank = spec.rank;
+    if (auto admitted = AdmitReads(TraitsOf(as)); !admitted) return admitted.error();
+  }
   const StrategyPtr strategy = spec.strategy ? spec.strategy : DefaultStrategy();
   auto order = UseStrategy(strategy);
   if (!order) return order.error();

@@ -347,6 +347,7 @@ std::string_view ReasonText(ReasonCode code) {
       "all_busy",
       "can_start",
       "mismatch",
+      "being_matched",
   };
   return TextOf(code, kTexts);
 }

@@ -41,6 +41,7 @@ struct MatchSnapshot {
   std::optional<JobId> job;
   JobState state = JobState::kActive;
   bool queue_paused = false;
+  bool unsettled = false;                            // its class waits to be judged, or to be grouped anew
   std::uint32_t ready = 0, leased = 0, waiting = 0;  // its tasks
   std::optional<WallTime> scheduled_for;             // while it is scheduled
   std::optional<WallTime> next_retry_at;             // while tasks wait for it
@@ -86,6 +87,7 @@ enum class ReasonCode : std::uint8_t {
   kAllBusy,                // those that could run it have no free slot
   kCanStart,               // nothing holds it back
   kMismatch,               // of one worker: a condition does not hold
+  kBeingMatched,           // the queue is still working out which workers may run it
 };
 std::string_view ReasonText(ReasonCode code);  // `tag_never_seen`
 

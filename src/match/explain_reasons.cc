@@ -27,6 +27,7 @@ int Order(const Reason& reason) {
     case ReasonCode::kQueuePaused:
       return 2;
     case ReasonCode::kScheduled:
+    case ReasonCode::kBeingMatched:
       return 3;
     case ReasonCode::kBackoff:
       return 5;
@@ -62,6 +63,10 @@ void AddStates(const MatchSnapshot& s, std::vector<Reason>& out) {
   }
   if (s.queue_paused)
     out.push_back({Advice::kOperator, ReasonCode::kQueuePaused, "the queue is paused", "allot queue resume"});
+  if (s.unsettled) {
+    out.push_back({Advice::kWait, ReasonCode::kBeingMatched, "the queue is still working out which workers may run it",
+                   "look again in a moment; if it stays so, workers read attributes that tell too many jobs apart"});
+  }
   if (s.scheduled_for) {
     out.push_back({Advice::kWait,
                    ReasonCode::kScheduled,
