@@ -48,9 +48,7 @@ constexpr Unit kSizes[] = {
 constexpr std::size_t kShortWord = 4;
 constexpr std::uint64_t kMaxAmount = 9'000'000'000'000'000'000ull;  // below 2^63
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool IsMark(char c) { return c >= ' ' && c < 0x7f && !IsDigit(c) && !IsLetter(c); }
+bool IsMark(char c) { return c >= ' ' && c < 0x7f && !IsAsciiDigit(c) && !IsAsciiLetter(c); }
 
 void SkipBlanks(std::string_view& text) {
   while (!text.empty() && text[0] == ' ') text.remove_prefix(1);
@@ -70,8 +68,8 @@ std::optional<Decimal> TakeDecimal(std::string_view& text) {
   if (after != end && *after == '.') {
     ++after;
     double place = 0.1;
-    if (after == end || !IsDigit(*after)) return std::nullopt;
-    for (; after != end && IsDigit(*after); ++after, place /= 10) number.fraction += place * (*after - '0');
+    if (after == end || !IsAsciiDigit(*after)) return std::nullopt;
+    for (; after != end && IsAsciiDigit(*after); ++after, place /= 10) number.fraction += place * (*after - '0');
   }
   text.remove_prefix(static_cast<std::size_t>(after - text.data()));
   return number;
@@ -79,7 +77,7 @@ std::optional<Decimal> TakeDecimal(std::string_view& text) {
 
 std::string_view TakeLetters(std::string_view& text) {
   std::size_t n = 0;
-  while (n < text.size() && IsLetter(text[n])) ++n;
+  while (n < text.size() && IsAsciiLetter(text[n])) ++n;
   const std::string_view letters = text.substr(0, n);
   text.remove_prefix(n);
   return letters;
@@ -218,6 +216,15 @@ std::string_view Nearest(std::string_view word, std::span<const std::string_view
     }
   }
   return best;
+}
+
+bool HasControl(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c < 0x20 || c == 0x7f) return true;
+    if (c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0) return true;
+  }
+  return false;
 }
 
 }  // namespace allot

@@ -1,4 +1,4 @@
-// Durations and sizes as people write them, and the nearest of several words.
+// Durations and sizes as people write them, the nearest of several words, and kinds of characters.
 #pragma once
 
 #include <cstdint>
@@ -27,5 +27,11 @@ std::string_view Nearest(std::string_view word, std::span<const std::string_view
 // Whether one is the other with a character too many or too few, with two neighbours swapped, or with another mark
 // (`-` for `_`). A letter or digit in place of another is none: `a100` and `h100` are rather two values.
 bool IsSlip(std::string_view a, std::string_view b);
+
+constexpr bool IsAsciiDigit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool IsAsciiLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+constexpr char AsciiLower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
+// C0, DEL, and C1 as UTF-8 writes it (C2 80 … C2 9F): terminals obey all of them. REQUIRES: UTF-8.
+bool HasControl(std::string_view text);
 
 }  // namespace allot

@@ -148,5 +148,11 @@ TEST(IsSlip, TakesNoOtherCharacterForOne) {
     EXPECT_FALSE(IsSlip(a, b)) << a << " " << b;
 }
 
+TEST(HasControl, FindsAllThatTerminalsObey) {
+  for (const char* text : {"a\n", "\x1b[31m", "\x7f", "a\u0080", "\u009b31m", "\u009f"})
+    EXPECT_TRUE(HasControl(text)) << text;
+  for (const char* text : {"", "plain", "größe", "\u00a0", "日本 ✓"}) EXPECT_FALSE(HasControl(text)) << text;
+}
+
 }  // namespace
 }  // namespace allot

@@ -15,36 +15,23 @@ namespace {
 
 constexpr std::string_view kPrefix = "c:";
 
-bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
-
 // Stands in a tag as it is.
-bool IsPlain(char c) { return IsLetter(c) || IsDigit(c) || c == '_' || c == '.' || c == '-' || c == '/'; }
+bool IsPlain(char c) { return IsAsciiLetter(c) || IsAsciiDigit(c) || c == '_' || c == '.' || c == '-' || c == '/'; }
 
 bool IsKey(std::string_view key) {
-  return !key.empty() && key.size() <= bounds::kMaxPropertyKeyBytes && !IsDigit(key[0]) &&
-         std::all_of(key.begin(), key.end(), [](char c) { return IsLetter(c) || IsDigit(c) || c == '_'; });
+  return !key.empty() && key.size() <= bounds::kMaxPropertyKeyBytes && !IsAsciiDigit(key[0]) &&
+         std::all_of(key.begin(), key.end(), [](char c) { return IsAsciiLetter(c) || IsAsciiDigit(c) || c == '_'; });
 }
 
 bool SameWithoutCase(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return Lower(x) == Lower(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return AsciiLower(x) == AsciiLower(y); });
 }
 
 int HexDigit(char c) {
-  if (IsDigit(c)) return c - '0';
-  const char lower = Lower(c);
+  if (IsAsciiDigit(c)) return c - '0';
+  const char lower = AsciiLower(c);
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
-// C0, DEL, and C1 as UTF-8 writes it.
-bool HasControl(std::string_view text) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    if (c < 0x20 || c == 0x7f) return true;
-    if (c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0) return true;
-  }
-  return false;
 }
 
 // Text from outside, as it may stand in a message.

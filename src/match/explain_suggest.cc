@@ -24,7 +24,7 @@ constexpr std::size_t kMostBytes = 64;
 
 std::string Lower(std::string_view text) {
   std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+  for (char& c : out) c = AsciiLower(c);
   return out;
 }
 

@@ -13,32 +13,18 @@
 namespace allot {
 namespace {
 
-bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
-
 bool IsTagChar(char c) {
-  return IsLetter(c) || IsDigit(c) || std::string_view("_.-/:=@+").find(c) != std::string_view::npos;
+  return IsAsciiLetter(c) || IsAsciiDigit(c) || std::string_view("_.-/:=@+").find(c) != std::string_view::npos;
 }
-bool IsQueueChar(char c) { return IsLetter(c) || IsDigit(c) || c == '_' || c == '.' || c == '-'; }
-
-// C0, DEL, and C1 as UTF-8 writes it (C2 80 … C2 9F): terminals obey all of them.
-bool HasControl(std::string_view text) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    if (c < 0x20 || c == 0x7f) return true;
-    if (c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0) return true;
-  }
-  return false;
-}
+bool IsQueueChar(char c) { return IsAsciiLetter(c) || IsAsciiDigit(c) || c == '_' || c == '.' || c == '-'; }
 
 Error BadValue(std::string_view field, std::string_view message) {
   return Error{Code::kBadValue, fmt::format("`{}` {}", field, message), ""};
 }
 
 bool MetaKey(std::string_view key) {
-  return !key.empty() && !IsDigit(key[0]) &&
-         std::all_of(key.begin(), key.end(), [](char c) { return IsLetter(c) || IsDigit(c) || c == '_'; });
+  return !key.empty() && !IsAsciiDigit(key[0]) &&
+         std::all_of(key.begin(), key.end(), [](char c) { return IsAsciiLetter(c) || IsAsciiDigit(c) || c == '_'; });
 }
 
 bool ReadMetaValue(JsonReader& reader, JsonReader::Value& value, MetaValue& out) {
@@ -100,7 +86,7 @@ bool ReadPairs(JsonReader& reader, JsonReader::Value& value, const MetaRules& ru
   std::vector<std::string> lower;
   for (const auto& [key, unused] : out) {
     lower.push_back(key);
-    std::transform(key.begin(), key.end(), lower.back().begin(), Lower);
+    std::transform(key.begin(), key.end(), lower.back().begin(), AsciiLower);
   }
   std::sort(lower.begin(), lower.end());
   const auto twice = std::adjacent_find(lower.begin(), lower.end());
