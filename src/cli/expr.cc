@@ -5,7 +5,9 @@
 
 #include <functional>
 #include <iostream>
+#include <memory>
 #include <optional>
+#include <set>
 
 #include "base/json.h"
 #include "cli/ad_json.h"
@@ -26,15 +28,13 @@ struct ExprOptions {
 // One expression and what is known of the sides.
 struct Question {
   expr::ExprPtr expr;
-  std::optional<expr::Ad> my, target;
+  std::shared_ptr<const expr::Ad> my, target;  // null: not known
   expr::Side owner = expr::Side::kJob;
   std::int64_t time = 0;
 
   expr::Sides Sides() const {
-    const expr::Ad* const own = my ? &*my : nullptr;
-    const expr::Ad* const other = target ? &*target : nullptr;
     const bool job = owner == expr::Side::kJob;
-    return {job ? own : other, job ? other : own, owner, time};
+    return {(job ? my : target).get(), (job ? target : my).get(), owner, time};
   }
 };
 
@@ -105,11 +105,13 @@ Answer Refs(const Question& question) {
   return answer;
 }
 
-std::optional<Fault> ReadSide(const simdjson::dom::element& json, const char* key, std::optional<expr::Ad>& side) {
+std::optional<Fault> ReadSide(const simdjson::dom::element& json, const char* key,
+                              std::shared_ptr<const expr::Ad>& side) {
+  side = nullptr;
   if (json.is_null()) return std::nullopt;
   auto ad = AdFromJson(json);
   if (!ad) return Fault{{Code::kBadValue, std::string(key) + ": " + ad.error().message, ad.error().hint}, std::nullopt};
-  side = std::move(*ad);
+  side = std::make_shared<const expr::Ad>(std::move(*ad));
   return std::nullopt;
 }
 
@@ -120,7 +122,7 @@ std::optional<Fault> ReadExpression(std::string_view text, Question& question) {
   return std::nullopt;
 }
 
-// `{"expr": …, "my": {…}, "target": {…}}`
+// `{"expr": …, "my": {…}, "target": {…}}`. A side that the line does not have stays what it is.
 std::optional<Fault> ReadLine(simdjson::dom::parser& parser, std::string_view line, Question& question) {
   const auto bad = [](std::string message) {
     return Fault{{Code::kBadValue, std::move(message),
@@ -132,7 +134,9 @@ std::optional<Fault> ReadLine(simdjson::dom::parser& parser, std::string_view li
     return bad(error == simdjson::INCORRECT_TYPE ? "not a JSON object"
                                                  : "not JSON: " + std::string(simdjson::error_message(error)));
   std::optional<std::string_view> text;
+  std::set<std::string_view> seen;
   for (const auto& [key, value] : object) {
+    if (!seen.insert(key).second) return bad("`" + std::string(key) + "` stands there twice");
     if (key == "expr") {
       std::string_view string;
       if (value.get(string) != simdjson::SUCCESS) return bad("expr: not a string");
@@ -151,9 +155,7 @@ std::optional<Fault> ReadLine(simdjson::dom::parser& parser, std::string_view li
 void Batch(const Question& common, const Ask& ask) {
   simdjson::dom::parser parser;
   for (std::string line; std::getline(std::cin, line);) {
-    Question question;
-    question.owner = common.owner;
-    question.time = common.time;
+    Question question = common;
     const auto fault = ReadLine(parser, line, question);
     std::cout << (fault ? ToJson(*fault) : ask(question).json) << '\n';
     if (!std::cout) return;  // nobody reads any more
@@ -161,16 +163,22 @@ void Batch(const Question& common, const Ask& ask) {
   std::cout.flush();
 }
 
-void One(Context& context, const ExprOptions& options, Question& question, const Ask& ask) {
+// --my and --target. False: said what is wrong with them.
+bool ReadSides(Context& context, const ExprOptions& options, Question& question) {
   for (const bool my : {true, false}) {
     const std::string& json = my ? options.my : options.target;
     if (json.empty()) continue;
     auto ad = AdFromJson(json);
     if (!ad) {
-      return context.Fail(ExitCode::kUsage, (my ? "--my: " : "--target: ") + ad.error().message, ad.error().hint);
+      context.Fail(ExitCode::kUsage, (my ? "--my: " : "--target: ") + ad.error().message, ad.error().hint);
+      return false;
     }
-    (my ? question.my : question.target) = std::move(*ad);
+    (my ? question.my : question.target) = std::make_shared<const expr::Ad>(std::move(*ad));
   }
+  return true;
+}
+
+void One(Context& context, const ExprOptions& options, Question& question, const Ask& ask) {
   if (const auto fault = ReadExpression(options.text, question)) {
     return context.Fail(ExitCode::kUsage,
                         expr::PointAt("expression", options.text, {fault->offset.value_or(0), fault->error.message}));
@@ -184,7 +192,8 @@ void One(Context& context, const ExprOptions& options, Question& question, const
 void AddOne(CLI::App& family, Context& context, const char* name, const char* help, bool sides, Ask ask) {
   CLI::App& command = *family.add_subcommand(name, help);
   auto options = std::make_shared<ExprOptions>();
-  CLI::Option* text = command.add_option("EXPR", options->text, "The expression; after -- if it begins with a minus");
+  CLI::Option* text =
+      command.add_option("EXPR", options->text, "The expression; after -- if it could be taken for an option");
   text->type_name("");
   if (sides) {
     command.add_option("--my", options->my, "Attributes of the side that owns it, as in {\"Tasks\": 10}")
@@ -208,6 +217,7 @@ void AddOne(CLI::App& family, Context& context, const char* name, const char* he
     question.owner = options->owner == "worker" ? expr::Side::kMachine : expr::Side::kJob;
     const CLI::Option* time = command.get_option_no_throw("--time");
     question.time = time != nullptr && !time->empty() ? options->time : NowMillis() / 1000;
+    if (!ReadSides(context, *options, question)) return;
     if (options->batch) return Batch(question, ask);
     One(context, *options, question, ask);
   });

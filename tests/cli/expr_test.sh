@@ -7,6 +7,9 @@ same '"worker"' "$(allot expr eval 'MACHINE.a' --my '{"a": "worker"}' --owner wo
 same '{1, undefined, [x = 1.0]}' "$(allot expr eval 'l' --my '{"l": [1, null, {"x": 1.0, "y": null}]}')"
 same 99 "$(allot expr eval 'time()' --time 99)"
 same -4 "$(allot expr eval -- '-5 + 1')"
+same -1 "$(allot expr eval '-1')"
+same -5.5 "$(allot expr eval '-5.5')"
+same 3 "$(allot expr eval --my '{"a": -3}' -- '-MY.a')"
 json "$(allot expr eval '1 / 0' -o json)" '. == {"value": "error", "type": "error"}'
 [ "$(allot expr eval 'time()')" -ge 1700000000 ] || fail "time() is not the present"
 
@@ -35,6 +38,7 @@ has "$err" '--target: `a`: the number'
 exits 2 allot expr eval
 exits 2 allot expr eval 1 --batch
 exits 2 allot expr eval 1 --owner nobody
+has "$err" 'allot expr eval --help'
 exits 2 allot expr
 
 # A line in, a line out, whatever is in it.
@@ -67,3 +71,24 @@ got=$(allot expr refs --batch <lines)
 json "$(line 1)" '. == {"my": ["a"], "target": ["b"], "job": [], "machine": [], "unscoped": []}'
 json "$(line 3)" '.error.offset == 2'
 same '' "$(allot expr eval --batch </dev/null)"
+
+# What a line does not say of a side, the command line does; null says that it is not known.
+cat >lines <<'LINES'
+{"expr": "MY.a + TARGET.b"}
+{"expr": "MY.a + TARGET.b", "my": {"a": 10}}
+{"expr": "MY.a + TARGET.b", "target": null}
+{"expr": "MY.a + TARGET.b", "my": {}}
+{"expr": "1", "expr": "2"}
+{"expr": "1", "my": {}, "my": {"a": 1}}
+LINES
+got=$(allot expr eval --batch --my '{"a": 1}' --target '{"b": 2}' <lines)
+json "$(line 1)" '.value == "3"'
+json "$(line 2)" '.value == "12"'
+json "$(line 3)" '.value == "undefined"'
+json "$(line 4)" '.value == "undefined"'
+json "$(line 5)" '.error | .code == "bad_value" and .message == "`expr` stands there twice"'
+json "$(line 6)" '.error | .code == "bad_value" and .message == "`my` stands there twice"'
+got=$(allot expr flatten --batch --my '{"a": 1}' <lines)
+json "$(line 1)" '.value == "1 + TARGET.b"'
+exits 2 allot expr eval --batch --my '[1]' </dev/null
+has "$err" '--my: not a JSON object'
