@@ -26,13 +26,14 @@ std::string NearestCommand(const CLI::App& app, std::string_view word) {
 
 int Explain(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv, Context& context) {
   if (error.get_exit_code() == 0) return app.exit(error, std::cout, std::cerr);  // help
-  std::string hint = context.program + " --help";
   // The innermost command that was understood.
   const CLI::App* at = &app;
+  std::string hint = context.program;
   while (!at->get_subcommands().empty()) {
     at = at->get_subcommands().front();
-    hint = context.program + " " + at->get_name() + " --help";
+    hint += " " + at->get_name();
   }
+  hint += " --help";
   if (at == &app && argc > 1 && argv[1][0] != '-') {
     const std::string near = NearestCommand(app, argv[1]);
     context.Fail(ExitCode::kUsage, "there is no command `" + std::string(argv[1]) + "`",

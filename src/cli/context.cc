@@ -30,6 +30,13 @@ Result<std::string> ReadTokenFile(const std::string& path) {
   return token;
 }
 
+// The server's hints speak to programs: who sits at the command line has commands.
+std::string HintFor(const Error& error) {
+  if (error.code == Code::kUnknownWorker) return "`allot workers` lists them";
+  if (error.code == Code::kUnknownQueue) return "`allot queue list` lists them";
+  return error.hint;
+}
+
 }  // namespace
 
 Result<allotter::ConnectionOptions> Context::Connection() const {
@@ -58,7 +65,7 @@ Result<allotter::Client> Context::Connect() const {
   return allotter::Client::Open(std::move(*options));
 }
 
-void Context::Fail(const Error& error) { Fail(ExitCodeOf(error.code), error.message, error.hint); }
+void Context::Fail(const Error& error) { Fail(ExitCodeOf(error.code), error.message, HintFor(error)); }
 
 void Context::Fail(ExitCode code, std::string_view message, std::string_view hint) {
   std::cout.flush();

@@ -87,16 +87,6 @@ Result<void> List(const Context& context, Client& client, const ListOptions& opt
   return {};
 }
 
-// `gpu=a100,mem=high or gpu=h100`, from the tags, in which values are escaped.
-std::string ConstraintText(const std::vector<std::string>& tags) {
-  std::string out;
-  for (const std::string& tag : tags) {
-    if (!out.empty()) out += " or ";
-    out += tag.starts_with("c:") ? tag.substr(2) : tag;
-  }
-  return out;
-}
-
 void PrintJob(const Job& job) {
   const auto time = [](std::optional<std::int64_t> at) { return at && *at != 0 ? TimeText(at) : std::string(); };
   std::string took;
@@ -107,7 +97,7 @@ void PrintJob(const Job& job) {
                        {"state", job.state},
                        {"reason", job.reason},
                        {"tags", Joined(job.tags)},
-                       {"constraints", ConstraintText(job.constraint_tags)},
+                       {"constraint tags", Joined(job.constraint_tags, " or ")},
                        {"requirements", job.requirements},
                        {"rank", job.rank},
                        {"meta", MetaText(job.meta)},

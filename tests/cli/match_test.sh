@@ -32,7 +32,7 @@ json "$(allot job set "$job" --constraint gpu=h100 --requirements 'memory > 1' -
   '.constraint_tags == ["c:gpu=h100"] and .requirements == "memory > 1" and .rank == "3"'
 json "$(allot job set "$job" --alternative gpu=a100,mem=8 --alternative gpu=h100 -o json)" '.constraint_tags == ["c:gpu=a100,mem=8", "c:gpu=h100"]'
 shown=$(allot job "$job")
-has "$shown" 'gpu=a100,mem=8 or gpu=h100'
+has "$shown" 'c:gpu=a100,mem=8 or c:gpu=h100'
 has "$shown" 'memory > 1'
 json "$(allot job set "$job" --no-constraints --no-requirements --no-rank -o json)" '.constraints == [] and .requirements == null and .rank == null'
 exits 2 allot job set "$job" --no-rank --rank 1
@@ -62,6 +62,11 @@ exits 2 allot worker set "$id"
 exits 2 allot worker set "$id" --tag a --no-tags
 exits 2 allot worker set "$id" --attribute GPU=1
 exits 4 allot worker set 1 --no-tags
+has "$err" '`allot workers` lists them'
+exits 2 allot worker set "$id" --slots 5
+has "$err" 'allot worker set --help'
+exits 4 allot jobs --queue elsewhere
+has "$err" '`allot queue list` lists them'
 exits 2 allot worker
 kill -TERM "$server_pid"
 ends "$server_pid"
