@@ -47,6 +47,7 @@ has "$text" 'seen from the worker: 7 (TARGET.size)'
 has "$text" 'this worker cannot run it'
 json "$(allot explain last "$id" -o json)" '.matches == false and .verdict.code == "mismatch" and .worker_rank.value == 7'
 exits 4 allot explain last 17
+has "$err" '`allot workers` lists them'
 
 # Changed as the verdict says, it runs; and then there is nothing to explain.
 allot job set "$job" --requirements 'TARGET.memory >= 1024' >set.log
@@ -60,4 +61,4 @@ has "$(allot explain "$paused")" 'ask the operator: the queue is paused'
 has "$(allot explain "$paused")" 'hint: allot queue resume'
 allot worker set "$id" --attribute $'arch="x\u202e86\u009b31m"' >set.log
 text=$(allot explain "$(allot submit --tag render --count 1 --requirements 'TARGET.arch == "arm"')")
-has "$text" 'TARGET.arch == "arm": has "x8631m"'
+has "$text" 'TARGET.arch == "arm": has "x86\u009b31m"'
