@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 
 #include "base/check.h"
 #include "engine/pace.h"
@@ -114,16 +113,16 @@ void Engine::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened)
     if (!orders_.Ready(order) || orders_.Pick(order, kind, nullptr) == nullptr) return nullptr;
     return &*waiting_[order][kind]->begin();
   };
-  std::vector<ClassId> ranking;
-  for (const ClassId cls : opened) {
-    if (classes_.HasJobRank(cls)) ranking.push_back(cls);
-  }
+  const bool ranked =
+      std::any_of(opened.begin(), opened.end(), [this](ClassId cls) { return classes_.HasJobRank(cls); });
   // How much the jobs that opened want a worker of that kind.
   const auto wanted = [&](KindId kind) {
+    if (!ranked) return 0.0;
     std::optional<double> best;
-    for (const ClassId cls : ranking.empty() ? ranking : opened) {
+    for (const ClassId cls : opened) {
       if (!orders_.HasOpen(cls) || !classes_.Matches(kind, cls)) continue;
-      best = std::max(best.value_or(-std::numeric_limits<double>::infinity()), classes_.JobRank(kind, cls));
+      const double rank = classes_.JobRank(kind, cls);
+      best = std::max(best.value_or(rank), rank);
     }
     return best.value_or(0);
   };
