@@ -93,7 +93,7 @@ void MeasureNewKind(double scale, Figures& figures) {
 }
 
 // The time of one pick, claim and report, in ns.
-double Cycle(std::uint64_t classes, double scale, double* verdict_bytes) {
+double Cycle(std::uint64_t classes, double scale, double* verdict_bytes, double* order_bytes) {
   const auto jobs = static_cast<std::uint64_t>(100'000 * scale);
   const auto workers = static_cast<std::uint64_t>(10'000 * scale);
   auto engine = NewEngine();
@@ -104,7 +104,10 @@ double Cycle(std::uint64_t classes, double scale, double* verdict_bytes) {
     if (i % 1000 == 0) Fold(*engine);
   }
   Fold(*engine);
-  if (verdict_bytes != nullptr) *verdict_bytes = static_cast<double>(engine->MatchingBytes());
+  if (verdict_bytes != nullptr) {
+    *verdict_bytes = static_cast<double>(engine->MatchingBytes());
+    *order_bytes = static_cast<double>(engine->OrderBytes());
+  }
   Rng rng(7);
   const std::uint64_t cycles = jobs / 2;
   std::uint64_t done = 0;
@@ -123,16 +126,17 @@ double Cycle(std::uint64_t classes, double scale, double* verdict_bytes) {
 }
 
 void MeasureCrowd(double scale, Figures& figures) {
-  double bytes = 0;
+  double bytes = 0, order = 0;
   double best_one = 1e18, best_many = 1e18;
   for (int round = 0; round < 3; ++round) {
-    best_one = std::min(best_one, Cycle(1, scale, nullptr));
-    best_many = std::min(best_many, Cycle(static_cast<std::uint64_t>(10'000 * scale), scale, &bytes));
+    best_one = std::min(best_one, Cycle(1, scale, nullptr, nullptr));
+    best_many = std::min(best_many, Cycle(static_cast<std::uint64_t>(10'000 * scale), scale, &bytes, &order));
   }
   figures.Add("matching/cycle_one_class", best_one, "ns");
   figures.Add("matching/cycle_many_classes", best_many, "ns");
   figures.Add("matching/cycle_ratio", best_many / best_one, "×");
   figures.Add("matching/verdict_memory", bytes / 1e6, "MB");
+  figures.Add("matching/order_memory", order / 1e6, "MB");  // of the jobs themselves, with the masks of their heads
 }
 
 // Submit, pick and report of a job with a rare tag beside so many others, in ns.
