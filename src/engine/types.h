@@ -239,6 +239,9 @@ struct EngineStats {
   std::uint64_t tasks_ready = 0, tasks_waiting = 0, tasks_leased = 0;  // now
   std::uint64_t submitted_jobs = 0, submitted_tasks = 0, granted = 0, done = 0, failed_attempts = 0, failed_tasks = 0,
                 expired = 0, stale = 0;  // since the start
+  // Looks on behalf of waiting workers, because something changed, that found nothing for them. Workers alike in kind
+  // and strategy are looked after together, and nobody is woken without a look that found something.
+  std::uint64_t woken_empty = 0;
   std::uint64_t workers = 0, workers_waiting = 0, workers_away = 0;
   std::uint64_t classes = 0, kinds = 0, strategies = 0;
   std::uint64_t unfolded_events = 0, dirty_records = 0;
