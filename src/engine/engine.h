@@ -75,6 +75,8 @@ class Engine {
   }
   // What holds for all workers; takes over once its order is built.
   void SetPolicy(const Now& now, const StrategyPtr& policy, const Weights& weights);
+  // Is there room for one more strategy, if it is one more? kTooManyStrategies.
+  Result<void> AdmitStrategy(const StrategyPtr& strategy) const;
   void PauseQueue(const Now& now);
   void ResumeQueue(const Now& now);
 

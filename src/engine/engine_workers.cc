@@ -208,11 +208,14 @@ void Engine::WaitAmong(EngineWorker& worker, KindId kind) {
   kinds[kind]->insert(kinds[kind]->end(), worker);
 }
 
+Result<void> Engine::AdmitStrategy(const StrategyPtr& strategy) const {
+  if (orders_.strategies() < bounds::kMaxStrategies || orders_.Knows(strategy)) return {};
+  return Error{Code::kTooManyStrategies, "the queue's workers use as many different strategies as they may",
+               "let workers share strategies: each different text has an index of its own"};
+}
+
 Result<Orders::Id> Engine::UseStrategy(const StrategyPtr& strategy) {
-  if (orders_.strategies() >= bounds::kMaxStrategies && !orders_.Knows(strategy)) {
-    return Error{Code::kTooManyStrategies, "the queue's workers use as many different strategies as they may",
-                 "let workers share strategies: each different text has an index of its own"};
-  }
+  if (const Result<void> admitted = AdmitStrategy(strategy); !admitted.ok()) return admitted.error();
   const Orders::Id order = orders_.Use(strategy);
   std::size_t budget = kSmallBudget;  // of a small queue it is ready at once
   if (orders_.Building()) StepOrders(budget);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,11 +14,9 @@
 #include "base/siphash.h"
 #include "base/time.h"
 #include "strategy/strategy.h"
+#include "strategy/weights.h"
 
 namespace allot {
-
-// Of `fair`, by key and value: `user.acme`.
-using Weights = std::map<std::string, std::uint32_t>;
 
 struct EngineOptions {
   SipKey key;                                        // of lease ids and worker keys; secret, kept with the queue

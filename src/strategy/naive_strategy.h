@@ -10,6 +10,7 @@
 
 #include "strategy/pick_job.h"
 #include "strategy/strategy.h"
+#include "strategy/weights.h"
 
 namespace allot::testing {
 
@@ -122,7 +123,7 @@ class NaiveStrategy {
     const GroupText text = keys->Get(job, key);
     Share share{LeasedLike(job, key), 1, {}, text.value_or("")};
     if (text) {
-      const auto found = weights.find(key.name + "." + text->substr(1));
+      const auto found = weights.find(WeightName(key, text->substr(1)));
       if (found != weights.end()) share.weight = found->second;
     }
     const PickJob* first = nullptr;

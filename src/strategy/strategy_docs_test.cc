@@ -19,6 +19,7 @@
 #include <simdjson.h>
 
 #include "base/bounds.h"
+#include "base/text.h"
 #include "strategy/strategy.h"
 
 namespace allot {
@@ -324,6 +325,9 @@ TEST(StrategiesPage, QuotesTheBounds) {
       {"kMaxStrategyNodes", std::to_string(bounds::kMaxStrategyNodes)},
       {"kMaxStrategyDepth", std::to_string(bounds::kMaxStrategyDepth)},
       {"kMaxStrategies", std::to_string(bounds::kMaxStrategies)},
+      {"kMaxNamedStrategies", std::to_string(bounds::kMaxNamedStrategies)},
+      {"kMaxWeights", FormatCount(bounds::kMaxWeights)},
+      {"kMaxWeight", FormatCount(bounds::kMaxWeight)},
   };
   std::map<std::string, std::string> quoted;
   static const std::regex row("^\\| `(kMax\\w+)`.*\\| ([^|]*) \\|$");

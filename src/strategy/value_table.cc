@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "strategy/weights.h"
 
 namespace allot {
 namespace {
@@ -54,7 +55,7 @@ GroupText ValueTable::TextFor(const Key& key, const PickJob& job) const {
 
 std::uint32_t ValueTable::WeightOf(const Key& key, const std::string& text) const {
   if (weights_.empty() || text.empty()) return 1;
-  const auto found = weights_.find(key.key.name + "." + text.substr(1));
+  const auto found = weights_.find(WeightName(key.key, std::string_view(text).substr(1)));
   return found == weights_.end() ? 1 : found->second;
 }
 
