@@ -5,7 +5,6 @@
 // the tasks it gives), `backlog`, `words`, `error`. Beside them, whatever stands in back quotes and begins as a block
 // does, and whatever follows --policy or --strategy.
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -44,8 +43,7 @@ std::vector<std::string> Words(const std::string& line) {
 }
 
 Page ReadPage() {
-  const auto root = std::filesystem::path(__FILE__).parent_path().parent_path().parent_path();
-  std::ifstream in(root / "docs/strategies.md");
+  std::ifstream in("docs/strategies.md");
   Page page;
   bool inside = false;
   for (std::string line; std::getline(in, line);) {
