@@ -171,6 +171,16 @@ void ValueTable::SetWeights(std::unordered_map<std::string, std::uint32_t> weigh
   }
 }
 
+Stamp ValueTable::LastServed(const StrategyKey& named, const GroupText& text) const {
+  for (const Key& key : keys_) {
+    if (key.users == 0 || key.fresh || !key.tag.empty() || !(key.key == named)) continue;
+    if (!text) return key.values[kNoValue].served;
+    const auto found = key.ids.find(*text);
+    return found == key.ids.end() ? Stamp{} : key.values[found->second].served;
+  }
+  return {};
+}
+
 std::size_t ValueTable::MemoryBytes() const {
   std::size_t bytes = 0;
   for (const Key& key : keys_) {
