@@ -5,7 +5,7 @@
 #include <set>
 
 #include "match/testing.h"
-#include "strategy/naive_strategy.h"
+#include "strategy/preview.h"
 #include "strategy/some_strategy.h"
 
 namespace allot {
@@ -200,21 +200,13 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
         default: {
           const Worker& worker = workers[rng.Below(workers.size())];
           const Kind& kind = strategies[rng.Below(strategies.size())];
-          testing::NaiveStrategy naive;
-          testing::NaiveStrategy::Jobs may;
-          naive.keys = &world.keys;
-          naive.slots = slots;
-          naive.weights = weights;
-          naive.worker = kind.strategy.get();
-          naive.rank = [&](const PickJob& j) {
-            return testing::NaiveVerdict(static_cast<const Job&>(j).sample, worker.sample, 1000).worker_rank;
-          };
+          Preview naive({policy, kind.strategy, {weights.begin(), weights.end()}, slots});
           for (const auto& j : world.jobs) {
-            naive.all.push_back(j.get());
-            if (j->open && testing::NaiveVerdict(j->sample, worker.sample, 1000).match) may.push_back(j.get());
+            const Verdict verdict = testing::NaiveVerdict(j->sample, worker.sample, 1000);
+            naive.Know(world.keys, *j, verdict.match ? std::optional(verdict.worker_rank) : std::nullopt);
           }
           bool random = false;
-          const auto allowed = naive.Pick(*policy, may, random);
+          const std::vector<JobId> allowed = naive.Allowed(random);
           PickJob* picked = world.orders.Pick(kind.id, world.table.KindOf(worker.handle), &rng);
           ++picks;
           if (allowed.empty()) {
@@ -223,9 +215,9 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
           }
           ASSERT_NE(picked, nullptr) << "step " << step << ", strategy " << kind.text;
           ASSERT_EQ(world.orders.random_task(kind.id), random);
-          ASSERT_TRUE(std::find(allowed.begin(), allowed.end(), picked) != allowed.end())
+          ASSERT_TRUE(std::find(allowed.begin(), allowed.end(), picked->id()) != allowed.end())
               << "step " << step << ", strategy " << kind.text << ": " << picked->id().value << " instead of "
-              << allowed[0]->id().value;
+              << allowed[0].value;
           world.orders.Leased(*picked, Stamp{ms, ++serial});
           if (picked->ready == 1) {
             world.orders.Close(*picked);
