@@ -283,6 +283,29 @@ TEST_F(EngineShares, AlsoWhereWorkersWaitAndTheQueueIsFull) {
 
 // --- Restarts.
 
+TEST_F(EngineFairTest, WhoWasServedLastIsKnownOfLargeJobsToo) {
+  // Of several pages: most of what changes with a grant is not in the job's own record.
+  const JobId ann = Submit(Of("ann", 100'000));
+  const JobId bob = Submit(Of("bob", 100'000));
+  const auto serve = [&](WorkerId worker) {
+    const auto grants = Pull(worker);
+    EXPECT_EQ(grants.size(), 1u);
+    EXPECT_EQ(Say(worker, grants[0].task, ReportKind::kDone), ReportVerdict::kTaken);
+    return grants[0].task.job;
+  };
+  for (const bool folded : {true, false}) {
+    const WorkerId worker = RegisterBy("fair");
+    EXPECT_EQ(serve(worker), ann);
+    Fold();
+    EXPECT_EQ(serve(worker), bob);
+    EXPECT_EQ(serve(worker), ann);
+    if (folded) Fold();
+    Grants();
+    Load(30s);
+    EXPECT_EQ(serve(RegisterBy("fair")), bob);
+  }
+}
+
 TEST_F(EngineFairTest, AfterACrashPicksGoOnAsIfThereHadBeenNone) {
   const std::vector<std::pair<std::string, std::string>> ways = {
       {"fair", "worker"},

@@ -24,9 +24,9 @@ const std::vector<StrategyPtr>& Policies() {
       Parse("worker", true),
       Parse("max_simultaneous(customer, 4, worker)", true),
       Parse("max_simultaneous(customer, 6, max_simultaneous(user, 3, worker))", true),
-      Parse("fair(user, max_simultaneous(customer, 20%, worker))", true),
+      Parse("fair(user, max_simultaneous(customer, 2%, worker))", true),
       Parse("max_simultaneous(job, 5, fair(customer, worker))", true),
-      Parse("max_simultaneous(user, 30%, prefer_distinct(customer, 2, max_simultaneous(customer, 9, worker)))", true)};
+      Parse("max_simultaneous(user, 3%, prefer_distinct(customer, 2, max_simultaneous(customer, 9, worker)))", true)};
   return policies;
 }
 
@@ -203,16 +203,31 @@ void Ceilings::CheckBooks() {
   }
 }
 
-// Nobody waits who would be served if he asked.
+// Nobody waits who would be served if he asked, nor whom a look at all jobs would serve.
 void Ceilings::CheckWaiting() {
-  if (old_policy_) return;
   const std::size_t from = rng_.Below(workers_.size());
-  for (std::size_t i = 0, looked = 0; i < workers_.size() && looked < 2; ++i) {
+  const bool look = Chance(10);
+  std::vector<JobView> open;
+  if (look) {
+    JobQuery query;
+    query.limit = 1000;
+    query.state = JobState::kActive;
+    open = engine_->List(query).jobs;
+    std::erase_if(open, [](const JobView& view) { return view.ready == 0; });
+  }
+  for (std::size_t i = 0, asked = 0; i < workers_.size() && (look || asked < 2); ++i) {
     Worker& worker = workers_[(from + i) % workers_.size()];
     if (!worker.registered || worker.away) continue;
     const auto view = engine_->DescribeWorker(worker.id);
     if (view->credit == 0) continue;
-    ++looked;
+    for (const JobView& job : open) {
+      if (!std::includes(worker.tags.begin(), worker.tags.end(), job.tags.begin(), job.tags.end())) continue;
+      const Strategy& own = worker.pull.strategy ? *worker.pull.strategy : *worker.strategy;
+      if (MayStart(*options_.policy, own, job.id)) {
+        return Wrong("a worker with " + PrintStrategy(own) + " waits, and job " + ToText(job.id) + " could start");
+      }
+    }
+    if (++asked > 2) continue;
     worker.pull.credit = view->credit;
     const std::uint64_t before = engine_->Stats().granted;
     CHECK(engine_->Pull(now_, worker.id, worker.pull).ok());
