@@ -11,7 +11,8 @@ namespace allot {
 namespace {
 
 // What a look at a job costs, and beside it each key that is looked up; a verdict, and a step of its expressions.
-constexpr std::int64_t kJobNanoseconds = 300;
+constexpr std::int64_t kJobNanoseconds = 200;
+constexpr std::int64_t kKeyNanoseconds = 500;
 constexpr std::int64_t kVerdictNanoseconds = 1500;
 constexpr std::int64_t kStepNanoseconds = 10;
 
@@ -65,6 +66,7 @@ Result<void> Engine::Start(const Now& now, PreviewWalk& walk) const {
   options.seed = request.seed;
   options.enough = [&walk] { return walk.enough_ && walk.enough_(); };
   walk.preview_ = std::make_unique<Preview>(std::move(options));
+  walk.preview_->Expect(by_id_.size());
   walk.begun_ = true;
   return {};
 }
@@ -109,13 +111,14 @@ Result<bool> Engine::Collect(const Now& now, PreviewWalk& walk, std::size_t budg
   }
   walk.reads_more_ = walk.traits_ && !classes_.FreshReads(*walk.traits_).empty();
   auto left = static_cast<std::int64_t>(budget) * 1000;
+  const auto keys = static_cast<std::int64_t>(walk.preview_->keys());
   auto it = std::upper_bound(by_id_.begin(), by_id_.end(), walk.seen_to_,
                              [](JobId key, const auto& entry) { return key < entry.first; });
   for (; it != by_id_.end(); ++it) {
     if (left <= 0) return false;
     walk.seen_to_ = it->first;
     const EngineJob* job = it->second;
-    std::int64_t cost = kJobNanoseconds;
+    std::int64_t cost = kJobNanoseconds + keys * kKeyNanoseconds;
     if (job != nullptr) {
       ++walk.jobs_seen_;
       walk.preview_->Know(keys_, *job, job->open ? Judge(walk, *job, cost) : std::nullopt, &orders_.values());

@@ -8,8 +8,12 @@
 // Threading: none of its own; it holds nothing of the jobs that it was told of.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -83,77 +87,110 @@ class Preview {
   std::uint64_t jobs() const { return jobs_.size(); }
   std::uint64_t tasks() const { return tasks_; }
 
+  // How many keys are looked up for every job.
+  std::size_t keys() const { return columns_.size(); }
+  // Room for so many jobs, so that Know() takes the same time for each.
+  void Expect(std::size_t jobs);
+
+  // --- Once all jobs are known.
+
   // The jobs of which any may come next: none, one, or several where it is left to chance; then `random` is true.
-  std::vector<JobId> Allowed(bool& random) const;
+  std::vector<JobId> Allowed(bool& random);
   // The next pick; none if there is none, or if it was `enough`.
   std::optional<PreviewPick> Next();
   bool stopped() const { return stopped_; }
 
  private:
-  using Place = std::uint32_t;  // of a job in jobs_
+  using Place = std::uint32_t;  // of a job, or of a cell
+  static constexpr Place kNone = 0xFFFFFFFF;
+  static constexpr std::size_t kOrders = 4;  // all but `random`
 
   struct Job {
     OrderKey key;
     Stamp picked;
     std::int64_t submitted = 0;
-    double rank = 0;
+    std::uint32_t ready = 0;
     std::uint32_t taken = 0;  // by picks
   };
   struct Value {
-    const std::string* text = nullptr;  // null: jobs without the key
     std::uint64_t leased = 0;
-    std::uint32_t weight = 1;
-    bool remembered = false;  // was looked up in what is known of values that no job tells of
     Stamp served;
     JobId first;  // its first waiting job, and when that was submitted
     std::int64_t first_submitted = 0;
+    const std::string* text = nullptr;  // null: jobs without the key
+    std::uint32_t weight = 1;
+    bool remembered = false;  // was looked up in what is known of values that no job tells of
     Stamp Served() const { return served.serial != 0 || first.value == 0 ? served : Stamp{first_submitted, 0}; }
+  };
+  // In parts that grow at different times, so that none of them takes long.
+  struct Ids {
+    Ids();
+    std::array<std::unordered_map<std::string, std::uint32_t>, 256> parts;
   };
   // A key that policy or strategy names, or for select_only(tag = …) whether the job has that tag.
   struct Column {
     StrategyKey key;
     std::string tag;
-    std::unordered_map<std::string, std::uint32_t> ids;
-    std::vector<Value> values{1};  // the first: jobs without the key
+    std::unique_ptr<Ids> ids = std::make_unique<Ids>();
+    std::deque<Value> known{1};  // the first: jobs without the key
+    std::vector<Value> values;   // the same, once all are
   };
   struct Node {
     const Strategy* block = nullptr;
     bool own = false;
+    bool all = false;  // gives any job
     std::size_t column = 0;
     std::uint32_t wanted = 0;  // select_only: the value
     std::uint64_t max = 1;     // in tasks
     std::vector<Node> inner;
+  };
+  // Jobs alike in rank and in all values: only the order at the innermost place tells them apart.
+  struct Cell {
+    std::uint64_t ready = 0;             // tasks
+    std::uint32_t begin = 0, end = 0;    // its jobs, in by_cell_
+    std::uint32_t rank = 0;              // in ranks_
+    std::array<Place, kOrders> first{};  // the job that comes first in each of the orders in use
   };
 
   Node Compile(const Strategy& strategy, bool own);
   std::size_t ColumnOf(const Strategy& block);
   std::uint32_t Intern(Column& column, const std::string& text) const;
 
-  const Value& ValueOf(const Node& node, Place job) const {
-    return columns_[node.column].values[values_[job * columns_.size() + node.column]];
+  void Prepare();
+  void FindFirst(Cell& cell);
+  bool Before(Strategy::Kind order, const Job& a, const Job& b) const;
+
+  const Value& ValueOf(const Node& node, Place cell) const {
+    return columns_[node.column].values[rows_[cell * width_ + node.column]];
   }
-  // May it give the job at all?
-  bool Admits(const Node& node, Place job) const;
-  std::size_t BranchOf(const Node& node, Place job) const;  // the first that does
+  // May it give the jobs of that cell at all?
+  bool Admits(const Node& node, Place cell) const;
+  std::size_t BranchOf(const Node& node, Place cell) const;  // the first that does
   // Which of two that it may give comes first: below 0 the first, above 0 the second, 0 left to chance.
   int Compare(const Node& node, Place a, Place b) const;
-  // All that may come next, by one look at each job.
-  std::vector<Place> First(bool& random) const;
-  void Take(Place job);
+  // All cells that may come next, and the order at the innermost place there.
+  std::vector<Place> First(Strategy::Kind& order);
+  Place Draw(const std::vector<Place>& cells, std::uint64_t tasks, Place& cell);
+  void Take(Place cell, Place job);
   PreviewMoment Moment(const Stamp& stamp, std::int64_t otherwise) const;
-  std::vector<PreviewStep> Why(Place job, std::uint64_t candidates) const;
+  std::vector<PreviewStep> Why(Place cell, const Job& job, std::uint64_t candidates) const;
 
   Options options_;
   std::vector<Column> columns_;
+  std::size_t width_ = 0;  // of a row: a value for each column, and the rank
   Node root_;
+  std::vector<Strategy::Kind> orders_;  // in use
   std::vector<Job> jobs_;
-  std::vector<std::uint32_t> ready_;   // tasks, by job
-  std::vector<std::uint32_t> values_;  // by job and column
+  std::vector<std::uint32_t> rows_;  // by job, then by cell
   std::vector<std::uint32_t> row_;
+  std::vector<double> ranks_;
+  std::map<double, std::uint32_t> rank_ids_;
   std::uint64_t tasks_ = 0;
-  bool ranked_ = false;  // is any rank not 0?
+  bool prepared_ = false;
+  std::vector<Cell> cells_;
+  std::vector<Place> by_cell_;
   std::uint32_t picks_ = 0;
-  mutable bool stopped_ = false;
+  bool stopped_ = false;
   Rng rng_;
 };
 
