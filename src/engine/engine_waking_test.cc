@@ -264,11 +264,11 @@ INSTANTIATE_TEST_SUITE_P(After, EngineWakingBy, ::testing::ValuesIn(Changes()),
 // --- Several at once, and nobody at all.
 
 TEST_F(EngineWakingTest, AsManyAreServedAsThereIsWorkTheLongestWaitingFirst) {
-  SetPolicy("max_simultaneous(customer, 5, fair(user, worker))");
+  SetPolicy("max_simultaneous(customer, 20, fair(user, worker))");
   Gather({"oldest", "fair", "newest"}, 2);
   const std::uint64_t before = LooksInVain();
   Submit(For("acme", 30));
-  EXPECT_EQ(Served(), std::vector<WorkerId>(crowd_.begin(), crowd_.begin() + 5));
+  EXPECT_EQ(Served(), std::vector<WorkerId>(crowd_.begin(), crowd_.begin() + 20));
   EXPECT_LE(LooksInVain() - before, 6u);
   ExpectNobodyForgotten();
 }

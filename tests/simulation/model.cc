@@ -216,6 +216,14 @@ Model::Job* Model::FirstByStrategy(const Worker& worker) {
     }
     naive.Know(keys, seen, rank);
   }
+  for (const auto& [user, stamp] : served_at) {
+    Job gone;
+    gone.spec.user = user;
+    SeenJob seen;
+    seen.job = &gone;
+    seen.picked = stamp;
+    naive.Know(keys, seen, std::nullopt);
+  }
   bool random = false;
   const std::vector<JobId> found = naive.Allowed(random);
   CHECK(!random);
@@ -272,7 +280,7 @@ void Model::Grant(Worker& worker, Job& job) {
   Set(job, index, TaskState::kLeased, attempt);
   leases[serial] = Lease{TaskRef{job.id, index, LeaseId{serial, 0}}, worker.id, attempt, false, time_, now_.wall};
   if (job.started_at == WallTime{}) job.started_at = now_.wall;
-  job.picked = Stamp{ToMillis(now_.wall), serial};
+  job.picked = served_at[job.spec.user] = Stamp{ToMillis(now_.wall), serial};
   ++stats.granted;
   assigned_.push_back({Fact::Kind::kGrant, worker.id.value, job.id.value, index, attempt, serial, {}});
 }
@@ -369,6 +377,7 @@ Model::Failure Model::Change(const Now& at, JobId id, const JobChange& change) {
   if (change.scheduled_for) job->scheduled_for = *change.scheduled_for;
   if (change.delay) job->scheduled_for = now_.wall + std::chrono::duration_cast<milliseconds>(*change.delay);
   if (change.meta) job->spec.meta = *change.meta;
+  if (LastOfUser(*job)) served_at[job->spec.user] = job->picked;  // it is told anew
   job->ad = nullptr;
   if (job->state != JobState::kPaused) ByClock(*job);
   Wake();
@@ -450,9 +459,17 @@ void Model::End(Job& job, JobState state) {
   }
 }
 
+bool Model::LastOfUser(const Job& job) const {
+  // Those without a user are a group that does not end.
+  return !job.spec.user.empty() && std::none_of(jobs.begin(), jobs.end(), [&](const auto& entry) {
+    return entry.first != job.id && entry.second.spec.user == job.spec.user;
+  });
+}
+
 void Model::Forget(JobId id) {
   std::erase_if(leases, [id](const auto& entry) { return entry.second.task.job == id; });
   unknown_due.erase(id);
+  if (LastOfUser(jobs.at(id))) served_at.erase(jobs.at(id).spec.user);
   jobs.erase(id);
   removed_.push_back({Fact::Kind::kRemoved, 0, id.value, 0, 0, 0, {}});
 }

@@ -125,6 +125,8 @@ struct Model {
   std::map<JobId, Job> jobs;
   std::map<WorkerId, Worker> workers;
   std::map<std::uint64_t, Lease> leases;  // by serial, which is the order of granting
+  // When users were served last, also by jobs that are gone since; until a user has no job left.
+  std::map<std::string, Stamp> served_at;
   std::uint64_t next_serial = 1;
   std::uint64_t next_turn = 0;
   bool paused = false;
@@ -158,6 +160,8 @@ struct Model {
   std::optional<Instant> DueOf(const Worker& worker) const;
   void Check(Worker& worker);
   void Forget(JobId id);
+  // Of the user's jobs, that one alone is left to tell.
+  bool LastOfUser(const Job& job) const;
 
   Now now_;
   Now boot_;

@@ -147,8 +147,10 @@ void Model::Crash(const Now& at, Duration grace) {
   time_ = at.mono;
   stalled_ = Duration(0);
   begun_ = true;
+  served_at.clear();
   for (auto& [id, job] : jobs) {
     if (job.state == JobState::kScheduled && job.scheduled_for <= at.wall) job.state = JobState::kActive;
+    if (job.picked.serial > served_at[job.spec.user].serial) served_at[job.spec.user] = job.picked;
   }
   for (auto& [serial, lease] : leases) {
     lease.granted = time_ - std::max<Duration>(Duration(0), at.wall - lease.granted_at);

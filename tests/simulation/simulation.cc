@@ -60,6 +60,9 @@ Simulation::Simulation(std::uint64_t seed)
   if (Chance(2)) options_.max_finished_jobs = Between(0, 12);
   large_jobs_ = Chance(4);
   strategies_ = Chance(2);
+  // When a user was served last is known for as long as a strategy names users: here one always does.
+  shares_ = strategies_ && Chance(2);
+  if (shares_) options_.policy = SomeStrategy(true);
   model_ = durable_ = Model(options_);
   issued_.emplace_back();
   trace_ = std::getenv("ALLOT_SIM_TRACE") != nullptr;
@@ -320,6 +323,7 @@ void Simulation::DoCrash() {
   operations_.clear();
   // The policy is the queue's setting, not the journal's.
   durable_.options.policy = options_.policy;
+  durable_.options.weights = options_.weights;
   model_ = durable_;
   issued_.resize(model_.next_serial);
   for (Process& process : processes_) {

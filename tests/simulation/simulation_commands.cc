@@ -92,7 +92,21 @@ StrategyPtr Simulation::SomeStrategy(bool policy) {
   static const char* const kPolicies[] = {"max_simultaneous(user, 2, worker)", "max_simultaneous(need, 30%, worker)",
                                           "or_else(select_only(user = bob, worker), oldest)",
                                           "prefer_distinct(tag, 3, max_simultaneous(job, 2, worker))"};
-  const char* text = policy ? kPolicies[rng_.Below(std::size(kPolicies))] : kOwn[rng_.Below(std::size(kOwn))];
+  // None selects a user: a value that is selected is remembered for as long as its key is.
+  static const char* const kOwnShares[] = {"fair",
+                                           "fair(user, oldest)",
+                                           "least_recent",
+                                           "prefer_distinct(user, 2, fair(user, newest))",
+                                           "max_simultaneous(user, 3, fair(user, priority))",
+                                           "or_else(select_only(need = 2, fair(user, oldest)), fair(user, newest))",
+                                           "fair(user, max_simultaneous(need, 2, oldest))"};
+  static const char* const kPoliciesShares[] = {
+      "fair(user, worker)", "max_simultaneous(user, 4, worker)", "fair(user, max_simultaneous(need, 3, worker))",
+      "max_simultaneous(user, 25%, fair(user, worker))",
+      "fair(user, or_else(select_only(async = false, least_recent), worker))"};
+  const auto any = [this](const auto& texts) { return texts[rng_.Below(std::size(texts))]; };
+  const char* text =
+      shares_ ? (policy ? any(kPoliciesShares) : any(kOwnShares)) : (policy ? any(kPolicies) : any(kOwn));
   const ParsedStrategy parsed = ParseStrategy(text, policy);
   CHECK(parsed.strategy != nullptr);
   return parsed.strategy;
@@ -124,6 +138,8 @@ JobSpec Simulation::Spec() {
   spec.meta = SomeMeta();
   if (!Chance(3)) spec.priority = static_cast<std::int64_t>(Between(0, 4)) - 2;
   if (Chance(3)) spec.user = Chance(2) ? "ann" : "bob";
+  if (shares_ && Chance(2)) spec.user = Chance(2) ? "cy" : "dee";
+  spec.async = !Chance(4);
   const std::uint64_t size = rng_.Below(100);
   spec.count = static_cast<std::uint32_t>(size < 5 ? 0 : size < 40 ? 1 : size < 80 ? Between(2, 20) : Between(20, 200));
   if (large_jobs_ && Chance(60)) spec.count = static_cast<std::uint32_t>(Between(32'000, 70'000));
@@ -299,10 +315,20 @@ void Simulation::DoJobCommand() {
 
 void Simulation::DoQueue() {
   if (strategies_ && Chance(2)) {
-    options_.policy = Chance(2) ? nullptr : SomeStrategy(true);
-    engine_->SetPolicy(now_, options_.policy, {});
-    operations_.push_back([=, now = now_, policy = options_.policy](Model& m) { m.SetPolicy(now, policy, {}); });
-    model_.SetPolicy(now_, options_.policy, {});
+    if (!shares_) {
+      options_.policy = Chance(2) ? nullptr : SomeStrategy(true);
+    } else if (Chance(2)) {  // otherwise weights alone
+      options_.policy = SomeStrategy(true);
+    }
+    options_.weights.clear();
+    if (shares_ && Chance(2)) options_.weights["user.ann"] = static_cast<std::uint32_t>(Between(1, 4));
+    if (shares_ && Chance(3)) options_.weights["user.bob"] = static_cast<std::uint32_t>(Between(1, 4));
+    engine_->SetPolicy(now_, options_.policy, options_.weights);
+    operations_.push_back([now = now_, policy = options_.policy, weights = options_.weights](Model& m) {
+      m.SetPolicy(now, policy, weights);
+    });
+    model_.SetPolicy(now_, options_.policy, options_.weights);
+    ++tally_["policy"];
     return;
   }
   const bool pause = Chance(2) && !model_.paused;

@@ -51,6 +51,7 @@ TEST(Simulation, EngineAndModelAgreeOverAMillionRandomSteps) {
                            "resume",
                            "retry",
                            "retry refused",
+                           "policy",
                            "register",
                            "come back",
                            "come back refused",
