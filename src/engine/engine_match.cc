@@ -262,6 +262,7 @@ GroupText Engine::Keys::Get(const PickJob& picked, const StrategyKey& key) const
     case StrategyKey::Kind::kUser:
       return job.terms->user.empty() ? std::nullopt : GroupText("s" + job.terms->user);
     case StrategyKey::Kind::kTag: {
+      if (job.terms->tags.empty()) return std::nullopt;
       std::string text = "s";
       for (const std::string& tag : job.terms->tags) {
         if (text.size() > 1) text += ',';

@@ -33,6 +33,16 @@ TEST_F(EngineStrategyTest, CustomersTakeTurnsForAWorkerThatNeverReports) {
   EXPECT_TRUE(Pull(worker).empty());
 }
 
+TEST_F(EngineStrategyTest, TagsGroupAsOneValueAndJobsWithoutAnyAreNotHeld) {
+  Submit(Spec(5, {"a"}));
+  Submit(Spec(5, {"a", "b"}));
+  Submit(Spec(5, {}));
+  const auto grants = Pull(RegisterBy("max_simultaneous(tag, 2, oldest)", {"a", "b"}, 20), 20);
+  std::map<std::size_t, int> by_tags;
+  for (const Grant& grant : grants) ++by_tags[View(grant.task.job).tags.size()];
+  EXPECT_EQ(by_tags, (std::map<std::size_t, int>{{0, 5}, {1, 2}, {2, 2}}));
+}
+
 // --- One pull for n, or n for one.
 
 JobSpec SomeJob(Rng& rng) {

@@ -167,6 +167,7 @@ class Keys : public JobKeys {
       case StrategyKey::Kind::kJob:
         return "s" + std::to_string(seen.id().value);
       case StrategyKey::Kind::kTag: {
+        if (spec.tags.empty()) return std::nullopt;
         std::string text = "s";
         for (const std::string& tag : spec.tags) text += (text.size() > 1 ? "," : "") + tag;
         return text;
