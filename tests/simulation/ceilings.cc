@@ -588,17 +588,23 @@ bool Ceilings::Finish() {
   old_policy_ = options_.policy;
   options_.policy = Parse("max_simultaneous(customer, 3, max_simultaneous(user, 5, worker))", true);
   engine_->SetPolicy(now_, options_.policy, {});
-  while (engine_->NextWake(now_) == now_.mono) engine_->Tick(now_);
   Settle();
+  while (engine_->NextWake(now_) == now_.mono) {
+    engine_->Tick(now_);
+    Settle();
+  }
   old_policy_ = nullptr;
   for (Worker* worker : Registered()) {
     PullOptions none;
     none.credit = 0;
     CHECK(engine_->Pull(now_, worker->id, none).ok());
     if (Chance(2)) engine_->Disconnect(now_, worker->id);
+    Settle();
   }
-  for (const JobId job : jobs_) static_cast<void>(engine_->Cancel(now_, job));
-  Settle();
+  for (const JobId job : jobs_) {
+    static_cast<void>(engine_->Cancel(now_, job));
+    Settle();
+  }
   Pass(30s);
   if (!books_.empty()) Wrong("something runs for ever");
   JobQuery query;
