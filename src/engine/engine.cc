@@ -91,13 +91,21 @@ void Engine::WakeWaiting() {
   if (!paused_ && waiting_workers_ > 0) {
     // Whoever waits found nothing before: only the kinds that may run what opened can find something now.
     std::vector<KindId> kinds = std::exchange(woken_, {});
-    const std::vector<ClassId> opened = std::exchange(opened_, {});
+    std::vector<ClassId> opened = std::exchange(opened_, {});
+    // Kinds that are woken for themselves may find anything: which of them is wanted most is asked of all that is open.
+    const bool several = std::any_of(kinds.begin(), kinds.end(), [&](KindId kind) { return kind != kinds.front(); });
     for (const ClassId cls : opened) {
       const auto mask = classes_.Mask(cls);
       for (std::size_t word = 0; word < mask.size(); ++word) {
         for (std::uint64_t bits = mask[word]; bits != 0; bits &= bits - 1) {
           kinds.push_back(static_cast<KindId>(word * 64 + static_cast<std::size_t>(std::countr_zero(bits))));
         }
+      }
+    }
+    if (several) {
+      opened.clear();
+      for (ClassId cls = 0; cls < classes_.class_slots(); ++cls) {
+        if (orders_.HasOpen(cls)) opened.push_back(cls);
       }
     }
     Wake(std::move(kinds), opened);

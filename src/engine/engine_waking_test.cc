@@ -308,6 +308,42 @@ TEST_F(EngineWakingTest, WhatOpensNothingLooksAtNobody) {
   EXPECT_EQ(Served(), std::vector<WorkerId>{crowd_[0]});
 }
 
+TEST_F(EngineWakingTest, OfAllThatWaitTheOneThatTheJobRanksHighestIsServed) {
+  const auto with_memory = [this](std::int64_t memory) {
+    WorkerSpec spec;
+    spec.id = WorkerId{++last_id_};
+    spec.tags = {"a"};
+    spec.connected = true;
+    spec.strategy = Strategy(memory % 2 == 0 ? "fair" : "newest");
+    spec.attributes = {{"Memory", memory}};
+    EXPECT_TRUE(engine_->Register(now_, spec, std::nullopt).ok());
+    Wait(spec.id);
+    return spec.id;
+  };
+  Saturate();
+  JobSpec spec = For("acme", 9);
+  spec.rank = expr::Expr::Parse("TARGET.Memory").expr;
+  Submit(spec);
+  EXPECT_TRUE(engine_->Pause(now_, acme_).ok());
+  std::vector<WorkerId> workers;
+  for (const std::int64_t memory : {1, 4, 2, 7, 6, 3, 5}) workers.push_back(with_memory(memory));
+  EXPECT_TRUE(Grants().empty());
+  // A value that falls below its maximum, a new policy, a percentage that grows, a queue that is resumed.
+  Say(holders_[0], tasks_[0], ReportKind::kDone);
+  EXPECT_EQ(Served(), std::vector<WorkerId>{workers[3]}) << "7";
+  SetPolicy("max_simultaneous(customer, 4, worker)");
+  EXPECT_EQ(Served(), (std::vector<WorkerId>{workers[4], workers[6]})) << "6 and 5";
+  SetPolicy("max_simultaneous(customer, 50%, worker)");
+  EXPECT_TRUE(Grants().empty()) << "of nine slots four";
+  RegisterBy("oldest");
+  EXPECT_EQ(Served(), std::vector<WorkerId>{workers[1]}) << "4";
+  engine_->PauseQueue(now_);
+  Say(holders_[1], tasks_[1], ReportKind::kDone);
+  EXPECT_TRUE(Grants().empty());
+  engine_->ResumeQueue(now_);
+  EXPECT_EQ(Served(), std::vector<WorkerId>{workers[5]}) << "3";
+}
+
 TEST_F(EngineWakingTest, WhoChangesItsStrategyIsLookedAfterByTheNewOne) {
   Gather({"select_only(mode = preview, oldest)"}, 1);
   Submit(For("acme", 2));
