@@ -222,6 +222,43 @@ TEST_F(EngineRandom, TheTestTellsAnUnevenChance) {
   EXPECT_LT(uneven, INFINITY);
 }
 
+// --- Indices come and go.
+
+TEST_F(EngineStrategyTest, AnOrderIsThereOnlyWhileSomebodyUsesIt) {
+  for (int i = 0; i < 300; ++i) {
+    JobSpec spec = For("c" + std::to_string(i), 1);
+    spec.user = "u" + std::to_string(i % 10);
+    Submit(spec);
+  }
+  const std::size_t before = engine_->OrderBytes();
+  const auto expect_gone = [&](const char* how) {
+    EXPECT_EQ(engine_->Stats().strategies, 1u) << how;
+    EXPECT_EQ(engine_->OrderBytes(), before) << how;
+  };
+  const std::string text = "max_simultaneous(customer, 2, fair(user, least_recent))";
+  const WorkerId first = RegisterBy(text), second = RegisterBy(text);
+  EXPECT_EQ(engine_->Stats().strategies, 2u) << "shared by who has the same";
+  EXPECT_GT(engine_->OrderBytes(), 2 * before);
+  engine_->Unregister(now_, first);
+  EXPECT_EQ(engine_->Stats().strategies, 2u);
+  WorkerChange change;
+  change.strategy = StrategyPtr();
+  EXPECT_TRUE(engine_->ChangeWorker(now_, second, change).ok());
+  expect_gone("both have left it");
+  const WorkerId lost = RegisterBy(text);
+  engine_->Disconnect(now_, lost);
+  Pass(31s);
+  expect_gone("its worker did not come back");
+  SetPolicy("fair(user, worker)");
+  EXPECT_GT(engine_->OrderBytes(), before);
+  SetPolicy("worker");
+  expect_gone("the policy is over");
+  PullOptions pull{1, false, 0s, Strategy("select_only(customer = nobody, random)")};
+  EXPECT_TRUE(engine_->Pull(now_, second, pull).ok());
+  EXPECT_TRUE(Pull(second, 0).empty());
+  expect_gone("the next pull is by its own");
+}
+
 // --- What is refused changes nothing.
 
 class EngineManyStrategies : public EngineStrategyTest {
