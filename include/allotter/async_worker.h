@@ -28,6 +28,7 @@ struct WorkerOptions {
   Properties properties = {};                // declared keys of the queue
   Meta attributes = {};                      // what jobs' expressions see beside them
   std::string requirements = {}, rank = {};  // expressions over jobs; empty: none
+  std::string strategy = {};                 // which tasks first; empty: the default
   std::uint32_t slots = 1;                   // told to the server; for people, and for its choice
   std::uint32_t capacity = 0;                // how many tasks to hold at most; 0: `slots`
   milliseconds reconnect_first{100};

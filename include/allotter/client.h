@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "allotter/explanation.h"
+#include "allotter/preview.h"
 #include "allotter/result.h"
 #include "allotter/types.h"
 
@@ -38,6 +39,8 @@ class Client {
   const ConnectionOptions& options() const;
 
   Result<ServerInfo> Server();
+  // The built-in `fair` first, then those of the configuration.
+  Result<std::vector<NamedStrategy>> Strategies();
 
   // --- Queues, by name.
   Result<std::vector<Queue>> Queues();
@@ -79,6 +82,8 @@ class Client {
   Result<Explanation> ExplainJob(std::string_view job);
   Result<PairExplanation> ExplainPair(std::string_view job, std::string_view worker);
   Result<Explanation> ExplainSpec(const JobSpec& spec);
+  // Which tasks a worker would get now, without taking them.
+  Result<StrategyPreview> TryStrategy(const StrategyTry& what);
   // Calls `on_change` with the job now and after changes, until it has ended or `on_change` returns false. Returns the
   // last state told.
   Result<Job> Watch(std::string_view job, const std::function<bool(const Job&)>& on_change);

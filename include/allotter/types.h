@@ -216,6 +216,7 @@ struct WorkerInfo {
   std::vector<std::string> constraint_tags;  // that it generates; only where one worker is asked for
   Meta attributes;
   std::string requirements, rank;  // empty: none
+  std::string strategy;
   std::uint64_t slots = 0, leased = 0, credit = 0;
   bool draining = false, connected = false, away = false;
   std::string address, user;
@@ -230,8 +231,9 @@ struct WorkerChange {
   std::optional<Properties> properties = {};
   std::optional<Meta> attributes = {};
   std::optional<std::string> requirements = {}, rank = {};  // set to an empty text: none any more
+  std::optional<std::string> strategy = {};                 // set to an empty text: the default
 
-  bool empty() const { return !tags && !properties && !attributes && !requirements && !rank; }
+  bool empty() const { return !tags && !properties && !attributes && !requirements && !rank && !strategy; }
 };
 
 struct WorkerPage {
@@ -245,6 +247,9 @@ struct QueueSettings {
   std::optional<std::uint64_t> max_result_bytes = {};
   std::optional<std::vector<std::string>> property_keys = {};
   std::optional<std::uint64_t> max_property_keys = {};
+  std::optional<std::string> policy = {};                           // a strategy with the word `worker` in it
+  std::vector<std::pair<std::string, std::uint64_t>> weights = {};  // to change: {"user.acme", 3}; 0: none any more
+  bool no_weights = false;                                          // takes all away; not together with `weights`
 };
 
 struct Queue {
@@ -258,6 +263,12 @@ struct Queue {
   QueueSettings settings;
   std::uint64_t file_bytes = 0, journal_rows = 0;
   std::string json;
+};
+
+// A strategy that has a name in the server's configuration.
+struct NamedStrategy {
+  std::string name, strategy;
+  std::string words;  // what it does, several lines
 };
 
 struct ServerInfo {
@@ -274,6 +285,7 @@ struct Hello {
   Properties properties = {};
   Meta attributes = {};
   std::string requirements = {}, rank = {};  // empty: none
+  std::string strategy = {};                 // empty: the default
   std::uint32_t slots = 1;
   std::string worker, key = {};      // of the same process before; empty: a new one
   std::vector<TaskRef> resume = {};  // what it still holds
@@ -290,6 +302,7 @@ struct PullRequest {
   std::vector<TaskRef> extend = {};
   WorkerChange set = {};  // of itself
   std::uint32_t pull = 0;
+  std::string strategy = {};  // of this pull; empty: the worker's own
   milliseconds wait{0};
 };
 

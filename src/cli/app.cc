@@ -78,6 +78,7 @@ int Main(int argc, char** argv) {
   AddExplainCommand(app, context);
   AddTaskCommands(app, context);
   AddWorkerCommands(app, context);
+  AddStrategyCommands(app, context);
   AddQueueCommands(app, context);
   AddBackupCommands(app, context);
   AddTokenCommands(app, context);

@@ -6,6 +6,8 @@
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "cli/spec_options.h"
+#include "cli/strategy_text.h"
+#include "strategy/weights.h"
 
 namespace allot::cli {
 namespace {
@@ -20,6 +22,9 @@ struct SettingOptions {
   std::optional<std::string> property_keys;
   bool no_property_keys = false;
   std::optional<std::uint64_t> max_property_keys;
+  std::string policy;
+  std::vector<std::string> weights, gone_weights;
+  bool no_weights = false;
 };
 
 void AddSettingOptions(CLI::App& command, SettingOptions& options) {
@@ -35,9 +40,22 @@ void AddSettingOptions(CLI::App& command, SettingOptions& options) {
   command.add_flag("--no-property-keys", options.no_property_keys, "None");
   command.add_option("--max-property-keys", options.max_property_keys, "How many of them there may be (3; at most 6)")
       ->type_name("N");
+  command
+      .add_option("--policy", options.policy,
+                  "What holds for all workers: a strategy with the word worker in it; worker alone: nothing")
+      ->type_name("STRATEGY");
+  command
+      .add_option("--weight", options.weights,
+                  "Shares of a value under `fair`, as in user.acme=3; may be repeated; others stay")
+      ->type_name("KEY.VALUE=N")
+      ->allow_extra_args(false);
+  command.add_option("--no-weight", options.gone_weights, "One share again, as in user.acme; may be repeated")
+      ->type_name("KEY.VALUE")
+      ->allow_extra_args(false);
+  command.add_flag("--no-weights", options.no_weights, "One share for everyone");
 }
 
-Result<allotter::QueueSettings> ToSettings(const SettingOptions& options) {
+Result<allotter::QueueSettings> ToSettings(const SettingOptions& options, const Client& client) {
   allotter::QueueSettings settings;
   settings.max_finished_jobs = options.max_finished_jobs;
   auto grace = DurationOption("--worker-grace", options.worker_grace);
@@ -58,7 +76,32 @@ Result<allotter::QueueSettings> ToSettings(const SettingOptions& options) {
     std::istringstream list(options.property_keys.value_or(""));
     for (std::string key; std::getline(list, key, ',');) keys.push_back(key);
   }
+  if (!options.policy.empty()) {
+    if (auto checked = CheckStrategyText("policy", options.policy, true, client.options()); !checked)
+      return checked.error();
+    settings.policy = options.policy;
+  }
+  if (options.no_weights && (!options.weights.empty() || !options.gone_weights.empty()))
+    return Error{Code::kBadValue, "--no-weights and --weight exclude each other", ""};
+  settings.no_weights = options.no_weights;
+  for (const std::string& text : options.weights) {
+    auto weight = ParseWeight(text);
+    if (!weight) return Error{Code::kBadValue, "--weight: " + weight.error().message, weight.error().hint};
+    settings.weights.emplace_back(*weight);
+  }
+  for (const std::string& name : options.gone_weights) settings.weights.emplace_back(name, 0);
   return settings;
+}
+
+// Of very many the first ones.
+std::string WeightsText(const allotter::QueueSettings& settings) {
+  constexpr std::size_t kMost = 20;
+  Weights shown;
+  for (const auto& [name, weight] : settings.weights) {
+    if (shown.size() < kMost) shown.emplace(name, static_cast<std::uint32_t>(weight));
+  }
+  const std::size_t more = settings.weights.size() - shown.size();
+  return PrintWeights(shown) + (more > 0 ? ", and " + FormatCount(more) + " more" : "");
 }
 
 void Print(const Queue& queue) {
@@ -78,6 +121,8 @@ void Print(const Queue& queue) {
        {"max result", FormatSize(queue.settings.max_result_bytes.value_or(0))},
        {"property keys", Joined(queue.settings.property_keys.value_or(std::vector<std::string>()), ", ")},
        {"max property keys", FormatCount(queue.settings.max_property_keys.value_or(0))},
+       {"policy", queue.settings.policy.value_or("")},
+       {"weights", WeightsText(queue.settings)},
        {"created", queue.created_at_ms == 0 ? "" : TimeText(queue.created_at_ms)}},
       StdoutStyle());
 }
@@ -141,7 +186,7 @@ void AddQueueCommands(CLI::App& app, Context& context) {
   AddOne(
       queue, context, "create", "Create a queue",
       [created](Client& client, const std::string& name) -> Result<Queue> {
-        auto settings = ToSettings(*created);
+        auto settings = ToSettings(*created, client);
         if (!settings) return settings.error();
         return client.CreateQueue(name, *settings);
       },
@@ -155,10 +200,11 @@ void AddQueueCommands(CLI::App& app, Context& context) {
   AddOne(
       queue, context, "set", "Change a queue's settings",
       [changed](Client& client, const std::string& name) -> Result<Queue> {
-        auto settings = ToSettings(*changed);
+        auto settings = ToSettings(*changed, client);
         if (!settings) return settings.error();
         if (!settings->max_finished_jobs && !settings->worker_grace && !settings->max_result_bytes &&
-            !settings->property_keys && !settings->max_property_keys) {
+            !settings->property_keys && !settings->max_property_keys && !settings->policy &&
+            settings->weights.empty() && !settings->no_weights) {
           return Error{Code::kBadValue, "nothing to change was named",
                        "`allot queue set --help` lists what can be changed"};
         }

@@ -16,6 +16,7 @@
 #include "cli/context.h"
 #include "cli/process.h"
 #include "cli/spec_options.h"
+#include "cli/strategy_text.h"
 #include "cli/worker_options.h"
 
 namespace allot::cli {
@@ -80,6 +81,7 @@ class CommandWorker {
     made.attributes = options.what.attributes.value_or(allotter::Meta());
     made.requirements = options.what.requirements.value_or("");
     made.rank = options.what.rank.value_or("");
+    made.strategy = options.what.strategy.value_or("");
     made.slots = options.once ? 1 : options.jobs;
     return made;
   }
@@ -294,6 +296,10 @@ Result<void> Work(Context& context, WorkOptions& options) {
   options.what = std::move(*what);
   auto connection = context.Connection();
   if (!connection) return connection.error();
+  if (options.what.strategy) {
+    auto checked = CheckStrategyText("strategy", *options.what.strategy, false, *connection);
+    if (!checked) return checked.error();
+  }
   options.command.queue = connection->queue;
   if (options.once) {
     options.jobs = 1;

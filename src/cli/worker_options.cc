@@ -29,6 +29,14 @@ void AddWorkerDescription(CLI::App& command, WorkerDescription& o) {
       ->type_name("EXPR")
       ->check(GivenExpression())
       ->group(group);
+  command
+      .add_option("--strategy", o.strategy,
+                  "Which tasks first, as in 'fair' or 'max_simultaneous(customer, 5, oldest)'")
+      ->type_name("STRATEGY")
+      ->check(CLI::Validator(
+          [](std::string& text) { return text.empty() ? std::string("a strategy must not be empty") : std::string(); },
+          ""))
+      ->group("Order");
 }
 
 Result<allotter::WorkerChange> ToWorkerChange(const WorkerDescription& o) {
@@ -52,6 +60,7 @@ Result<allotter::WorkerChange> ToWorkerChange(const WorkerDescription& o) {
   }
   if (!o.requirements.empty()) change.requirements = o.requirements;
   if (!o.rank.empty()) change.rank = o.rank;
+  if (!o.strategy.empty()) change.strategy = o.strategy;
   for (const auto& [name, text] : {std::pair("requirements", &o.requirements), std::pair("rank", &o.rank)}) {
     if (auto checked = CheckExpression(name, *text); !checked) return checked.error();
   }
@@ -66,6 +75,7 @@ void AddWorkerChangeOptions(CLI::App& command, WorkerChangeOptions& o) {
   command.add_flag("--no-attributes", o.no_attributes, "No attributes")->group(group);
   command.add_flag("--no-requirements", o.no_requirements, "No requirements: any job")->group(group);
   command.add_flag("--no-rank", o.no_rank, "No rank")->group(group);
+  command.add_flag("--no-strategy", o.no_strategy, "The default strategy, priority")->group("Order");
 }
 
 Result<allotter::WorkerChange> ToWorkerChange(const WorkerChangeOptions& o) {
@@ -79,11 +89,13 @@ Result<allotter::WorkerChange> ToWorkerChange(const WorkerChangeOptions& o) {
   if (o.no_attributes && change->attributes) return both("--no-attributes", "--attribute");
   if (o.no_requirements && change->requirements) return both("--no-requirements", "--requirements");
   if (o.no_rank && change->rank) return both("--no-rank", "--rank");
+  if (o.no_strategy && change->strategy) return both("--no-strategy", "--strategy");
   if (o.no_tags) change->tags.emplace();
   if (o.no_properties) change->properties.emplace();
   if (o.no_attributes) change->attributes.emplace();
   if (o.no_requirements) change->requirements.emplace();
   if (o.no_rank) change->rank.emplace();
+  if (o.no_strategy) change->strategy.emplace();
   if (change->empty()) {
     return Error{Code::kBadValue, "nothing to change was named", "`allot worker set --help` lists what can be changed"};
   }

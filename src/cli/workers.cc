@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "cli/spec_options.h"
+#include "cli/strategy_text.h"
 #include "cli/worker_options.h"
 
 namespace allot::cli {
@@ -79,6 +80,7 @@ void Print(const WorkerInfo& worker) {
                        {"attributes", MetaText(worker.attributes)},
                        {"requirements", worker.requirements},
                        {"rank", worker.rank},
+                       {"strategy", worker.strategy},
                        {"slots", std::to_string(worker.slots)},
                        {"running", std::to_string(worker.leased)},
                        {"wants", std::to_string(worker.credit)},
@@ -118,6 +120,10 @@ void AddWorkerCommands(CLI::App& app, Context& context) {
   OnRun(set, context, [&context, set_id, change](Client& client) -> Result<void> {
     auto wanted = ToWorkerChange(*change);
     if (!wanted) return wanted.error();
+    if (wanted->strategy && !wanted->strategy->empty()) {
+      auto checked = CheckStrategyText("strategy", *wanted->strategy, false, client.options());
+      if (!checked) return checked.error();
+    }
     auto changed = client.ChangeWorker(*set_id, *wanted);
     if (!changed) return changed.error();
     Show(context, changed->json, changed->id, [&] { Print(*changed); });

@@ -222,6 +222,7 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
     hello.attributes = options_.attributes;
     hello.requirements = options_.requirements;
     hello.rank = options_.rank;
+    hello.strategy = options_.strategy;
     hello.slots = options_.slots;
     hello.worker = identity_.worker;
     hello.key = identity_.key;
@@ -368,6 +369,7 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
     if (change.attributes) options_.attributes = *change.attributes;
     if (change.requirements) options_.requirements = *change.requirements;
     if (change.rank) options_.rank = *change.rank;
+    if (change.strategy) options_.strategy = *change.strategy;
   }
 
   void EndChange(bool taken) {

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "client/codec.h"
 #include "client/explain_codec.h"
+#include "client/preview_codec.h"
 #include "client/http.h"
 #include "client/url.h"
 
@@ -106,6 +107,9 @@ Result<Client> Client::Open(ConnectionOptions options) {
 }
 
 Result<ServerInfo> Client::Server() { return impl_->Get<ServerInfo>("/v1/server"); }
+Result<std::vector<NamedStrategy>> Client::Strategies() {
+  return impl_->Get<std::vector<NamedStrategy>>("/v1/strategies");
+}
 
 // --- Queues.
 
@@ -242,6 +246,14 @@ Result<Explanation> Client::ExplainSpec(const JobSpec& spec) {
   return impl_->Change<Explanation>("POST", impl_->Path("/explain"), body);
 }
 
+Result<StrategyPreview> Client::TryStrategy(const StrategyTry& what) {
+  // The server looks at all jobs, behind another who does the same.
+  constexpr milliseconds kMostTime(15'000);
+  std::string body;
+  AppendTry(what, body);
+  return impl_->Change<StrategyPreview>("POST", impl_->Path("/strategy/try"), body, kMostTime);
+}
+
 Result<Job> Client::Watch(std::string_view job, const std::function<bool(const Job&)>& on_change) {
   const std::string path = impl_->Path(kJobPath, job, "/events");
   std::string held;
@@ -363,6 +375,7 @@ Result<PullAnswer> Client::Pull(const Welcome& self, const PullRequest& request)
     }
     body.push_back(']');
   }
+  if (!request.strategy.empty()) body.append(",\"strategy\":").append(allot::JsonString(request.strategy));
   if (!request.set.empty()) {
     body.append(",\"set\":");
     AppendWorkerChange(request.set, body);

@@ -170,6 +170,7 @@ void AppendWorkerChange(const WorkerChange& change, std::string& out) {
   }
   if (change.requirements) WriteOrNull("requirements", *change.requirements, w);
   if (change.rank) WriteOrNull("rank", *change.rank, w);
+  if (change.strategy) WriteOrNull("strategy", *change.strategy, w);
   w.EndObject();
 }
 
@@ -179,6 +180,7 @@ void Add(const WorkerChange& change, WorkerChange& to) {
   if (change.attributes) to.attributes = change.attributes;
   if (change.requirements) to.requirements = change.requirements;
   if (change.rank) to.rank = change.rank;
+  if (change.strategy) to.strategy = change.strategy;
 }
 
 void AppendSettings(const QueueSettings& settings, std::string& out) {
@@ -193,6 +195,21 @@ void AppendSettings(const QueueSettings& settings, std::string& out) {
     w.EndArray();
   }
   if (settings.max_property_keys) w.Key("max_property_keys").Uint(*settings.max_property_keys);
+  if (settings.policy) WriteOrNull("policy", *settings.policy, w);
+  if (settings.no_weights) {
+    w.Key("weights").Null();
+  } else if (!settings.weights.empty()) {
+    w.Key("weights").BeginObject();
+    for (const auto& [name, weight] : settings.weights) {
+      w.OpenKey(name);
+      if (weight == 0) {
+        w.Null();
+      } else {
+        w.Uint(weight);
+      }
+    }
+    w.EndObject();
+  }
   w.EndObject();
 }
 
@@ -217,6 +234,7 @@ void AppendHello(const Hello& hello, std::string& out) {
   }
   if (!hello.requirements.empty()) w.Key("requirements").String(hello.requirements);
   if (!hello.rank.empty()) w.Key("rank").String(hello.rank);
+  if (!hello.strategy.empty()) w.Key("strategy").String(hello.strategy);
   if (!hello.worker.empty()) {
     w.Key("worker").String(hello.worker).Key("key").String(hello.key).Key("resume").BeginArray();
     std::string entry;
@@ -425,6 +443,7 @@ void Read(Value value, WorkerInfo& worker) {
     if (key == "attributes") Read(field, worker.attributes);
     if (key == "requirements") ReadOrEmpty(field, worker.requirements);
     if (key == "rank") ReadOrEmpty(field, worker.rank);
+    if (key == "strategy") ReadOrEmpty(field, worker.strategy);
     if (key == "slots") Read(field, worker.slots);
     if (key == "leased") Read(field, worker.leased);
     if (key == "credit") Read(field, worker.credit);
@@ -486,6 +505,12 @@ void Read(Value value, Queue& queue) {
         if (name == "max_result_bytes") Read(inner, queue.settings.max_result_bytes);
         if (name == "property_keys") Read(inner, queue.settings.property_keys.emplace());
         if (name == "max_property_keys") Read(inner, queue.settings.max_property_keys);
+        if (name == "policy") Read(inner, queue.settings.policy.emplace());
+        if (name == "weights") {
+          EachField(inner, [&](std::string_view of, Value weight) {
+            Read(weight, queue.settings.weights.emplace_back(std::string(of), 0).second);
+          });
+        }
       });
     }
     if (key == "store") {
@@ -515,6 +540,20 @@ void Read(Value value, ServerInfo& info) {
   });
 }
 
+void Read(Value value, std::vector<NamedStrategy>& strategies) {
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key != "strategies") return;
+    Each(field, [&](Value item) {
+      NamedStrategy& one = strategies.emplace_back();
+      EachField(item, [&](std::string_view name, Value inner) {
+        if (name == "name") Read(inner, one.name);
+        if (name == "strategy") Read(inner, one.strategy);
+        if (name == "words") Read(inner, one.words);
+      });
+    });
+  });
+}
+
 template <typename T>
 Result<T> ParseAs(const std::string& json) {
   T out{};
@@ -533,6 +572,7 @@ void ReadWorkerChange(Value value, WorkerChange& change) {
     if (key == "attributes" && change.attributes.emplace().empty() && !none) Read(field, *change.attributes);
     if (key == "requirements") ReadOrEmpty(field, change.requirements.emplace());
     if (key == "rank") ReadOrEmpty(field, change.rank.emplace());
+    if (key == "strategy") ReadOrEmpty(field, change.strategy.emplace());
   });
 }
 
@@ -583,6 +623,10 @@ Result<Queue> Parse<Queue>(const std::string& json) {
 template <>
 Result<std::vector<Queue>> Parse<std::vector<Queue>>(const std::string& json) {
   return ParseAs<std::vector<Queue>>(json);
+}
+template <>
+Result<std::vector<NamedStrategy>> Parse<std::vector<NamedStrategy>>(const std::string& json) {
+  return ParseAs<std::vector<NamedStrategy>>(json);
 }
 template <>
 Result<ServerInfo> Parse<ServerInfo>(const std::string& json) {

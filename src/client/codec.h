@@ -59,6 +59,8 @@ Result<Queue> Parse<Queue>(const std::string& json);
 template <>
 Result<std::vector<Queue>> Parse<std::vector<Queue>>(const std::string& json);
 template <>
+Result<std::vector<NamedStrategy>> Parse<std::vector<NamedStrategy>>(const std::string& json);
+template <>
 Result<ServerInfo> Parse<ServerInfo>(const std::string& json);
 template <>
 Result<Welcome> Parse<Welcome>(const std::string& json);

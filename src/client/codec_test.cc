@@ -63,9 +63,13 @@ TEST(AppendSettings, KeysAreAList) {
   QueueSettings settings;
   settings.property_keys = std::vector<std::string>{"gpu", "mem"};
   settings.max_property_keys = 4;
+  settings.policy = "";
+  settings.weights = {{"user.a\"b", 3}, {"user.c", 0}};
   std::string out;
   AppendSettings(settings, out);
-  EXPECT_EQ(out, R"({"property_keys":["gpu","mem"],"max_property_keys":4})");
+  EXPECT_EQ(
+      out,
+      R"({"property_keys":["gpu","mem"],"max_property_keys":4,"policy":null,"weights":{"user.a\"b":3,"user.c":null}})");
 }
 
 TEST(AppendHello, HasWhatMatchingNeeds) {
@@ -75,10 +79,11 @@ TEST(AppendHello, HasWhatMatchingNeeds) {
   hello.attributes = {{"memory", std::int64_t{8}}};
   hello.requirements = "true";
   hello.rank = "0";
+  hello.strategy = "newest";
   std::string out;
   AppendHello(hello, out);
   EXPECT_EQ(out, R"({"name":"w","tags":[],"slots":1,"properties":{"gpu":"a100"},"attributes":{"memory":8},)"
-                 R"("requirements":"true","rank":"0"})");
+                 R"("requirements":"true","rank":"0","strategy":"newest"})");
 }
 
 TEST(AppendSpec, AStreamsFirstLineIsOneLine) {
@@ -134,17 +139,26 @@ TEST(Parse, WhatMatchingNeedsOfJobsWorkersAndQueues) {
   EXPECT_EQ(job->requirements, "a && b");
   EXPECT_EQ(job->rank, "");
   const auto worker = Parse<WorkerInfo>(
-      R"({"id":"1","properties":{"gpu":"a100"},"attributes":{"memory":4096},"requirements":null,"rank":"1","constraint_tags":["c:"]})");
+      R"({"id":"1","properties":{"gpu":"a100"},"attributes":{"memory":4096},"requirements":null,"rank":"1","strategy":"newest","constraint_tags":["c:"]})");
   ASSERT_TRUE(worker);
   EXPECT_EQ(worker->properties, (Properties{{"gpu", "a100"}}));
   EXPECT_EQ(worker->attributes, (Meta{{"memory", std::int64_t{4096}}}));
   EXPECT_EQ(worker->requirements, "");
   EXPECT_EQ(worker->rank, "1");
+  EXPECT_EQ(worker->strategy, "newest");
   EXPECT_EQ(worker->constraint_tags, std::vector<std::string>{"c:"});
-  const auto queue = Parse<Queue>(R"({"settings":{"property_keys":["gpu"],"max_property_keys":3}})");
+  const auto queue = Parse<Queue>(
+      R"({"settings":{"property_keys":["gpu"],"max_property_keys":3,"policy":"worker","weights":{"user.a":2}}})");
   ASSERT_TRUE(queue);
   EXPECT_EQ(queue->settings.property_keys, std::vector<std::string>{"gpu"});
   EXPECT_EQ(queue->settings.max_property_keys, 3u);
+  EXPECT_EQ(queue->settings.policy, "worker");
+  EXPECT_EQ(queue->settings.weights, (std::vector<std::pair<std::string, std::uint64_t>>{{"user.a", 2}}));
+  const auto names = Parse<std::vector<NamedStrategy>>(
+      R"({"strategies":[{"name":"fair","strategy":"s","json":{"fair":{}},"words":"w"}]})");
+  ASSERT_TRUE(names.ok());
+  ASSERT_EQ(names->size(), 1u);
+  EXPECT_EQ((*names)[0].name + (*names)[0].strategy + (*names)[0].words, "fairsw");
   for (const char* json : {R"({"constraints":{}})", R"({"constraints":[1]})", R"({"meta":{"a":[1]}})",
                            R"({"meta":{"a":99999999999999999999}})", R"({"requirements":1})"}) {
     EXPECT_FALSE(Parse<Job>(json)) << json;

@@ -198,6 +198,30 @@ constexpr Row kRows[] = {
        return ReadNumber(t, 0, bounds::kMaxPropertyKeys, c.queue_defaults.max_property_keys);
      },
      [](const Config& c) { return std::to_string(c.queue_defaults.max_property_keys); }},
+    {"policy", "STRATEGY", "what holds for all workers of a new queue, with the word `worker` for their own strategy",
+     [](Config& c, std::string_view t) -> Refusal {
+       const ParsedStrategy parsed = ParseStrategy(t, true, c.strategies);
+       if (parsed.strategy == nullptr) return "cannot be this:\n" + expr::PointAt("policy", t, parsed.error);
+       c.queue_defaults.policy = PrintStrategy(*parsed.strategy);
+       return std::nullopt;
+     },
+     [](const Config& c) { return c.queue_defaults.policy; }},
+    {"weights", "WEIGHTS", "shares of a new queue's users or other values under `fair`, as in user.acme=3,user.bob=2",
+     [](Config& c, std::string_view t) -> Refusal {
+       std::vector<std::string> list;
+       static_cast<void>(ReadList(t, list));
+       Weights weights;
+       for (const std::string& item : list) {
+         const auto weight = ParseWeight(item);
+         if (!weight.ok()) return "cannot be this: " + weight.error().message;
+         if (!weights.insert(*weight).second) return "has `" + weight->first + "` twice";
+       }
+       if (weights.size() > bounds::kMaxWeights)
+         return "has more than " + FormatCount(bounds::kMaxWeights) + " weights";
+       c.queue_defaults.weights = std::move(weights);
+       return std::nullopt;
+     },
+     [](const Config& c) { return PrintWeights(c.queue_defaults.weights); }, true},
     {"restart_grace", "DURATION", "how long leases are kept for their workers after a start; 0: not at all",
      [](Config& c, std::string_view t) {
        return ReadDuration(t, Duration(0), bounds::kMaxWorkerGrace, c.restart_grace);
@@ -258,6 +282,8 @@ Result<void> Set(Config& config, const Row& row, std::string_view text, std::str
 
 // --- The file.
 
+constexpr std::string_view kStrategies = "strategies";
+
 // The text that the same value would be on a command line; none for what no setting can be.
 std::optional<std::string> TextOf(const toml::node& node, bool list) {
   if (const auto* text = node.as_string()) return text->get();
@@ -282,6 +308,38 @@ Error UnknownKey(const std::string& place, std::string_view key) {
                nearest.empty() ? "`allot config show` lists them all" : fmt::format("did you mean `{}`?", nearest)};
 }
 
+// Names first, so that they may stand in other settings; each may use those above it.
+Result<void> ReadStrategies(Config& config, const std::string& file, const toml::node& node) {
+  const auto place = [&](const toml::source_region& at) { return fmt::format("{}:{}", file, at.begin.line); };
+  const toml::table* const table = node.as_table();
+  if (table == nullptr) {
+    return Error{Code::kBadValue, place(node.source()) + ": `strategies` must be a table of names and strategies",
+                 "like [strategies] with a line: previews = \"select_only(mode = preview, oldest)\""};
+  }
+  std::vector<std::pair<toml::source_position, std::string>> names;  // the table itself is sorted by name
+  for (const auto& [key, unused] : *table) names.emplace_back(key.source().begin, key.str());
+  std::sort(names.begin(), names.end());
+  for (const auto& [position, name] : names) {
+    const std::string at = fmt::format("{}:{}", file, position.line);
+    if (const std::string why = CheckStrategyName(name); !why.empty())
+      return Error{Code::kBadValue, fmt::format("{}: `strategies.{}`: {}", at, name, why), ""};
+    const auto* const text = table->get(name)->as_string();
+    if (text == nullptr)
+      return Error{Code::kBadValue, fmt::format("{}: `strategies.{}` must be a string", at, name), ""};
+    if (config.strategies.size() == bounds::kMaxNamedStrategies)
+      return Error{Code::kBadValue, fmt::format("{}: more than {} strategies", at, bounds::kMaxNamedStrategies), ""};
+    const ParsedStrategy parsed = ParseStrategy(text->get(), false, config.strategies);
+    if (parsed.strategy == nullptr) {
+      return Error{Code::kBadValue,
+                   fmt::format("{}: `strategies.{}`:\n{}", at, name, expr::PointAt(name, text->get(), parsed.error)),
+                   ""};
+    }
+    config.strategies.emplace_back(name, parsed.strategy);
+    config.origins["strategies." + name] = at;
+  }
+  return {};
+}
+
 Result<void> ReadFile(Config& config, const std::string& file) {
   toml::table table;
   // Debian's library throws; nothing of it leaves this function.
@@ -294,7 +352,11 @@ Result<void> ReadFile(Config& config, const std::string& file) {
                            : fmt::format("{}:{}: {}", file, line, error.description()),
                  ""};
   }
+  if (const toml::node* strategies = table.get(kStrategies)) {
+    if (const auto read = ReadStrategies(config, file, *strategies); !read.ok()) return read.error();
+  }
   for (const auto& [key, node] : table) {
+    if (key.str() == kStrategies) continue;
     const std::string place = fmt::format("{}:{}", file, key.source().begin.line);
     const Row* row = Find(key.str());
     if (row == nullptr) return UnknownKey(place, key.str());
@@ -414,7 +476,12 @@ std::vector<SettingValue> DescribeConfig(const Config& config) {
   std::vector<SettingValue> values;
   for (const Row& row : kRows) {
     const auto origin = config.origins.find(std::string(row.name));
-    values.push_back({row.name, row.print(config), origin == config.origins.end() ? "default" : origin->second});
+    values.push_back(
+        {std::string(row.name), row.print(config), origin == config.origins.end() ? "default" : origin->second});
+  }
+  for (const auto& [name, strategy] : config.strategies) {
+    const std::string full = fmt::format("{}.{}", kStrategies, name);
+    values.push_back({full, PrintStrategy(*strategy), config.origins.at(full)});
   }
   return values;
 }

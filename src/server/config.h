@@ -2,7 +2,8 @@
 //
 // One table (in config.cc) holds every setting once: its name gives the flag (`--worker-grace`), the variable
 // (`ALLOT_WORKER_GRACE`) and the key in the file (`worker_grace`), its row the help, the parser and the printer. All
-// sources hand over text, and every value remembers which one it came from.
+// sources hand over text, and every value remembers which one it came from. Names of strategies are in the file alone,
+// in its table `[strategies]`.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "server/queue_settings.h"
+#include "strategy/strategy.h"
 
 namespace allot {
 
@@ -45,6 +47,7 @@ struct Config {
   std::vector<std::string> allowed_origins;  // `https://dash.example.com`; `*`: any
 
   QueueSettings queue_defaults;                       // of queues that are created without settings of their own
+  NamedStrategies strategies;                         // `[strategies]` of the file, in its order
   milliseconds default_retention{86'400'000};         // of jobs that do not say
   Duration restart_grace = std::chrono::seconds(30);  // how long leases are kept after a start; 0: none are
 
@@ -88,7 +91,7 @@ struct ConfigSources {
 Result<Config> LoadConfig(const ConfigSources& sources);
 
 struct SettingValue {
-  std::string_view name;
+  std::string name;
   std::string value;
   std::string origin;  // `default`, `flag --listen`, `environment ALLOT_LISTEN`, `/etc/allotter/allotter.toml:12`
 };

@@ -30,11 +30,13 @@ struct ServerContext {
   std::unique_ptr<TokenBook> tokens;
   std::unique_ptr<QueueSet> queues;
   SlowLane slow;
+  SlowLane trying;  // of strategies
   WallTime started_at{};
   std::atomic<bool> stopping{false};
   std::atomic<std::uint32_t> connections{0};
   std::atomic<std::uint32_t> http_connections{0};  // of those, the ones that are no WebSocket
   std::atomic<std::uint64_t> collected_bytes{0};   // of bodies that are coming in
+  std::atomic<std::uint32_t> trials{0};            // of strategies, under way
   std::atomic<std::uint64_t> next_connection{1};
 };
 

@@ -27,36 +27,6 @@ bool MetaKey(std::string_view key) {
          std::all_of(key.begin(), key.end(), [](char c) { return IsAsciiLetter(c) || IsAsciiDigit(c) || c == '_'; });
 }
 
-bool ReadMetaValue(JsonReader& reader, JsonReader::Value& value, MetaValue& out) {
-  bool integer = false;
-  if (reader.IsString(value)) {
-    std::string_view text;
-    if (!reader.Text(value, text)) return false;
-    if (text.size() > bounds::kMaxMetaValueBytes) {
-      return reader.Bad(fmt::format("must have at most {} bytes", FormatCount(bounds::kMaxMetaValueBytes)));
-    }
-    out = std::string(text);
-    return true;
-  }
-  if (reader.IsNumber(value, integer)) {
-    if (integer) {
-      std::int64_t number = 0;
-      if (!reader.Int(value, INT64_MIN, INT64_MAX, number)) return false;
-      out = number;
-      return true;
-    }
-    double number = 0;
-    if (!reader.Real(value, -1.7976931348623157e308, 1.7976931348623157e308, number)) return false;
-    out = number;
-    return true;
-  }
-  bool flag = false;
-  if (value.get_bool().get(flag) != simdjson::SUCCESS)
-    return reader.Bad("must be a string, an integer, a real or a boolean");
-  out = flag;
-  return true;
-}
-
 // What tells a job's meta and a worker's attributes apart.
 struct MetaRules {
   std::string_view noun;
@@ -152,11 +122,7 @@ bool ReadExpr(JsonReader& reader, JsonReader::Value& value, bool number, ExprPtr
   if (text.size() > bounds::kMaxExpressionBytes)
     return reader.Bad(fmt::format("must have at most {} bytes", FormatCount(bounds::kMaxExpressionBytes)));
   expr::Parsed parsed = expr::Expr::Parse(text);
-  if (parsed.expr == nullptr) {
-    return reader.Fail(Code::kBadValue,
-                       fmt::format("`{}`: {} (at byte {})", reader.Path(), parsed.error.message, parsed.error.offset),
-                       Around(text, parsed.error.offset));
-  }
+  if (parsed.expr == nullptr) return FailInside(reader, text, parsed.error);
   out = std::move(parsed.expr);
   return true;
 }
@@ -268,6 +234,41 @@ bool ReadRequirements(JsonReader& reader, JsonReader::Value& value, ExprPtr& out
 }
 
 bool ReadRank(JsonReader& reader, JsonReader::Value& value, ExprPtr& out) { return ReadExpr(reader, value, true, out); }
+
+bool ReadMetaValue(JsonReader& reader, JsonReader::Value& value, MetaValue& out) {
+  bool integer = false;
+  if (reader.IsString(value)) {
+    std::string_view text;
+    if (!reader.Text(value, text)) return false;
+    if (text.size() > bounds::kMaxMetaValueBytes) {
+      return reader.Bad(fmt::format("must have at most {} bytes", FormatCount(bounds::kMaxMetaValueBytes)));
+    }
+    out = std::string(text);
+    return true;
+  }
+  if (reader.IsNumber(value, integer)) {
+    if (integer) {
+      std::int64_t number = 0;
+      if (!reader.Int(value, INT64_MIN, INT64_MAX, number)) return false;
+      out = number;
+      return true;
+    }
+    double number = 0;
+    if (!reader.Real(value, -1.7976931348623157e308, 1.7976931348623157e308, number)) return false;
+    out = number;
+    return true;
+  }
+  bool flag = false;
+  if (value.get_bool().get(flag) != simdjson::SUCCESS)
+    return reader.Bad("must be a string, an integer, a real or a boolean");
+  out = flag;
+  return true;
+}
+
+bool FailInside(JsonReader& reader, std::string_view text, const expr::ParseError& error) {
+  return reader.Fail(Code::kBadValue, fmt::format("`{}`: {} (at byte {})", reader.Path(), error.message, error.offset),
+                     Around(text, error.offset));
+}
 
 bool ReadMillis(JsonReader& reader, JsonReader::Value& value, Duration min, Duration max, milliseconds& out) {
   std::int64_t ms = 0;

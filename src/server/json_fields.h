@@ -9,6 +9,7 @@
 #include "base/bounds.h"
 #include "base/ids.h"
 #include "base/job.h"
+#include "expr/expr.h"
 #include "server/json_reader.h"
 #include "server/request_json.h"
 
@@ -28,6 +29,10 @@ bool ReadConstraints(JsonReader& reader, JsonReader::Value& value, const KeySour
 // The text of an expression; for a rank also a number. null: none.
 bool ReadRequirements(JsonReader& reader, JsonReader::Value& value, ExprPtr& out);
 bool ReadRank(JsonReader& reader, JsonReader::Value& value, ExprPtr& out);
+// A string, an integer, a real or a boolean.
+bool ReadMetaValue(JsonReader& reader, JsonReader::Value& value, MetaValue& out);
+// Fails: the text of the field at hand is wrong at that place.
+bool FailInside(JsonReader& reader, std::string_view text, const expr::ParseError& error);
 bool ReadMillis(JsonReader& reader, JsonReader::Value& value, Duration min, Duration max, milliseconds& out);
 // A decimal string; `what` for the message: `a job's id`.
 bool ReadId(JsonReader& reader, JsonReader::Value& value, std::string_view what, std::uint64_t& out);

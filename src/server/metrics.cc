@@ -59,6 +59,8 @@ constexpr Row kGauges[] = {
     {"allotter_workers_away", "Workers that lost their connection and may come back.",
      [](const EngineStats& s) { return s.workers_away; }},
     {"allotter_classes", "Different sets of tags among jobs.", [](const EngineStats& s) { return s.classes; }},
+    {"allotter_strategies", "Different strategies that workers use.",
+     [](const EngineStats& s) { return s.strategies; }},
     {"allotter_unfolded_events", "Journal events that are not yet in records.",
      [](const EngineStats& s) { return s.unfolded_events; }},
     {"allotter_queue_paused", "1 while nothing is handed out.",

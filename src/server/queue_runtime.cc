@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/text.h"
 #include "match/constraints.h"
 #include "server/clock.h"
 #include "server/log.h"
@@ -53,7 +54,19 @@ Result<std::string> GetOrPut(Store& store, std::string_view name, Make make) {
   return made;
 }
 
+StrategyPtr PolicyOf(const QueueSettings& settings) { return ParseStrategy(settings.policy, true).strategy; }
+
 }  // namespace
+
+Result<void> CheckSettings(const QueueSettings& settings) {
+  if (settings.weights.size() > bounds::kMaxWeights) {
+    return Error{Code::kBadValue,
+                 "a queue has at most " + FormatCount(bounds::kMaxWeights) + " weights, these would be " +
+                     FormatCount(settings.weights.size()),
+                 "values without a weight have one of 1"};
+  }
+  return CheckPropertyKeys(settings.property_keys, static_cast<std::size_t>(settings.max_property_keys));
+}
 
 QueueRuntime::QueueRuntime(std::unique_ptr<Store> store, Options options)
     : store_(std::move(store)), options_(std::move(options)) {}
@@ -96,6 +109,9 @@ Result<void> QueueRuntime::Load() {
 
   created_at_ = FromMillis(std::strtoll(created->c_str(), nullptr, 10));
   settings_ = options_.defaults;
+  // Files of earlier versions name neither; what the configuration says is for new queues.
+  settings_.policy = QueueSettings().policy;
+  settings_.weights.clear();
   const Result<QueueSettingsChange> stored = ParseQueueSettings(*settings_json);
   if (!stored.ok())
     return Error{Code::kStoreCorrupt, "the queue's settings cannot be read: " + stored.error().message, ""};
@@ -113,6 +129,9 @@ Result<void> QueueRuntime::Load() {
   options.seed = seed->k0;
   options.worker_grace = settings_.worker_grace;
   options.max_finished_jobs = static_cast<std::size_t>(settings_.max_finished_jobs);
+  options.policy = PolicyOf(settings_);
+  if (options.policy == nullptr) return Error{Code::kStoreCorrupt, "the queue's policy cannot be read", ""};
+  options.weights = settings_.weights;
   engine_ = std::make_unique<Engine>(options);
 
   Store::Loader loader;
@@ -147,9 +166,10 @@ KeySource QueueRuntime::property_keys() const {
 void QueueRuntime::ChangeSettings(const QueueSettingsChange& change, UniqueFunction<void(Result<void>)> done) {
   CommitWork work;
   work.task = [this, change, done = std::move(done)](Store& store) mutable {
-    QueueSettings next = settings();
+    const QueueSettings before = settings();
+    QueueSettings next = before;
     change.ApplyTo(next);
-    Result<void> check = CheckPropertyKeys(next.property_keys, static_cast<std::size_t>(next.max_property_keys));
+    Result<void> check = CheckSettings(next);
     if (!check.ok()) return done(std::move(check));
     std::string json;
     AppendQueueSettings(next, json);
@@ -164,8 +184,10 @@ void QueueRuntime::ChangeSettings(const QueueSettingsChange& change, UniqueFunct
       property_keys_ = std::make_shared<const PropertyKeys>(next.property_keys);
     }
     max_result_bytes_ = next.max_result_bytes;
-    Post([next](Turn& turn) {
+    const bool reorder = next.policy != before.policy || next.weights != before.weights;
+    Post([next, reorder](Turn& turn) {
       turn.engine.Configure(next.worker_grace, static_cast<std::size_t>(next.max_finished_jobs));
+      if (reorder) turn.engine.SetPolicy(turn.now, PolicyOf(next), next.weights);
     });
     done({});
   };

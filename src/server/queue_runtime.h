@@ -36,8 +36,9 @@ class QueueRuntime {
  public:
   struct Options {
     std::string name;
-    QueueSettings defaults;     // of a queue whose file has none yet
-    Duration restart_grace{0};  // how long leases found in the file are kept
+    QueueSettings defaults;                       // of a queue whose file has none yet
+    const NamedStrategies* strategies = nullptr;  // of the configuration; they outlive it
+    Duration restart_grace{0};                    // how long leases found in the file are kept
     IdAllocator* ids = nullptr;
     QueueMetrics* metrics = nullptr;
     Committer::Fatal on_fatal;  // must not return
@@ -55,6 +56,7 @@ class QueueRuntime {
   std::uint64_t max_result_bytes() const { return max_result_bytes_.load(std::memory_order_relaxed); }
   // Those that hold now, for checking a request; it lives no longer than the queue.
   KeySource property_keys() const;
+  Vocabulary vocabulary() const { return {property_keys(), options_.strategies}; }
   Store& store() { return *store_; }
   bool disk_full() const { return committer_->disk_full(); }
   QueueMetrics* metrics() const { return options_.metrics; }

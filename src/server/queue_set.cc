@@ -57,6 +57,7 @@ Result<std::shared_ptr<QueueRuntime>> QueueSet::OpenOne(const std::string& name,
   options.name = name;
   options.defaults = defaults;
   options.restart_grace = options_.restart_grace;
+  options.strategies = options_.strategies;
   options.ids = options_.ids;
   options.metrics = options_.metrics == nullptr ? nullptr : &options_.metrics->ForQueue(name);
   options.on_fatal = [this, name](const Error& error) { options_.on_fatal(name, error); };
@@ -90,8 +91,7 @@ Result<std::shared_ptr<QueueRuntime>> QueueSet::Create(const std::string& name, 
   }
   QueueSettings initial = options_.defaults;
   settings.ApplyTo(initial);
-  const Result<void> check =
-      CheckPropertyKeys(initial.property_keys, static_cast<std::size_t>(initial.max_property_keys));
+  const Result<void> check = CheckSettings(initial);
   if (!check.ok()) return check.error();
   Result<std::shared_ptr<QueueRuntime>> queue = OpenOne(name, initial);
   if (!queue.ok()) return queue;

@@ -27,6 +27,7 @@ class QueueSet {
   struct Options {
     std::string data;
     QueueSettings defaults;
+    const NamedStrategies* strategies = nullptr;  // of the configuration
     Duration restart_grace{0};
     IdAllocator* ids = nullptr;
     Metrics* metrics = nullptr;

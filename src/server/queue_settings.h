@@ -9,6 +9,7 @@
 
 #include "base/bounds.h"
 #include "base/time.h"
+#include "strategy/weights.h"
 
 namespace allot {
 
@@ -22,7 +23,14 @@ struct QueueSettings {
   std::uint64_t max_result_bytes = bounds::kDefaultMaxResultBytes;
   PropertyKeys property_keys;  // that jobs and workers may use; jobs and workers that are there keep what they have
   std::uint64_t max_property_keys = bounds::kDefaultMaxPropertyKeys;
+  std::string policy = "worker";  // canonical, without names: what it means does not change with the configuration
+  Weights weights;
   friend bool operator==(const QueueSettings&, const QueueSettings&) = default;
+};
+
+struct WeightsChange {
+  bool clear = false;  // first
+  Weights set;         // 0: none any more
 };
 
 // What is not named stays.
@@ -32,6 +40,8 @@ struct QueueSettingsChange {
   std::optional<std::uint64_t> max_result_bytes;
   std::optional<PropertyKeys> property_keys;
   std::optional<std::uint64_t> max_property_keys;
+  std::optional<std::string> policy;
+  WeightsChange weights;
 
   void ApplyTo(QueueSettings& settings) const {
     if (max_finished_jobs) settings.max_finished_jobs = *max_finished_jobs;
@@ -39,7 +49,19 @@ struct QueueSettingsChange {
     if (max_result_bytes) settings.max_result_bytes = *max_result_bytes;
     if (property_keys) settings.property_keys = *property_keys;
     if (max_property_keys) settings.max_property_keys = *max_property_keys;
+    if (policy) settings.policy = *policy;
+    if (weights.clear) settings.weights.clear();
+    for (const auto& [name, weight] : weights.set) {
+      if (weight == 0) {
+        settings.weights.erase(name);
+      } else {
+        settings.weights[name] = weight;
+      }
+    }
   }
 };
+
+// Do they go together? kBadValue.
+Result<void> CheckSettings(const QueueSettings& settings);
 
 }  // namespace allot

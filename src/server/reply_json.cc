@@ -202,6 +202,7 @@ void AppendWorker(const WorkerView& worker, bool with_tasks, std::string& out) {
   MetaObject(json, "attributes", worker.attributes);
   Expression(json, "requirements", worker.requirements);
   Expression(json, "rank", worker.rank);
+  json.Key("strategy").String(PrintStrategy(worker.strategy == nullptr ? *DefaultStrategy() : *worker.strategy));
   json.Key("slots").Uint(worker.slots);
   json.Key("leased").Uint(worker.leased);
   json.Key("credit").Uint(worker.credit);
@@ -235,6 +236,14 @@ void AppendWorkerChange(const WorkerChange& change, std::string& out) {
   if (change.attributes) MetaObject(json, "attributes", *change.attributes);
   if (change.requirements) Expression(json, "requirements", *change.requirements);
   if (change.rank) Expression(json, "rank", *change.rank);
+  if (change.strategy) {
+    json.Key("strategy");
+    if (*change.strategy == nullptr) {
+      json.Null();
+    } else {
+      json.String(PrintStrategy(**change.strategy));
+    }
+  }
   json.EndObject();
 }
 
@@ -246,6 +255,10 @@ void AppendQueueSettings(const QueueSettings& settings, std::string& out) {
   json.Key("max_result_bytes").Uint(settings.max_result_bytes);
   Strings(json, "property_keys", settings.property_keys);
   json.Key("max_property_keys").Uint(settings.max_property_keys);
+  json.Key("policy").String(settings.policy);
+  json.Key("weights").BeginObject();
+  for (const auto& [name, weight] : settings.weights) json.OpenKey(name).Uint(weight);
+  json.EndObject();
   json.EndObject();
 }
 

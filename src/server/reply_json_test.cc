@@ -195,13 +195,13 @@ TEST(Reply, Queue) {
   AppendQueue(queue, out);
   EXPECT_EQ(Keys(out), Keys(Example("### Queue")));
   EXPECT_NE(out.find(R"("settings":{"max_finished_jobs":1000000,"worker_grace_ms":30000,"max_result_bytes":65536,)"
-                     R"("property_keys":[],"max_property_keys":3})"),
+                     R"("property_keys":[],"max_property_keys":3,"policy":"worker","weights":{}})"),
             std::string::npos)
       << out;
 }
 
 TEST(Reply, SettingsReadBack) {
-  const QueueSettings settings{5, 7s, 9, {"gpu", "mem"}, 4};
+  const QueueSettings settings{5, 7s, 9, {"gpu", "mem"}, 4, "fair(user, worker)", {{"user.a\"b", 3}}};
   std::string out;
   AppendQueueSettings(settings, out);
   const auto change = ParseQueueSettings(out);

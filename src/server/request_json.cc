@@ -10,6 +10,7 @@
 #include "match/constraints.h"
 #include "server/json_fields.h"
 #include "server/json_reader.h"
+#include "server/strategy_fields.h"
 
 namespace allot {
 namespace {
@@ -21,21 +22,22 @@ bool SameWithoutCase(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
 }
 
-constexpr std::string_view kHelloNames[] = {"name",       "tags",       "slots",        "worker", "key",
-                                            "properties", "attributes", "requirements", "rank",   "resume"};
+constexpr std::string_view kHelloNames[] = {"name",       "tags",         "slots", "worker",   "key",   "properties",
+                                            "attributes", "requirements", "rank",  "strategy", "resume"};
 constexpr FieldSet kHelloFields{"hello", kHelloNames};
 constexpr std::string_view kWrapNames[] = {"hello"};
 constexpr FieldSet kWrapFields{"a first message", kWrapNames};
 
 // The key, which only a request of its own has, stands last.
-constexpr std::string_view kWorkerNames[] = {"tags", "properties", "attributes", "requirements", "rank", "key"};
+constexpr std::string_view kWorkerNames[] = {"tags", "properties", "attributes", "requirements",
+                                             "rank", "strategy",   "key"};
 constexpr FieldSet kPatchFields{"a change of a worker", kWorkerNames};
-constexpr FieldSet kSetFields{"a change of a worker", std::span(kWorkerNames).first(5)};
+constexpr FieldSet kSetFields{"a change of a worker", std::span(kWorkerNames).first(6)};
 
 // Fields that only the one or the other has stand last, so that both are a beginning or an end of one list.
-enum MessageField : std::size_t { kSeq, kBye, kDone, kFailed, kReleased, kExtend, kPull, kSet, kKey, kWait };
-constexpr std::string_view kMessageNames[] = {"seq",    "bye",  "done", "failed", "released",
-                                              "extend", "pull", "set",  "key",    "wait_ms"};
+enum MessageField : std::size_t { kSeq, kBye, kDone, kFailed, kReleased, kExtend, kPull, kStrategy, kSet, kKey, kWait };
+constexpr std::string_view kMessageNames[] = {"seq",  "bye",      "done", "failed", "released", "extend",
+                                              "pull", "strategy", "set",  "key",    "wait_ms"};
 constexpr FieldSet kSocketFields{"a worker's message", std::span(kMessageNames).first(kKey)};
 constexpr FieldSet kHttpFields{"a pull", std::span(kMessageNames).subspan(kDone)};
 
@@ -55,9 +57,12 @@ constexpr FieldSet kWaitFields{"a message", kWaitNames};
 constexpr std::string_view kQueueNames[] = {"name", "settings"};
 constexpr FieldSet kQueueFields{"a queue", kQueueNames};
 constexpr FieldSet kQueueChangeFields{"a change of a queue", std::span(kQueueNames).subspan(1)};
-constexpr std::string_view kSettingNames[] = {"max_finished_jobs", "worker_grace_ms", "max_result_bytes",
-                                              "property_keys", "max_property_keys"};
+constexpr std::string_view kSettingNames[] = {
+    "max_finished_jobs", "worker_grace_ms", "max_result_bytes", "property_keys",
+    "max_property_keys", "policy",          "weights"};
 constexpr FieldSet kSettingFields{"a queue's settings", kSettingNames};
+constexpr std::string_view kCheckNames[] = {"strategy", "policy"};
+constexpr FieldSet kCheckFields{"this request", kCheckNames};
 constexpr FieldSet kNoFields{"this request", {}};
 
 // One entry: its task, and whatever `on_rest` makes of fields beyond the first three.
@@ -131,7 +136,7 @@ bool ReadFailed(JsonReader& reader, Value& value, std::vector<FailedEntry>& out)
   });
 }
 
-bool ReadHello(JsonReader& reader, std::size_t field, Value& value, const KeySource& keys, Hello& out) {
+bool ReadHello(JsonReader& reader, std::size_t field, Value& value, const Vocabulary& words, Hello& out) {
   switch (field) {
     case 0:
       return ReadPlainText(reader, value, bounds::kMaxNameBytes, out.name);
@@ -144,48 +149,54 @@ bool ReadHello(JsonReader& reader, std::size_t field, Value& value, const KeySou
     case 4:
       return ReadKey(reader, value, out.key.emplace());
     case 5:
-      return ReadProperties(reader, value, keys, out.properties);
+      return ReadProperties(reader, value, words.property_keys, out.properties);
     case 6:
       return ReadAttributes(reader, value, out.attributes);
     case 7:
       return ReadRequirements(reader, value, out.requirements);
     case 8:
       return ReadRank(reader, value, out.rank);
+    case 9:
+      return ReadStrategy(reader, value, words.strategies, out.strategy);
     default:
       return ReadRefs(reader, value, out.resume);
   }
 }
 
-// One of the first five of kWorkerNames. null empties.
-bool ReadWorkerField(JsonReader& reader, std::size_t field, Value& value, const KeySource& keys, WorkerChange& out) {
+// One of kSetFields. null empties.
+bool ReadWorkerField(JsonReader& reader, std::size_t field, Value& value, const Vocabulary& words, WorkerChange& out) {
   switch (field) {
     case 0:
       out.tags.emplace();
       return reader.IsNull(value) || ReadTags(reader, value, false, bounds::kMaxTagsPerWorker, *out.tags);
     case 1:
       out.properties.emplace();
-      return reader.IsNull(value) || ReadProperties(reader, value, keys, *out.properties);
+      return reader.IsNull(value) || ReadProperties(reader, value, words.property_keys, *out.properties);
     case 2:
       out.attributes.emplace();
       return reader.IsNull(value) || ReadAttributes(reader, value, *out.attributes);
     case 3:
       return ReadRequirements(reader, value, out.requirements.emplace());
-    default:
+    case 4:
       return ReadRank(reader, value, out.rank.emplace());
+    default:
+      return ReadStrategy(reader, value, words.strategies, out.strategy.emplace());
   }
 }
 
 // What the fields of a change mean together.
 bool FinishWorkerChange(JsonReader& reader, const WorkerChange& change) {
-  if (!change.tags && !change.properties && !change.attributes && !change.requirements && !change.rank) {
+  if (!change.tags && !change.properties && !change.attributes && !change.requirements && !change.rank &&
+      !change.strategy) {
     return reader.Fail(Code::kBadValue, "nothing to change",
-                       "its fields are tags, properties, attributes, requirements, rank");
+                       "its fields are tags, properties, attributes, requirements, rank, strategy");
   }
   return !change.attributes || !change.properties ||
          reader.Take(CheckAttributeNames(*change.attributes, *change.properties));
 }
 
-bool ReadSettings(JsonReader& reader, std::size_t field, Value& value, QueueSettingsChange& out) {
+bool ReadSettings(JsonReader& reader, std::size_t field, Value& value, const NamedStrategies* names,
+                  QueueSettingsChange& out) {
   switch (field) {
     case 0:
       return reader.IntTo(value, 0, bounds::kMaxJobsPerQueue, out.max_finished_jobs.emplace());
@@ -212,24 +223,32 @@ bool ReadSettings(JsonReader& reader, std::size_t field, Value& value, QueueSett
              reader.Fail(check.error().code, fmt::format("`{}`: {}", reader.Path(), check.error().message),
                          check.error().hint);
     }
-    default:
+    case 4:
       return reader.IntTo(value, 0, bounds::kMaxPropertyKeys, out.max_property_keys.emplace());
+    case 5: {
+      StrategyPtr policy;
+      if (!ReadPolicy(reader, value, names, policy)) return false;
+      out.policy = PrintStrategy(policy == nullptr ? *DefaultPolicy() : *policy);
+      return true;
+    }
+    default:
+      return ReadWeights(reader, value, out.weights);
   }
 }
 
-bool ReadSettingsObject(JsonReader& reader, Value& value, QueueSettingsChange& out) {
+bool ReadSettingsObject(JsonReader& reader, Value& value, const NamedStrategies* names, QueueSettingsChange& out) {
   return reader.Object(value, kSettingFields,
-                       [&](std::size_t field, Value inner) { return ReadSettings(reader, field, inner, out); });
+                       [&](std::size_t field, Value inner) { return ReadSettings(reader, field, inner, names, out); });
 }
 
 }  // namespace
 
-Result<Hello> ParseHello(std::string_view json, bool wrapped, const KeySource& property_keys) {
+Result<Hello> ParseHello(std::string_view json, bool wrapped, const Vocabulary& vocabulary) {
   JsonReader& reader = ThreadReader();
   Hello hello;
   bool seen = !wrapped;
   const auto on_field = [&](std::size_t field, Value value) {
-    return ReadHello(reader, field, value, property_keys, hello);
+    return ReadHello(reader, field, value, vocabulary, hello);
   };
   if (!reader.Begin(json)) return reader.error();
   const bool read = wrapped ? reader.Root(kWrapFields,
@@ -250,12 +269,12 @@ Result<Hello> ParseHello(std::string_view json, bool wrapped, const KeySource& p
   return hello;
 }
 
-Result<WorkerPatch> ParseWorkerPatch(std::string_view json, const KeySource& property_keys) {
+Result<WorkerPatch> ParseWorkerPatch(std::string_view json, const Vocabulary& vocabulary) {
   JsonReader& reader = ThreadReader();
   WorkerPatch patch;
   const auto on_field = [&](std::size_t field, Value value) {
     if (field == kSetFields.names.size()) return ReadKey(reader, value, patch.key.emplace());
-    return ReadWorkerField(reader, field, value, property_keys, patch.change);
+    return ReadWorkerField(reader, field, value, vocabulary, patch.change);
   };
   if (!reader.Begin(json) || !reader.Root(kPatchFields, on_field) || !FinishWorkerChange(reader, patch.change))
     return reader.error();
@@ -281,6 +300,7 @@ void WorkerMessage::Clear() {
   released.clear();
   extend.clear();
   pull.reset();
+  strategy.reset();
   set.reset();
   bye = false;
   key.reset();
@@ -307,10 +327,12 @@ Result<void> ParseWorkerMessage(std::string_view json, const MessageOptions& opt
         return ReadRefs(reader, value, message.extend);
       case kPull:
         return reader.IntTo(value, 0, bounds::kMaxCredit, message.pull.emplace());
+      case kStrategy:
+        return ReadStrategy(reader, value, options.vocabulary.strategies, message.strategy);
       case kSet: {
         WorkerChange& change = message.set.emplace();
         return reader.Object(value, kSetFields, [&](std::size_t inner, Value item) {
-          return ReadWorkerField(reader, inner, item, options.property_keys, change);
+          return ReadWorkerField(reader, inner, item, options.vocabulary, change);
         }) && FinishWorkerChange(reader, change);
       }
       case kKey:
@@ -325,6 +347,8 @@ Result<void> ParseWorkerMessage(std::string_view json, const MessageOptions& opt
     read = reader.Fail(Code::kTooLarge,
                        fmt::format("a message may have {} entries in all", FormatCount(bounds::kMaxReportsPerMessage)));
   }
+  if (read && message.strategy != nullptr && !message.pull)
+    read = reader.Fail(Code::kBadValue, "`strategy` needs `pull`", "what a worker pulls by otherwise is in `set`");
   if (read && options.http && !message.key) read = Missing(reader, "key");
   if (read) return {};
   message.seq = options.http ? std::nullopt : reader.Find(json, "seq");
@@ -356,12 +380,12 @@ Result<std::vector<JobId>> ParseWaitMessage(std::string_view json) {
   return jobs;
 }
 
-Result<QueueCreate> ParseQueueCreate(std::string_view json) {
+Result<QueueCreate> ParseQueueCreate(std::string_view json, const NamedStrategies* names) {
   JsonReader& reader = ThreadReader();
   QueueCreate create;
   bool named = false;
   const auto on_field = [&](std::size_t field, Value value) {
-    if (field == 1) return ReadSettingsObject(reader, value, create.settings);
+    if (field == 1) return ReadSettingsObject(reader, value, names, create.settings);
     std::string_view name;
     if (!reader.Text(value, name) || !reader.Take(CheckQueueName("name", name))) return false;
     create.name.assign(name);
@@ -374,13 +398,13 @@ Result<QueueCreate> ParseQueueCreate(std::string_view json) {
   return create;
 }
 
-Result<QueueSettingsChange> ParseQueueChange(std::string_view json) {
+Result<QueueSettingsChange> ParseQueueChange(std::string_view json, const NamedStrategies* names) {
   JsonReader& reader = ThreadReader();
   QueueSettingsChange change;
   bool seen = false;
   const auto on_field = [&](std::size_t, Value value) {
     seen = true;
-    return ReadSettingsObject(reader, value, change);
+    return ReadSettingsObject(reader, value, names, change);
   };
   if (!reader.Begin(json) || !reader.Root(kQueueChangeFields, on_field) || (!seen && !Missing(reader, "settings"))) {
     return reader.error();
@@ -392,11 +416,27 @@ Result<QueueSettingsChange> ParseQueueSettings(std::string_view json) {
   JsonReader& reader = ThreadReader();
   QueueSettingsChange change;
   if (!reader.Begin(json) || !reader.Root(kSettingFields, [&](std::size_t field, Value value) {
-        return ReadSettings(reader, field, value, change);
+        return ReadSettings(reader, field, value, nullptr, change);
       })) {
     return reader.error();
   }
   return change;
+}
+
+Result<StrategyCheck> ParseStrategyCheck(std::string_view json, const NamedStrategies* names) {
+  JsonReader& reader = ThreadReader();
+  StrategyCheck check;
+  const auto on_field = [&](std::size_t field, Value value) {
+    if (check.strategy != nullptr) return reader.Fail(Code::kBadValue, "`strategy` and `policy` exclude each other");
+    check.policy = field == 1;
+    return check.policy ? ReadPolicy(reader, value, names, check.strategy)
+                        : ReadStrategy(reader, value, names, check.strategy);
+  };
+  if (!reader.Begin(json) || !reader.Root(kCheckFields, on_field) ||
+      (check.strategy == nullptr && !Missing(reader, "strategy"))) {
+    return reader.error();
+  }
+  return check;
 }
 
 Result<void> ParseEmptyBody(std::string_view json) {

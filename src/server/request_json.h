@@ -30,6 +30,12 @@ namespace allot {
 // The property keys that the queue declares. Called only where a request names one; empty: none are declared.
 using KeySource = std::function<PropertyKeysPtr()>;
 
+// What names in a request about workers can mean.
+struct Vocabulary {
+  KeySource property_keys{};
+  const NamedStrategies* strategies = nullptr;  // of the configuration; null: none
+};
+
 // --- Jobs
 
 struct SpecOptions {
@@ -87,20 +93,21 @@ struct Hello {
   Meta attributes;                // sorted; none has the name of a property
   ExprPtr requirements;
   ExprPtr rank;
+  StrategyPtr strategy;  // null: the default
   std::uint32_t slots = 1;
   WorkerId worker;                   // of the same process before; 0: a new one
   std::optional<std::uint64_t> key;  // there exactly if `worker` is
   std::vector<TaskRef> resume;
 };
 // The object of `hello` (HTTP), or `{"hello": …}` around it (WebSocket).
-Result<Hello> ParseHello(std::string_view json, bool wrapped, const KeySource& property_keys = {});
+Result<Hello> ParseHello(std::string_view json, bool wrapped, const Vocabulary& vocabulary = {});
 
 // A change of a worker, from itself or, without a key, from an operator.
 struct WorkerPatch {
   std::optional<std::uint64_t> key;
   WorkerChange change;
 };
-Result<WorkerPatch> ParseWorkerPatch(std::string_view json, const KeySource& property_keys = {});
+Result<WorkerPatch> ParseWorkerPatch(std::string_view json, const Vocabulary& vocabulary = {});
 // Of one worker: kBadValue if an attribute has the name of a property. Parsers have done this for what comes together.
 Result<void> CheckAttributeNames(const Meta& attributes, const Properties& properties);
 
@@ -121,6 +128,7 @@ struct WorkerMessage {
   std::vector<TaskRef> released;
   std::vector<TaskRef> extend;
   std::optional<std::uint32_t> pull;
+  StrategyPtr strategy;  // of this pull; null: the worker's own
   std::optional<WorkerChange> set;
   bool bye = false;
   // Only over HTTP.
@@ -133,7 +141,7 @@ struct WorkerMessage {
 struct MessageOptions {
   std::uint64_t max_result_bytes = 64 * 1024;
   bool http = false;  // `key` (required) and `wait_ms` are fields; `seq` and `bye` are not
-  KeySource property_keys{};
+  Vocabulary vocabulary{};
 };
 // Into `message`, which is cleared first. After an error only message.seq counts: it is set if the text is JSON and has
 // one, so that the error can be told with it.
@@ -153,10 +161,17 @@ struct QueueCreate {
   std::string name;
   QueueSettingsChange settings;
 };
-Result<QueueCreate> ParseQueueCreate(std::string_view json);          // `{"name": "q", "settings": {…}}`
-Result<QueueSettingsChange> ParseQueueChange(std::string_view json);  // `{"settings": {…}}`
+// `{"name": "q", "settings": {…}}`; and `{"settings": {…}}`.
+Result<QueueCreate> ParseQueueCreate(std::string_view json, const NamedStrategies* names = nullptr);
+Result<QueueSettingsChange> ParseQueueChange(std::string_view json, const NamedStrategies* names = nullptr);
 Result<QueueSettingsChange> ParseQueueSettings(
     std::string_view json);  // the object of `settings`, also as it is stored
+// `{"strategy": …}` or `{"policy": …}`: one that is not to be used, only looked at.
+struct StrategyCheck {
+  StrategyPtr strategy;
+  bool policy = false;
+};
+Result<StrategyCheck> ParseStrategyCheck(std::string_view json, const NamedStrategies* names);
 // A body where none is needed: nothing at all, or `{}`.
 Result<void> ParseEmptyBody(std::string_view json);
 

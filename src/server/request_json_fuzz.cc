@@ -91,7 +91,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 3: {
       WorkerMessage message;
       const auto parsed = ParseWorkerMessage(
-          text, MessageOptions{.http = (data[0] & 0x40) != 0, .property_keys = options.property_keys}, message);
+          text, MessageOptions{.http = (data[0] & 0x40) != 0, .vocabulary = {options.property_keys, nullptr}}, message);
       if (!parsed.ok()) {
         CheckError(parsed.error());
         break;
@@ -102,8 +102,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     }
     case 4:
-      (void)ParseHello(text, (data[0] & 0x40) != 0, options.property_keys).ok();
-      (void)ParseWorkerPatch(text, options.property_keys).ok();
+      (void)ParseHello(text, (data[0] & 0x40) != 0, {options.property_keys, nullptr}).ok();
+      (void)ParseWorkerPatch(text, {options.property_keys, nullptr}).ok();
       break;
     case 5:
       (void)ParseJobChange(text, options.now, options.property_keys).ok();
@@ -114,6 +114,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       (void)ParseWaitMessage(text).ok();
       (void)ParseKeyBody(text).ok();
       (void)ParseEmptyBody(text).ok();
+      if (const auto check = ParseStrategyCheck(text, nullptr); check.ok()) {
+        CHECK(CheckStrategy(*check->strategy, check->policy).empty());
+      } else {
+        CheckError(check.error());
+      }
       break;
     default:
       AnyQuery(text);

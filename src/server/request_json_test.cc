@@ -576,7 +576,7 @@ TEST(ParseQueue, CreateAndChange) {
   ASSERT_TRUE(changed.ok());
   QueueSettings settings;
   changed->ApplyTo(settings);
-  EXPECT_EQ(settings, (QueueSettings{10, 30s, 1048576, {}, 3}));
+  EXPECT_EQ(settings, (QueueSettings{10, 30s, 1048576, {}, 3, "worker", {}}));
   ExpectBad(
       {{"{}", Code::kBadValue, "`name` is missing"},
        {R"({"name": ""})", Code::kBadValue, "`name`"},

@@ -176,15 +176,15 @@ TEST(Names, BuiltInOnesAreRefused) {
              {R"({"attributes": {"a": 1, "A": 2}})", "`a` twice"},
              {R"({"attributes": {"a-b": 1}})", "is not an attribute's key"},
              {R"({"properties": {"gpu": "a"}, "attributes": {"GPU": 1}})", "`GPU` is a property of this worker"}},
-            [](const std::string& json) { return ParseHello(json, false, kKeys); });
-  EXPECT_TRUE(ParseHello(R"({"attributes": {"user": 1, "priority": 2, "GPU": 3}})", false, kKeys).ok());
+            [](const std::string& json) { return ParseHello(json, false, {kKeys}); });
+  EXPECT_TRUE(ParseHello(R"({"attributes": {"user": 1, "priority": 2, "GPU": 3}})", false, {kKeys}).ok());
 }
 
 TEST(ParseHello, TellsWhatTheWorkerIs) {
   const auto hello = ParseHello(
       R"({"hello": {"properties": {"mem": "high", "gpu": "a100"}, "attributes": {"memory": 4096, "arch": "x86", "load": 0.5, "spot": false},
           "requirements": "TARGET.size < 10", "rank": 1}})",
-      true, kKeys);
+      true, {kKeys});
   ASSERT_TRUE(hello.ok()) << hello.error().message;
   EXPECT_EQ(hello->properties, (Properties{{"gpu", "a100"}, {"mem", "high"}}));
   ASSERT_EQ(hello->attributes.size(), 4u);
@@ -195,7 +195,7 @@ TEST(ParseHello, TellsWhatTheWorkerIs) {
              {R"({"hello": {"properties": {"gpu": 1}}})", "`hello.properties.gpu` must be a string", "\"1\""},
              {R"({"hello": {"properties": []}})", "`hello.properties` must be an object"},
              {R"({"hello": {"attributes": {"a": null}}})", "`hello.attributes.a`"}},
-            [](const std::string& json) { return ParseHello(json, true, kKeys); });
+            [](const std::string& json) { return ParseHello(json, true, {kKeys}); });
   const auto with = [](int n) {
     std::string json = R"({"attributes": {)";
     for (int i = 0; i < n; ++i) json += (i == 0 ? "\"k" : ",\"k") + std::to_string(i) + "\":1";
@@ -207,7 +207,7 @@ TEST(ParseHello, TellsWhatTheWorkerIs) {
 
 TEST(ParseWorkerPatch, WhatIsNotNamedStaysAndNullEmpties) {
   const auto some =
-      ParseWorkerPatch(R"({"tags": ["b", "a"], "properties": {"gpu": "a100"}, "key": "00000000000000ff"})", kKeys);
+      ParseWorkerPatch(R"({"tags": ["b", "a"], "properties": {"gpu": "a100"}, "key": "00000000000000ff"})", {kKeys});
   ASSERT_TRUE(some.ok()) << some.error().message;
   EXPECT_EQ(some->key, 255u);
   EXPECT_EQ(some->change.tags, (std::vector<std::string>{"a", "b"}));
@@ -227,13 +227,13 @@ TEST(ParseWorkerPatch, WhatIsNotNamedStaysAndNullEmpties) {
              {R"({"tags": "a"})", "`tags` must be a list"},
              {R"({"properties": {"gup": "a"}})", "`properties`: `gup`"},
              {R"({"properties": {"gpu": "a"}, "attributes": {"Gpu": 1}})", "`Gpu` is a property of this worker"}},
-            [](const std::string& json) { return ParseWorkerPatch(json, kKeys); });
+            [](const std::string& json) { return ParseWorkerPatch(json, {kKeys}); });
 }
 
 TEST(ParseWorkerMessage, AWorkerMaySayThatItHasChanged) {
   WorkerMessage message;
   MessageOptions options;
-  options.property_keys = kKeys;
+  options.vocabulary.property_keys = kKeys;
   ASSERT_TRUE(ParseWorkerMessage(R"({"seq": 1, "set": {"properties": {"gpu": "a100"}, "rank": 3}, "pull": 2})", options,
                                  message)
                   .ok());

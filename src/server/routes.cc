@@ -103,6 +103,7 @@ std::optional<Error> RefuseNew(const Turn& turn) {
 void Serve(ServerContext& server, Request request, Reply reply) {
   Call call{server, std::move(request), std::move(reply), nullptr};
   const std::vector<std::string>& parts = call.request.parts;
+  if (parts.size() >= 2 && parts[0] == "v1" && parts[1] == "strategies") return ServeStrategies(std::move(call));
   if (parts.empty() || parts[0] != "v1" || parts.size() < 2 || parts[1] != "queues")
     return ServeServer(std::move(call));
   const bool winding_up = parts.size() >= 4 && parts[3] == "workers";  // reports are still taken
@@ -120,6 +121,7 @@ void Serve(ServerContext& server, Request request, Reply reply) {
     return ServeJobs(std::move(call));
   }
   if (parts.size() == 4 && parts[3] == "explain") return ServeExplain(std::move(call));
+  if (parts.size() == 5 && parts[3] == "strategy" && parts[4] == "try") return ServeTry(std::move(call));
   if (parts.size() >= 4 && parts[3] == "workers") return ServeWorkers(std::move(call));
   if (parts.size() == 4 && (parts[3] == "work" || parts[3] == "wait")) {
     return call.Fail({Code::kBadRequest, "this is a WebSocket", "connect to it with an Upgrade"});

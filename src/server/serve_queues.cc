@@ -15,7 +15,7 @@ namespace allot {
 namespace {
 
 // Store and engine together. Reads files: cheap ones, on the network thread.
-Result<void> AppendView(QueueRuntime& queue, const EngineStats& stats, std::string& out) {
+Result<void> AppendView(const Principal& principal, QueueRuntime& queue, const EngineStats& stats, std::string& out) {
   const Result<Store::Usage> usage = queue.store().ReadUsage();
   if (!usage.ok()) return usage.error();
   QueueView view;
@@ -23,6 +23,7 @@ Result<void> AppendView(QueueRuntime& queue, const EngineStats& stats, std::stri
   view.created_at = queue.created_at();
   view.stats = stats;
   view.settings = queue.settings();
+  if (principal.user) view.settings.weights.clear();  // they name others
   view.usage = *usage;
   AppendQueue(view, out);
   return {};
@@ -31,7 +32,7 @@ Result<void> AppendView(QueueRuntime& queue, const EngineStats& stats, std::stri
 void AnswerQueue(Turn& turn, Call call, int status) {
   Return(turn, std::move(call), [stats = turn.engine.Stats(), status](Call done) {
     std::string out;
-    const Result<void> appended = AppendView(*done.queue, stats, out);
+    const Result<void> appended = AppendView(done.principal(), *done.queue, stats, out);
     if (!appended.ok()) return done.Fail(appended.error());
     done.reply.Send(status, out);
   });
@@ -54,7 +55,7 @@ struct Gathering {
     for (std::size_t i = 0; i < queues.size(); ++i) {
       if (!stats[i]) continue;  // deleted meanwhile
       if (out.back() != '[') out.push_back(',');
-      const Result<void> appended = AppendView(*queues[i], *stats[i], out);
+      const Result<void> appended = AppendView(call.principal(), *queues[i], *stats[i], out);
       if (!appended.ok()) return call.Fail(appended.error());
     }
     out.append("]}");
@@ -88,7 +89,7 @@ void ListQueues(Call call) {
 void CreateQueue(Call call) {
   const Result<void> may = RequireScope(call.principal(), Scope::kAdmin);
   if (!may.ok()) return call.Fail(may.error());
-  Result<QueueCreate> create = ParseQueueCreate(call.request.body);
+  Result<QueueCreate> create = ParseQueueCreate(call.request.body, &call.server.config.strategies);
   if (!create.ok()) return call.Fail(create.error());
   const Result<void> reachable = RequireQueue(call.principal(), create->name);
   if (!reachable.ok()) return call.Fail(reachable.error());
@@ -107,7 +108,7 @@ void CreateQueue(Call call) {
 void ChangeQueue(Call call) {
   const Result<void> may = RequireScope(call.principal(), Scope::kOperate);
   if (!may.ok()) return call.Fail(may.error());
-  const Result<QueueSettingsChange> change = ParseQueueChange(call.request.body);
+  const Result<QueueSettingsChange> change = ParseQueueChange(call.request.body, &call.server.config.strategies);
   if (!change.ok()) return call.Fail(change.error());
   const QueuePtr queue = call.queue;
   Audit(call.principal(), "queue.set", queue->name(), call.request.body);

@@ -51,7 +51,7 @@ void Register(Call call) {
   const Result<void> may = RequireScope(call.principal(), Scope::kWork);
   if (!may.ok()) return call.Fail(may.error());
   if (call.server.stopping.load(std::memory_order_relaxed)) return call.Fail(Stopping());
-  Result<Hello> hello = ParseHello(call.request.body, false, call.queue->property_keys());
+  Result<Hello> hello = ParseHello(call.request.body, false, call.queue->vocabulary());
   if (!hello.ok()) return call.Fail(hello.error());
   OnEngine(std::move(call), [hello = std::move(*hello)](Turn& turn, Call c) {
     WorkerTable::Origin origin;
@@ -127,7 +127,7 @@ void Pull(Call call, WorkerId worker) {
   MessageOptions options;
   options.http = true;
   options.max_result_bytes = call.queue->max_result_bytes();
-  options.property_keys = call.queue->property_keys();
+  options.vocabulary = call.queue->vocabulary();
   WorkerMessage message;
   const Result<void> parsed = ParseWorkerMessage(call.request.body, options, message);
   if (!parsed.ok()) return call.Fail(parsed.error());
@@ -175,7 +175,7 @@ void Drain(Call call, WorkerId worker) {
 void Change(Call call, WorkerId worker) {
   const Result<void> may_either = RequireEither(call.principal(), Scope::kWork, Scope::kOperate);
   if (!may_either.ok()) return call.Fail(may_either.error());
-  Result<WorkerPatch> patch = ParseWorkerPatch(call.request.body, call.queue->property_keys());
+  Result<WorkerPatch> patch = ParseWorkerPatch(call.request.body, call.queue->vocabulary());
   if (!patch.ok()) return call.Fail(patch.error());
   const Result<void> may = RequireScope(call.principal(), patch->key ? Scope::kWork : Scope::kOperate);
   if (!may.ok()) return call.Fail(may.error());

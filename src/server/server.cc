@@ -112,6 +112,7 @@ class Server::Impl {
     QueueSet::Options options;
     options.data = config.data;
     options.defaults = config.queue_defaults;
+    options.strategies = &context_.config.strategies;
     options.restart_grace = config.restart_grace;
     options.ids = &context_.ids;
     options.metrics = &context_.metrics;
@@ -234,6 +235,7 @@ class Server::Impl {
     context_.queues->Finish();
     for (const auto& net : nets_) net->Stop();
     context_.slow.Finish();
+    context_.trying.Finish();
     LogInfo("stopped");
     FlushLog();
   }

@@ -43,7 +43,7 @@ WsConnection::Reading WorkerConnection::OnMessage(std::string_view text) {
   }
   MessageOptions options;
   options.max_result_bytes = queue_->max_result_bytes();
-  options.property_keys = queue_->property_keys();
+  options.vocabulary = queue_->vocabulary();
   const Result<void> parsed = ParseWorkerMessage(text, options, message_);
   if (!parsed.ok()) {
     Say(parsed.error(), message_.seq);
@@ -59,7 +59,7 @@ WsConnection::Reading WorkerConnection::OnMessage(std::string_view text) {
 }
 
 void WorkerConnection::OnHello(std::string_view text) {
-  Result<Hello> hello = ParseHello(text, true, queue_->property_keys());
+  Result<Hello> hello = ParseHello(text, true, queue_->vocabulary());
   if (!hello.ok()) {
     Say(hello.error(), std::nullopt);
     return CloseSoon();

@@ -17,6 +17,7 @@ void Add(std::optional<WorkerChange>& to, const WorkerChange& change) {
   if (change.attributes) to->attributes = change.attributes;
   if (change.requirements) to->requirements = change.requirements;
   if (change.rank) to->rank = change.rank;
+  if (change.strategy) to->strategy = change.strategy;
 }
 
 }  // namespace
@@ -41,6 +42,7 @@ WorkerInput ToInput(WorkerMessage& message) {
   }
   input.extend = std::move(message.extend);
   input.pull = message.pull;
+  input.strategy = std::move(message.strategy);
   input.set = std::move(message.set);
   input.bye = message.bye;
   return input;
@@ -64,6 +66,7 @@ Result<RegisterAnswer> WorkerTable::Register(Turn& turn, const Hello& hello, con
   spec.attributes = hello.attributes;
   spec.requirements = hello.requirements;
   spec.rank = hello.rank;
+  spec.strategy = hello.strategy;
   spec.slots = hello.slots;
   spec.connected = origin.connected;
   spec.address = origin.address;
@@ -154,8 +157,9 @@ void WorkerTable::OnMessage(Turn& turn, WorkerId worker, const WorkerLinkPtr& li
   WorkerNews news;
   news.answers = true;
   // First, so that a pull beside it sees it, and that a message which is refused has changed nothing.
-  if (input.set) {
-    const Result<void> set = Set(turn, worker, *input.set);
+  if (input.set || input.strategy) {
+    Result<void> set = input.strategy ? turn.engine.AdmitStrategy(input.strategy) : Result<void>();
+    if (set.ok() && input.set) set = Set(turn, worker, *input.set);
     if (!set.ok()) {
       news.error = set.error();
       news.seq = input.seq;
@@ -168,6 +172,7 @@ void WorkerTable::OnMessage(Turn& turn, WorkerId worker, const WorkerLinkPtr& li
   if (applied.ok() && input.pull && !turn.stopping) {
     PullOptions options;
     options.credit = *input.pull;
+    options.strategy = std::move(input.strategy);
     applied = turn.engine.Pull(turn.now, worker, options);
   } else if (applied.ok() && input.reports.empty() && input.extend.empty()) {
     applied = turn.engine.Heartbeat(turn.now, worker);
@@ -199,6 +204,10 @@ void WorkerTable::OnPull(Turn& turn, WorkerId worker, std::uint64_t key, millise
     Tell(turn, link, std::move(news));
   };
   if (session == nullptr || session->connected || !turn.engine.KnowsKey(worker, key)) return refuse(Unknown(worker));
+  if (input.strategy) {
+    const Result<void> admitted = turn.engine.AdmitStrategy(input.strategy);
+    if (!admitted.ok()) return refuse(admitted.error());
+  }
   if (input.set) {
     const Result<void> set = Set(turn, worker, *input.set);
     if (!set.ok()) return refuse(set.error());
@@ -214,6 +223,7 @@ void WorkerTable::OnPull(Turn& turn, WorkerId worker, std::uint64_t key, millise
   options.credit = credit;
   options.once = credit > 0;
   options.wait = wait;
+  options.strategy = std::move(input.strategy);
   const Result<void> pulled = turn.engine.Pull(turn.now, worker, options);
   if (!pulled.ok()) {
     session->held.error = pulled.error();

@@ -55,6 +55,7 @@ struct WorkerInput {
   std::vector<std::string> texts;  // of each report: a result, or an error; empty: none
   std::vector<TaskRef> extend;
   std::optional<std::uint32_t> pull;
+  StrategyPtr strategy;  // of that pull; null: the worker's own
   std::optional<WorkerChange> set;
   bool bye = false;
 };

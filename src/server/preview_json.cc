@@ -1,0 +1,161 @@
+#include "server/preview_json.h"
+
+#include "base/bounds.h"
+#include "base/json.h"
+#include "server/access.h"
+#include "server/json_fields.h"
+#include "server/json_reader.h"
+#include "server/strategy_fields.h"
+
+namespace allot {
+namespace {
+
+using Value = JsonReader::Value;
+
+constexpr std::string_view kNames[] = {"strategy", "policy", "worker", "count"};
+constexpr FieldSet kFields{"a try", kNames};
+constexpr std::string_view kWorkerNames[] = {"name",       "tags",         "slots", "properties",
+                                             "attributes", "requirements", "rank"};
+constexpr FieldSet kWorkerFields{"a worker to try", kWorkerNames};
+
+bool ReadWorker(JsonReader& reader, std::size_t field, Value& value, const Vocabulary& words, WorkerSpec& out) {
+  switch (field) {
+    case 0:
+      return ReadPlainText(reader, value, bounds::kMaxNameBytes, out.name);
+    case 1:
+      return ReadTags(reader, value, false, bounds::kMaxTagsPerWorker, out.tags);
+    case 2:
+      return reader.IntTo(value, 1, bounds::kMaxSlots, out.slots);
+    case 3:
+      return ReadProperties(reader, value, words.property_keys, out.properties);
+    case 4:
+      return ReadAttributes(reader, value, out.attributes);
+    case 5:
+      return ReadRequirements(reader, value, out.requirements);
+    default:
+      return ReadRank(reader, value, out.rank);
+  }
+}
+
+void AppendMoment(std::string_view key, const PreviewMoment& moment, JsonWriter& w) {
+  w.Key(key).BeginObject();
+  if (moment.pick != 0) {
+    w.Key("pick").Uint(moment.pick);
+  } else {
+    w.Key(moment.never ? "never_since_ms" : "at_ms").Int(moment.ms);
+  }
+  w.EndObject();
+}
+
+// What a job has under a key, with its type.
+void AppendValue(const std::string& text, JsonWriter& w) {
+  const std::string_view value = std::string_view(text).substr(1);
+  text[0] == 's' ? w.String(value) : w.Raw(value);
+}
+
+void AppendStep(const PreviewStep& step, JsonWriter& w) {
+  w.BeginObject();
+  w.Key("block").String(StrategyWord(step.block));
+  w.Key("of").String(step.own ? "strategy" : "policy");
+  if (!step.key.name.empty()) {
+    w.Key("key").String(step.key.name);
+    w.Key("value");
+    if (step.value && (*step.value)[0] == 'r') {
+      w.Real(std::strtod(step.value->c_str() + 1, nullptr));
+    } else {
+      step.value ? AppendValue(*step.value, w) : static_cast<void>(w.Null());
+    }
+  }
+  if (step.running) w.Key("running").Uint(*step.running);
+  if (step.max) w.Key("max").Uint(*step.max);
+  if (step.percent) w.Key("percent").Uint(*step.percent).Key("slots").Uint(*step.slots);
+  if (step.level) w.Key("level").Uint(*step.level);
+  if (step.weight) w.Key("weight").Uint(*step.weight);
+  if (step.served) AppendMoment("served", *step.served, w);
+  if (step.branches != 0) w.Key("branch").Uint(step.branch).Key("branches").Uint(step.branches);
+  if (step.rank) w.Key("rank").Real(*step.rank);
+  if (step.block == Strategy::Kind::kPriority) {
+    w.Key("priority");
+    step.priority ? w.Int(*step.priority) : w.Null();
+  }
+  if (step.scheduled) w.Key("scheduled_at_ms").Int(*step.scheduled);
+  if (step.submitted) w.Key("submitted_at_ms").Int(*step.submitted);
+  if (step.picked) AppendMoment("picked", *step.picked, w);
+  if (step.candidates) w.Key("candidates").Uint(*step.candidates);
+  w.Key("text").String(step.text);
+  w.EndObject();
+}
+
+void AppendTask(const PreviewWalk::Task& task, const Principal& to, JsonWriter& w) {
+  w.BeginObject();
+  // A job that is gone meanwhile is nobody's: only who sees all jobs is told of it.
+  const bool seen = task.there ? Sees(to, task.user) : !to.user;
+  w.Key("job");
+  seen ? w.Id(task.pick.job.value) : w.Null();
+  w.Key("index");
+  seen&& task.index ? w.Uint(*task.index) : w.Null();
+  w.Key("random").Bool(task.pick.random);
+  w.Key("hidden").Bool(!seen);
+  w.Key("user").String(seen ? std::string_view(task.user) : "");
+  w.Key("tags").BeginArray();
+  for (std::size_t i = 0; seen && i < task.tags.size(); ++i) w.String(task.tags[i]);
+  w.EndArray();
+  w.Key("why").BeginArray();
+  for (std::size_t i = 0; seen && i < task.pick.why.size(); ++i) AppendStep(task.pick.why[i], w);
+  w.EndArray();
+  w.EndObject();
+}
+
+}  // namespace
+
+Result<PreviewRequest> ParsePreview(std::string_view json, const Vocabulary& vocabulary) {
+  JsonReader& reader = ThreadReader();
+  PreviewRequest request;
+  const auto on_field = [&](std::size_t field, Value value) {
+    switch (field) {
+      case 0:
+        return ReadStrategy(reader, value, vocabulary.strategies, request.strategy);
+      case 1:
+        return ReadPolicy(reader, value, vocabulary.strategies, request.policy);
+      case 2:
+        if (reader.IsString(value)) {
+          return ReadId(reader, value, "a worker's id", request.worker.emplace().value);
+        }
+        request.like.emplace();
+        return reader.Object(value, kWorkerFields, [&](std::size_t inner, Value v) {
+          return ReadWorker(reader, inner, v, vocabulary, *request.like);
+        });
+      default:
+        return reader.IntTo(value, 1, kMaxPreviewPicks, request.count);
+    }
+  };
+  if (!reader.Begin(json) || !reader.Root(kFields, on_field) ||
+      (request.strategy == nullptr && !Missing(reader, "strategy"))) {
+    return reader.error();
+  }
+  if (request.like) {
+    const Result<void> names = CheckAttributeNames(request.like->attributes, request.like->properties);
+    if (!names.ok()) return names.error();
+  }
+  return request;
+}
+
+void AppendPreview(PreviewWalk& walk, const Principal& to, Duration took, std::string& out) {
+  JsonWriter w(out);
+  w.BeginObject();
+  w.Key("strategy").String(PrintStrategy(*walk.strategy()));
+  w.Key("policy").String(PrintStrategy(*walk.policy()));
+  w.Key("paused").Bool(walk.paused());
+  w.Key("draining").Bool(walk.draining());
+  w.Key("complete").Bool(walk.complete());
+  w.Key("jobs_looked_at").Uint(walk.jobs_seen());
+  w.Key("may_run").Uint(walk.jobs());
+  w.Key("ready_tasks").Uint(walk.ready_tasks());
+  w.Key("took_ms").Int(ToMillis(took));
+  w.Key("picks").BeginArray();
+  for (const PreviewWalk::Task& task : walk.tasks()) AppendTask(task, to, w);
+  w.EndArray();
+  w.EndObject();
+}
+
+}  // namespace allot

@@ -1,0 +1,23 @@
+// What a strategy would give, as the protocol's JSON: the question, and the answer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/time.h"
+#include "engine/preview_walk.h"
+#include "server/principal.h"
+#include "server/request_json.h"
+
+namespace allot {
+
+inline constexpr std::uint32_t kMaxPreviewPicks = 100;
+
+// `{"strategy": …, "policy": …, "worker": "id" or {…}, "count": 20}`. As in request_json.h.
+Result<PreviewRequest> ParsePreview(std::string_view json, const Vocabulary& vocabulary);
+
+// Appends the answer. Of jobs that `to` may not see it tells no more than that they come there.
+void AppendPreview(PreviewWalk& walk, const Principal& to, Duration took, std::string& out);
+
+}  // namespace allot
