@@ -15,6 +15,8 @@ constexpr std::int64_t kJobNanoseconds = 200;
 constexpr std::int64_t kKeyNanoseconds = 500;
 constexpr std::int64_t kVerdictNanoseconds = 1500;
 constexpr std::int64_t kStepNanoseconds = 10;
+// Jobs and values that a walk remembers at most, a few hundred MB: what comes behind them is not looked at.
+constexpr std::size_t kMostHeld = 4'000'000;
 
 }  // namespace
 
@@ -66,7 +68,7 @@ Result<void> Engine::Start(const Now& now, PreviewWalk& walk) const {
   options.seed = request.seed;
   options.enough = [&walk] { return walk.enough_ && walk.enough_(); };
   walk.preview_ = std::make_unique<Preview>(std::move(options));
-  walk.preview_->Expect(by_id_.size());
+  walk.preview_->Expect(std::min(by_id_.size(), kMostHeld));
   walk.begun_ = true;
   return {};
 }
@@ -110,6 +112,7 @@ Result<bool> Engine::Collect(const Now& now, PreviewWalk& walk, std::size_t budg
     if (const Result<void> started = Start(now, walk); !started.ok()) return started.error();
   }
   walk.reads_more_ = walk.traits_ && !classes_.FreshReads(*walk.traits_).empty();
+  if (walk.preview_->held() >= kMostHeld) return true;
   auto left = static_cast<std::int64_t>(budget) * 1000;
   const auto keys = static_cast<std::int64_t>(walk.preview_->keys());
   auto it = std::upper_bound(by_id_.begin(), by_id_.end(), walk.seen_to_,

@@ -58,7 +58,7 @@ class PreviewWalk {
   // That the worker may run and that have a task ready, and those tasks; before the picks.
   std::uint64_t jobs() const { return jobs_; }
   std::uint64_t ready_tasks() const { return ready_tasks_; }
-  bool complete() const { return complete_; }  // all jobs were seen, and all picks made
+  bool complete() const { return complete_; }  // all jobs were looked at, and for all picks
 
  private:
   friend class Engine;

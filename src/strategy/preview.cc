@@ -99,6 +99,12 @@ void Preview::Expect(std::size_t jobs) {
   rows_.reserve(jobs * width_);
 }
 
+std::size_t Preview::held() const {
+  std::size_t held = jobs_.size();
+  for (const Column& column : columns_) held += column.known.size();
+  return held;
+}
+
 void Preview::Know(const JobKeys& keys, const PickJob& job, std::optional<double> rank, const ValueTable* memory) {
   CHECK(!prepared_);
   const bool may = job.open && rank;
