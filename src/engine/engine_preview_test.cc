@@ -213,6 +213,32 @@ TEST_F(EnginePreview, OutlivesJobsAndWorkersThatGoBetweenItsSteps) {
   for (const PreviewWalk::Task& task : walk.tasks()) EXPECT_EQ(task.there, engine_->Describe(task.pick.job).ok());
 }
 
+TEST_F(EnginePreview, KnowsWhoWasServedByJobsThatAreGone) {
+  const StrategyPtr strategy = Parse("fair(user, oldest)");
+  WorkerSpec worker;
+  worker.id = WorkerId{++last_id_};
+  worker.tags = {"a"};
+  worker.connected = true;
+  worker.strategy = strategy;
+  ASSERT_TRUE(engine_->Register(now_, worker, std::nullopt).ok());
+  JobSpec spec = Spec(1);
+  spec.user = "ann";
+  spec.retention = 1ms;
+  const JobId gone = Submit(spec);
+  const JobId anns = Submit(spec);
+  Pass(5ms);
+  spec.user = "bob";
+  const JobId bobs = Submit(spec);
+  Pass(5ms);
+  ASSERT_EQ(Pulled(worker.id, 1, nullptr), (std::vector<Given>{{gone.value, 0}}));
+  Say(worker.id, held_[0].second, ReportKind::kDone);
+  Pass(1s);
+  ASSERT_FALSE(engine_->Describe(gone).ok());
+  const auto walk = Try({strategy, nullptr, worker.id, std::nullopt, 5});
+  EXPECT_EQ(Picks(*walk), (std::vector<Given>{{bobs.value, 0}, {anns.value, 0}}));
+  EXPECT_EQ(Pulled(worker.id, 5, nullptr), Picks(*walk));
+}
+
 TEST_F(EnginePreview, TasksOfAJobAreThoseThatItWouldGive) {
   const JobId job = Submit(Spec(6));
   const WorkerId worker = Register();
