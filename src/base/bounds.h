@@ -66,6 +66,13 @@ inline constexpr std::size_t kMaxNamedStrategies = 256;
 inline constexpr std::size_t kMaxWeights = 10'000;  // of a queue
 inline constexpr std::uint32_t kMaxWeight = 1'000'000;
 
+// Limits on starts.
+inline constexpr std::size_t kMaxLimits = 1000;                      // of a queue
+inline constexpr std::uint64_t kMaxLimitTokens = 1'000'000'000'000;  // count, burst and max_burst_cost
+inline constexpr Duration kMaxLimitWindow = 24h * 366;
+inline constexpr Duration kDefaultMaxLimitExpiration = 5min;  // longer leases are cut to it
+inline constexpr std::size_t kMaxIgnoredUsers = 256;          // that a limit remembers
+
 // Bytes on the wire.
 inline constexpr std::size_t kMaxHeaderBytes = 16 * 1024;
 inline constexpr std::size_t kMaxBodyBytes = 16 * 1024 * 1024;

@@ -29,6 +29,7 @@ enum class Code {
   kUnknownJob,           //
   kUnknownTask,          //
   kUnknownWorker,        // gone, or never registered: register again
+  kUnknownLimit,         // deleted, expired, or never there
   kStale,                // this lease is not the task's own
   kIdempotencyConflict,  // the key was used with other content
   kJobEnded,             // the job has ended, so it cannot be changed
@@ -41,6 +42,7 @@ enum class Code {
   kTooManyClasses,       //
   kTooManyWaits,         //
   kTooManyStrategies,    //
+  kTooManyLimits,        //
   kTimedOut,             // the client was too slow
   kDiskFull,             // nothing new is taken until there is space
   kStopping,             // the server is going down: try again soon

@@ -21,6 +21,7 @@ ExitCode ExitCodeOf(Code code) {
     case Code::kUnknownJob:
     case Code::kUnknownTask:
     case Code::kUnknownWorker:
+    case Code::kUnknownLimit:
       return ExitCode::kNotFound;
     case Code::kStale:
     case Code::kIdempotencyConflict:
@@ -34,6 +35,7 @@ ExitCode ExitCodeOf(Code code) {
     case Code::kTooManyClasses:
     case Code::kTooManyWaits:
     case Code::kTooManyStrategies:
+    case Code::kTooManyLimits:
     case Code::kStoreLocked:
       return ExitCode::kConflict;
     case Code::kTimedOut:
