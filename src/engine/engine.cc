@@ -190,9 +190,7 @@ bool Engine::Serve(EngineWorker& worker) {
   if (grants.empty()) return false;
   if (worker.once) worker.credit = 0;
   if (worker.credit == 0) {
-    worker.pull_until.reset();
-    Unpark(worker);
-    EndPullStrategy(worker);
+    EndPull(worker);
   } else if (worker.waiting()) {
     // It waits anew, behind those that have got nothing meanwhile.
     Unpark(worker);

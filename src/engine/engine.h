@@ -150,8 +150,8 @@ class Engine {
   // What MatchSnapshot's explanations are made from: for a job, or for one that might be submitted.
   Result<MatchSnapshot> Snapshot(JobId job) const;
   MatchSnapshot Snapshot(const JobSpec& spec) const;
-  // What a strategy would give, without an order for it (engine/preview_walk.h): goes on with the walk over all jobs for
-  // about `budget` microseconds. True: that was all. kUnknownWorker, at the first step.
+  // What a strategy would give, without an order for it (engine/preview_walk.h): goes on with the walk over all jobs
+  // for about `budget` microseconds. True: that was all. kUnknownWorker, at the first step.
   Result<bool> Collect(const Now& now, PreviewWalk& walk, std::size_t budget) const;
   // What there is to know of the jobs and tasks that the finished walk picks.
   void Resolve(PreviewWalk& walk) const;
@@ -293,7 +293,10 @@ class Engine {
   void WaitAmong(EngineWorker& worker, KindId kind);
   // The order for a worker's strategy, with one more user; kTooManyStrategies.
   Result<Orders::Id> UseStrategy(const StrategyPtr& strategy);
-  void EndPullStrategy(EngineWorker& worker);
+  // It wants nothing more, and the strategy of that pull is over.
+  void EndPull(EngineWorker& worker);
+  // Orders of pulls that are over are dropped once they were not asked for for a while.
+  void DropLingering();
   void Unpark(EngineWorker& worker);
   void Arm(EngineWorker& worker, Instant at);
   void ArmIdle(EngineWorker& worker);
@@ -367,6 +370,11 @@ class Engine {
   Orders orders_{keys_, classes_};
   Orders::Id default_order_ = 0;  // `priority`, which is always there
   std::uint64_t slots_ = 0;       // of all registered workers
+  struct Lingering {
+    Orders::Id order;  // with a use of its own
+    Instant until;
+  };
+  std::deque<Lingering> lingering_;  // those of pulls that are over, each once; longest ago first
   LeaseTable leases_;
   std::map<WorkerId, std::unique_ptr<EngineWorker>> workers_;
   std::size_t registered_workers_ = 0;

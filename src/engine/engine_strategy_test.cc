@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/bounds.h"
+#include "engine/pace.h"
 #include "engine/testing.h"
 #include "strategy/some_strategy.h"
 
@@ -256,7 +257,24 @@ TEST_F(EngineStrategyTest, AnOrderIsThereOnlyWhileSomebodyUsesIt) {
   PullOptions pull{1, false, 0s, Strategy("select_only(customer = nobody, random)")};
   EXPECT_TRUE(engine_->Pull(now_, second, pull).ok());
   EXPECT_TRUE(Pull(second, 0).empty());
-  expect_gone("the next pull is by its own");
+  EXPECT_EQ(engine_->Stats().strategies, 2u) << "the next pull may ask for the same";
+  Pass(61s);
+  expect_gone("nobody has asked for it for a while");
+}
+
+TEST_F(EngineStrategyTest, OfOrdersOfPullsOnlyTheLastFewAreKept) {
+  const WorkerId worker = RegisterBy("oldest");
+  const auto pull = [&](int i) {
+    PullOptions options{1, false, 0s, Strategy("select_only(n = " + std::to_string(i) + ", oldest)")};
+    EXPECT_TRUE(engine_->Pull(now_, worker, options).ok());
+  };
+  const std::size_t before = engine_->Stats().strategies;
+  for (int i = 0; i < 100; ++i) pull(i);
+  EXPECT_EQ(engine_->Stats().strategies, before + kMaxLingering);
+  for (int i = 0; i < 100; ++i) pull(99);
+  EXPECT_EQ(engine_->Stats().strategies, before + kMaxLingering);
+  Pass(61s);
+  EXPECT_EQ(engine_->Stats().strategies, before);
 }
 
 // --- What is refused changes nothing.
@@ -287,6 +305,18 @@ TEST_F(EngineManyStrategies, AWorkerWithOneTooManyIsRefusedAndNotKnownAfterwards
   EXPECT_FALSE(engine_->DescribeWorker(spec.id).ok());
   engine_->Unregister(now_, others_[0]);
   EXPECT_TRUE(engine_->Register(now_, spec, std::nullopt).ok());
+}
+
+TEST_F(EngineManyStrategies, WhatOnlyLingersGivesWay) {
+  const WorkerId worker = Register();
+  PullOptions once{1, false, 0s, Strategy("least_recent")};
+  ASSERT_TRUE(engine_->Pull(now_, worker, once).ok());
+  ASSERT_TRUE(engine_->Pull(now_, worker, {1, false, 0s}).ok());
+  FillUp();
+  ASSERT_TRUE(engine_->AdmitStrategy(Strategy("newest")).ok());
+  RegisterBy("newest");
+  EXPECT_EQ(engine_->Stats().strategies, bounds::kMaxStrategies);
+  EXPECT_FALSE(engine_->AdmitStrategy(Strategy("least_recent")).ok());
 }
 
 TEST_F(EngineManyStrategies, APullThatIsRefusedLeavesTheOneBeforeAsItWas) {

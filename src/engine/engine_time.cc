@@ -10,6 +10,7 @@ namespace allot {
 void Engine::Tick(const Now& now) {
   Begin(now);
   std::size_t budget = kTickBudget;
+  DropLingering();
   // Leases first: who holds a task matters more than what could be held.
   if (StepWorkers(budget) && StepRetries(budget) && StepSchedules(budget) && StepRenewal(budget) &&
       StepRegrouping(budget) && StepOrders(budget) && StepRevivals(budget)) {
@@ -149,6 +150,7 @@ std::optional<Instant> Engine::NextWake(const Now& now) const {
     sooner(at <= now.wall ? now.mono : std::min(tick, now.mono + Duration(at - now.wall)));
   };
   if (!workers_.empty()) sooner(tick);
+  if (!lingering_.empty()) sooner(std::max(now.mono, lingering_.front().until + stalled_));
   if (!checks_.empty()) sooner(std::max(now.mono, checks_.top().at + stalled_));
   if (!schedules_.empty()) wall(schedules_.top().at);
   if (!expiries_.empty()) wall(expiries_.top().at);

@@ -54,8 +54,7 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
   auto order = UseStrategy(strategy);
   if (!order) return order.error();
   if (worker == nullptr) worker = &Stub(spec.id);
-  Unpark(*worker);
-  EndPullStrategy(*worker);
+  EndPull(*worker);
   if (worker->registered) orders_.Unuse(worker->order);
   worker->strategy = strategy;
   worker->order = *order;
@@ -77,8 +76,6 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
   worker->connected = spec.connected;
   worker->address = spec.address;
   worker->user = spec.user;
-  worker->credit = 0;
-  worker->pull_until.reset();
   // An order to drain outlives a lost connection, and is repeated: it may have been lost with it.
   if (worker->draining) effects_.drains.push_back(spec.id);
   if (worker->registered) {
@@ -154,30 +151,24 @@ Result<void> Engine::Pull(const Now& now, WorkerId id, const PullOptions& option
     if (!used) return used.error();
     order = *used;
   }
+  // Who waits keeps its turn, unless it asks for something else.
+  if (order || worker->pull_strategy) EndPull(*worker);
+  worker->pull_until.reset();
   // What it holds counts in its credit, so that one worker cannot lease without end.
   const std::size_t held = std::min<std::size_t>(worker->leases.size(), bounds::kMaxCredit);
   worker->credit = std::min(options.credit, static_cast<std::uint32_t>(bounds::kMaxCredit - held));
   worker->once = options.once;
-  worker->pull_until.reset();
-  if (order || worker->pull_strategy) {
-    // It waits by the strategy of its last pull.
-    Unpark(*worker);
-    EndPullStrategy(*worker);
-    if (order) {
-      worker->pull_strategy = options.strategy;
-      worker->pull_order = *order;
-    }
+  if (order) {
+    worker->pull_strategy = options.strategy;
+    worker->pull_order = *order;
   }
   if (options.wait) worker->pull_until = engine_time_ + *options.wait;
   const bool served = worker->credit > 0 && Serve(*worker);
   if (worker->credit == 0) {
-    worker->pull_until.reset();
-    Unpark(*worker);
+    EndPull(*worker);
     if (!served && options.once) effects_.assignments.push_back(Assignment{id, {}});
   } else if (worker->draining || worker->away || (options.wait && options.wait->count() <= 0)) {
-    worker->credit = 0;
-    worker->pull_until.reset();
-    Unpark(*worker);
+    EndPull(*worker);
     if (options.once) effects_.assignments.push_back(Assignment{id, {}});
   } else {
     Park(*worker);
@@ -209,23 +200,47 @@ void Engine::WaitAmong(EngineWorker& worker, KindId kind) {
 
 Result<void> Engine::AdmitStrategy(const StrategyPtr& strategy) const {
   if (orders_.strategies() < bounds::kMaxStrategies || orders_.Knows(strategy)) return {};
+  for (const Lingering& old : lingering_) {
+    if (orders_.users(old.order) == 1) return {};
+  }
   return Error{Code::kTooManyStrategies, "the queue's workers use as many different strategies as they may",
                "let workers share strategies: each different text has an index of its own"};
 }
 
 Result<Orders::Id> Engine::UseStrategy(const StrategyPtr& strategy) {
   if (const Result<void> admitted = AdmitStrategy(strategy); !admitted.ok()) return admitted.error();
+  while (orders_.strategies() >= bounds::kMaxStrategies && !orders_.Knows(strategy)) {
+    orders_.Unuse(lingering_.front().order);
+    lingering_.pop_front();
+  }
   const Orders::Id order = orders_.Use(strategy);
   std::size_t budget = kSmallBudget;  // of a small queue it is ready at once
   if (orders_.Building()) StepOrders(budget);
   return order;
 }
 
-void Engine::EndPullStrategy(EngineWorker& worker) {
+void Engine::EndPull(EngineWorker& worker) {
+  Unpark(worker);
+  worker.credit = 0;
+  worker.pull_until.reset();
   if (!worker.pull_strategy) return;
-  CHECK(!worker.waiting());
   worker.pull_strategy = nullptr;
-  orders_.Unuse(worker.pull_order);
+  // The next pull may well ask for the same, and a large queue's order takes a while to build.
+  const auto same = std::find_if(lingering_.begin(), lingering_.end(),
+                                 [&](const Lingering& old) { return old.order == worker.pull_order; });
+  if (same != lingering_.end()) {
+    orders_.Unuse(same->order);
+    lingering_.erase(same);
+  }
+  lingering_.push_back({worker.pull_order, engine_time_ + kOrderLingers});
+  DropLingering();
+}
+
+void Engine::DropLingering() {
+  while (!lingering_.empty() && (lingering_.size() > kMaxLingering || lingering_.front().until <= engine_time_)) {
+    orders_.Unuse(lingering_.front().order);
+    lingering_.pop_front();
+  }
 }
 
 void Engine::Unpark(EngineWorker& worker) {
@@ -377,12 +392,8 @@ Result<void> Engine::Drain(const Now& now, WorkerId id) {
   if (worker == nullptr || !worker->registered) return UnknownWorker(id);
   if (!worker->draining) {
     worker->draining = true;
-    if (worker->waiting()) {
-      Unpark(*worker);
-      if (worker->once) effects_.assignments.push_back(Assignment{id, {}});
-    }
-    worker->credit = 0;
-    worker->pull_until.reset();
+    if (worker->waiting() && worker->once) effects_.assignments.push_back(Assignment{id, {}});
+    EndPull(*worker);
     effects_.drains.push_back(id);
     ArmIdle(*worker);
   }
@@ -394,9 +405,7 @@ void Engine::Disconnect(const Now& now, WorkerId id) {
   Begin(now);
   EngineWorker* worker = FindWorker(id);
   if (worker != nullptr && worker->registered && !worker->away) {
-    Unpark(*worker);
-    worker->credit = 0;
-    worker->pull_until.reset();
+    EndPull(*worker);
     worker->connected = false;
     worker->away = true;
     ++away_workers_;
@@ -426,10 +435,9 @@ void Engine::Undelivered(const Now& now, std::span<const TaskRef> tasks) {
 
 void Engine::Remove(EngineWorker& worker) {
   CHECK(worker.leases.empty());
-  Unpark(worker);
+  EndPull(worker);
   if (worker.registered) {
     RememberTags(worker);
-    EndPullStrategy(worker);
     orders_.Unuse(worker.order);
     slots_ -= worker.slots;
     orders_.SetSlots(slots_);
@@ -475,9 +483,7 @@ Instant Engine::NextCheck(const EngineWorker& worker) const {
 void Engine::CheckWorker(EngineWorker& worker) {
   worker.timer = Instant::max();
   if (worker.pull_until && *worker.pull_until <= engine_time_) {
-    worker.pull_until.reset();
-    worker.credit = 0;
-    Unpark(worker);
+    EndPull(worker);
     if (worker.once) effects_.assignments.push_back(Assignment{worker.id, {}});
   }
   if (worker.away && worker.away_until <= engine_time_) {

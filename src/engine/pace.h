@@ -15,4 +15,8 @@ inline constexpr std::size_t kTickBudget = 1000;
 // The same inside a command, for what it sets off: small queues are through with it at once, large ones by and by.
 inline constexpr std::size_t kSmallBudget = 1500;
 
+// How long, and how many, orders of single pulls' strategies are kept after the pull.
+inline constexpr Duration kOrderLingers = std::chrono::seconds(60);
+inline constexpr std::size_t kMaxLingering = 8;
+
 }  // namespace allot

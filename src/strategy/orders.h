@@ -39,6 +39,7 @@ class Orders {
   Id Use(const StrategyPtr& strategy);
   void Unuse(Id id);
   bool Knows(const StrategyPtr& strategy) const;
+  std::uint32_t users(Id id) const { return entries_[id].users; }
   std::size_t strategies() const { return by_text_.size(); }
   void SetPolicy(const StrategyPtr& policy);
   const StrategyPtr& policy() const { return policy_; }
