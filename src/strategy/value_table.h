@@ -90,7 +90,7 @@ class ValueTable {
   static void Settle(Value& value);
 
   const JobKeys& job_keys_;
-  std::vector<Key> keys_;
+  std::deque<Key> keys_;                                    // orders refer to texts in them
   std::unordered_map<std::string, std::uint32_t> weights_;  // `user.acme`
 };
 
