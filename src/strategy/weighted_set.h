@@ -47,6 +47,8 @@ class WeightedSet {
     bucket.pop_back();
   }
 
+  Item Get(const Place& place) const { return buckets_[place.bucket][place.at]; }
+
   // The sum of all rounded weights.
   std::uint64_t total() const { return total_; }
   bool empty() const { return total_ == 0; }
