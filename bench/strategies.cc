@@ -104,7 +104,9 @@ class Bench {
   void Timed(F command) {
     const double start = CpuSeconds();
     command();
-    longest_ = std::max(longest_, (CpuSeconds() - start) * 1e3);
+    const double ms = (CpuSeconds() - start) * 1e3;
+    if (std::getenv("VERBOSE") && ms > 4) std::fprintf(stderr, "step %.1f ms after %.3f s\n", ms, SecondsSince(begin_));
+    longest_ = std::max(longest_, ms);
   }
   // Milliseconds, since the last call.
   double TakeLongest() { return std::exchange(longest_, 0); }
@@ -116,6 +118,7 @@ class Bench {
   std::int64_t ms_ = 1'000'000;
   std::uint64_t jobs_ = 0, workers_ = 0;
   double longest_ = 0;
+  SteadyClock::time_point begin_ = SteadyClock::now();
 };
 
 struct Cost {

@@ -18,7 +18,7 @@ declare -A may=(
   [store]="base"
   [server]="base expr backlog match strategy limits dispatch engine store"
   [client]="base allotter"
-  [cli]="base expr client allotter server"
+  [cli]="base expr strategy client allotter server"
 )
 # Single files that may know more, and why.
 declare -A besides=(

@@ -62,6 +62,9 @@ inline constexpr std::size_t kMaxStrategyBytes = 4 * 1024;
 inline constexpr std::size_t kMaxStrategyNodes = 64;
 inline constexpr std::size_t kMaxStrategyDepth = 16;  // strategies inside one another
 inline constexpr std::size_t kMaxStrategies = 256;    // different ones in use in a queue
+inline constexpr std::size_t kMaxNamedStrategies = 256;
+inline constexpr std::size_t kMaxWeights = 10'000;  // of a queue
+inline constexpr std::uint32_t kMaxWeight = 1'000'000;
 
 // Bytes on the wire.
 inline constexpr std::size_t kMaxHeaderBytes = 16 * 1024;

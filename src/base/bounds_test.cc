@@ -1,7 +1,6 @@
 // The protocol page quotes bounds and error codes: here they are compared with the code, both ways.
 #include "base/bounds.h"
 
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <regex>
@@ -18,8 +17,7 @@ namespace allot {
 namespace {
 
 std::string ReadFile(const std::string& below_root) {
-  const auto root = std::filesystem::path(__FILE__).parent_path().parent_path().parent_path();
-  std::ifstream in(root / below_root);
+  std::ifstream in(below_root);
   std::ostringstream text;
   text << in.rdbuf();
   EXPECT_FALSE(text.str().empty()) << below_root;
@@ -120,6 +118,9 @@ const std::map<std::string, std::uint64_t>& InCode() {
       BOUND(kMaxStrategyNodes),
       BOUND(kMaxStrategyDepth),
       BOUND(kMaxStrategies),
+      BOUND(kMaxNamedStrategies),
+      BOUND(kMaxWeights),
+      BOUND(kMaxWeight),
       BOUND(kMaxWorkers),
       BOUND(kMaxSlots),
       BOUND(kMaxCredit),

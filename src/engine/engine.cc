@@ -110,7 +110,11 @@ void Engine::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened)
   // Workers of one kind and order wait in one list, of which the first has waited longest.
   const auto head = [this](Orders::Id order, KindId kind) -> EngineWorker* {
     if (kind >= waiting_[order].size() || !waiting_[order][kind] || waiting_[order][kind]->empty()) return nullptr;
-    if (!orders_.Ready(order) || orders_.Pick(order, kind, nullptr) == nullptr) return nullptr;
+    if (!orders_.Ready(order)) return nullptr;
+    if (orders_.Pick(order, kind, nullptr) == nullptr) {
+      ++stats_.woken_empty;
+      return nullptr;
+    }
     return &*waiting_[order][kind]->begin();
   };
   const bool ranked =

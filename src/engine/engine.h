@@ -40,6 +40,8 @@
 
 namespace allot {
 
+class PreviewWalk;
+
 class Engine {
  public:
   explicit Engine(const EngineOptions& options);
@@ -75,6 +77,8 @@ class Engine {
   }
   // What holds for all workers; takes over once its order is built.
   void SetPolicy(const Now& now, const StrategyPtr& policy, const Weights& weights);
+  // Is there room for one more strategy, if it is one more? kTooManyStrategies.
+  Result<void> AdmitStrategy(const StrategyPtr& strategy) const;
   void PauseQueue(const Now& now);
   void ResumeQueue(const Now& now);
 
@@ -146,6 +150,11 @@ class Engine {
   // What MatchSnapshot's explanations are made from: for a job, or for one that might be submitted.
   Result<MatchSnapshot> Snapshot(JobId job) const;
   MatchSnapshot Snapshot(const JobSpec& spec) const;
+  // What a strategy would give, without an order for it (engine/preview_walk.h): goes on with the walk over all jobs for
+  // about `budget` microseconds. True: that was all. kUnknownWorker, at the first step.
+  Result<bool> Collect(const Now& now, PreviewWalk& walk, std::size_t budget) const;
+  // What there is to know of the jobs and tasks that the finished walk picks.
+  void Resolve(PreviewWalk& walk) const;
   EngineStats Stats() const;
   // Asks for `progressed` effects of that job; calls nest.
   Result<void> Watch(JobId job);
@@ -326,6 +335,11 @@ class Engine {
   EngineJob& AddLoaded(JobId id, std::uint32_t count);
   void RestoreLease(EngineJob& job, TaskIndex index, std::uint64_t serial, WorkerId worker, std::uint32_t attempt,
                     WallTime granted_at);
+
+  // engine_preview.cc
+  Result<void> Start(const Now& now, PreviewWalk& walk) const;
+  // May the worker of that walk run the job, and how does it rank it? None: it may not.
+  std::optional<double> Judge(PreviewWalk& walk, const EngineJob& job, std::int64_t& nanoseconds) const;
 
   // engine_views.cc
   JobView View(const EngineJob& job) const;

@@ -141,6 +141,14 @@ Result<void> Engine::ChangeWorker(const Now& now, WorkerId id, const WorkerChang
     if (change.rank) traits.rank = *change.rank;
     if (auto admitted = AdmitReads(traits); !admitted) return admitted.error();
   }
+  StrategyPtr strategy;
+  if (change.strategy) strategy = *change.strategy ? *change.strategy : DefaultStrategy();
+  std::optional<Orders::Id> order;
+  if (strategy) {
+    auto used = UseStrategy(strategy);
+    if (!used) return used.error();
+    order = *used;
+  }
   if (change.tags) {
     RememberTags(*worker);
     worker->tags = *change.tags;
@@ -149,10 +157,7 @@ Result<void> Engine::ChangeWorker(const Now& now, WorkerId id, const WorkerChang
   if (change.attributes) worker->attributes = *change.attributes;
   if (change.requirements) worker->requirements = *change.requirements;
   if (change.rank) worker->rank = *change.rank;
-  if (change.strategy) {
-    const StrategyPtr strategy = *change.strategy ? *change.strategy : DefaultStrategy();
-    auto order = UseStrategy(strategy);
-    if (!order) return order.error();
+  if (order) {
     const bool waits = worker->waiting() && !worker->pull_strategy;
     const Orders::Id before = worker->order;
     worker->strategy = strategy;

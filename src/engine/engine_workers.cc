@@ -37,11 +37,9 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
   EngineWorker* worker = FindWorker(spec.id);
   if (key && !KnowsKey(spec.id, *key)) return UnknownWorker(spec.id);
   CHECK(key || worker == nullptr);
-  if (worker == nullptr) {
-    if (workers_.size() >= bounds::kMaxWorkers) {
-      return Error{Code::kTooManyWorkers, "the queue has as many workers as it may", "use more slots on fewer workers"};
-    }
-    worker = &Stub(spec.id);
+  // Everything that can fail comes first, so that who is refused is not known afterwards.
+  if (worker == nullptr && workers_.size() >= bounds::kMaxWorkers) {
+    return Error{Code::kTooManyWorkers, "the queue has as many workers as it may", "use more slots on fewer workers"};
   }
   if (spec.requirements || spec.rank) {
     EngineWorker as;
@@ -55,6 +53,7 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
   const StrategyPtr strategy = spec.strategy ? spec.strategy : DefaultStrategy();
   auto order = UseStrategy(strategy);
   if (!order) return order.error();
+  if (worker == nullptr) worker = &Stub(spec.id);
   Unpark(*worker);
   EndPullStrategy(*worker);
   if (worker->registered) orders_.Unuse(worker->order);
@@ -149,19 +148,19 @@ Result<void> Engine::Pull(const Now& now, WorkerId id, const PullOptions& option
   EngineWorker* worker = FindWorker(id);
   if (worker == nullptr || !worker->registered) return UnknownWorker(id);
   Seen(*worker);
+  std::optional<Orders::Id> order;
+  if (options.strategy) {
+    auto used = UseStrategy(options.strategy);
+    if (!used) return used.error();
+    order = *used;
+  }
   // What it holds counts in its credit, so that one worker cannot lease without end.
   const std::size_t held = std::min<std::size_t>(worker->leases.size(), bounds::kMaxCredit);
   worker->credit = std::min(options.credit, static_cast<std::uint32_t>(bounds::kMaxCredit - held));
   worker->once = options.once;
   worker->pull_until.reset();
-  if (options.strategy || worker->pull_strategy) {
+  if (order || worker->pull_strategy) {
     // It waits by the strategy of its last pull.
-    std::optional<Orders::Id> order;
-    if (options.strategy) {
-      auto used = UseStrategy(options.strategy);
-      if (!used) return used.error();
-      order = *used;
-    }
     Unpark(*worker);
     EndPullStrategy(*worker);
     if (order) {
@@ -208,11 +207,14 @@ void Engine::WaitAmong(EngineWorker& worker, KindId kind) {
   kinds[kind]->insert(kinds[kind]->end(), worker);
 }
 
+Result<void> Engine::AdmitStrategy(const StrategyPtr& strategy) const {
+  if (orders_.strategies() < bounds::kMaxStrategies || orders_.Knows(strategy)) return {};
+  return Error{Code::kTooManyStrategies, "the queue's workers use as many different strategies as they may",
+               "let workers share strategies: each different text has an index of its own"};
+}
+
 Result<Orders::Id> Engine::UseStrategy(const StrategyPtr& strategy) {
-  if (orders_.strategies() >= bounds::kMaxStrategies && !orders_.Knows(strategy)) {
-    return Error{Code::kTooManyStrategies, "the queue's workers use as many different strategies as they may",
-                 "let workers share strategies: each different text has an index of its own"};
-  }
+  if (const Result<void> admitted = AdmitStrategy(strategy); !admitted.ok()) return admitted.error();
   const Orders::Id order = orders_.Use(strategy);
   std::size_t budget = kSmallBudget;  // of a small queue it is ready at once
   if (orders_.Building()) StepOrders(budget);

@@ -20,16 +20,19 @@ class EngineTest : public ::testing::Test {
   void SetUp() override { Load(30s); }
 
   // The engine as it comes back from what was taken and folded so far.
-  void Load(Duration grace) {
-    engine_ = std::make_unique<Engine>(options_);
+  void Load(Duration grace) { engine_ = Loaded(grace); }
+  // The same as another one.
+  std::unique_ptr<Engine> Loaded(Duration grace) const {
+    auto engine = std::make_unique<Engine>(options_);
     for (const auto& [key, blob] : records_) {
-      EXPECT_TRUE(engine_->LoadRecord(JobId{key.first}, key.second - 1, blob).ok());
+      EXPECT_TRUE(engine->LoadRecord(JobId{key.first}, key.second - 1, blob).ok());
     }
     for (const auto& [position, events] : journal_) {
       if (position <= floor_) continue;
-      EXPECT_TRUE(engine_->Replay(position, events).ok());
+      EXPECT_TRUE(engine->Replay(position, events).ok());
     }
-    engine_->FinishLoad(now_, grace);
+    engine->FinishLoad(now_, grace);
+    return engine;
   }
   // One record after another, at most `steps`.
   void Fold(std::size_t steps = SIZE_MAX) {
@@ -80,6 +83,29 @@ class EngineTest : public ::testing::Test {
     EXPECT_TRUE(answer.ok());
     key_of_[spec.id] = answer->key;
     return answer->worker;
+  }
+  // A connected worker with that strategy; empty: the default.
+  WorkerId RegisterBy(const std::string& strategy, std::vector<std::string> tags = {"a"}, std::uint32_t slots = 1) {
+    WorkerSpec spec;
+    spec.id = WorkerId{++last_id_};
+    spec.tags = std::move(tags);
+    spec.connected = true;
+    spec.slots = slots;
+    if (!strategy.empty()) spec.strategy = Strategy(strategy);
+    auto answer = engine_->Register(now_, spec, std::nullopt);
+    EXPECT_TRUE(answer.ok());
+    key_of_[spec.id] = answer->key;
+    return spec.id;
+  }
+  static StrategyPtr Strategy(const std::string& text, bool policy = false) {
+    const ParsedStrategy parsed = ParseStrategy(text, policy);
+    EXPECT_NE(parsed.strategy, nullptr) << text << ": " << parsed.error.message;
+    return parsed.strategy;
+  }
+  void SetPolicy(const std::string& text, const Weights& weights = {}) {
+    options_.policy = Strategy(text, true);
+    options_.weights = weights;
+    engine_->SetPolicy(now_, options_.policy, weights);
   }
   RegisterAnswer ComeBack(WorkerId worker, std::vector<TaskRef> resume) {
     WorkerSpec spec;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,11 +14,9 @@
 #include "base/siphash.h"
 #include "base/time.h"
 #include "strategy/strategy.h"
+#include "strategy/weights.h"
 
 namespace allot {
-
-// Of `fair`, by key and value: `user.acme`.
-using Weights = std::map<std::string, std::uint32_t>;
 
 struct EngineOptions {
   SipKey key;                                        // of lease ids and worker keys; secret, kept with the queue
@@ -239,6 +236,9 @@ struct EngineStats {
   std::uint64_t tasks_ready = 0, tasks_waiting = 0, tasks_leased = 0;  // now
   std::uint64_t submitted_jobs = 0, submitted_tasks = 0, granted = 0, done = 0, failed_attempts = 0, failed_tasks = 0,
                 expired = 0, stale = 0;  // since the start
+  // Looks on behalf of waiting workers, because something changed, that found nothing for them. Workers alike in kind
+  // and strategy are looked after together, and nobody is woken without a look that found something.
+  std::uint64_t woken_empty = 0;
   std::uint64_t workers = 0, workers_waiting = 0, workers_away = 0;
   std::uint64_t classes = 0, kinds = 0, strategies = 0;
   std::uint64_t unfolded_events = 0, dirty_records = 0;

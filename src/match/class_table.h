@@ -106,6 +106,8 @@ class ClassTable {
   bool Outdated(ClassId cls) const { return classes_[cls].epoch != epoch_; }
   // Increases when all classes become outdated.
   std::uint64_t epoch() const { return epoch_; }
+  // Tells classes of one id, one after the other, apart.
+  std::uint64_t SerialOf(ClassId cls) const { return classes_[cls].serial; }
   std::size_t classes() const { return class_ids_.size(); }
   // Upper bound of all ids.
   std::size_t class_slots() const { return classes_.size(); }

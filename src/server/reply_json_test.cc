@@ -1,7 +1,6 @@
 // Replies are compared with the examples of docs/protocol.md: the same fields in the same order.
 #include "server/reply_json.h"
 
-#include <filesystem>
 #include <fstream>
 #include <regex>
 #include <sstream>
@@ -37,8 +36,7 @@ std::vector<std::string> Keys(const std::string& json) {
 
 // The first example below `heading` on the protocol page.
 std::string Example(const std::string& heading) {
-  const auto root = std::filesystem::path(__FILE__).parent_path().parent_path().parent_path();
-  std::ifstream in(root / "docs/protocol.md");
+  std::ifstream in("docs/protocol.md");
   std::ostringstream page;
   page << in.rdbuf();
   const std::string text = page.str();

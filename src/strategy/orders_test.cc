@@ -5,7 +5,8 @@
 #include <set>
 
 #include "match/testing.h"
-#include "strategy/naive_strategy.h"
+#include "strategy/preview.h"
+#include "strategy/some_strategy.h"
 
 namespace allot {
 namespace {
@@ -75,56 +76,13 @@ StrategyPtr Parse(const std::string& text, bool policy = false) {
   return parsed.strategy;
 }
 
-std::string SomeStrategy(Rng& rng, int depth, bool& worker) {
-  static const char* const kLeaves[] = {"random", "oldest", "newest", "priority", "least_recent"};
-  static const char* const kKeys[] = {"user", "customer", "tag", "async", "priority", "job"};
-  if (worker && (depth == 0 || rng.Below(4) == 0)) {
-    worker = false;
-    return "worker";
-  }
-  if (depth == 0 || rng.Below(4) == 0) return kLeaves[rng.Below(5)];
-  const std::string key = kKeys[rng.Below(rng.Below(2) == 0 ? 2 : 6)];
-  switch (rng.Below(5)) {
-    case 0: {
-      const std::string value = key == "user"       ? (rng.Below(2) == 0 ? "u1" : "u2")
-                                : key == "tag"      ? "a"
-                                : key == "async"    ? (rng.Below(2) == 0 ? "true" : "false")
-                                : key == "priority" ? std::to_string(rng.Below(3))
-                                : key == "job"      ? "\"7\""
-                                                    : (rng.Below(2) == 0 ? "c1" : "c2");
-      return "select_only(" + key + " = " + value + ", " + SomeStrategy(rng, depth - 1, worker) + ")";
-    }
-    case 1:
-      return "prefer_distinct(" + key + ", " + std::to_string(1 + rng.Below(3)) + ", " +
-             SomeStrategy(rng, depth - 1, worker) + ")";
-    case 2:
-      return "max_simultaneous(" + key + ", " +
-             (rng.Below(4) == 0 ? std::to_string(10 + rng.Below(90)) + "%" : std::to_string(1 + rng.Below(4))) + ", " +
-             SomeStrategy(rng, depth - 1, worker) + ")";
-    case 3:
-      return "fair(" + key + ", " + SomeStrategy(rng, depth - 1, worker) + ")";
-    default: {
-      // `worker` stands once: in the last branch.
-      bool none = false;
-      const std::string first = SomeStrategy(rng, depth - 1, none);
-      return "or_else(" + first + ", " + SomeStrategy(rng, depth - 1, worker) + ")";
-    }
-  }
-}
-
 TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
   std::uint64_t picks = 0;
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     Rng rng(seed);
     World world;
     std::string policy_text = "worker";
-    if (rng.Below(2) == 0) {
-      bool worker = true;
-      do {
-        worker = true;
-        policy_text = SomeStrategy(rng, 2, worker);
-      } while (worker);
-    }
+    if (rng.Below(2) == 0) policy_text = testing::SomePolicy(rng, 2);
     StrategyPtr policy = Parse(policy_text, true);
     world.orders.SetPolicy(policy);
     struct Kind {
@@ -135,7 +93,7 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
     std::vector<Kind> strategies;
     for (int i = 0; i < 3; ++i) {
       bool none = false;
-      Kind kind{SomeStrategy(rng, 3, none), nullptr, 0};
+      Kind kind{testing::SomeStrategy(rng, 3, none), nullptr, 0};
       kind.strategy = Parse(kind.text);
       strategies.push_back(kind);
     }
@@ -242,21 +200,13 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
         default: {
           const Worker& worker = workers[rng.Below(workers.size())];
           const Kind& kind = strategies[rng.Below(strategies.size())];
-          testing::NaiveStrategy naive;
-          testing::NaiveStrategy::Jobs may;
-          naive.keys = &world.keys;
-          naive.slots = slots;
-          naive.weights = weights;
-          naive.worker = kind.strategy.get();
-          naive.rank = [&](const PickJob& j) {
-            return testing::NaiveVerdict(static_cast<const Job&>(j).sample, worker.sample, 1000).worker_rank;
-          };
+          Preview naive({policy, kind.strategy, {weights.begin(), weights.end()}, slots});
           for (const auto& j : world.jobs) {
-            naive.all.push_back(j.get());
-            if (j->open && testing::NaiveVerdict(j->sample, worker.sample, 1000).match) may.push_back(j.get());
+            const Verdict verdict = testing::NaiveVerdict(j->sample, worker.sample, 1000);
+            naive.Know(world.keys, *j, verdict.match ? std::optional(verdict.worker_rank) : std::nullopt);
           }
           bool random = false;
-          const auto allowed = naive.Pick(*policy, may, random);
+          const std::vector<JobId> allowed = naive.Allowed(random);
           PickJob* picked = world.orders.Pick(kind.id, world.table.KindOf(worker.handle), &rng);
           ++picks;
           if (allowed.empty()) {
@@ -265,9 +215,9 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
           }
           ASSERT_NE(picked, nullptr) << "step " << step << ", strategy " << kind.text;
           ASSERT_EQ(world.orders.random_task(kind.id), random);
-          ASSERT_TRUE(std::find(allowed.begin(), allowed.end(), picked) != allowed.end())
+          ASSERT_TRUE(std::find(allowed.begin(), allowed.end(), picked->id()) != allowed.end())
               << "step " << step << ", strategy " << kind.text << ": " << picked->id().value << " instead of "
-              << allowed[0]->id().value;
+              << allowed[0].value;
           world.orders.Leased(*picked, Stamp{ms, ++serial});
           if (picked->ready == 1) {
             world.orders.Close(*picked);

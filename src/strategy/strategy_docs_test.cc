@@ -5,26 +5,23 @@
 // the tasks it gives), `backlog`, `words`, `error`. Beside them, whatever stands in back quotes and begins as a block
 // does, and whatever follows --policy or --strategy.
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <map>
-#include <optional>
 #include <regex>
 #include <sstream>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <simdjson.h>
 
 #include "base/bounds.h"
+#include "base/text.h"
+#include "strategy/preview.h"
 #include "strategy/strategy.h"
 
 namespace allot {
 namespace {
-
-using Kind = Strategy::Kind;
 
 struct Block {
   std::vector<std::string> marks;  // the words after the fence
@@ -43,8 +40,7 @@ std::vector<std::string> Words(const std::string& line) {
 }
 
 Page ReadPage() {
-  const auto root = std::filesystem::path(__FILE__).parent_path().parent_path().parent_path();
-  std::ifstream in(root / "docs/strategies.md");
+  std::ifstream in("docs/strategies.md");
   Page page;
   bool inside = false;
   for (std::string line; std::getline(in, line);) {
@@ -78,137 +74,65 @@ StrategyPtr ParseEither(const std::string& text) {
   return Parse(text, std::regex_search(text, std::regex("\\bworker\\b")));
 }
 
-// The rules, read naively: one look at all jobs for every pick.
-struct Job {
-  std::string name, user;
-  std::optional<std::int64_t> priority;
-  std::map<std::string, std::string> meta;
-  std::size_t tasks = 0, picked = 0;
-  std::size_t submitted = 0, last_picked = 0;
+// The page's backlog, and what a naive look at it gives.
+struct Job : PickJob {
+  std::string name, user, mode;
+  std::size_t tasks = 0;
 };
-class Model {
+class Model : public JobKeys {
  public:
   explicit Model(const Block& backlog) {
     const std::vector<std::string> columns = Words(backlog.lines.at(0));
     for (std::size_t i = 1; i < backlog.lines.size(); ++i) {
       const std::vector<std::string> cells = Words(backlog.lines[i]);
       Job job;
-      job.submitted = job.last_picked = i;
+      job.key.id = JobId{i};
+      job.submitted_at = job.key.scheduled_for = FromMillis(++now_);
       for (std::size_t c = 0; c < cells.size(); ++c) {
         const std::string& column = columns.at(c);
         if (column == "job") job.name = cells[c];
         if (column == "user") job.user = cells[c];
+        if (column == "mode") job.mode = cells[c];
         if (column == "tasks") job.tasks = std::stoul(cells[c]);
-        if (column == "priority" && cells[c] != "-") job.priority = std::stoll(cells[c]);
-        if (column == "mode") job.meta[column] = cells[c];
+        if (column == "priority" && cells[c] != "-") {
+          job.key.no_priority = false;
+          job.key.priority = std::stoll(cells[c]);
+        }
       }
+      job.ready = static_cast<std::uint32_t>(job.tasks);
       jobs_.push_back(job);
     }
-    now_ = jobs_.size();
   }
+  GroupText Get(const PickJob& job, const StrategyKey& key) const override {
+    return "s" + (key.name == "user" ? static_cast<const Job&>(job).user : static_cast<const Job&>(job).mode);
+  }
+  bool HasTag(const PickJob&, const std::string&) const override { return false; }
 
-  std::map<std::string, double> weights;  // `user.ann`
-  std::size_t slots = 8;
+  Weights weights;   // `user.ann`
   bool hold = true;  // what was picked goes on running
 
   // The name of the task, or `·` if it gives none while there are any, or nothing if all are gone.
-  std::string Pick(const Strategy& strategy) {
-    std::vector<Job*> open;
+  std::string Pick(const StrategyPtr& strategy) {
+    Preview naive({nullptr, strategy, weights, 8});
     for (Job& job : jobs_) {
-      if (job.picked < job.tasks) open.push_back(&job);
+      job.open = job.ready > 0;
+      naive.Know(*this, job, 0);
     }
-    if (open.empty()) return "";
-    Job* job = First(strategy, open);
-    if (job == nullptr) return "·";
-    job->last_picked = ++now_;
-    for (const char* key : {"user", "mode"}) {
-      served_[ValueOf(*job, key)] = now_;
-      if (hold) ++running_[ValueOf(*job, key)];
-    }
-    return job->name + std::to_string(job->picked++);
+    if (naive.jobs() == 0) return "";
+    bool random = false;
+    const std::vector<JobId> allowed = naive.Allowed(random);
+    EXPECT_FALSE(random);
+    if (allowed.empty()) return "·";
+    Job& job = jobs_.at(allowed.at(0).value - 1);
+    ++now_;
+    job.picked = Stamp{now_, static_cast<std::uint64_t>(now_)};
+    if (hold) ++job.leased;
+    return job.name + std::to_string(job.tasks - job.ready--);
   }
 
  private:
-  using Jobs = std::vector<Job*>;
-
-  // `user.ann`.
-  static std::string ValueOf(const Job& job, const std::string& key) {
-    return key + "." + (key == "user" ? job.user : job.meta.at(key));
-  }
-
-  template <typename Less>
-  static Job* Least(const Jobs& jobs, Less less) {
-    const auto least = std::min_element(jobs.begin(), jobs.end(), less);
-    return least == jobs.end() ? nullptr : *least;
-  }
-
-  // The first of `jobs` with the smallest grade, and those that share it, handed to the strategy inside.
-  template <typename Grade>
-  Job* ByGrade(const Strategy& node, const Jobs& jobs, Grade grade) {
-    std::map<decltype(grade(*jobs[0])), Jobs> grades;
-    for (Job* job : jobs) grades[grade(*job)].push_back(job);
-    for (const auto& [unused, group] : grades) {
-      if (Job* job = First(*node.inner[0], group)) return job;
-    }
-    return nullptr;
-  }
-
-  Job* First(const Strategy& node, const Jobs& jobs) {
-    if (jobs.empty()) return nullptr;
-    const auto value = [&](const Job& job) { return ValueOf(job, node.key.name); };
-    switch (node.kind) {
-      case Kind::kOldest:
-        return Least(jobs, [](Job* a, Job* b) { return a->submitted < b->submitted; });
-      case Kind::kNewest:
-        return Least(jobs, [](Job* a, Job* b) { return a->submitted > b->submitted; });
-      case Kind::kPriority:
-        return Least(jobs, [](Job* a, Job* b) {
-          const auto key = [](Job* j) { return std::tuple(!j->priority, -j->priority.value_or(0), j->submitted); };
-          return key(a) < key(b);
-        });
-      case Kind::kLeastRecent:
-        return Least(jobs, [](Job* a, Job* b) { return a->last_picked < b->last_picked; });
-      case Kind::kSelectOnly: {
-        Jobs selected;
-        for (Job* job : jobs) {
-          if (value(*job) == node.key.name + "." + std::get<std::string>(node.value)) selected.push_back(job);
-        }
-        return First(*node.inner[0], selected);
-      }
-      case Kind::kPreferDistinct:
-        return ByGrade(node, jobs, [&](const Job& job) { return running_[value(job)] / node.max; });
-      case Kind::kMaxSimultaneous: {
-        const std::size_t max = node.percent ? std::max<std::size_t>(1, slots * node.max / 100) : node.max;
-        Jobs below;
-        for (Job* job : jobs) {
-          if (running_[value(*job)] < max) below.push_back(job);
-        }
-        return First(*node.inner[0], below);
-      }
-      case Kind::kFair:
-        return ByGrade(node, jobs, [&](const Job& job) {
-          const std::string of = value(job);
-          const double weight = weights.contains(of) ? weights[of] : 1;
-          std::size_t since = served_.contains(of) ? served_[of] : SIZE_MAX;
-          for (const Job* other : jobs) {
-            if (!served_.contains(of) && value(*other) == of) since = std::min(since, other->submitted);
-          }
-          return std::tuple(static_cast<double>(running_[of]) / weight, since, of);
-        });
-      case Kind::kOrElse:
-        for (const StrategyPtr& branch : node.inner) {
-          if (Job* job = First(*branch, jobs)) return job;
-        }
-        return nullptr;
-      default:
-        ADD_FAILURE() << "not drawn: " << StrategyWord(node.kind);
-        return nullptr;
-    }
-  }
-
   std::vector<Job> jobs_;
-  std::map<std::string, std::size_t> running_, served_;
-  std::size_t now_ = 0;
+  std::int64_t now_ = 0;
 };
 
 TEST(StrategiesPage, EveryStrategyParses) {
@@ -258,10 +182,11 @@ TEST(StrategiesPage, EveryOrderIsAsDrawn) {
       model.hold = std::find(block.marks.begin(), block.marks.end(), "done") == block.marks.end();
       if (block.marks.size() > 2 && block.marks[1] == "weights") {
         const std::string& weight = block.marks[2];
-        model.weights[weight.substr(0, weight.find('='))] = std::stod(weight.substr(weight.find('=') + 1));
+        model.weights[weight.substr(0, weight.find('='))] =
+            static_cast<std::uint32_t>(std::stoul(weight.substr(weight.find('=') + 1)));
       }
       std::vector<std::string> got;
-      for (std::string task = model.Pick(*strategy); !task.empty(); task = model.Pick(*strategy)) {
+      for (std::string task = model.Pick(strategy); !task.empty(); task = model.Pick(strategy)) {
         got.push_back(task);
         if (task == "·") break;
       }
@@ -324,6 +249,9 @@ TEST(StrategiesPage, QuotesTheBounds) {
       {"kMaxStrategyNodes", std::to_string(bounds::kMaxStrategyNodes)},
       {"kMaxStrategyDepth", std::to_string(bounds::kMaxStrategyDepth)},
       {"kMaxStrategies", std::to_string(bounds::kMaxStrategies)},
+      {"kMaxNamedStrategies", std::to_string(bounds::kMaxNamedStrategies)},
+      {"kMaxWeights", FormatCount(bounds::kMaxWeights)},
+      {"kMaxWeight", FormatCount(bounds::kMaxWeight)},
   };
   std::map<std::string, std::string> quoted;
   static const std::regex row("^\\| `(kMax\\w+)`.*\\| ([^|]*) \\|$");

@@ -3,18 +3,13 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "strategy/strategy.h"
+#include "strategy/strategy_words.h"
 
 namespace allot {
-namespace {
 
 using Kind = Strategy::Kind;
 
-// The values of a key, as people speak of them.
-struct Nouns {
-  std::string one, many;
-  std::string without;  // the jobs that have none; empty: every job has one
-};
+namespace strategy_words {
 
 Nouns NounsOf(const StrategyKey& key) {
   switch (key.kind) {
@@ -35,7 +30,7 @@ Nouns NounsOf(const StrategyKey& key) {
           fmt::format("jobs without `{}`", key.name)};
 }
 
-std::string Value(const MetaValue& value) {
+static std::string Value(const MetaValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return JsonString(*text);
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return std::to_string(*integer);
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
@@ -65,14 +60,31 @@ std::string Selected(const Strategy& node) {
                      std::holds_alternative<std::string>(node.value) ? "" : " (the number or boolean, not the text)");
 }
 
+std::string PreferredBy(const Strategy& node) {
+  const Nouns nouns = NounsOf(node.key);
+  if (node.max == 1) return fmt::format("the {} with the fewest running tasks first", nouns.one);
+  return fmt::format("{} by their running tasks, in steps of {}", nouns.many, FormatCount(node.max));
+}
+
+std::string CappedAt(const Strategy& node) {
+  const Nouns nouns = NounsOf(node.key);
+  return node.percent ? fmt::format("nothing of a {} whose running tasks take {} % of all slots", nouns.one, node.max)
+                      : fmt::format("nothing of a {} that has {} running task{} already", nouns.one,
+                                    FormatCount(node.max), node.max == 1 ? "" : "s");
+}
+
+}  // namespace strategy_words
+
+namespace {
+
+using namespace strategy_words;
+
 std::string Preferred(const Strategy& node) {
   const Nouns nouns = NounsOf(node.key);
-  std::string out;
-  if (node.max == 1) {
-    out = fmt::format("the {} with the fewest running tasks first", nouns.one);
-  } else {
-    out = fmt::format("{} by their running tasks, in steps of {}: up to {} first, then up to {}, and so on", nouns.many,
-                      FormatCount(node.max), FormatCount(node.max - 1), FormatCount(2 * std::uint64_t{node.max} - 1));
+  std::string out = PreferredBy(node);
+  if (node.max > 1) {
+    out += fmt::format(": up to {} first, then up to {}, and so on", FormatCount(node.max - 1),
+                       FormatCount(2 * std::uint64_t{node.max} - 1));
   }
   if (!nouns.without.empty()) out += fmt::format("; {} count as 0", nouns.without);
   return out;
@@ -80,12 +92,8 @@ std::string Preferred(const Strategy& node) {
 
 std::string Capped(const Strategy& node) {
   const Nouns nouns = NounsOf(node.key);
-  std::string out =
-      node.percent
-          ? fmt::format("nothing of a {} whose running tasks take {} % of all slots (rounded down, at least 1)",
-                        nouns.one, node.max)
-          : fmt::format("nothing of a {} that has {} running task{} already", nouns.one, FormatCount(node.max),
-                        node.max == 1 ? "" : "s");
+  std::string out = CappedAt(node);
+  if (node.percent) out += " (rounded down, at least 1)";
   if (!nouns.without.empty()) out += fmt::format("; {} are not held", nouns.without);
   return out;
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "strategy/weights.h"
 
 namespace allot {
 GroupText TextOf(const MetaValue& value) {
@@ -67,7 +68,7 @@ GroupText ValueTable::TextFor(const Key& key, const PickJob& job) const {
 
 std::uint32_t ValueTable::WeightOf(const Key& key, const std::string& text) const {
   if (weights_.empty() || text.empty()) return 1;
-  const auto found = weights_.find(key.key.name + "." + text.substr(1));
+  const auto found = weights_.find(WeightName(key.key, std::string_view(text).substr(1)));
   return found == weights_.end() ? 1 : found->second;
 }
 
@@ -180,6 +181,16 @@ bool ValueTable::SetWeights(std::unordered_map<std::string, std::uint32_t> weigh
     for (ValueId value = 0; value < key.end; ++value) key.values[value].weight = WeightOf(key, key.values[value].text);
   }
   return true;
+}
+
+Stamp ValueTable::LastServed(const StrategyKey& named, const GroupText& text) const {
+  for (const Key& key : keys_) {
+    if (key.users == 0 || key.fresh || !key.tag.empty() || !(key.key == named)) continue;
+    if (!text) return key.values[kNoValue].served;
+    const ValueId* found = key.ids.Find(HashOf(*text), [&](ValueId id) { return key.values[id].text == *text; });
+    return found == nullptr ? Stamp{} : key.values[*found].served;
+  }
+  return {};
 }
 
 std::size_t ValueTable::MemoryBytes() const {

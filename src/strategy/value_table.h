@@ -73,6 +73,9 @@ class ValueTable {
 
   // Weights of `fair`, by key and value as people write them. False if they are what they were.
   bool SetWeights(std::unordered_map<std::string, std::uint32_t> weights);
+  const std::unordered_map<std::string, std::uint32_t>& weights() const { return weights_; }
+  // When such a value was served last, which may be longer ago than any job can tell; never, if nobody uses the key.
+  Stamp LastServed(const StrategyKey& key, const GroupText& text) const;
   std::size_t MemoryBytes() const;
 
  private:

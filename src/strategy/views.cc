@@ -33,7 +33,8 @@ class OrderView : public View {
       many_ = std::make_unique<MaskTree<Key, Cell*>>(shared_.verdicts.mask_words());
       few_.push_back(&cell);
       for (Cell* other : few_) many_->Insert(other->leaves[plan_.leaf].key, other, shared_.verdicts.Mask(other->cls));
-      few_ = {};
+      few_.clear();
+      few_.shrink_to_fit();
     }
     return true;
   }
@@ -82,7 +83,7 @@ class OrderView : public View {
     if (many_) many_->SetBit(bit, [&](const Cell* cell) { return shared_.Has(*cell, bit); });
   }
   bool Shrink(std::size_t& budget) override {
-    few_ = {};
+    few_.clear();
     while (many_ && budget > 0) {
       --budget;
       if (many_->Shrink(kShrunkAtOnce)) many_.reset();
@@ -99,7 +100,7 @@ class OrderView : public View {
 
   const Plan& plan_;
   Shared& shared_;
-  std::vector<Cell*> few_;
+  boost::container::small_vector<Cell*, 2> few_;
   std::unique_ptr<MaskTree<Key, Cell*>> many_;
 };
 
@@ -318,7 +319,7 @@ class OrElseView : public View {
   }
 
  private:
-  std::vector<std::unique_ptr<View>> branches_;
+  boost::container::small_vector<std::unique_ptr<View>, 2> branches_;
 };
 
 // prefer_distinct: a view for every level that has cells. A cell stands on its value's level, or below.

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 
 #include "base/check.h"
-#include "strategy/naive_strategy.h"
+#include "strategy/preview.h"
 
 namespace allot::simulation {
 namespace {
@@ -198,18 +197,11 @@ Model::Job* Model::FirstByStrategy(const Worker& worker) {
                                                  : DefaultStrategy();
   const StrategyPtr policy = options.policy ? options.policy : DefaultPolicy();
   const Keys keys;
-  testing::NaiveStrategy naive;
-  naive.keys = &keys;
-  naive.slots = AllSlots();
-  naive.weights = options.weights;
-  naive.worker = own.get();
-  naive.rank = [&](const PickJob& seen) { return Judge(worker, *static_cast<const SeenJob&>(seen).job).worker_rank; };
+  Preview naive({policy, own, options.weights, AllSlots()});
   std::map<JobId, std::uint32_t> leased;
   for (const auto& [serial, lease] : leases) ++leased[lease.task.job];
-  std::deque<SeenJob> all;
-  testing::NaiveStrategy::Jobs among;
   for (auto& [id, job] : jobs) {
-    SeenJob& seen = all.emplace_back();
+    SeenJob seen;
     seen.job = &job;
     seen.key = OrderKey{!job.spec.priority.has_value(), job.spec.priority.value_or(0), job.scheduled_for, id};
     seen.ready = job.in_state[static_cast<int>(TaskState::kReady)];
@@ -217,13 +209,17 @@ Model::Job* Model::FirstByStrategy(const Worker& worker) {
     seen.picked = job.picked;
     seen.submitted_at = job.submitted_at;
     seen.open = Open(job);
-    naive.all.push_back(&seen);
-    if (seen.open && Judge(worker, job).may) among.push_back(&seen);
+    std::optional<double> rank;
+    if (seen.open) {
+      const Match match = Judge(worker, job);
+      if (match.may) rank = match.worker_rank;
+    }
+    naive.Know(keys, seen, rank);
   }
   bool random = false;
-  const auto found = naive.Pick(*policy, among, random);
+  const std::vector<JobId> found = naive.Allowed(random);
   CHECK(!random);
-  return found.empty() ? nullptr : &jobs.at(found[0]->id());
+  return found.empty() ? nullptr : &jobs.at(found[0]);
 }
 
 void Model::SetPolicy(const Now& at, const StrategyPtr& policy, const Weights& weights) {

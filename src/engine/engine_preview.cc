@@ -1,0 +1,159 @@
+// What a worker with some strategy would get now, without an order for it.
+#include <algorithm>
+#include <set>
+
+#include "base/check.h"
+#include "engine/engine.h"
+#include "engine/errors.h"
+#include "engine/preview_walk.h"
+
+namespace allot {
+namespace {
+
+// What a look at a job costs, and beside it each key that is looked up; a verdict, and a step of its expressions.
+constexpr std::int64_t kJobNanoseconds = 200;
+constexpr std::int64_t kKeyNanoseconds = 500;
+constexpr std::int64_t kVerdictNanoseconds = 1500;
+constexpr std::int64_t kStepNanoseconds = 10;
+
+}  // namespace
+
+PreviewWalk::PreviewWalk(PreviewRequest request) : request_(std::move(request)) {}
+PreviewWalk::~PreviewWalk() = default;
+
+void PreviewWalk::Pick(std::function<bool()> enough) {
+  CHECK(begun_);
+  enough_ = std::move(enough);
+  jobs_ = preview_->jobs();
+  ready_tasks_ = preview_->tasks();
+  while (tasks_.size() < request_.count) {
+    std::optional<PreviewPick> pick = preview_->Next();
+    if (!pick) break;
+    tasks_.push_back(Task{std::move(*pick), false, std::nullopt, {}, {}});
+  }
+  complete_ = seen_all_ && !preview_->stopped();
+  preview_.reset();
+}
+
+Result<void> Engine::Start(const Now& now, PreviewWalk& walk) const {
+  const PreviewRequest& request = walk.request_;
+  if (request.worker) {
+    const EngineWorker* worker = FindWorker(*request.worker);
+    if (worker == nullptr || !worker->registered) return UnknownWorker(*request.worker);
+    walk.traits_ = classes_.TraitsOf(worker->handle);
+    walk.draining_ = worker->draining;
+  } else if (request.like) {
+    EngineWorker like;
+    like.name = request.like->name;
+    like.tags = request.like->tags;
+    like.properties = request.like->properties;
+    like.attributes = request.like->attributes;
+    like.requirements = request.like->requirements;
+    like.rank = request.like->rank;
+    like.slots = request.like->slots;
+    walk.traits_ = std::make_shared<const WorkerTraits>(TraitsOf(like));
+  }
+  walk.strategy_ = request.strategy ? request.strategy : DefaultStrategy();
+  walk.policy_ = request.policy ? request.policy : orders_.policy();
+  walk.paused_ = paused_;
+  walk.seconds_ = ToMillis(now.wall) / 1000;
+  Preview::Options options;
+  options.policy = walk.policy_;
+  options.worker = walk.strategy_;
+  options.weights = {orders_.values().weights().begin(), orders_.values().weights().end()};
+  options.slots = slots_;
+  options.now = now.wall;
+  options.seed = request.seed;
+  options.enough = [&walk] { return walk.enough_ && walk.enough_(); };
+  walk.preview_ = std::make_unique<Preview>(std::move(options));
+  walk.preview_->Expect(by_id_.size());
+  walk.begun_ = true;
+  return {};
+}
+
+std::optional<double> Engine::Judge(PreviewWalk& walk, const EngineJob& job, std::int64_t& nanoseconds) const {
+  if (!walk.traits_) return 0;
+  // Jobs of a class are alike for whoever reads no more of them than it holds.
+  const bool alike = !walk.reads_more_ && !classes_.Outdated(job.cls);
+  const std::uint64_t serial = classes_.SerialOf(job.cls);
+  if (alike) {
+    if (const auto found = walk.verdicts_.find(serial); found != walk.verdicts_.end()) return found->second;
+  }
+  const WorkerTraits& worker = *walk.traits_;
+  const JobTerms& terms = *job.terms;
+  const auto judged = [&]() -> std::optional<double> {
+    if (!std::includes(worker.tags.begin(), worker.tags.end(), terms.tags.begin(), terms.tags.end())) return {};
+    const TagList& any = terms.constraint_tags;
+    if (!any.empty() && std::none_of(any.begin(), any.end(), [&](const std::string& tag) {
+          return std::binary_search(worker.constraint_tags.begin(), worker.constraint_tags.end(), tag);
+        })) {
+      return {};
+    }
+    if (!terms.requirements && !worker.requirements && !worker.rank) return 0;
+    const Meta none;
+    const expr::Ad ad = AdOf(terms, job.key, job.tasks.count(), job.extras ? job.extras->meta : none);
+    expr::Sides sides{&ad, worker.ad.get(), expr::Side::kJob, walk.seconds_};
+    if (terms.requirements && !walk.evaluator_.True(*terms.requirements, sides)) return {};
+    sides.my = expr::Side::kMachine;
+    if (worker.requirements && !walk.evaluator_.True(*worker.requirements, sides)) return {};
+    return worker.rank ? walk.evaluator_.Number(*worker.rank, sides) : 0;
+  };
+  const std::uint64_t steps = walk.evaluator_.steps();
+  const std::optional<double> rank = judged();
+  nanoseconds += kVerdictNanoseconds + static_cast<std::int64_t>(walk.evaluator_.steps() - steps) * kStepNanoseconds;
+  if (alike) walk.verdicts_.emplace(serial, rank);
+  return rank;
+}
+
+Result<bool> Engine::Collect(const Now& now, PreviewWalk& walk, std::size_t budget) const {
+  if (!walk.begun_) {
+    if (const Result<void> started = Start(now, walk); !started.ok()) return started.error();
+  }
+  walk.reads_more_ = walk.traits_ && !classes_.FreshReads(*walk.traits_).empty();
+  auto left = static_cast<std::int64_t>(budget) * 1000;
+  const auto keys = static_cast<std::int64_t>(walk.preview_->keys());
+  auto it = std::upper_bound(by_id_.begin(), by_id_.end(), walk.seen_to_,
+                             [](JobId key, const auto& entry) { return key < entry.first; });
+  for (; it != by_id_.end(); ++it) {
+    if (left <= 0) return false;
+    walk.seen_to_ = it->first;
+    const EngineJob* job = it->second;
+    std::int64_t cost = kJobNanoseconds + keys * kKeyNanoseconds;
+    if (job != nullptr) {
+      ++walk.jobs_seen_;
+      walk.preview_->Know(keys_, *job, job->open ? Judge(walk, *job, cost) : std::nullopt, &orders_.values());
+    }
+    left -= cost;
+  }
+  walk.seen_all_ = true;
+  return true;
+}
+
+void Engine::Resolve(PreviewWalk& walk) const {
+  constexpr int kDraws = 32;
+  std::set<std::pair<JobId, TaskIndex>> taken;
+  Rng rng(walk.request_.seed);
+  for (PreviewWalk::Task& task : walk.tasks_) {
+    const EngineJob* job = FindJob(task.pick.job);
+    if (job == nullptr) continue;
+    task.there = true;
+    task.user = job->terms->user;
+    task.tags = job->terms->tags;
+    if (!job->open) continue;
+    const auto is_free = [&](TaskIndex index) { return !taken.contains({job->id(), index}); };
+    for (int draw = 0; task.pick.random && !task.index && draw < kDraws; ++draw) {
+      if (const TaskIndex index = job->tasks.RandomReady(rng); is_free(index)) task.index = index;
+    }
+    std::optional<TaskIndex> next = job->tasks.FirstReady();
+    while (!task.index && next) {
+      if (is_free(*next)) {
+        task.index = next;
+      } else {
+        next = *next + 1 < job->tasks.count() ? job->tasks.FirstReady(*next + 1) : std::nullopt;
+      }
+    }
+    if (task.index) taken.insert({job->id(), *task.index});
+  }
+}
+
+}  // namespace allot

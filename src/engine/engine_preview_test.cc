@@ -1,0 +1,230 @@
+// A preview is what real pulls then give.
+#include <set>
+
+#include "engine/preview_walk.h"
+#include "engine/testing.h"
+#include "match/testing.h"
+#include "strategy/some_strategy.h"
+
+namespace allot {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Given {
+  std::uint64_t job;
+  std::uint32_t index;
+  friend bool operator==(const Given&, const Given&) = default;
+  friend std::ostream& operator<<(std::ostream& out, const Given& given) {
+    return out << given.job << "/" << given.index;
+  }
+};
+
+class EnginePreview : public testing::EngineTest {
+ protected:
+  // In steps of `budget`; 0: in one.
+  std::unique_ptr<PreviewWalk> Try(PreviewRequest request, std::size_t budget = 0) {
+    auto walk = std::make_unique<PreviewWalk>(std::move(request));
+    for (;;) {
+      const Result<bool> all = engine_->Collect(now_, *walk, budget == 0 ? 1'000'000 : budget);
+      EXPECT_TRUE(all.ok());
+      if (!all.ok() || *all) break;
+      ++steps_;
+    }
+    walk->Pick();
+    engine_->Resolve(*walk);
+    return walk;
+  }
+  static std::vector<Given> Picks(PreviewWalk& walk) {
+    std::vector<Given> picks;
+    for (const PreviewWalk::Task& task : walk.tasks())
+      picks.push_back({task.pick.job.value, task.index.value_or(9999)});
+    return picks;
+  }
+  std::vector<Given> Pulled(WorkerId worker, std::uint32_t count, const StrategyPtr& strategy) {
+    Grants();
+    PullOptions options{count, false, 0s};
+    options.strategy = strategy;
+    EXPECT_TRUE(engine_->Pull(now_, worker, options).ok());
+    std::vector<Given> given;
+    for (const Grant& grant : Grants()) {
+      held_.emplace_back(worker, grant.task);
+      given.push_back({grant.task.job.value, grant.task.index});
+    }
+    return given;
+  }
+  static StrategyPtr Parse(const std::string& text, bool policy = false) {
+    const ParsedStrategy parsed = ParseStrategy(text, policy);
+    EXPECT_NE(parsed.strategy, nullptr) << text << ": " << parsed.error.message;
+    return parsed.strategy;
+  }
+
+  std::vector<std::pair<WorkerId, TaskRef>> held_;
+  std::size_t steps_ = 0;
+};
+
+TEST_F(EnginePreview, IsWhatRealPullsThenGive) {
+  std::size_t picks = 0, previews = 0;
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    Rng rng(seed);
+    records_.clear();
+    journal_.clear();
+    held_.clear();
+    Load(0s);
+    const std::string policy = rng.Below(2) == 0 ? "worker" : testing::SomePolicy(rng, 2, false);
+    Weights weights;
+    if (rng.Below(2) == 0) weights = {{"user.u1", 3}, {"customer.c1", 2}};
+    engine_->SetPolicy(now_, Parse(policy, true), weights);
+    std::vector<WorkerSpec> specs;
+    for (int i = 0; i < 4; ++i) {
+      static const char* const kRanks[] = {"", "", "TARGET.Tasks", "TARGET.customer == \"c1\" ? 2 : 1"};
+      static const char* const kRequirements[] = {"", "", "TARGET.User == \"u1\"", "TARGET.Tasks < 4"};
+      WorkerSpec spec;
+      spec.id = WorkerId{++last_id_};
+      spec.tags = rng.Below(4) == 0 ? std::vector<std::string>{"a"} : std::vector<std::string>{"a", "b"};
+      spec.connected = true;
+      spec.slots = 1 + static_cast<std::uint32_t>(rng.Below(4));
+      spec.rank = testing::MustParse(kRanks[rng.Below(4)]);
+      spec.requirements = testing::MustParse(kRequirements[rng.Below(4)]);
+      ASSERT_TRUE(engine_->Register(now_, spec, std::nullopt).ok());
+      specs.push_back(spec);
+    }
+    std::vector<JobId> jobs;
+    for (int step = 0; step < 60; ++step) {
+      if (rng.Below(2) == 0) Pass(std::chrono::milliseconds(rng.Below(5)));
+      switch (rng.Below(8)) {
+        case 0:
+        case 1:
+        case 2: {
+          JobSpec spec = Spec(1 + static_cast<std::uint32_t>(rng.Below(5)), {});
+          if (rng.Below(3) == 0) spec.tags.emplace_back("a");
+          if (rng.Below(3) == 0) spec.tags.emplace_back("b");
+          if (rng.Below(5) > 0) spec.user = "u" + std::to_string(rng.Below(4));
+          if (rng.Below(4) > 0) spec.meta.emplace_back("customer", "c" + std::to_string(rng.Below(3)));
+          if (rng.Below(2) == 0) spec.priority = static_cast<std::int64_t>(rng.Below(3));
+          if (rng.Below(6) == 0) spec.delay = 50ms;
+          spec.async = rng.Below(2) == 0;
+          jobs.push_back(Submit(spec));
+          break;
+        }
+        case 3:
+          if (jobs.empty()) break;
+          if (rng.Below(3) == 0) {
+            ASSERT_TRUE(engine_->Cancel(now_, jobs[rng.Below(jobs.size())]).ok());
+          } else {
+            (void)engine_->Pause(now_, jobs[rng.Below(jobs.size())]);
+          }
+          break;
+        case 4:
+        case 5:
+          if (held_.empty()) break;
+          Say(held_.back().first, held_.back().second, static_cast<ReportKind>(rng.Below(4)));
+          held_.pop_back();
+          break;
+        default: {
+          bool none = false;
+          const std::string text = testing::SomeStrategy(rng, 3, none, false);
+          const StrategyPtr strategy = Parse(text);
+          const WorkerSpec& worker = specs[rng.Below(specs.size())];
+          SCOPED_TRACE("seed " + std::to_string(seed) + ", step " + std::to_string(step) + ", policy " + policy +
+                       ", strategy " + text);
+          PreviewRequest request{strategy, nullptr, worker.id, std::nullopt, 6};
+          const auto walk = Try(request, rng.Below(3));
+          // One that is only described, as it is or with more to read than any, is given the same.
+          PreviewRequest like{strategy, nullptr, std::nullopt, worker, 6};
+          if (!like.like->requirements) like.like->requirements = testing::MustParse("TARGET.Unknown =?= undefined");
+          EXPECT_EQ(Picks(*Try(like)), Picks(*walk));
+          EXPECT_TRUE(walk->complete());
+          ASSERT_EQ(Pulled(worker.id, 6, strategy), Picks(*walk));
+          picks += walk->tasks().size();
+          ++previews;
+        }
+      }
+    }
+  }
+  EXPECT_GT(previews, 1500u);
+  EXPECT_GT(picks, 2000u);
+  EXPECT_GT(steps_, 300u);  // of walks in several steps
+}
+
+TEST_F(EnginePreview, TakesNothingAndTakesNoIndex) {
+  Submit(Spec(3));
+  const WorkerId worker = Register();
+  Grants();
+  const EngineStats before = engine_->Stats();
+  const std::size_t bytes = engine_->OrderBytes();
+  const auto walk = Try({Parse("fair(user, newest)"), nullptr, worker, std::nullopt, 20});
+  EXPECT_EQ(walk->tasks().size(), 3u);
+  EXPECT_EQ(walk->jobs(), 1u);
+  EXPECT_EQ(walk->ready_tasks(), 3u);
+  EXPECT_FALSE(engine_->HasEffects());
+  EXPECT_EQ(engine_->Stats().tasks_ready, before.tasks_ready);
+  EXPECT_EQ(engine_->Stats().strategies, before.strategies);
+  EXPECT_EQ(engine_->OrderBytes(), bytes);
+}
+
+TEST_F(EnginePreview, WhoMayRunEverythingIsGivenEverything) {
+  JobSpec spec = Spec(1, {"rare"});
+  spec.requirements = testing::MustParse("TARGET.Memory > 5");
+  const JobId job = Submit(spec);
+  EXPECT_EQ(Picks(*Try({nullptr, nullptr, std::nullopt, std::nullopt, 5})), (std::vector<Given>{{job.value, 0}}));
+  WorkerSpec like;
+  like.tags = {"rare"};
+  EXPECT_TRUE(Try({nullptr, nullptr, std::nullopt, like, 5})->tasks().empty());
+  like.attributes = {{"Memory", std::int64_t{8}}};
+  EXPECT_EQ(Try({nullptr, nullptr, std::nullopt, like, 5})->tasks().size(), 1u);
+}
+
+TEST_F(EnginePreview, SaysThatTheQueueIsPausedAndTheWorkerUnknown) {
+  Submit(Spec(1));
+  engine_->PauseQueue(now_);
+  const auto walk = Try({nullptr, nullptr, std::nullopt, std::nullopt, 5});
+  EXPECT_TRUE(walk->paused());
+  EXPECT_EQ(walk->tasks().size(), 1u);
+  PreviewWalk unknown({nullptr, nullptr, WorkerId{4}, std::nullopt, 5});
+  const Result<bool> collected = engine_->Collect(now_, unknown, 100);
+  ASSERT_FALSE(collected.ok());
+  EXPECT_EQ(collected.error().code, Code::kUnknownWorker);
+}
+
+TEST_F(EnginePreview, OutlivesJobsAndWorkersThatGoBetweenItsSteps) {
+  std::vector<JobId> jobs;
+  for (int i = 0; i < 300; ++i) {
+    JobSpec spec = Spec(1);
+    spec.retention = 0ms;
+    spec.user = "u" + std::to_string(i % 7);
+    jobs.push_back(Submit(spec));
+  }
+  const WorkerId worker = Register();
+  PreviewWalk walk({Parse("fair(user, random)"), nullptr, worker, std::nullopt, 100});
+  for (std::size_t i = 0;; ++i) {
+    const Result<bool> all = engine_->Collect(now_, walk, 1);
+    ASSERT_TRUE(all.ok());
+    if (*all) break;
+    if (i == 3) engine_->Unregister(now_, worker);
+    if (i < 40) (void)engine_->Cancel(now_, jobs[i * 7]);
+    Pass(1s);
+  }
+  ASSERT_TRUE(engine_->Cancel(now_, jobs[299]).ok());
+  Pass(10s);
+  walk.Pick();
+  engine_->Resolve(walk);
+  EXPECT_EQ(walk.tasks().size(), 100u);
+  for (const PreviewWalk::Task& task : walk.tasks()) EXPECT_EQ(task.there, engine_->Describe(task.pick.job).ok());
+}
+
+TEST_F(EnginePreview, TasksOfAJobAreThoseThatItWouldGive) {
+  const JobId job = Submit(Spec(6));
+  const WorkerId worker = Register();
+  const std::vector<Grant> grants = Pull(worker, 3);
+  Say(worker, grants[1].task, ReportKind::kReleased);
+  EXPECT_EQ(Picks(*Try({nullptr, nullptr, worker, std::nullopt, 20})),
+            (std::vector<Given>{{job.value, 1}, {job.value, 3}, {job.value, 4}, {job.value, 5}}));
+  // At random any, each once.
+  std::set<std::uint32_t> some;
+  for (const Given& given : Picks(*Try({Parse("random"), nullptr, worker, std::nullopt, 20}))) some.insert(given.index);
+  EXPECT_EQ(some, (std::set<std::uint32_t>{1, 3, 4, 5}));
+}
+
+}  // namespace
+}  // namespace allot

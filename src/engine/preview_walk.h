@@ -1,0 +1,84 @@
+// What a worker with some strategy would get, found without an order for it: a walk over all jobs of an engine, in
+// steps between which others are served, then picking, which needs the engine no more.
+//
+// Use:       Engine::Collect() until it says that it has seen all (or until that is enough), Pick(), Engine::Resolve().
+// Threading: Collect() and Resolve() on the engine thread, Pick() on any; one at a time. It holds nothing of the
+// engine:
+//            jobs and workers may come and go between the steps.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/types.h"
+#include "expr/expr.h"
+#include "match/class_table.h"
+#include "strategy/preview.h"
+
+namespace allot {
+
+struct PreviewRequest {
+  StrategyPtr strategy;            // null: `priority`
+  StrategyPtr policy;              // null: the queue's own
+  std::optional<WorkerId> worker;  // a registered one,
+  std::optional<WorkerSpec> like;  // or one that might register; neither: one that may run every job
+  std::uint32_t count = 20;        // picks
+  std::uint64_t seed = 1;          // of `random`
+};
+
+class PreviewWalk {
+ public:
+  explicit PreviewWalk(PreviewRequest request);
+  ~PreviewWalk();
+  PreviewWalk(const PreviewWalk&) = delete;
+  PreviewWalk& operator=(const PreviewWalk&) = delete;
+
+  // The picks, from what was collected. `enough` is asked now and then; true ends it.
+  void Pick(std::function<bool()> enough = nullptr);
+
+  struct Task {
+    PreviewPick pick;
+    bool there = false;              // resolved: the job is still there, and has such a task; else only `pick` holds
+    std::optional<TaskIndex> index;  // none: there is no such task any more
+    std::string user;
+    std::vector<std::string> tags;
+  };
+  std::vector<Task>& tasks() { return tasks_; }
+  const PreviewRequest& request() const { return request_; }
+  const StrategyPtr& strategy() const { return strategy_; }
+  const StrategyPtr& policy() const { return policy_; }
+  bool paused() const { return paused_; }      // the queue: nothing would be given
+  bool draining() const { return draining_; }  // the worker: the same
+  std::uint64_t jobs_seen() const { return jobs_seen_; }
+  // That the worker may run and that have a task ready, and those tasks; before the picks.
+  std::uint64_t jobs() const { return jobs_; }
+  std::uint64_t ready_tasks() const { return ready_tasks_; }
+  bool complete() const { return complete_; }  // all jobs were seen, and all picks made
+
+ private:
+  friend class Engine;
+
+  PreviewRequest request_;
+  StrategyPtr strategy_, policy_;
+  bool begun_ = false;
+  std::shared_ptr<const WorkerTraits> traits_;  // null: it may run every job
+  bool reads_more_ = false;                     // of jobs than their classes tell
+  bool paused_ = false, draining_ = false;
+  std::int64_t seconds_ = 0;  // what time() gives
+  JobId seen_to_;
+  std::uint64_t jobs_seen_ = 0, jobs_ = 0, ready_tasks_ = 0;
+  bool seen_all_ = false, complete_ = false;
+  expr::Evaluator evaluator_;
+  // By the serial of a class; none: not for this worker.
+  std::unordered_map<std::uint64_t, std::optional<double>> verdicts_;
+  std::function<bool()> enough_;
+  std::unique_ptr<Preview> preview_;
+  std::vector<Task> tasks_;
+};
+
+}  // namespace allot
