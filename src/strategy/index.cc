@@ -13,7 +13,7 @@ using order::Order;
 using order::Plan;
 
 struct StrategyIndex::Parts {
-  explicit Parts(ValueTable& values, const ClassTable& verdicts) : shared{values, verdicts, {}, 0, {}} {}
+  explicit Parts(ValueTable& values, const ClassTable& verdicts) : shared{values, verdicts, {}, 0, {}, {}} {}
   order::Shared shared;
   std::unique_ptr<Plan> plan;
   std::vector<const Plan*> bins;  // by their number
@@ -24,11 +24,12 @@ struct StrategyIndex::Parts {
   std::unique_ptr<order::View> root;  // goes before what it refers to
   ShardedSet<Cell*> cells;            // owned
   order::CellShape shape;
-  std::vector<std::size_t> linked;         // which keys have links in cells
-  std::vector<SlotArray<Cell*>> by_value;  // for each of those: the first cell of a value
-  SlotArray<Cell*> by_class;               // the first one
-  order::JobPlaces places;                 // in lotteries
-  std::vector<ValueId> sought;             // of the job that is looked for
+  std::vector<std::size_t> linked;          // which keys have links in cells
+  std::vector<SlotArray<Cell*>> by_value;   // for each of those: the first cell of a value
+  SlotArray<Cell*> by_class;                // the first one
+  ClassId classes = 0, shrunk_classes = 0;  // upper bounds of those that have cells
+  order::JobPlaces places;                  // in lotteries
+  std::vector<ValueId> sought;              // of the job that is looked for
 
   std::size_t KeyIndex(const StrategyKey& key, const std::string& tag, bool fair = false) {
     // The value table counts one user for each time that it is asked.
@@ -135,6 +136,7 @@ struct StrategyIndex::Parts {
       Cell*& head = by_value[i].Make(cell.values[linked[i]]);
       Link(head, cell, cell.links[i], head == nullptr ? nullptr : &head->links[i]);
     }
+    classes = std::max(classes, cell.cls + 1);
     Cell*& head = by_class.Make(cell.cls);
     Link(head, cell, cell.in_class, head == nullptr ? nullptr : &head->in_class);
   }
@@ -180,6 +182,7 @@ StrategyIndex::StrategyIndex(const StrategyPtr& policy, const StrategyPtr& worke
   parts_->plan = parts_->Compile(*policy, worker.get());
   const std::size_t keys = parts_->shared.keys.size();
   parts_->shared.shares.resize(keys);
+  parts_->shared.spare.resize(parts_->shape.shares);
   parts_->by_value.resize(parts_->linked.size());
   parts_->sought.resize(keys);
   parts_->shape.values = keys;
@@ -192,7 +195,10 @@ StrategyIndex::StrategyIndex(const StrategyPtr& policy, const StrategyPtr& worke
 
 StrategyIndex::~StrategyIndex() {
   parts_->root.reset();
-  parts_->cells.ForEach([](Cell* cell) { Cell::Free()(cell); });
+  parts_->shared.spare.clear();  // they refer to the others
+  for (ClassId cls = 0; cls < parts_->classes; ++cls) {
+    for (Cell* cell = parts_->by_class[cls]; cell != nullptr;) Cell::Free()(std::exchange(cell, cell->in_class.next));
+  }
   for (const KeyId key : parts_->shared.keys) parts_->shared.values.Unuse(key);
 }
 
@@ -318,6 +324,7 @@ PickJob* StrategyIndex::Pick(KindId kind, Rng* rng) {
 void StrategyIndex::OnWidth() {
   Parts& parts = *parts_;
   parts.root.reset();
+  for (auto& spare : parts.shared.spare) spare.clear();  // as wide as before
   parts.root = order::MakeView(*parts.plan, parts.shared);
   parts.cells.ForEach([&](Cell* cell) {
     cell->placed = false;
@@ -339,18 +346,22 @@ bool StrategyIndex::Shrink(std::size_t& budget) {
   // Jobs and values are not told to it any more: nothing may be compared.
   Parts& parts = *parts_;
   if (!parts.root->Shrink(budget)) return false;
-  while (budget > 0 && parts.cells.size() > 0) {
-    Cell& cell = *parts.cells.Any();
-    for (std::size_t i = 0; i < parts.orders.size(); ++i) {
-      while (!cell.orders[i].Shrink(order::kShrunkAtOnce)) {
-        if (--budget == 0) return false;
+  // The last that was made first, class by class, so that the allocator joins what is free at once.
+  for (; parts.shrunk_classes < parts.classes; ++parts.shrunk_classes) {
+    Cell*& head = parts.by_class[parts.shrunk_classes];
+    while (head != nullptr) {
+      for (std::size_t i = 0; i < parts.orders.size(); ++i) {
+        while (!head->orders[i].Shrink(order::kShrunkAtOnce)) {
+          if (--budget == 0) return false;
+        }
       }
+      Cell* cell = std::exchange(head, head->in_class.next);
+      Cell::Free()(cell);
+      budget -= std::min(budget, order::kFreeCost);
+      if (budget == 0) return false;
     }
-    parts.cells.Erase(cell.hash, [&](const Cell* other) { return other == &cell; });
-    Cell::Free()(&cell);
-    --budget;
   }
-  return parts.cells.size() == 0;
+  return true;
 }
 
 std::size_t StrategyIndex::MemoryBytes() const {

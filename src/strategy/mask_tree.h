@@ -110,6 +110,18 @@ class MaskTree {
     return {node->keys[0], node->items[0]};
   }
 
+  // The last item of all. REQUIRES: there is one.
+  const Item& Back() const {
+    const Node* node = root_.get();
+    while (!node->leaf) node = node->children[node->count - 1];
+    return node->items[node->count - 1];
+  }
+  // Throws it away, without a look at keys or masks: nothing may follow but more of this.
+  void PopBack() {
+    PopLast(*root_);
+    --size_;
+  }
+
   // Adds the OR of all masks to `out`, which has width() words.
   void AddMask(std::uint64_t* out) const {
     for (std::size_t i = 0; i < root_->count; ++i) {
@@ -303,6 +315,16 @@ class MaskTree {
     Free()(&last);
     if (--node.count == 0) node.leaf = true;
     return dropped;
+  }
+
+  void PopLast(Node& node) {
+    if (!node.leaf) {
+      Node& last = *node.children[node.count - 1];
+      PopLast(last);
+      if (last.count > 0) return;
+      Free()(&last);
+    }
+    if (--node.count == 0) node.leaf = true;
   }
 
   void SetMaskBelow(Node& node, const Key& key, Mask mask) {

@@ -43,16 +43,13 @@ void Orders::Leave(std::unique_ptr<StrategyIndex> index) {
 }
 
 bool Orders::Clean(std::size_t& budget) {
+  if (!Cleaning()) return true;
   while (budget > 0 && !left_.empty()) {
     if (!left_.back()->Shrink(budget)) continue;
     left_.pop_back();
     cleaned_ = false;
   }
-  while (budget > 0 && !cleaned_) {
-    constexpr std::size_t kStep = 32;
-    cleaned_ = values_.Clean(kStep);
-    budget -= std::min(budget, kStep);
-  }
+  if (budget > 0 && !cleaned_) cleaned_ = values_.Clean(budget);
   return !Cleaning();
 }
 

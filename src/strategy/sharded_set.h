@@ -1,13 +1,10 @@
 // A hash set of many small tables, so that none of them takes long when it grows.
 //
-// Traits: `std::uint64_t HashOf(item)` and `bool Same(item, sought)`; both are asked again and again, of items as they
-// stand in the set.
+// Use: the caller brings the hash of what it looks for, spread over all bits, and knows it when it sees it.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -75,16 +72,6 @@ class ShardedSet {
     if (shard.count == 0) shard.slots = {};
   }
 
-  // Some item. REQUIRES: not empty. Begins where it found one the last time.
-  const Item& Any() {
-    CHECK(size_ > 0);
-    if (any_shard_ >= shards_.size()) any_shard_ = 0;
-    while (shards_[any_shard_].count == 0) any_shard_ = (any_shard_ + 1) % shards_.size();
-    const auto& slots = shards_[any_shard_].slots;
-    while (any_at_ >= slots.size() || slots[any_at_].mark == 0) any_at_ = any_at_ + 1 >= slots.size() ? 0 : any_at_ + 1;
-    return slots[any_at_].item;
-  }
-
   template <typename F>
   void ForEach(F f) const {
     for (const Shard& shard : shards_) {
@@ -139,7 +126,6 @@ class ShardedSet {
 
   std::vector<Shard> shards_;
   std::size_t size_ = 0;
-  std::size_t any_shard_ = 0, any_at_ = 0;
 };
 
 // Spreads over all bits.

@@ -45,18 +45,20 @@ void ValueTable::Unuse(KeyId key) {
   std::erase(used_, key);
 }
 
-bool ValueTable::Clean(std::size_t values) {
-  constexpr std::size_t kPageValues = 512;
-  while (!left_.empty() && values > 0) {
+bool ValueTable::Clean(std::size_t& budget) {
+  while (!left_.empty() && budget > 0) {
     // The table of ids refers to values without asking them.
     Key& key = left_.back();
-    if (key.values.DropPage()) {
-      values -= std::min(values, kPageValues);
-    } else if (key.of_slot.DropPage()) {
-      values -= std::min<std::size_t>(values, 1);
-    } else {
+    if (key.end > 0) {
+      Value& value = key.values[key.end - 1];
+      if (!value.others || value.others->Shrink(128)) {
+        value = Value{};
+        --key.end;
+      }
+    } else if (!key.values.DropPage() && !key.of_slot.DropPage()) {
       left_.pop_back();
     }
+    --budget;
   }
   return left_.empty();
 }

@@ -38,8 +38,8 @@ class ValueTable {
     for (const KeyId key : used_) f(key);
   }
   std::size_t used_keys() const { return used_.size(); }
-  // What keys without users leave behind goes in steps, about so many values at a time; true if all is gone.
-  bool Clean(std::size_t values);
+  // What keys without users leave behind goes in steps, which are taken from the budget; true if all is gone.
+  bool Clean(std::size_t& budget);
 
   // The value of such a text, kept as long as the key is used.
   ValueId Pin(KeyId key, const std::string& text);

@@ -430,11 +430,17 @@ class FairView : public View {
     if (fresh) {
       share = new Share;
       share->view = this;
-      share->below = MakeView(*plan_.inner.front(), shared_);
+      auto& spare = shared_.spare[plan_.fair];
+      if (spare.empty()) {
+        share->below = MakeView(*plan_.inner.front(), shared_);
+      } else {
+        share->below = std::move(spare.back());
+        spare.pop_back();
+      }
       Link(value, share);
     }
     if (!share->below->Put(cell)) {
-      if (fresh) Delete(share);
+      if (fresh) Retire(share);
       cell.shares[plan_.fair] = nullptr;
       return false;
     }
@@ -454,7 +460,7 @@ class FairView : public View {
     share->below->Drop(cell);
     if (!share->below->Empty()) return;
     Erase(share);
-    Delete(share);
+    Retire(share);
   }
   void Moved(Cell& cell) override {
     Share* share = cell.shares[plan_.fair];
@@ -489,22 +495,19 @@ class FairView : public View {
     });
   }
   bool Shrink(std::size_t& budget) override {
-    while (many_ && many_->order.size() > 0 && budget > 0) {
-      --budget;
-      many_->order.Shrink(kShrunkAtOnce);
-    }
-    while (budget > 0 && (many_ ? many_->by_value.size() > 0 : !few_.empty())) {
-      Share* share = many_ ? many_->by_value.Any() : few_.back();
+    // About in the order in which they were made, so that the allocator joins what is free at once.
+    while (budget > 0 && !Empty()) {
+      Share* share = many_ ? many_->order.Back() : few_.back();
       if (!share->below->Shrink(budget)) return false;
-      budget -= std::min<std::size_t>(budget, 1);
+      budget -= std::min(budget, kFreeCost);
       if (many_) {
-        many_->by_value.Erase(Mixed(share->key.value), [&](const Share* s) { return s == share; });
+        many_->order.PopBack();
       } else {
         few_.pop_back();
       }
       Delete(share);
+      if (many_ && many_->order.size() == 0) many_.reset();
     }
-    if (many_ && many_->by_value.size() == 0 && many_->order.size() == 0) many_.reset();
     return Empty();
   }
   std::size_t MemoryBytes() const override {
@@ -525,6 +528,7 @@ class FairView : public View {
 
  private:
   static constexpr std::size_t kFew = 8;
+  static constexpr std::size_t kMostSpare = 256;
   struct Many {
     explicit Many(std::size_t width) : order(width) {}
     MaskTree<ShareKey, Share*> order;
@@ -534,7 +538,7 @@ class FairView : public View {
   template <typename F>
   void ForEachShare(F f) const {
     if (many_) {
-      many_->by_value.ForEach(f);
+      many_->order.ForEach(f);
     } else {
       for (Share* share : few_) f(share);
     }
@@ -621,6 +625,12 @@ class FairView : public View {
   void Unlink(ValueId value, Share* share) {
     (share->before != nullptr ? share->before->next : shared_.shares[plan_.key][value]) = share->next;
     if (share->next != nullptr) share->next->before = share->before;
+  }
+  // It has no cells.
+  void Retire(Share* share) {
+    auto& spare = shared_.spare[plan_.fair];
+    if (spare.size() < kMostSpare) spare.push_back(std::move(share->below));
+    Delete(share);
   }
   void Delete(Share* share) {
     Unlink(share->key.value, share);

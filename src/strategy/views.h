@@ -40,6 +40,8 @@ struct Shared {
   std::uint64_t slots = 0;
   // The first share of each value, for each key.
   std::vector<SlotArray<Share*>> shares;
+  // Views without cells, for each block `fair`: its shares come and go with values that flip.
+  std::vector<std::vector<std::unique_ptr<class View>>> spare;
 
   bool Has(const Cell& cell, Bit bit) const { return verdicts.Matches(bit, cell.cls); }
   const ValueTable::Value& Value(const Cell& cell, std::size_t key) const {
@@ -77,6 +79,8 @@ class View {
 
 // What a tree loses in the time of one unit.
 inline constexpr std::size_t kShrunkAtOnce = 32;
+// Units that it takes to free a cell or a share with all that it has.
+inline constexpr std::size_t kFreeCost = 3;
 
 std::unique_ptr<View> MakeView(const Plan& plan, Shared& shared);
 
