@@ -7,7 +7,7 @@
 //
 // Threading:  confined to the queue's engine thread.
 // Invariants: a cell's level is never above its value's true one; a view's mask has a bit for every kind that it has a
-//             cell for (and, until a pick has looked, for some whose cells are held by now).
+//             cell for (and, until a pick has looked, for some whose cells are held or gone).
 #pragma once
 
 #include <cstdint>
