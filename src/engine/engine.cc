@@ -46,7 +46,7 @@ void Engine::Begin(const Now& now) {
 void Engine::End() {
   std::size_t budget = kSmallBudget;
   if (grouped_epoch_ != classes_.epoch()) StepRegrouping(budget);
-  if (orders_.Building()) StepOrders(budget);
+  if (orders_.Building() || orders_.Cleaning()) StepOrders(budget);
   WakeWaiting();
 }
 

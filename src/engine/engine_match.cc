@@ -292,19 +292,18 @@ bool Engine::Keys::HasTag(const PickJob& job, const std::string& tag) const {
 }
 
 bool Engine::StepOrders(std::size_t& budget) {
-  constexpr std::size_t kBuildCost = 3;
   while (orders_.Building()) {
     orders_.BeginBuild();
     auto it = std::upper_bound(by_id_.begin(), by_id_.end(), orders_.built_to(),
                                [](JobId key, const auto& entry) { return key < entry.first; });
     for (; it != by_id_.end(); ++it) {
       if (budget == 0) return false;
-      budget -= std::min(budget, kBuildCost);
+      budget -= std::min(budget, orders_.build_cost());
       if (it->second != nullptr) orders_.Build(*it->second);
     }
     orders_.Built();
   }
-  return true;
+  return orders_.Clean(budget);
 }
 
 void Engine::Verdicts::OnClass(ClassId cls) {

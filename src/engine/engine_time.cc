@@ -155,7 +155,7 @@ std::optional<Instant> Engine::NextWake(const Now& now) const {
   if (!schedules_.empty()) wall(schedules_.top().at);
   if (!expiries_.empty()) wall(expiries_.top().at);
   if (!retries_.empty()) sooner(std::max(now.mono, boot_.mono + Duration(retries_.top().at - boot_.wall)));
-  if (orders_.Building() || !classes_.Settled() || grouped_epoch_ != classes_.epoch()) sooner(now.mono);
+  if (orders_.Building() || orders_.Cleaning() || !classes_.Settled() || grouped_epoch_ != classes_.epoch()) sooner(now.mono);
   if (classes_.Timed()) sooner(now.mono + milliseconds(1000 - ToMillis(now.wall) % 1000));
   if (!revivals_.empty() || finished_jobs_ > options_.max_finished_jobs) sooner(now.mono);
   return next;

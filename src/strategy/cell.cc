@@ -1,6 +1,8 @@
 #include "strategy/cell.h"
 
 #include <algorithm>
+#include <memory>
+#include <new>
 
 #include "base/check.h"
 
@@ -35,60 +37,58 @@ Key KeyOf(Order order, const PickJob& job) {
   return {};
 }
 
-void JobList::Insert(const Key& key, PickJob* job) {
-  if (many_) return many_->Insert(key, job, {});
-  if (few_.size() == kFew) {
-    many_ = std::make_unique<MaskTree<Key, PickJob*>>(0);
-    for (const auto& [k, j] : few_) many_->Insert(k, j, {});
-    few_ = {};
-    return many_->Insert(key, job, {});
-  }
-  const auto place =
-      std::lower_bound(few_.begin(), few_.end(), key, [](const auto& entry, const Key& k) { return entry.first < k; });
-  few_.insert(place, {key, job});
-}
-
-void JobList::Erase(const Key& key) {
-  if (many_) {
-    many_->Erase(key);
-    if (many_->size() > 0) return;
-    many_.reset();
+void JobList::Insert(Order order, PickJob* job) {
+  if (!more_ && one_ == nullptr) {
+    one_ = job;
     return;
   }
-  const auto place =
-      std::lower_bound(few_.begin(), few_.end(), key, [](const auto& entry, const Key& k) { return entry.first < k; });
-  CHECK(place != few_.end() && place->first == key);
-  few_.erase(place);
+  if (!more_) {
+    more_ = std::make_unique<SmallOrder<Key, PickJob*>>();
+    more_->Insert(KeyOf(order, *one_), one_);
+    one_ = nullptr;
+  }
+  more_->Insert(KeyOf(order, *job), job);
 }
 
-std::size_t JobList::MemoryBytes() const {
-  return few_.capacity() * sizeof(few_[0]) + (many_ ? many_->MemoryBytes() : 0);
+void JobList::Erase(Order order, PickJob* job) {
+  if (!more_) {
+    CHECK(one_ == job);
+    one_ = nullptr;
+    return;
+  }
+  more_->Erase(KeyOf(order, *job));
+  if (more_->empty()) more_.reset();
 }
 
-void JobLottery::Add(PickJob& job) {
+bool JobList::Shrink(std::size_t jobs) {
+  one_ = nullptr;
+  if (more_ && more_->Shrink(jobs)) more_.reset();
+  return !more_;
+}
+
+void JobLottery::Put(PickJob& job, JobPlaces& places) {
   CHECK(job.ready > 0);
-  const auto [it, fresh] = tickets_.try_emplace(job.id().value);
-  CHECK(fresh);
-  it->second = Ticket{jobs_.Add(&job, job.ready), job.ready};
-  tasks_ += job.ready;
+  places.Make(job.slot) = jobs_.Add(&job, job.ready).at;
 }
 
-void JobLottery::Remove(PickJob& job) {
-  const auto found = tickets_.find(job.id().value);
-  CHECK(found != tickets_.end());
-  const Ticket ticket = found->second;
-  tickets_.erase(found);
-  tasks_ -= ticket.weight;
-  jobs_.Remove(ticket.place, [this](PickJob* moved, const WeightedSet<PickJob*>::Place& place) {
-    tickets_.find(moved->id().value)->second.place = place;
-  });
+void JobLottery::Take(PickJob& job, std::uint32_t weight, JobPlaces& places) {
+  const WeightedSet<PickJob*>::Place place{WeightedSet<PickJob*>::BucketOf(weight), places[job.slot]};
+  CHECK(jobs_.Get(place) == &job);
+  jobs_.Remove(place, [&](PickJob* moved, const WeightedSet<PickJob*>::Place& to) { places[moved->slot] = to.at; });
+}
+
+void JobLottery::Change(PickJob& job, std::uint32_t before, JobPlaces& places) {
+  tasks_ += std::uint64_t{job.ready} - before;
+  if (WeightedSet<PickJob*>::BucketOf(before) == WeightedSet<PickJob*>::BucketOf(job.ready)) return;
+  Take(job, before, places);
+  Put(job, places);
 }
 
 PickJob* JobLottery::Draw(Rng& rng) const {
   for (;;) {
     std::uint64_t rounded = 0;
     PickJob* job = jobs_.At(rng.Below(jobs_.total()), rounded);
-    if (rng.Below(rounded) < tickets_.find(job->id().value)->second.weight) return job;
+    if (rounded == 1 || rng.Below(rounded) < job->ready) return job;
   }
 }
 
@@ -97,8 +97,53 @@ PickJob* JobLottery::Any() const {
   return jobs_.At(0, rounded);
 }
 
-std::size_t JobLottery::MemoryBytes() const {
-  return sizeof(*this) + jobs_.MemoryBytes() + tickets_.size() * (sizeof(Ticket) + 8) * 5 / 4;
+namespace {
+
+// Puts `count` of T behind `at`, made anew where there is memory; counts bytes where there is none.
+template <typename T>
+T* Lay(std::byte* memory, std::size_t& at, std::size_t count) {
+  static_assert(alignof(T) <= alignof(Cell));
+  at = (at + alignof(T) - 1) / alignof(T) * alignof(T);
+  T* made = nullptr;
+  if (memory != nullptr) {
+    made = reinterpret_cast<T*>(memory + at);
+    for (std::size_t i = 0; i < count; ++i) new (made + i) T();
+  }
+  at += count * sizeof(T);
+  return made;
+}
+
+}  // namespace
+
+Cell::Owned Cell::Make(const CellShape& shape) {
+  const auto lay = [&shape](Cell* cell, std::byte* memory) {
+    std::size_t at = sizeof(Cell);
+    auto* leaves = Lay<LeafPlace>(memory, at, shape.leaves);
+    auto* orders = Lay<JobList>(memory, at, shape.orders);
+    auto* links = Lay<Links>(memory, at, shape.links);
+    auto* shares = Lay<Share*>(memory, at, shape.shares);
+    auto* values = Lay<ValueId>(memory, at, shape.values);
+    auto* bins = Lay<std::uint32_t>(memory, at, shape.bins);
+    if (cell == nullptr) return at;
+    cell->leaves = leaves;
+    cell->orders = orders;
+    cell->links = links;
+    cell->shares = shares;
+    cell->values = values;
+    cell->bins = bins;
+    cell->order_count = static_cast<std::uint8_t>(shape.orders);
+    return at;
+  };
+  auto* memory = static_cast<std::byte*>(::operator new(lay(nullptr, nullptr)));
+  Owned cell(new (memory) Cell);
+  lay(cell.get(), memory);
+  return cell;
+}
+
+void Cell::Free::operator()(Cell* cell) const {
+  std::destroy_n(cell->orders, cell->order_count);
+  cell->~Cell();
+  ::operator delete(cell);
 }
 
 }  // namespace allot::order

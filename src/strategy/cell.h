@@ -3,15 +3,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include <boost/container/small_vector.hpp>
-#include <boost/unordered/unordered_flat_map.hpp>
-
-#include "strategy/mask_tree.h"
 #include "strategy/pick_job.h"
+#include "strategy/slot_array.h"
+#include "strategy/small_order.h"
 #include "strategy/value_table.h"
 #include "strategy/weighted_set.h"
 
@@ -22,65 +19,92 @@ enum class Order : std::uint8_t { kOldest, kNewest, kPriority, kLeastRecent };
 // A job's place in any of the orders: less comes first.
 struct Key {
   std::uint64_t a = 0, b = 0, c = 0;
-  friend auto operator<=>(const Key&, const Key&) = default;
+  friend bool operator==(const Key&, const Key&) = default;
+  friend bool operator<(const Key& x, const Key& y) {
+    if (x.a != y.a) return x.a < y.a;
+    return x.b != y.b ? x.b < y.b : x.c < y.c;
+  }
 };
 Key KeyOf(Order order, const PickJob& job);
 
-// Jobs in one order: in a plain vector while they are few.
+// Jobs in one order, which is the same in every call.
 class JobList {
  public:
-  void Insert(const Key& key, PickJob* job);
-  void Erase(const Key& key);
+  void Insert(Order order, PickJob* job);
+  void Erase(Order order, PickJob* job);
   // REQUIRES: not empty.
-  PickJob* Front() const { return many_ ? *many_->Front() : few_.front().second; }
-  bool empty() const { return many_ ? many_->size() == 0 : few_.empty(); }
-  std::size_t MemoryBytes() const;
+  PickJob* Front() const { return more_ ? more_->Front().second : one_; }
+  Key FrontKey(Order order) const { return more_ ? more_->Front().first : KeyOf(order, *one_); }
+  // Throws about that many away; true if none are left.
+  bool Shrink(std::size_t jobs);
+  std::size_t MemoryBytes() const { return more_ ? sizeof(*more_) + more_->MemoryBytes() : 0; }
 
  private:
-  static constexpr std::size_t kFew = 24;
-  std::vector<std::pair<Key, PickJob*>> few_;
-  std::unique_ptr<MaskTree<Key, PickJob*>> many_;
+  PickJob* one_ = nullptr;  // while it is alone from the beginning
+  std::unique_ptr<SmallOrder<Key, PickJob*>> more_;
 };
 
-// Jobs by the number of their ready tasks.
+// Jobs by the number of their ready tasks. Where each stands is kept beside, by its slot.
+using JobPlaces = SlotArray<std::uint32_t>;
 class JobLottery {
  public:
-  void Add(PickJob& job);
-  void Remove(PickJob& job);
+  void Add(PickJob& job, JobPlaces& places) { Put(job, places), tasks_ += job.ready; }
+  void Remove(PickJob& job, JobPlaces& places) { Take(job, job.ready, places), tasks_ -= job.ready; }
+  // Its ready tasks are not `before` any more.
+  void Change(PickJob& job, std::uint32_t before, JobPlaces& places);
   PickJob* Draw(Rng& rng) const;
   PickJob* Any() const;
   std::uint64_t tasks() const { return tasks_; }
-  std::size_t MemoryBytes() const;
+  std::size_t MemoryBytes() const { return sizeof(*this) + jobs_.MemoryBytes(); }
 
  private:
-  struct Ticket {
-    WeightedSet<PickJob*>::Place place;
-    std::uint32_t weight = 0;
-  };
+  void Put(PickJob& job, JobPlaces& places);
+  void Take(PickJob& job, std::uint32_t weight, JobPlaces& places);
   WeightedSet<PickJob*> jobs_;
-  boost::unordered_flat_map<std::uint64_t, Ticket> tickets_;
   std::uint64_t tasks_ = 0;
 };
 
 // Where a cell stands in a leaf of the strategy.
-struct LeafPlace {
-  Key key;                // in an order
-  void* group = nullptr;  // in `random`
-  WeightedSet<struct Cell*>::Place place;
+union LeafPlace {
+  LeafPlace() : key() {}
+  Key key;  // in an order
+  struct {
+    void* group;
+    WeightedSet<struct Cell*>::Place place;
+  } drawn;  // in `random`
+};
+
+struct Share;  // of a value, in a block `fair`
+
+// How much of each a cell has.
+struct CellShape {
+  std::size_t values = 0, bins = 0, leaves = 0, orders = 0, links = 0, shares = 0;
 };
 
 struct Cell {
+  struct Links {
+    Cell *before = nullptr, *next = nullptr;
+  };
+  struct Free {
+    void operator()(Cell* cell) const;
+  };
+  using Owned = std::unique_ptr<Cell, Free>;
+  static Owned Make(const CellShape& shape);
+
   ClassId cls = kNoClass;
   std::uint32_t jobs = 0;
+  std::uint64_t hash = 0;  // of class and values
   bool placed = false;
-  boost::container::small_vector<ValueId, 2> values;      // one for each key of the index
-  boost::container::small_vector<std::uint32_t, 2> bins;  // one for each block with levels or a gate
-  boost::container::small_vector<LeafPlace, 1> leaves;
-  boost::container::small_vector<JobList, 1> orders;
-  std::unique_ptr<JobLottery> lottery;                      // where the strategy has `random`
-  boost::container::small_vector<std::uint32_t, 2> listed;  // its place in the lists of its values
-  std::uint32_t listed_in_class = 0;
-  const std::string* name = nullptr;  // in the index
+  std::uint8_t order_count = 0;
+  Links in_class;
+  // All of these follow in the same piece of memory.
+  ValueId* values = nullptr;      // one for each key of the index
+  std::uint32_t* bins = nullptr;  // one for each block with levels or a gate
+  LeafPlace* leaves = nullptr;
+  JobList* orders = nullptr;
+  Links* links = nullptr;               // among the cells of a value, for each key that a block with bins has
+  Share** shares = nullptr;             // one for each block `fair`
+  std::unique_ptr<JobLottery> lottery;  // where the strategy has `random`
 };
 
 }  // namespace allot::order

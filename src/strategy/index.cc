@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/bytes.h"
 #include "base/check.h"
 #include "strategy/views.h"
 
@@ -14,7 +13,7 @@ using order::Order;
 using order::Plan;
 
 struct StrategyIndex::Parts {
-  explicit Parts(ValueTable& values, const ClassTable& verdicts) : shared{values, verdicts, {}, 0, {}} {}
+  explicit Parts(ValueTable& values, const ClassTable& verdicts) : shared{values, verdicts, {}, 0, {}, {}} {}
   order::Shared shared;
   std::unique_ptr<Plan> plan;
   std::vector<const Plan*> bins;  // by their number
@@ -23,13 +22,18 @@ struct StrategyIndex::Parts {
   bool random = false;
   bool least_recent = false;
   std::unique_ptr<order::View> root;  // goes before what it refers to
-  std::unordered_map<std::string, std::unique_ptr<Cell>> cells;
-  std::vector<std::unordered_map<ValueId, std::vector<Cell*>>> by_value;  // for each key
-  std::unordered_map<ClassId, std::vector<Cell*>> by_class;
+  ShardedSet<Cell*> cells;            // owned
+  order::CellShape shape;
+  std::vector<std::size_t> linked;          // which keys have links in cells
+  std::vector<SlotArray<Cell*>> by_value;   // for each of those: the first cell of a value
+  SlotArray<Cell*> by_class;                // the first one
+  ClassId classes = 0, shrunk_classes = 0;  // upper bounds of those that have cells
+  order::JobPlaces places;                  // in lotteries
+  std::vector<ValueId> sought;              // of the job that is looked for
 
-  std::size_t KeyIndex(const StrategyKey& key, const std::string& tag) {
+  std::size_t KeyIndex(const StrategyKey& key, const std::string& tag, bool fair = false) {
     // The value table counts one user for each time that it is asked.
-    const KeyId id = shared.values.Use(key, tag);
+    const KeyId id = shared.values.Use(key, tag, fair);
     const auto found = std::find(shared.keys.begin(), shared.keys.end(), id);
     if (found != shared.keys.end()) {
       shared.values.Unuse(id);
@@ -37,6 +41,12 @@ struct StrategyIndex::Parts {
     }
     shared.keys.push_back(id);
     return shared.keys.size() - 1;
+  }
+
+  // Those that blocks `fair` name come first, so that others share them.
+  void FairKeys(const Strategy& strategy) {
+    if (strategy.kind == Strategy::Kind::kFair) KeyIndex(strategy.key, {}, true);
+    for (const StrategyPtr& inner : strategy.inner) FairKeys(*inner);
   }
 
   std::unique_ptr<Plan> Compile(const Strategy& strategy, const Strategy* worker) {
@@ -80,9 +90,12 @@ struct StrategyIndex::Parts {
         made->percent = strategy.percent;
         made->bin = bins.size();
         bins.push_back(made.get());
+        made->link = static_cast<std::size_t>(std::find(linked.begin(), linked.end(), made->key) - linked.begin());
+        if (made->link == linked.size()) linked.push_back(made->key);
         break;
       case Strategy::Kind::kFair:
-        made->key = KeyIndex(strategy.key, {});
+        made->key = KeyIndex(strategy.key, {}, true);
+        made->fair = shape.shares++;
         break;
       case Strategy::Kind::kOrElse:
         break;
@@ -97,40 +110,51 @@ struct StrategyIndex::Parts {
 
   // --- Cells.
 
-  void NameOf(const PickJob& job, std::string& out) const {
-    out.clear();
-    ByteWriter writer(out);
-    writer.Varint(job.cls);
-    for (const KeyId key : shared.keys) writer.Varint(shared.values.Of(key, job));
+  // Takes what the job has; returns the hash.
+  std::uint64_t Seek(const PickJob& job) {
+    std::uint64_t hash = job.cls;
+    for (std::size_t i = 0; i < shared.keys.size(); ++i) {
+      sought[i] = shared.values.Of(shared.keys[i], job);
+      hash = hash * 0x9E3779B97F4A7C15ull + sought[i];
+    }
+    return Mixed(hash);
+  }
+  Cell* Find(std::uint64_t hash, ClassId cls) const {
+    Cell* const* found = cells.Find(hash, [&](const Cell* cell) {
+      return cell->cls == cls && std::equal(sought.begin(), sought.end(), cell->values);
+    });
+    return found == nullptr ? nullptr : *found;
   }
 
+  static void Link(Cell*& head, Cell& cell, Cell::Links& links, Cell::Links* others) {
+    links = {nullptr, head};
+    if (others != nullptr) others->before = &cell;
+    head = &cell;
+  }
   void List(Cell& cell) {
-    cell.listed.resize(shared.keys.size());
-    for (std::size_t key = 0; key < shared.keys.size(); ++key) {
-      auto& list = by_value[key][cell.values[key]];
-      cell.listed[key] = static_cast<std::uint32_t>(list.size());
-      list.push_back(&cell);
+    for (std::size_t i = 0; i < linked.size(); ++i) {
+      Cell*& head = by_value[i].Make(cell.values[linked[i]]);
+      Link(head, cell, cell.links[i], head == nullptr ? nullptr : &head->links[i]);
     }
-    auto& list = by_class[cell.cls];
-    cell.listed_in_class = static_cast<std::uint32_t>(list.size());
-    list.push_back(&cell);
+    classes = std::max(classes, cell.cls + 1);
+    Cell*& head = by_class.Make(cell.cls);
+    Link(head, cell, cell.in_class, head == nullptr ? nullptr : &head->in_class);
   }
-
   void Unlist(Cell& cell) {
-    for (std::size_t key = 0; key < shared.keys.size(); ++key) {
-      const auto found = by_value[key].find(cell.values[key]);
-      auto& list = found->second;
-      list[cell.listed[key]] = list.back();
-      list[cell.listed[key]]->listed[key] = cell.listed[key];
-      list.pop_back();
-      if (list.empty()) by_value[key].erase(found);
+    for (std::size_t i = 0; i < linked.size(); ++i) {
+      const Cell::Links& links = cell.links[i];
+      (links.before != nullptr ? links.before->links[i].next : by_value[i][cell.values[linked[i]]]) = links.next;
+      if (links.next != nullptr) links.next->links[i].before = links.before;
     }
-    const auto found = by_class.find(cell.cls);
-    auto& list = found->second;
-    list[cell.listed_in_class] = list.back();
-    list[cell.listed_in_class]->listed_in_class = cell.listed_in_class;
-    list.pop_back();
-    if (list.empty()) by_class.erase(found);
+    const Cell::Links& links = cell.in_class;
+    (links.before != nullptr ? links.before->in_class.next : by_class[cell.cls]) = links.next;
+    if (links.next != nullptr) links.next->in_class.before = links.before;
+  }
+  void Remove(Cell& cell) {
+    Displace(cell);
+    Unlist(cell);
+    cells.Erase(cell.hash, [&](const Cell* other) { return other == &cell; });
+    Cell::Free()(&cell);
   }
 
   void Place(Cell& cell) {
@@ -142,7 +166,7 @@ struct StrategyIndex::Parts {
     if (!cell.placed) return;
     root->Drop(cell);
     cell.placed = false;
-    std::fill(cell.bins.begin(), cell.bins.end(), 0);
+    std::fill_n(cell.bins, shape.bins, 0);
   }
   void Replace(Cell& cell) {
     Displace(cell);
@@ -153,14 +177,28 @@ struct StrategyIndex::Parts {
 StrategyIndex::StrategyIndex(const StrategyPtr& policy, const StrategyPtr& worker, ValueTable& values,
                              const ClassTable& verdicts)
     : parts_(std::make_unique<Parts>(values, verdicts)) {
+  parts_->FairKeys(*policy);
+  parts_->FairKeys(*worker);
   parts_->plan = parts_->Compile(*policy, worker.get());
-  parts_->shared.shares.resize(parts_->shared.keys.size());
-  parts_->by_value.resize(parts_->shared.keys.size());
+  const std::size_t keys = parts_->shared.keys.size();
+  parts_->shared.shares.resize(keys);
+  parts_->shared.spare.resize(parts_->shape.shares);
+  parts_->by_value.resize(parts_->linked.size());
+  parts_->sought.resize(keys);
+  parts_->shape.values = keys;
+  parts_->shape.bins = parts_->bins.size();
+  parts_->shape.leaves = parts_->leaves;
+  parts_->shape.orders = parts_->orders.size();
+  parts_->shape.links = parts_->linked.size();
   parts_->root = order::MakeView(*parts_->plan, parts_->shared);
 }
 
 StrategyIndex::~StrategyIndex() {
   parts_->root.reset();
+  parts_->shared.spare.clear();  // they refer to the others
+  for (ClassId cls = 0; cls < parts_->classes; ++cls) {
+    for (Cell* cell = parts_->by_class[cls]; cell != nullptr;) Cell::Free()(std::exchange(cell, cell->in_class.next));
+  }
   for (const KeyId key : parts_->shared.keys) parts_->shared.values.Unuse(key);
 }
 
@@ -169,24 +207,23 @@ std::size_t StrategyIndex::cells() const { return parts_->cells.size(); }
 
 void StrategyIndex::Add(PickJob& job) {
   Parts& parts = *parts_;
-  parts.NameOf(job, scratch_);
-  auto& cell = parts.cells[scratch_];
-  const bool fresh = !cell;
+  const std::uint64_t hash = parts.Seek(job);
+  Cell* cell = parts.Find(hash, job.cls);
+  const bool fresh = cell == nullptr;
   if (fresh) {
-    cell = std::make_unique<Cell>();
+    cell = Cell::Make(parts.shape).release();
     cell->cls = job.cls;
-    for (const KeyId key : parts.shared.keys) cell->values.push_back(parts.shared.values.Of(key, job));
-    cell->bins.resize(parts.bins.size());
-    cell->leaves.resize(parts.leaves);
-    cell->orders.resize(parts.orders.size());
+    cell->hash = hash;
+    std::copy(parts.sought.begin(), parts.sought.end(), cell->values);
     if (parts.random) cell->lottery = std::make_unique<order::JobLottery>();
+    parts.cells.Insert(hash, cell);
   }
   bool head = false;
   for (std::size_t i = 0; i < parts.orders.size(); ++i) {
-    cell->orders[i].Insert(KeyOf(parts.orders[i], job), &job);
+    cell->orders[i].Insert(parts.orders[i], &job);
     head = head || cell->orders[i].Front() == &job;
   }
-  if (cell->lottery) cell->lottery->Add(job);
+  if (cell->lottery) cell->lottery->Add(job, parts.places);
   ++cell->jobs;
   if (fresh) {
     parts.List(*cell);
@@ -198,40 +235,49 @@ void StrategyIndex::Add(PickJob& job) {
 
 void StrategyIndex::Remove(PickJob& job) {
   Parts& parts = *parts_;
-  parts.NameOf(job, scratch_);
-  const auto found = parts.cells.find(scratch_);
-  CHECK(found != parts.cells.end());
-  Cell& cell = *found->second;
-  if (cell.jobs == 1) {
-    parts.Displace(cell);
-    parts.Unlist(cell);
-    parts.cells.erase(found);
-    return;
-  }
+  Cell* found = parts.Find(parts.Seek(job), job.cls);
+  CHECK(found != nullptr);
+  Cell& cell = *found;
+  if (cell.jobs == 1) return parts.Remove(cell);
   --cell.jobs;
   bool head = false;
   for (std::size_t i = 0; i < parts.orders.size(); ++i) {
     head = head || cell.orders[i].Front() == &job;
-    cell.orders[i].Erase(KeyOf(parts.orders[i], job));
+    cell.orders[i].Erase(parts.orders[i], &job);
   }
-  if (cell.lottery) cell.lottery->Remove(job);
+  if (cell.lottery) cell.lottery->Remove(job, parts.places);
   if (head || cell.lottery) parts.root->Moved(cell);
 }
 
-bool StrategyIndex::Cares() const { return parts_->least_recent || parts_->random; }
+bool StrategyIndex::CaresWhenPicked() const { return parts_->least_recent; }
 
-void StrategyIndex::OnValue(KeyId id, ValueId value, bool fewer) {
+void StrategyIndex::OnReady(PickJob& job, std::uint32_t before) {
+  Parts& parts = *parts_;
+  if (!parts.random) return;
+  Cell* cell = parts.Find(parts.Seek(job), job.cls);
+  CHECK(cell != nullptr);
+  cell->lottery->Change(job, before, parts.places);
+  parts.root->Moved(*cell);
+}
+
+void StrategyIndex::OnValue(KeyId id, ValueId value, std::uint32_t fewer) {
   Parts& parts = *parts_;
   const auto at = std::find(parts.shared.keys.begin(), parts.shared.keys.end(), id);
   if (at == parts.shared.keys.end()) return;
   const auto key = static_cast<std::size_t>(at - parts.shared.keys.begin());
-  if (const auto found = parts.shared.shares[key].find(value); found != parts.shared.shares[key].end()) {
-    for (order::FairView* view : found->second) order::Rekey(*view, value);
+  order::Rekey(parts.shared, key, value);
+  if (fewer == 0) return;
+  const std::uint32_t leased = parts.shared.values.Get(id, value).leased;
+  const Plan* flips = nullptr;
+  for (const Plan* plan : parts.bins) {
+    if (plan->key != key) continue;
+    if (order::BinOf(*plan, parts.shared, value, leased + fewer) > order::BinOf(*plan, parts.shared, value, leased)) {
+      flips = plan;
+    }
   }
-  if (!fewer || parts.bins.empty()) return;
-  const auto cells = parts.by_value[key].find(value);
-  if (cells == parts.by_value[key].end()) return;
-  for (Cell* cell : cells->second) {
+  if (flips == nullptr) return;
+  Cell** head = parts.by_value[flips->link].Find(value);
+  for (Cell* cell = head == nullptr ? nullptr : *head; cell != nullptr; cell = cell->links[flips->link].next) {
     bool above = false;
     for (const Plan* plan : parts.bins) {
       if (plan->key != key || cell->bins[plan->bin] <= order::TrueBin(*plan, parts.shared, *cell)) continue;
@@ -239,7 +285,7 @@ void StrategyIndex::OnValue(KeyId id, ValueId value, bool fewer) {
     }
     if (!above) continue;
     parts.Replace(*cell);
-    opened_.push_back(cell->cls);
+    if (opened_.empty() || opened_.back() != cell->cls) opened_.push_back(cell->cls);
   }
 }
 
@@ -250,21 +296,21 @@ void StrategyIndex::SetSlots(std::uint64_t slots) {
   parts.shared.slots = slots;
   const bool percent = std::any_of(parts.bins.begin(), parts.bins.end(), [](const Plan* p) { return p->percent; });
   if (!more || !percent) return;
-  for (const auto& [name, cell] : parts.cells) {
+  parts.cells.ForEach([&](Cell* cell) {
     for (const Plan* plan : parts.bins) {
       if (!plan->percent || cell->bins[plan->bin] <= order::TrueBin(*plan, parts.shared, *cell)) continue;
       parts.Replace(*cell);
-      opened_.push_back(cell->cls);
+      if (opened_.empty() || opened_.back() != cell->cls) opened_.push_back(cell->cls);
     }
-  }
+  });
 }
 
 void StrategyIndex::OnWeights() {
-  for (std::size_t key = 0; key < parts_->shared.keys.size(); ++key) {
-    for (const auto& [value, views] : parts_->shared.shares[key]) {
-      for (order::FairView* view : views) order::Rekey(*view, value);
+  parts_->cells.ForEach([&](const Cell* cell) {
+    for (std::size_t key = 0; parts_->shape.shares > 0 && key < parts_->shared.keys.size(); ++key) {
+      order::Rekey(parts_->shared, key, cell->values[key]);
     }
-  }
+  });
 }
 
 PickJob* StrategyIndex::Pick(KindId kind, Rng* rng) {
@@ -277,29 +323,62 @@ PickJob* StrategyIndex::Pick(KindId kind, Rng* rng) {
 
 void StrategyIndex::OnWidth() {
   Parts& parts = *parts_;
-  for (const auto& [name, cell] : parts.cells) cell->placed = false;
   parts.root.reset();
-  for (auto& shares : parts.shared.shares) shares.clear();
+  for (auto& spare : parts.shared.spare) spare.clear();  // as wide as before
   parts.root = order::MakeView(*parts.plan, parts.shared);
-  for (const auto& [name, cell] : parts.cells) parts.Place(*cell);
+  parts.cells.ForEach([&](Cell* cell) {
+    cell->placed = false;
+    std::fill_n(cell->bins, parts.shape.bins, 0);
+    parts.Place(*cell);
+  });
 }
 
 void StrategyIndex::OnClass(ClassId cls) {
-  const auto found = parts_->by_class.find(cls);
-  if (found == parts_->by_class.end()) return;
-  for (Cell* cell : found->second) parts_->Replace(*cell);
+  Cell** head = parts_->by_class.Find(cls);
+  for (Cell* cell = head == nullptr ? nullptr : *head; cell != nullptr; cell = cell->in_class.next) {
+    parts_->Replace(*cell);
+  }
 }
 
 void StrategyIndex::OnKind(KindId kind) { parts_->root->Recolour(kind); }
 
-std::size_t StrategyIndex::MemoryBytes() const {
-  constexpr std::size_t kMapEntry = 64;
-  std::size_t bytes = parts_->root->MemoryBytes();
-  for (const auto& [name, cell] : parts_->cells) {
-    bytes += kMapEntry + name.capacity() + sizeof(Cell) + (1 + cell->listed.size()) * sizeof(Cell*);
-    for (const order::JobList& list : cell->orders) bytes += list.MemoryBytes();
-    if (cell->lottery) bytes += cell->lottery->MemoryBytes();
+bool StrategyIndex::Shrink(std::size_t& budget) {
+  // Jobs and values are not told to it any more: nothing may be compared.
+  Parts& parts = *parts_;
+  if (!parts.root->Shrink(budget)) return false;
+  // The last that was made first, class by class, so that the allocator joins what is free at once.
+  for (; parts.shrunk_classes < parts.classes; ++parts.shrunk_classes) {
+    Cell*& head = parts.by_class[parts.shrunk_classes];
+    while (head != nullptr) {
+      for (std::size_t i = 0; i < parts.orders.size(); ++i) {
+        while (!head->orders[i].Shrink(order::kShrunkAtOnce)) {
+          if (--budget == 0) return false;
+        }
+      }
+      Cell* cell = std::exchange(head, head->in_class.next);
+      Cell::Free()(cell);
+      budget -= std::min(budget, order::kFreeCost);
+      if (budget == 0) return false;
+    }
   }
+  return true;
+}
+
+std::size_t StrategyIndex::MemoryBytes() const {
+  const Parts& parts = *parts_;
+  std::size_t bytes =
+      parts.root->MemoryBytes() + parts.cells.MemoryBytes() + parts.places.MemoryBytes() + parts.by_class.MemoryBytes();
+  for (const auto& heads : parts.by_value) bytes += heads.MemoryBytes();
+  for (const auto& heads : parts.shared.shares) bytes += heads.MemoryBytes();
+  const order::CellShape& shape = parts.shape;
+  const std::size_t cell_bytes = sizeof(Cell) + shape.leaves * sizeof(order::LeafPlace) +
+                                 shape.orders * sizeof(order::JobList) + shape.links * sizeof(Cell::Links) +
+                                 (shape.shares + 1) * sizeof(void*) + (shape.values + shape.bins) * 4;
+  parts.cells.ForEach([&](const Cell* cell) {
+    bytes += cell_bytes;
+    for (std::size_t i = 0; i < shape.orders; ++i) bytes += cell->orders[i].MemoryBytes();
+    if (cell->lottery) bytes += cell->lottery->MemoryBytes();
+  });
   return bytes;
 }
 

@@ -7,12 +7,11 @@
 //
 // Threading:  confined to the queue's engine thread.
 // Invariants: a cell's level is never above its value's true one; a view's mask has a bit for every kind that it has a
-//             cell for (and, until a pick has looked, for some whose cells are held by now).
+//             cell for (and, until a pick has looked, for some whose cells are held or gone).
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -35,11 +34,13 @@ class StrategyIndex {
   // A job opens or closes. REQUIRES: known to the value table.
   void Add(PickJob& job);
   void Remove(PickJob& job);
-  // Must an open job be removed and added when the number of its ready tasks changes, or when it was picked last?
-  bool Cares() const;
+  // Must an open job be removed and added when it is picked?
+  bool CaresWhenPicked() const;
+  // The ready tasks of an open job are not `before` any more.
+  void OnReady(PickJob& job, std::uint32_t before);
 
-  // Leases or service of a value changed.
-  void OnValue(KeyId key, ValueId value, bool fewer_leases);
+  // Leases or service of a value changed; `fewer`: by how many it has fewer leases.
+  void OnValue(KeyId key, ValueId value, std::uint32_t fewer);
   // The number of all slots changed: percentages do.
   void SetSlots(std::uint64_t slots);
   // Weights changed: all shares are to be looked at anew.
@@ -54,7 +55,12 @@ class StrategyIndex {
   void OnClass(ClassId cls);
   void OnKind(KindId kind);
   // Classes of which a cell opened since the last call, other than by Add().
+  bool HasOpened() const { return !opened_.empty(); }
   std::vector<ClassId> TakeOpened() { return std::exchange(opened_, {}); }
+
+  // Nobody needs it any more: throws some of it away, taking from the budget, and is true when nothing is left. Nothing
+  // else may be called then but this.
+  bool Shrink(std::size_t& budget);
 
   const std::vector<KeyId>& keys() const;
   std::size_t cells() const;
@@ -64,7 +70,6 @@ class StrategyIndex {
   struct Parts;
   std::unique_ptr<Parts> parts_;
   std::vector<ClassId> opened_;
-  std::string scratch_;
   bool random_task_ = false;
 };
 

@@ -37,6 +37,15 @@ class MaskTree {
     root_ = NewNode(true);
     size_ = 0;
   }
+  // Throws entries away from the end, about that many; true if none are left. What is left is in order.
+  bool Shrink(std::size_t entries) {
+    for (std::size_t gone = 0; size_ > 0 && gone < entries;) {
+      const std::size_t dropped = DropLast(*root_);
+      gone += dropped;
+      size_ -= dropped;
+    }
+    return size_ == 0;
+  }
   // REQUIRES: empty.
   void SetWidth(std::size_t width) {
     CHECK(size_ == 0);
@@ -94,12 +103,23 @@ class MaskTree {
     }
   }
 
-  // The item of the first key of all; null if there is none.
-  const Item* Front() const {
-    if (size_ == 0) return nullptr;
+  // The first key of all, with its item. REQUIRES: there is one.
+  std::pair<Key, Item> Front() const {
     const Node* node = root_.get();
     while (!node->leaf) node = node->children[0];
-    return &node->items[0];
+    return {node->keys[0], node->items[0]};
+  }
+
+  // The last item of all. REQUIRES: there is one.
+  const Item& Back() const {
+    const Node* node = root_.get();
+    while (!node->leaf) node = node->children[node->count - 1];
+    return node->items[node->count - 1];
+  }
+  // Throws it away, without a look at keys or masks: nothing may follow but more of this.
+  void PopBack() {
+    PopLast(*root_);
+    --size_;
   }
 
   // Adds the OR of all masks to `out`, which has width() words.
@@ -220,17 +240,17 @@ class MaskTree {
     Gather(parent, at);
   }
 
-  // Makes room: the upper half as a node of its own.
-  Owned SplitFull(Node& node) {
+  // Makes room: the upper half as a node of its own. Keys often come in order, and then what is behind them stays full.
+  Owned SplitFull(Node& node, const Key& key) {
     if (node.count < kFanout) return nullptr;
     Owned right = NewNode(node.leaf);
-    MoveTail(node, kFanout / 2, *right);
+    MoveTail(node, node.keys[kFanout - 1] < key ? kFanout - 1 : key < node.keys[0] ? 1 : kFanout / 2, *right);
     return right;
   }
 
   // Returns what was split off to the right of `node`.
   Owned InsertBelow(Node& node, const Key& key, const Item& item, Mask mask) {
-    Owned right = SplitFull(node);
+    Owned right = SplitFull(node, key);
     Node& target = right && !(key < right->keys[0]) ? *right : node;
     if (target.leaf) {
       const Key* place = std::lower_bound(target.keys, target.keys + target.count, key);
@@ -281,6 +301,30 @@ class MaskTree {
     Free()(&emptied);
     Remove(node, first + 1);
     Gather(node, first);
+  }
+
+  // The last leaf below, with all that it has; returns how much that was.
+  std::size_t DropLast(Node& node) {
+    if (node.leaf) return std::exchange(node.count, 0);
+    Node& last = *node.children[node.count - 1];
+    const std::size_t dropped = DropLast(last);
+    if (last.count > 0) {
+      Gather(node, node.count - 1);
+      return dropped;
+    }
+    Free()(&last);
+    if (--node.count == 0) node.leaf = true;
+    return dropped;
+  }
+
+  void PopLast(Node& node) {
+    if (!node.leaf) {
+      Node& last = *node.children[node.count - 1];
+      PopLast(last);
+      if (last.count > 0) return;
+      Free()(&last);
+    }
+    if (--node.count == 0) node.leaf = true;
   }
 
   void SetMaskBelow(Node& node, const Key& key, Mask mask) {

@@ -33,7 +33,24 @@ void Orders::Unuse(Id id) {
   CHECK(entries_[id].users > 0);
   if (--entries_[id].users > 0) return;
   by_text_.erase(PrintStrategy(*entries_[id].worker));
+  Leave(std::move(entries_[id].index));
+  Leave(std::move(entries_[id].next));
   entries_[id] = Entry{};
+}
+
+void Orders::Leave(std::unique_ptr<StrategyIndex> index) {
+  if (index) left_.push_back(std::move(index));
+}
+
+bool Orders::Clean(std::size_t& budget) {
+  if (!Cleaning()) return true;
+  while (budget > 0 && !left_.empty()) {
+    if (!left_.back()->Shrink(budget)) continue;
+    left_.pop_back();
+    cleaned_ = false;
+  }
+  if (budget > 0 && !cleaned_) cleaned_ = values_.Clean(budget);
+  return !Cleaning();
 }
 
 bool Orders::Knows(const StrategyPtr& strategy) const { return by_text_.contains(PrintStrategy(*strategy)); }
@@ -41,14 +58,14 @@ bool Orders::Knows(const StrategyPtr& strategy) const { return by_text_.contains
 void Orders::SetPolicy(const StrategyPtr& policy) {
   if (PrintStrategy(*policy) == PrintStrategy(*policy_)) return;
   policy_ = policy;
-  for (Entry& entry : entries_) entry.next.reset();
+  for (Entry& entry : entries_) Leave(std::move(entry.next));
   building_ = false;
   wanted_ = true;
   rebuild_all_ = true;
 }
 
 void Orders::SetWeights(std::unordered_map<std::string, std::uint32_t> weights) {
-  values_.SetWeights(std::move(weights));
+  if (!values_.SetWeights(std::move(weights))) return;
   for (Entry& entry : entries_) {
     if (entry.index) entry.index->OnWeights();
     if (entry.next) entry.next->OnWeights();
@@ -76,6 +93,10 @@ void Orders::BeginBuild() {
     entry.next->SetSlots(slots_);
   }
   rebuild_all_ = false;
+  build_cost_ = 0;
+  for (const Entry& entry : entries_) build_cost_ += entry.next ? 1 : 0;
+  values_.ForEachKey([&](KeyId key) { build_cost_ += values_.Fresh(key) ? 1 : 0; });
+  build_cost_ = std::max<std::size_t>(1, build_cost_);
 }
 
 void Orders::Build(PickJob& job) {
@@ -87,7 +108,7 @@ void Orders::Build(PickJob& job) {
     if (!sooner && job.picked.serial == 0) return;
     // Shares that stand already were placed by what was known so far.
     for (Entry& entry : entries_) {
-      if (entry.next) entry.next->OnValue(key, values_.Of(key, job), false);
+      if (entry.next) entry.next->OnValue(key, values_.Of(key, job), 0);
     }
   });
   if (job.open) {
@@ -104,6 +125,7 @@ void Orders::Built() {
   values_.ForEachKey([&](KeyId key) { values_.Complete(key); });
   for (Id id = 0; id < entries_.size(); ++id) {
     if (!entries_[id].next) continue;
+    Leave(std::move(entries_[id].index));
     entries_[id].index = std::move(entries_[id].next);
     became_ready_.push_back(id);
   }
@@ -128,26 +150,30 @@ void Orders::ForEachKey(const PickJob& job, F f) {
 }
 
 void Orders::Know(PickJob& job) {
-  std::vector<std::pair<KeyId, ValueId>> changed;
+  if (free_slots_.empty()) free_slots_.push_back(slot_end_++);
+  job.slot = free_slots_.back();
+  free_slots_.pop_back();
+  Changed changed;
   ForEachKey(job, [&](KeyId key) {
     values_.Know(key, job);
     if (job.picked.serial != 0) changed.emplace_back(key, values_.Of(key, job));
   });
-  Tell(job, changed, false);
+  Tell(job, changed, 0);
 }
 
 void Orders::Forget(PickJob& job) {
   CHECK(!job.open);
-  std::vector<std::pair<KeyId, ValueId>> changed;
+  Changed changed;
   ForEachKey(job, [&](KeyId key) {
     const ValueId value = values_.Of(key, job);
     values_.Forget(key, job);
     if (job.leased > 0) changed.emplace_back(key, value);
   });
-  Tell(job, changed, true);
+  Tell(job, changed, job.leased);
+  free_slots_.push_back(job.slot);
 }
 
-void Orders::Tell(const PickJob& job, const std::vector<std::pair<KeyId, ValueId>>& changed, bool fewer) {
+void Orders::Tell(const PickJob& job, const Changed& changed, std::uint32_t fewer) {
   if (changed.empty()) return;
   ForEachIndex(job, [&](StrategyIndex& index) {
     for (const auto& [key, value] : changed) index.OnValue(key, value, fewer);
@@ -159,12 +185,12 @@ void Orders::Open(PickJob& job) {
   job.open = true;
   if (open_.size() <= job.cls) open_.resize(job.cls + 1);
   ++open_[job.cls];
-  std::vector<std::pair<KeyId, ValueId>> changed;
+  Changed changed;
   ForEachKey(job, [&](KeyId key) {
     if (values_.Open(key, job)) changed.emplace_back(key, values_.Of(key, job));
   });
   ForEachIndex(job, [&](StrategyIndex& index) {
-    for (const auto& [key, value] : changed) index.OnValue(key, value, false);
+    for (const auto& [key, value] : changed) index.OnValue(key, value, 0);
     index.Add(job);
   });
 }
@@ -174,11 +200,11 @@ void Orders::Close(PickJob& job) {
   ForEachIndex(job, [&](StrategyIndex& index) { index.Remove(job); });
   job.open = false;
   --open_[job.cls];
-  std::vector<std::pair<KeyId, ValueId>> changed;
+  Changed changed;
   ForEachKey(job, [&](KeyId key) {
     if (values_.Close(key, job)) changed.emplace_back(key, values_.Of(key, job));
   });
-  Tell(job, changed, false);
+  Tell(job, changed, 0);
 }
 
 void Orders::SetReady(PickJob& job, std::uint32_t ready) {
@@ -188,44 +214,39 @@ void Orders::SetReady(PickJob& job, std::uint32_t ready) {
     return;
   }
   CHECK(ready > 0);
-  ForEachIndex(job, [&](StrategyIndex& index) {
-    if (index.Cares()) index.Remove(job);
-  });
-  job.ready = ready;
-  ForEachIndex(job, [&](StrategyIndex& index) {
-    if (index.Cares()) index.Add(job);
-  });
+  const std::uint32_t before = std::exchange(job.ready, ready);
+  ForEachIndex(job, [&](StrategyIndex& index) { index.OnReady(job, before); });
 }
 
 void Orders::Leased(PickJob& job, const Stamp& at) {
   const bool open = job.open;
   if (open) {
     ForEachIndex(job, [&](StrategyIndex& index) {
-      if (index.Cares()) index.Remove(job);
+      if (index.CaresWhenPicked()) index.Remove(job);
     });
   }
   job.picked = at;
   ++job.leased;
-  std::vector<std::pair<KeyId, ValueId>> changed;
+  Changed changed;
   ForEachKey(job, [&](KeyId key) { changed.emplace_back(key, values_.Leased(key, job, at)); });
   ForEachIndex(job, [&](StrategyIndex& index) {
-    for (const auto& [key, value] : changed) index.OnValue(key, value, false);
-    if (open && index.Cares()) index.Add(job);
+    for (const auto& [key, value] : changed) index.OnValue(key, value, 0);
+    if (open && index.CaresWhenPicked()) index.Add(job);
   });
 }
 
 void Orders::Returned(PickJob& job) {
   CHECK(job.leased > 0);
   --job.leased;
-  std::vector<std::pair<KeyId, ValueId>> changed;
+  Changed changed;
   ForEachKey(job, [&](KeyId key) { changed.emplace_back(key, values_.Returned(key, job)); });
-  Tell(job, changed, true);
+  Tell(job, changed, 1);
 }
 
 std::vector<ClassId> Orders::TakeOpened() {
   std::vector<ClassId> opened;
   for (Entry& entry : entries_) {
-    if (!entry.index) continue;
+    if (!entry.index || !entry.index->HasOpened()) continue;
     const auto some = entry.index->TakeOpened();
     opened.insert(opened.end(), some.begin(), some.end());
   }
@@ -261,6 +282,7 @@ std::size_t Orders::MemoryBytes() const {
     if (entry.index) bytes += entry.index->MemoryBytes();
     if (entry.next) bytes += entry.next->MemoryBytes();
   }
+  for (const auto& index : left_) bytes += index->MemoryBytes();
   return bytes;
 }
 

@@ -16,6 +16,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include <boost/container/small_vector.hpp>
+
 #include "base/rng.h"
 #include "strategy/index.h"
 #include "strategy/pick_job.h"
@@ -50,6 +52,8 @@ class Orders {
 
   // --- Building.
   bool Building() const { return building_ || wanted_; }
+  // What telling a job to all that is being built costs, in about a microsecond.
+  std::size_t build_cost() const { return build_cost_; }
   // The job to go on with: the first whose id is above this.
   JobId built_to() const { return built_to_; }
   // Begins the walk, if it is to be begun.
@@ -58,6 +62,11 @@ class Orders {
   void Built();
   // Orders that became ready since the last call.
   std::vector<Id> TakeReady() { return std::exchange(became_ready_, {}); }
+
+  // --- Dropping: what nobody uses any more goes in steps.
+  bool Cleaning() const { return !left_.empty() || !cleaned_; }
+  // Takes what it did from the budget; true if all is gone.
+  bool Clean(std::size_t& budget);
 
   // --- Jobs. Each is told of from its beginning to its end, ended ones that are kept included.
   void Know(PickJob& job);
@@ -97,9 +106,11 @@ class Orders {
     std::unique_ptr<StrategyIndex> index;  // null until it is built
     std::unique_ptr<StrategyIndex> next;   // being built
   };
+  using Changed = boost::container::small_vector<std::pair<KeyId, ValueId>, 6>;
   template <typename F>
   void ForEachIndex(const PickJob& job, F f);
-  void Tell(const PickJob& job, const std::vector<std::pair<KeyId, ValueId>>& changed, bool fewer);
+  void Tell(const PickJob& job, const Changed& changed, std::uint32_t fewer);
+  void Leave(std::unique_ptr<StrategyIndex> index);
   template <typename F>
   void ForEachKey(const PickJob& job, F f);
   bool Covered(const PickJob& job) const { return job.id() <= built_to_; }
@@ -114,6 +125,11 @@ class Orders {
   bool rebuild_all_ = false;  // it is for all, also those that have an index of another policy
   bool building_ = false;     // a walk is under way
   JobId built_to_;
+  std::size_t build_cost_ = 1;
+  std::vector<std::unique_ptr<StrategyIndex>> left_;  // that nobody uses any more
+  bool cleaned_ = true;                               // nothing is left of keys that nobody uses
+  std::uint32_t slot_end_ = 0;                        // of jobs that are known
+  std::vector<std::uint32_t> free_slots_;
   std::vector<Id> became_ready_;
   std::vector<std::uint32_t> open_;  // jobs, by class
 };

@@ -8,14 +8,6 @@
 #include "strategy/weights.h"
 
 namespace allot {
-namespace {
-
-bool Later(const std::pair<std::uint64_t, std::int64_t>& a, const std::pair<std::uint64_t, std::int64_t>& b) {
-  return a.first > b.first;
-}
-
-}  // namespace
-
 GroupText TextOf(const MetaValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return "s" + *text;
   if (const auto* number = std::get_if<std::int64_t>(&value)) return "i" + std::to_string(*number);
@@ -23,12 +15,12 @@ GroupText TextOf(const MetaValue& value) {
   return std::get<bool>(value) ? "btrue" : "bfalse";
 }
 
-KeyId ValueTable::Use(const StrategyKey& key, const std::string& tag) {
+KeyId ValueTable::Use(const StrategyKey& key, const std::string& tag, bool fair) {
   KeyId free = static_cast<KeyId>(keys_.size());
   for (KeyId id = 0; id < keys_.size(); ++id) {
     if (keys_[id].users == 0) {
       free = id;
-    } else if (keys_[id].key == key && keys_[id].tag == tag) {
+    } else if (keys_[id].key == key && keys_[id].tag == tag && (keys_[id].fair || !fair)) {
       ++keys_[id].users;
       return id;
     }
@@ -37,15 +29,38 @@ KeyId ValueTable::Use(const StrategyKey& key, const std::string& tag) {
   Key& made = keys_[free];
   made.key = key;
   made.tag = tag;
+  made.fair = fair;
   made.users = 1;
   made.fresh = true;
-  made.values.resize(1);  // kNoValue
+  made.values.Make(kNoValue);
+  made.end = kNoValue + 1;
+  used_.push_back(free);
   return free;
 }
 
 void ValueTable::Unuse(KeyId key) {
   CHECK(keys_[key].users > 0);
-  if (--keys_[key].users == 0) keys_[key] = Key{};
+  if (--keys_[key].users > 0) return;
+  left_.push_back(std::exchange(keys_[key], Key{}));
+  std::erase(used_, key);
+}
+
+bool ValueTable::Clean(std::size_t& budget) {
+  while (!left_.empty() && budget > 0) {
+    // The table of ids refers to values without asking them.
+    Key& key = left_.back();
+    if (key.end > 0) {
+      Value& value = key.values[key.end - 1];
+      if (!value.others || value.others->Shrink(128)) {
+        value = Value{};
+        --key.end;
+      }
+    } else if (!key.values.DropPage() && !key.of_slot.DropPage()) {
+      left_.pop_back();
+    }
+    --budget;
+  }
+  return left_.empty();
 }
 
 GroupText ValueTable::TextFor(const Key& key, const PickJob& job) const {
@@ -60,18 +75,19 @@ std::uint32_t ValueTable::WeightOf(const Key& key, const std::string& text) cons
 }
 
 ValueId ValueTable::Intern(Key& key, const std::string& text) {
-  const auto [it, fresh] = key.ids.try_emplace(text, 0);
-  if (fresh) {
-    if (key.free.empty()) {
-      key.free.push_back(static_cast<ValueId>(key.values.size()));
-      key.values.emplace_back();
-    }
-    it->second = key.free.back();
-    key.free.pop_back();
-    key.values[it->second].text = text;
-    key.values[it->second].weight = WeightOf(key, text);
+  const std::uint64_t hash = HashOf(text);
+  const ValueId* found = key.ids.Find(hash, [&](ValueId id) { return key.values[id].text == text; });
+  if (found != nullptr) return *found;
+  if (key.free.empty()) {
+    key.values.Make(key.end);
+    key.free.push_back(key.end++);
   }
-  return it->second;
+  const ValueId made = key.free.back();
+  key.free.pop_back();
+  key.values[made].text = text;
+  key.values[made].weight = WeightOf(key, text);
+  key.ids.Insert(hash, made);
+  return made;
 }
 
 void ValueTable::Release(Key& key, ValueId value) {
@@ -79,7 +95,7 @@ void ValueTable::Release(Key& key, ValueId value) {
   Value& left = key.values[value];
   CHECK(left.members > 0);
   if (--left.members > 0) return;
-  key.ids.erase(left.text);
+  key.ids.Erase(HashOf(left.text), [&](ValueId id) { return id == value; });
   left = Value{};
   key.free.push_back(value);
 }
@@ -90,22 +106,18 @@ ValueId ValueTable::Pin(KeyId key, const std::string& text) {
   return value;
 }
 
-ValueId ValueTable::Of(KeyId key, const PickJob& job) const {
-  const GroupText text = TextFor(keys_[key], job);
-  if (!text) return kNoValue;
-  const auto found = keys_[key].ids.find(*text);
-  CHECK(found != keys_[key].ids.end());
-  return found->second;
-}
-
 void ValueTable::Know(KeyId id, const PickJob& job) {
   Key& key = keys_[id];
   const GroupText text = TextFor(key, job);
   const ValueId value = text ? Intern(key, *text) : kNoValue;
+  key.of_slot.Make(job.slot) = value;
   Value& entry = key.values[value];
   if (value != kNoValue) ++entry.members;
   entry.leased += job.leased;
-  if (job.picked.serial > entry.served.serial) entry.served = job.picked;
+  if (job.picked.serial <= entry.served.serial) return;
+  entry.served = job.picked;
+  entry.first = {};
+  entry.others.reset();
 }
 
 void ValueTable::Forget(KeyId id, const PickJob& job) {
@@ -121,7 +133,7 @@ ValueId ValueTable::Leased(KeyId id, const PickJob& job, const Stamp& at) {
   ++entry.leased;
   entry.served = at;
   entry.first = {};
-  entry.waits = {};
+  entry.others.reset();
   return value;
 }
 
@@ -132,61 +144,69 @@ ValueId ValueTable::Returned(KeyId id, const PickJob& job) {
   return value;
 }
 
-void ValueTable::Settle(Value& value) {
-  while (!value.first.empty() && !value.waits.contains(value.first.front().first)) {
-    std::pop_heap(value.first.begin(), value.first.end(), Later);
-    value.first.pop_back();
-  }
-}
-
 bool ValueTable::Open(KeyId id, const PickJob& job) {
+  if (!keys_[id].fair) return false;
   Value& value = keys_[id].values[Of(id, job)];
   if (value.served.serial != 0) return false;
   const Stamp before = value.Served();
-  if (value.waits.insert(job.id().value).second) {
-    if (value.first.size() > 64 + 2 * value.waits.size()) {
-      std::erase_if(value.first, [&](const auto& entry) { return !value.waits.contains(entry.first); });
-      std::make_heap(value.first.begin(), value.first.end(), Later);
-    }
-    value.first.emplace_back(job.id().value, ToMillis(job.submitted_at));
-    std::push_heap(value.first.begin(), value.first.end(), Later);
+  std::pair<std::uint64_t, std::int64_t> behind{job.id().value, ToMillis(job.submitted_at)};
+  if (value.first.first == 0 || behind.first < value.first.first) std::swap(behind, value.first);
+  if (behind.first != 0) {
+    if (!value.others) value.others = std::make_unique<Waiting>();
+    value.others->Insert(behind.first, behind.second);
   }
-  Settle(value);
   return value.Served() != before;
 }
 
 bool ValueTable::Close(KeyId id, const PickJob& job) {
+  if (!keys_[id].fair) return false;
   Value& value = keys_[id].values[Of(id, job)];
   if (value.served.serial != 0) return false;
   const Stamp before = value.Served();
-  value.waits.erase(job.id().value);
-  Settle(value);
+  if (value.first.first != job.id().value) {
+    value.others->Erase(job.id().value);
+  } else if (value.others) {
+    value.first = value.others->Front();
+    value.others->Erase(value.first.first);
+  } else {
+    value.first = {};
+  }
+  if (value.others && value.others->empty()) value.others.reset();
   return value.Served() != before;
 }
 
-void ValueTable::SetWeights(std::unordered_map<std::string, std::uint32_t> weights) {
+bool ValueTable::SetWeights(std::unordered_map<std::string, std::uint32_t> weights) {
+  if (weights == weights_) return false;
   weights_ = std::move(weights);
-  for (Key& key : keys_) {
-    for (Value& value : key.values) value.weight = WeightOf(key, value.text);
+  for (const KeyId id : used_) {
+    Key& key = keys_[id];
+    for (ValueId value = 0; value < key.end; ++value) key.values[value].weight = WeightOf(key, key.values[value].text);
   }
+  return true;
 }
 
 Stamp ValueTable::LastServed(const StrategyKey& named, const GroupText& text) const {
   for (const Key& key : keys_) {
     if (key.users == 0 || key.fresh || !key.tag.empty() || !(key.key == named)) continue;
     if (!text) return key.values[kNoValue].served;
-    const auto found = key.ids.find(*text);
-    return found == key.ids.end() ? Stamp{} : key.values[found->second].served;
+    const ValueId* found = key.ids.Find(HashOf(*text), [&](ValueId id) { return key.values[id].text == *text; });
+    return found == nullptr ? Stamp{} : key.values[*found].served;
   }
   return {};
 }
 
 std::size_t ValueTable::MemoryBytes() const {
   std::size_t bytes = 0;
-  for (const Key& key : keys_) {
-    bytes += key.values.size() * sizeof(Value) + key.ids.size() * 80;
-    for (const Value& value : key.values) bytes += value.first.capacity() * 16 + value.waits.size() * 32;
-  }
+  const auto count = [&bytes](const Key& key) {
+    bytes += key.values.MemoryBytes() + key.ids.MemoryBytes() + key.of_slot.MemoryBytes();
+    for (ValueId value = 0; key.users > 0 && value < key.end; ++value) {
+      const Value& entry = key.values[value];
+      if (entry.text.capacity() > 15) bytes += entry.text.capacity();
+      if (entry.others) bytes += entry.others->MemoryBytes();
+    }
+  };
+  for (const Key& key : keys_) count(key);
+  for (const Key& key : left_) count(key);
   return bytes;
 }
 

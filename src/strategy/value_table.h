@@ -6,12 +6,15 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "strategy/pick_job.h"
+#include "strategy/sharded_set.h"
+#include "strategy/slot_array.h"
+#include "strategy/small_order.h"
 
 namespace allot {
 
@@ -23,23 +26,25 @@ class ValueTable {
  public:
   explicit ValueTable(const JobKeys& keys) : job_keys_(keys) {}
 
-  // The key, with one more user. `tag` not empty: whether the job has that tag, instead of a value.
-  KeyId Use(const StrategyKey& key, const std::string& tag = {});
+  // The key, with one more user. `tag` not empty: whether the job has that tag, instead of a value. `fair`: it must be
+  // known when its values count as served last.
+  KeyId Use(const StrategyKey& key, const std::string& tag = {}, bool fair = false);
   void Unuse(KeyId key);
   // Must the jobs that are there still be told to it? Until Complete() only those that were (Know) count.
   bool Fresh(KeyId key) const { return keys_[key].fresh; }
   void Complete(KeyId key) { keys_[key].fresh = false; }
   template <typename F>
   void ForEachKey(F f) const {
-    for (KeyId key = 0; key < keys_.size(); ++key) {
-      if (keys_[key].users > 0) f(key);
-    }
+    for (const KeyId key : used_) f(key);
   }
+  std::size_t used_keys() const { return used_.size(); }
+  // What keys without users leave behind goes in steps, which are taken from the budget; true if all is gone.
+  bool Clean(std::size_t& budget);
 
   // The value of such a text, kept as long as the key is used.
   ValueId Pin(KeyId key, const std::string& text);
   // The value that the job has. REQUIRES: the job is known.
-  ValueId Of(KeyId key, const PickJob& job) const;
+  ValueId Of(KeyId key, const PickJob& job) const { return keys_[key].of_slot[job.slot]; }
 
   // A job is there (ended ones included), or gone; its values count its leases and its last pick.
   void Know(KeyId key, const PickJob& job);
@@ -51,26 +56,23 @@ class ValueTable {
   bool Open(KeyId key, const PickJob& job);
   bool Close(KeyId key, const PickJob& job);
 
+  // Ids of waiting jobs and when they were submitted: while a value was never served.
+  using Waiting = SmallOrder<std::uint64_t, std::int64_t>;
   struct Value {
     std::string text;           // as GroupText; empty for kNoValue
     std::uint32_t members = 0;  // jobs, and pins
     std::uint32_t leased = 0;
     std::uint32_t weight = 1;
-    Stamp served;  // stays, also when the job that it comes from is gone
-    // Ids of waiting jobs, smallest first, and when they were submitted: while it was never served. What does not wait
-    // any more is dropped when it comes to the top.
-    std::vector<std::pair<std::uint64_t, std::int64_t>> first;
-    std::unordered_set<std::uint64_t> waits;  // those that do
+    Stamp served;                                  // stays, also when the job that it comes from is gone
+    std::pair<std::uint64_t, std::int64_t> first;  // the first that waits; 0: none
+    std::unique_ptr<Waiting> others;               // behind it
 
-    Stamp Served() const {
-      if (served.serial != 0 || first.empty()) return served;
-      return Stamp{first.front().second, 0};
-    }
+    Stamp Served() const { return served.serial != 0 || first.first == 0 ? served : Stamp{first.second, 0}; }
   };
   const Value& Get(KeyId key, ValueId value) const { return keys_[key].values[value]; }
 
-  // Weights of `fair`, by key and value as people write them. Tells which values changed.
-  void SetWeights(std::unordered_map<std::string, std::uint32_t> weights);
+  // Weights of `fair`, by key and value as people write them. False if they are what they were.
+  bool SetWeights(std::unordered_map<std::string, std::uint32_t> weights);
   const std::unordered_map<std::string, std::uint32_t>& weights() const { return weights_; }
   // When such a value was served last, which may be longer ago than any job can tell; never, if nobody uses the key.
   Stamp LastServed(const StrategyKey& key, const GroupText& text) const;
@@ -80,20 +82,25 @@ class ValueTable {
   struct Key {
     StrategyKey key;
     std::string tag;
+    bool fair = false;
     std::uint32_t users = 0;  // 0: free
     bool fresh = false;
-    std::unordered_map<std::string, ValueId> ids;
-    std::deque<Value> values;  // their texts stay where they are
+    ShardedSet<ValueId> ids;
+    SlotArray<Value> values;  // their texts stay where they are
+    ValueId end = 0;
     std::vector<ValueId> free;
+    SlotArray<ValueId> of_slot;  // what jobs have, by their slot
   };
+  static std::uint64_t HashOf(const std::string& text) { return Mixed(std::hash<std::string>()(text)); }
   GroupText TextFor(const Key& key, const PickJob& job) const;
   ValueId Intern(Key& key, const std::string& text);
   void Release(Key& key, ValueId value);
   std::uint32_t WeightOf(const Key& key, const std::string& text) const;
-  static void Settle(Value& value);
 
   const JobKeys& job_keys_;
-  std::deque<Key> keys_;                                    // orders refer to texts in them
+  std::deque<Key> keys_;  // orders refer to texts in them
+  std::vector<KeyId> used_;
+  std::deque<Key> left_;                                    // of keys without users
   std::unordered_map<std::string, std::uint32_t> weights_;  // `user.acme`
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include <boost/container/small_vector.hpp>
+
 #include "base/check.h"
 
 namespace allot::order {
@@ -20,18 +22,21 @@ class OrderView : public View {
  public:
   OrderView(const Plan& plan, Shared& shared) : plan_(plan), shared_(shared) {}
 
-  void Put(Cell& cell) override {
-    cell.leaves[plan_.leaf].key = Head(cell);
+  bool Put(Cell& cell) override {
+    const Key head = Head(cell);
+    cell.leaves[plan_.leaf].key = head;
     if (many_) {
-      many_->Insert(Head(cell), &cell, shared_.verdicts.Mask(cell.cls));
+      many_->Insert(head, &cell, shared_.verdicts.Mask(cell.cls));
     } else if (few_.size() < kFew) {
       few_.push_back(&cell);
     } else {
       many_ = std::make_unique<MaskTree<Key, Cell*>>(shared_.verdicts.mask_words());
       few_.push_back(&cell);
       for (Cell* other : few_) many_->Insert(other->leaves[plan_.leaf].key, other, shared_.verdicts.Mask(other->cls));
-      few_ = {};
+      few_.clear();
+      few_.shrink_to_fit();
     }
+    return true;
   }
   void Drop(Cell& cell) override {
     if (many_) {
@@ -77,17 +82,25 @@ class OrderView : public View {
   void Recolour(Bit bit) override {
     if (many_) many_->SetBit(bit, [&](const Cell* cell) { return shared_.Has(*cell, bit); });
   }
+  bool Shrink(std::size_t& budget) override {
+    few_.clear();
+    while (many_ && budget > 0) {
+      --budget;
+      if (many_->Shrink(kShrunkAtOnce)) many_.reset();
+    }
+    return !many_;
+  }
   std::size_t MemoryBytes() const override {
     return sizeof(*this) + few_.capacity() * sizeof(Cell*) + (many_ ? many_->MemoryBytes() : 0);
   }
 
  private:
   static constexpr std::size_t kFew = 16;
-  Key Head(const Cell& cell) const { return KeyOf(plan_.order, *cell.orders[plan_.list].Front()); }
+  Key Head(const Cell& cell) const { return cell.orders[plan_.list].FrontKey(plan_.order); }
 
   const Plan& plan_;
   Shared& shared_;
-  std::vector<Cell*> few_;
+  boost::container::small_vector<Cell*, 2> few_;
   std::unique_ptr<MaskTree<Key, Cell*>> many_;
 };
 
@@ -96,30 +109,28 @@ class RandomView : public View {
  public:
   RandomView(const Plan& plan, Shared& shared) : plan_(plan), shared_(shared) {}
 
-  void Put(Cell& cell) override {
+  bool Put(Cell& cell) override {
     const auto mask = shared_.verdicts.Mask(cell.cls);
     auto& group = groups_[std::vector<std::uint64_t>(mask.begin(), mask.end())];
     if (!group) {
       group = std::make_unique<Group>();
       group->mask.assign(mask.begin(), mask.end());
     }
-    LeafPlace& leaf = cell.leaves[plan_.leaf];
-    leaf.group = group.get();
-    leaf.place = group->cells.Add(&cell, cell.lottery->tasks());
+    cell.leaves[plan_.leaf].drawn = {group.get(), group->cells.Add(&cell, cell.lottery->tasks())};
     ++count_;
+    return true;
   }
   void Drop(Cell& cell) override {
-    LeafPlace& leaf = cell.leaves[plan_.leaf];
+    const auto& leaf = cell.leaves[plan_.leaf].drawn;
     auto* group = static_cast<Group*>(leaf.group);
     group->cells.Remove(leaf.place, [this](Cell* moved, const WeightedSet<Cell*>::Place& place) {
-      moved->leaves[plan_.leaf].place = place;
+      moved->leaves[plan_.leaf].drawn.place = place;
     });
-    leaf.group = nullptr;
     if (group->cells.empty()) groups_.erase(std::vector<std::uint64_t>(group->mask));
     --count_;
   }
   void Moved(Cell& cell) override {
-    if (WeightedSet<Cell*>::BucketOf(cell.lottery->tasks()) == cell.leaves[plan_.leaf].place.bucket) return;
+    if (WeightedSet<Cell*>::BucketOf(cell.lottery->tasks()) == cell.leaves[plan_.leaf].drawn.place.bucket) return;
     Drop(cell);
     Put(cell);
   }
@@ -156,6 +167,13 @@ class RandomView : public View {
     count_ = 0;
     for (Cell* cell : cells) Put(*cell);
   }
+  bool Shrink(std::size_t& budget) override {
+    while (!groups_.empty() && budget > 0) {
+      --budget;
+      groups_.erase(groups_.begin());
+    }
+    return groups_.empty();
+  }
   std::size_t MemoryBytes() const override {
     std::size_t bytes = sizeof(*this);
     for (const auto& [mask, group] : groups_) bytes += 128 + group->cells.MemoryBytes();
@@ -180,13 +198,14 @@ class Wrapper : public View {
  public:
   Wrapper(const Plan& plan, Shared& shared)
       : plan_(plan), shared_(shared), below_(MakeView(*plan.inner.front(), shared)) {}
-  void Put(Cell& cell) override { below_->Put(cell); }
+  bool Put(Cell& cell) override { return below_->Put(cell); }
   void Drop(Cell& cell) override { below_->Drop(cell); }
   void Moved(Cell& cell) override { below_->Moved(cell); }
   Choice Pick(Bit bit, Rng* rng) override { return below_->Pick(bit, rng); }
   void AddMask(std::uint64_t* out) const override { below_->AddMask(out); }
   bool Empty() const override { return below_->Empty(); }
   void Recolour(Bit bit) override { below_->Recolour(bit); }
+  bool Shrink(std::size_t& budget) override { return below_->Shrink(budget); }
   std::size_t MemoryBytes() const override { return sizeof(*this) + below_->MemoryBytes(); }
 
  protected:
@@ -205,16 +224,15 @@ class RankView : public Wrapper {
     for (const auto& [rank, tier] : tiers) {
       if (const Choice choice = below_->Pick(tier, rng)) return choice;
     }
-    return {};
+    // Nothing is there; whoever looked for it without ranks takes note.
+    return below_->Pick(bit, rng);
   }
 };
 
 class SelectView : public Wrapper {
  public:
   using Wrapper::Wrapper;
-  void Put(Cell& cell) override {
-    if (Selected(cell)) below_->Put(cell);
-  }
+  bool Put(Cell& cell) override { return Selected(cell) && below_->Put(cell); }
   void Drop(Cell& cell) override {
     if (Selected(cell)) below_->Drop(cell);
   }
@@ -230,10 +248,11 @@ class SelectView : public Wrapper {
 class GateView : public Wrapper {
  public:
   using Wrapper::Wrapper;
-  void Put(Cell& cell) override {
+  bool Put(Cell& cell) override {
     ++count_;
     cell.bins[plan_.bin] = TrueBin(plan_, shared_, cell);
     if (Open(cell)) below_->Put(cell);
+    return true;
   }
   void Drop(Cell& cell) override {
     --count_;
@@ -264,8 +283,10 @@ class OrElseView : public View {
   OrElseView(const Plan& plan, Shared& shared) {
     for (const auto& inner : plan.inner) branches_.push_back(MakeView(*inner, shared));
   }
-  void Put(Cell& cell) override {
-    for (const auto& branch : branches_) branch->Put(cell);
+  bool Put(Cell& cell) override {
+    bool taken = false;
+    for (const auto& branch : branches_) taken = branch->Put(cell) || taken;
+    return taken;
   }
   void Drop(Cell& cell) override {
     for (const auto& branch : branches_) branch->Drop(cell);
@@ -288,6 +309,9 @@ class OrElseView : public View {
   void Recolour(Bit bit) override {
     for (const auto& branch : branches_) branch->Recolour(bit);
   }
+  bool Shrink(std::size_t& budget) override {
+    return std::all_of(branches_.begin(), branches_.end(), [&](const auto& branch) { return branch->Shrink(budget); });
+  }
   std::size_t MemoryBytes() const override {
     std::size_t bytes = sizeof(*this);
     for (const auto& branch : branches_) bytes += branch->MemoryBytes();
@@ -295,14 +319,14 @@ class OrElseView : public View {
   }
 
  private:
-  std::vector<std::unique_ptr<View>> branches_;
+  boost::container::small_vector<std::unique_ptr<View>, 2> branches_;
 };
 
 // prefer_distinct: a view for every level that has cells. A cell stands on its value's level, or below.
 class LevelView : public View {
  public:
   LevelView(const Plan& plan, Shared& shared) : plan_(plan), shared_(shared) {}
-  void Put(Cell& cell) override { PutAt(cell, TrueBin(plan_, shared_, cell)); }
+  bool Put(Cell& cell) override { return PutAt(cell, TrueBin(plan_, shared_, cell)); }
   void Drop(Cell& cell) override {
     const auto level = levels_.find(cell.bins[plan_.bin]);
     if (level == levels_.end()) return;  // the block below did not want it
@@ -336,6 +360,10 @@ class LevelView : public View {
   void Recolour(Bit bit) override {
     for (const auto& [level, view] : levels_) view->Recolour(bit);
   }
+  bool Shrink(std::size_t& budget) override {
+    while (!levels_.empty() && levels_.begin()->second->Shrink(budget)) levels_.erase(levels_.begin());
+    return levels_.empty();
+  }
   std::size_t MemoryBytes() const override {
     std::size_t bytes = sizeof(*this);
     for (const auto& [level, view] : levels_) bytes += 64 + view->MemoryBytes();
@@ -343,12 +371,13 @@ class LevelView : public View {
   }
 
  private:
-  void PutAt(Cell& cell, std::uint32_t level) {
+  bool PutAt(Cell& cell, std::uint32_t level) {
     cell.bins[plan_.bin] = level;
     auto& view = levels_[level];
     if (!view) view = MakeView(*plan_.inner.front(), shared_);
-    view->Put(cell);
+    if (view->Put(cell)) return true;
     if (view->Empty()) levels_.erase(level);
+    return false;
   }
   const Plan& plan_;
   Shared& shared_;
@@ -357,106 +386,213 @@ class LevelView : public View {
 
 }  // namespace
 
+class FairView;
+
+struct ShareKey {
+  std::uint32_t leased = 0, weight = 1;
+  Stamp served;
+  const std::string* name = nullptr;
+  ValueId value = kNoValue;
+  friend bool operator==(const ShareKey&, const ShareKey&) = default;
+  friend bool operator<(const ShareKey& a, const ShareKey& b) {
+    const std::uint64_t left = std::uint64_t{a.leased} * b.weight;
+    const std::uint64_t right = std::uint64_t{b.leased} * a.weight;
+    if (left != right) return left < right;
+    if (a.served != b.served) return a.served < b.served;
+    if (const int names = a.name->compare(*b.name); names != 0) return names < 0;
+    return a.value < b.value;
+  }
+};
+
+// What a value has in one view.
+struct Share {
+  FairView* view = nullptr;
+  ShareKey key;
+  std::unique_ptr<View> below;
+  Share *before = nullptr, *next = nullptr;               // of the same value, in other views
+  boost::container::small_vector<std::uint64_t, 1> mask;  // as it stands in the tree; more than is true, until a pick
+};
+
 // fair: a view for every value that has cells, in the order of what they have.
 class FairView : public View {
  public:
-  FairView(const Plan& plan, Shared& shared) : plan_(plan), shared_(shared), order_(shared.verdicts.mask_words()) {}
+  FairView(const Plan& plan, Shared& shared) : plan_(plan), shared_(shared) {}
   ~FairView() override {
-    for (const auto& [value, share] : shares_) Unregister(value);
+    ForEachShare([this](Share* share) { Delete(share); });
   }
   FairView(const FairView&) = delete;
   FairView& operator=(const FairView&) = delete;
 
-  void Put(Cell& cell) override {
+  bool Put(Cell& cell) override {
     const ValueId value = cell.values[plan_.key];
-    auto& share = shares_[value];
-    const bool fresh = !share;
+    Share* share = Find(value);
+    const bool fresh = share == nullptr;
     if (fresh) {
-      share = std::make_unique<Share>();
-      share->value = value;
-      share->view = MakeView(*plan_.inner.front(), shared_);
+      share = new Share;
+      share->view = this;
+      auto& spare = shared_.spare[plan_.fair];
+      if (spare.empty()) {
+        share->below = MakeView(*plan_.inner.front(), shared_);
+      } else {
+        share->below = std::move(spare.back());
+        spare.pop_back();
+      }
+      Link(value, share);
     }
-    share->view->Put(cell);
-    if (fresh && share->view->Empty()) {  // the block below did not want it
-      shares_.erase(value);
-      return;
+    if (!share->below->Put(cell)) {
+      if (fresh) Retire(share);
+      cell.shares[plan_.fair] = nullptr;
+      return false;
     }
+    cell.shares[plan_.fair] = share;
     if (fresh) {
-      shared_.shares[plan_.key][value].push_back(this);
       share->key = KeyOfShare(value);
-      order_.Insert(share->key, share.get(), MaskOf(*share));
-    } else {
-      order_.SetMask(share->key, MaskOf(*share));
+      Insert(share);
+    } else if (many_ && !Has(*share, shared_.verdicts.Mask(cell.cls))) {
+      Remask(*share);
     }
+    return true;
   }
   void Drop(Cell& cell) override {
-    const auto found = shares_.find(cell.values[plan_.key]);
-    if (found == shares_.end()) return;
-    Share& share = *found->second;
-    share.view->Drop(cell);
-    if (!share.view->Empty()) {
-      order_.SetMask(share.key, MaskOf(share));
-      return;
-    }
-    order_.Erase(share.key);
-    Unregister(found->first);
-    shares_.erase(found);
+    Share* share = cell.shares[plan_.fair];
+    if (share == nullptr) return;
+    cell.shares[plan_.fair] = nullptr;
+    share->below->Drop(cell);
+    if (!share->below->Empty()) return;
+    Erase(share);
+    Retire(share);
   }
   void Moved(Cell& cell) override {
-    const auto found = shares_.find(cell.values[plan_.key]);
-    if (found != shares_.end()) found->second->view->Moved(cell);
+    Share* share = cell.shares[plan_.fair];
+    if (share != nullptr) share->below->Moved(cell);
   }
   Choice Pick(Bit bit, Rng* rng) override {
+    if (!many_) return PickOfFew(bit, rng);
     for (;;) {
-      Share* const* first = order_.First(bit);
+      Share* const* first = many_->order.First(bit);
       if (first == nullptr) return {};
       Share& share = **first;
-      if (const Choice choice = share.view->Pick(bit, rng)) return choice;
-      // All that it had for this bit is held by now.
-      const auto mask = MaskOf(share);
-      CHECK((mask[bit / 64] >> (bit % 64) & 1) == 0);
-      order_.SetMask(share.key, mask);
+      if (const Choice choice = share.below->Pick(bit, rng)) return choice;
+      // All that it had for this bit is gone or held by now.
+      Remask(share);
+      CHECK((share.mask[bit / 64] >> (bit % 64) & 1) == 0);
     }
   }
-  void AddMask(std::uint64_t* out) const override { order_.AddMask(out); }
-  bool Empty() const override { return shares_.empty(); }
+  void AddMask(std::uint64_t* out) const override {
+    if (many_) return many_->order.AddMask(out);
+    for (const Share* share : few_) share->below->AddMask(out);
+  }
+  bool Empty() const override { return !many_ && few_.empty(); }
   void Recolour(Bit bit) override {
-    for (const auto& [value, share] : shares_) share->view->Recolour(bit);
-    order_.SetBit(bit, [&](const Share* share) { return HasBit(*share->view, shared_, bit); });
+    ForEachShare([&](Share* share) { share->below->Recolour(bit); });
+    if (!many_) return;
+    many_->order.SetBit(bit, [&](Share* share) {
+      const bool has = HasBit(*share->below, shared_, bit);
+      const std::uint64_t flag = std::uint64_t{1} << (bit % 64);
+      std::uint64_t& word = share->mask[bit / 64];
+      word = has ? word | flag : word & ~flag;
+      return has;
+    });
+  }
+  bool Shrink(std::size_t& budget) override {
+    // About in the order in which they were made, so that the allocator joins what is free at once.
+    while (budget > 0 && !Empty()) {
+      Share* share = many_ ? many_->order.Back() : few_.back();
+      if (!share->below->Shrink(budget)) return false;
+      budget -= std::min(budget, kFreeCost);
+      if (many_) {
+        many_->order.PopBack();
+      } else {
+        few_.pop_back();
+      }
+      Delete(share);
+      if (many_ && many_->order.size() == 0) many_.reset();
+    }
+    return Empty();
   }
   std::size_t MemoryBytes() const override {
-    std::size_t bytes = sizeof(*this) + order_.MemoryBytes();
-    for (const auto& [value, share] : shares_) bytes += 96 + sizeof(Share) + share->view->MemoryBytes();
+    std::size_t bytes = sizeof(*this) + few_.capacity() * sizeof(Share*);
+    if (many_) bytes += sizeof(*many_) + many_->order.MemoryBytes() + many_->by_value.MemoryBytes();
+    ForEachShare([&](const Share* share) { bytes += sizeof(Share) + share->below->MemoryBytes(); });
     return bytes;
   }
-  void Rekey(ValueId value) {
-    Share& share = *shares_.at(value);
-    const ShareKey key = KeyOfShare(value);
-    order_.Erase(share.key);
+  void Rekey(Share& share) {
+    const ShareKey key = KeyOfShare(share.key.value);
+    if (key == share.key) return;
+    if (many_) {
+      many_->order.Erase(share.key);
+      many_->order.Insert(key, &share, {share.mask.data(), share.mask.size()});
+    }
     share.key = key;
-    order_.Insert(key, &share, MaskOf(share));
   }
 
  private:
-  struct ShareKey {
-    std::uint32_t leased = 0, weight = 1;
-    Stamp served;
-    const std::string* name = nullptr;
-    ValueId value = kNoValue;
-    friend bool operator<(const ShareKey& a, const ShareKey& b) {
-      const std::uint64_t left = std::uint64_t{a.leased} * b.weight;
-      const std::uint64_t right = std::uint64_t{b.leased} * a.weight;
-      if (left != right) return left < right;
-      if (a.served != b.served) return a.served < b.served;
-      if (const int names = a.name->compare(*b.name); names != 0) return names < 0;
-      return a.value < b.value;
+  static constexpr std::size_t kFew = 8;
+  static constexpr std::size_t kMostSpare = 256;
+  struct Many {
+    explicit Many(std::size_t width) : order(width) {}
+    MaskTree<ShareKey, Share*> order;
+    ShardedSet<Share*> by_value;
+  };
+
+  template <typename F>
+  void ForEachShare(F f) const {
+    if (many_) {
+      many_->order.ForEach(f);
+    } else {
+      for (Share* share : few_) f(share);
     }
-  };
-  struct Share {
-    ValueId value = kNoValue;
-    ShareKey key;
-    std::unique_ptr<View> view;
-  };
+  }
+  Share* Find(ValueId value) const {
+    if (many_) {
+      Share* const* found = many_->by_value.Find(Mixed(value), [&](const Share* s) { return s->key.value == value; });
+      return found == nullptr ? nullptr : *found;
+    }
+    for (Share* share : few_) {
+      if (share->key.value == value) return share;
+    }
+    return nullptr;
+  }
+  void Insert(Share* share) {
+    if (!many_ && few_.size() < kFew) {
+      few_.push_back(share);
+      return;
+    }
+    if (!many_) {
+      many_ = std::make_unique<Many>(shared_.verdicts.mask_words());
+      for (Share* other : std::exchange(few_, {})) InsertAmongMany(other);
+    }
+    InsertAmongMany(share);
+  }
+  void InsertAmongMany(Share* share) {
+    const auto& mask = MaskOf(*share);
+    share->mask.assign(mask.begin(), mask.end());
+    many_->order.Insert(share->key, share, mask);
+    many_->by_value.Insert(Mixed(share->key.value), share);
+  }
+  void Erase(Share* share) {
+    if (!many_) {
+      std::erase(few_, share);
+      return;
+    }
+    many_->order.Erase(share->key);
+    many_->by_value.Erase(Mixed(share->key.value), [&](const Share* s) { return s == share; });
+    if (many_->order.size() == 0) many_.reset();
+  }
+  Choice PickOfFew(Bit bit, Rng* rng) {
+    // One after the other, the first first; most often that is enough.
+    const Share* after = nullptr;
+    for (;;) {
+      Share* best = nullptr;
+      for (Share* share : few_) {
+        if (after != nullptr && !(after->key < share->key)) continue;
+        if (best == nullptr || share->key < best->key) best = share;
+      }
+      if (best == nullptr) return {};
+      if (const Choice choice = best->below->Pick(bit, rng)) return choice;
+      after = best;
+    }
+  }
 
   ShareKey KeyOfShare(ValueId id) const {
     const ValueTable::Value& value = shared_.values.Get(shared_.keys[plan_.key], id);
@@ -464,33 +600,66 @@ class FairView : public View {
   }
   std::vector<std::uint64_t>& MaskOf(const Share& share) {
     scratch_.assign(shared_.verdicts.mask_words(), 0);
-    share.view->AddMask(scratch_.data());
+    share.below->AddMask(scratch_.data());
     return scratch_;
   }
-  void Unregister(ValueId value) {
-    auto& views = shared_.shares[plan_.key];
-    const auto found = views.find(value);
-    std::erase(found->second, this);
-    if (found->second.empty()) views.erase(found);
+  static bool Has(const Share& share, std::span<const std::uint64_t> mask) {
+    for (std::size_t w = 0; w < mask.size(); ++w) {
+      if ((mask[w] & ~share.mask[w]) != 0) return false;
+    }
+    return true;
+  }
+  void Remask(Share& share) {
+    const auto& mask = MaskOf(share);
+    share.mask.assign(mask.begin(), mask.end());
+    many_->order.SetMask(share.key, mask);
+  }
+
+  void Link(ValueId value, Share* share) {
+    share->key.value = value;
+    Share*& head = shared_.shares[plan_.key].Make(value);
+    share->next = head;
+    if (head != nullptr) head->before = share;
+    head = share;
+  }
+  void Unlink(ValueId value, Share* share) {
+    (share->before != nullptr ? share->before->next : shared_.shares[plan_.key][value]) = share->next;
+    if (share->next != nullptr) share->next->before = share->before;
+  }
+  // It has no cells.
+  void Retire(Share* share) {
+    auto& spare = shared_.spare[plan_.fair];
+    if (spare.size() < kMostSpare) spare.push_back(std::move(share->below));
+    Delete(share);
+  }
+  void Delete(Share* share) {
+    Unlink(share->key.value, share);
+    delete share;
   }
 
   const Plan& plan_;
   Shared& shared_;
-  std::unordered_map<ValueId, std::unique_ptr<Share>> shares_;
-  MaskTree<ShareKey, Share*> order_;
+  std::vector<Share*> few_;  // owned
+  std::unique_ptr<Many> many_;
   std::vector<std::uint64_t> scratch_;
 };
 
-void Rekey(FairView& view, ValueId value) { view.Rekey(value); }
-
-std::uint32_t TrueBin(const Plan& plan, const Shared& shared, const Cell& cell) {
-  const std::uint32_t leased = shared.Value(cell, plan.key).leased;
-  if (plan.kind == Strategy::Kind::kPreferDistinct) {
-    return cell.values[plan.key] == kNoValue ? 0 : static_cast<std::uint32_t>(leased / plan.max);
+void Rekey(Shared& shared, std::size_t key, ValueId value) {
+  Share** head = shared.shares[key].Find(value);
+  for (Share* share = head == nullptr ? nullptr : *head; share != nullptr; share = share->next) {
+    share->view->Rekey(*share);
   }
-  if (cell.values[plan.key] == kNoValue) return 0;
+}
+
+std::uint32_t BinOf(const Plan& plan, const Shared& shared, ValueId value, std::uint32_t leased) {
+  if (value == kNoValue) return 0;
+  if (plan.kind == Strategy::Kind::kPreferDistinct) return static_cast<std::uint32_t>(leased / plan.max);
   const std::uint64_t max = plan.percent ? std::max<std::uint64_t>(1, shared.slots * plan.max / 100) : plan.max;
   return leased >= max ? 1 : 0;
+}
+
+std::uint32_t TrueBin(const Plan& plan, const Shared& shared, const Cell& cell) {
+  return BinOf(plan, shared, cell.values[plan.key], shared.Value(cell, plan.key).leased);
 }
 
 std::unique_ptr<View> MakeView(const Plan& plan, Shared& shared) {

@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "strategy/cell.h"
@@ -28,10 +27,10 @@ struct Plan {
   std::size_t list = 0;  // which of a cell's orders; leaves but `random`
   std::size_t leaf = 0;  // number among the leaves
   std::size_t bin = 0;   // number among the blocks with bins
+  std::size_t link = 0;  // theirs: which of a cell's links
+  std::size_t fair = 0;  // number among the blocks `fair`
   std::vector<std::unique_ptr<Plan>> inner;
 };
-
-class FairView;
 
 // What all views of an index share.
 struct Shared {
@@ -39,8 +38,10 @@ struct Shared {
   const ClassTable& verdicts;
   std::vector<KeyId> keys;
   std::uint64_t slots = 0;
-  // The views in which a value has a share, for each key.
-  std::vector<std::unordered_map<ValueId, std::vector<FairView*>>> shares;
+  // The first share of each value, for each key.
+  std::vector<SlotArray<Share*>> shares;
+  // Views without cells, for each block `fair`: its shares come and go with values that flip.
+  std::vector<std::vector<std::unique_ptr<class View>>> spare;
 
   bool Has(const Cell& cell, Bit bit) const { return verdicts.Matches(bit, cell.cls); }
   const ValueTable::Value& Value(const Cell& cell, std::size_t key) const {
@@ -58,7 +59,8 @@ struct Choice {
 class View {
  public:
   virtual ~View() = default;
-  virtual void Put(Cell& cell) = 0;
+  // False if the blocks below do not want it at all. What they may want later counts as taken.
+  virtual bool Put(Cell& cell) = 0;
   virtual void Drop(Cell& cell) = 0;
   virtual void Moved(Cell& cell) = 0;
   // What comes first for that bit. Puts aside cells that it finds to be held by now.
@@ -69,15 +71,25 @@ class View {
   virtual bool Empty() const = 0;
   // The verdicts of that bit changed.
   virtual void Recolour(Bit bit) = 0;
+  // Nobody needs it any more: throws cells away without a look at them, takes how many from the budget, and is true
+  // when none are left. Nothing else may be called then but this.
+  virtual bool Shrink(std::size_t& budget) = 0;
   virtual std::size_t MemoryBytes() const = 0;
 };
 
+// What a tree loses in the time of one unit.
+inline constexpr std::size_t kShrunkAtOnce = 32;
+// Units that it takes to free a cell or a share with all that it has.
+inline constexpr std::size_t kFreeCost = 3;
+
 std::unique_ptr<View> MakeView(const Plan& plan, Shared& shared);
 
-// Where a value of a block with bins belongs now: its level, or 1 for held and 0 for open.
+// Where a value of a block with bins belongs that has so many leased tasks: its level, or 1 for held and 0 for open.
+std::uint32_t BinOf(const Plan& plan, const Shared& shared, ValueId value, std::uint32_t leased);
+// The same now.
 std::uint32_t TrueBin(const Plan& plan, const Shared& shared, const Cell& cell);
 
-// A share of a value changed its place.
-void Rekey(FairView& view, ValueId value);
+// What a value has changed: all shares of it find their new places.
+void Rekey(Shared& shared, std::size_t key, ValueId value);
 
 }  // namespace allot::order

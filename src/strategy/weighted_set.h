@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "base/check.h"
@@ -45,7 +46,13 @@ class WeightedSet {
       move(bucket[place.at], place);
     }
     bucket.pop_back();
+    // The next to move, most likely; by then it is at hand.
+    if constexpr (std::is_pointer_v<Item>) {
+      if (!bucket.empty()) __builtin_prefetch(bucket.back());
+    }
   }
+
+  Item Get(const Place& place) const { return buckets_[place.bucket][place.at]; }
 
   // The sum of all rounded weights.
   std::uint64_t total() const { return total_; }

@@ -1,0 +1,132 @@
+// What orders leave behind goes in small steps, while jobs come and go.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "match/testing.h"
+#include "strategy/orders.h"
+
+namespace allot {
+namespace {
+
+struct Job : PickJob {
+  std::string user, customer;
+};
+
+class Keys : public JobKeys {
+ public:
+  GroupText Get(const PickJob& picked, const StrategyKey& key) const override {
+    const Job& job = static_cast<const Job&>(picked);
+    if (key.kind == StrategyKey::Kind::kJob) return "s" + std::to_string(job.id().value);
+    return "s" + (key.kind == StrategyKey::Kind::kUser ? job.user : job.customer);
+  }
+  bool HasTag(const PickJob&, const std::string&) const override { return false; }
+};
+
+class World : public ClassTable::Listener {
+ public:
+  World() : table(*this), orders(keys, table) { table.BeginTurn(1000); }
+  void OnWidth() override { orders.OnWidth(); }
+  void OnClass(ClassId cls) override { orders.OnClass(cls); }
+  void OnKind(KindId kind) override { orders.OnKind(kind); }
+  void OnMoved(KindId) override {}
+
+  Job& Add(Rng& rng) {
+    jobs.push_back(std::make_unique<Job>());
+    Job& job = *jobs.back();
+    job.key.id = JobId{++last_id};
+    job.user = "a user with a long name " + std::to_string(rng.Below(40));
+    job.customer = "customer " + std::to_string(rng.Below(20));
+    job.cls = table.AddJob(testing::SampleJob{}.In(table));
+    orders.Know(job);
+    orders.SetReady(job, 1 + static_cast<std::uint32_t>(rng.Below(5)));
+    orders.Open(job);
+    return job;
+  }
+  void Drop(std::size_t at) {
+    if (jobs[at]->open) orders.Close(*jobs[at]);
+    while (jobs[at]->leased > 0) orders.Returned(*jobs[at]);
+    orders.Forget(*jobs[at]);
+    table.DropJob(jobs[at]->cls);
+    jobs.erase(jobs.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  // At most so many jobs are told; true: built.
+  bool Build(std::size_t most) {
+    if (!orders.Building()) return true;
+    orders.BeginBuild();
+    for (const auto& job : jobs) {
+      if (!(orders.built_to() < job->id())) continue;
+      if (most-- == 0) return false;
+      orders.Build(*job);
+    }
+    orders.Built();
+    return !orders.Building();
+  }
+
+  Keys keys;
+  ClassTable table;
+  Orders orders;
+  std::vector<std::unique_ptr<Job>> jobs;
+  std::uint64_t last_id = 0;
+};
+
+TEST(OrdersInSteps, WhatNobodyUsesGoesWhileJobsComeAndGo) {
+  static const char* const kTexts[] = {
+      "oldest",
+      "random",
+      "fair(user, least_recent)",
+      "max_simultaneous(job, 1, newest)",
+      "fair(customer, fair(user, or_else(select_only(user = nobody, oldest), random)))",
+      "prefer_distinct(customer, 1, max_simultaneous(user, 20, fair(job, priority)))",
+  };
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng(seed);
+    World world;
+    const KindId kind = world.table.KindOf(world.table.AddWorker(testing::SampleWorker{}.Traits()));
+    for (int i = 0; i < 600; ++i) world.Add(rng);
+    const std::size_t nothing = world.orders.MemoryBytes();
+    std::uint64_t serial = 0;
+    for (const char* text : kTexts) {
+      const ParsedStrategy parsed = ParseStrategy(text);
+      ASSERT_NE(parsed.strategy, nullptr) << text;
+      const Orders::Id id = world.orders.Use(parsed.strategy);
+      // Jobs come and go in front of the walk, and behind it.
+      const auto churn = [&] {
+        world.Drop(rng.Below(world.jobs.size()));
+        world.Add(rng);
+      };
+      while (!world.Build(7)) churn();
+      ASSERT_TRUE(world.orders.Ready(id));
+      for (int i = 0; i < 60; ++i) {
+        PickJob* picked = world.orders.Pick(id, kind, &rng);
+        ASSERT_NE(picked, nullptr) << text;
+        ASSERT_TRUE(picked->open);
+        world.orders.Leased(*picked, Stamp{1000, ++serial});
+        if (picked->ready == 1) {
+          world.orders.Close(*picked);
+          picked->ready = 0;
+        } else {
+          world.orders.SetReady(*picked, picked->ready - 1);
+        }
+        if (rng.Below(4) != 0) world.orders.Returned(*picked);
+        churn();
+      }
+      world.orders.Unuse(id);
+      EXPECT_TRUE(world.orders.Cleaning());
+      int steps = 0;
+      for (bool gone = false; !gone; ++steps) {
+        std::size_t budget = 5;
+        gone = world.orders.Clean(budget);
+        if (steps % 4 == 0) churn();
+      }
+      EXPECT_EQ(world.orders.MemoryBytes(), nothing) << text;
+    }
+    while (!world.jobs.empty()) world.Drop(world.jobs.size() - 1);
+  }
+}
+
+}  // namespace
+}  // namespace allot
