@@ -1,0 +1,164 @@
+#include "limits/bucket.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/bounds.h"
+#include "base/check.h"
+
+namespace allot {
+namespace {
+
+constexpr std::int64_t kMillion = 1'000'000;
+static_assert(kTooMany.millionths / kMillion > 2 * static_cast<std::int64_t>(bounds::kMaxLimitTokens));
+
+__int128 FloorDivide(__int128 a, __int128 b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
+
+// The level in the unit of another window, rounded down. In two steps, so that it cannot overflow.
+__int128 Rescale(__int128 scaled, Duration from, Duration to) {
+  if (from == to) return scaled;
+  const __int128 whole = FloorDivide(scaled, from.count());
+  const __int128 rest = scaled - whole * from.count();
+  return whole * to.count() + rest * to.count() / from.count();
+}
+
+void Check(const BucketTerms& terms) {
+  const Tokens most = Tokens::Of(static_cast<std::int64_t>(bounds::kMaxLimitTokens));
+  for (const Tokens amount : {terms.count, terms.burst, terms.max_burst_cost}) {
+    CHECK(amount >= Tokens{} && amount <= most);
+  }
+  CHECK(terms.window > Duration::zero() && terms.window <= bounds::kMaxLimitWindow);
+}
+
+}  // namespace
+
+Tokens Tokens::Of(double number) {
+  if (!(number > 0)) return {};
+  if (number >= kTooMany.number()) return kTooMany;
+  return {std::max<std::int64_t>(1, std::llround(number * 1e6))};
+}
+
+Tokens Tokens::Of(std::int64_t number) {
+  if (number <= 0) return {};
+  return number >= kTooMany.millionths / kMillion ? kTooMany : Tokens{number * kMillion};
+}
+
+Bucket::Bucket(const BucketTerms& terms, Instant now) : terms_(terms), last_(now) {
+  Check(terms);
+  level_ = Scaled(terms_.count);
+}
+
+Bucket::Wide Bucket::At(Instant now) const {
+  const Wide elapsed = now <= last_ ? 0 : Wide{now.time_since_epoch().count()} - last_.time_since_epoch().count();
+  return std::min(Scaled(terms_.count), level_ + elapsed * terms_.count.millionths);
+}
+
+double Bucket::Level(Instant now) const {
+  return static_cast<double>(At(now)) / static_cast<double>(terms_.window.count()) / 1e6;
+}
+
+Tokens Bucket::Taken(Tokens cost) const {
+  return terms_.max_burst_cost == Tokens{} ? cost : std::min(cost, terms_.max_burst_cost);
+}
+
+bool Bucket::CanPay(Tokens cost, Instant now) const {
+  if (cost <= Tokens{}) return true;
+  if (terms_.count == Tokens{}) return false;
+  return At(now) + Scaled(terms_.burst) >= Scaled(Taken(cost));
+}
+
+bool Bucket::CanEverPay(Tokens cost) const {
+  if (cost <= Tokens{}) return true;
+  return terms_.count > Tokens{} && Taken(cost).millionths <= terms_.count.millionths + terms_.burst.millionths;
+}
+
+std::optional<Instant> Bucket::CanPayAt(Tokens cost, Instant now) const {
+  if (CanPay(cost, now)) return now;
+  if (!CanEverPay(cost)) return std::nullopt;
+  const Wide missing = Scaled(Taken(cost)) - Scaled(terms_.burst) - level_;
+  const Wide wait = (missing + terms_.count.millionths - 1) / terms_.count.millionths;
+  const Wide at = Wide{last_.time_since_epoch().count()} + wait;
+  if (at > std::numeric_limits<Duration::rep>::max()) return std::nullopt;  // the clock ends before
+  return Instant(Duration(static_cast<Duration::rep>(at)));
+}
+
+std::uint64_t Bucket::PayableWithin(Duration horizon, Tokens cost, Instant now) const {
+  constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
+  if (cost <= Tokens{}) return kAll;
+  if (!CanEverPay(cost)) return 0;
+  // Whoever draws as soon as it passes never lets the bucket run over, so that nothing of the refill is lost.
+  const Wide refill = Wide{std::max<Duration::rep>(0, horizon.count())} * terms_.count.millionths;
+  const Wide draws = (At(now) + Scaled(terms_.burst) + refill) / Scaled(Taken(cost));
+  return draws > kAll ? kAll : static_cast<std::uint64_t>(std::max<Wide>(0, draws));
+}
+
+void Bucket::Advance(Instant now) {
+  level_ = At(now);
+  last_ = std::max(last_, now);
+}
+
+void Bucket::Forget() {
+  const Wide room = Scaled(terms_.count) - level_;
+  while (open_ > room) {
+    Turn& oldest = turns_.front();
+    const Wide gone = std::min(oldest.open, open_ - room);
+    oldest.open -= gone;
+    open_ -= gone;
+    if (oldest.open > 0) break;
+    turns_.pop_front();
+    ++first_turn_;
+  }
+}
+
+Bucket::Taking Bucket::Draw(Tokens cost, Instant now) {
+  CHECK(CanPay(cost, now));
+  Advance(now);
+  Forget();
+  const Tokens amount = Taken(std::max(cost, Tokens{}));
+  level_ -= Scaled(amount);
+  if (turns_.empty() || turns_.back().at != last_) {
+    if (turns_.size() == kTurnsKept) {
+      open_ -= turns_.front().open;
+      turns_.pop_front();
+      ++first_turn_;
+    }
+    turns_.push_back({last_, 0});
+  }
+  turns_.back().open += Scaled(amount);
+  open_ += Scaled(amount);
+  return {first_turn_ + turns_.size() - 1, amount};
+}
+
+void Bucket::Refund(const Taking& taking, Instant now) {
+  Advance(now);
+  Forget();
+  if (taking.turn < first_turn_ || taking.turn - first_turn_ >= turns_.size()) return;
+  Turn& turn = turns_[taking.turn - first_turn_];
+  const Wide back = std::min(Scaled(taking.amount), turn.open);
+  turn.open -= back;
+  open_ -= back;
+  level_ += back;
+}
+
+void Bucket::Update(const BucketTerms& terms, Instant now) {
+  Check(terms);
+  Advance(now);
+  Forget();
+  const Duration window = terms_.window;
+  terms_ = terms;
+  level_ = Rescale(level_, window, terms_.window);
+  open_ = 0;
+  for (Turn& turn : turns_) open_ += turn.open = Rescale(turn.open, window, terms_.window);
+  level_ = std::min(level_, Scaled(terms_.count));
+  if (level_ < -Scaled(terms_.burst)) {
+    // Part of the debt is forgiven: what made it is not given back on top.
+    level_ = -Scaled(terms_.burst);
+    first_turn_ += turns_.size();
+    turns_.clear();
+    open_ = 0;
+  }
+  Forget();
+}
+
+}  // namespace allot
