@@ -170,6 +170,16 @@ void Orders::Forget(PickJob& job) {
     if (job.leased > 0) changed.emplace_back(key, value);
   });
   Tell(job, changed, job.leased);
+  if (building_ && !Covered(job) && job.picked.serial != 0) {
+    values_.ForEachKey([&](KeyId key) {
+      if (!values_.Fresh(key)) return;
+      const std::optional<ValueId> value = values_.Remember(key, job);
+      if (!value) return;
+      for (Entry& entry : entries_) {
+        if (entry.next) entry.next->OnValue(key, *value, 0);
+      }
+    });
+  }
   free_slots_.push_back(job.slot);
 }
 

@@ -34,6 +34,7 @@ KeyId ValueTable::Use(const StrategyKey& key, const std::string& tag, bool fair)
   made.fresh = true;
   made.values.Make(kNoValue);
   made.end = kNoValue + 1;
+  made.values[kNoValue].served = LastServed(key, std::nullopt);
   used_.push_back(free);
   return free;
 }
@@ -86,6 +87,8 @@ ValueId ValueTable::Intern(Key& key, const std::string& text) {
   key.free.pop_back();
   key.values[made].text = text;
   key.values[made].weight = WeightOf(key, text);
+  // The same key may be there twice, with and without `fair`: what the one remembers, the other must not forget.
+  if (key.fresh && key.tag.empty()) key.values[made].served = LastServed(key.key, text);
   key.ids.Insert(hash, made);
   return made;
 }
@@ -125,6 +128,23 @@ void ValueTable::Forget(KeyId id, const PickJob& job) {
   const ValueId value = Of(id, job);
   key.values[value].leased -= job.leased;
   Release(key, value);
+}
+
+std::optional<ValueId> ValueTable::Remember(KeyId id, const PickJob& job) {
+  Key& key = keys_[id];
+  const GroupText text = TextFor(key, job);
+  ValueId value = kNoValue;
+  if (text) {
+    const ValueId* found = key.ids.Find(HashOf(*text), [&](ValueId known) { return key.values[known].text == *text; });
+    if (found == nullptr) return std::nullopt;
+    value = *found;
+  }
+  Value& entry = key.values[value];
+  if (job.picked.serial <= entry.served.serial) return std::nullopt;
+  entry.served = job.picked;
+  entry.first = {};
+  entry.others.reset();
+  return value;
 }
 
 ValueId ValueTable::Leased(KeyId id, const PickJob& job, const Stamp& at) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -49,6 +50,8 @@ class ValueTable {
   // A job is there (ended ones included), or gone; its values count its leases and its last pick.
   void Know(KeyId key, const PickJob& job);
   void Forget(KeyId key, const PickJob& job);
+  // A job that is not known to it is gone: when it was picked may be what its value goes by. The value, if so.
+  std::optional<ValueId> Remember(KeyId key, const PickJob& job);
   // One task more, or less, is leased. Returns the value.
   ValueId Leased(KeyId key, const PickJob& job, const Stamp& at);
   ValueId Returned(KeyId key, const PickJob& job);
