@@ -263,7 +263,7 @@ TEST_F(EngineStrategyTest, AnOrderIsThereOnlyWhileSomebodyUsesIt) {
 }
 
 TEST_F(EngineStrategyTest, OfOrdersOfPullsOnlyTheLastFewAreKept) {
-  const WorkerId worker = RegisterBy("oldest");
+  const WorkerId worker = RegisterBy("prefer_distinct(n, oldest)");  // the key is there all the time
   const auto pull = [&](int i) {
     PullOptions options{1, false, 0s, Strategy("select_only(n = " + std::to_string(i) + ", oldest)")};
     EXPECT_TRUE(engine_->Pull(now_, worker, options).ok());
@@ -271,6 +271,9 @@ TEST_F(EngineStrategyTest, OfOrdersOfPullsOnlyTheLastFewAreKept) {
   const std::size_t before = engine_->Stats().strategies;
   for (int i = 0; i < 100; ++i) pull(i);
   EXPECT_EQ(engine_->Stats().strategies, before + kMaxLingering);
+  const std::size_t bytes = engine_->OrderBytes();
+  for (int i = 100; i < 3000; ++i) pull(i);
+  EXPECT_LE(engine_->OrderBytes(), bytes + 1024) << "values that nobody names any more are gone";
   for (int i = 0; i < 100; ++i) pull(99);
   EXPECT_EQ(engine_->Stats().strategies, before + kMaxLingering);
   Pass(61s);

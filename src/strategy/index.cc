@@ -17,7 +17,8 @@ struct StrategyIndex::Parts {
   order::Shared shared;
   std::unique_ptr<Plan> plan;
   std::vector<const Plan*> bins;  // by their number
-  std::vector<Order> orders;      // that cells keep
+  std::vector<std::pair<KeyId, ValueId>> pins;
+  std::vector<Order> orders;  // that cells keep
   std::size_t leaves = 0;
   bool random = false;
   bool least_recent = false;
@@ -81,6 +82,7 @@ struct StrategyIndex::Parts {
         const bool tag = strategy.key.kind == StrategyKey::Kind::kTag;
         made->key = KeyIndex(strategy.key, tag ? std::get<std::string>(strategy.value) : std::string());
         made->wanted = shared.values.Pin(shared.keys[made->key], tag ? "btrue" : *TextOf(strategy.value));
+        pins.emplace_back(shared.keys[made->key], made->wanted);
         break;
       }
       case Strategy::Kind::kPreferDistinct:
@@ -199,6 +201,7 @@ StrategyIndex::~StrategyIndex() {
   for (ClassId cls = 0; cls < parts_->classes; ++cls) {
     for (Cell* cell = parts_->by_class[cls]; cell != nullptr;) Cell::Free()(std::exchange(cell, cell->in_class.next));
   }
+  for (const auto& [key, value] : parts_->pins) parts_->shared.values.Unpin(key, value);
   for (const KeyId key : parts_->shared.keys) parts_->shared.values.Unuse(key);
 }
 

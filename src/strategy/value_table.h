@@ -42,8 +42,9 @@ class ValueTable {
   // What keys without users leave behind goes in steps, which are taken from the budget; true if all is gone.
   bool Clean(std::size_t& budget);
 
-  // The value of such a text, kept as long as the key is used.
+  // The value of such a text, kept until it is unpinned, or the key has no users.
   ValueId Pin(KeyId key, const std::string& text);
+  void Unpin(KeyId key, ValueId value) { Release(keys_[key], value); }
   // The value that the job has. REQUIRES: the job is known.
   ValueId Of(KeyId key, const PickJob& job) const { return keys_[key].of_slot[job.slot]; }
 
