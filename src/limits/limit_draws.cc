@@ -1,0 +1,279 @@
+// The starts' part of LimitTable: draws, refunds, and what waits.
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "limits/limit_table.h"
+
+namespace allot {
+namespace {
+
+// Users that a blocked group remembers having met.
+constexpr std::size_t kUsersPerWaiter = 16;
+
+}  // namespace
+
+LimitTable::Limit* LimitTable::Of(const Charge& charge) const {
+  Limit* limit = limits_[charge.slot].get();
+  return limit != nullptr && limit->version == charge.version ? limit : nullptr;
+}
+
+bool LimitTable::Lacks(const Limit& limit, Tokens cost, Instant now) {
+  // A count of 0 stops whatever it matches, also what costs nothing.
+  return limit.bucket.terms().count == Tokens{} || !limit.bucket.CanPay(cost, now);
+}
+
+std::optional<Instant> LimitTable::PayableAt(const Limit& limit, Tokens cost, Instant now) {
+  if (limit.spec.monitor) return now;
+  if (limit.bucket.terms().count == Tokens{}) return std::nullopt;
+  return limit.bucket.CanPayAt(cost, now);
+}
+
+LimitTable::Latest LimitTable::LatestDenying(std::span<const Charge> charges, Instant now) const {
+  Latest latest;
+  for (const Charge& charge : charges) {
+    const Limit* limit = Of(charge);
+    if (limit == nullptr || !Denies(*limit, charge.cost, now)) continue;
+    const std::optional<Instant> at = PayableAt(*limit, charge.cost, now);
+    if (latest.charge == nullptr || (latest.at && (!at || *at > *latest.at))) latest = {&charge, at};
+  }
+  return latest;
+}
+
+// --- Jobs and workers.
+
+void LimitTable::DropJob(GroupId group, const Now& now) {
+  if (!matcher_.DropJob(group)) return;
+  for (auto at = waiting_groups_.lower_bound({group, 0}); at != waiting_groups_.end() && at->first == group;) {
+    const LimitProfileId profile = (at++)->second;
+    Forget({profile, group}, now.mono);
+  }
+}
+
+void LimitTable::ChangeWorker(WorkerHandle worker, std::shared_ptr<const expr::Ad> ad, const Now& now) {
+  ForgetProfiles(matcher_.ChangeWorker(worker, std::move(ad)), now.mono);
+}
+
+void LimitTable::DropWorker(WorkerHandle worker, const Now& now) {
+  ForgetProfiles(matcher_.DropWorker(worker), now.mono);
+}
+
+LimitProfileId LimitTable::ProfileOf(WorkerHandle worker, const Now& now) {
+  std::vector<LimitProfileId> gone;
+  const LimitProfileId profile = matcher_.ProfileOf(worker, gone);
+  ForgetProfiles(gone, now.mono);
+  return profile;
+}
+
+void LimitTable::ForgetProfiles(const std::vector<LimitProfileId>& gone, Instant now) {
+  for (const LimitProfileId profile : gone) {
+    for (auto at = waiters_.lower_bound({profile, 0}); at != waiters_.end() && at->first.profile == profile;) {
+      const WaitKey key = (at++)->first;
+      Forget(key, now);
+    }
+  }
+}
+
+// --- Starts.
+
+LimitTable::Outcome LimitTable::Draw(GroupId group, WorkerHandle worker, std::string_view user, const Now& now) {
+  const std::span<const Charge> charges = matcher_.Charges(group);
+  std::span<const Charge> pair_charges;
+  std::optional<LimitProfileId> profile;
+  if (!matcher_.Terms(group).empty()) {
+    profile = ProfileOf(worker, now);
+    pair_charges = matcher_.PairCharges(group, *profile);
+  }
+  const auto denies = [&](const Charge& charge) {
+    const Limit* limit = Of(charge);
+    return limit != nullptr && Denies(*limit, charge.cost, now.mono);
+  };
+  if (std::any_of(charges.begin(), charges.end(), denies) ||
+      std::any_of(pair_charges.begin(), pair_charges.end(), denies)) {
+    return Deny(group, profile, charges, pair_charges, user, now);
+  }
+  Outcome outcome;
+  for (const std::span<const Charge> some : {charges, pair_charges}) {
+    for (const Charge& charge : some) {
+      Limit* limit = Of(charge);
+      if (limit == nullptr) continue;
+      if (limit->spec.monitor && Lacks(*limit, charge.cost, now.mono)) {
+        // It would have been held back, and taken nothing.
+        ++limit->counts.skipped;
+        continue;
+      }
+      const Bucket::Taking taking = limit->bucket.Draw(charge.cost, now.mono);
+      ++limit->allowed;
+      limit->cost_allowed += taking.amount.number();
+      outcome.drawn.push_back({charge.slot, limit->serial, taking});
+    }
+  }
+  return outcome;
+}
+
+bool LimitTable::CanStart(GroupId group, WorkerHandle worker, const Now& now) {
+  if (LatestDenying(matcher_.Charges(group), now.mono).charge != nullptr) return false;
+  if (matcher_.Terms(group).empty()) return true;
+  return LatestDenying(matcher_.PairCharges(group, ProfileOf(worker, now)), now.mono).charge == nullptr;
+}
+
+void LimitTable::Refund(const Drawn& drawn, const Now& now) {
+  for (const Part& part : drawn) {
+    Limit* limit = limits_[part.slot].get();
+    if (limit == nullptr || limit->serial != part.serial) continue;
+    limit->bucket.Refund(part.taking, now.mono);
+    --limit->allowed;
+    limit->cost_allowed = std::max(0.0, limit->cost_allowed - part.taking.amount.number());
+    Arm(part.slot, now.mono);
+  }
+}
+
+LimitTable::Outcome LimitTable::Deny(GroupId group, std::optional<LimitProfileId> profile,
+                                     std::span<const Charge> charges, std::span<const Charge> pair_charges,
+                                     std::string_view user, const Now& now) {
+  Outcome outcome;
+  outcome.denial = std::make_unique<Denial>();
+  Denial& denial = *outcome.denial;
+  const Latest of_group = LatestDenying(charges, now.mono);
+  const Latest of_pair = LatestDenying(pair_charges, now.mono);
+  denial.any_worker = of_group.charge != nullptr;
+  denial.payable_at = denial.any_worker ? of_group.at : of_pair.at;
+  if (denial.any_worker && of_pair.charge != nullptr) {
+    denial.payable_at = of_group.at && of_pair.at ? std::optional(std::max(*of_group.at, *of_pair.at)) : std::nullopt;
+  }
+  const WaitKey key{denial.any_worker ? kAnyProfile : *profile, group};
+  const auto [at, fresh] = waiters_.try_emplace(key);
+  Waiter& waiter = at->second;
+  if (fresh) {
+    waiting_groups_.emplace(group, key.profile);
+    Join(key, waiter, denial.any_worker ? *of_group.charge : *of_pair.charge, now.mono);
+  }
+  for (const std::span<const Charge> some : {charges, pair_charges}) {
+    for (const Charge& charge : some) {
+      Limit* limit = Of(charge);
+      if (limit == nullptr || !Denies(*limit, charge.cost, now.mono)) continue;
+      denial.limits.push_back(limit->Name());
+      if (fresh) ++limit->counts.skipped;
+      NoteIgnored(*limit, waiter, waiter.slot == charge.slot, user, now);
+    }
+  }
+  return outcome;
+}
+
+LimitTable::IgnoredUser* LimitTable::PlaceUser(Limit& limit, std::string_view user) {
+  const auto [place, fresh] = limit.user_places.try_emplace(std::string(user));
+  if (fresh) {
+    if (limit.users.size() >= bounds::kMaxIgnoredUsers) {
+      limit.user_places.erase(limit.users.front().user);
+      limit.users.pop_front();
+    }
+    place->second = limit.users.insert(limit.users.end(), {std::string(user), 0, {}});
+  } else {
+    limit.users.splice(limit.users.end(), limit.users, place->second);
+  }
+  return &*place->second;
+}
+
+void LimitTable::NoteIgnored(Limit& limit, Waiter& waiter, bool waits_here, std::string_view user, const Now& now) {
+  ++limit.counts.ignored_matches;
+  limit.last_ignored = now.wall;
+  IgnoredUser& ignored = *PlaceUser(limit, user);
+  ignored.until = now.mono + options_.ban_window;
+  if (!waits_here || waiter.users.size() >= kUsersPerWaiter) return;
+  if (std::find(waiter.users.begin(), waiter.users.end(), user) != waiter.users.end()) return;
+  waiter.users.emplace_back(user);
+  ++ignored.waiting;
+}
+
+// --- What waits.
+
+void LimitTable::Join(const WaitKey& key, Waiter& waiter, const Charge& charge, Instant now) {
+  Limit& limit = *limits_[charge.slot];
+  waiter.slot = charge.slot;
+  waiter.cost = charge.cost;
+  const std::optional<Instant> at = PayableAt(limit, charge.cost, now);
+  waiter.promised = at.value_or(Instant::max());
+  if (limit.waiting.empty()) limit.waiting_since = now;
+  limit.waiting.emplace(charge.cost, key);
+  for (const std::string& user : waiter.users) ++PlaceUser(limit, user)->waiting;
+  if (limit.waiting.begin()->second == key) Arm(charge.slot, now);
+}
+
+void LimitTable::Leave(const WaitKey& key, Waiter& waiter, Instant now) {
+  Limit& limit = *limits_[waiter.slot];
+  CHECK(limit.waiting.erase({waiter.cost, key}) == 1);
+  if (limit.waiting.empty() && now > limit.waiting_since) limit.counts.blocked += now - limit.waiting_since;
+  for (const std::string& user : waiter.users) {
+    const auto place = limit.user_places.find(user);
+    if (place == limit.user_places.end()) continue;
+    IgnoredUser& ignored = *place->second;
+    if (ignored.waiting > 0) --ignored.waiting;  // it may have been forgotten in between
+    ignored.until = now + options_.ban_window;
+  }
+}
+
+void LimitTable::Arm(Slot slot, Instant now) {
+  Limit& limit = *limits_[slot];
+  std::optional<Instant> at;
+  if (!limit.waiting.empty()) at = PayableAt(limit, limit.waiting.begin()->first, now);
+  if (at == limit.timer) return;
+  if (limit.timer) timers_.erase({*limit.timer, slot});
+  limit.timer = at;
+  if (at) timers_.emplace(*at, slot);
+}
+
+void LimitTable::Reconsider(Slot slot, const Now& now, bool all, std::size_t max) {
+  Limit& limit = *limits_[slot];
+  while (!limit.waiting.empty() && opened_.size() < max) {
+    const auto [cost, key] = *limit.waiting.begin();
+    if (!all && Denies(limit, cost, now.mono)) break;
+    Waiter& waiter = waiters_.at(key);
+    Leave(key, waiter, now.mono);
+    const Latest latest = LatestDenying(ChargesOf(key), now.mono);
+    if (latest.charge == nullptr) {
+      Open(key);
+    } else {
+      CHECK(latest.charge->slot != slot);
+      Join(key, waiter, *latest.charge, now.mono);
+    }
+  }
+  Arm(slot, now.mono);
+}
+
+std::span<const LimitTable::Charge> LimitTable::ChargesOf(const WaitKey& key) {
+  return key.profile == kAnyProfile ? matcher_.Charges(key.group) : matcher_.PairCharges(key.group, key.profile);
+}
+
+void LimitTable::Open(const WaitKey& key) {
+  waiters_.erase(key);
+  waiting_groups_.erase({key.group, key.profile});
+  opened_.push_back({key.group, key.profile == kAnyProfile ? std::nullopt : std::optional(key.profile)});
+}
+
+void LimitTable::Forget(const WaitKey& key, Instant now) {
+  const auto found = waiters_.find(key);
+  const Slot slot = found->second.slot;
+  Leave(key, found->second, now);
+  waiters_.erase(found);
+  waiting_groups_.erase({key.group, key.profile});
+  Arm(slot, now);
+}
+
+bool LimitTable::Blocked(GroupId group, WorkerHandle worker, const Now& now) {
+  if (Blocked(group)) return true;
+  return !matcher_.Terms(group).empty() && waiters_.contains({ProfileOf(worker, now), group});
+}
+
+std::optional<Instant> LimitTable::NextPayable() const {
+  if (!opened_.empty()) return Instant::min();
+  return timers_.empty() ? std::nullopt : std::optional(timers_.begin()->first);
+}
+
+std::vector<LimitTable::Blocking> LimitTable::TakePayable(const Now& now, std::size_t max) {
+  while (!timers_.empty() && timers_.begin()->first <= now.mono && opened_.size() < max) {
+    Reconsider(timers_.begin()->second, now, false, max);
+  }
+  return std::exchange(opened_, {});
+}
+
+}  // namespace allot

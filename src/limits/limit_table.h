@@ -1,0 +1,257 @@
+// May it start now? All limits of a queue: their buckets, leases and counts, who waits for them, and until when.
+//
+// How an engine uses it. Each job is in a group (AddJob), each worker has a handle. The claim asks Draw(), which takes
+// from every limit that matches the start, or from none of them. A denial blocks: the group, if limits deny that do not
+// depend on the worker, else the group on all workers that look like this one. What is blocked is left out of the order
+// until TakePayable() gives it back; NextPayable() says when to ask, for one timer over all. Since a denial at cost c
+// denies every cost above it as well, what waits for a limit stands in order of cost, and only the cheapest has an
+// instant; that is looked at again when it comes, so that a draw costs the limits that it draws from and nothing else.
+//
+// A limit that is new, or matches anew, applies from the epoch that it begins: REQUIRES that a job is added again (and
+// dropped from its old group) before Draw() or CanStart() is asked for it, if epoch() is another than when it was
+// added.
+//
+// Nothing here survives a restart. Time is passed in, and uuids; a limit whose lease has ended is there until Expire().
+//
+// Threading:  confined to the queue's engine thread.
+// Invariants: a start draws from all its limits or from none; what is blocked waits for exactly one limit, which denies
+//             it unless its instant has come.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <boost/container/small_vector.hpp>
+
+#include "base/result.h"
+#include "limits/limit.h"
+#include "limits/limit_matcher.h"
+
+namespace allot {
+
+struct LimitOptions {
+  std::size_t max_limits = bounds::kMaxLimits;
+  Duration max_expiration = bounds::kDefaultMaxLimitExpiration;
+  Duration ban_window = std::chrono::seconds(60);  // see Exclusions()
+  Duration summary_interval = std::chrono::seconds(60);
+};
+
+class LimitTable {
+ public:
+  using WorkerHandle = LimitMatcher::WorkerHandle;
+  explicit LimitTable(const LimitOptions& options = {}) : options_(options) {}
+  LimitTable(const LimitTable&) = delete;
+  LimitTable& operator=(const LimitTable&) = delete;
+
+  // --- Limits. What fails changes nothing. Leases longer than max_expiration are cut to it.
+
+  // A new one, with a full bucket. kBadValue, also for a uuid that is in use; kTooManyLimits.
+  Result<LimitLease> Create(std::string_view uuid, LimitSpec spec, const Now& now);
+  // Keeps counters and the bucket's level. kBadValue, kUnknownLimit.
+  Result<LimitLease> Update(std::string_view uuid, LimitSpec spec, const Now& now);
+  // A new lease, as long as the spec's if none is given. kBadValue, kUnknownLimit.
+  Result<LimitLease> Renew(std::string_view uuid, std::optional<Duration> expires_in, const Now& now);
+  Result<void> Delete(std::string_view uuid, const Now& now);
+  // In order of creation.
+  struct Filter {
+    std::optional<std::string> tag, uuid;
+  };
+  std::vector<LimitView> List(const Filter& filter, const Now& now) const;
+  std::size_t size() const { return uuids_.size(); }
+
+  // When the next lease ends, of those that there are.
+  std::optional<Instant> NextExpiry() const;
+  // Removes those whose lease has ended, and says which.
+  std::vector<LimitName> Expire(const Now& now);
+
+  // --- Jobs and workers.
+
+  std::uint64_t epoch() const { return matcher_.epoch(); }
+  GroupId AddJob(const std::function<expr::Ad()>& ad) { return matcher_.AddJob(ad); }
+  void DropJob(GroupId group, const Now& now);
+  WorkerHandle AddWorker(std::shared_ptr<const expr::Ad> ad) { return matcher_.AddWorker(std::move(ad)); }
+  void ChangeWorker(WorkerHandle worker, std::shared_ptr<const expr::Ad> ad, const Now& now);
+  void DropWorker(WorkerHandle worker, const Now& now);
+
+  // --- Starts.
+
+  // What a start has drawn, for Refund(). Empty if nothing matched.
+  struct Part {
+    LimitMatcher::Slot slot;
+    std::uint64_t serial;  // of the limit
+    Bucket::Taking taking;
+  };
+  using Drawn = boost::container::small_vector<Part, 2>;
+
+  struct Denial {
+    std::vector<LimitName> limits;  // all that deny
+    bool any_worker = true;         // the group is blocked; else on workers like this one
+    // The first at which it could pay them all, if there are no other draws. None: never, as things are.
+    std::optional<Instant> payable_at;
+  };
+  struct Outcome {
+    Drawn drawn;
+    std::unique_ptr<Denial> denial;  // null: it may start
+    bool allowed() const { return denial == nullptr; }
+  };
+  // Asks for one start of a job of `user` in `group` on `worker`. Costs the limits that match.
+  Outcome Draw(GroupId group, WorkerHandle worker, std::string_view user, const Now& now);
+  // Would it be allowed? Neither counts nor blocks.
+  bool CanStart(GroupId group, WorkerHandle worker, const Now& now);
+  // The start never left: gives back what it drew, as far as the buckets have had room, and does not count it.
+  void Refund(const Drawn& drawn, const Now& now);
+
+  // --- What is blocked.
+
+  struct Blocking {
+    GroupId group = 0;
+    std::optional<LimitProfileId> profile;  // none: on any worker
+  };
+  bool Blocked(GroupId group) const { return waiters_.contains({kAnyProfile, group}); }
+  bool Blocked(GroupId group, WorkerHandle worker, const Now& now);
+  // Workers that look alike to limits have one profile.
+  LimitProfileId ProfileOf(WorkerHandle worker, const Now& now);
+  std::size_t blocked() const { return waiters_.size(); }
+  // When to ask TakePayable(): not later than anything opens, and at once if something has. None: nothing will.
+  std::optional<Instant> NextPayable() const;
+  // Opens what can pay now, at most `max`, and gives all that has opened since it was last asked, be it by time,
+  // refund, or a change of limits. Some may be of groups or profiles that are gone by now, or blocked again.
+  std::vector<Blocking> TakePayable(const Now& now, std::size_t max = static_cast<std::size_t>(-1));
+
+  // --- For demand, explain and the log.
+
+  // How many starts of the group the limits that do not depend on the worker pay for within the horizon. The largest
+  // number if none is in the way.
+  std::uint64_t PayableWithin(GroupId group, Duration horizon, const Now& now) const;
+  // Of limits that depend on the worker, what is left of them for this group, if they hold back or have held back
+  // within the ban window a start of that user. Workers for which one is true are of no use.
+  std::vector<ExprPtr> Exclusions(GroupId group, const std::string& user, const Now& now) const;
+  // Every limit that matches; without a worker, those that do not depend on one.
+  std::vector<LimitStanding> Standings(GroupId group, std::optional<WorkerHandle> worker, const Now& now);
+  // Limits of which a cost could not be evaluated: each once, until its cost changes.
+  std::vector<LimitName> TakeCostWarnings();
+  // When TakeSummaries() has something, if it has. Summaries are at least an interval apart.
+  std::optional<Instant> NextSummary() const;
+  // Of limits that were in the way since the last time; also of those that are gone since. Empty before its time.
+  std::vector<LimitSummary> TakeSummaries(const Now& now);
+
+  const LimitMatcher& matcher() const { return matcher_; }
+
+ private:
+  using Slot = LimitMatcher::Slot;
+  using Charge = LimitMatcher::Charge;
+  static constexpr LimitProfileId kAnyProfile = 0xFFFFFFFF;
+
+  struct WaitKey {
+    LimitProfileId profile = kAnyProfile;
+    GroupId group = 0;
+    friend auto operator<=>(const WaitKey&, const WaitKey&) = default;
+  };
+  struct Waiter {
+    Slot slot = 0;                      // the limit that it waits for
+    Tokens cost;                        // under that
+    Instant promised = Instant::max();  // the first instant that it was told; max: none
+    std::vector<std::string> users;     // who met it; a few
+  };
+  struct IgnoredUser {
+    std::string user;
+    std::uint32_t waiting = 0;  // starts of this user that wait for the limit
+    Instant until;              // the end of the ban, while none waits
+  };
+  using IgnoredUsers = std::list<IgnoredUser>;  // the last one last
+  struct Counts {
+    std::uint64_t skipped = 0, ignored_matches = 0;
+    Duration blocked{};
+    friend bool operator==(const Counts&, const Counts&) = default;
+  };
+  struct Limit {
+    Limit(std::string_view id, const BucketTerms& terms, Instant now) : uuid(id), bucket(terms, now) {}
+
+    std::uint64_t serial = 0;  // of creation
+    std::string uuid;
+    LimitSpec spec;
+    bool job_only = true;
+    LimitMatcher::Version version = 0;
+    Bucket bucket;
+    Instant expires;
+
+    std::uint64_t allowed = 0;
+    double cost_allowed = 0;
+    Counts counts, reported;
+    std::optional<WallTime> last_ignored;
+    IgnoredUsers users;
+    std::unordered_map<std::string, IgnoredUsers::iterator> user_places;
+    bool cost_warned = false;
+
+    std::set<std::pair<Tokens, WaitKey>> waiting;  // the cheapest first
+    Instant waiting_since;                         // while some are
+    std::optional<Instant> timer;
+
+    LimitName Name() const { return {uuid, spec.tag, spec.name}; }
+  };
+
+  // The limit that a charge is for; null if that is gone, or matches otherwise by now.
+  Limit* Of(const Charge& charge) const;
+  // Would the bucket deny it, monitor or not?
+  static bool Lacks(const Limit& limit, Tokens cost, Instant now);
+  static bool Denies(const Limit& limit, Tokens cost, Instant now) {
+    return !limit.spec.monitor && Lacks(limit, cost, now);
+  }
+  static std::optional<Instant> PayableAt(const Limit& limit, Tokens cost, Instant now);
+  // Of those that deny, the one that does so longest.
+  struct Latest {
+    const Charge* charge = nullptr;
+    std::optional<Instant> at;
+  };
+  Latest LatestDenying(std::span<const Charge> charges, Instant now) const;
+  std::span<const Charge> ChargesOf(const WaitKey& key);
+
+  Result<Limit*> Find(std::string_view uuid) const;
+  Duration Lease(Duration asked) const { return std::min(asked, options_.max_expiration); }
+  void SetExpiry(Slot slot, Instant at);
+  void Remove(Slot slot, const Now& now);
+  LimitView ViewOf(const Limit& limit, Instant now) const;
+  Counts CountsOf(const Limit& limit, Instant now) const;
+
+  Outcome Deny(GroupId group, std::optional<LimitProfileId> profile, std::span<const Charge> charges,
+               std::span<const Charge> pair_charges, std::string_view user, const Now& now);
+  void NoteIgnored(Limit& limit, Waiter& waiter, bool waits_here, std::string_view user, const Now& now);
+  IgnoredUser* PlaceUser(Limit& limit, std::string_view user);
+  // Puts the waiter to the limit, or takes it away from it.
+  void Join(const WaitKey& key, Waiter& waiter, const Charge& charge, Instant now);
+  void Leave(const WaitKey& key, Waiter& waiter, Instant now);
+  void Arm(Slot slot, Instant now);
+  // Those that do not have to wait for this limit any more open, or wait for another.
+  void Reconsider(Slot slot, const Now& now, bool all, std::size_t max);
+  void Open(const WaitKey& key);
+  void Forget(const WaitKey& key, Instant now);
+  void ForgetProfiles(const std::vector<LimitProfileId>& gone, Instant now);
+
+  LimitOptions options_;
+  LimitMatcher matcher_;
+  std::vector<std::unique_ptr<Limit>> limits_;  // by slot; null: free
+  std::vector<Slot> free_slots_;
+  std::unordered_map<std::string, Slot> uuids_;
+  std::uint64_t next_serial_ = 1;
+  std::set<std::pair<Instant, Slot>> expiries_;
+
+  std::map<WaitKey, Waiter> waiters_;
+  std::set<std::pair<GroupId, LimitProfileId>> waiting_groups_;  // the same, by group
+  std::set<std::pair<Instant, Slot>> timers_;                    // of limits that something waits for
+  std::vector<Blocking> opened_;
+
+  std::optional<Instant> last_summary_;
+  std::vector<LimitSummary> partings_;  // of limits that are gone
+};
+
+}  // namespace allot
