@@ -152,7 +152,7 @@ LimitTable::Outcome LimitTable::Deny(GroupId group, std::optional<LimitProfileId
     for (const Charge& charge : some) {
       Limit* limit = Of(charge);
       if (limit == nullptr || !Denies(*limit, charge.cost, now.mono)) continue;
-      denial.limits.push_back(limit->Name());
+      denial.limits.push_back(charge.slot);
       if (fresh) ++limit->counts.skipped;
       NoteIgnored(*limit, waiter, waiter.slot == charge.slot, user, now);
     }

@@ -284,7 +284,7 @@ class Simulation {
     ASSERT_EQ(outcome.allowed(), denying.empty());
     if (!outcome.allowed()) {
       std::set<std::string> named;
-      for (const LimitName& name : outcome.denial->limits) named.insert(name.uuid);
+      for (const auto slot : outcome.denial->limits) named.insert(table_.NameOf(slot).uuid);
       ASSERT_EQ(named, denying);
       ASSERT_EQ(outcome.denial->payable_at, payable_at);
       ASSERT_TRUE(table_.Blocked(job.group, worker.handle, now_));

@@ -94,8 +94,8 @@ class LimitTable {
   using Drawn = boost::container::small_vector<Part, 2>;
 
   struct Denial {
-    std::vector<LimitName> limits;  // all that deny
-    bool any_worker = true;         // the group is blocked; else on workers like this one
+    std::vector<LimitMatcher::Slot> limits;  // all that deny; NameOf() says which they are
+    bool any_worker = true;                  // the group is blocked; else on workers like this one
     // The first at which it could pay them all, if there are no other draws. None: never, as things are.
     std::optional<Instant> payable_at;
   };
@@ -106,6 +106,8 @@ class LimitTable {
   };
   // Asks for one start of a job of `user` in `group` on `worker`. Costs the limits that match.
   Outcome Draw(GroupId group, WorkerHandle worker, std::string_view user, const Now& now);
+  // REQUIRES: no limit is gone since the denial.
+  LimitName NameOf(LimitMatcher::Slot slot) const { return limits_[slot]->Name(); }
   // Would it be allowed? Neither counts nor blocks.
   bool CanStart(GroupId group, WorkerHandle worker, const Now& now);
   // The start never left: gives back what it drew, as far as the buckets have had room, and does not count it.

@@ -67,8 +67,8 @@ TEST(LimitTable, ADenialNamesTheLimitsAndTheInstant) {
   ASSERT_FALSE(denied.allowed());
   EXPECT_TRUE(denied.denial->any_worker);
   ASSERT_EQ(denied.denial->limits.size(), 2u);
-  EXPECT_EQ(denied.denial->limits[0].uuid, "a");
-  EXPECT_EQ(denied.denial->limits[1].uuid, "b");
+  EXPECT_EQ(f.table.NameOf(denied.denial->limits[0]).uuid, "a");
+  EXPECT_EQ(f.table.NameOf(denied.denial->limits[1]).uuid, "b");
   EXPECT_EQ(denied.denial->payable_at, Instant(60s));
   EXPECT_TRUE(f.table.Blocked(group));
   EXPECT_EQ(f.table.NextPayable(), Instant(60s));
