@@ -178,7 +178,7 @@ GroupId LimitMatcher::AddJob(const std::function<expr::Ad()>& ad) {
     id = at->second;
     ++groups_[id].members;
   }
-  known_.Put(looks, {id, groups_[id].serial});
+  known_.Put(looks, {id, groups_[id].serial}, looks.size());
   return id;
 }
 
@@ -282,7 +282,8 @@ std::span<const LimitMatcher::Charge> LimitMatcher::PairCharges(GroupId group_id
     if (!evaluator_.True(*term.expr, sides)) continue;
     charges.push_back({term.slot, term.version, CostOf(term.slot, term.cost, sides)});
   }
-  return pairs_.Put(serials, std::move(charges));
+  const std::size_t bytes = charges.capacity() * sizeof(Charge);
+  return pairs_.Put(serials, std::move(charges), bytes);
 }
 
 }  // namespace allot

@@ -20,6 +20,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/job.h"
@@ -89,8 +90,9 @@ class LimitMatcher {
 
   // How often expressions were evaluated or folded, for tests.
   std::uint64_t evaluations() const { return evaluations_; }
-  // Keys of jobs, and pairs, that are remembered: between so many and twice that.
+  // Looks of jobs, and pairs, that are remembered: at least so many, unless they are large, and at most twice that.
   static constexpr std::size_t kKept = 65'536;
+  static constexpr std::size_t kKeptBytes = 16 * 1024 * 1024;
 
  private:
   struct Rule {
@@ -132,26 +134,37 @@ class LimitMatcher {
       return static_cast<std::size_t>((s.group * 0x9E3779B97F4A7C15ull) ^ (s.profile * 0xC2B2AE3D27D4EB4Full));
     }
   };
-  // Remembers the last kKept that were used, and some more.
+  // Remembers what was used last: up to kKept things and kKeptBytes, and what was there before those.
   template <typename Key, typename Kept, typename Hash = std::hash<Key>>
   class Memory {
    public:
     Kept* Find(const Key& key) {
-      if (const auto found = young_.find(key); found != young_.end()) return &found->second;
+      if (const auto found = young_.find(key); found != young_.end()) return &found->second.kept;
       const auto found = old_.find(key);
-      return found == old_.end() ? nullptr : &Put(key, std::move(found->second));
+      if (found == old_.end()) return nullptr;
+      return &Put(key, std::move(found->second.kept), found->second.bytes);
     }
-    Kept& Put(const Key& key, Kept kept) {
-      if (young_.size() >= kKept) {
-        old_ = std::move(young_);
-        young_.clear();
+    // `bytes`: what key and value have on the heap, about.
+    Kept& Put(const Key& key, Kept kept, std::size_t bytes) {
+      if (young_.size() >= kKept || young_bytes_ > kKeptBytes) {
+        old_ = std::exchange(young_, {});
+        young_bytes_ = 0;
       }
-      return young_[key] = std::move(kept);
+      young_bytes_ += bytes;
+      return (young_[key] = {std::move(kept), bytes}).kept;
     }
-    void Clear() { young_.clear(), old_.clear(); }
+    void Clear() {
+      young_.clear(), old_.clear();
+      young_bytes_ = 0;
+    }
 
    private:
-    std::unordered_map<Key, Kept, Hash> young_, old_;
+    struct Entry {
+      Kept kept;
+      std::size_t bytes;
+    };
+    std::unordered_map<Key, Entry, Hash> young_, old_;
+    std::size_t young_bytes_ = 0;
   };
   struct Known {
     GroupId group;

@@ -5,11 +5,17 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/text.h"
 
 namespace allot {
 namespace {
 
 constexpr std::size_t kMaxUuidBytes = 64;
+
+bool IsUuid(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxUuidBytes &&
+         std::all_of(text.begin(), text.end(), [](char c) { return IsAsciiLetter(c) || IsAsciiDigit(c) || c == '-'; });
+}
 
 std::string Printed(const ExprPtr& expr) { return expr ? expr->Print() : std::string(); }
 
@@ -20,7 +26,7 @@ std::string Printed(const ExprPtr& expr) { return expr ? expr->Print() : std::st
 Result<LimitTable::Limit*> LimitTable::Find(std::string_view uuid) const {
   const auto found = uuids_.find(std::string(uuid.substr(0, kMaxUuidBytes + 1)));
   if (found != uuids_.end()) return limits_[found->second].get();
-  return Error{Code::kUnknownLimit, fmt::format("there is no limit {}", uuid.substr(0, kMaxUuidBytes)),
+  return Error{Code::kUnknownLimit, IsUuid(uuid) ? fmt::format("there is no limit {}", uuid) : "there is no such limit",
                "it may have expired: set it anew"};
 }
 
@@ -33,8 +39,9 @@ void LimitTable::SetExpiry(Slot slot, Instant at) {
 
 Result<LimitLease> LimitTable::Create(std::string_view uuid, LimitSpec spec, const Now& now) {
   if (const Result<void> check = CheckLimit(spec); !check.ok()) return check.error();
-  if (uuid.empty() || uuid.size() > kMaxUuidBytes)
-    return Error{Code::kBadValue, fmt::format("`uuid`: must have 1 to {} bytes", kMaxUuidBytes), ""};
+  if (!IsUuid(uuid)) {
+    return Error{Code::kBadValue, fmt::format("`uuid`: must be 1 to {} letters, digits or `-`", kMaxUuidBytes), ""};
+  }
   if (uuids_.contains(std::string(uuid)))
     return Error{Code::kBadValue, fmt::format("`uuid`: there is a limit {} already", uuid), "update that one"};
   if (uuids_.size() >= options_.max_limits)

@@ -187,6 +187,7 @@ TEST(LimitTable, WhatFailsChangesNothing) {
   EXPECT_EQ(table.Create("c", SomeLimit("true", 1), now).error().code, Code::kTooManyLimits);
   EXPECT_EQ(table.Create("a", SomeLimit("true", 1), now).error().code, Code::kBadValue);
   EXPECT_EQ(table.Create("", SomeLimit("true", 1), now).error().code, Code::kBadValue);
+  EXPECT_EQ(table.Create("c\n", SomeLimit("true", 1), now).error().code, Code::kBadValue);
   EXPECT_EQ(table.Create("c", SomeLimit("true", -1), now).error().code, Code::kBadValue);
   EXPECT_EQ(table.Update("a", SomeLimit("false", -1), now).error().code, Code::kBadValue);
   EXPECT_EQ(table.Update("c", SomeLimit("false", 1), now).error().code, Code::kUnknownLimit);
@@ -278,6 +279,19 @@ TEST(LimitTable, ADenialAtACostDeniesEveryCostAboveAndTheCheapestOpensFirst) {
   std::vector<GroupId> opened;
   for (const auto& blocking : f.table.TakePayable(f.now)) opened.push_back(blocking.group);
   EXPECT_EQ(opened, (std::vector{one, three, five}));
+}
+
+TEST(LimitTable, OpensNoMoreAtOnceThanWanted) {
+  Fixture f;
+  f.Create("a", SomeLimit("true", 60, "MY.Weight"));
+  for (int weight = 60; weight > 50; --weight) f.Draw(AddJob(f.table, {{"Weight", Value::Integer(weight)}}));
+  EXPECT_EQ(f.table.blocked(), 9u);
+  f.now = AtTime(60s);
+  for (const std::size_t want : {4u, 4u, 1u}) {
+    ASSERT_LE(*f.table.NextPayable(), f.now.mono);
+    EXPECT_EQ(f.table.TakePayable(f.now, 4).size(), want);
+  }
+  EXPECT_EQ(f.table.NextPayable(), std::nullopt);
 }
 
 TEST(LimitTable, ALimitThatReadsTheWorkerHoldsBackOnlyThePairsThatItMatches) {
