@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "base/memory.h"
 #include "strategy/strategy.h"
 #include "support.h"
 
@@ -506,6 +507,7 @@ void Measure(double scale, const std::set<std::string>& parts, Figures& figures)
 }  // namespace allot::bench
 
 int main(int argc, char** argv) {
+  allot::JoinFreeMemoryAtOnce();
   const double scale = argc > 1 ? std::strtod(argv[1], nullptr) : 1;
   const std::set<std::string> parts(argv + std::min(argc, 2), argv + argc);
   return allot::bench::PrintFigures(

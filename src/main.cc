@@ -1,3 +1,7 @@
+#include "base/memory.h"
 #include "cli/app.h"
 
-int main(int argc, char** argv) { return allot::cli::Main(argc, argv); }
+int main(int argc, char** argv) {
+  allot::JoinFreeMemoryAtOnce();
+  return allot::cli::Main(argc, argv);
+}

@@ -7,6 +7,13 @@
 #include "engine/pace.h"
 
 namespace allot {
+namespace {
+
+void Prefetch(const void* what, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(static_cast<const std::byte*>(what) + i);
+}
+
+}  // namespace
 
 Engine::Engine(const EngineOptions& options) : options_(options), rng_(options.seed), leases_(options.key) {
   if (options_.policy) orders_.SetPolicy(options_.policy);
@@ -183,8 +190,13 @@ bool Engine::Serve(EngineWorker& worker) {
     PickJob* first = orders_.Pick(order, kind, &rng_);
     if (first == nullptr) break;
     auto& job = static_cast<EngineJob&>(*first);
+    // One of a million is far away: all of it is on its way before the first part is looked at.
+    Prefetch(&job, sizeof(job));
     const bool random = orders_.random_task(order);
-    GrantOne(worker, job, random ? job.tasks.RandomReady(rng_) : *job.tasks.FirstReady(), grants);
+    const TaskIndex index = random ? job.tasks.RandomReady(rng_) : *job.tasks.FirstReady();
+    Prefetch(job.terms.get(), sizeof(JobTerms));
+    Prefetch(job.extras.get(), sizeof(JobExtras));
+    GrantOne(worker, job, index, grants);
     --worker.credit;
   }
   if (grants.empty()) return false;
@@ -204,6 +216,7 @@ bool Engine::Serve(EngineWorker& worker) {
 void Engine::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::vector<Grant>& grants) {
   const std::uint32_t used = job.tasks.Claim(index);
   Lease& lease = leases_.Grant(job.id(), index);
+  lease.job = &job;
   lease.worker = worker.id;
   lease.attempt = used + 1;
   lease.granted = engine_time_;

@@ -237,6 +237,7 @@ bool Engine::LoadLeases(EngineJob& job, std::uint32_t page, ByteReader& in) {
 void Engine::RestoreLease(EngineJob& job, TaskIndex index, std::uint64_t serial, WorkerId worker, std::uint32_t attempt,
                           WallTime granted_at) {
   Lease& lease = leases_.Restore(job.id(), index, serial);
+  lease.job = &job;
   lease.worker = worker;
   lease.attempt = attempt;
   lease.granted_at = granted_at;

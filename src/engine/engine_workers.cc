@@ -106,7 +106,7 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
   std::erase_if(effects_.assignments, [&](const Assignment& assignment) { return assignment.worker == spec.id; });
   for (Lease* lease : unlisted) GiveBack(*lease, false, "");
   for (Lease& lease : worker->leases) {
-    const JobState state = FindJob(lease.task.job)->state;
+    const JobState state = lease.job->state;
     if (Ended(state)) effects_.cancels.push_back(CancelOrder{spec.id, lease.task, StopReason(state)});
   }
   Arm(*worker, NextCheck(*worker));
@@ -264,8 +264,8 @@ Result<std::vector<ReportVerdict>> Engine::ReportAll(const Now& now, WorkerId id
 
 ReportVerdict Engine::ReportOne(const Report& report) {
   const TaskRef task = report.task;
-  EngineJob* job = FindJob(task.job);
   Lease* lease = leases_.Find(task);
+  EngineJob* job = lease != nullptr ? lease->job : FindJob(task.job);
   if (job == nullptr || task.index >= job->tasks.count()) {
     ++stats_.stale;
     return ReportVerdict::kStale;
@@ -312,7 +312,7 @@ ReportVerdict Engine::ReportOne(const Report& report) {
 
 void Engine::EndLease(Lease& lease) {
   EngineWorker* worker = FindWorker(lease.worker);
-  EngineJob* job = FindJob(lease.task.job);
+  EngineJob* job = lease.job;
   CHECK(worker != nullptr && job != nullptr);
   leases_.End(lease, &worker->leases, &job->leases);
   if (job->known) {
@@ -326,7 +326,7 @@ void Engine::EndLease(Lease& lease) {
 bool Engine::Stopped(const Lease& lease, const EngineJob& job) { return lease.told && !Ended(job.state); }
 
 void Engine::AttemptFailed(Lease& lease, bool final) {
-  EngineJob& job = *FindJob(lease.task.job);
+  EngineJob& job = *lease.job;
   if (Stopped(lease, job)) return GiveBack(lease, false, "");
   const TaskIndex index = lease.task.index;
   const std::uint32_t attempt = lease.attempt;
@@ -354,7 +354,7 @@ void Engine::AttemptFailed(Lease& lease, bool final) {
 }
 
 void Engine::GiveBack(Lease& lease, bool counted, std::string_view why) {
-  EngineJob& job = *FindJob(lease.task.job);
+  EngineJob& job = *lease.job;
   const TaskIndex index = lease.task.index;
   const bool stopped = Stopped(lease, job);
   if (counted && !stopped && !Ended(job.state)) {

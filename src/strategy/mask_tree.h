@@ -9,6 +9,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -59,6 +60,7 @@ class MaskTree {
     ++size_;
     if (right) {
       auto root = NewNode(false);
+      root->level = static_cast<std::uint8_t>(root_->level + 1);
       Adopt(*root, 0, std::move(root_));
       Adopt(*root, 1, std::move(right));
       root_ = std::move(root);
@@ -156,6 +158,7 @@ class MaskTree {
   // One piece of memory: the masks, `width_` words each, follow.
   struct Node {
     bool leaf = true;
+    std::uint8_t level = 0;  // above the leaves, where it is not one
     std::uint32_t count = 0;
     Key keys[kFanout];  // of a child: the smallest below it
     union {
@@ -177,8 +180,21 @@ class MaskTree {
 
   // The last entry whose key is not above `key`; the first, if all are.
   static std::size_t Place(const Node& node, const Key& key) {
+    // Most come and go at either end.
+    if (node.count < 2 || key < node.keys[1]) return 0;
+    if (!(key < node.keys[node.count - 1])) return node.count - 1;
     const Key* above = std::upper_bound(node.keys, node.keys + node.count, key);
     return above == node.keys ? 0 : static_cast<std::size_t>(above - node.keys) - 1;
+  }
+
+  // The child, which is to be changed. Of many leaves each is likely to be far away: all of its keys come at once.
+  static Node& Child(const Node& node, std::size_t at) {
+    Node* child = node.children[at];
+    if (node.level == 1) {
+      const auto* line = reinterpret_cast<const std::byte*>(child);
+      for (std::size_t i = 0; i < offsetof(Node, items); i += 64) __builtin_prefetch(line + i);
+    }
+    return *child;
   }
 
   // Makes room for an entry, which is to be filled in.
@@ -227,9 +243,15 @@ class MaskTree {
     const Node& child = *parent.children[at];
     std::uint64_t* out = parent.masks() + at * width_;
     const std::uint64_t* masks = child.masks();
-    std::fill_n(out, width_, 0);
-    for (std::size_t i = 0; i < child.count; ++i) {
-      for (std::size_t w = 0; w < width_; ++w) out[w] |= masks[i * width_ + w];
+    if (width_ == 1) {  // nearly always
+      std::uint64_t all = 0;
+      for (std::size_t i = 0; i < child.count; ++i) all |= masks[i];
+      *out = all;
+    } else {
+      std::fill_n(out, width_, 0);
+      for (std::size_t i = 0; i < child.count; ++i) {
+        for (std::size_t w = 0; w < width_; ++w) out[w] |= masks[i * width_ + w];
+      }
     }
     parent.keys[at] = child.keys[0];
   }
@@ -244,6 +266,7 @@ class MaskTree {
   Owned SplitFull(Node& node, const Key& key) {
     if (node.count < kFanout) return nullptr;
     Owned right = NewNode(node.leaf);
+    right->level = node.level;
     MoveTail(node, node.keys[kFanout - 1] < key ? kFanout - 1 : key < node.keys[0] ? 1 : kFanout / 2, *right);
     return right;
   }
@@ -253,9 +276,10 @@ class MaskTree {
     Owned right = SplitFull(node, key);
     Node& target = right && !(key < right->keys[0]) ? *right : node;
     if (target.leaf) {
-      const Key* place = std::lower_bound(target.keys, target.keys + target.count, key);
+      Key* end = target.keys + target.count;
+      const Key* place = target.count == 0 || end[-1] < key ? end : std::lower_bound(target.keys, end, key);
       const auto at = static_cast<std::size_t>(place - target.keys);
-      CHECK(at == target.count || key < *place);
+      CHECK(place == end || key < *place);
       Open(target, at);
       target.keys[at] = key;
       target.items[at] = item;
@@ -263,7 +287,7 @@ class MaskTree {
       return right;
     }
     const std::size_t at = Place(target, key);
-    Owned below = InsertBelow(*target.children[at], key, item, mask);
+    Owned below = InsertBelow(Child(target, at), key, item, mask);
     if (below) {
       Gather(target, at);
       Adopt(target, at + 1, std::move(below));
@@ -283,7 +307,7 @@ class MaskTree {
       Remove(node, at);
       return;
     }
-    EraseBelow(*node.children[at], key);
+    EraseBelow(Child(node, at), key);
     const std::size_t left = node.children[at]->count;
     if (left == 0) {
       Free()(node.children[at]);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/memory.h"
 
 namespace allot {
 
@@ -50,6 +51,7 @@ bool Orders::Clean(std::size_t& budget) {
     cleaned_ = false;
   }
   if (budget > 0 && !cleaned_) cleaned_ = values_.Clean(budget);
+  SortFreedMemory();
   return !Cleaning();
 }
 

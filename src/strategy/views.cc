@@ -409,9 +409,12 @@ struct Share {
   FairView* view = nullptr;
   ShareKey key;
   std::unique_ptr<View> below;
-  Share *before = nullptr, *next = nullptr;               // of the same value, in other views
+  Share *before = nullptr, *next = nullptr;               // of the same value, in other views; hashed ones come last
+  bool hashed = false;                                    // its view finds it by a table of its own
   boost::container::small_vector<std::uint64_t, 1> mask;  // as it stands in the tree; more than is true, until a pick
 };
+
+void Shared::FreeShare::operator()(Share* share) const { delete share; }
 
 // fair: a view for every value that has cells, in the order of what they have.
 class FairView : public View {
@@ -428,15 +431,15 @@ class FairView : public View {
     Share* share = Find(value);
     const bool fresh = share == nullptr;
     if (fresh) {
-      share = new Share;
-      share->view = this;
       auto& spare = shared_.spare[plan_.fair];
       if (spare.empty()) {
+        share = new Share;
         share->below = MakeView(*plan_.inner.front(), shared_);
       } else {
-        share->below = std::move(spare.back());
+        share = spare.back().release();
         spare.pop_back();
       }
+      share->view = this;
       Link(value, share);
     }
     if (!share->below->Put(cell)) {
@@ -469,7 +472,7 @@ class FairView : public View {
   Choice Pick(Bit bit, Rng* rng) override {
     if (!many_) return PickOfFew(bit, rng);
     for (;;) {
-      Share* const* first = many_->order.First(bit);
+      Share* const* first = many_->First(bit);
       if (first == nullptr) return {};
       Share& share = **first;
       if (const Choice choice = share.below->Pick(bit, rng)) return choice;
@@ -479,14 +482,14 @@ class FairView : public View {
     }
   }
   void AddMask(std::uint64_t* out) const override {
-    if (many_) return many_->order.AddMask(out);
+    if (many_) return many_->AddMask(out);
     for (const Share* share : few_) share->below->AddMask(out);
   }
   bool Empty() const override { return !many_ && few_.empty(); }
   void Recolour(Bit bit) override {
     ForEachShare([&](Share* share) { share->below->Recolour(bit); });
     if (!many_) return;
-    many_->order.SetBit(bit, [&](Share* share) {
+    many_->SetBit(bit, [&](Share* share) {
       const bool has = HasBit(*share->below, shared_, bit);
       const std::uint64_t flag = std::uint64_t{1} << (bit % 64);
       std::uint64_t& word = share->mask[bit / 64];
@@ -497,22 +500,23 @@ class FairView : public View {
   bool Shrink(std::size_t& budget) override {
     // About in the order in which they were made, so that the allocator joins what is free at once.
     while (budget > 0 && !Empty()) {
-      Share* share = many_ ? many_->order.Back() : few_.back();
+      Share* share = many_ ? many_->Back() : few_.back();
       if (!share->below->Shrink(budget)) return false;
       budget -= std::min(budget, kFreeCost);
       if (many_) {
-        many_->order.PopBack();
+        many_->PopBack();
       } else {
         few_.pop_back();
       }
       Delete(share);
-      if (many_ && many_->order.size() == 0) many_.reset();
+      if (many_ && many_->size() == 0) many_.reset();
     }
     return Empty();
   }
   std::size_t MemoryBytes() const override {
     std::size_t bytes = sizeof(*this) + few_.capacity() * sizeof(Share*);
-    if (many_) bytes += sizeof(*many_) + many_->order.MemoryBytes() + many_->by_value.MemoryBytes();
+    if (many_) bytes += sizeof(*many_) + many_->MemoryBytes();
+    bytes += hashed_.MemoryBytes();
     ForEachShare([&](const Share* share) { bytes += sizeof(Share) + share->below->MemoryBytes(); });
     return bytes;
   }
@@ -520,8 +524,8 @@ class FairView : public View {
     const ShareKey key = KeyOfShare(share.key.value);
     if (key == share.key) return;
     if (many_) {
-      many_->order.Erase(share.key);
-      many_->order.Insert(key, &share, {share.mask.data(), share.mask.size()});
+      many_->Erase(share.key);
+      many_->Insert(key, &share, {share.mask.data(), share.mask.size()});
     }
     share.key = key;
   }
@@ -529,29 +533,26 @@ class FairView : public View {
  private:
   static constexpr std::size_t kFew = 8;
   static constexpr std::size_t kMostSpare = 256;
-  struct Many {
-    explicit Many(std::size_t width) : order(width) {}
-    MaskTree<ShareKey, Share*> order;
-    ShardedSet<Share*> by_value;
-  };
+  static constexpr std::size_t kMostUnhashed = 4;
 
   template <typename F>
   void ForEachShare(F f) const {
     if (many_) {
-      many_->order.ForEach(f);
+      many_->ForEach(f);
     } else {
       for (Share* share : few_) f(share);
     }
   }
+  // A value has shares in few views, most often: they are asked one by one. The others are in tables.
   Share* Find(ValueId value) const {
-    if (many_) {
-      Share* const* found = many_->by_value.Find(Mixed(value), [&](const Share* s) { return s->key.value == value; });
-      return found == nullptr ? nullptr : *found;
+    Share* const* head = shared_.shares[plan_.key].Find(value);
+    Share* share = head == nullptr ? nullptr : *head;
+    for (; share != nullptr && !share->hashed; share = share->next) {
+      if (share->view == this) return share;
     }
-    for (Share* share : few_) {
-      if (share->key.value == value) return share;
-    }
-    return nullptr;
+    if (share == nullptr) return nullptr;
+    Share* const* found = hashed_.Find(Mixed(value), [&](const Share* s) { return s->key.value == value; });
+    return found == nullptr ? nullptr : *found;
   }
   void Insert(Share* share) {
     if (!many_ && few_.size() < kFew) {
@@ -559,7 +560,7 @@ class FairView : public View {
       return;
     }
     if (!many_) {
-      many_ = std::make_unique<Many>(shared_.verdicts.mask_words());
+      many_ = std::make_unique<MaskTree<ShareKey, Share*>>(shared_.verdicts.mask_words());
       for (Share* other : std::exchange(few_, {})) InsertAmongMany(other);
     }
     InsertAmongMany(share);
@@ -567,17 +568,15 @@ class FairView : public View {
   void InsertAmongMany(Share* share) {
     const auto& mask = MaskOf(*share);
     share->mask.assign(mask.begin(), mask.end());
-    many_->order.Insert(share->key, share, mask);
-    many_->by_value.Insert(Mixed(share->key.value), share);
+    many_->Insert(share->key, share, mask);
   }
   void Erase(Share* share) {
     if (!many_) {
       std::erase(few_, share);
       return;
     }
-    many_->order.Erase(share->key);
-    many_->by_value.Erase(Mixed(share->key.value), [&](const Share* s) { return s == share; });
-    if (many_->order.size() == 0) many_.reset();
+    many_->Erase(share->key);
+    if (many_->size() == 0) many_.reset();
   }
   Choice PickOfFew(Bit bit, Rng* rng) {
     // One after the other, the first first; most often that is enough.
@@ -612,25 +611,39 @@ class FairView : public View {
   void Remask(Share& share) {
     const auto& mask = MaskOf(share);
     share.mask.assign(mask.begin(), mask.end());
-    many_->order.SetMask(share.key, mask);
+    many_->SetMask(share.key, mask);
   }
 
   void Link(ValueId value, Share* share) {
     share->key.value = value;
-    Share*& head = shared_.shares[plan_.key].Make(value);
-    share->next = head;
-    if (head != nullptr) head->before = share;
-    head = share;
+    Share** place = &shared_.shares[plan_.key].Make(value);
+    Share* before = nullptr;
+    std::size_t unhashed = 0;
+    for (Share* other = *place; other != nullptr && !other->hashed; other = other->next) ++unhashed;
+    share->hashed = unhashed == kMostUnhashed;
+    if (share->hashed) {
+      for (; unhashed > 0; --unhashed) {
+        before = *place;
+        place = &before->next;
+      }
+      hashed_.Insert(Mixed(value), share);
+    }
+    share->before = before;
+    share->next = *place;
+    if (share->next != nullptr) share->next->before = share;
+    *place = share;
   }
   void Unlink(ValueId value, Share* share) {
     (share->before != nullptr ? share->before->next : shared_.shares[plan_.key][value]) = share->next;
     if (share->next != nullptr) share->next->before = share->before;
+    if (share->hashed) hashed_.Erase(Mixed(value), [&](const Share* s) { return s == share; });
   }
   // It has no cells.
   void Retire(Share* share) {
     auto& spare = shared_.spare[plan_.fair];
-    if (spare.size() < kMostSpare) spare.push_back(std::move(share->below));
-    Delete(share);
+    if (spare.size() == kMostSpare) return Delete(share);
+    Unlink(share->key.value, share);
+    spare.emplace_back(share);
   }
   void Delete(Share* share) {
     Unlink(share->key.value, share);
@@ -640,7 +653,8 @@ class FairView : public View {
   const Plan& plan_;
   Shared& shared_;
   std::vector<Share*> few_;  // owned
-  std::unique_ptr<Many> many_;
+  std::unique_ptr<MaskTree<ShareKey, Share*>> many_;
+  ShardedSet<Share*> hashed_;
   std::vector<std::uint64_t> scratch_;
 };
 

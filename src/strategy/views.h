@@ -40,8 +40,11 @@ struct Shared {
   std::uint64_t slots = 0;
   // The first share of each value, for each key.
   std::vector<SlotArray<Share*>> shares;
-  // Views without cells, for each block `fair`: its shares come and go with values that flip.
-  std::vector<std::vector<std::unique_ptr<class View>>> spare;
+  // Those without cells, for each block `fair`: they come and go with values that flip.
+  struct FreeShare {
+    void operator()(Share* share) const;
+  };
+  std::vector<std::vector<std::unique_ptr<Share, FreeShare>>> spare;
 
   bool Has(const Cell& cell, Bit bit) const { return verdicts.Matches(bit, cell.cls); }
   const ValueTable::Value& Value(const Cell& cell, std::size_t key) const {
