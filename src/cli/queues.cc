@@ -43,7 +43,9 @@ void AddSettingOptions(CLI::App& command, SettingOptions& options) {
   command
       .add_option("--policy", options.policy,
                   "What holds for all workers: a strategy with the word worker in it; worker alone: nothing")
-      ->type_name("STRATEGY");
+      ->type_name("STRATEGY")
+      ->check(CLI::Validator(
+          [](std::string& text) { return text.empty() ? "a policy must not be empty: worker is none" : ""; }, ""));
   command
       .add_option("--weight", options.weights,
                   "Shares of a value under `fair`, as in user.acme=3; may be repeated; others stay")
@@ -89,7 +91,14 @@ Result<allotter::QueueSettings> ToSettings(const SettingOptions& options, const 
     if (!weight) return Error{Code::kBadValue, "--weight: " + weight.error().message, weight.error().hint};
     settings.weights.emplace_back(*weight);
   }
-  for (const std::string& name : options.gone_weights) settings.weights.emplace_back(name, 0);
+  for (const std::string& text : options.gone_weights) {
+    auto name = CheckWeightName(text);
+    if (!name) return Error{Code::kBadValue, "--no-weight: " + name.error().message, name.error().hint};
+    const bool both = std::any_of(settings.weights.begin(), settings.weights.end(),
+                                  [&](const auto& weight) { return weight.first == *name; });
+    if (both) return Error{Code::kBadValue, "--weight and --no-weight both name " + *name, ""};
+    settings.weights.emplace_back(*name, 0);
+  }
   return settings;
 }
 

@@ -43,16 +43,13 @@ std::string TryText(const StrategyPreview& preview, Style style) {
                      Counted(preview.jobs_looked_at, "job"), preview.may_run == 1 ? "has" : "have",
                      Counted(preview.ready_tasks, "task"));
   if (preview.picks.empty()) {
-    out += preview.may_run == 0 ? "\nnothing\n" : "\nnothing: policy and strategy hold all of them back\n";
+    const bool held = preview.may_run > 0 && preview.complete;
+    out += held ? "\nnothing: policy and strategy hold all of them back\n" : "\nnothing\n";
     return out + Notes(preview, style);
   }
   Table table({{"PICK", true}, {"JOB"}, {"TASK", true}, {"USER"}, {"WHY"}});
   for (std::size_t i = 0; i < preview.picks.size(); ++i) {
     const StrategyPreview::Pick& pick = preview.picks[i];
-    if (pick.job.empty()) {
-      table.Add({std::to_string(i + 1), "-", "-", "-", "a job that is not for your eyes"});
-      continue;
-    }
     std::string task = pick.index ? std::to_string(*pick.index) : "-";
     for (std::size_t line = 0; line < std::max<std::size_t>(1, pick.why.size()); ++line) {
       const std::string why = line < pick.why.size() ? pick.why[line].text : "";

@@ -77,8 +77,9 @@ class Engine {
   }
   // What holds for all workers; takes over once its order is built.
   void SetPolicy(const Now& now, const StrategyPtr& policy, const Weights& weights);
-  // Is there room for one more strategy, if it is one more? kTooManyStrategies.
-  Result<void> AdmitStrategy(const StrategyPtr& strategy) const;
+  // Is there room for these strategies, as far as they are not in use already? Null ones need none.
+  // kTooManyStrategies.
+  Result<void> AdmitStrategies(std::initializer_list<StrategyPtr> strategies) const;
   void PauseQueue(const Now& now);
   void ResumeQueue(const Now& now);
 

@@ -316,10 +316,27 @@ TEST_F(EngineManyStrategies, WhatOnlyLingersGivesWay) {
   ASSERT_TRUE(engine_->Pull(now_, worker, once).ok());
   ASSERT_TRUE(engine_->Pull(now_, worker, {1, false, 0s}).ok());
   FillUp();
-  ASSERT_TRUE(engine_->AdmitStrategy(Strategy("newest")).ok());
+  ASSERT_TRUE(engine_->AdmitStrategies({Strategy("newest")}).ok());
   RegisterBy("newest");
   EXPECT_EQ(engine_->Stats().strategies, bounds::kMaxStrategies);
-  EXPECT_FALSE(engine_->AdmitStrategy(Strategy("least_recent")).ok());
+  EXPECT_FALSE(engine_->AdmitStrategies({Strategy("least_recent")}).ok());
+}
+
+TEST_F(EngineManyStrategies, LargeOnesCountForMore) {
+  std::string large = "or_else(oldest";
+  for (int i = 0; i < 30; ++i) large += ", prefer_distinct(job, " + std::to_string(i + 1) + ", newest)";
+  std::size_t taken = 0;
+  for (int i = 0; i < 40; ++i) {
+    const StrategyPtr strategy = Strategy(large + ", select_only(n = " + std::to_string(i) + ", oldest))");
+    if (!engine_->AdmitStrategies({strategy}).ok()) break;
+    RegisterBy(PrintStrategy(*strategy));
+    ++taken;
+  }
+  EXPECT_EQ(taken, (kMaxBlocks - 1) / 64);
+  // Together there is no room for what each would fit.
+  const StrategyPtr one = Strategy(large + ")");
+  EXPECT_FALSE(engine_->AdmitStrategies({one}).ok());
+  EXPECT_TRUE(engine_->AdmitStrategies({Strategy("newest"), Strategy("newest"), nullptr}).ok());
 }
 
 TEST_F(EngineManyStrategies, APullThatIsRefusedLeavesTheOneBeforeAsItWas) {

@@ -198,18 +198,39 @@ void Engine::WaitAmong(EngineWorker& worker, KindId kind) {
   kinds[kind]->insert(kinds[kind]->end(), worker);
 }
 
-Result<void> Engine::AdmitStrategy(const StrategyPtr& strategy) const {
-  if (orders_.strategies() < bounds::kMaxStrategies || orders_.Knows(strategy)) return {};
-  for (const Lingering& old : lingering_) {
-    if (orders_.users(old.order) == 1) return {};
+Result<void> Engine::AdmitStrategies(std::initializer_list<StrategyPtr> strategies) const {
+  std::size_t count = orders_.strategies(), blocks = orders_.blocks();
+  std::string last;
+  for (const StrategyPtr& strategy : strategies) {
+    if (!strategy || orders_.Knows(strategy)) continue;
+    std::string text = PrintStrategy(*strategy);
+    if (text == last) continue;
+    last = std::move(text);
+    ++count;
+    blocks += CountBlocks(*strategy);
   }
-  return Error{Code::kTooManyStrategies, "the queue's workers use as many different strategies as they may",
-               "let workers share strategies: each different text has an index of its own"};
+  // What only lingers gives way.
+  for (const Lingering& old : lingering_) {
+    if (orders_.users(old.order) > 1) continue;
+    --count;
+    blocks -= CountBlocks(*orders_.strategy(old.order));
+  }
+  if (count > bounds::kMaxStrategies) {
+    return Error{Code::kTooManyStrategies, "the queue's workers use as many different strategies as they may",
+                 "let workers share strategies: each different text has an index of its own"};
+  }
+  if (blocks > kMaxBlocks) {
+    return Error{Code::kTooManyStrategies,
+                 "the strategies of the queue's workers have as many words and blocks as they may, in all",
+                 "let workers share strategies, or use shorter ones: each block is an index over all jobs"};
+  }
+  return {};
 }
 
 Result<Orders::Id> Engine::UseStrategy(const StrategyPtr& strategy) {
-  if (const Result<void> admitted = AdmitStrategy(strategy); !admitted.ok()) return admitted.error();
-  while (orders_.strategies() >= bounds::kMaxStrategies && !orders_.Knows(strategy)) {
+  if (const Result<void> admitted = AdmitStrategies({strategy}); !admitted.ok()) return admitted.error();
+  while (!orders_.Knows(strategy) &&
+         (orders_.strategies() >= bounds::kMaxStrategies || orders_.blocks() + CountBlocks(*strategy) > kMaxBlocks)) {
     orders_.Unuse(lingering_.front().order);
     lingering_.pop_front();
   }

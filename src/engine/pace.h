@@ -19,4 +19,7 @@ inline constexpr std::size_t kSmallBudget = 1500;
 inline constexpr Duration kOrderLingers = std::chrono::seconds(60);
 inline constexpr std::size_t kMaxLingering = 8;
 
+// Words and blocks of all strategies in use in a queue: each costs memory for every job, and time while it is built.
+inline constexpr std::size_t kMaxBlocks = 1024;
+
 }  // namespace allot

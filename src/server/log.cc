@@ -156,6 +156,13 @@ void Log(LogLevel level, std::string_view message, LogFields fields) {
 }
 
 void Audit(const Principal& principal, std::string_view action, std::string_view object, std::string_view detail) {
+  constexpr std::size_t kMostDetail = 4096;
+  std::string cut;
+  if (detail.size() > kMostDetail) {
+    std::size_t end = kMostDetail;
+    while (end > 0 && (static_cast<unsigned char>(detail[end]) & 0xC0) == 0x80) --end;
+    detail = cut.append(detail.substr(0, end)).append("…");
+  }
   Write(*Current().audit, Current().json, level_enum::info, "audit",
         {{"who", principal.name},
          {"token", principal.id},

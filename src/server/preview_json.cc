@@ -86,22 +86,18 @@ void AppendStep(const PreviewStep& step, JsonWriter& w) {
   w.EndObject();
 }
 
-void AppendTask(const PreviewWalk::Task& task, const Principal& to, JsonWriter& w) {
+void AppendTask(const PreviewWalk::Task& task, JsonWriter& w) {
   w.BeginObject();
-  // A job that is gone meanwhile is nobody's: only who sees all jobs is told of it.
-  const bool seen = task.there ? Sees(to, task.user) : !to.user;
-  w.Key("job");
-  seen ? w.Id(task.pick.job.value) : w.Null();
+  w.Key("job").Id(task.pick.job.value);
   w.Key("index");
-  seen&& task.index ? w.Uint(*task.index) : w.Null();
+  task.index ? w.Uint(*task.index) : w.Null();
   w.Key("random").Bool(task.pick.random);
-  w.Key("hidden").Bool(!seen);
-  w.Key("user").String(seen ? std::string_view(task.user) : "");
+  w.Key("user").String(task.user);
   w.Key("tags").BeginArray();
-  for (std::size_t i = 0; seen && i < task.tags.size(); ++i) w.String(task.tags[i]);
+  for (const std::string& tag : task.tags) w.String(tag);
   w.EndArray();
   w.Key("why").BeginArray();
-  for (std::size_t i = 0; seen && i < task.pick.why.size(); ++i) AppendStep(task.pick.why[i], w);
+  for (const PreviewStep& step : task.pick.why) AppendStep(step, w);
   w.EndArray();
   w.EndObject();
 }
@@ -140,7 +136,7 @@ Result<PreviewRequest> ParsePreview(std::string_view json, const Vocabulary& voc
   return request;
 }
 
-void AppendPreview(PreviewWalk& walk, const Principal& to, Duration took, std::string& out) {
+void AppendPreview(const PreviewWalk& walk, Duration took, std::string& out) {
   JsonWriter w(out);
   w.BeginObject();
   w.Key("strategy").String(PrintStrategy(*walk.strategy()));
@@ -153,7 +149,7 @@ void AppendPreview(PreviewWalk& walk, const Principal& to, Duration took, std::s
   w.Key("ready_tasks").Uint(walk.ready_tasks());
   w.Key("took_ms").Int(ToMillis(took));
   w.Key("picks").BeginArray();
-  for (const PreviewWalk::Task& task : walk.tasks()) AppendTask(task, to, w);
+  for (const PreviewWalk::Task& task : walk.tasks()) AppendTask(task, w);
   w.EndArray();
   w.EndObject();
 }

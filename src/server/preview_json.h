@@ -18,6 +18,6 @@ inline constexpr std::uint32_t kMaxPreviewPicks = 100;
 Result<PreviewRequest> ParsePreview(std::string_view json, const Vocabulary& vocabulary);
 
 // Appends the answer. Of jobs that `to` may not see it tells no more than that they come there.
-void AppendPreview(PreviewWalk& walk, const Principal& to, Duration took, std::string& out);
+void AppendPreview(const PreviewWalk& walk, Duration took, std::string& out);
 
 }  // namespace allot

@@ -27,7 +27,8 @@ constexpr std::uint64_t kFoldFirst = 1'000'000;  // that make everything else wa
 constexpr Duration kLookForSpace = 20ms;
 constexpr Duration kBusyTickEvery = 250ms;
 constexpr Duration kFoldEvery = 1s;
-constexpr Duration kFoldPause = 1ms;  // while the store is busy
+constexpr Duration kFoldPause = 1ms;                  // while the store is busy
+constexpr std::size_t kMaxWeightBytes = 1024 * 1024;  // they are told with every look at the queue
 constexpr std::string_view kKeySetting = "engine_key";
 constexpr std::string_view kSettingsSetting = "settings";
 constexpr std::string_view kCreatedSetting = "created_at_ms";
@@ -63,6 +64,13 @@ Result<void> CheckSettings(const QueueSettings& settings) {
     return Error{Code::kBadValue,
                  "a queue has at most " + FormatCount(bounds::kMaxWeights) + " weights, these would be " +
                      FormatCount(settings.weights.size()),
+                 "values without a weight have one of 1"};
+  }
+  std::size_t bytes = 0;
+  for (const auto& [name, weight] : settings.weights) bytes += name.size();
+  if (bytes > kMaxWeightBytes) {
+    return Error{Code::kBadValue,
+                 "the names of a queue's weights have at most " + FormatSize(kMaxWeightBytes) + " in all",
                  "values without a weight have one of 1"};
   }
   return CheckPropertyKeys(settings.property_keys, static_cast<std::size_t>(settings.max_property_keys));

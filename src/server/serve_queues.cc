@@ -23,7 +23,10 @@ Result<void> AppendView(const Principal& principal, QueueRuntime& queue, const E
   view.created_at = queue.created_at();
   view.stats = stats;
   view.settings = queue.settings();
-  if (principal.user) view.settings.weights.clear();  // they name others
+  if (principal.user) {  // they may name others
+    view.settings.policy.clear();
+    view.settings.weights.clear();
+  }
   view.usage = *usage;
   AppendQueue(view, out);
   return {};

@@ -17,7 +17,7 @@ namespace {
 
 // Of the engine thread at a time, in microseconds.
 constexpr std::size_t kStep = 500;
-// What is not seen by then is told as missing.
+// What is not seen by then is told as missing. Picking has as long again.
 constexpr Duration kMostTime = std::chrono::seconds(5);
 // Of the server at once: each may hold a hundred bytes and more for every job.
 constexpr std::uint32_t kMostAtOnce = 2;
@@ -30,7 +30,7 @@ struct Trial {
   Trial& operator=(const Trial&) = delete;
 
   bool Enough() const {
-    return ReadClock().mono - began >= kMostTime || server.stopping.load(std::memory_order_relaxed);
+    return ReadClock().mono - phase >= kMostTime || server.stopping.load(std::memory_order_relaxed);
   }
 
   Call call;
@@ -38,6 +38,7 @@ struct Trial {
   const QueuePtr queue;
   PreviewWalk walk;
   const Instant began = ReadClock().mono;
+  Instant phase = began;
 };
 using TrialPtr = std::shared_ptr<Trial>;
 
@@ -47,7 +48,7 @@ void Finish(Turn& turn, TrialPtr trial) {
   NetThread& net = trial->call.reply.net();
   turn.Send(net, [trial = std::move(trial)] {
     std::string out;
-    AppendPreview(trial->walk, trial->call.principal(), ReadClock().mono - trial->began, out);
+    AppendPreview(trial->walk, ReadClock().mono - trial->began, out);
     trial->call.reply.Send(200, out);
   });
 }
@@ -61,6 +62,7 @@ void Collect(Turn& turn, TrialPtr trial) {
     return;
   }
   trial->server.trying.Post([trial] {
+    trial->phase = ReadClock().mono;
     trial->walk.Pick([&t = *trial] { return t.Enough(); });
     trial->queue->Post(Command::Look([trial](Turn& last) { Finish(last, trial); }));
   });
@@ -72,6 +74,11 @@ void ServeTry(Call call) {
   if (call.request.method != Method::kPost) return call.Fail(WrongMethod(call.request, "POST"));
   const Result<void> may = RequireScope(call.principal(), Scope::kRead);
   if (!may.ok()) return call.Fail(may.error());
+  // Which jobs come first, and why, tells of everyone's.
+  if (call.principal().user) {
+    return call.Fail({Code::kForbidden, "what a strategy gives tells of all users' jobs, this token only of its own's",
+                      "use a token that is not fixed to a user"});
+  }
   const Result<void> none = ParseNoQuery(call.request.query);
   if (!none.ok()) return call.Fail(none.error());
   Result<PreviewRequest> request = ParsePreview(call.request.body, call.queue->vocabulary());

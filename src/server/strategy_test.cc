@@ -224,6 +224,8 @@ TEST_F(StrategyTokenTest, WeightsNameOthers) {
   EXPECT_EQ(Patch(http, kQueue, R"({"settings":{"policy":"worker"}})").code(), "forbidden");
   http.token = ann_;
   EXPECT_EQ(http.Get(kQueue).json["settings"]["weights"].text(), "{}");
+  EXPECT_EQ(http.Get(kQueue).json["settings"]["policy"].str(), "");
+  EXPECT_EQ(http.Post(kQueue + "/strategy/try", R"({"strategy":"oldest"})").code(), "forbidden");
   EXPECT_EQ(http.Get("/v1/queues").json["queues"][0]["settings"]["weights"].text(), "{}");
   http.token = "";
   EXPECT_EQ(http.Get("/v1/strategies").status, 401);

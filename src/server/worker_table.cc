@@ -20,6 +20,13 @@ void Add(std::optional<WorkerChange>& to, const WorkerChange& change) {
   if (change.strategy) to->strategy = change.strategy;
 }
 
+// All that a message names, so that what follows cannot fail half-way.
+Result<void> AdmitStrategies(const Turn& turn, const WorkerInput& input) {
+  const bool set = input.set && input.set->strategy;
+  if (!set && !input.strategy) return {};
+  return turn.engine.AdmitStrategies({input.strategy, set ? *input.set->strategy : nullptr});
+}
+
 }  // namespace
 
 WorkerInput ToInput(WorkerMessage& message) {
@@ -158,7 +165,7 @@ void WorkerTable::OnMessage(Turn& turn, WorkerId worker, const WorkerLinkPtr& li
   news.answers = true;
   // First, so that a pull beside it sees it, and that a message which is refused has changed nothing.
   if (input.set || input.strategy) {
-    Result<void> set = input.strategy ? turn.engine.AdmitStrategy(input.strategy) : Result<void>();
+    Result<void> set = AdmitStrategies(turn, input);
     if (set.ok() && input.set) set = Set(turn, worker, *input.set);
     if (!set.ok()) {
       news.error = set.error();
@@ -204,10 +211,8 @@ void WorkerTable::OnPull(Turn& turn, WorkerId worker, std::uint64_t key, millise
     Tell(turn, link, std::move(news));
   };
   if (session == nullptr || session->connected || !turn.engine.KnowsKey(worker, key)) return refuse(Unknown(worker));
-  if (input.strategy) {
-    const Result<void> admitted = turn.engine.AdmitStrategy(input.strategy);
-    if (!admitted.ok()) return refuse(admitted.error());
-  }
+  const Result<void> admitted = AdmitStrategies(turn, input);
+  if (!admitted.ok()) return refuse(admitted.error());
   if (input.set) {
     const Result<void> set = Set(turn, worker, *input.set);
     if (!set.ok()) return refuse(set.error());

@@ -295,10 +295,11 @@ void StrategyIndex::OnValue(KeyId id, ValueId value, std::uint32_t fewer) {
 void StrategyIndex::SetSlots(std::uint64_t slots) {
   Parts& parts = *parts_;
   if (parts.shared.slots == slots) return;
-  const bool more = slots > parts.shared.slots;
-  parts.shared.slots = slots;
-  const bool percent = std::any_of(parts.bins.begin(), parts.bins.end(), [](const Plan* p) { return p->percent; });
-  if (!more || !percent) return;
+  const std::uint64_t before = std::exchange(parts.shared.slots, slots);
+  const bool more = std::any_of(parts.bins.begin(), parts.bins.end(), [&](const Plan* plan) {
+    return plan->percent && order::MaxOf(*plan, slots) > order::MaxOf(*plan, before);
+  });
+  if (!more) return;
   parts.cells.ForEach([&](Cell* cell) {
     for (const Plan* plan : parts.bins) {
       if (!plan->percent || cell->bins[plan->bin] <= order::TrueBin(*plan, parts.shared, *cell)) continue;
@@ -308,13 +309,7 @@ void StrategyIndex::SetSlots(std::uint64_t slots) {
   });
 }
 
-void StrategyIndex::OnWeights() {
-  parts_->cells.ForEach([&](const Cell* cell) {
-    for (std::size_t key = 0; parts_->shape.shares > 0 && key < parts_->shared.keys.size(); ++key) {
-      order::Rekey(parts_->shared, key, cell->values[key]);
-    }
-  });
-}
+std::size_t StrategyIndex::cost() const { return 1 + (parts_->leaves + parts_->bins.size()) / 4; }
 
 PickJob* StrategyIndex::Pick(KindId kind, Rng* rng) {
   const Choice choice = parts_->root->Pick(kind, rng);

@@ -43,8 +43,6 @@ class StrategyIndex {
   void OnValue(KeyId key, ValueId value, std::uint32_t fewer);
   // The number of all slots changed: percentages do.
   void SetSlots(std::uint64_t slots);
-  // Weights changed: all shares are to be looked at anew.
-  void OnWeights();
 
   // The job that comes first for workers of this kind; null if there is none. With `rng` null a job of `random` is any.
   PickJob* Pick(KindId kind, Rng* rng);
@@ -64,6 +62,8 @@ class StrategyIndex {
 
   const std::vector<KeyId>& keys() const;
   std::size_t cells() const;
+  // What one job more costs, in units of about one order.
+  std::size_t cost() const;
   std::size_t MemoryBytes() const;
 
  private:

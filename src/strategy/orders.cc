@@ -26,6 +26,7 @@ Orders::Id Orders::Use(const StrategyPtr& strategy) {
   entries_[id].worker = strategy;
   entries_[id].users = 1;
   by_text_.emplace(text, id);
+  blocks_ += CountBlocks(*strategy);
   wanted_ = true;
   return id;
 }
@@ -34,6 +35,7 @@ void Orders::Unuse(Id id) {
   CHECK(entries_[id].users > 0);
   if (--entries_[id].users > 0) return;
   by_text_.erase(PrintStrategy(*entries_[id].worker));
+  blocks_ -= CountBlocks(*entries_[id].worker);
   Leave(std::move(entries_[id].index));
   Leave(std::move(entries_[id].next));
   entries_[id] = Entry{};
@@ -60,18 +62,15 @@ bool Orders::Knows(const StrategyPtr& strategy) const { return by_text_.contains
 void Orders::SetPolicy(const StrategyPtr& policy) {
   if (PrintStrategy(*policy) == PrintStrategy(*policy_)) return;
   policy_ = policy;
+  // A walk that is under way goes on to its end: what keys know so far must not be told to them twice.
   for (Entry& entry : entries_) Leave(std::move(entry.next));
-  building_ = false;
   wanted_ = true;
   rebuild_all_ = true;
 }
 
 void Orders::SetWeights(std::unordered_map<std::string, std::uint32_t> weights) {
-  if (!values_.SetWeights(std::move(weights))) return;
-  for (Entry& entry : entries_) {
-    if (entry.index) entry.index->OnWeights();
-    if (entry.next) entry.next->OnWeights();
-  }
+  const auto changed = values_.SetWeights(std::move(weights));
+  Tell(Changed(changed.begin(), changed.end()), 0);
 }
 
 void Orders::SetSlots(std::uint64_t slots) {
@@ -96,7 +95,7 @@ void Orders::BeginBuild() {
   }
   rebuild_all_ = false;
   build_cost_ = 0;
-  for (const Entry& entry : entries_) build_cost_ += entry.next ? 1 : 0;
+  for (const Entry& entry : entries_) build_cost_ += entry.next ? entry.next->cost() : 0;
   values_.ForEachKey([&](KeyId key) { build_cost_ += values_.Fresh(key) ? 1 : 0; });
   build_cost_ = std::max<std::size_t>(1, build_cost_);
 }
@@ -160,7 +159,7 @@ void Orders::Know(PickJob& job) {
     values_.Know(key, job);
     if (job.picked.serial != 0) changed.emplace_back(key, values_.Of(key, job));
   });
-  Tell(job, changed, 0);
+  Tell(changed, 0);
 }
 
 void Orders::Forget(PickJob& job) {
@@ -171,7 +170,7 @@ void Orders::Forget(PickJob& job) {
     values_.Forget(key, job);
     if (job.leased > 0) changed.emplace_back(key, value);
   });
-  Tell(job, changed, job.leased);
+  Tell(changed, job.leased);
   if (building_ && !Covered(job) && job.picked.serial != 0) {
     values_.ForEachKey([&](KeyId key) {
       if (!values_.Fresh(key)) return;
@@ -185,11 +184,15 @@ void Orders::Forget(PickJob& job) {
   free_slots_.push_back(job.slot);
 }
 
-void Orders::Tell(const PickJob& job, const Changed& changed, std::uint32_t fewer) {
+// Values belong to all jobs that have them: also an index whose walk has not come to this job must know.
+void Orders::Tell(const Changed& changed, std::uint32_t fewer) {
   if (changed.empty()) return;
-  ForEachIndex(job, [&](StrategyIndex& index) {
-    for (const auto& [key, value] : changed) index.OnValue(key, value, fewer);
-  });
+  for (Entry& entry : entries_) {
+    for (const auto& [key, value] : changed) {
+      if (entry.index) entry.index->OnValue(key, value, fewer);
+      if (entry.next) entry.next->OnValue(key, value, fewer);
+    }
+  }
 }
 
 void Orders::Open(PickJob& job) {
@@ -201,10 +204,8 @@ void Orders::Open(PickJob& job) {
   ForEachKey(job, [&](KeyId key) {
     if (values_.Open(key, job)) changed.emplace_back(key, values_.Of(key, job));
   });
-  ForEachIndex(job, [&](StrategyIndex& index) {
-    for (const auto& [key, value] : changed) index.OnValue(key, value, 0);
-    index.Add(job);
-  });
+  Tell(changed, 0);
+  ForEachIndex(job, [&](StrategyIndex& index) { index.Add(job); });
 }
 
 void Orders::Close(PickJob& job) {
@@ -216,7 +217,7 @@ void Orders::Close(PickJob& job) {
   ForEachKey(job, [&](KeyId key) {
     if (values_.Close(key, job)) changed.emplace_back(key, values_.Of(key, job));
   });
-  Tell(job, changed, 0);
+  Tell(changed, 0);
 }
 
 void Orders::SetReady(PickJob& job, std::uint32_t ready) {
@@ -241,9 +242,10 @@ void Orders::Leased(PickJob& job, const Stamp& at) {
   ++job.leased;
   Changed changed;
   ForEachKey(job, [&](KeyId key) { changed.emplace_back(key, values_.Leased(key, job, at)); });
+  Tell(changed, 0);
+  if (!open) return;
   ForEachIndex(job, [&](StrategyIndex& index) {
-    for (const auto& [key, value] : changed) index.OnValue(key, value, 0);
-    if (open && index.CaresWhenPicked()) index.Add(job);
+    if (index.CaresWhenPicked()) index.Add(job);
   });
 }
 
@@ -252,7 +254,7 @@ void Orders::Returned(PickJob& job) {
   --job.leased;
   Changed changed;
   ForEachKey(job, [&](KeyId key) { changed.emplace_back(key, values_.Returned(key, job)); });
-  Tell(job, changed, 1);
+  Tell(changed, 1);
 }
 
 std::vector<ClassId> Orders::TakeOpened() {

@@ -42,7 +42,10 @@ class Orders {
   void Unuse(Id id);
   bool Knows(const StrategyPtr& strategy) const;
   std::uint32_t users(Id id) const { return entries_[id].users; }
+  const StrategyPtr& strategy(Id id) const { return entries_[id].worker; }
   std::size_t strategies() const { return by_text_.size(); }
+  // Words and blocks of all of them: each is a structure over all jobs.
+  std::size_t blocks() const { return blocks_; }
   void SetPolicy(const StrategyPtr& policy);
   const StrategyPtr& policy() const { return policy_; }
   // By `key.value`, as `user.acme`.
@@ -109,7 +112,7 @@ class Orders {
   using Changed = boost::container::small_vector<std::pair<KeyId, ValueId>, 6>;
   template <typename F>
   void ForEachIndex(const PickJob& job, F f);
-  void Tell(const PickJob& job, const Changed& changed, std::uint32_t fewer);
+  void Tell(const Changed& changed, std::uint32_t fewer);
   void Leave(std::unique_ptr<StrategyIndex> index);
   template <typename F>
   void ForEachKey(const PickJob& job, F f);
@@ -120,6 +123,7 @@ class Orders {
   StrategyPtr policy_;
   std::vector<Entry> entries_;
   std::unordered_map<std::string, Id> by_text_;
+  std::size_t blocks_ = 0;
   std::uint64_t slots_ = 0;
   bool wanted_ = false;       // a walk is to begin
   bool rebuild_all_ = false;  // it is for all, also those that have an index of another policy

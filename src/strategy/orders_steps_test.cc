@@ -7,6 +7,8 @@
 
 #include "match/testing.h"
 #include "strategy/orders.h"
+#include "strategy/preview.h"
+#include "strategy/some_strategy.h"
 
 namespace allot {
 namespace {
@@ -126,6 +128,122 @@ TEST(OrdersInSteps, WhatNobodyUsesGoesWhileJobsComeAndGo) {
     }
     while (!world.jobs.empty()) world.Drop(world.jobs.size() - 1);
   }
+}
+
+// Strategies come and go, policies change in the midst of a walk, leases begin and end on both sides of it: whenever
+// nothing is being built, every pick is that of a naive look.
+class Stepwise {
+ public:
+  explicit Stepwise(std::uint64_t seed) : rng_(seed) {
+    kind_ = world_.table.KindOf(world_.table.AddWorker(testing::SampleWorker{}.Traits()));
+    world_.orders.SetSlots(slots_);
+    for (int i = 0; i < 15; ++i) world_.Add(rng_);
+  }
+
+  // False: a pick differs.
+  bool Step() {
+    while (world_.jobs.size() < 3) world_.Add(rng_);
+    Job& job = *world_.jobs[rng_.Below(world_.jobs.size())];
+    switch (rng_.Below(12)) {
+      case 0:
+        if (used_.size() < 4) Use();
+        break;
+      case 1:
+        if (used_.size() > 1 && rng_.Below(2) == 0) Unuse(rng_.Below(used_.size()));
+        break;
+      case 2:
+        if (world_.jobs.size() < 30) world_.Add(rng_);
+        break;
+      case 3:
+        if (rng_.Below(2) == 0) world_.Drop(rng_.Below(world_.jobs.size()));
+        break;
+      case 4:
+      case 5:
+        if (job.leased > 0) world_.orders.Returned(job);
+        break;
+      case 6:
+        if (rng_.Below(8) > 0) break;
+        policy_ = ParseStrategy(testing::SomePolicy(rng_, 2, false), true).strategy;
+        world_.orders.SetPolicy(policy_);
+        break;
+      case 7: {
+        world_.Build(rng_.Below(20));
+        std::size_t budget = rng_.Below(10);
+        world_.orders.Clean(budget);
+        break;
+      }
+      case 8:
+        slots_ = 4 + rng_.Below(10);
+        world_.orders.SetSlots(slots_);
+        break;
+      case 9:
+        if (job.open) Lease(job);
+        break;
+      default:
+        return used_.empty() || Pick(used_[rng_.Below(used_.size())]);
+    }
+    return true;
+  }
+  std::uint64_t picks() const { return picks_; }
+
+ private:
+  struct Used {
+    StrategyPtr strategy;
+    Orders::Id id;
+  };
+  void Use() {
+    bool none = false;
+    const StrategyPtr strategy = ParseStrategy(testing::SomeStrategy(rng_, 3, none, false)).strategy;
+    used_.push_back({strategy, world_.orders.Use(strategy)});
+  }
+  void Unuse(std::size_t at) {
+    world_.orders.Unuse(used_[at].id);
+    used_.erase(used_.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  void Lease(PickJob& job) {
+    world_.orders.Leased(job, Stamp{1'000'000, ++serial_});
+    if (job.ready > 1) return world_.orders.SetReady(job, job.ready - 1);
+    world_.orders.Close(job);
+    job.ready = 0;
+  }
+  bool Pick(const Used& used) {
+    if (world_.orders.Building() || !world_.orders.Ready(used.id)) return true;
+    Preview::Options options;
+    options.policy = policy_;
+    options.worker = used.strategy;
+    options.slots = slots_;
+    Preview naive(options);
+    for (const auto& job : world_.jobs) {
+      naive.Know(world_.keys, *job, job->open ? std::optional<double>(0) : std::nullopt, &world_.orders.values());
+    }
+    bool random = false;
+    const std::vector<JobId> wanted = naive.Allowed(random);
+    PickJob* got = world_.orders.Pick(used.id, kind_, &rng_);
+    ++picks_;
+    const bool same = got == nullptr ? wanted.empty() : wanted.size() == 1 && wanted[0] == got->id();
+    EXPECT_TRUE(same) << PrintStrategy(*used.strategy) << " below " << PrintStrategy(*policy_);
+    if (got != nullptr) Lease(*got);
+    return same;
+  }
+
+  Rng rng_;
+  World world_;
+  KindId kind_ = 0;
+  std::uint64_t slots_ = 8;
+  StrategyPtr policy_ = DefaultPolicy();
+  std::vector<Used> used_;
+  std::uint64_t serial_ = 0;
+  std::uint64_t picks_ = 0;
+};
+
+TEST(OrdersInSteps, WhatIsBuiltWhileEverythingChangesIsWhatANaiveLookSees) {
+  std::uint64_t picks = 0;
+  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+    Stepwise steps(seed);
+    for (int i = 0; i < 400; ++i) ASSERT_TRUE(steps.Step()) << "seed " << seed << ", step " << i;
+    picks += steps.picks();
+  }
+  EXPECT_GT(picks, 5'000u);
 }
 
 }  // namespace

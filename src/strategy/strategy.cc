@@ -252,6 +252,8 @@ std::string CheckStrategy(const Strategy& strategy, bool policy) {
   return "";
 }
 
+std::size_t CountBlocks(const Strategy& strategy) { return strategy_rules::Measure(strategy).nodes; }
+
 std::string CheckStrategyName(std::string_view name) {
   if (!expr::IsName(name) || name.size() > bounds::kMaxNameBytes)
     return fmt::format("a name has 1 to {} letters, digits or `_`, and begins with none of the digits",

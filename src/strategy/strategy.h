@@ -86,6 +86,8 @@ ParsedStrategy ParseStrategy(std::string_view text, bool policy = false, const N
 // All rules that texts and JSON have in common: shape, keys, values, bounds, `worker`. Empty if all is well; else what
 // is not. Everything below, and every other room, relies on it.
 std::string CheckStrategy(const Strategy& strategy, bool policy);
+// Its words and blocks.
+std::size_t CountBlocks(const Strategy& strategy);
 // Can a strategy go by this name? Empty if so; else why not.
 std::string CheckStrategyName(std::string_view name);
 

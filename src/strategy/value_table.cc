@@ -195,24 +195,46 @@ bool ValueTable::Close(KeyId id, const PickJob& job) {
   return value.Served() != before;
 }
 
-bool ValueTable::SetWeights(std::unordered_map<std::string, std::uint32_t> weights) {
-  if (weights == weights_) return false;
-  weights_ = std::move(weights);
-  for (const KeyId id : used_) {
-    Key& key = keys_[id];
-    for (ValueId value = 0; value < key.end; ++value) key.values[value].weight = WeightOf(key, key.values[value].text);
+std::vector<std::pair<KeyId, ValueId>> ValueTable::SetWeights(std::unordered_map<std::string, std::uint32_t> weights) {
+  const std::unordered_map<std::string, std::uint32_t> before = std::exchange(weights_, std::move(weights));
+  std::vector<std::pair<KeyId, ValueId>> changed;
+  // A name says nothing of the value's type: any of them.
+  const auto look = [&](const std::string& name) {
+    const std::size_t dot = name.find('.');
+    const StrategyKey named = MakeStrategyKey(name.substr(0, dot));
+    for (const KeyId id : used_) {
+      Key& key = keys_[id];
+      if (!(key.key == named) || !key.tag.empty()) continue;
+      for (const char type : {'s', 'i', 'r', 'b'}) {
+        const std::string text = type + name.substr(dot + 1);
+        const ValueId* value =
+            key.ids.Find(HashOf(text), [&](ValueId known) { return key.values[known].text == text; });
+        if (value == nullptr || key.values[*value].weight == WeightOf(key, text)) continue;
+        key.values[*value].weight = WeightOf(key, text);
+        changed.emplace_back(id, *value);
+      }
+    }
+  };
+  for (const auto& [name, weight] : before) {
+    if (!weights_.contains(name)) look(name);
   }
-  return true;
+  for (const auto& [name, weight] : weights_) {
+    const auto known = before.find(name);
+    if (known == before.end() || known->second != weight) look(name);
+  }
+  return changed;
 }
 
 Stamp ValueTable::LastServed(const StrategyKey& named, const GroupText& text) const {
+  const Key* best = nullptr;
   for (const Key& key : keys_) {
     if (key.users == 0 || key.fresh || !key.tag.empty() || !(key.key == named)) continue;
-    if (!text) return key.values[kNoValue].served;
-    const ValueId* found = key.ids.Find(HashOf(*text), [&](ValueId id) { return key.values[id].text == *text; });
-    return found == nullptr ? Stamp{} : key.values[*found].served;
+    if (best == nullptr || key.fair) best = &key;
   }
-  return {};
+  if (best == nullptr) return {};
+  if (!text) return best->values[kNoValue].served;
+  const ValueId* found = best->ids.Find(HashOf(*text), [&](ValueId id) { return best->values[id].text == *text; });
+  return found == nullptr ? Stamp{} : best->values[*found].served;
 }
 
 std::size_t ValueTable::MemoryBytes() const {

@@ -75,10 +75,11 @@ class ValueTable {
   };
   const Value& Get(KeyId key, ValueId value) const { return keys_[key].values[value]; }
 
-  // Weights of `fair`, by key and value as people write them. False if they are what they were.
-  bool SetWeights(std::unordered_map<std::string, std::uint32_t> weights);
+  // Weights of `fair`, by key and value as people write them. Gives the values whose weight changed.
+  std::vector<std::pair<KeyId, ValueId>> SetWeights(std::unordered_map<std::string, std::uint32_t> weights);
   const std::unordered_map<std::string, std::uint32_t>& weights() const { return weights_; }
   // When such a value was served last, which may be longer ago than any job can tell; never, if nobody uses the key.
+  // Where the key is there twice, as `fair` knows it.
   Stamp LastServed(const StrategyKey& key, const GroupText& text) const;
   std::size_t MemoryBytes() const;
 

@@ -668,8 +668,11 @@ void Rekey(Shared& shared, std::size_t key, ValueId value) {
 std::uint32_t BinOf(const Plan& plan, const Shared& shared, ValueId value, std::uint32_t leased) {
   if (value == kNoValue) return 0;
   if (plan.kind == Strategy::Kind::kPreferDistinct) return static_cast<std::uint32_t>(leased / plan.max);
-  const std::uint64_t max = plan.percent ? std::max<std::uint64_t>(1, shared.slots * plan.max / 100) : plan.max;
-  return leased >= max ? 1 : 0;
+  return leased >= MaxOf(plan, shared.slots) ? 1 : 0;
+}
+
+std::uint64_t MaxOf(const Plan& plan, std::uint64_t slots) {
+  return plan.percent ? std::max<std::uint64_t>(1, slots * plan.max / 100) : plan.max;
 }
 
 std::uint32_t TrueBin(const Plan& plan, const Shared& shared, const Cell& cell) {

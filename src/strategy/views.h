@@ -90,6 +90,8 @@ std::unique_ptr<View> MakeView(const Plan& plan, Shared& shared);
 // Where a value of a block with bins belongs that has so many leased tasks: its level, or 1 for held and 0 for open.
 std::uint32_t BinOf(const Plan& plan, const Shared& shared, ValueId value, std::uint32_t leased);
 // The same now.
+// How many tasks `max_simultaneous` lets run, of so many slots in all.
+std::uint64_t MaxOf(const Plan& plan, std::uint64_t slots);
 std::uint32_t TrueBin(const Plan& plan, const Shared& shared, const Cell& cell);
 
 // What a value has changed: all shares of it find their new places.
