@@ -48,16 +48,17 @@ namespace {
 
 enum class SetForm : std::uint8_t { kNone = 0, kRuns = 1, kGaps = 2, kBitmap = 3 };
 
-// Each run as the gap before it and its length - 1. False once longer than `max_bytes`.
-bool WriteRuns(const PageBits& bits, std::size_t max_bytes, std::string& bytes) {
+// Each run as the gap before it and its length - 1, of the first `words`: all behind are empty. False once longer than
+// `max_bytes`.
+bool WriteRuns(const PageBits& bits, std::uint32_t words, std::size_t max_bytes, std::string& bytes) {
   std::string body;
   ByteWriter out(body);
   std::uint32_t runs = 0;
   std::uint32_t end = 0;
-  for (std::uint32_t start = FirstSet(bits.data(), kPageWords, 0); start < kPageTasks;
-       start = FirstSet(bits.data(), kPageWords, end)) {
+  for (std::uint32_t start = FirstSet(bits.data(), words, 0); start < words * 64;
+       start = FirstSet(bits.data(), words, end)) {
     out.Varint(start - end);
-    end = FirstClear(bits.data(), kPageWords, start);
+    end = FirstClear(bits.data(), words, start);
     out.Varint(end - start - 1);
     ++runs;
     if (body.size() > max_bytes) return false;
@@ -68,13 +69,13 @@ bool WriteRuns(const PageBits& bits, std::size_t max_bytes, std::string& bytes) 
 }
 
 // Each member as the number of others before it, since the last member.
-bool WriteGaps(const PageBits& bits, std::size_t max_bytes, std::string& bytes) {
-  const std::uint32_t members = CountBits(bits.data(), kPageWords);
+bool WriteGaps(const PageBits& bits, std::uint32_t words, std::size_t max_bytes, std::string& bytes) {
+  const std::uint32_t members = CountBits(bits.data(), words);
   if (members > max_bytes) return false;
   ByteWriter out(bytes);
   out.Varint(members);
   std::uint32_t next = 0;
-  ForEachSet(bits.data(), kPageWords, [&](std::uint32_t i) {
+  ForEachSet(bits.data(), words, [&](std::uint32_t i) {
     out.Varint(i - next);
     next = i + 1;
   });
@@ -99,11 +100,11 @@ void WriteBits(const PageBits& bits, ByteWriter& out) {
   std::string gaps;
   std::size_t best = n_bytes + 1;  // the bitmap and its length
   SetForm form = SetForm::kBitmap;
-  if (WriteRuns(bits, best, runs)) {
+  if (WriteRuns(bits, words, best, runs)) {
     form = SetForm::kRuns;
     best = runs.size();
   }
-  if (WriteGaps(bits, best, gaps) && (form == SetForm::kBitmap || gaps.size() < best)) form = SetForm::kGaps;
+  if (WriteGaps(bits, words, best, gaps) && (form == SetForm::kBitmap || gaps.size() < best)) form = SetForm::kGaps;
   out.U8(static_cast<std::uint8_t>(form));
   switch (form) {
     case SetForm::kRuns:

@@ -47,6 +47,7 @@ void ValueTable::Unuse(KeyId key) {
 }
 
 bool ValueTable::Clean(std::size_t& budget) {
+  constexpr std::size_t kPageCost = 16;  // its values are empty, but many
   while (!left_.empty() && budget > 0) {
     // The table of ids refers to values without asking them.
     Key& key = left_.back();
@@ -56,7 +57,9 @@ bool ValueTable::Clean(std::size_t& budget) {
         value = Value{};
         --key.end;
       }
-    } else if (!key.values.DropPage() && !key.of_slot.DropPage()) {
+    } else if (key.values.DropPage()) {
+      budget -= std::min(budget - 1, kPageCost);
+    } else if (!key.of_slot.DropPage()) {
       left_.pop_back();
     }
     --budget;

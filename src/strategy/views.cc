@@ -532,7 +532,7 @@ class FairView : public View {
 
  private:
   static constexpr std::size_t kFew = 8;
-  static constexpr std::size_t kMostSpare = 256;
+  static constexpr std::size_t kMostSpare = 2048;
   static constexpr std::size_t kMostUnhashed = 4;
 
   template <typename F>
