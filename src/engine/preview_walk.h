@@ -48,7 +48,7 @@ class PreviewWalk {
     std::string user;
     std::vector<std::string> tags;
   };
-  std::vector<Task>& tasks() { return tasks_; }
+  const std::vector<Task>& tasks() const { return tasks_; }
   const PreviewRequest& request() const { return request_; }
   const StrategyPtr& strategy() const { return strategy_; }
   const StrategyPtr& policy() const { return policy_; }
