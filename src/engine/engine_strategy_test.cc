@@ -335,7 +335,10 @@ TEST_F(EngineManyStrategies, LargeOnesCountForMore) {
   EXPECT_EQ(taken, (kMaxBlocks - 1) / 64);
   // Together there is no room for what each would fit.
   const StrategyPtr one = Strategy(large + ")");
-  EXPECT_FALSE(engine_->AdmitStrategies({one}).ok());
+  const StrategyPtr other = Strategy("fair(job, oldest)");
+  EXPECT_TRUE(engine_->AdmitStrategies({one, nullptr}).ok());
+  EXPECT_TRUE(engine_->AdmitStrategies({nullptr, other}).ok());
+  EXPECT_FALSE(engine_->AdmitStrategies({one, other}).ok());
   EXPECT_TRUE(engine_->AdmitStrategies({Strategy("newest"), Strategy("newest"), nullptr}).ok());
 }
 
