@@ -113,30 +113,32 @@ T* Lay(std::byte* memory, std::size_t& at, std::size_t count) {
   return made;
 }
 
+// Where the parts of a cell of that shape lie behind it; gives the size of all. Without memory: the size alone.
+std::size_t LayOut(const CellShape& shape, Cell* cell, std::byte* memory) {
+  std::size_t at = sizeof(Cell);
+  auto* leaves = Lay<LeafPlace>(memory, at, shape.leaves);
+  auto* orders = Lay<JobList>(memory, at, shape.orders);
+  auto* links = Lay<Cell::Links>(memory, at, shape.links);
+  auto* shares = Lay<Share*>(memory, at, shape.shares);
+  auto* values = Lay<ValueId>(memory, at, shape.values);
+  auto* bins = Lay<std::uint32_t>(memory, at, shape.bins);
+  if (cell == nullptr) return at;
+  cell->leaves = leaves;
+  cell->orders = orders;
+  cell->links = links;
+  cell->shares = shares;
+  cell->values = values;
+  cell->bins = bins;
+  cell->order_count = static_cast<std::uint8_t>(shape.orders);
+  return at;
+}
+
 }  // namespace
 
 Cell::Owned Cell::Make(const CellShape& shape) {
-  const auto lay = [&shape](Cell* cell, std::byte* memory) {
-    std::size_t at = sizeof(Cell);
-    auto* leaves = Lay<LeafPlace>(memory, at, shape.leaves);
-    auto* orders = Lay<JobList>(memory, at, shape.orders);
-    auto* links = Lay<Links>(memory, at, shape.links);
-    auto* shares = Lay<Share*>(memory, at, shape.shares);
-    auto* values = Lay<ValueId>(memory, at, shape.values);
-    auto* bins = Lay<std::uint32_t>(memory, at, shape.bins);
-    if (cell == nullptr) return at;
-    cell->leaves = leaves;
-    cell->orders = orders;
-    cell->links = links;
-    cell->shares = shares;
-    cell->values = values;
-    cell->bins = bins;
-    cell->order_count = static_cast<std::uint8_t>(shape.orders);
-    return at;
-  };
-  auto* memory = static_cast<std::byte*>(::operator new(lay(nullptr, nullptr)));
+  auto* memory = static_cast<std::byte*>(::operator new(LayOut(shape, nullptr, nullptr)));
   Owned cell(new (memory) Cell);
-  lay(cell.get(), memory);
+  LayOut(shape, cell.get(), memory);
   return cell;
 }
 
