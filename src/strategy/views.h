@@ -86,6 +86,7 @@ inline constexpr std::size_t kShrunkAtOnce = 32;
 inline constexpr std::size_t kFreeCost = 3;
 
 std::unique_ptr<View> MakeView(const Plan& plan, Shared& shared);
+std::unique_ptr<View> MakeFairView(const Plan& plan, Shared& shared);  // of a block `fair`
 
 // Where a value of a block with bins belongs that has so many leased tasks: its level, or 1 for held and 0 for open.
 std::uint32_t BinOf(const Plan& plan, const Shared& shared, ValueId value, std::uint32_t leased);
