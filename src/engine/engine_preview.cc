@@ -31,7 +31,7 @@ void PreviewWalk::Pick(std::function<bool()> enough) {
   while (tasks_.size() < request_.count) {
     std::optional<PreviewPick> pick = preview_->Next();
     if (!pick) break;
-    tasks_.push_back(Task{std::move(*pick), false, std::nullopt, {}, {}});
+    tasks_.push_back(Task{std::move(*pick), std::nullopt, {}, {}});
   }
   complete_ = seen_all_ && !preview_->stopped();
   preview_.reset();
@@ -139,7 +139,6 @@ void Engine::Resolve(PreviewWalk& walk) const {
   for (PreviewWalk::Task& task : walk.tasks_) {
     const EngineJob* job = FindJob(task.pick.job);
     if (job == nullptr) continue;
-    task.there = true;
     task.user = job->terms->user;
     task.tags = job->terms->tags;
     if (!job->open) continue;

@@ -210,7 +210,8 @@ TEST_F(EnginePreview, OutlivesJobsAndWorkersThatGoBetweenItsSteps) {
   walk.Pick();
   engine_->Resolve(walk);
   EXPECT_EQ(walk.tasks().size(), 100u);
-  for (const PreviewWalk::Task& task : walk.tasks()) EXPECT_EQ(task.there, engine_->Describe(task.pick.job).ok());
+  for (const PreviewWalk::Task& task : walk.tasks())
+    EXPECT_EQ(task.index.has_value(), engine_->Describe(task.pick.job).ok());
 }
 
 TEST_F(EnginePreview, KnowsWhoWasServedByJobsThatAreGone) {

@@ -322,6 +322,16 @@ TEST_F(EngineManyStrategies, WhatOnlyLingersGivesWay) {
   EXPECT_FALSE(engine_->AdmitStrategies({Strategy("least_recent")}).ok());
 }
 
+TEST_F(EngineManyStrategies, WhatLingersGivesNoWayToWhatComesWithIt) {
+  const WorkerId worker = Register();
+  PullOptions once{1, false, 0s, Strategy("least_recent")};
+  ASSERT_TRUE(engine_->Pull(now_, worker, once).ok());
+  FillUp();
+  EXPECT_TRUE(engine_->AdmitStrategies({Strategy("newest"), nullptr}).ok());
+  EXPECT_TRUE(engine_->AdmitStrategies({Strategy("least_recent"), nullptr}).ok());
+  EXPECT_FALSE(engine_->AdmitStrategies({Strategy("newest"), Strategy("least_recent")}).ok());
+}
+
 TEST_F(EngineManyStrategies, LargeOnesCountForMore) {
   std::string large = "or_else(oldest";
   for (int i = 0; i < 30; ++i) large += ", prefer_distinct(job, " + std::to_string(i + 1) + ", newest)";

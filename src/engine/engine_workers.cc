@@ -200,20 +200,26 @@ void Engine::WaitAmong(EngineWorker& worker, KindId kind) {
 
 Result<void> Engine::AdmitStrategies(std::initializer_list<StrategyPtr> strategies) const {
   std::size_t count = orders_.strategies(), blocks = orders_.blocks();
-  std::string last;
+  std::vector<std::string> wanted;
+  bool more = false;
   for (const StrategyPtr& strategy : strategies) {
-    if (!strategy || orders_.Knows(strategy)) continue;
+    if (!strategy) continue;
     std::string text = PrintStrategy(*strategy);
-    if (text == last) continue;
-    last = std::move(text);
+    if (std::find(wanted.begin(), wanted.end(), text) != wanted.end()) continue;
+    wanted.push_back(std::move(text));
+    if (orders_.Knows(strategy)) continue;
+    more = true;
     ++count;
     blocks += CountBlocks(*strategy);
   }
-  // What only lingers gives way.
+  if (!more) return {};
+  // What only lingers gives way, unless it is wanted again.
   for (const Lingering& old : lingering_) {
-    if (orders_.users(old.order) > 1) continue;
+    const Strategy& strategy = *orders_.strategy(old.order);
+    const bool again = std::find(wanted.begin(), wanted.end(), PrintStrategy(strategy)) != wanted.end();
+    if (orders_.users(old.order) > 1 || again) continue;
     --count;
-    blocks -= CountBlocks(*orders_.strategy(old.order));
+    blocks -= CountBlocks(strategy);
   }
   if (count > bounds::kMaxStrategies) {
     return Error{Code::kTooManyStrategies, "the queue's workers use as many different strategies as they may",

@@ -43,7 +43,6 @@ class PreviewWalk {
 
   struct Task {
     PreviewPick pick;
-    bool there = false;              // resolved: the job is still there, and has such a task; else only `pick` holds
     std::optional<TaskIndex> index;  // none: there is no such task any more
     std::string user;
     std::vector<std::string> tags;
