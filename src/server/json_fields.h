@@ -39,4 +39,28 @@ bool ReadId(JsonReader& reader, JsonReader::Value& value, std::string_view what,
 bool ReadKey(JsonReader& reader, JsonReader::Value& value, std::uint64_t& out);
 bool Missing(JsonReader& reader, std::string_view name);
 
+// What a worker is: the fields that a registration and a try of a strategy have in common, in this order.
+inline constexpr std::string_view kDescriptionNames[] = {"name",       "tags",         "slots", "properties",
+                                                         "attributes", "requirements", "rank"};
+template <typename Worker>
+bool ReadDescription(JsonReader& reader, std::size_t field, JsonReader::Value& value, const Vocabulary& words,
+                     Worker& out) {
+  switch (field) {
+    case 0:
+      return ReadPlainText(reader, value, bounds::kMaxNameBytes, out.name);
+    case 1:
+      return ReadTags(reader, value, false, bounds::kMaxTagsPerWorker, out.tags);
+    case 2:
+      return reader.IntTo(value, 1, bounds::kMaxSlots, out.slots);
+    case 3:
+      return ReadProperties(reader, value, words.property_keys, out.properties);
+    case 4:
+      return ReadAttributes(reader, value, out.attributes);
+    case 5:
+      return ReadRequirements(reader, value, out.requirements);
+    default:
+      return ReadRank(reader, value, out.rank);
+  }
+}
+
 }  // namespace allot

@@ -2,7 +2,6 @@
 
 #include "base/bounds.h"
 #include "base/json.h"
-#include "server/access.h"
 #include "server/json_fields.h"
 #include "server/json_reader.h"
 #include "server/strategy_fields.h"
@@ -14,28 +13,7 @@ using Value = JsonReader::Value;
 
 constexpr std::string_view kNames[] = {"strategy", "policy", "worker", "count"};
 constexpr FieldSet kFields{"a try", kNames};
-constexpr std::string_view kWorkerNames[] = {"name",       "tags",         "slots", "properties",
-                                             "attributes", "requirements", "rank"};
-constexpr FieldSet kWorkerFields{"a worker to try", kWorkerNames};
-
-bool ReadWorker(JsonReader& reader, std::size_t field, Value& value, const Vocabulary& words, WorkerSpec& out) {
-  switch (field) {
-    case 0:
-      return ReadPlainText(reader, value, bounds::kMaxNameBytes, out.name);
-    case 1:
-      return ReadTags(reader, value, false, bounds::kMaxTagsPerWorker, out.tags);
-    case 2:
-      return reader.IntTo(value, 1, bounds::kMaxSlots, out.slots);
-    case 3:
-      return ReadProperties(reader, value, words.property_keys, out.properties);
-    case 4:
-      return ReadAttributes(reader, value, out.attributes);
-    case 5:
-      return ReadRequirements(reader, value, out.requirements);
-    default:
-      return ReadRank(reader, value, out.rank);
-  }
-}
+constexpr FieldSet kWorkerFields{"a worker to try", kDescriptionNames};
 
 void AppendMoment(std::string_view key, const PreviewMoment& moment, JsonWriter& w) {
   w.Key(key).BeginObject();
@@ -119,7 +97,7 @@ Result<PreviewRequest> ParsePreview(std::string_view json, const Vocabulary& voc
         }
         request.like.emplace();
         return reader.Object(value, kWorkerFields, [&](std::size_t inner, Value v) {
-          return ReadWorker(reader, inner, v, vocabulary, *request.like);
+          return ReadDescription(reader, inner, v, vocabulary, *request.like);
         });
       default:
         return reader.IntTo(value, 1, kMaxPreviewPicks, request.count);

@@ -22,8 +22,11 @@ bool SameWithoutCase(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
 }
 
-constexpr std::string_view kHelloNames[] = {"name",       "tags",         "slots", "worker",   "key",   "properties",
-                                            "attributes", "requirements", "rank",  "strategy", "resume"};
+// Those of kDescriptionNames first.
+constexpr std::size_t kDescribed = std::size(kDescriptionNames);
+constexpr std::string_view kHelloNames[] = {"name", "tags",     "slots",  "properties", "attributes", "requirements",
+                                            "rank", "strategy", "worker", "key",        "resume"};
+static_assert(std::equal(std::begin(kDescriptionNames), std::end(kDescriptionNames), kHelloNames));
 constexpr FieldSet kHelloFields{"hello", kHelloNames};
 constexpr std::string_view kWrapNames[] = {"hello"};
 constexpr FieldSet kWrapFields{"a first message", kWrapNames};
@@ -137,27 +140,14 @@ bool ReadFailed(JsonReader& reader, Value& value, std::vector<FailedEntry>& out)
 }
 
 bool ReadHello(JsonReader& reader, std::size_t field, Value& value, const Vocabulary& words, Hello& out) {
-  switch (field) {
+  if (field < kDescribed) return ReadDescription(reader, field, value, words, out);
+  switch (field - kDescribed) {
     case 0:
-      return ReadPlainText(reader, value, bounds::kMaxNameBytes, out.name);
-    case 1:
-      return ReadTags(reader, value, false, bounds::kMaxTagsPerWorker, out.tags);
-    case 2:
-      return reader.IntTo(value, 1, bounds::kMaxSlots, out.slots);
-    case 3:
-      return ReadId(reader, value, "a worker's id", out.worker.value);
-    case 4:
-      return ReadKey(reader, value, out.key.emplace());
-    case 5:
-      return ReadProperties(reader, value, words.property_keys, out.properties);
-    case 6:
-      return ReadAttributes(reader, value, out.attributes);
-    case 7:
-      return ReadRequirements(reader, value, out.requirements);
-    case 8:
-      return ReadRank(reader, value, out.rank);
-    case 9:
       return ReadStrategy(reader, value, words.strategies, out.strategy);
+    case 1:
+      return ReadId(reader, value, "a worker's id", out.worker.value);
+    case 2:
+      return ReadKey(reader, value, out.key.emplace());
     default:
       return ReadRefs(reader, value, out.resume);
   }

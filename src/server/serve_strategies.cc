@@ -1,97 +1,67 @@
-// POST /v1/queues/Q/strategy/try: what a worker with some strategy would get, without taking it.
-//
-// The engine thread only looks at jobs, a little at a time; picking has a thread of its own, because it may take long.
-// The two hold one another's place: what is told is about as old as the request.
-#include <atomic>
-#include <memory>
+// /v1/strategies: those that have a name in the configuration, and what any strategy will do, in words.
+#include <string>
 #include <utility>
 
+#include "base/json.h"
 #include "server/access.h"
 #include "server/call.h"
-#include "server/clock.h"
-#include "server/preview_json.h"
+#include "server/request_json.h"
 #include "server/request_query.h"
+#include "strategy/strategy.h"
 
 namespace allot {
 namespace {
 
-// Of the engine thread at a time, in microseconds.
-constexpr std::size_t kStep = 500;
-// What is not seen by then is told as missing. Picking has as long again.
-constexpr Duration kMostTime = std::chrono::seconds(5);
-// Of the server at once: each may hold a hundred bytes and more for every job.
-constexpr std::uint32_t kMostAtOnce = 2;
-
-struct Trial {
-  Trial(Call c, PreviewRequest request)
-      : call(std::move(c)), server(call.server), queue(call.queue), walk(std::move(request)) {}
-  ~Trial() { server.trials.fetch_sub(1, std::memory_order_relaxed); }
-  Trial(const Trial&) = delete;
-  Trial& operator=(const Trial&) = delete;
-
-  bool Enough() const {
-    return ReadClock().mono - phase >= kMostTime || server.stopping.load(std::memory_order_relaxed);
-  }
-
-  Call call;
-  ServerContext& server;
-  const QueuePtr queue;
-  PreviewWalk walk;
-  const Instant began = ReadClock().mono;
-  Instant phase = began;
-};
-using TrialPtr = std::shared_ptr<Trial>;
-
-void Finish(Turn& turn, TrialPtr trial) {
-  turn.engine.Resolve(trial->walk);
-  for (const PreviewWalk::Task& task : trial->walk.tasks()) turn.Tells(task.pick.job);
-  NetThread& net = trial->call.reply.net();
-  turn.Send(net, [trial = std::move(trial)] {
-    std::string out;
-    AppendPreview(trial->walk, ReadClock().mono - trial->began, out);
-    trial->call.reply.Send(200, out);
-  });
+void AppendStrategy(std::string_view name, const Strategy& strategy, std::string& out) {
+  std::string json_form;
+  AppendStrategyJson(strategy, json_form);
+  JsonWriter json(out);
+  json.BeginObject();
+  if (!name.empty()) json.Key("name").String(name);
+  json.Key("strategy").String(PrintStrategy(strategy));
+  json.Key("json").Raw(json_form);
+  json.Key("words").String(DescribeStrategy(strategy));
+  json.EndObject();
 }
 
-void Collect(Turn& turn, TrialPtr trial) {
-  const Result<bool> all = turn.engine.Collect(turn.now, trial->walk, kStep);
-  if (!all.ok()) return AnswerError(turn, std::move(trial->call), all.error());
-  // Behind whatever else waits for the engine by now. Where the queue is gone, the answer is that it is.
-  if (!*all && !trial->Enough()) {
-    trial->queue->Post(Command::Look([trial](Turn& next) { Collect(next, trial); }));
-    return;
+// GET /v1/strategies
+void List(Call call) {
+  const Result<void> none = ParseNoQuery(call.request.query);
+  if (!none.ok()) return call.Fail(none.error());
+  std::string out = "{\"strategies\":[";
+  AppendStrategy("fair", *FairStrategy(), out);
+  for (const auto& [name, strategy] : call.server.config.strategies) {
+    out.push_back(',');
+    AppendStrategy(name, *strategy, out);
   }
-  trial->server.trying.Post([trial] {
-    trial->phase = ReadClock().mono;
-    trial->walk.Pick([&t = *trial] { return t.Enough(); });
-    trial->queue->Post(Command::Look([trial](Turn& last) { Finish(last, trial); }));
-  });
+  out.append("]}");
+  call.reply.Send(200, out);
+}
+
+// POST /v1/strategies/check
+void Check(Call call) {
+  const Result<void> json = RequireJson(call.request);
+  if (!json.ok()) return call.Fail(json.error());
+  const Result<StrategyCheck> check = ParseStrategyCheck(call.request.body, &call.server.config.strategies);
+  if (!check.ok()) return call.Fail(check.error());
+  std::string out;
+  AppendStrategy("", *check->strategy, out);
+  call.reply.Send(200, out);
 }
 
 }  // namespace
 
-void ServeTry(Call call) {
-  if (call.request.method != Method::kPost) return call.Fail(WrongMethod(call.request, "POST"));
-  const Result<void> may = RequireScope(call.principal(), Scope::kRead);
-  if (!may.ok()) return call.Fail(may.error());
-  // Which jobs come first, and why, tells of everyone's.
-  if (call.principal().user) {
-    return call.Fail({Code::kForbidden, "what a strategy gives tells of all users' jobs, this token only of its own's",
-                      "use a token that is not fixed to a user"});
+void ServeStrategies(Call call) {
+  const std::vector<std::string>& parts = call.request.parts;
+  if (parts.size() == 2) {
+    if (call.request.method != Method::kGet) return call.Fail(WrongMethod(call.request, "GET"));
+    return List(std::move(call));
   }
-  const Result<void> none = ParseNoQuery(call.request.query);
-  if (!none.ok()) return call.Fail(none.error());
-  Result<PreviewRequest> request = ParsePreview(call.request.body, call.queue->vocabulary());
-  if (!request.ok()) return call.Fail(request.error());
-  request->seed = static_cast<std::uint64_t>(ReadClock().mono.time_since_epoch().count());
-  if (call.server.trials.fetch_add(1, std::memory_order_relaxed) >= kMostAtOnce) {
-    call.server.trials.fetch_sub(1, std::memory_order_relaxed);
-    return call.Fail({Code::kUnavailable, "others are trying strategies at the moment", "try again in a few seconds"});
+  if (parts.size() == 3 && parts[2] == "check") {
+    if (call.request.method != Method::kPost) return call.Fail(WrongMethod(call.request, "POST"));
+    return Check(std::move(call));
   }
-  NetThread& net = call.reply.net();
-  const QueuePtr queue = call.queue;
-  auto trial = std::make_shared<Trial>(std::move(call), std::move(*request));
-  net.Tell(queue, Command::Look([trial = std::move(trial)](Turn& turn) { Collect(turn, trial); }));
+  call.Fail(NoSuchPath(call.request));
 }
 
 }  // namespace allot
