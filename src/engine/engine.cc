@@ -13,9 +13,16 @@ void Prefetch(const void* what, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(static_cast<const std::byte*>(what) + i);
 }
 
+LimitOptions LimitsOf(const EngineOptions& options) {
+  LimitOptions limits;
+  limits.max_expiration = options.max_limit_expiration;
+  return limits;
+}
+
 }  // namespace
 
-Engine::Engine(const EngineOptions& options) : options_(options), rng_(options.seed), leases_(options.key) {
+Engine::Engine(const EngineOptions& options)
+    : options_(options), rng_(options.seed), limits_(LimitsOf(options)), leases_(options.key) {
   if (options_.policy) orders_.SetPolicy(options_.policy);
   orders_.SetWeights({options_.weights.begin(), options_.weights.end()});
   default_order_ = orders_.Use(DefaultStrategy());

@@ -34,12 +34,15 @@
 #include "engine/events.h"
 #include "engine/job.h"
 #include "engine/types.h"
+#include "limits/limit_table.h"
 #include "match/class_table.h"
 #include "match/explain.h"
 #include "strategy/orders.h"
 
 namespace allot {
 
+class DemandWalk;
+class LimitTrial;
 class PreviewWalk;
 
 class Engine {
@@ -75,6 +78,8 @@ class Engine {
     options_.worker_grace = worker_grace;
     options_.max_finished_jobs = max_finished_jobs;
   }
+  // Longer leases of limits are cut to it from now on.
+  void SetMaxLimitExpiration(Duration most) { limits_.SetMaxExpiration(most); }
   // What holds for all workers; takes over once its order is built.
   void SetPolicy(const Now& now, const StrategyPtr& policy, const Weights& weights);
   // Is there room for these strategies, as far as they are not in use already? Null ones need none.
@@ -82,6 +87,16 @@ class Engine {
   Result<void> AdmitStrategies(std::initializer_list<StrategyPtr> strategies) const;
   void PauseQueue(const Now& now);
   void ResumeQueue(const Now& now);
+
+  // --- Limits on starts (limits/limit.h). They end with their lease, or the engine. What fails changes nothing.
+
+  // A new one, in force at once. kBadValue, also for a uuid that is in use; kTooManyLimits.
+  Result<LimitLease> CreateLimit(const Now& now, std::string_view uuid, const LimitSpec& spec);
+  // Keeps counters and the bucket's level. kBadValue, kUnknownLimit.
+  Result<LimitLease> UpdateLimit(const Now& now, std::string_view uuid, const LimitSpec& spec);
+  // A new lease, as long as the last one if none is given. kBadValue, kUnknownLimit.
+  Result<LimitLease> RenewLimit(const Now& now, std::string_view uuid, std::optional<Duration> expires_in);
+  Result<void> DeleteLimit(const Now& now, std::string_view uuid);
 
   // --- Workers. Each fails with kUnknownWorker where there is none of that id. Any of them is a sign of life.
 
@@ -156,6 +171,14 @@ class Engine {
   Result<bool> Collect(const Now& now, PreviewWalk& walk, std::size_t budget) const;
   // What there is to know of the jobs and tasks that the finished walk picks.
   void Resolve(PreviewWalk& walk) const;
+  // In order of creation.
+  std::vector<LimitView> Limits(const Now& now, const LimitTable::Filter& filter) const;
+  // All limits that apply to starts of the job, and how they stand.
+  Result<std::vector<LimitHold>> LimitsOn(const Now& now, JobId job);
+  // What could start if workers were there (engine/demand_walk.h), and what a limit would apply to
+  // (engine/limit_trial.h): each goes on with a walk over all jobs for about `budget` microseconds. True: that was all.
+  bool Collect(const Now& now, DemandWalk& walk, std::size_t budget);
+  bool Collect(const Now& now, LimitTrial& trial, std::size_t budget) const;
   EngineStats Stats() const;
   // Asks for `progressed` effects of that job; calls nest.
   Result<void> Watch(JobId job);
@@ -269,6 +292,15 @@ class Engine {
   // Orders for strategies that are new.
   bool StepOrders(std::size_t& budget);
 
+  // engine_limits.cc: limits on starts.
+  static expr::Ad AdOf(const EngineJob& job);
+  // Open jobs are in a group of those that look alike to limits. One of an older epoch is to be grouped before anything
+  // is asked about its starts.
+  bool Grouped(const EngineJob& job) const;
+  void Group(EngineJob& job);
+  void Ungroup(EngineJob& job);
+  bool StepGrouping(std::size_t& budget);
+
   // engine_jobs.cc
   Result<void> Admit(std::span<const JobSpec> specs) const;
   SubmitAnswer Insert(JobId id, const JobSpec& spec);
@@ -376,6 +408,10 @@ class Engine {
     Instant until;
   };
   std::deque<Lingering> lingering_;  // those of pulls that are over, each once; longest ago first
+  LimitTable limits_;
+  std::uint64_t limit_epoch_ = 1;       // all open jobs are in groups of that epoch
+  std::uint64_t limit_walk_epoch_ = 1;  // while that is not the table's own: jobs before `limit_walk_from_` are in
+  JobId limit_walk_from_;               // groups of this one
   LeaseTable leases_;
   std::map<WorkerId, std::unique_ptr<EngineWorker>> workers_;
   std::size_t registered_workers_ = 0;

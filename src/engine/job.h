@@ -13,6 +13,7 @@
 #include "base/job.h"
 #include "base/record.h"
 #include "dispatch/lease_table.h"
+#include "limits/limit_table.h"
 #include "match/class_table.h"
 #include "strategy/orders.h"
 
@@ -63,6 +64,7 @@ struct EngineJob : PickJob {
   std::uint32_t counted_waiting = 0;
   std::uint32_t revive_from = 0;  // pages from here on are still to be revived, while `reviving`
   std::uint32_t watchers = 0;
+  std::uint32_t limit_epoch = 0;  // of the limits that its group is of; 0: it is in none
   JobState state = JobState::kActive;
   JobReason reason = JobReason::kNone;
   bool payload_common : 1 = false;
@@ -82,11 +84,12 @@ struct EngineWorker : boost::intrusive::set_base_hook<> {
   Properties properties;
   Meta attributes;
   ExprPtr requirements, rank;
-  ClassTable::Handle handle = 0;  // while registered
-  StrategyPtr strategy;           // its own
-  Orders::Id order = 0;           // that it gives, while registered
-  StrategyPtr pull_strategy;      // of the present pull, where it has one
-  Orders::Id pull_order = 0;      // then
+  ClassTable::Handle handle = 0;         // while registered
+  StrategyPtr strategy;                  // its own
+  LimitTable::WorkerHandle limited = 0;  // while registered: the same for limits
+  Orders::Id order = 0;                  // that it gives, while registered
+  StrategyPtr pull_strategy;             // of the present pull, where it has one
+  Orders::Id pull_order = 0;             // then
   std::uint32_t slots = 1;
   std::uint32_t credit = 0;
   bool once = false;
@@ -99,9 +102,10 @@ struct EngineWorker : boost::intrusive::set_base_hook<> {
   WallTime last_seen_at{};
   WallTime registered_at{};
   Instant waiting_since{};
-  std::uint64_t waiting_turn = 0;  // order among those that wait
-  KindId waiting_kind = 0;         // among whom it waits
-  Orders::Id waiting_order = 0;    //
+  std::uint64_t waiting_turn = 0;      // order among those that wait
+  KindId waiting_kind = 0;             // among whom it waits
+  Orders::Id waiting_order = 0;        //
+  LimitProfileId waiting_profile = 0;  //
   std::optional<Instant> pull_until;
   Instant timer = Instant::max();  // the earliest moment for which a timer runs
   WorkerLeases leases;

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "base/siphash.h"
 #include "base/time.h"
+#include "limits/limit.h"
 #include "strategy/strategy.h"
 #include "strategy/weights.h"
 
@@ -27,6 +28,7 @@ struct EngineOptions {
   std::size_t max_finished_jobs = 1'000'000;
   StrategyPtr policy = {};  // null: `worker`
   Weights weights = {};
+  Duration max_limit_expiration = bounds::kDefaultMaxLimitExpiration;
 };
 
 // A lease that begins. The payload is for the server to read.
@@ -112,6 +114,18 @@ struct EngineError {
   std::string_view text;
 };
 
+// Something about a limit that is worth a line in the log.
+struct LimitNotice {
+  enum class Kind : std::uint8_t {
+    kExpired,     // its lease has ended, and it with it
+    kCostFailed,  // the cost of some start could not be evaluated, and counts as 1; told once
+    kSummary,     // it was in the way since the last one
+  };
+  Kind kind = Kind::kExpired;
+  LimitName limit;
+  LimitSummary summary;
+};
+
 // What follows from commands. All of it may leave only once `events` is durable.
 struct Effects {
   std::string events;
@@ -124,9 +138,10 @@ struct Effects {
   std::vector<JobId> progressed;  // watched jobs of which a task ended, or whose state changed
   std::vector<EngineError> errors;
   std::vector<Removal> removed;  // past their retention
+  std::vector<LimitNotice> limit_notices;
   bool empty() const {
     return events.empty() && assignments.empty() && cancels.empty() && drains.empty() && gone.empty() &&
-           ended.empty() && progressed.empty() && errors.empty() && removed.empty();
+           ended.empty() && progressed.empty() && errors.empty() && removed.empty() && limit_notices.empty();
   }
 };
 
@@ -205,6 +220,13 @@ struct WorkerView {
   std::vector<TaskRef> tasks;  // at most the first 1,000
 };
 
+// How a limit stands to the starts of one job.
+struct LimitHold {
+  LimitStanding limit;
+  // Where it reads the worker: of those that may run the job, how many it applies to, and how many it holds back now.
+  std::uint32_t workers = 0, workers_held = 0;
+};
+
 struct JobQuery {
   std::optional<JobId> before;  // newest first, those below this id
   std::size_t limit = 100;
@@ -241,6 +263,9 @@ struct EngineStats {
   std::uint64_t woken_empty = 0;
   std::uint64_t workers = 0, workers_waiting = 0, workers_away = 0;
   std::uint64_t classes = 0, kinds = 0, strategies = 0;
+  std::uint64_t limits = 0;          // now
+  std::uint64_t limits_waiting = 0;  // groups of alike jobs, or of those on alike workers, that wait for a limit
+  std::uint64_t limit_denials = 0;   // starts that met a limit which held them back, since the start
   std::uint64_t unfolded_events = 0, dirty_records = 0;
   bool paused = false;
 };

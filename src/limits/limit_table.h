@@ -53,6 +53,8 @@ class LimitTable {
   LimitTable(const LimitTable&) = delete;
   LimitTable& operator=(const LimitTable&) = delete;
 
+  void SetMaxExpiration(Duration most) { options_.max_expiration = most; }
+
   // --- Limits. What fails changes nothing. Leases longer than max_expiration are cut to it.
 
   // A new one, with a full bucket. kBadValue, also for a uuid that is in use; kTooManyLimits.

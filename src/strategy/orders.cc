@@ -231,6 +231,12 @@ void Orders::SetReady(PickJob& job, std::uint32_t ready) {
   ForEachIndex(job, [&](StrategyIndex& index) { index.OnReady(job, before); });
 }
 
+void Orders::SetGroup(PickJob& job, std::uint32_t group) {
+  if (job.open) ForEachIndex(job, [&](StrategyIndex& index) { index.Remove(job); });
+  job.group = group;
+  if (job.open) ForEachIndex(job, [&](StrategyIndex& index) { index.Add(job); });
+}
+
 void Orders::Leased(PickJob& job, const Stamp& at) {
   const bool open = job.open;
   if (open) {

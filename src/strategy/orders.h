@@ -81,6 +81,7 @@ class Orders {
   void Close(PickJob& job);
   // REQUIRES: at least 1 while it is open.
   void SetReady(PickJob& job, std::uint32_t ready);
+  void SetGroup(PickJob& job, std::uint32_t group);
   void Leased(PickJob& job, const Stamp& at);
   void Returned(PickJob& job);
 

@@ -44,11 +44,26 @@ struct PickJob {
   std::uint32_t slot = 0;    // its place in arrays beside; from Orders::Know() to Forget()
   Stamp picked;              // the last time
   WallTime submitted_at{};
+  // Starts of jobs of one group are held back, and let go, together: by something that the orders do not know, and of
+  // which they ask a StartGate. 0: nothing holds them.
+  std::uint32_t group = 0;
   bool open = false;  // in the orders
 
   JobId id() const { return key.id; }
   // What `least_recent` goes by.
   Stamp Recent() const { return picked.serial != 0 ? picked : Stamp{ToMillis(submitted_at), 0}; }
+};
+
+// May starts of a group go on?
+class StartGate {
+ public:
+  enum class Held : std::uint8_t {
+    kNo,
+    kHere,        // not for the worker that asks
+    kEverywhere,  // for none
+  };
+  virtual ~StartGate() = default;
+  virtual Held Ask(std::uint32_t group) = 0;
 };
 
 // What a job has under a key, for comparing as `=?=` does: a letter for the type, then the value. None if it has not.

@@ -1,0 +1,64 @@
+// What could start if workers were there: the list that a provisioner or autoscaler reads.
+//
+// One row for every class of jobs and user with waiting tasks. How many of them could start is bounded by what limits
+// can pay within the lookahead, and by the maxima of the policy; a limit that reads the worker, and that is or was in
+// the way of that user's jobs, adds to the requirements that a worker it applies to is of no use.
+//
+// Use:       Engine::Collect() until it says that it has seen all, or until that is enough; then rows().
+// Threading: on the engine thread; it holds nothing of the engine between the steps, so jobs may come and go.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/types.h"
+
+namespace allot {
+
+struct DemandRequest {
+  std::optional<std::string> user;  // of these jobs alone
+  std::optional<std::string> tag;   // of jobs that want that tag
+  Duration lookahead = std::chrono::seconds(60);
+};
+
+struct DemandRow {
+  std::string user;
+  std::vector<std::string> tags;
+  std::vector<Properties> constraints;
+  std::vector<std::string> constraint_tags;
+  std::string requirements;  // the jobs', and what limits add; empty: none
+  std::uint64_t jobs = 0;    // with waiting tasks
+  std::uint64_t waiting = 0, running = 0;
+  std::uint64_t startable = 0;    // of those that wait, within the lookahead, if workers were there
+  WallTime oldest{};              // when the first of the jobs came
+  std::vector<LimitName> limits;  // that are in the way
+};
+
+class DemandWalk {
+ public:
+  explicit DemandWalk(DemandRequest request);
+  ~DemandWalk();
+  DemandWalk(const DemandWalk&) = delete;
+  DemandWalk& operator=(const DemandWalk&) = delete;
+
+  // The oldest first.
+  const std::vector<DemandRow>& rows() const { return rows_; }
+  const DemandRequest& request() const { return request_; }
+  bool paused() const { return paused_; }      // the queue: nothing can start
+  bool complete() const { return complete_; }  // all jobs were looked at
+
+ private:
+  friend class Engine;
+  struct State;
+
+  DemandRequest request_;
+  std::unique_ptr<State> state_;
+  std::vector<DemandRow> rows_;
+  bool paused_ = false;
+  bool complete_ = false;
+};
+
+}  // namespace allot
