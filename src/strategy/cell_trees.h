@@ -77,7 +77,7 @@ class CellTrees {
   std::vector<std::unique_ptr<Side>> sides_;  // a cell of side n is in the one before n; null: free
   std::vector<std::uint32_t> free_;
   std::unordered_map<std::uint32_t, std::uint32_t> by_group_;
-  std::vector<std::uint32_t> active_;   // groups
+  std::vector<std::uint32_t> active_;   // places in sides_
   std::vector<std::uint32_t> joining_;  // groups
   bool unfinished_ = false;
   std::size_t moved_ = 0;  // in the last Pick()
