@@ -51,7 +51,7 @@ class DemandWalk {
   DemandWalk& operator=(const DemandWalk&) = delete;
 
   // The oldest first. Of what was seen, where Collect() was not through: there is no going on then.
-  const std::vector<DemandRow>& rows();
+  const std::vector<DemandRow>& rows() const;
   const DemandRequest& request() const { return request_; }
   bool paused() const { return paused_; }      // the queue: nothing can start
   bool complete() const { return complete_; }  // all jobs were looked at
@@ -61,10 +61,9 @@ class DemandWalk {
   struct State;
 
   DemandRequest request_;
-  std::unique_ptr<State> state_;
-  std::vector<DemandRow> rows_;
+  std::unique_ptr<State> state_;  // null: not begun
   bool paused_ = false;
-  bool complete_ = false, through_ = false;
+  bool complete_ = false;
 };
 
 }  // namespace allot

@@ -218,10 +218,11 @@ struct DemandWalk::State {
   bool full() const { return held() >= kMostHeld || rows.size() >= kMostRows; }
   // Shares what can start among the cells. True: through.
   bool Share(std::int64_t& left);
-  void Finish(DemandWalk& walk);
+  void Finish();
 
   JobId seen_to;
-  bool seen = false, seen_all = false;
+  bool seen = false, seen_all = false, finished = false;
+  bool paused = false;  // the queue
   Maxima maxima;
   LimitForecast forecast;
   std::unordered_map<std::string, std::uint32_t> users;
@@ -238,18 +239,21 @@ struct DemandWalk::State {
   std::u32string key;
   std::unordered_map<Pair, std::uint64_t, PairHash> running;  // of jobs that are not open, by class and user
   std::size_t next_cell = 0;
+  std::vector<DemandRow> shown;
 };
 
 DemandWalk::DemandWalk(DemandRequest request) : request_(std::move(request)) {}
 DemandWalk::~DemandWalk() = default;
 
-const std::vector<DemandRow>& DemandWalk::rows() {
-  if (state_) {
+const std::vector<DemandRow>& DemandWalk::rows() const {
+  static const std::vector<DemandRow> kNone;
+  if (!state_) return kNone;
+  if (!state_->finished) {
     std::int64_t left = std::numeric_limits<std::int64_t>::max();
     state_->Share(left);
-    state_->Finish(*this);
+    state_->Finish();
   }
-  return rows_;
+  return state_->shown;
 }
 
 bool DemandWalk::State::Share(std::int64_t& left) {
@@ -274,37 +278,33 @@ bool DemandWalk::State::Share(std::int64_t& left) {
   return true;
 }
 
-void DemandWalk::State::Finish(DemandWalk& walk) {
+void DemandWalk::State::Finish() {
+  finished = true;
   for (Row& row : rows) {
     if (const auto more = running.find(Pair{row.cls, row.user}); more != running.end()) {
       row.row.running += more->second;
       running.erase(more);
     }
     if (!row.shown) continue;
-    if (walk.paused_) row.row.startable = 0;
+    if (paused) row.row.startable = 0;
     for (const LimitMatcher::Slot slot : row.cut) {
       const LimitName& name = forecast.NameOf(slot);
       const auto same = [&](const LimitName& other) { return other.uuid == name.uuid; };
       if (std::none_of(row.row.limits.begin(), row.row.limits.end(), same)) row.row.limits.push_back(name);
     }
-    walk.rows_.push_back(std::move(row.row));
+    shown.push_back(std::move(row.row));
   }
-  std::stable_sort(walk.rows_.begin(), walk.rows_.end(),
+  std::stable_sort(shown.begin(), shown.end(),
                    [](const DemandRow& a, const DemandRow& b) { return a.oldest < b.oldest; });
-  walk.complete_ = seen_all;
-  walk.through_ = true;
-  walk.state_.reset();  // and with it this
 }
 
 bool Engine::Collect(const Now& now, DemandWalk& walk, std::size_t budget) {
   using State = DemandWalk::State;
   const auto limits = [&] { return LimitForecast(limits_, walk.request_.lookahead, now); };
-  if (walk.through_) return true;
-  if (!walk.state_) {
-    walk.state_ = std::make_unique<State>(*orders_.policy(), limits());
-    walk.paused_ = paused_;
-  }
+  if (!walk.state_) walk.state_ = std::make_unique<State>(*orders_.policy(), limits());
   State& state = *walk.state_;
+  if (state.finished) return true;
+  if (!state.seen) walk.paused_ = state.paused = paused_;
   auto left = static_cast<std::int64_t>(budget) * 1000;
   const std::int64_t job_cost = kJobNanoseconds + static_cast<std::int64_t>(state.maxima.columns()) * kKeyNanoseconds;
   auto it = std::upper_bound(by_id_.begin(), by_id_.end(), state.seen_to,
@@ -384,10 +384,10 @@ bool Engine::Collect(const Now& now, DemandWalk& walk, std::size_t budget) {
     state.seen = true;
     state.seen_all = it == by_id_.end();
     state.forecast = limits();
-    walk.paused_ = paused_;
   }
   if (!state.Share(left)) return false;
-  state.Finish(walk);
+  state.Finish();
+  walk.complete_ = state.seen_all;
   return true;
 }
 
