@@ -12,7 +12,7 @@ namespace allot {
 namespace {
 
 // What a look at a job costs; and at a group of jobs with one of the workers.
-constexpr std::int64_t kJobNanoseconds = 2500;
+constexpr std::int64_t kJobNanoseconds = 1500;
 constexpr std::int64_t kWorkerNanoseconds = 600;
 constexpr std::int64_t kPairNanoseconds = 100;
 constexpr std::int64_t kEvaluationNanoseconds = 1000;
@@ -100,7 +100,7 @@ struct LimitTrial::State {
   LimitMatcher matcher;  // of this limit alone
   std::optional<Instant> began;
   JobId seen_to;
-  bool seen = false, seen_all = false;
+  bool seen = false, seen_all = false, through = false;
   std::size_t held = 0;
   std::unordered_map<std::string, std::uint32_t> user_ids;
   std::vector<User> users;  // with what it applies to
@@ -126,8 +126,8 @@ LimitTrial::~LimitTrial() = default;
 
 bool Engine::Collect(const Now& now, LimitTrial& trial, std::size_t budget) const {
   using State = LimitTrial::State;
-  if (!trial.state_) return true;
   State& state = *trial.state_;
+  if (state.through) return true;
   auto left = static_cast<std::int64_t>(budget) * 1000;
   if (!state.began) state.began = now.mono;
   const Duration took = now.mono - *state.began;
@@ -230,7 +230,7 @@ bool Engine::Collect(const Now& now, LimitTrial& trial, std::size_t budget) cons
   }
   trial.cost_failed_ = state.matcher.CostFailed(0);
   trial.complete_ = state.seen_all && state.next == state.alike.size();
-  trial.state_.reset();
+  state.through = true;
   return true;
 }
 
