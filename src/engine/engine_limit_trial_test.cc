@@ -100,7 +100,20 @@ TEST_F(EngineLimitViews, AJobOfWhichNothingCanStartIsAnsweredAllTheSame) {
   // An ended one starts no more.
   ASSERT_TRUE(engine_->Cancel(now_, later).ok());
   EXPECT_TRUE(On(later).empty());
-  // Looking leaves nothing behind: what opens later does so as if nobody had.
+}
+
+TEST_F(EngineLimitViews, LookingAtAJobThatIsNotOpenLeavesNothingBehind) {
+  const JobId job = SubmitOf("ann", 5);
+  SetLimit("slow", SomeLimit("MY.User == \"ann\"", 1));
+  ASSERT_TRUE(engine_->Pause(now_, job).ok());
+  EXPECT_EQ(On(job).size(), 1u);
+  ASSERT_TRUE(engine_->Resume(now_, job).ok());
+  const WorkerId worker = Register();
+  ASSERT_EQ(Pull(worker, 5).size(), 1u);
+  EXPECT_EQ(engine_->Stats().limits_waiting, 1u);
+  // Nobody is left in the group that waits.
+  ASSERT_TRUE(engine_->Cancel(now_, job).ok());
+  Pass(1ms);
   EXPECT_EQ(engine_->Stats().limits_waiting, 0u);
 }
 
