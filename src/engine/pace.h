@@ -23,8 +23,8 @@ inline constexpr std::size_t kMaxLingering = 8;
 inline constexpr Duration kGroupStandsApart = std::chrono::seconds(10);
 // Groups that open at once, where many can pay at the same moment.
 inline constexpr std::size_t kMaxOpened = 64;
-// Starts whose draws can be given back.
-inline constexpr std::size_t kMaxDraws = 16'384;
+// Leases of which it is known what they drew, so that it can be given back.
+inline constexpr std::size_t kMaxDraws = 100'000;
 
 // Words and blocks of all strategies in use in a queue: each costs memory for every job, and time while it is built.
 inline constexpr std::size_t kMaxBlocks = 1024;

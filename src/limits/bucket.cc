@@ -130,10 +130,10 @@ void Bucket::Forget() {
 }
 
 Bucket::Taking Bucket::Draw(Tokens cost, Instant now) {
-  CHECK(CanPay(cost, now));
   Advance(now);
   Forget();
   const Tokens amount = Taken(std::max(cost, Tokens{}));
+  CHECK(amount == Tokens{} || (terms_.count > Tokens{} && level_ + Scaled(terms_.burst) >= Scaled(amount)));
   level_ -= Scaled(amount);
   if (turns_.empty() || turns_.back().at != last_) {
     if (turns_.size() == kTurnsKept) {

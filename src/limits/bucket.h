@@ -77,7 +77,7 @@ class Bucket {
   // Gives a draw back, as if it had not been: not what the bucket, full by now or in between, would have had no room
   // for. Of the draws of the last kTurnsKept instants; of earlier ones nothing comes back. Once for each draw.
   void Refund(const Taking& taking, Instant now);
-  static constexpr std::size_t kTurnsKept = 1024;
+  static constexpr std::size_t kTurnsKept = 256;
 
   // Other terms from now on. Keeps the level: refilled at the old rate up to now, then clamped to the new bounds.
   void Update(const BucketTerms& terms, Instant now);

@@ -194,6 +194,8 @@ std::vector<LimitView> LimitTable::List(const Filter& filter, const Now& now) co
 
 std::vector<LimitName> LimitTable::TakeCostWarnings() {
   std::vector<LimitName> names;
+  if (cost_failures_told_ == matcher_.cost_failures()) return names;
+  cost_failures_told_ = matcher_.cost_failures();
   for (Slot slot = 0; slot < limits_.size(); ++slot) {
     if (!limits_[slot] || limits_[slot]->cost_warned || !matcher_.CostFailed(slot)) continue;
     limits_[slot]->cost_warned = true;

@@ -94,11 +94,12 @@ void CellTrees::MoveAside(Cell& cell, StartGate::Held held) {
 
 Choice CellTrees::Pick(Bit kind, StartGate* gate, Rng* rng) {
   unfinished_ = false;
+  moved_ = 0;
   Choice best = root_->Pick(kind, rng);
-  for (std::size_t moved = 0; gate != nullptr && best && best.cell->group != 0; best = root_->Pick(kind, rng)) {
+  for (; gate != nullptr && best && best.cell->group != 0; best = root_->Pick(kind, rng)) {
     const StartGate::Held held = gate->Ask(best.cell->group);
     if (held == StartGate::Held::kNo) break;
-    if (moved++ == kMostMoved) {
+    if (moved_++ == kMostMoved) {
       unfinished_ = true;
       return {};
     }
