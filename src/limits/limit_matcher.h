@@ -76,6 +76,8 @@ class LimitMatcher {
   bool DropJob(GroupId group);
   std::span<const Charge> Charges(GroupId group) const { return groups_[group].charges; }
   std::span<const Term> Terms(GroupId group) const { return groups_[group].terms; }
+  // Tells groups of one id, one after the other, apart.
+  std::uint64_t SerialOf(GroupId group) const { return groups_[group].serial; }
   std::size_t groups() const { return group_ids_.size() + 1; }
 
   // --- Workers.
