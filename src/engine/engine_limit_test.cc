@@ -265,6 +265,21 @@ TEST_F(EngineLimitTest, TheLogIsToldWhatALimitDid) {
                                                    LimitNotice::Kind::kExpired, LimitNotice::Kind::kSummary}));
 }
 
+TEST_F(EngineLimitTest, WhoWaitsIsWokenThoughAnotherLimitCameInBetween) {
+  SubmitOf("slow", 10);
+  SetLimit("l1", Limit("User == \"slow\"", 2));
+  const WorkerId worker = Register();
+  EXPECT_EQ(Pull(worker, 2).size(), 2u);
+  Wait(worker);
+  Pass(10s);
+  EXPECT_TRUE(Grants().empty());
+  SetLimit("l2", Limit("User == \"slow\"", 100));
+  Pass(19'999ms);
+  EXPECT_TRUE(Grants().empty());
+  Pass(1ms);
+  EXPECT_EQ(Grants().size(), 1u);
+}
+
 TEST_F(EngineLimitTest, NoLimitSurvivesARestart) {
   SubmitOf("slow", 10);
   SetLimit("l1", Limit("true", 0));

@@ -74,7 +74,12 @@ void Engine::Group(EngineJob& job) {
   job.limit_epoch = static_cast<std::uint32_t>(limits_.epoch());
   const GroupId before = job.group;
   const GroupId group = limits_.AddJob([&job] { return AdOf(job); });
-  if (group != before) orders_.SetGroup(job, group);
+  if (group != before) {
+    // Who waits for its old group to be able to pay would not hear of the new one.
+    const bool waits = job.open && limits_.BlockedAnywhere(before);
+    if (waits && (opened_.empty() || opened_.back() != job.cls)) opened_.push_back(job.cls);
+    orders_.SetGroup(job, group);
+  }
   limits_.DropJob(before, now_);
 }
 
