@@ -31,13 +31,7 @@ Engine::Engine(const EngineOptions& options)
   orders_.TakeReady();
 }
 
-Engine::~Engine() {
-  for (auto& kinds : waiting_) {
-    for (auto& list : kinds) {
-      if (list) list->clear();
-    }
-  }
-}
+Engine::~Engine() = default;
 
 void Engine::Begin(const Now& now) {
   if (!begun_) {
@@ -55,12 +49,15 @@ void Engine::Begin(const Now& now) {
   now_ = Now{mono, now.wall};
   engine_time_ = mono - stalled_;
   classes_.BeginTurn(ToMillis(now_.wall) / 1000);
+  OpenPayable();
 }
 
 void Engine::End() {
   std::size_t budget = kSmallBudget;
   if (grouped_epoch_ != classes_.epoch()) StepRegrouping(budget);
+  if (limit_epoch_ != limits_.epoch()) StepGrouping(budget);
   if (orders_.Building() || orders_.Cleaning()) StepOrders(budget);
+  OpenPayable();
   WakeWaiting();
 }
 
@@ -80,9 +77,13 @@ EngineWorker* Engine::FindWorker(WorkerId worker) const {
 
 void Engine::Refresh(EngineJob& job) {
   const bool open = job.state == JobState::kActive && !job.reviving && job.tasks.ready() > 0;
-  if (!open && job.open) orders_.Close(job);
+  if (!open && job.open) {
+    orders_.Close(job);
+    Ungroup(job);
+  }
   orders_.SetReady(job, job.tasks.ready());
   if (open && !job.open) {
+    Group(job);
     orders_.Open(job);
     if (opened_.empty() || opened_.back() != job.cls) opened_.push_back(job.cls);
   }
@@ -99,10 +100,10 @@ void Engine::WakeWaiting() {
   for (const ClassId cls : orders_.TakeOpened()) opened_.push_back(cls);
   // Whoever waits for an order that is ready now may find anything in it.
   for (const Orders::Id order : orders_.TakeReady()) {
-    for (KindId kind = 0; order < waiting_.size() && kind < waiting_[order].size(); ++kind) woken_.push_back(kind);
+    for (KindId kind = 0; kind < waiting_.kinds(order); ++kind) woken_.push_back(kind);
   }
   if (opened_.empty() && woken_.empty()) return;
-  if (!paused_ && waiting_workers_ > 0) {
+  if (!paused_ && waiting_.size() > 0) {
     // Whoever waits found nothing before: only the kinds that may run what opened can find something now.
     std::vector<KindId> kinds = std::exchange(woken_, {});
     std::vector<ClassId> opened = std::exchange(opened_, {});
@@ -129,15 +130,14 @@ void Engine::WakeWaiting() {
 }
 
 void Engine::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened) {
-  // Workers of one kind and order wait in one list, of which the first has waited longest.
-  const auto head = [this](Orders::Id order, KindId kind) -> EngineWorker* {
-    if (kind >= waiting_[order].size() || !waiting_[order][kind] || waiting_[order][kind]->empty()) return nullptr;
-    if (!orders_.Ready(order)) return nullptr;
-    if (orders_.Pick(order, kind, nullptr) == nullptr) {
+  const auto head = [this](Orders::Id order, KindId kind, LimitProfileId profile) -> EngineWorker* {
+    EngineWorker* first = waiting_.First(order, kind, profile);
+    if (first == nullptr || !orders_.Ready(order)) return nullptr;
+    if (Next(*first, nullptr) == nullptr) {
       ++stats_.woken_empty;
       return nullptr;
     }
-    return &*waiting_[order][kind]->begin();
+    return first;
   };
   const bool ranked =
       std::any_of(opened.begin(), opened.end(), [this](ClassId cls) { return classes_.HasJobRank(cls); });
@@ -157,6 +157,7 @@ void Engine::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened)
     std::uint64_t turn;
     Orders::Id order;
     KindId kind;
+    LimitProfileId profile;
     bool operator<(const Turn& other) const {  // the greatest goes first
       return wanted != other.wanted ? wanted < other.wanted : turn > other.turn;
     }
@@ -164,46 +165,87 @@ void Engine::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened)
   std::priority_queue<Turn> turns;
   std::sort(kinds.begin(), kinds.end());
   kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
-  for (Orders::Id order = 0; order < waiting_.size(); ++order) {
+  for (Orders::Id order = 0; order < waiting_.orders(); ++order) {
     for (const KindId kind : kinds) {
-      const EngineWorker* worker = head(order, kind);
-      if (worker != nullptr) turns.push({wanted(kind), worker->waiting_turn, order, kind});
+      const Waiting::Lists* lists = waiting_.Of(order, kind);
+      if (lists == nullptr) continue;
+      for (const auto& [profile, list] : *lists) {
+        const EngineWorker* worker = head(order, kind, profile);
+        if (worker != nullptr) turns.push({wanted(kind), worker->waiting_turn, order, kind, profile});
+      }
     }
   }
   while (!turns.empty()) {
     const Turn turn = turns.top();
     turns.pop();
-    EngineWorker* worker = head(turn.order, turn.kind);
+    EngineWorker* worker = head(turn.order, turn.kind, turn.profile);
     if (worker == nullptr) continue;
     // What wanted it most may be gone meanwhile.
     if (const double now = wanted(turn.kind); now != turn.wanted) {
-      turns.push({now, worker->waiting_turn, turn.order, turn.kind});
+      turns.push({now, worker->waiting_turn, turn.order, turn.kind, turn.profile});
       continue;
     }
-    CHECK(Serve(*worker));
-    if (const EngineWorker* next = head(turn.order, turn.kind)) {
-      turns.push({wanted(turn.kind), next->waiting_turn, turn.order, turn.kind});
+    // Where a lottery leads to other jobs than the look did, it may give up among those that are held, for now.
+    if (!Serve(*worker)) {
+      CHECK(!look_again_.empty());
+      continue;
     }
+    if (const EngineWorker* next = head(turn.order, turn.kind, turn.profile)) {
+      turns.push({wanted(turn.kind), next->waiting_turn, turn.order, turn.kind, turn.profile});
+    }
+  }
+}
+
+EngineJob* Engine::Next(EngineWorker& worker, LimitTable::Drawn* drawn) {
+  constexpr std::size_t kMostGrouped = 256;
+  const KindId kind = classes_.KindOf(worker.handle);
+  const Orders::Id order = worker.Pulls();
+  Rng* rng = drawn != nullptr ? &rng_ : nullptr;
+  gate_.worker = worker.limited;
+  for (std::size_t grouped = 0;;) {
+    auto* job = static_cast<EngineJob*>(orders_.Pick(order, kind, limits_.blocked() > 0 ? &gate_ : nullptr, rng));
+    if (job == nullptr) {
+      if (orders_.unfinished(order)) look_again_.push_back(kind);
+      return nullptr;
+    }
+    if (!Grouped(*job)) {
+      if (grouped++ == kMostGrouped) {
+        look_again_.push_back(kind);
+        return nullptr;
+      }
+      Group(*job);
+    }
+    if (job->group == kFreeGroup) return job;
+    if (drawn == nullptr && limits_.CanStart(job->group, worker.limited, now_)) return job;
+    // If it is denied, its group is blocked, and the next look passes it by.
+    LimitTable::Outcome outcome = limits_.Draw(job->group, worker.limited, job->terms->user, now_);
+    if (outcome.allowed()) {
+      CHECK(drawn != nullptr);
+      *drawn = std::move(outcome.drawn);
+      return job;
+    }
+    ++stats_.limit_denials;
   }
 }
 
 bool Engine::Serve(EngineWorker& worker) {
   if (paused_ || worker.draining || worker.away || !worker.registered) return false;
   std::vector<Grant> grants;
-  const KindId kind = classes_.KindOf(worker.handle);
   const Orders::Id order = worker.Pulls();
   if (!orders_.Ready(order)) return false;
   while (worker.credit > 0) {
-    PickJob* first = orders_.Pick(order, kind, &rng_);
-    if (first == nullptr) break;
-    auto& job = static_cast<EngineJob&>(*first);
+    LimitTable::Drawn drawn;
+    EngineJob* next = Next(worker, &drawn);
+    if (next == nullptr) break;
+    EngineJob& job = *next;
     // One of a million is far away: all of it is on its way before the first part is looked at.
     Prefetch(&job, sizeof(job));
     const bool random = orders_.random_task(order);
     const TaskIndex index = random ? job.tasks.RandomReady(rng_) : *job.tasks.FirstReady();
     Prefetch(job.terms.get(), sizeof(JobTerms));
     Prefetch(job.extras.get(), sizeof(JobExtras));
-    GrantOne(worker, job, index, grants);
+    const Lease& lease = GrantOne(worker, job, index, grants);
+    if (!drawn.empty()) KeepDrawn(lease, std::move(drawn));
     --worker.credit;
   }
   if (grants.empty()) return false;
@@ -220,7 +262,7 @@ bool Engine::Serve(EngineWorker& worker) {
   return true;
 }
 
-void Engine::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::vector<Grant>& grants) {
+Lease& Engine::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::vector<Grant>& grants) {
   const std::uint32_t used = job.tasks.Claim(index);
   Lease& lease = leases_.Grant(job.id(), index);
   lease.job = &job;
@@ -259,6 +301,7 @@ void Engine::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std
     grant.trace = job.extras->trace;
   }
   grants.push_back(std::move(grant));
+  return lease;
 }
 
 ByteWriter Engine::Event(EventType type) {

@@ -34,6 +34,7 @@
 #include "engine/events.h"
 #include "engine/job.h"
 #include "engine/types.h"
+#include "engine/waiting.h"
 #include "limits/limit_table.h"
 #include "match/class_table.h"
 #include "match/explain.h"
@@ -244,6 +245,17 @@ class Engine {
     bool HasTag(const PickJob& job, const std::string& tag) const override;
   };
 
+  // What limits say to the worker that asks.
+  class Gate : public StartGate {
+   public:
+    explicit Gate(Engine& engine) : engine_(engine) {}
+    Held Ask(std::uint32_t group) override;
+    LimitTable::WorkerHandle worker = 0;
+
+   private:
+    Engine& engine_;
+  };
+
   // engine.cc: what every command shares.
   void Begin(const Now& now);
   void End();
@@ -257,7 +269,10 @@ class Engine {
   void Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened);
   // Grants up to the worker's credit. True if it got anything.
   bool Serve(EngineWorker& worker);
-  void GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::vector<Grant>& grants);
+  // The job that the worker would start next; null: none. With `drawn`, its start is paid for, and what that took is
+  // there; without, nothing is, and `random` gives any.
+  EngineJob* Next(EngineWorker& worker, LimitTable::Drawn* drawn);
+  Lease& GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::vector<Grant>& grants);
   ByteWriter Event(EventType type);
   // An event of one task; further fields may follow.
   ByteWriter TaskEvent(EventType type, EngineJob& job, TaskIndex index, std::uint64_t serial);
@@ -300,6 +315,14 @@ class Engine {
   void Group(EngineJob& job);
   void Ungroup(EngineJob& job);
   bool StepGrouping(std::size_t& budget);
+  // After limits have come or gone: workers may be told apart otherwise.
+  void OnLimits();
+  // What a start has drawn, until it is certain that it left; and back, where it did not.
+  void KeepDrawn(const Lease& lease, LimitTable::Drawn drawn);
+  void Refund(const Lease& lease);
+  // Groups that can pay by now are in the order again, and wake who waits for them.
+  void OpenPayable();
+  bool StepLimits(std::size_t& budget);
 
   // engine_jobs.cc
   Result<void> Admit(std::span<const JobSpec> specs) const;
@@ -323,7 +346,9 @@ class Engine {
   // engine_workers.cc
   void Seen(EngineWorker& worker);
   void Park(EngineWorker& worker);
+  // Those that wait do so among their like.
   void WaitAmong(EngineWorker& worker, KindId kind);
+  void MoveAmong(EngineWorker& worker, KindId kind);
   // The order for a worker's strategy, with one more user; kTooManyStrategies.
   Result<Orders::Id> UseStrategy(const StrategyPtr& strategy);
   // It wants nothing more, and the strategy of that pull is over.
@@ -412,12 +437,23 @@ class Engine {
   std::uint64_t limit_epoch_ = 1;       // all open jobs are in groups of that epoch
   std::uint64_t limit_walk_epoch_ = 1;  // while that is not the table's own: jobs before `limit_walk_from_` are in
   JobId limit_walk_from_;               // groups of this one
+  std::uint64_t limit_reads_ = 1;       // all who wait are in lists of these profiles
+  Gate gate_{*this};
+  std::vector<KindId> look_again_;  // kinds whose look met too much that is held: it goes on with the next tick
+  // Groups that stand apart in the orders, and when each was held for the last time; in the order in which that is to
+  // be looked at.
+  boost::unordered_flat_map<GroupId, Instant> held_at_;
+  std::deque<std::pair<Instant, GroupId>> held_checks_;
+  struct Draws {
+    std::uint64_t serial;  // of the lease
+    LimitTable::Drawn drawn;
+  };
+  std::deque<Draws> draws_;  // of the last starts
   LeaseTable leases_;
   std::map<WorkerId, std::unique_ptr<EngineWorker>> workers_;
   std::size_t registered_workers_ = 0;
-  std::size_t waiting_workers_ = 0;
   std::size_t away_workers_ = 0;
-  std::vector<std::vector<std::unique_ptr<WaitingWorkers>>> waiting_;  // by order and kind, longest waiting first
+  Waiting waiting_;
   std::uint64_t next_turn_ = 0;
   std::vector<ClassId> opened_;  // classes that got work in this command, or match more workers now
   std::vector<KindId> woken_;    // kinds that may run more now

@@ -295,7 +295,10 @@ Result<void> Engine::Change(const Now& now, JobId id, const JobChange& change) {
   auto class_terms = ClassTerms(terms, key, job->tasks.count(), meta);
   if (auto admitted = AdmitClass(class_terms); !admitted) return admitted.error();
 
-  if (job->open) orders_.Close(*job);
+  if (job->open) {
+    orders_.Close(*job);
+    Ungroup(*job);
+  }
   orders_.Forget(*job);
   job->key = key;
   job->terms = Share(std::move(terms));

@@ -1,5 +1,6 @@
 // Limits on starts inside the engine: which jobs look alike to them, what they hold back, and what opens with time.
 #include <algorithm>
+#include <bit>
 
 #include "base/check.h"
 #include "engine/engine.h"
@@ -13,6 +14,7 @@ namespace allot {
 Result<LimitLease> Engine::CreateLimit(const Now& now, std::string_view uuid, const LimitSpec& spec) {
   Begin(now);
   Result<LimitLease> lease = limits_.Create(uuid, spec, now_);
+  OnLimits();
   End();
   return lease;
 }
@@ -20,6 +22,7 @@ Result<LimitLease> Engine::CreateLimit(const Now& now, std::string_view uuid, co
 Result<LimitLease> Engine::UpdateLimit(const Now& now, std::string_view uuid, const LimitSpec& spec) {
   Begin(now);
   Result<LimitLease> lease = limits_.Update(uuid, spec, now_);
+  OnLimits();
   End();
   return lease;
 }
@@ -34,12 +37,25 @@ Result<LimitLease> Engine::RenewLimit(const Now& now, std::string_view uuid, std
 Result<void> Engine::DeleteLimit(const Now& now, std::string_view uuid) {
   Begin(now);
   Result<void> deleted = limits_.Delete(uuid, now_);
+  OnLimits();
   End();
   return deleted;
 }
 
 std::vector<LimitView> Engine::Limits(const Now& now, const LimitTable::Filter& filter) const {
   return limits_.List(filter, now);
+}
+
+void Engine::OnLimits() {
+  if (limit_reads_ == limits_.worker_reads()) return;
+  limit_reads_ = limits_.worker_reads();
+  std::vector<EngineWorker*> moved;
+  waiting_.ForEachList([&](Orders::Id, KindId, LimitProfileId profile, WaitingWorkers& list) {
+    for (EngineWorker& worker : list) {
+      if (limits_.ProfileOf(worker.limited, now_) != profile) moved.push_back(&worker);
+    }
+  });
+  for (EngineWorker* worker : moved) MoveAmong(*worker, worker->waiting_kind);
 }
 
 // --- Jobs.
@@ -93,6 +109,77 @@ bool Engine::StepGrouping(std::size_t& budget) {
   }
   limit_epoch_ = limit_walk_epoch_;
   return true;
+}
+
+// --- Starts.
+
+StartGate::Held Engine::Gate::Ask(std::uint32_t group) {
+  const bool everywhere = engine_.limits_.Blocked(group);
+  if (!everywhere && !engine_.limits_.Blocked(group, worker, engine_.now_)) return Held::kNo;
+  const auto [at, fresh] = engine_.held_at_.insert_or_assign(group, engine_.now_.mono);
+  if (fresh) engine_.held_checks_.emplace_back(engine_.now_.mono + kGroupStandsApart, group);
+  return everywhere ? Held::kEverywhere : Held::kHere;
+}
+
+void Engine::KeepDrawn(const Lease& lease, LimitTable::Drawn drawn) {
+  draws_.push_back({lease.task.lease.serial, std::move(drawn)});
+  if (draws_.size() > kMaxDraws) draws_.pop_front();
+}
+
+void Engine::Refund(const Lease& lease) {
+  const std::uint64_t serial = lease.task.lease.serial;
+  const auto found = std::lower_bound(draws_.begin(), draws_.end(), serial,
+                                      [](const Draws& draws, std::uint64_t s) { return draws.serial < s; });
+  if (found == draws_.end() || found->serial != serial) return;
+  limits_.Refund(found->drawn, now_);
+  found->drawn.clear();
+}
+
+void Engine::OpenPayable() {
+  const std::optional<Instant> next = limits_.NextPayable();
+  if (!next || *next > now_.mono) return;
+  const std::vector<LimitTable::Blocking> opened = limits_.TakePayable(now_, kMaxOpened);
+  std::vector<std::uint64_t> kinds;
+  for (const LimitTable::Blocking& group : opened) {
+    for (Orders::Id order = 0; order < orders_.ids(); ++order) orders_.OpenGroup(order, group.group, kinds);
+    if (const auto held = held_at_.find(group.group); held != held_at_.end()) held->second = now_.mono;
+  }
+  for (std::size_t word = 0; word < kinds.size(); ++word) {
+    for (std::uint64_t bits = kinds[word]; bits != 0; bits &= bits - 1) {
+      woken_.push_back(static_cast<KindId>(word * 64 + static_cast<std::size_t>(std::countr_zero(bits))));
+    }
+  }
+}
+
+bool Engine::StepLimits(std::size_t& budget) {
+  for (LimitName& name : limits_.Expire(now_)) {
+    effects_.limit_notices.push_back({LimitNotice::Kind::kExpired, std::move(name), {}});
+  }
+  OnLimits();
+  OpenPayable();  // before groups that are open join the others: who waits for them is found by where they stand
+  for (LimitName& name : limits_.TakeCostWarnings()) {
+    effects_.limit_notices.push_back({LimitNotice::Kind::kCostFailed, std::move(name), {}});
+  }
+  for (LimitSummary& summary : limits_.TakeSummaries(now_)) {
+    effects_.limit_notices.push_back({LimitNotice::Kind::kSummary, summary.limit, std::move(summary)});
+  }
+  woken_.insert(woken_.end(), look_again_.begin(), look_again_.end());
+  look_again_.clear();
+  while (!held_checks_.empty() && held_checks_.front().first <= now_.mono) {
+    if (budget == 0) return false;
+    --budget;
+    const GroupId group = held_checks_.front().second;
+    held_checks_.pop_front();
+    const auto held = held_at_.find(group);
+    if (limits_.BlockedAnywhere(group)) held->second = now_.mono;
+    if (const Instant due = held->second + kGroupStandsApart; due > now_.mono) {
+      held_checks_.emplace_back(due, group);
+    } else {
+      held_at_.erase(held);
+      orders_.JoinGroup(group);
+    }
+  }
+  return StepGrouping(budget) && orders_.StepJoining(budget);
 }
 
 }  // namespace allot

@@ -162,15 +162,13 @@ Result<void> Engine::ChangeWorker(const Now& now, WorkerId id, const WorkerChang
     const Orders::Id before = worker->order;
     worker->strategy = strategy;
     worker->order = *order;
-    if (waits) {
-      WaitingWorkers& among = *waiting_[before][worker->waiting_kind];
-      among.erase(among.iterator_to(*worker));
-      WaitAmong(*worker, worker->waiting_kind);
-    }
+    if (waits) MoveAmong(*worker, worker->waiting_kind);
     orders_.Unuse(before);
   }
-  classes_.ChangeWorker(worker->handle, TraitsOf(*worker));
-  if (worker->waiting()) woken_.push_back(worker->waiting_kind);
+  const WorkerTraits traits = TraitsOf(*worker);
+  limits_.ChangeWorker(worker->limited, traits.ad, now_);
+  classes_.ChangeWorker(worker->handle, traits);
+  if (worker->waiting()) MoveAmong(*worker, worker->waiting_kind);
   End();
   return {};
 }
@@ -242,17 +240,16 @@ MatchSnapshot Engine::Snapshot(const JobSpec& spec) const {
 }
 
 void Engine::MoveWaiting(KindId from) {
-  for (Orders::Id order = 0; order < waiting_.size(); ++order) {
-    if (from >= waiting_[order].size() || !waiting_[order][from]) continue;
-    WaitingWorkers& among = *waiting_[order][from];
-    for (auto it = among.begin(); it != among.end();) {
-      EngineWorker& worker = *it++;
-      const KindId kind = classes_.KindOf(worker.handle);
-      if (kind == from) continue;
-      among.erase(among.iterator_to(worker));
-      WaitAmong(worker, kind);
-      woken_.push_back(kind);
+  for (Orders::Id order = 0; order < waiting_.orders(); ++order) {
+    std::vector<EngineWorker*> moved;
+    if (const Waiting::Lists* lists = waiting_.Of(order, from)) {
+      for (const auto& [profile, list] : *lists) {
+        for (const EngineWorker& worker : list) {
+          if (classes_.KindOf(worker.handle) != from) moved.push_back(FindWorker(worker.id));
+        }
+      }
     }
+    for (EngineWorker* worker : moved) MoveAmong(*worker, classes_.KindOf(worker->handle));
   }
 }
 

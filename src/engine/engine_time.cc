@@ -13,7 +13,7 @@ void Engine::Tick(const Now& now) {
   DropLingering();
   // Leases first: who holds a task matters more than what could be held.
   if (StepWorkers(budget) && StepRetries(budget) && StepSchedules(budget) && StepRenewal(budget) &&
-      StepRegrouping(budget) && StepOrders(budget) && StepRevivals(budget)) {
+      StepRegrouping(budget) && StepLimits(budget) && StepOrders(budget) && StepRevivals(budget)) {
     StepRetention(budget);
   }
   End();
@@ -155,7 +155,14 @@ std::optional<Instant> Engine::NextWake(const Now& now) const {
   if (!schedules_.empty()) wall(schedules_.top().at);
   if (!expiries_.empty()) wall(expiries_.top().at);
   if (!retries_.empty()) sooner(std::max(now.mono, boot_.mono + Duration(retries_.top().at - boot_.wall)));
-  if (orders_.Building() || orders_.Cleaning() || !classes_.Settled() || grouped_epoch_ != classes_.epoch()) sooner(now.mono);
+  if (orders_.Building() || orders_.Cleaning() || !classes_.Settled() || grouped_epoch_ != classes_.epoch()) {
+    sooner(now.mono);
+  }
+  if (limit_epoch_ != limits_.epoch() || orders_.Joining() || !look_again_.empty()) sooner(now.mono);
+  for (const std::optional<Instant>& at : {limits_.NextExpiry(), limits_.NextPayable(), limits_.NextSummary()}) {
+    if (at) sooner(std::max(now.mono, *at));
+  }
+  if (!held_checks_.empty()) sooner(std::max(now.mono, held_checks_.front().first));
   if (classes_.Timed()) sooner(now.mono + milliseconds(1000 - ToMillis(now.wall) % 1000));
   if (!revivals_.empty() || finished_jobs_ > options_.max_finished_jobs) sooner(now.mono);
   return next;

@@ -226,7 +226,9 @@ EngineStats Engine::Stats() const {
   stats.tasks_waiting = total_waiting_;
   stats.tasks_leased = leases_.size();
   stats.workers = registered_workers_;
-  stats.workers_waiting = waiting_workers_;
+  stats.workers_waiting = waiting_.size();
+  stats.limits = limits_.size();
+  stats.limits_waiting = limits_.blocked();
   stats.workers_away = away_workers_;
   stats.classes = classes_.classes();
   stats.kinds = classes_.kinds();

@@ -79,12 +79,16 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
   // An order to drain outlives a lost connection, and is repeated: it may have been lost with it.
   if (worker->draining) effects_.drains.push_back(spec.id);
   if (worker->registered) {
-    classes_.ChangeWorker(worker->handle, TraitsOf(*worker));
+    const WorkerTraits traits = TraitsOf(*worker);
+    limits_.ChangeWorker(worker->limited, traits.ad, now_);
+    classes_.ChangeWorker(worker->handle, traits);
   } else {
     worker->registered = true;
     worker->registered_at = now_.wall;
     ++registered_workers_;
-    worker->handle = classes_.AddWorker(TraitsOf(*worker));
+    const WorkerTraits traits = TraitsOf(*worker);
+    worker->limited = limits_.AddWorker(traits.ad);
+    worker->handle = classes_.AddWorker(traits);
   }
   Seen(*worker);
 
@@ -103,7 +107,13 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
     if (!kept.contains(lease.task.lease.serial)) unlisted.push_back(&lease);
   }
   // What was granted since the last Take() went to the connection before, and with it: it must not reach the new one.
-  std::erase_if(effects_.assignments, [&](const Assignment& assignment) { return assignment.worker == spec.id; });
+  std::erase_if(effects_.assignments, [&](const Assignment& assignment) {
+    if (assignment.worker != spec.id) return false;
+    for (const Grant& grant : assignment.grants) {
+      if (const Lease* lease = leases_.Find(grant.task)) Refund(*lease);
+    }
+    return true;
+  });
   for (Lease* lease : unlisted) GiveBack(*lease, false, "");
   for (Lease& lease : worker->leases) {
     const JobState state = lease.job->state;
@@ -184,18 +194,16 @@ void Engine::Park(EngineWorker& worker) {
   worker.waiting_turn = next_turn_++;
   worker.waiting_since = engine_time_;
   WaitAmong(worker, classes_.KindOf(worker.handle));
-  ++waiting_workers_;
 }
 
 void Engine::WaitAmong(EngineWorker& worker, KindId kind) {
-  const Orders::Id order = worker.Pulls();
-  if (order >= waiting_.size()) waiting_.resize(order + 1);
-  auto& kinds = waiting_[order];
-  if (kind >= kinds.size()) kinds.resize(kind + 1);
-  if (!kinds[kind]) kinds[kind] = std::make_unique<WaitingWorkers>();
-  worker.waiting_kind = kind;
-  worker.waiting_order = order;
-  kinds[kind]->insert(kinds[kind]->end(), worker);
+  waiting_.Add(worker, worker.Pulls(), kind, limits_.ProfileOf(worker.limited, now_));
+}
+
+void Engine::MoveAmong(EngineWorker& worker, KindId kind) {
+  waiting_.Remove(worker);
+  WaitAmong(worker, kind);
+  woken_.push_back(kind);
 }
 
 Result<void> Engine::AdmitStrategies(std::initializer_list<StrategyPtr> strategies) const {
@@ -271,10 +279,7 @@ void Engine::DropLingering() {
 }
 
 void Engine::Unpark(EngineWorker& worker) {
-  if (!worker.waiting()) return;
-  WaitingWorkers& among = *waiting_[worker.waiting_order][worker.waiting_kind];
-  among.erase(among.iterator_to(worker));
-  --waiting_workers_;
+  if (worker.waiting()) waiting_.Remove(worker);
 }
 
 Result<std::vector<ReportVerdict>> Engine::ReportAll(const Now& now, WorkerId id, std::span<const Report> reports) {
@@ -455,7 +460,10 @@ void Engine::Unregister(const Now& now, WorkerId id) {
 void Engine::Undelivered(const Now& now, std::span<const TaskRef> tasks) {
   Begin(now);
   for (const TaskRef& task : tasks) {
-    if (Lease* lease = leases_.Find(task)) GiveBack(*lease, false, "");
+    if (Lease* lease = leases_.Find(task)) {
+      Refund(*lease);
+      GiveBack(*lease, false, "");
+    }
   }
   End();
 }
@@ -469,6 +477,7 @@ void Engine::Remove(EngineWorker& worker) {
     slots_ -= worker.slots;
     orders_.SetSlots(slots_);
     classes_.DropWorker(worker.handle);
+    limits_.DropWorker(worker.limited, now_);
     --registered_workers_;
   }
   if (worker.away) --away_workers_;

@@ -87,6 +87,11 @@ class LimitMatcher {
   // Of the group's terms, those that match the worker. Valid until the next call.
   std::span<const Charge> PairCharges(GroupId group, LimitProfileId profile);
   std::size_t profiles() const { return profile_ids_.size(); }
+  // Is another whenever workers are to be told apart otherwise, and so may have other profiles.
+  std::uint64_t worker_reads() {
+    Refresh();
+    return reads_;
+  }
 
   // How often expressions were evaluated or folded, for tests.
   std::uint64_t evaluations() const { return evaluations_; }

@@ -123,8 +123,13 @@ class LimitTable {
   };
   bool Blocked(GroupId group) const { return waiters_.contains({kAnyProfile, group}); }
   bool Blocked(GroupId group, WorkerHandle worker, const Now& now);
-  // Workers that look alike to limits have one profile.
+  bool BlockedAnywhere(GroupId group) const {
+    const auto at = waiting_groups_.lower_bound({group, 0});
+    return at != waiting_groups_.end() && at->first == group;
+  }
+  // Workers that look alike to limits have one profile. All may have others when worker_reads() is another.
   LimitProfileId ProfileOf(WorkerHandle worker, const Now& now);
+  std::uint64_t worker_reads() { return matcher_.worker_reads(); }
   std::size_t blocked() const { return waiters_.size(); }
   // When to ask TakePayable(): not later than anything opens, and at once if something has. None: nothing will.
   std::optional<Instant> NextPayable() const;

@@ -1,4 +1,4 @@
-// The jobs that are alike for one strategy: of one class, with the same values under all keys that it names.
+// The jobs that are alike for one strategy: of one class and group, with the same values under all keys that it names.
 #pragma once
 
 #include <cstdint>
@@ -71,6 +71,7 @@ union LeafPlace {
   struct {
     void* group;
     WeightedSet<struct Cell*>::Place place;
+    std::uint64_t tasks;
   } drawn;  // in `random`
 };
 
@@ -92,9 +93,12 @@ struct Cell {
   static Owned Make(const CellShape& shape);
 
   ClassId cls = kNoClass;
+  std::uint32_t group = 0;  // of its jobs
   std::uint32_t jobs = 0;
-  std::uint64_t hash = 0;  // of class and values
+  std::uint32_t side = 0, side_place = 0;  // CellTrees: 0 is the main one
+  std::uint64_t hash = 0;                  // of class, group and values
   bool placed = false;
+  bool known = false;  // was placed before
   std::uint8_t order_count = 0;
   Links in_class;
   // All of these follow in the same piece of memory.

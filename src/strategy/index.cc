@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "strategy/cell_trees.h"
 #include "strategy/views.h"
 
 namespace allot {
@@ -22,8 +23,8 @@ struct StrategyIndex::Parts {
   std::size_t leaves = 0;
   bool random = false;
   bool least_recent = false;
-  std::unique_ptr<order::View> root;  // goes before what it refers to
-  ShardedSet<Cell*> cells;            // owned
+  std::unique_ptr<order::CellTrees> trees;  // goes before what it refers to
+  ShardedSet<Cell*> cells;                  // owned
   order::CellShape shape;
   std::vector<std::size_t> linked;          // which keys have links in cells
   std::vector<SlotArray<Cell*>> by_value;   // for each of those: the first cell of a value
@@ -53,9 +54,10 @@ struct StrategyIndex::Parts {
   std::unique_ptr<Plan> Compile(const Strategy& strategy, const Strategy* worker) {
     auto made = std::make_unique<Plan>();
     made->kind = strategy.kind;
+    made->leaf = leaves;
     const auto leaf = [&](Order kind) {
       made->order = kind;
-      made->leaf = leaves++;
+      ++leaves;
       const auto found = std::find(orders.begin(), orders.end(), kind);
       made->list = static_cast<std::size_t>(found - orders.begin());
       if (found == orders.end()) orders.push_back(kind);
@@ -63,7 +65,7 @@ struct StrategyIndex::Parts {
     switch (strategy.kind) {
       case Strategy::Kind::kRandom:
         random = true;
-        made->leaf = leaves++;
+        ++leaves;
         break;
       case Strategy::Kind::kOldest:
         leaf(Order::kOldest);
@@ -107,6 +109,7 @@ struct StrategyIndex::Parts {
         break;
     }
     for (const StrategyPtr& inner : strategy.inner) made->inner.push_back(Compile(*inner, worker));
+    made->leaves_end = leaves;
     return made;
   }
 
@@ -114,16 +117,16 @@ struct StrategyIndex::Parts {
 
   // Takes what the job has; returns the hash.
   std::uint64_t Seek(const PickJob& job) {
-    std::uint64_t hash = job.cls;
+    std::uint64_t hash = job.cls + (std::uint64_t{job.group} << 32);
     for (std::size_t i = 0; i < shared.keys.size(); ++i) {
       sought[i] = shared.values.Of(shared.keys[i], job);
       hash = hash * 0x9E3779B97F4A7C15ull + sought[i];
     }
     return Mixed(hash);
   }
-  Cell* Find(std::uint64_t hash, ClassId cls) const {
+  Cell* Find(std::uint64_t hash, const PickJob& job) const {
     Cell* const* found = cells.Find(hash, [&](const Cell* cell) {
-      return cell->cls == cls && std::equal(sought.begin(), sought.end(), cell->values);
+      return cell->cls == job.cls && cell->group == job.group && std::equal(sought.begin(), sought.end(), cell->values);
     });
     return found == nullptr ? nullptr : *found;
   }
@@ -154,25 +157,20 @@ struct StrategyIndex::Parts {
   }
   void Remove(Cell& cell) {
     Displace(cell);
+    trees->Forget(cell);
     Unlist(cell);
     cells.Erase(cell.hash, [&](const Cell* other) { return other == &cell; });
     Cell::Free()(&cell);
   }
 
-  void Place(Cell& cell) {
-    CHECK(!cell.placed);
-    root->Put(cell);
-    cell.placed = true;
-  }
   void Displace(Cell& cell) {
     if (!cell.placed) return;
-    root->Drop(cell);
-    cell.placed = false;
+    trees->Drop(cell);
     std::fill_n(cell.bins, shape.bins, 0);
   }
   void Replace(Cell& cell) {
     Displace(cell);
-    Place(cell);
+    trees->Put(cell);
   }
 };
 
@@ -192,11 +190,11 @@ StrategyIndex::StrategyIndex(const StrategyPtr& policy, const StrategyPtr& worke
   parts_->shape.leaves = parts_->leaves;
   parts_->shape.orders = parts_->orders.size();
   parts_->shape.links = parts_->linked.size();
-  parts_->root = order::MakeView(*parts_->plan, parts_->shared);
+  parts_->trees = std::make_unique<order::CellTrees>(*parts_->plan, parts_->shared);
 }
 
 StrategyIndex::~StrategyIndex() {
-  parts_->root.reset();
+  parts_->trees.reset();
   parts_->shared.spare.clear();  // they refer to the others
   for (ClassId cls = 0; cls < parts_->classes; ++cls) {
     for (Cell* cell = parts_->by_class[cls]; cell != nullptr;) Cell::Free()(std::exchange(cell, cell->in_class.next));
@@ -211,11 +209,12 @@ std::size_t StrategyIndex::cells() const { return parts_->cells.size(); }
 void StrategyIndex::Add(PickJob& job) {
   Parts& parts = *parts_;
   const std::uint64_t hash = parts.Seek(job);
-  Cell* cell = parts.Find(hash, job.cls);
+  Cell* cell = parts.Find(hash, job);
   const bool fresh = cell == nullptr;
   if (fresh) {
     cell = Cell::Make(parts.shape).release();
     cell->cls = job.cls;
+    cell->group = job.group;
     cell->hash = hash;
     std::copy(parts.sought.begin(), parts.sought.end(), cell->values);
     if (parts.random) cell->lottery = std::make_unique<order::JobLottery>();
@@ -230,15 +229,15 @@ void StrategyIndex::Add(PickJob& job) {
   ++cell->jobs;
   if (fresh) {
     parts.List(*cell);
-    parts.Place(*cell);
+    parts.trees->Put(*cell);
   } else if (head || cell->lottery) {
-    parts.root->Moved(*cell);
+    parts.trees->Moved(*cell);
   }
 }
 
 void StrategyIndex::Remove(PickJob& job) {
   Parts& parts = *parts_;
-  Cell* found = parts.Find(parts.Seek(job), job.cls);
+  Cell* found = parts.Find(parts.Seek(job), job);
   CHECK(found != nullptr);
   Cell& cell = *found;
   if (cell.jobs == 1) return parts.Remove(cell);
@@ -249,7 +248,7 @@ void StrategyIndex::Remove(PickJob& job) {
     cell.orders[i].Erase(parts.orders[i], &job);
   }
   if (cell.lottery) cell.lottery->Remove(job, parts.places);
-  if (head || cell.lottery) parts.root->Moved(cell);
+  if (head || cell.lottery) parts.trees->Moved(cell);
 }
 
 bool StrategyIndex::CaresWhenPicked() const { return parts_->least_recent; }
@@ -257,10 +256,10 @@ bool StrategyIndex::CaresWhenPicked() const { return parts_->least_recent; }
 void StrategyIndex::OnReady(PickJob& job, std::uint32_t before) {
   Parts& parts = *parts_;
   if (!parts.random) return;
-  Cell* cell = parts.Find(parts.Seek(job), job.cls);
+  Cell* cell = parts.Find(parts.Seek(job), job);
   CHECK(cell != nullptr);
   cell->lottery->Change(job, before, parts.places);
-  parts.root->Moved(*cell);
+  parts.trees->Moved(*cell);
 }
 
 void StrategyIndex::OnValue(KeyId id, ValueId value, std::uint32_t fewer) {
@@ -311,23 +310,34 @@ void StrategyIndex::SetSlots(std::uint64_t slots) {
 
 std::size_t StrategyIndex::cost() const { return 1 + (parts_->leaves + parts_->bins.size()) / 4; }
 
-PickJob* StrategyIndex::Pick(KindId kind, Rng* rng) {
-  const Choice choice = parts_->root->Pick(kind, rng);
+PickJob* StrategyIndex::Pick(KindId kind, StartGate* gate, Rng* rng) {
+  const Choice choice = parts_->trees->Pick(kind, gate, rng);
   random_task_ = choice && choice.leaf->kind == Strategy::Kind::kRandom;
   if (!choice) return nullptr;
   if (!random_task_) return choice.cell->orders[choice.leaf->list].Front();
   return rng == nullptr ? choice.cell->lottery->Any() : choice.cell->lottery->Draw(*rng);
 }
 
+bool StrategyIndex::unfinished() const { return parts_->trees->unfinished(); }
+
+void StrategyIndex::OpenGroup(std::uint32_t group, std::vector<std::uint64_t>& kinds) {
+  kinds.resize(std::max(kinds.size(), parts_->shared.verdicts.mask_words()));
+  parts_->trees->Open(group);
+  parts_->trees->AddMask(group, kinds.data());
+}
+
+void StrategyIndex::JoinGroup(std::uint32_t group) { parts_->trees->Join(group); }
+bool StrategyIndex::Joining() const { return parts_->trees->Joining(); }
+bool StrategyIndex::StepJoining(std::size_t& budget) { return parts_->trees->Step(budget); }
+std::size_t StrategyIndex::held_groups() const { return parts_->trees->sides(); }
+
 void StrategyIndex::OnWidth() {
   Parts& parts = *parts_;
-  parts.root.reset();
-  for (auto& spare : parts.shared.spare) spare.clear();  // as wide as before
-  parts.root = order::MakeView(*parts.plan, parts.shared);
+  parts.trees->Rebuild();
   parts.cells.ForEach([&](Cell* cell) {
     cell->placed = false;
     std::fill_n(cell->bins, parts.shape.bins, 0);
-    parts.Place(*cell);
+    parts.trees->Put(*cell);
   });
 }
 
@@ -338,12 +348,12 @@ void StrategyIndex::OnClass(ClassId cls) {
   }
 }
 
-void StrategyIndex::OnKind(KindId kind) { parts_->root->Recolour(kind); }
+void StrategyIndex::OnKind(KindId kind) { parts_->trees->Recolour(kind); }
 
 bool StrategyIndex::Shrink(std::size_t& budget) {
   // Jobs and values are not told to it any more: nothing may be compared.
   Parts& parts = *parts_;
-  if (!parts.root->Shrink(budget)) return false;
+  if (!parts.trees->Shrink(budget)) return false;
   // The last that was made first, class by class, so that the allocator joins what is free at once.
   for (; parts.shrunk_classes < parts.classes; ++parts.shrunk_classes) {
     Cell*& head = parts.by_class[parts.shrunk_classes];
@@ -364,8 +374,8 @@ bool StrategyIndex::Shrink(std::size_t& budget) {
 
 std::size_t StrategyIndex::MemoryBytes() const {
   const Parts& parts = *parts_;
-  std::size_t bytes =
-      parts.root->MemoryBytes() + parts.cells.MemoryBytes() + parts.places.MemoryBytes() + parts.by_class.MemoryBytes();
+  std::size_t bytes = parts.trees->MemoryBytes() + parts.cells.MemoryBytes() + parts.places.MemoryBytes() +
+                      parts.by_class.MemoryBytes();
   for (const auto& heads : parts.by_value) bytes += heads.MemoryBytes();
   for (const auto& heads : parts.shared.shares) bytes += heads.MemoryBytes();
   const order::CellShape& shape = parts.shape;

@@ -1,9 +1,10 @@
 // The order that one strategy gives, kept up to date: the next job for a worker of any kind, without looking at those
 // that are saturated, held or not for it.
 //
-// Jobs alike in class and in the values of all keys that the strategy names share a cell. The strategy becomes a tree
-// of views over cells; a view of a grouping block has one view below it for each group. A value that flips (opens,
-// closes, changes its level) moves its cells, never its jobs: upwards only when a pick meets them, downwards at once.
+// Jobs alike in class, in group and in the values of all keys that the strategy names share a cell. The strategy
+// becomes a tree of views over cells; a view of a grouping block has one view below it for each group. A value that
+// flips (opens, closes, changes its level) moves its cells, never its jobs: upwards only when a pick meets them,
+// downwards at once.
 //
 // Threading:  confined to the queue's engine thread.
 // Invariants: a cell's level is never above its value's true one; a view's mask has a bit for every kind that it has a
@@ -44,8 +45,11 @@ class StrategyIndex {
   // The number of all slots changed: percentages do.
   void SetSlots(std::uint64_t slots);
 
-  // The job that comes first for workers of this kind; null if there is none. With `rng` null a job of `random` is any.
-  PickJob* Pick(KindId kind, Rng* rng);
+  // The job that comes first for workers of this kind, of those whose groups the gate does not hold (null: it holds
+  // none); null if there is none, or it met too many that are held. With `rng` null a job of `random` is any.
+  PickJob* Pick(KindId kind, StartGate* gate, Rng* rng);
+  // The last Pick() gave up: asked again, it goes on.
+  bool unfinished() const;
   // Does the strategy want a random task of the job that the last Pick() gave?
   bool random_task() const { return random_task_; }
 
@@ -55,6 +59,16 @@ class StrategyIndex {
   // Classes of which a cell opened since the last call, other than by Add().
   bool HasOpened() const { return !opened_.empty(); }
   std::vector<ClassId> TakeOpened() { return std::exchange(opened_, {}); }
+
+  // The group is not held everywhere any more: adds the bits that it may have something for. To be told by whoever has
+  // the gate; until then a group that was found held is not asked for again.
+  void OpenGroup(std::uint32_t group, std::vector<std::uint64_t>& kinds);
+  // It has not been held for long, and need not stand apart any more. Happens in steps, which take what they did from
+  // the budget and are true at the end.
+  void JoinGroup(std::uint32_t group);
+  bool Joining() const;
+  bool StepJoining(std::size_t& budget);
+  std::size_t held_groups() const;  // that stand apart
 
   // Nobody needs it any more: throws some of it away, taking from the budget, and is true when nothing is left. Nothing
   // else may be called then but this.

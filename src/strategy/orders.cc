@@ -263,6 +263,22 @@ void Orders::Returned(PickJob& job) {
   Tell(changed, 1);
 }
 
+void Orders::JoinGroup(std::uint32_t group) {
+  for (Entry& entry : entries_) {
+    if (entry.index) entry.index->JoinGroup(group);
+  }
+}
+
+bool Orders::Joining() const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [](const Entry& entry) { return entry.index && entry.index->Joining(); });
+}
+
+bool Orders::StepJoining(std::size_t& budget) {
+  return std::all_of(entries_.begin(), entries_.end(),
+                     [&](Entry& entry) { return !entry.index || entry.index->StepJoining(budget); });
+}
+
 std::vector<ClassId> Orders::TakeOpened() {
   std::vector<ClassId> opened;
   for (Entry& entry : entries_) {

@@ -88,10 +88,22 @@ class Orders {
   // --- Picking.
   bool Ready(Id id) const { return entries_[id].index != nullptr; }
   // REQUIRES: Ready().
-  PickJob* Pick(Id id, KindId kind, Rng* rng) { return entries_[id].index->Pick(kind, rng); }
+  PickJob* Pick(Id id, KindId kind, StartGate* gate, Rng* rng) { return entries_[id].index->Pick(kind, gate, rng); }
+  // Did the last Pick() of that order give up among held jobs? Asked again, it goes on.
+  bool unfinished(Id id) const { return entries_[id].index->unfinished(); }
   bool random_task(Id id) const { return entries_[id].index->random_task(); }
   // Is a job of that class open?
   bool HasOpen(ClassId cls) const { return cls < open_.size() && open_[cls] > 0; }
+  // --- Groups whose starts are held (StrategyIndex says what these are).
+  // The bits of the order are added to `kinds`.
+  void OpenGroup(Id id, std::uint32_t group, std::vector<std::uint64_t>& kinds) {
+    if (entries_[id].index) entries_[id].index->OpenGroup(group, kinds);
+  }
+  Id ids() const { return static_cast<Id>(entries_.size()); }
+  void JoinGroup(std::uint32_t group);
+  bool Joining() const;
+  bool StepJoining(std::size_t& budget);
+
   // Classes that opened since the last call, other than by Open().
   std::vector<ClassId> TakeOpened();
 

@@ -103,7 +103,7 @@ TEST(OrdersInSteps, WhatNobodyUsesGoesWhileJobsComeAndGo) {
       while (!world.Build(7)) churn();
       ASSERT_TRUE(world.orders.Ready(id));
       for (int i = 0; i < 60; ++i) {
-        PickJob* picked = world.orders.Pick(id, kind, &rng);
+        PickJob* picked = world.orders.Pick(id, kind, nullptr, &rng);
         ASSERT_NE(picked, nullptr) << text;
         ASSERT_TRUE(picked->open);
         world.orders.Leased(*picked, Stamp{1000, ++serial});
@@ -218,7 +218,7 @@ class Stepwise {
     }
     bool random = false;
     const std::vector<JobId> wanted = naive.Allowed(random);
-    PickJob* got = world_.orders.Pick(used.id, kind_, &rng_);
+    PickJob* got = world_.orders.Pick(used.id, kind_, nullptr, &rng_);
     ++picks_;
     const bool same = got == nullptr ? wanted.empty() : wanted.size() == 1 && wanted[0] == got->id();
     EXPECT_TRUE(same) << PrintStrategy(*used.strategy) << " below " << PrintStrategy(*policy_);

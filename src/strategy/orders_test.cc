@@ -70,6 +70,38 @@ class World : public ClassTable::Listener {
   }
 };
 
+// Holds some groups for all, and some for single workers.
+class SomeGate : public StartGate {
+ public:
+  static constexpr std::uint32_t kGroups = 4;
+  Held Ask(std::uint32_t group) override {
+    if (held_[group]) return Held::kEverywhere;
+    return held_here_[group].contains(worker) ? Held::kHere : Held::kNo;
+  }
+  void Change(Rng& rng, std::size_t workers, Orders& orders) {
+    const auto group = static_cast<std::uint32_t>(1 + rng.Below(kGroups - 1));
+    if (rng.Below(2) == 0) {
+      if (!held_here_[group].erase(rng.Below(workers))) held_here_[group].insert(rng.Below(workers));
+      return;
+    }
+    held_[group] = !held_[group];
+    if (held_[group]) return;
+    std::vector<std::uint64_t> kinds;
+    for (Orders::Id id = 0; id < orders.ids(); ++id) orders.OpenGroup(id, group, kinds);
+  }
+  bool Any() const {
+    for (std::uint32_t group = 1; group < kGroups; ++group) {
+      if (held_[group] || !held_here_[group].empty()) return true;
+    }
+    return false;
+  }
+  std::size_t worker = 0;  // that asks
+
+ private:
+  bool held_[kGroups] = {};
+  std::set<std::size_t> held_here_[kGroups];
+};
+
 StrategyPtr Parse(const std::string& text, bool policy = false) {
   const ParsedStrategy parsed = ParseStrategy(text, policy);
   EXPECT_NE(parsed.strategy, nullptr) << text << ": " << parsed.error.message;
@@ -77,10 +109,12 @@ StrategyPtr Parse(const std::string& text, bool policy = false) {
 }
 
 TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
-  std::uint64_t picks = 0;
+  std::uint64_t picks = 0, held = 0;
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     Rng rng(seed);
     World world;
+    SomeGate gate;
+    const bool gated = seed % 2 == 0;
     std::string policy_text = "worker";
     if (rng.Below(2) == 0) policy_text = testing::SomePolicy(rng, 2);
     StrategyPtr policy = Parse(policy_text, true);
@@ -125,6 +159,7 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
       job.key.priority = job.key.no_priority ? 0 : static_cast<std::int64_t>(rng.Below(3));
       job.key.scheduled_for = FromMillis(ms);
       job.cls = world.table.AddJob(job.sample.In(world.table));
+      job.group = gated ? static_cast<std::uint32_t>(rng.Below(SomeGate::kGroups)) : 0;
     };
     for (int step = 0; step < 500; ++step) {
       const std::size_t which = world.jobs.empty() ? 0 : rng.Below(world.jobs.size());
@@ -179,7 +214,18 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
           break;
         }
         case 5:
-          if (rng.Below(4) == 0) {
+          if (gated && rng.Below(2) == 0) {
+            gate.Change(rng, workers.size(), world.orders);
+          } else if (gated && rng.Below(2) == 0) {
+            const auto group = static_cast<std::uint32_t>(rng.Below(SomeGate::kGroups));
+            if (rng.Below(2) == 0) {
+              if (job != nullptr) world.orders.SetGroup(*job, group);
+            } else {
+              world.orders.JoinGroup(group);
+              std::size_t budget = rng.Below(10);
+              world.orders.StepJoining(budget);
+            }
+          } else if (rng.Below(4) == 0) {
             Worker& worker = workers[rng.Below(workers.size())];
             worker.sample = testing::SomeWorker(rng);
             world.table.ChangeWorker(worker.handle, worker.sample.Traits());
@@ -198,16 +244,20 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
           }
           break;
         default: {
-          const Worker& worker = workers[rng.Below(workers.size())];
+          gate.worker = rng.Below(workers.size());
+          const Worker& worker = workers[gate.worker];
           const Kind& kind = strategies[rng.Below(strategies.size())];
           Preview naive({policy, kind.strategy, {weights.begin(), weights.end()}, slots});
           for (const auto& j : world.jobs) {
             const Verdict verdict = testing::NaiveVerdict(j->sample, worker.sample, 1000);
-            naive.Know(world.keys, *j, verdict.match ? std::optional(verdict.worker_rank) : std::nullopt);
+            const bool may_start = gate.Ask(j->group) == StartGate::Held::kNo;
+            if (verdict.match && !may_start && j->open) ++held;
+            naive.Know(world.keys, *j, verdict.match && may_start ? std::optional(verdict.worker_rank) : std::nullopt);
           }
           bool random = false;
           const std::vector<JobId> allowed = naive.Allowed(random);
-          PickJob* picked = world.orders.Pick(kind.id, world.table.KindOf(worker.handle), &rng);
+          PickJob* picked =
+              world.orders.Pick(kind.id, world.table.KindOf(worker.handle), gate.Any() ? &gate : nullptr, &rng);
           ++picks;
           if (allowed.empty()) {
             ASSERT_EQ(picked, nullptr) << "step " << step << ", strategy " << kind.text;
@@ -242,6 +292,7 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
     }
   }
   EXPECT_GE(picks, 90'000u);
+  EXPECT_GE(held, 80'000u);
 }
 
 }  // namespace

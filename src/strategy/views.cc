@@ -56,14 +56,14 @@ class OrderView : public View {
   Choice Pick(Bit bit, Rng*) override {
     if (many_) {
       Cell* const* found = many_->First(bit);
-      return found == nullptr ? Choice{} : Choice{*found, &plan_};
+      return found == nullptr ? Choice{} : Choice{*found, &plan_, 0};
     }
     Cell* best = nullptr;
     for (Cell* cell : few_) {
       if (!shared_.Has(*cell, bit)) continue;
       if (best == nullptr || cell->leaves[plan_.leaf].key < best->leaves[plan_.leaf].key) best = cell;
     }
-    return best == nullptr ? Choice{} : Choice{best, &plan_};
+    return best == nullptr ? Choice{} : Choice{best, &plan_, 0};
   }
   void AddMask(std::uint64_t* out) const override {
     if (many_) return many_->AddMask(out);
@@ -110,13 +110,16 @@ class RandomView : public View {
       group = std::make_unique<Group>();
       group->mask.assign(mask.begin(), mask.end());
     }
-    cell.leaves[plan_.leaf].drawn = {group.get(), group->cells.Add(&cell, cell.lottery->tasks())};
+    const std::uint64_t tasks = cell.lottery->tasks();
+    cell.leaves[plan_.leaf].drawn = {group.get(), group->cells.Add(&cell, tasks), tasks};
+    group->tasks += tasks;
     ++count_;
     return true;
   }
   void Drop(Cell& cell) override {
     const auto& leaf = cell.leaves[plan_.leaf].drawn;
     auto* group = static_cast<Group*>(leaf.group);
+    group->tasks -= leaf.tasks;
     group->cells.Remove(leaf.place, [this](Cell* moved, const WeightedSet<Cell*>::Place& place) {
       moved->leaves[plan_.leaf].drawn.place = place;
     });
@@ -124,14 +127,24 @@ class RandomView : public View {
     --count_;
   }
   void Moved(Cell& cell) override {
-    if (WeightedSet<Cell*>::BucketOf(cell.lottery->tasks()) == cell.leaves[plan_.leaf].drawn.place.bucket) return;
+    auto& leaf = cell.leaves[plan_.leaf].drawn;
+    const std::uint64_t tasks = cell.lottery->tasks();
+    if (WeightedSet<Cell*>::BucketOf(tasks) == leaf.place.bucket) {
+      static_cast<Group*>(leaf.group)->tasks += tasks - leaf.tasks;
+      leaf.tasks = tasks;
+      return;
+    }
     Drop(cell);
     Put(cell);
   }
   Choice Pick(Bit bit, Rng* rng) override {
     const auto has = [bit](const Group& group) { return (group.mask[bit / 64] >> (bit % 64) & 1) != 0; };
-    std::uint64_t total = 0;
-    for (const auto& [mask, group] : groups_) total += has(*group) ? group->cells.total() : 0;
+    std::uint64_t total = 0, tasks = 0;
+    for (const auto& [mask, group] : groups_) {
+      if (!has(*group)) continue;
+      total += group->cells.total();
+      tasks += group->tasks;
+    }
     if (total == 0) return {};
     for (;;) {
       std::uint64_t point = rng == nullptr ? 0 : rng->Below(total);
@@ -143,7 +156,7 @@ class RandomView : public View {
         }
         std::uint64_t rounded = 0;
         Cell* cell = group->cells.At(point, rounded);
-        if (rng == nullptr || rng->Below(rounded) < cell->lottery->tasks()) return {cell, &plan_};
+        if (rng == nullptr || rng->Below(rounded) < cell->lottery->tasks()) return {cell, &plan_, tasks};
         break;
       }
     }
@@ -178,6 +191,7 @@ class RandomView : public View {
   struct Group {
     std::vector<std::uint64_t> mask;
     WeightedSet<Cell*> cells;
+    std::uint64_t tasks = 0;  // theirs
   };
   const Plan& plan_;
   Shared& shared_;

@@ -24,12 +24,16 @@ struct Plan {
   std::uint64_t max = 1;      // prefer_distinct, max_simultaneous
   bool percent = false;       //
   Order order = Order::kOldest;
-  std::size_t list = 0;  // which of a cell's orders; leaves but `random`
-  std::size_t leaf = 0;  // number among the leaves
-  std::size_t bin = 0;   // number among the blocks with bins
-  std::size_t link = 0;  // theirs: which of a cell's links
-  std::size_t fair = 0;  // number among the blocks `fair`
+  std::size_t list = 0;        // which of a cell's orders; leaves but `random`
+  std::size_t leaf = 0;        // number among the leaves; of a block, that of its first
+  std::size_t bin = 0;         // number among the blocks with bins
+  std::size_t link = 0;        // theirs: which of a cell's links
+  std::size_t fair = 0;        // number among the blocks `fair`
+  std::size_t leaves_end = 0;  // number behind the last leaf that it has or is; its first one is `leaf`
   std::vector<std::unique_ptr<Plan>> inner;
+
+  // Is that leaf in it?
+  bool Has(const Plan& other) const { return leaf <= other.leaf && other.leaf < leaves_end; }
 };
 
 // What all views of an index share.
@@ -56,6 +60,7 @@ struct Shared {
 struct Choice {
   Cell* cell = nullptr;
   const Plan* leaf = nullptr;
+  std::uint64_t tasks = 0;  // of a lottery: all that were in it
   explicit operator bool() const { return cell != nullptr; }
 };
 
@@ -94,6 +99,12 @@ std::uint32_t BinOf(const Plan& plan, const Shared& shared, ValueId value, std::
 // How many tasks `max_simultaneous` lets run, of so many slots in all.
 std::uint64_t MaxOf(const Plan& plan, std::uint64_t slots);
 std::uint32_t TrueBin(const Plan& plan, const Shared& shared, const Cell& cell);
+
+// Which of two choices, of different trees of one strategy, comes first for that kind: below 0 if it is `a`. 0: both
+// are drawn from one lottery.
+int Compare(const Plan& plan, const Shared& shared, Bit kind, const Choice& a, const Choice& b);
+// The same of two values in a block `fair`; 0 for the same one.
+int CompareShares(const Plan& plan, const Shared& shared, ValueId a, ValueId b);
 
 // What a value has changed: all shares of it find their new places.
 void Rekey(Shared& shared, std::size_t key, ValueId value);

@@ -35,6 +35,16 @@ struct ShareKey {
   }
 };
 
+ShareKey KeyOfShare(const Plan& plan, const Shared& shared, ValueId id) {
+  const ValueTable::Value& value = shared.values.Get(shared.keys[plan.key], id);
+  return {value.leased, value.weight, value.Served(), &value.text, id};
+}
+
+int CompareShares(const Plan& plan, const Shared& shared, ValueId a, ValueId b) {
+  if (a == b) return 0;
+  return KeyOfShare(plan, shared, a) < KeyOfShare(plan, shared, b) ? -1 : 1;
+}
+
 // What a value has in one view.
 struct Share {
   FairView* view = nullptr;
@@ -80,7 +90,7 @@ class FairView : public View {
     }
     cell.shares[plan_.fair] = share;
     if (fresh) {
-      share->key = KeyOfShare(value);
+      share->key = KeyOfShare(plan_, shared_, value);
       Insert(share);
     } else if (many_ && !Has(*share, shared_.verdicts.Mask(cell.cls))) {
       Remask(*share);
@@ -152,7 +162,7 @@ class FairView : public View {
     return bytes;
   }
   void Rekey(Share& share) {
-    const ShareKey key = KeyOfShare(share.key.value);
+    const ShareKey key = KeyOfShare(plan_, shared_, share.key.value);
     if (key == share.key) return;
     if (many_) {
       many_->Erase(share.key);
@@ -224,10 +234,6 @@ class FairView : public View {
     }
   }
 
-  ShareKey KeyOfShare(ValueId id) const {
-    const ValueTable::Value& value = shared_.values.Get(shared_.keys[plan_.key], id);
-    return {value.leased, value.weight, value.Served(), &value.text, id};
-  }
   std::vector<std::uint64_t>& MaskOf(const Share& share) {
     scratch_.assign(shared_.verdicts.mask_words(), 0);
     share.below->AddMask(scratch_.data());

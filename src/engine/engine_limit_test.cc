@@ -1,0 +1,278 @@
+// Limits on starts: what they hold back, what goes on beside it, and what time and refunds open again.
+#include "engine/testing.h"
+#include "limits/testing.h"
+
+namespace allot {
+namespace {
+
+using namespace std::chrono_literals;
+
+class EngineLimitTest : public testing::EngineTest {
+ protected:
+  JobId SubmitOf(const std::string& user, std::uint32_t count = 1, Meta meta = {}) {
+    JobSpec spec = Spec(count);
+    spec.user = user;
+    spec.meta = std::move(meta);
+    return Submit(spec);
+  }
+  static LimitSpec Limit(const std::string& expr, double count, const std::string& cost = "") {
+    return testing::SomeLimit(expr, count, cost);
+  }
+  void SetLimit(const std::string& uuid, const LimitSpec& spec) {
+    const auto lease = engine_->CreateLimit(now_, uuid, spec);
+    ASSERT_TRUE(lease.ok()) << lease.error().message;
+  }
+  WorkerId RegisterAt(const std::string& site) {
+    WorkerSpec spec;
+    spec.id = WorkerId{++last_id_};
+    spec.tags = {"a"};
+    spec.connected = true;
+    if (!site.empty()) spec.attributes = {{"Site", site}};
+    EXPECT_TRUE(engine_->Register(now_, spec, std::nullopt).ok());
+    return spec.id;
+  }
+  std::vector<JobId> JobsOf(const std::vector<Grant>& grants) {
+    std::vector<JobId> jobs;
+    for (const Grant& grant : grants) jobs.push_back(grant.task.job);
+    return jobs;
+  }
+  LimitView ViewOf(const std::string& uuid) { return engine_->Limits(now_, {std::nullopt, uuid}).at(0); }
+};
+
+TEST_F(EngineLimitTest, WhatALimitHoldsBackDoesNotHideTheNext) {
+  const JobId slow = SubmitOf("slow", 10);
+  const JobId quick = SubmitOf("quick", 3);
+  SetLimit("l1", Limit("User == \"slow\"", 2));
+  const WorkerId worker = Register();
+  EXPECT_EQ(JobsOf(Pull(worker, 10)), (std::vector<JobId>{slow, slow, quick, quick, quick}));
+  EXPECT_TRUE(Pull(worker, 10).empty());
+  EXPECT_EQ(ViewOf("l1").allowed, 2u);
+  EXPECT_EQ(engine_->Stats().limits_waiting, 1u);
+}
+
+TEST_F(EngineLimitTest, WhoWaitsIsWokenAtTheInstantOfPayment) {
+  SubmitOf("slow", 10);
+  SetLimit("l1", Limit("User == \"slow\"", 2));
+  const WorkerId worker = Register();
+  EXPECT_EQ(Pull(worker, 2).size(), 2u);
+  Wait(worker);
+  Pass(29'999ms);
+  EXPECT_TRUE(Grants().empty());
+  Pass(1ms);
+  EXPECT_EQ(Grants().size(), 1u);
+  Wait(worker);
+  Pass(29'999ms);
+  EXPECT_TRUE(Grants().empty());
+  Pass(1ms);
+  EXPECT_EQ(Grants().size(), 1u);
+}
+
+TEST_F(EngineLimitTest, APullThatDoesNotWaitFindsWhatCanPayByThen) {
+  SubmitOf("slow", 10);
+  SetLimit("l1", Limit("User == \"slow\"", 1));
+  const WorkerId worker = Register();
+  EXPECT_EQ(Pull(worker, 5).size(), 1u);
+  Move(now_.mono + 60s);  // no tick in between
+  EXPECT_EQ(Pull(worker, 5).size(), 1u);
+}
+
+TEST_F(EngineLimitTest, ALimitThatReadsTheWorkerHoldsBackOnlyPairs) {
+  SubmitOf("u", 100);
+  SetLimit("l1", Limit("TARGET.Site == \"x\"", 1));
+  const WorkerId x1 = RegisterAt("x"), x2 = RegisterAt("x"), y = RegisterAt("y"), none = RegisterAt("");
+  EXPECT_EQ(Pull(x1, 3).size(), 1u);
+  EXPECT_TRUE(Pull(x2, 3).empty());
+  EXPECT_EQ(Pull(y, 3).size(), 3u);
+  EXPECT_EQ(Pull(none, 3).size(), 3u);
+  Wait(x1);
+  Wait(x2);
+  Pass(59'999ms);
+  EXPECT_TRUE(Grants().empty());
+  Pass(1ms);
+  EXPECT_EQ(Served(), (std::vector<WorkerId>{x1}));
+  EXPECT_EQ(Pull(y, 3).size(), 3u);
+}
+
+TEST_F(EngineLimitTest, OfThoseWhoWaitNobodyStandsInAnothersWay) {
+  // All are of one kind; only limits tell them apart, and the one at x has waited longest.
+  SetLimit("l1", Limit("TARGET.Site == \"x\"", 0));
+  const WorkerId x = RegisterAt("x"), y = RegisterAt("y");
+  Wait(x);
+  Wait(y);
+  SubmitOf("u");
+  EXPECT_EQ(Served(), (std::vector<WorkerId>{y}));
+}
+
+TEST_F(EngineLimitTest, WhoWaitsIsToldApartByALimitThatComesLater) {
+  const WorkerId x = RegisterAt("x"), y = RegisterAt("y");
+  Wait(x);
+  Wait(y);
+  SetLimit("l1", Limit("TARGET.Site == \"x\"", 0));
+  SubmitOf("u");
+  EXPECT_EQ(Served(), (std::vector<WorkerId>{y}));
+  // And it moves on when it is changed.
+  WorkerChange change;
+  change.attributes = Meta{{"Site", "z"}};
+  SubmitOf("u");
+  EXPECT_TRUE(Grants().empty());
+  ASSERT_TRUE(engine_->ChangeWorker(now_, x, change).ok());
+  EXPECT_EQ(Served(), (std::vector<WorkerId>{x}));
+}
+
+TEST_F(EngineLimitTest, AllRunsAsBeforeWhenTheLeaseEnds) {
+  SubmitOf("slow", 10);
+  LimitSpec stop = Limit("User == \"slow\"", 0);
+  stop.expires_in = 30s;
+  SetLimit("l1", stop);
+  const WorkerId worker = Register();
+  Wait(worker, 5);
+  Pass(20s);
+  ASSERT_TRUE(engine_->RenewLimit(now_, "l1", std::nullopt).ok());
+  Pass(29'999ms);
+  EXPECT_TRUE(Grants().empty());
+  Pass(2ms);
+  EXPECT_EQ(Grants().size(), 5u);
+  ASSERT_EQ(last_.limit_notices.size(), 1u);
+  EXPECT_EQ(last_.limit_notices[0].kind, LimitNotice::Kind::kExpired);
+  EXPECT_TRUE(engine_->Limits(now_, {}).empty());
+}
+
+TEST_F(EngineLimitTest, ADeletedLimitOpensAtOnce) {
+  SubmitOf("slow", 10);
+  SetLimit("l1", Limit("true", 0));
+  const WorkerId worker = Register();
+  Wait(worker, 5);
+  EXPECT_TRUE(Grants().empty());
+  ASSERT_TRUE(engine_->DeleteLimit(now_, "l1").ok());
+  EXPECT_EQ(Grants().size(), 5u);
+}
+
+TEST_F(EngineLimitTest, ALimitAppliesAtOnceToJobsThatWaitAlready) {
+  for (int i = 0; i < 3000; ++i) SubmitOf("slow");
+  const JobId last = SubmitOf("quick");
+  const WorkerId worker = Register();
+  SetLimit("l1", Limit("User == \"slow\"", 5));
+  // More jobs than are grouped in one command: the look goes on with the next ticks, and no start slips through.
+  Wait(worker, 3000);
+  Pass(100ms);
+  EXPECT_EQ(ViewOf("l1").allowed, 5u);
+  EXPECT_TRUE(View(last).started_at);
+}
+
+TEST_F(EngineLimitTest, WhatNeverLeftGivesItsTokensBack) {
+  SubmitOf("slow", 10);
+  SetLimit("l1", Limit("User == \"slow\"", 1));
+  const WorkerId worker = Register();
+  const auto grants = Pull(worker, 5);
+  ASSERT_EQ(grants.size(), 1u);
+  const TaskRef task = grants[0].task;
+  engine_->Undelivered(now_, std::span(&task, 1));
+  EXPECT_EQ(ViewOf("l1").allowed, 0u);
+  EXPECT_EQ(ViewOf("l1").tokens, 1);
+  EXPECT_EQ(Pull(worker, 5).size(), 1u);
+}
+
+TEST_F(EngineLimitTest, WhatWentToALostConnectionGivesItsTokensBack) {
+  SubmitOf("slow", 10);
+  SetLimit("l1", Limit("User == \"slow\"", 1));
+  const WorkerId worker = Register();
+  Wait(worker, 1);
+  ComeBack(worker, {});  // before anything left
+  EXPECT_TRUE(Grants().empty());
+  EXPECT_EQ(ViewOf("l1").tokens, 1);
+  EXPECT_EQ(Pull(worker, 5).size(), 1u);
+}
+
+TEST_F(EngineLimitTest, WhatAWorkerGivesBackIsPaidForAllTheSame) {
+  SubmitOf("slow", 10);
+  SetLimit("l1", Limit("User == \"slow\"", 1));
+  const WorkerId worker = Register();
+  const auto grants = Pull(worker, 5);
+  ASSERT_EQ(grants.size(), 1u);
+  Say(worker, grants[0].task, ReportKind::kReleased);
+  EXPECT_TRUE(Pull(worker, 5).empty());
+}
+
+TEST_F(EngineLimitTest, AChangedJobIsJudgedAnew) {
+  const JobId job = SubmitOf("u", 2, {{"size", std::int64_t{5}}});
+  SetLimit("l1", Limit("MY.size > 3", 0));
+  const WorkerId worker = Register();
+  Wait(worker, 1);
+  EXPECT_TRUE(Grants().empty());
+  JobChange change;
+  change.meta = Meta{{"size", std::int64_t{1}}};
+  ASSERT_TRUE(engine_->Change(now_, job, change).ok());
+  EXPECT_EQ(Grants().size(), 1u);
+}
+
+TEST_F(EngineLimitTest, AMonitorCountsAndHoldsNothingBack) {
+  SubmitOf("u", 10);
+  LimitSpec monitor = Limit("true", 2);
+  monitor.monitor = true;
+  SetLimit("l1", monitor);
+  const WorkerId worker = Register();
+  EXPECT_EQ(Pull(worker, 10).size(), 10u);
+  EXPECT_EQ(ViewOf("l1").allowed, 2u);
+  EXPECT_EQ(ViewOf("l1").skipped, 8u);
+}
+
+TEST_F(EngineLimitTest, NothingIsDrawnWhereOneOfSeveralDenies) {
+  SubmitOf("u", 10);
+  SetLimit("wide", Limit("true", 100));
+  SetLimit("shut", Limit("User == \"u\"", 0));
+  const WorkerId worker = Register();
+  EXPECT_TRUE(Pull(worker, 10).empty());
+  EXPECT_EQ(ViewOf("wide").tokens, 100);
+  EXPECT_EQ(ViewOf("wide").allowed, 0u);
+}
+
+TEST_F(EngineLimitTest, EveryOrderSkipsWhatIsHeldAndFindsItAgain) {
+  for (int i = 0; i < 20; ++i) SubmitOf("u" + std::to_string(i % 4), 2);
+  SetPolicy("max_simultaneous(user, 8, worker)");
+  SetLimit("l1", Limit("User == \"u1\"", 1));
+  for (const char* strategy : {"oldest", "newest", "random", "fair(user, oldest)", "prefer_distinct(user, random)",
+                               "or_else(select_only(user = \"u1\", oldest), priority)"}) {
+    const WorkerId worker = RegisterBy(strategy);
+    const auto grants = Pull(worker, 4);
+    EXPECT_EQ(grants.size(), 4u) << strategy;
+    Wait(worker, 1);
+    Pass(60s);
+    ASSERT_TRUE(engine_->RenewLimit(now_, "l1", 300s).ok());
+  }
+  // Six pulls, and as many minutes: whatever the order, at most one start of that user in each.
+  const std::uint64_t allowed = ViewOf("l1").allowed;
+  EXPECT_GE(allowed, 2u);
+  EXPECT_LE(allowed, 7u);
+}
+
+TEST_F(EngineLimitTest, TheLogIsToldWhatALimitDid) {
+  SubmitOf("slow", 10, {{"weight", "heavy"}});
+  LimitSpec spec = Limit("User == \"slow\"", 1, "MY.weight");
+  spec.name = "slowly";
+  spec.expires_in = 90s;
+  SetLimit("l1", spec);
+  Wait(Register(), 5);
+  std::vector<LimitNotice::Kind> kinds;
+  for (int i = 0; i < 130; ++i) {
+    Pass(1s);
+    Grants();
+    for (const LimitNotice& notice : last_.limit_notices) {
+      EXPECT_EQ(notice.limit.name, "slowly");
+      kinds.push_back(notice.kind);
+    }
+  }
+  EXPECT_EQ(kinds, (std::vector<LimitNotice::Kind>{LimitNotice::Kind::kCostFailed, LimitNotice::Kind::kSummary,
+                                                   LimitNotice::Kind::kExpired, LimitNotice::Kind::kSummary}));
+}
+
+TEST_F(EngineLimitTest, NoLimitSurvivesARestart) {
+  SubmitOf("slow", 10);
+  SetLimit("l1", Limit("true", 0));
+  Fold();
+  Load(0s);
+  EXPECT_TRUE(engine_->Limits(now_, {}).empty());
+  EXPECT_EQ(Pull(Register(), 10).size(), 10u);
+}
+
+}  // namespace
+}  // namespace allot

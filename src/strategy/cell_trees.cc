@@ -1,0 +1,206 @@
+#include "strategy/cell_trees.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace allot::order {
+namespace {
+
+// What moving a cell costs, in about a microsecond.
+constexpr std::size_t kMoveCost = 2;
+
+}  // namespace
+
+CellTrees::CellTrees(const Plan& plan, Shared& shared) : plan_(plan), shared_(shared), root_(MakeView(plan, shared)) {}
+
+CellTrees::~CellTrees() = default;
+
+// --- Cells.
+
+void CellTrees::Put(Cell& cell) {
+  CHECK(!cell.placed);
+  if (!cell.known && cell.group != 0 && !by_group_.empty()) {
+    if (const auto found = by_group_.find(cell.group); found != by_group_.end() && !sides_[found->second]->joining) {
+      Side& side = *sides_[found->second];
+      cell.side = found->second + 1;
+      cell.side_place = static_cast<std::uint32_t>(side.cells.size());
+      side.cells.push_back(&cell);
+    }
+  }
+  cell.known = true;
+  TreeOf(cell).Put(cell);
+  cell.placed = true;
+}
+
+void CellTrees::Drop(Cell& cell) {
+  if (!cell.placed) return;
+  TreeOf(cell).Drop(cell);
+  cell.placed = false;
+}
+
+void CellTrees::Forget(Cell& cell) {
+  CHECK(!cell.placed);
+  if (cell.side != 0) Leave(cell);
+}
+
+// It is in no tree. Where it was the last of its group's, that tree is gone too.
+void CellTrees::Leave(Cell& cell) {
+  const std::uint32_t at = cell.side - 1;
+  Side& side = *sides_[at];
+  Cell* last = side.cells.back();
+  last->side_place = cell.side_place;
+  side.cells[cell.side_place] = last;
+  side.cells.pop_back();
+  cell.side = 0;
+  if (!side.cells.empty()) return;
+  if (side.active) std::erase(active_, side.group);
+  if (side.joining) std::erase(joining_, side.group);
+  by_group_.erase(side.group);
+  sides_[at].reset();
+  free_.push_back(at);
+}
+
+void CellTrees::MoveAside(Cell& cell, StartGate::Held held) {
+  root_->Drop(cell);
+  auto [found, fresh] = by_group_.try_emplace(cell.group, static_cast<std::uint32_t>(sides_.size()));
+  if (fresh) {
+    if (free_.empty()) {
+      sides_.emplace_back();
+    } else {
+      found->second = free_.back();
+      free_.pop_back();
+    }
+    sides_[found->second] = std::make_unique<Side>();
+    sides_[found->second]->group = cell.group;
+    sides_[found->second]->root = MakeView(plan_, shared_);
+  }
+  Side& side = *sides_[found->second];
+  if (side.joining) {
+    side.joining = false;
+    std::erase(joining_, side.group);
+  }
+  cell.side = found->second + 1;
+  cell.side_place = static_cast<std::uint32_t>(side.cells.size());
+  side.cells.push_back(&cell);
+  side.root->Put(cell);
+  if (held == StartGate::Held::kHere && !side.active) {
+    side.active = true;
+    active_.push_back(side.group);
+  }
+}
+
+// --- Picking.
+
+Choice CellTrees::Pick(Bit kind, StartGate* gate, Rng* rng) {
+  unfinished_ = false;
+  Choice best = root_->Pick(kind, rng);
+  for (std::size_t moved = 0; gate != nullptr && best && best.cell->group != 0; best = root_->Pick(kind, rng)) {
+    const StartGate::Held held = gate->Ask(best.cell->group);
+    if (held == StartGate::Held::kNo) break;
+    if (moved++ == kMostMoved) {
+      unfinished_ = true;
+      return {};
+    }
+    MoveAside(*best.cell, held);
+  }
+  for (std::size_t i = 0; i < active_.size();) {
+    Side& side = *sides_[by_group_.at(active_[i])];
+    const StartGate::Held held = gate == nullptr ? StartGate::Held::kNo : gate->Ask(side.group);
+    if (held == StartGate::Held::kEverywhere) {
+      side.active = false;
+      active_[i] = active_.back();
+      active_.pop_back();
+      continue;
+    }
+    ++i;
+    if (held == StartGate::Held::kHere) continue;
+    const Choice choice = side.root->Pick(kind, rng);
+    if (!choice) continue;
+    const int order = best ? Compare(plan_, shared_, kind, choice, best) : -1;
+    if (order > 0) continue;
+    if (order < 0) {
+      best = choice;
+      continue;
+    }
+    // Two parts of one lottery: each wins as often as it has tasks.
+    const std::uint64_t both = best.tasks + choice.tasks;
+    if (rng != nullptr && rng->Below(both) < choice.tasks) best = choice;
+    best.tasks = both;
+  }
+  return best;
+}
+
+// --- Groups.
+
+void CellTrees::Open(std::uint32_t group) {
+  const auto found = by_group_.find(group);
+  if (found == by_group_.end() || sides_[found->second]->active) return;
+  sides_[found->second]->active = true;
+  active_.push_back(group);
+}
+
+void CellTrees::AddMask(std::uint32_t group, std::uint64_t* out) const {
+  const auto found = by_group_.find(group);
+  if (found != by_group_.end()) sides_[found->second]->root->AddMask(out);
+}
+
+void CellTrees::Join(std::uint32_t group) {
+  const auto found = by_group_.find(group);
+  if (found == by_group_.end() || sides_[found->second]->joining) return;
+  sides_[found->second]->joining = true;
+  joining_.push_back(group);
+}
+
+bool CellTrees::Step(std::size_t& budget) {
+  while (!joining_.empty()) {
+    Side& side = *sides_[by_group_.at(joining_.back())];
+    if (budget == 0) return false;
+    budget -= std::min(budget, kMoveCost);
+    Cell& cell = *side.cells.back();
+    const bool placed = cell.placed;
+    Drop(cell);
+    Leave(cell);
+    if (placed) Put(cell);
+  }
+  return true;
+}
+
+// --- All trees.
+
+void CellTrees::Recolour(Bit bit) {
+  root_->Recolour(bit);
+  for (const auto& side : sides_) {
+    if (side) side->root->Recolour(bit);
+  }
+}
+
+void CellTrees::Rebuild() {
+  root_.reset();
+  for (const auto& side : sides_) {
+    if (side) side->root.reset();
+  }
+  for (auto& spare : shared_.spare) spare.clear();  // as wide as before
+  root_ = MakeView(plan_, shared_);
+  for (const auto& side : sides_) {
+    if (side) side->root = MakeView(plan_, shared_);
+  }
+}
+
+bool CellTrees::Shrink(std::size_t& budget) {
+  if (!root_->Shrink(budget)) return false;
+  for (const auto& side : sides_) {
+    if (side && !side->root->Shrink(budget)) return false;
+  }
+  return true;
+}
+
+std::size_t CellTrees::MemoryBytes() const {
+  std::size_t bytes = root_->MemoryBytes();
+  for (const auto& side : sides_) {
+    if (side) bytes += sizeof(Side) + side->root->MemoryBytes() + side->cells.capacity() * sizeof(Cell*);
+  }
+  return bytes;
+}
+
+}  // namespace allot::order

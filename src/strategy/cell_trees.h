@@ -1,0 +1,84 @@
+// The trees of views over the cells of one index: the main one, and beside it one for each group of jobs whose starts
+// were found to be held.
+//
+// A group that is held leaves the main tree when picks meet its cells, one after the other, and is not met again. When
+// it may start again, its own tree is asked beside the main one, and the better of the choices is the pick: so what a
+// limit pays out costs one more question, however many cells the group has. A group that has not been held for a while
+// joins the main tree again, in steps.
+//
+// Threading:  confined to the queue's engine thread.
+// Invariants: a placed cell is in exactly one tree: the main one, or its group's. What Pick() gives is what one tree of
+//             all cells that are not held would have given.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "strategy/views.h"
+
+namespace allot::order {
+
+class CellTrees {
+ public:
+  // `plan` and `shared` outlive it.
+  CellTrees(const Plan& plan, Shared& shared);
+  ~CellTrees();
+  CellTrees(const CellTrees&) = delete;
+  CellTrees& operator=(const CellTrees&) = delete;
+
+  void Put(Cell& cell);
+  void Drop(Cell& cell);
+  // It moves within its tree: what it stands by changed.
+  void Moved(Cell& cell) { TreeOf(cell).Moved(cell); }
+  // Of that cell all jobs are gone. REQUIRES: dropped.
+  void Forget(Cell& cell);
+
+  // What comes first for workers of that kind, and is not held. Without a gate nothing is.
+  Choice Pick(Bit kind, StartGate* gate, Rng* rng);
+  // The last Pick() met too many held cells, and gave up: asked again, it goes on.
+  bool unfinished() const { return unfinished_; }
+  static constexpr std::size_t kMostMoved = 256;
+
+  // The group is not held everywhere any more.
+  void Open(std::uint32_t group);
+  // Adds the bits of the group's tree to `out`.
+  void AddMask(std::uint32_t group, std::uint64_t* out) const;
+  // The group goes back to the main tree; in Step().
+  void Join(std::uint32_t group);
+  bool Joining() const { return !joining_.empty(); }
+  // Takes what it did from the budget; true if all that was to join has.
+  bool Step(std::size_t& budget);
+  std::size_t sides() const { return by_group_.size(); }
+
+  void Recolour(Bit bit);
+  // Throws the trees away and makes them anew, for masks of another width. All cells are to be put again.
+  void Rebuild();
+  bool Shrink(std::size_t& budget);
+  std::size_t MemoryBytes() const;
+
+ private:
+  struct Side {
+    std::uint32_t group = 0;
+    std::unique_ptr<View> root;
+    std::vector<Cell*> cells;
+    bool active = false;   // among those that a pick asks
+    bool joining = false;  // new cells go to the main tree
+  };
+  View& TreeOf(const Cell& cell) { return cell.side == 0 ? *root_ : *sides_[cell.side - 1]->root; }
+  void Leave(Cell& cell);
+  void MoveAside(Cell& cell, StartGate::Held held);
+
+  const Plan& plan_;
+  Shared& shared_;
+  std::unique_ptr<View> root_;
+  std::vector<std::unique_ptr<Side>> sides_;  // a cell of side n is in the one before n; null: free
+  std::vector<std::uint32_t> free_;
+  std::unordered_map<std::uint32_t, std::uint32_t> by_group_;
+  std::vector<std::uint32_t> active_;   // groups
+  std::vector<std::uint32_t> joining_;  // groups
+  bool unfinished_ = false;
+};
+
+}  // namespace allot::order
