@@ -113,7 +113,7 @@ TEST_F(DemandTest, ATryCountsWhatItWouldApplyTo) {
 TEST_F(DemandTest, ExplainNamesTheLimitThatHoldsAJobBack) {
   HttpClient http = Http();
   const std::string job = Submit(http, R"({"tag":"t","user":"ann","count":2})");
-  const Json worker = http.Post(kWorkers, R"({"tags":["t"]})").json;
+  const Json worker = http.Post(kWorkers, R"({"tags":["t"],"slots":4})").json;
   const auto explain = [&] { return http.Get(kJobs + "/" + job + "/explain").json; };
   EXPECT_EQ(explain()["verdict"]["code"].str(), "can_start");
   EXPECT_EQ(explain()["limits"].text(), "[]");
@@ -123,13 +123,13 @@ TEST_F(DemandTest, ExplainNamesTheLimitThatHoldsAJobBack) {
   EXPECT_EQ(never["limits"][0]["uuid"].str(), "slow");
   EXPECT_TRUE(never["limits"][0]["holds_back"].flag());
   EXPECT_TRUE(never["limits"][0]["never"].flag());
-  // It pays for one, and then has to wait.
-  Set(http, "slow", R"(MY.User == \"ann\")", R"("count":1,"burst":0)");
+  // A new one pays for one start, and then has to wait; a monitor holds nothing back.
+  ASSERT_EQ(http.Do(http::verb::delete_, kLimits + "/slow").status, 200);
+  Set(http, "slow", R"(MY.User == \"ann\")", R"("count":1)");
   Set(http, "watch", "true", R"("count":0,"monitor":true)");
-  const std::string key = R"({"key":")" + worker["key"].str() + R"(",)";
   const std::string pull = kWorkers + "/" + worker["worker"].str() + "/pull";
-  for (int i = 0; i < 100 && explain()["tasks"]["leased"].num() < 1; ++i)
-    http.Post(pull, key + R"("pull":1,"wait_ms":1000})");
+  const Answer pulled = http.Post(pull, R"({"key":")" + worker["key"].str() + R"(","pull":2})");
+  ASSERT_EQ(pulled.json["tasks"].size(), 1u) << pulled.body;
   const Json held = explain();
   ASSERT_EQ(held["tasks"]["leased"].num(), 1);
   EXPECT_EQ(held["verdict"]["code"].str(), "limit");

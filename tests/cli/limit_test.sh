@@ -78,7 +78,7 @@ ann=$(seq 5 | allot submit --tag t --user ann)
 bob=$(seq 5 | allot submit --tag t --user bob)
 worker t -- cat
 allot wait "$bob" >wait.log
-eventually sh -c "allot job $ann -o json | jq -e '.tasks.done == 2'"
+eventually sh -c "allot job $ann -o json | jq -e '.done == 2'"
 shown=$(allot limit show slow)
 has "$shown" 'allowed          2 starts, at a cost of 2'
 has "$shown" 'blocked users    ann'
