@@ -50,6 +50,11 @@ std::string Waiting(const allotter::Limit& limit) {
   return out;
 }
 
+std::string Ago(std::int64_t at_ms, std::int64_t now_ms) {
+  const std::string age = AgeText(at_ms, now_ms);
+  return age == "now" ? age : age + " ago";
+}
+
 std::string NextStart(const allotter::Limit& limit) {
   if (limit.waiting == 0) return "";
   const std::string cost = limit.cheapest ? ", at a cost of " + TokensText(*limit.cheapest) : "";
@@ -119,7 +124,7 @@ std::string LimitText(const allotter::Limit& limit, std::int64_t now_ms, Style s
               {"tag", spec.tag},
               {"name", spec.name},
               {"applies to", spec.expr},
-              {"on", limit.job_only ? "any worker" : "workers for which that holds"},
+              {"on", limit.job_only ? "any worker" : "some workers: it reads what they are"},
               {"cost of a start", spec.cost.empty() ? "1" : spec.cost},
               {"rate", RateText(spec)},
               {"burst", spec.burst == 0 ? "" : TokensText(spec.burst)},
@@ -130,7 +135,7 @@ std::string LimitText(const allotter::Limit& limit, std::int64_t now_ms, Style s
               {spec.monitor ? "would have held back" : "held back",
                fmt::format("{}, {} ignored", Counted(limit.skipped, "time"),
                            limit.ignored_matches == 1 ? "1 match" : FormatCount(limit.ignored_matches) + " matches")},
-              {"last", limit.last_ignored_at_ms ? AgeText(*limit.last_ignored_at_ms, now_ms) + " ago" : ""},
+              {"last", limit.last_ignored_at_ms ? Ago(*limit.last_ignored_at_ms, now_ms) : ""},
               {"blocked for", limit.blocked.count() == 0 ? "" : FormatDuration(limit.blocked)},
               {"blocked users", Users(limit.ignored_users)},
               {"waiting now", Waiting(limit)},

@@ -93,7 +93,7 @@ void AddExpressions(CLI::App& command, std::string& expr, std::string& cost) {
   command
       .add_option(
           "-e,--expr", expr,
-          "An expression: starts for which it is true. MY is the job, TARGET the worker, as in 'User == \"ann\"'")
+          "An expression: starts for which it is true. MY is the job, TARGET the worker, as in 'MY.User == \"ann\"'")
       ->type_name("EXPR")
       ->check(GivenExpression())
       ->required();

@@ -138,14 +138,9 @@ void AppendExplanation(const MatchSnapshot& snapshot, const Explanation& e, cons
 
 void AppendPairExplanation(const MatchSnapshot& snapshot, const PairExplanation& pair, const JobLimits& limits,
                            std::string& out) {
-  // How those stand that read the worker is known of all workers together, not of this one.
-  JobLimits any_worker{{}, limits.now};
-  for (const LimitHold& hold : limits.holds) {
-    if (!hold.limit.reads_worker) any_worker.holds.push_back(hold);
-  }
   JsonWriter w(out);
   w.BeginObject();
-  AppendHead(snapshot, SayReasons(snapshot, pair.reasons, any_worker, pair.matches ? 1 : 0), w);
+  AppendHead(snapshot, SayReasons(snapshot, pair.reasons, limits, std::nullopt), w);
   AppendJobLimits(limits, w);
   w.Key("worker").Id(pair.worker.value).Key("name").String(pair.name).Key("matches").Bool(pair.matches);
   w.Key("conditions").BeginArray();

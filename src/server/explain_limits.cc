@@ -31,16 +31,17 @@ bool HoldsBack(const LimitHold& hold) {
 }
 
 // Wherever it could run?
-bool Everywhere(const LimitHold& hold, std::size_t matching) {
-  return !hold.limit.reads_worker || hold.workers_held >= matching;
+bool Everywhere(const LimitHold& hold, std::optional<std::size_t> matching) {
+  return !hold.limit.reads_worker || (matching && hold.workers_held >= *matching);
 }
 
-SaidReason Say(const LimitHold& hold, std::size_t matching, Instant now) {
+SaidReason Say(const LimitHold& hold, std::optional<std::size_t> matching, Instant now) {
   const LimitStanding& limit = hold.limit;
   std::string where;
   if (!Everywhere(hold, matching)) {
-    where =
-        fmt::format(" on {} of the {} workers that may run it", FormatCount(hold.workers_held), FormatCount(matching));
+    const std::string held = FormatCount(hold.workers_held);
+    where = matching ? fmt::format(" on {} of the {} workers that may run it", held, FormatCount(*matching))
+                     : fmt::format(" on {} of the workers that may run it, perhaps on this one", held);
   }
   SaidReason said{AdviceText(Advice::kWait), "limit", "", "allot limit show " + limit.limit.uuid};
   const std::string name = NameOf(limit.limit), cost = Number(limit.cost.number());
@@ -73,7 +74,7 @@ bool AfterLimits(ReasonCode code) {
 }  // namespace
 
 std::vector<SaidReason> SayReasons(const MatchSnapshot& snapshot, const std::vector<Reason>& reasons,
-                                   const JobLimits& limits, std::size_t matching) {
+                                   const JobLimits& limits, std::optional<std::size_t> matching) {
   std::vector<const LimitHold*> held;
   if (!Ended(snapshot.state) && snapshot.ready + snapshot.waiting > 0) {
     for (const LimitHold& hold : limits.holds) {

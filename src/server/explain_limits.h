@@ -1,6 +1,7 @@
 // What limits on starts add to an explanation: matching knows nothing of them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,9 +25,9 @@ struct JobLimits {
 };
 
 // The reasons of matching together with those of limits that hold back, what decides first. `matching`: how many
-// workers may run the job, as far as availability and slots do not count.
+// workers may run the job, as far as availability and slots do not count; none where the reasons are of one worker.
 std::vector<SaidReason> SayReasons(const MatchSnapshot& snapshot, const std::vector<Reason>& reasons,
-                                   const JobLimits& limits, std::size_t matching);
+                                   const JobLimits& limits, std::optional<std::size_t> matching);
 
 // `"limits": […]`: all that apply, whether they hold back or not.
 void AppendJobLimits(const JobLimits& limits, JsonWriter& w);

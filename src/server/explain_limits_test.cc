@@ -115,6 +115,9 @@ TEST(ExplainLimits, OneThatReadsTheWorkerDecidesOnlyIfItHoldsOnAll) {
   ASSERT_EQ(Codes(some), "can_start limit");
   EXPECT_NE(some[1].message.find("holds it back on 2 of the 5 workers that may run it"), std::string::npos);
   EXPECT_EQ(Codes(SayReasons(Waiting(), {CanStart()}, {{hold}, kNow}, 2)), "limit");
+  const auto one = SayReasons(Waiting(), {CanStart()}, {{hold}, kNow}, std::nullopt);
+  ASSERT_EQ(Codes(one), "can_start limit");
+  EXPECT_NE(one[1].message.find("on 2 of the workers that may run it, perhaps on this one"), std::string::npos);
 }
 
 TEST(ExplainLimits, OfManyTheThreeThatHoldLongestAreSaidAndAllAreListed) {
