@@ -86,12 +86,13 @@ void Put(Call call) {
     if (auto refused = RefuseNew(turn)) return AnswerError(turn, std::move(c), std::move(*refused));
     const std::string& uuid = c.request.parts[4];
     const std::vector<LimitView> before = turn.engine.Limits(turn.now, {std::nullopt, uuid});
-    const bool created = before.empty();
-    Result<LimitLease> lease =
-        created ? turn.engine.CreateLimit(turn.now, uuid, spec) : turn.engine.UpdateLimit(turn.now, uuid, spec);
+    Result<LimitLease> lease = turn.engine.UpdateLimit(turn.now, uuid, spec);
+    // Also where its lease has ended just now.
+    const bool created = !lease.ok() && lease.error().code == Code::kUnknownLimit;
+    if (created) lease = turn.engine.CreateLimit(turn.now, uuid, spec);
     if (!lease.ok()) return AnswerError(turn, std::move(c), lease.error());
     // Repeating it, to keep it alive, is no change.
-    const bool audit = created || !SameTerms(before.front().spec, spec);
+    const bool audit = created || before.empty() || !SameTerms(before.front().spec, spec);
     AnswerLease(turn, std::move(c), created ? 201 : 200, std::move(*lease), created, audit);
   });
 }

@@ -1,7 +1,8 @@
 # What could start if workers were there, what a limit would apply to, and which limits hold a job back.
 . "$(dirname "$0")/lib.sh"
-serve
+serve --max-limit-expiration 1h
 
+json "$(allot queue show -o json)" '.settings.max_limit_expiration_ms == 3600000'
 same 'nothing waits' "$(allot demand)"
 json "$(allot demand -o json)" '.totals.startable == 0 and .totals.waiting == 0 and .rows == [] and .complete'
 exits 2 allot demand -o id

@@ -87,6 +87,15 @@ has "$shown" '│'
 hasnt "$shown" $'\u202e'
 json "$(allot limit show slow -o json)" '.allowed == 2 and .waiting == 1 and .cheapest == 1 and .payable_in_ms > 1000000 and .ignored_users == ["ann"]'
 
+# A cost that cannot be evaluated counts as 1, and is warned of once.
+allot limit set --tag agent --uuid odd --name odd --expr 'MY.User == "cy"' --cost 'MY.nothing + 1' --rate 5/1h --expires 2m >/dev/null
+seq 2 | allot submit --tag t --user cy --wait >/dev/null 2>&1
+json "$(allot limit show odd -o json)" '.cost_failed and .allowed == 2 and .cost_allowed == 2'
+has "$(allot limit show odd)" 'the cost of some start cannot be evaluated, and counts as 1'
+warned='"the cost of a start cannot be evaluated, and counts as 1".*"limit":"odd"'
+eventually grep -q "$warned" serve.log
+same 1 "$(grep -c "$warned" serve.log)"
+
 # A limit that is ended, or has no reason any more, lets them go.
 allot limit delete slow >/dev/null
 allot wait "$ann" >wait.log
