@@ -7,7 +7,6 @@
 // Parts: tasks jobs flips memory; all by default. One strategy is in use at a time, beside the queue's default. Time is
 // virtual, and nothing is counted but the commands that are named.
 #include <malloc.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -18,151 +17,15 @@
 #include <string>
 #include <vector>
 
+#include "backlog.h"
 #include "base/memory.h"
-#include "strategy/strategy.h"
-#include "support.h"
 
 namespace allot::bench {
 namespace {
 
-constexpr std::uint64_t kFirstWorker = 1ull << 40;
-
-StrategyPtr Parse(const std::string& text, bool policy = false) {
-  ParsedStrategy parsed = ParseStrategy(text, policy);
-  if (!parsed.strategy) throw Failure(text + ": " + parsed.error.message);
-  return parsed.strategy;
-}
-
 double Allocated() {
   const struct mallinfo2 info = mallinfo2();
   return static_cast<double>(info.uordblks + info.hblkhd);
-}
-
-double CpuSeconds() {
-  struct timespec time {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
-// An engine with a backlog, and the longest that it took for a single command or tick.
-class Bench {
- public:
-  Bench() : engine_(EngineOptions{}) { engine_.FinishLoad(At(1), Duration(0)); }
-
-  Engine& engine() { return engine_; }
-  std::uint64_t jobs() const { return jobs_; }
-
-  void Submit(const JobSpec& spec) {
-    Must(engine_.Submit(At(ms_), JobId{++jobs_}, spec));
-    if (jobs_ % 1000 == 0) Fold(engine_);
-  }
-
-  WorkerId Join(const StrategyPtr& strategy, std::uint32_t slots = 1) {
-    WorkerSpec spec;
-    spec.id = WorkerId{kFirstWorker + workers_++};
-    spec.tags = {"bench"};
-    spec.strategy = strategy;
-    spec.slots = slots;
-    spec.connected = true;
-    Timed([&] { Must(engine_.Register(At(ms_), spec, std::nullopt)); });
-    return spec.id;
-  }
-  void Leave(WorkerId worker) {
-    Timed([&] { engine_.Unregister(At(ms_), worker); });
-    engine_.Take();
-  }
-  // Asks for `credit` tasks; empty if there is none now.
-  std::vector<TaskRef> Pull(WorkerId worker, std::uint32_t credit = 1) {
-    PullOptions options;
-    options.credit = credit;
-    options.wait = Duration(0);
-    Must(engine_.Pull(At(ms_), worker, options));
-    return Granted();
-  }
-  void Done(WorkerId worker, const TaskRef& task) {
-    const Report report{task, ReportKind::kDone};
-    Must(engine_.ReportAll(At(ms_), worker, {&report, 1}));
-    engine_.Take();
-  }
-  std::vector<TaskRef> Granted() {
-    std::vector<TaskRef> tasks;
-    auto [position, effects] = engine_.Take();
-    for (const Assignment& assignment : effects.assignments) {
-      for (const Grant& grant : assignment.grants) tasks.push_back(grant.task);
-    }
-    return tasks;
-  }
-  // Runs what is due, tick by tick, as long as the engine wants one at once.
-  void Settle() {
-    for (bool more = true; more;) {
-      Timed([&] { engine_.Tick(At(ms_)); });
-      const auto wake = engine_.NextWake(At(ms_));
-      more = wake && *wake <= At(ms_).mono;
-    }
-  }
-  // In time of this thread: what others make it wait is not the engine's.
-  template <typename F>
-  void Timed(F command) {
-    const double start = CpuSeconds();
-    command();
-    longest_ = std::max(longest_, (CpuSeconds() - start) * 1e3);
-  }
-  // Milliseconds, since the last call.
-  double TakeLongest() { return std::exchange(longest_, 0); }
-  void Later(std::int64_t ms) { ms_ += ms; }
-  std::int64_t ms() const { return ms_; }
-
- private:
-  Engine engine_;
-  std::int64_t ms_ = 1'000'000;
-  std::uint64_t jobs_ = 0, workers_ = 0;
-  double longest_ = 0;
-};
-
-struct Cost {
-  double median = 0, mean = 0, p99 = 0;  // µs
-};
-
-// The cost of a pull of one task and the report of another, while `held` stay leased. Best of some rounds: the machine
-// may be busy with other things.
-Cost Cycle(Bench& bench, WorkerId worker, int cycles, std::size_t held) {
-  std::deque<TaskRef> leased;
-  const auto pull = [&] {
-    const std::vector<TaskRef> tasks = bench.Pull(worker);
-    if (tasks.empty()) throw Failure("there was no task to measure with");
-    leased.push_back(tasks.front());
-  };
-  while (leased.size() < held) pull();
-  Cost best;
-  constexpr int kRounds = 5;
-  for (int round = 0; round < kRounds; ++round) {
-    std::vector<double> times;
-    double sum = 0;
-    for (int i = 0; i < cycles / kRounds; ++i) {
-      bench.Later(1);
-      const auto start = SteadyClock::now();
-      pull();
-      bench.Done(worker, leased.front());
-      const double us = SecondsSince(start) * 1e6;
-      leased.pop_front();
-      sum += us;
-      times.push_back(us);
-      if (i % 1000 == 0) Fold(bench.engine());
-    }
-    Fold(bench.engine());
-    std::sort(times.begin(), times.end());
-    const Cost cost{times[times.size() / 2], sum / static_cast<double>(times.size()), times[times.size() * 99 / 100]};
-    if (round == 0 || cost.median < best.median) best = cost;
-  }
-  for (const TaskRef& task : leased) bench.Done(worker, task);
-  Fold(bench.engine());
-  return best;
-}
-
-void Note(Figures& figures, const std::string& name, const Cost& cost) {
-  figures.Add(name, cost.median, "µs");
-  figures.Add(name + "/mean", cost.mean, "µs");
-  figures.Add(name + "/p99", cost.p99, "µs");
 }
 
 // A worker with the strategy comes, works, and leaves.

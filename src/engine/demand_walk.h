@@ -4,8 +4,14 @@
 // can pay within the lookahead, and by the maxima of the policy; a limit that reads the worker, and that is or was in
 // the way of that user's jobs, adds to the requirements that a worker it applies to is of no use.
 //
-// Use:       Engine::Collect() until it says that it has seen all, or until that is enough; then rows().
-// Threading: on the engine thread; it holds nothing of the engine between the steps, so jobs may come and go.
+// What several rows have in common, a maximum or a limit, goes to those whose jobs came first; in sum it is what would
+// start, if not always of the same rows. Rows that are filtered out have their share all the same, so that the others
+// say what they would say in the whole list. Percentages of the policy do not count: they grow with the workers. That
+// running tasks end within the lookahead, and make room, is not counted on.
+//
+// Use:       Engine::Collect() until it says that it is through, or until that is enough; then rows().
+// Threading: Collect() on the engine thread, rows() on any, one at a time; it holds nothing of the engine between the
+//            steps, so jobs may come and go.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +50,8 @@ class DemandWalk {
   DemandWalk(const DemandWalk&) = delete;
   DemandWalk& operator=(const DemandWalk&) = delete;
 
-  // The oldest first.
-  const std::vector<DemandRow>& rows() const { return rows_; }
+  // The oldest first. Of what was seen, where Collect() was not through: there is no going on then.
+  const std::vector<DemandRow>& rows() const;
   const DemandRequest& request() const { return request_; }
   bool paused() const { return paused_; }      // the queue: nothing can start
   bool complete() const { return complete_; }  // all jobs were looked at
@@ -55,8 +61,7 @@ class DemandWalk {
   struct State;
 
   DemandRequest request_;
-  std::unique_ptr<State> state_;
-  std::vector<DemandRow> rows_;
+  std::unique_ptr<State> state_;  // null: not begun
   bool paused_ = false;
   bool complete_ = false;
 };

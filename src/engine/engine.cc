@@ -55,7 +55,7 @@ void Engine::Begin(const Now& now) {
 void Engine::End() {
   std::size_t budget = kSmallBudget;
   if (grouped_epoch_ != classes_.epoch()) StepRegrouping(budget);
-  if (limit_epoch_ != limits_.epoch()) StepGrouping(budget);
+  if (std::size_t few = kSmallBudget / 3; limit_epoch_ != limits_.epoch()) StepGrouping(few);
   if (orders_.Building() || orders_.Cleaning()) StepOrders(budget);
   OpenPayable();
   WakeWaiting();
@@ -130,15 +130,6 @@ void Engine::WakeWaiting() {
 }
 
 void Engine::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened) {
-  const auto head = [this](Orders::Id order, KindId kind, LimitProfileId profile) -> EngineWorker* {
-    EngineWorker* first = waiting_.First(order, kind, profile);
-    if (first == nullptr || !orders_.Ready(order)) return nullptr;
-    if (Next(*first, nullptr) == nullptr) {
-      ++stats_.woken_empty;
-      return nullptr;
-    }
-    return first;
-  };
   const bool ranked =
       std::any_of(opened.begin(), opened.end(), [this](ClassId cls) { return classes_.HasJobRank(cls); });
   // How much the jobs that opened want a worker of that kind.
@@ -170,72 +161,66 @@ void Engine::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened)
       const Waiting::Lists* lists = waiting_.Of(order, kind);
       if (lists == nullptr) continue;
       for (const auto& [profile, list] : *lists) {
-        const EngineWorker* worker = head(order, kind, profile);
-        if (worker != nullptr) turns.push({wanted(kind), worker->waiting_turn, order, kind, profile});
+        turns.push({wanted(kind), list.begin()->waiting_turn, order, kind, profile});
       }
     }
   }
   while (!turns.empty()) {
     const Turn turn = turns.top();
     turns.pop();
-    EngineWorker* worker = head(turn.order, turn.kind, turn.profile);
-    if (worker == nullptr) continue;
+    EngineWorker* worker = waiting_.First(turn.order, turn.kind, turn.profile);
+    if (worker == nullptr || !orders_.Ready(turn.order)) continue;
     // What wanted it most may be gone meanwhile.
     if (const double now = wanted(turn.kind); now != turn.wanted) {
       turns.push({now, worker->waiting_turn, turn.order, turn.kind, turn.profile});
       continue;
     }
-    // Where a lottery leads to other jobs than the look did, it may give up among those that are held, for now.
-    if (!Serve(*worker)) {
-      CHECK(!look_again_.empty());
-      continue;
-    }
-    if (const EngineWorker* next = head(turn.order, turn.kind, turn.profile)) {
-      turns.push({wanted(turn.kind), next->waiting_turn, turn.order, turn.kind, turn.profile});
-    }
+    bool more = false;
+    if (!Serve(*worker, &more)) ++stats_.woken_empty;
+    // Where it found no more, nobody like it does.
+    const EngineWorker* next = more ? waiting_.First(turn.order, turn.kind, turn.profile) : nullptr;
+    if (next != nullptr) turns.push({wanted(turn.kind), next->waiting_turn, turn.order, turn.kind, turn.profile});
   }
 }
 
-EngineJob* Engine::Next(EngineWorker& worker, LimitTable::Drawn* drawn) {
-  constexpr std::size_t kMostGrouped = 256;
+EngineJob* Engine::Next(EngineWorker& worker, LimitTable::Drawn& drawn) {
+  constexpr std::size_t kMostWork = 256;
   const KindId kind = classes_.KindOf(worker.handle);
   const Orders::Id order = worker.Pulls();
-  Rng* rng = drawn != nullptr ? &rng_ : nullptr;
   gate_.worker = worker.limited;
-  for (std::size_t grouped = 0;;) {
-    auto* job = static_cast<EngineJob*>(orders_.Pick(order, kind, limits_.blocked() > 0 ? &gate_ : nullptr, rng));
-    if (job == nullptr) {
-      if (orders_.unfinished(order)) look_again_.push_back(kind);
+  for (std::size_t work = 0;;) {
+    auto* job = static_cast<EngineJob*>(orders_.Pick(order, kind, limits_.blocked() > 0 ? &gate_ : nullptr, &rng_));
+    work += orders_.moved(order);
+    if (job == nullptr && !orders_.unfinished(order)) return nullptr;
+    if (job == nullptr || work > kMostWork) {
+      look_again_.push_back(kind);
       return nullptr;
     }
     if (!Grouped(*job)) {
-      if (grouped++ == kMostGrouped) {
-        look_again_.push_back(kind);
-        return nullptr;
-      }
+      const std::uint64_t before = limits_.matcher().evaluations();
       Group(*job);
+      work += 1 + limits_.matcher().evaluations() - before;
     }
     if (job->group == kFreeGroup) return job;
-    if (drawn == nullptr && limits_.CanStart(job->group, worker.limited, now_)) return job;
     // If it is denied, its group is blocked, and the next look passes it by.
     LimitTable::Outcome outcome = limits_.Draw(job->group, worker.limited, job->terms->user, now_);
     if (outcome.allowed()) {
-      CHECK(drawn != nullptr);
-      *drawn = std::move(outcome.drawn);
+      drawn = std::move(outcome.drawn);
       return job;
     }
     ++stats_.limit_denials;
+    ++work;
   }
 }
 
-bool Engine::Serve(EngineWorker& worker) {
+bool Engine::Serve(EngineWorker& worker, bool* more) {
   if (paused_ || worker.draining || worker.away || !worker.registered) return false;
   std::vector<Grant> grants;
   const Orders::Id order = worker.Pulls();
   if (!orders_.Ready(order)) return false;
   while (worker.credit > 0) {
     LimitTable::Drawn drawn;
-    EngineJob* next = Next(worker, &drawn);
+    EngineJob* next = Next(worker, drawn);
     if (next == nullptr) break;
     EngineJob& job = *next;
     // One of a million is far away: all of it is on its way before the first part is looked at.
@@ -245,10 +230,11 @@ bool Engine::Serve(EngineWorker& worker) {
     Prefetch(job.terms.get(), sizeof(JobTerms));
     Prefetch(job.extras.get(), sizeof(JobExtras));
     const Lease& lease = GrantOne(worker, job, index, grants);
-    if (!drawn.empty()) KeepDrawn(lease, std::move(drawn));
+    if (!drawn.empty() && draws_.size() < kMaxDraws) draws_.emplace(lease.task.lease.serial, std::move(drawn));
     --worker.credit;
   }
   if (grants.empty()) return false;
+  if (more != nullptr) *more = worker.credit == 0;
   if (worker.once) worker.credit = 0;
   if (worker.credit == 0) {
     EndPull(worker);

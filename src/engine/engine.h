@@ -267,11 +267,10 @@ class Engine {
   // Waiting workers of these kinds pull until none finds anything: those first whom a job of the opened classes ranks
   // highest, then the longest waiting.
   void Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened);
-  // Grants up to the worker's credit. True if it got anything.
-  bool Serve(EngineWorker& worker);
-  // The job that the worker would start next; null: none. With `drawn`, its start is paid for, and what that took is
-  // there; without, nothing is, and `random` gives any.
-  EngineJob* Next(EngineWorker& worker, LimitTable::Drawn* drawn);
+  // Grants up to the worker's credit. True if it got anything; `more`: all that it wanted, so that there may be more.
+  bool Serve(EngineWorker& worker, bool* more = nullptr);
+  // The job that the worker is to start next, paid for; null: none.
+  EngineJob* Next(EngineWorker& worker, LimitTable::Drawn& drawn);
   Lease& GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::vector<Grant>& grants);
   ByteWriter Event(EventType type);
   // An event of one task; further fields may follow.
@@ -317,8 +316,7 @@ class Engine {
   bool StepGrouping(std::size_t& budget);
   // After limits have come or gone: workers may be told apart otherwise.
   void OnLimits();
-  // What a start has drawn, until it is certain that it left; and back, where it did not.
-  void KeepDrawn(const Lease& lease, LimitTable::Drawn drawn);
+  // The start never left: what it drew goes back.
   void Refund(const Lease& lease);
   // Groups that can pay by now are in the order again, and wake who waits for them.
   void OpenPayable();
@@ -444,11 +442,8 @@ class Engine {
   // be looked at.
   boost::unordered_flat_map<GroupId, Instant> held_at_;
   std::deque<std::pair<Instant, GroupId>> held_checks_;
-  struct Draws {
-    std::uint64_t serial;  // of the lease
-    LimitTable::Drawn drawn;
-  };
-  std::deque<Draws> draws_;  // of the last starts
+  // What starts have drawn, by the serial of their lease; as long as that lives.
+  boost::unordered_flat_map<std::uint64_t, LimitTable::Drawn> draws_;
   LeaseTable leases_;
   std::map<WorkerId, std::unique_ptr<EngineWorker>> workers_;
   std::size_t registered_workers_ = 0;

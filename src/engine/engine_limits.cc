@@ -88,7 +88,7 @@ void Engine::Ungroup(EngineJob& job) {
 }
 
 bool Engine::StepGrouping(std::size_t& budget) {
-  constexpr std::size_t kGroupCost = 2;
+  constexpr std::size_t kGroupCost = 3;
   if (limit_epoch_ == limits_.epoch()) return true;
   if (limit_walk_epoch_ != limits_.epoch()) {
     limit_walk_epoch_ = limits_.epoch();
@@ -104,8 +104,9 @@ bool Engine::StepGrouping(std::size_t& budget) {
     --budget;
     EngineJob* job = it->second;
     if (job == nullptr || !job->open || Grouped(*job)) continue;
-    budget -= std::min(budget, kGroupCost);
+    const std::uint64_t before = limits_.matcher().evaluations();
     Group(*job);
+    budget -= std::min<std::uint64_t>(budget, kGroupCost + limits_.matcher().evaluations() - before);
   }
   limit_epoch_ = limit_walk_epoch_;
   return true;
@@ -121,18 +122,11 @@ StartGate::Held Engine::Gate::Ask(std::uint32_t group) {
   return everywhere ? Held::kEverywhere : Held::kHere;
 }
 
-void Engine::KeepDrawn(const Lease& lease, LimitTable::Drawn drawn) {
-  draws_.push_back({lease.task.lease.serial, std::move(drawn)});
-  if (draws_.size() > kMaxDraws) draws_.pop_front();
-}
-
 void Engine::Refund(const Lease& lease) {
-  const std::uint64_t serial = lease.task.lease.serial;
-  const auto found = std::lower_bound(draws_.begin(), draws_.end(), serial,
-                                      [](const Draws& draws, std::uint64_t s) { return draws.serial < s; });
-  if (found == draws_.end() || found->serial != serial) return;
-  limits_.Refund(found->drawn, now_);
-  found->drawn.clear();
+  const auto drawn = draws_.find(lease.task.lease.serial);
+  if (drawn == draws_.end()) return;
+  limits_.Refund(drawn->second, now_);
+  draws_.erase(drawn);
 }
 
 void Engine::OpenPayable() {
@@ -141,7 +135,7 @@ void Engine::OpenPayable() {
   const std::vector<LimitTable::Blocking> opened = limits_.TakePayable(now_, kMaxOpened);
   std::vector<std::uint64_t> kinds;
   for (const LimitTable::Blocking& group : opened) {
-    for (Orders::Id order = 0; order < orders_.ids(); ++order) orders_.OpenGroup(order, group.group, kinds);
+    orders_.OpenGroup(group.group, waiting_.size() > 0 ? &kinds : nullptr);
     if (const auto held = held_at_.find(group.group); held != held_at_.end()) held->second = now_.mono;
   }
   for (std::size_t word = 0; word < kinds.size(); ++word) {

@@ -346,6 +346,7 @@ void Engine::EndLease(Lease& lease) {
   EngineWorker* worker = FindWorker(lease.worker);
   EngineJob* job = lease.job;
   CHECK(worker != nullptr && job != nullptr);
+  if (!draws_.empty()) draws_.erase(lease.task.lease.serial);
   leases_.End(lease, &worker->leases, &job->leases);
   if (job->known) {
     orders_.Returned(*job);

@@ -1,7 +1,8 @@
 // What a limit would apply to, before it is set.
 //
-// Use:       Engine::Collect() until it says that it has seen all, or until that is enough.
-// Threading: on the engine thread; it holds nothing of the engine between the steps.
+// Use:       Engine::Collect() until it says that it is through. After four seconds it is, with what was seen by then.
+// Threading: Collect() on the engine thread; it holds nothing of the engine between the steps, so jobs and workers may
+//            come and go.
 #pragma once
 
 #include <cstdint>

@@ -19,12 +19,13 @@ inline constexpr std::size_t kSmallBudget = 1500;
 inline constexpr Duration kOrderLingers = std::chrono::seconds(60);
 inline constexpr std::size_t kMaxLingering = 8;
 
-// A group of jobs that no limit has held back for so long need not stand apart in the orders any more.
-inline constexpr Duration kGroupStandsApart = std::chrono::seconds(10);
-// Groups that open at once, where many can pay at the same moment.
-inline constexpr std::size_t kMaxOpened = 64;
-// Starts whose draws can be given back.
-inline constexpr std::size_t kMaxDraws = 16'384;
+// A group of jobs that no limit has held back for so long need not stand apart in the orders any more: each that does
+// costs every pick a question.
+inline constexpr Duration kGroupStandsApart = std::chrono::seconds(3);
+// Groups that open at once, where many can pay at the same moment. Which of them comes first is asked of those alone.
+inline constexpr std::size_t kMaxOpened = 4096;
+// Leases of which it is known what they drew, so that it can be given back.
+inline constexpr std::size_t kMaxDraws = 100'000;
 
 // Words and blocks of all strategies in use in a queue: each costs memory for every job, and time while it is built.
 inline constexpr std::size_t kMaxBlocks = 1024;

@@ -31,6 +31,15 @@ void Check(const BucketTerms& terms) {
   CHECK(terms.window > Duration::zero() && terms.window <= bounds::kMaxLimitWindow);
 }
 
+Tokens TakenOf(const BucketTerms& terms, Tokens cost) {
+  return terms.max_burst_cost == Tokens{} ? cost : std::min(cost, terms.max_burst_cost);
+}
+
+bool EverPays(const BucketTerms& terms, Tokens cost) {
+  if (cost <= Tokens{}) return true;
+  return terms.count > Tokens{} && TakenOf(terms, cost).millionths <= terms.count.millionths + terms.burst.millionths;
+}
+
 }  // namespace
 
 Tokens Tokens::Of(double number) {
@@ -58,9 +67,7 @@ double Bucket::Level(Instant now) const {
   return static_cast<double>(At(now)) / static_cast<double>(terms_.window.count()) / 1e6;
 }
 
-Tokens Bucket::Taken(Tokens cost) const {
-  return terms_.max_burst_cost == Tokens{} ? cost : std::min(cost, terms_.max_burst_cost);
-}
+Tokens Bucket::Taken(Tokens cost) const { return TakenOf(terms_, cost); }
 
 bool Bucket::CanPay(Tokens cost, Instant now) const {
   if (cost <= Tokens{}) return true;
@@ -68,10 +75,7 @@ bool Bucket::CanPay(Tokens cost, Instant now) const {
   return At(now) + Scaled(terms_.burst) >= Scaled(Taken(cost));
 }
 
-bool Bucket::CanEverPay(Tokens cost) const {
-  if (cost <= Tokens{}) return true;
-  return terms_.count > Tokens{} && Taken(cost).millionths <= terms_.count.millionths + terms_.burst.millionths;
-}
+bool Bucket::CanEverPay(Tokens cost) const { return EverPays(terms_, cost); }
 
 std::optional<Instant> Bucket::CanPayAt(Tokens cost, Instant now) const {
   if (CanPay(cost, now)) return now;
@@ -84,13 +88,27 @@ std::optional<Instant> Bucket::CanPayAt(Tokens cost, Instant now) const {
 }
 
 std::uint64_t Bucket::PayableWithin(Duration horizon, Tokens cost, Instant now) const {
-  constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
-  if (cost <= Tokens{}) return kAll;
-  if (!CanEverPay(cost)) return 0;
+  return Within(horizon, now).Draws(cost);
+}
+
+Bucket::Purse Bucket::Within(Duration horizon, Instant now) const {
   // Whoever draws as soon as it passes never lets the bucket run over, so that nothing of the refill is lost.
   const Wide refill = Wide{std::max<Duration::rep>(0, horizon.count())} * terms_.count.millionths;
-  const Wide draws = (At(now) + Scaled(terms_.burst) + refill) / Scaled(Taken(cost));
+  return {terms_, At(now) + Scaled(terms_.burst) + refill};
+}
+
+std::uint64_t Bucket::Purse::Draws(Tokens cost) const {
+  constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
+  if (cost <= Tokens{}) return kAll;
+  if (!EverPays(terms_, cost)) return 0;
+  const Wide draws = left_ / (Wide{TakenOf(terms_, cost).millionths} * terms_.window.count());
   return draws > kAll ? kAll : static_cast<std::uint64_t>(std::max<Wide>(0, draws));
+}
+
+void Bucket::Purse::Take(Tokens cost, std::uint64_t draws) {
+  if (cost <= Tokens{} || draws == 0) return;
+  CHECK(draws <= Draws(cost));
+  left_ -= Wide{TakenOf(terms_, cost).millionths} * terms_.window.count() * draws;
 }
 
 void Bucket::Advance(Instant now) {
@@ -112,10 +130,10 @@ void Bucket::Forget() {
 }
 
 Bucket::Taking Bucket::Draw(Tokens cost, Instant now) {
-  CHECK(CanPay(cost, now));
   Advance(now);
   Forget();
   const Tokens amount = Taken(std::max(cost, Tokens{}));
+  CHECK(amount == Tokens{} || (terms_.count > Tokens{} && level_ + Scaled(terms_.burst) >= Scaled(amount)));
   level_ -= Scaled(amount);
   if (turns_.empty() || turns_.back().at != last_) {
     if (turns_.size() == kTurnsKept) {

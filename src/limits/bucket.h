@@ -63,6 +63,10 @@ class Bucket {
   // count + burst that the refill of a microsecond does not fit in between: some of that runs over.
   std::uint64_t PayableWithin(Duration horizon, Tokens cost, Instant now) const;
 
+  // What it can pay from `now` to now + `horizon` in all, to be shared among draws of several costs.
+  class Purse;
+  Purse Within(Duration horizon, Instant now) const;
+
   // What a draw has taken, for Refund().
   struct Taking {
     std::uint64_t turn = 0;
@@ -73,7 +77,7 @@ class Bucket {
   // Gives a draw back, as if it had not been: not what the bucket, full by now or in between, would have had no room
   // for. Of the draws of the last kTurnsKept instants; of earlier ones nothing comes back. Once for each draw.
   void Refund(const Taking& taking, Instant now);
-  static constexpr std::size_t kTurnsKept = 1024;
+  static constexpr std::size_t kTurnsKept = 256;
 
   // Other terms from now on. Keeps the level: refilled at the old rate up to now, then clamped to the new bounds.
   void Update(const BucketTerms& terms, Instant now);
@@ -98,6 +102,22 @@ class Bucket {
   std::deque<Turn> turns_;  // by time
   std::uint64_t first_turn_ = 0;
   Wide open_ = 0;  // of all turns
+};
+
+// Holds nothing of the bucket. With draws of one cost alone it pays for as many as PayableWithin() says.
+class Bucket::Purse {
+ public:
+  // How many draws of that cost it still pays for.
+  std::uint64_t Draws(Tokens cost) const;
+  // REQUIRES: draws <= Draws(cost).
+  void Take(Tokens cost, std::uint64_t draws);
+
+ private:
+  friend class Bucket;
+  Purse(const BucketTerms& terms, Wide left) : terms_(terms), left_(left) {}
+
+  BucketTerms terms_;
+  Wide left_;
 };
 
 }  // namespace allot

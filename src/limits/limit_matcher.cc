@@ -104,6 +104,7 @@ Tokens LimitMatcher::CostOf(Slot slot, const ExprPtr& cost, const expr::Sides& s
   if (value.is(expr::Type::kInteger)) return Tokens::Of(value.integer());
   if (value.is(expr::Type::kReal)) return Tokens::Of(value.real());
   rules_[slot].cost_failed = true;
+  ++cost_failures_;
   return Tokens::Of(std::int64_t{1});
 }
 

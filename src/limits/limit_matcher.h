@@ -65,6 +65,8 @@ class LimitMatcher {
   std::uint64_t epoch() const { return epoch_; }
   // Has the cost of some start failed, since Put()?
   bool CostFailed(Slot slot) const { return rules_[slot].cost_failed; }
+  // How often one did, of any limit.
+  std::uint64_t cost_failures() const { return cost_failures_; }
 
   // --- Jobs.
 
@@ -74,6 +76,8 @@ class LimitMatcher {
   bool DropJob(GroupId group);
   std::span<const Charge> Charges(GroupId group) const { return groups_[group].charges; }
   std::span<const Term> Terms(GroupId group) const { return groups_[group].terms; }
+  // Tells groups of one id, one after the other, apart.
+  std::uint64_t SerialOf(GroupId group) const { return groups_[group].serial; }
   std::size_t groups() const { return group_ids_.size() + 1; }
 
   // --- Workers.
@@ -205,6 +209,7 @@ class LimitMatcher {
 
   std::uint64_t next_serial_ = 1;
   std::uint64_t evaluations_ = 0;
+  std::uint64_t cost_failures_ = 0;
 };
 
 }  // namespace allot

@@ -194,6 +194,8 @@ std::vector<LimitView> LimitTable::List(const Filter& filter, const Now& now) co
 
 std::vector<LimitName> LimitTable::TakeCostWarnings() {
   std::vector<LimitName> names;
+  if (cost_failures_told_ == matcher_.cost_failures()) return names;
+  cost_failures_told_ = matcher_.cost_failures();
   for (Slot slot = 0; slot < limits_.size(); ++slot) {
     if (!limits_[slot] || limits_[slot]->cost_warned || !matcher_.CostFailed(slot)) continue;
     limits_[slot]->cost_warned = true;
@@ -236,15 +238,19 @@ std::uint64_t LimitTable::PayableWithin(GroupId group, Duration horizon, const N
   return least;
 }
 
-std::vector<ExprPtr> LimitTable::Exclusions(GroupId group, const std::string& user, const Now& now) const {
-  std::vector<ExprPtr> exclusions;
+std::vector<LimitTable::Exclusion> LimitTable::Exclusions(GroupId group, const std::string& user,
+                                                          const Now& now) const {
+  std::vector<Exclusion> exclusions;
   for (const LimitMatcher::Term& term : matcher_.Terms(group)) {
     const Limit* limit = Of({term.slot, term.version, {}});
     // What needs the job's own attributes means nothing to others.
     if (limit == nullptr || limit->spec.monitor || term.held) continue;
+    if (!term.expr->Reads(expr::Side::kMachine, expr::Side::kJob)) continue;
     const auto place = limit->user_places.find(user);
     if (place == limit->user_places.end()) continue;
-    if (place->second->waiting > 0 || now.mono < place->second->until) exclusions.push_back(term.expr);
+    if (place->second->waiting > 0 || now.mono < place->second->until) {
+      exclusions.push_back({limit->Name(), term.expr});
+    }
   }
   return exclusions;
 }

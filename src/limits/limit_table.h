@@ -143,8 +143,13 @@ class LimitTable {
   // number if none is in the way.
   std::uint64_t PayableWithin(GroupId group, Duration horizon, const Now& now) const;
   // Of limits that depend on the worker, what is left of them for this group, if they hold back or have held back
-  // within the ban window a start of that user. Workers for which one is true are of no use.
-  std::vector<ExprPtr> Exclusions(GroupId group, const std::string& user, const Now& now) const;
+  // within the ban window a start of that user. Workers for which one is true are of no use. One of which only the cost
+  // depends on the worker excludes none: others may be cheaper.
+  struct Exclusion {
+    LimitName limit;
+    ExprPtr expr;
+  };
+  std::vector<Exclusion> Exclusions(GroupId group, const std::string& user, const Now& now) const;
   // Every limit that matches; without a worker, those that do not depend on one.
   std::vector<LimitStanding> Standings(GroupId group, std::optional<WorkerHandle> worker, const Now& now);
   // Limits of which a cost could not be evaluated: each once, until its cost changes.
@@ -157,6 +162,7 @@ class LimitTable {
   const LimitMatcher& matcher() const { return matcher_; }
 
  private:
+  friend class LimitForecast;
   using Slot = LimitMatcher::Slot;
   using Charge = LimitMatcher::Charge;
   static constexpr LimitProfileId kAnyProfile = 0xFFFFFFFF;
@@ -259,6 +265,7 @@ class LimitTable {
   std::set<std::pair<Instant, Slot>> timers_;                    // of limits that something waits for
   std::vector<Blocking> opened_;
 
+  std::uint64_t cost_failures_told_ = 0;
   std::optional<Instant> last_summary_;
   std::vector<LimitSummary> partings_;  // of limits that are gone
 };

@@ -382,7 +382,7 @@ TEST(LimitTable, CountsBlockingsAndMeetingsAndRemembersUsersForAWhile) {
   EXPECT_EQ(f.View("a").blocked, 40s);
   f.now = AtTime(120s - 1us);
   ASSERT_EQ(f.table.Exclusions(group, "ann", f.now).size(), 1u);
-  EXPECT_EQ(f.table.Exclusions(group, "ann", f.now)[0]->Print(), "TARGET.Name =?= undefined");
+  EXPECT_EQ(f.table.Exclusions(group, "ann", f.now)[0].expr->Print(), "TARGET.Name =?= undefined");
   EXPECT_EQ(f.table.Exclusions(group, "bob", f.now).size(), 1u);
   EXPECT_TRUE(f.table.Exclusions(group, "eve", f.now).empty());
   f.now = AtTime(120s);

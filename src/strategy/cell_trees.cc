@@ -54,7 +54,7 @@ void CellTrees::Leave(Cell& cell) {
   side.cells.pop_back();
   cell.side = 0;
   if (!side.cells.empty()) return;
-  if (side.active) std::erase(active_, side.group);
+  if (side.active) std::erase(active_, at);
   if (side.joining) std::erase(joining_, side.group);
   by_group_.erase(side.group);
   sides_[at].reset();
@@ -86,7 +86,7 @@ void CellTrees::MoveAside(Cell& cell, StartGate::Held held) {
   side.root->Put(cell);
   if (held == StartGate::Held::kHere && !side.active) {
     side.active = true;
-    active_.push_back(side.group);
+    active_.push_back(found->second);
   }
 }
 
@@ -94,18 +94,19 @@ void CellTrees::MoveAside(Cell& cell, StartGate::Held held) {
 
 Choice CellTrees::Pick(Bit kind, StartGate* gate, Rng* rng) {
   unfinished_ = false;
+  moved_ = 0;
   Choice best = root_->Pick(kind, rng);
-  for (std::size_t moved = 0; gate != nullptr && best && best.cell->group != 0; best = root_->Pick(kind, rng)) {
+  for (; gate != nullptr && best && best.cell->group != 0; best = root_->Pick(kind, rng)) {
     const StartGate::Held held = gate->Ask(best.cell->group);
     if (held == StartGate::Held::kNo) break;
-    if (moved++ == kMostMoved) {
+    if (moved_++ == kMostMoved) {
       unfinished_ = true;
       return {};
     }
     MoveAside(*best.cell, held);
   }
   for (std::size_t i = 0; i < active_.size();) {
-    Side& side = *sides_[by_group_.at(active_[i])];
+    Side& side = *sides_[active_[i]];
     const StartGate::Held held = gate == nullptr ? StartGate::Held::kNo : gate->Ask(side.group);
     if (held == StartGate::Held::kEverywhere) {
       side.active = false;
@@ -137,7 +138,7 @@ void CellTrees::Open(std::uint32_t group) {
   const auto found = by_group_.find(group);
   if (found == by_group_.end() || sides_[found->second]->active) return;
   sides_[found->second]->active = true;
-  active_.push_back(group);
+  active_.push_back(found->second);
 }
 
 void CellTrees::AddMask(std::uint32_t group, std::uint64_t* out) const {

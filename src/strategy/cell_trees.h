@@ -39,6 +39,7 @@ class CellTrees {
   Choice Pick(Bit kind, StartGate* gate, Rng* rng);
   // The last Pick() met too many held cells, and gave up: asked again, it goes on.
   bool unfinished() const { return unfinished_; }
+  std::size_t moved() const { return moved_; }
   static constexpr std::size_t kMostMoved = 256;
 
   // The group is not held everywhere any more.
@@ -76,9 +77,10 @@ class CellTrees {
   std::vector<std::unique_ptr<Side>> sides_;  // a cell of side n is in the one before n; null: free
   std::vector<std::uint32_t> free_;
   std::unordered_map<std::uint32_t, std::uint32_t> by_group_;
-  std::vector<std::uint32_t> active_;   // groups
+  std::vector<std::uint32_t> active_;   // places in sides_
   std::vector<std::uint32_t> joining_;  // groups
   bool unfinished_ = false;
+  std::size_t moved_ = 0;  // in the last Pick()
 };
 
 }  // namespace allot::order

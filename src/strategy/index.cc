@@ -319,11 +319,13 @@ PickJob* StrategyIndex::Pick(KindId kind, StartGate* gate, Rng* rng) {
 }
 
 bool StrategyIndex::unfinished() const { return parts_->trees->unfinished(); }
+std::size_t StrategyIndex::moved() const { return parts_->trees->moved(); }
 
-void StrategyIndex::OpenGroup(std::uint32_t group, std::vector<std::uint64_t>& kinds) {
-  kinds.resize(std::max(kinds.size(), parts_->shared.verdicts.mask_words()));
+void StrategyIndex::OpenGroup(std::uint32_t group, std::vector<std::uint64_t>* kinds) {
   parts_->trees->Open(group);
-  parts_->trees->AddMask(group, kinds.data());
+  if (kinds == nullptr) return;
+  kinds->resize(std::max(kinds->size(), parts_->shared.verdicts.mask_words()));
+  parts_->trees->AddMask(group, kinds->data());
 }
 
 void StrategyIndex::JoinGroup(std::uint32_t group) { parts_->trees->Join(group); }

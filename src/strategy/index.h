@@ -50,6 +50,7 @@ class StrategyIndex {
   PickJob* Pick(KindId kind, StartGate* gate, Rng* rng);
   // The last Pick() gave up: asked again, it goes on.
   bool unfinished() const;
+  std::size_t moved() const;  // how many cells it moved aside
   // Does the strategy want a random task of the job that the last Pick() gave?
   bool random_task() const { return random_task_; }
 
@@ -60,9 +61,9 @@ class StrategyIndex {
   bool HasOpened() const { return !opened_.empty(); }
   std::vector<ClassId> TakeOpened() { return std::exchange(opened_, {}); }
 
-  // The group is not held everywhere any more: adds the bits that it may have something for. To be told by whoever has
-  // the gate; until then a group that was found held is not asked for again.
-  void OpenGroup(std::uint32_t group, std::vector<std::uint64_t>& kinds);
+  // The group is not held everywhere any more: adds the bits that it may have something for, where `kinds` is not null.
+  // To be told by whoever has the gate; until then a group that was found held is not asked for again.
+  void OpenGroup(std::uint32_t group, std::vector<std::uint64_t>* kinds);
   // It has not been held for long, and need not stand apart any more. Happens in steps, which take what they did from
   // the budget and are true at the end.
   void JoinGroup(std::uint32_t group);

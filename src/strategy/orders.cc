@@ -263,6 +263,12 @@ void Orders::Returned(PickJob& job) {
   Tell(changed, 1);
 }
 
+void Orders::OpenGroup(std::uint32_t group, std::vector<std::uint64_t>* kinds) {
+  for (Entry& entry : entries_) {
+    if (entry.index) entry.index->OpenGroup(group, kinds);
+  }
+}
+
 void Orders::JoinGroup(std::uint32_t group) {
   for (Entry& entry : entries_) {
     if (entry.index) entry.index->JoinGroup(group);

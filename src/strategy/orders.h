@@ -91,15 +91,14 @@ class Orders {
   PickJob* Pick(Id id, KindId kind, StartGate* gate, Rng* rng) { return entries_[id].index->Pick(kind, gate, rng); }
   // Did the last Pick() of that order give up among held jobs? Asked again, it goes on.
   bool unfinished(Id id) const { return entries_[id].index->unfinished(); }
+  // Cells that it moved aside, because they are held.
+  std::size_t moved(Id id) const { return entries_[id].index->moved(); }
   bool random_task(Id id) const { return entries_[id].index->random_task(); }
   // Is a job of that class open?
   bool HasOpen(ClassId cls) const { return cls < open_.size() && open_[cls] > 0; }
   // --- Groups whose starts are held (StrategyIndex says what these are).
-  // The bits of the order are added to `kinds`.
-  void OpenGroup(Id id, std::uint32_t group, std::vector<std::uint64_t>& kinds) {
-    if (entries_[id].index) entries_[id].index->OpenGroup(group, kinds);
-  }
-  Id ids() const { return static_cast<Id>(entries_.size()); }
+  // The bits of all orders are added to `kinds`, where it is not null.
+  void OpenGroup(std::uint32_t group, std::vector<std::uint64_t>* kinds);
   void JoinGroup(std::uint32_t group);
   bool Joining() const;
   bool StepJoining(std::size_t& budget);

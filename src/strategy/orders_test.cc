@@ -86,8 +86,7 @@ class SomeGate : public StartGate {
     }
     held_[group] = !held_[group];
     if (held_[group]) return;
-    std::vector<std::uint64_t> kinds;
-    for (Orders::Id id = 0; id < orders.ids(); ++id) orders.OpenGroup(id, group, kinds);
+    orders.OpenGroup(group, nullptr);
   }
   bool Any() const {
     for (std::uint32_t group = 1; group < kGroups; ++group) {

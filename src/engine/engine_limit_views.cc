@@ -1,0 +1,237 @@
+// How limits stand to a job, and what one that is not set yet would apply to.
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "base/check.h"
+#include "engine/engine.h"
+#include "engine/errors.h"
+#include "engine/limit_trial.h"
+
+namespace allot {
+namespace {
+
+// What a look at a job costs; and at a group of jobs with one of the workers.
+constexpr std::int64_t kJobNanoseconds = 1500;
+constexpr std::int64_t kWorkerNanoseconds = 600;
+constexpr std::int64_t kPairNanoseconds = 100;
+constexpr std::int64_t kEvaluationNanoseconds = 1000;
+// What a trial remembers at most: what comes behind it is not looked at.
+constexpr std::size_t kMostHeld = 1'000'000;
+constexpr std::size_t kMostShown = 100;
+// After that no more jobs are looked at, and then nothing more at all: whoever asks wants an answer.
+constexpr Duration kMostWalking = std::chrono::seconds(3);
+constexpr Duration kMostTime = std::chrono::seconds(4);
+
+// Of two that hold back, the one that ends first; of others, the one that holds back.
+bool TellsMore(const LimitStanding& a, const LimitStanding& b) {
+  if (a.holds_back != b.holds_back) return a.holds_back;
+  if (!a.holds_back || !a.payable_at) return false;
+  return !b.payable_at || *a.payable_at < *b.payable_at;
+}
+
+}  // namespace
+
+// --- Limits that there are.
+
+Result<std::vector<LimitHold>> Engine::LimitsOn(const Now& now, JobId id) {
+  EngineJob* job = FindJob(id);
+  if (job == nullptr) return UnknownJob(id);
+  std::vector<LimitHold> holds;
+  if (Ended(job->state)) return holds;
+  // One that is not open is in no group: it is in its own for as long as this takes.
+  if (job->open) Group(*job);
+  const GroupId group = job->open ? job->group : limits_.AddJob([job] { return AdOf(*job); });
+  for (LimitStanding& standing : limits_.Standings(group, std::nullopt, now)) {
+    holds.push_back({std::move(standing), 0, 0});
+  }
+  if (job->cls != kNoClass && !limits_.matcher().Terms(group).empty()) {
+    struct Like {
+      std::uint32_t workers = 0;
+      LimitTable::WorkerHandle one = 0;
+    };
+    std::map<LimitProfileId, Like> profiles;
+    for (const auto& [worker_id, worker] : workers_) {
+      if (!worker->registered || !classes_.Matches(classes_.KindOf(worker->handle), job->cls)) continue;
+      Like& like = profiles[limits_.ProfileOf(worker->limited, now)];
+      ++like.workers;
+      like.one = worker->limited;
+    }
+    const std::size_t first = holds.size();
+    std::unordered_map<std::string, std::size_t> places;
+    for (const auto& [profile, like] : profiles) {
+      for (LimitStanding& standing : limits_.Standings(group, like.one, now)) {
+        if (!standing.reads_worker) continue;
+        const auto [at, fresh] = places.try_emplace(standing.limit.uuid, holds.size());
+        if (fresh) holds.push_back({standing, 0, 0});
+        LimitHold& hold = holds[at->second];
+        hold.workers += like.workers;
+        if (standing.holds_back) hold.workers_held += like.workers;
+        if (TellsMore(standing, hold.limit)) hold.limit = std::move(standing);
+      }
+    }
+    std::stable_sort(holds.begin() + static_cast<std::ptrdiff_t>(first), holds.end(),
+                     [](const LimitHold& a, const LimitHold& b) { return a.workers_held > b.workers_held; });
+  }
+  if (!job->open) limits_.DropJob(group, now);
+  return holds;
+}
+
+// --- One that might be.
+
+struct LimitTrial::State {
+  struct Count {
+    std::uint64_t jobs = 0, tasks = 0;
+  };
+  // Waiting jobs that look alike to the limit, and may run on the same workers.
+  struct Alike {
+    GroupId group;
+    ClassId cls;
+    std::uint64_t serial;  // of the class
+    std::unordered_map<std::uint32_t, Count> users;
+  };
+  // Workers that look alike to it, and may run the same jobs.
+  struct Workers {
+    LimitProfileId profile;
+    KindId kind;
+    bool matched = false;
+  };
+
+  LimitMatcher matcher;  // of this limit alone
+  std::optional<Instant> began;
+  JobId seen_to;
+  bool seen = false, seen_all = false, through = false;
+  std::size_t held = 0;
+  std::unordered_map<std::string, std::uint32_t> user_ids;
+  std::vector<User> users;  // with what it applies to
+  std::map<std::pair<GroupId, std::uint64_t>, std::size_t> places;
+  std::vector<Alike> alike;
+  std::vector<Workers> workers;
+  std::vector<std::pair<WorkerId, std::uint32_t>> worker_ids;  // with the place among those
+  bool costs = false;
+  std::size_t next = 0, next_workers = 0;  // of `alike`, and of the workers with that one
+  bool applies = false;                    // the limit, to that one on some worker before
+};
+
+LimitTrial::LimitTrial(ExprPtr expr, ExprPtr cost) : state_(std::make_unique<State>()) {
+  CHECK(expr);
+  LimitSpec spec;
+  spec.expr = expr;
+  spec.cost = cost;
+  job_only_ = IsJobOnly(spec);
+  state_->matcher.Put(0, std::move(expr), std::move(cost));
+}
+
+LimitTrial::~LimitTrial() = default;
+
+bool Engine::Collect(const Now& now, LimitTrial& trial, std::size_t budget) const {
+  using State = LimitTrial::State;
+  State& state = *trial.state_;
+  if (state.through) return true;
+  auto left = static_cast<std::int64_t>(budget) * 1000;
+  if (!state.began) state.began = now.mono;
+  const Duration took = now.mono - *state.began;
+
+  // The jobs.
+  auto it = std::upper_bound(by_id_.begin(), by_id_.end(), state.seen_to,
+                             [](JobId key, const auto& entry) { return key < entry.first; });
+  for (; !state.seen && it != by_id_.end() && state.held < kMostHeld && took < kMostWalking; ++it) {
+    if (left <= 0) return false;
+    state.seen_to = it->first;
+    const EngineJob* job = it->second;
+    left -= job != nullptr && job->open ? kJobNanoseconds : kPairNanoseconds;
+    if (job == nullptr) continue;
+    ++trial.jobs_seen_;
+    if (!job->open) continue;
+    const GroupId group = state.matcher.AddJob([job] { return AdOf(*job); });
+    if (group == kFreeGroup) continue;
+    const std::uint64_t serial = classes_.SerialOf(job->cls);
+    const auto [at, fresh] = state.places.try_emplace({group, serial}, state.alike.size());
+    if (fresh) state.alike.push_back({group, job->cls, serial, {}});
+    const std::string& user = job->terms->user;
+    const auto [user_at, new_user] = state.user_ids.try_emplace(user, static_cast<std::uint32_t>(state.users.size()));
+    if (new_user) state.users.push_back({user, 0, 0});
+    const auto [count, other] = state.alike[at->second].users.try_emplace(user_at->second);
+    ++count->second.jobs;
+    count->second.tasks += job->ready;
+    state.held += (fresh ? 1 : 0) + (new_user ? 1 : 0) + (other ? 1 : 0);
+  }
+  if (!state.seen) {
+    state.seen = true;
+    state.seen_all = it == by_id_.end();
+    // The workers, as they are now.
+    std::map<std::pair<LimitProfileId, KindId>, std::uint32_t> places;
+    std::vector<LimitProfileId> gone;
+    for (const auto& [id, worker] : workers_) {
+      if (!worker->registered) continue;
+      left -= kWorkerNanoseconds;
+      const auto handle = state.matcher.AddWorker(classes_.TraitsOf(worker->handle)->ad);
+      const LimitProfileId profile = state.matcher.ProfileOf(handle, gone);
+      const KindId kind = classes_.KindOf(worker->handle);
+      const auto [at, fresh] = places.try_emplace({profile, kind}, static_cast<std::uint32_t>(state.workers.size()));
+      if (fresh) state.workers.push_back({profile, kind, false});
+      state.worker_ids.emplace_back(id, at->second);
+    }
+  }
+
+  // Each with each. Classes and kinds may be others by now, if there was a step in between: then they do not match.
+  const auto count = [&](std::span<const LimitMatcher::Charge> charges) {
+    for (const LimitMatcher::Charge& charge : charges) {
+      const double cost = charge.cost.number();
+      trial.least_cost_ = state.costs ? std::min(trial.least_cost_, cost) : cost;
+      trial.most_cost_ = state.costs ? std::max(trial.most_cost_, cost) : cost;
+      state.costs = true;
+    }
+    state.applies = state.applies || !charges.empty();
+  };
+  for (; state.next < state.alike.size() && took < kMostTime; ++state.next) {
+    const State::Alike& alike = state.alike[state.next];
+    const bool any_worker = !state.matcher.Charges(alike.group).empty();
+    if (state.next_workers == 0) {
+      state.applies = false;
+      count(state.matcher.Charges(alike.group));
+    }
+    const bool same_class = alike.cls < classes_.class_slots() && classes_.SerialOf(alike.cls) == alike.serial;
+    for (; same_class && state.next_workers < state.workers.size(); ++state.next_workers) {
+      if (left <= 0) return false;
+      left -= kPairNanoseconds;
+      State::Workers& workers = state.workers[state.next_workers];
+      if (!classes_.Live(workers.kind) || !classes_.Matches(workers.kind, alike.cls)) continue;
+      const std::size_t evaluations = state.matcher.evaluations();
+      const auto charges =
+          any_worker ? state.matcher.Charges(alike.group) : state.matcher.PairCharges(alike.group, workers.profile);
+      left -= static_cast<std::int64_t>(state.matcher.evaluations() - evaluations) * kEvaluationNanoseconds;
+      count(charges);
+      workers.matched = workers.matched || !charges.empty();
+    }
+    state.next_workers = 0;
+    if (!state.applies) continue;
+    for (const auto& [user, some] : alike.users) {
+      trial.jobs_ += some.jobs;
+      trial.tasks_ += some.tasks;
+      state.users[user].jobs += some.jobs;
+      state.users[user].tasks += some.tasks;
+    }
+    left -= static_cast<std::int64_t>(alike.users.size()) * kPairNanoseconds;
+  }
+
+  // What is shown of it.
+  std::erase_if(state.users, [](const LimitTrial::User& user) { return user.jobs == 0; });
+  const auto shown = state.users.begin() + static_cast<std::ptrdiff_t>(std::min(kMostShown, state.users.size()));
+  std::partial_sort(state.users.begin(), shown, state.users.end(),
+                    [](const LimitTrial::User& a, const LimitTrial::User& b) {
+                      return a.tasks != b.tasks ? a.tasks > b.tasks : a.user < b.user;
+                    });
+  trial.users_.assign(std::make_move_iterator(state.users.begin()), std::make_move_iterator(shown));
+  for (const auto& [id, place] : state.worker_ids) {
+    const EngineWorker* worker = state.workers[place].matched ? FindWorker(id) : nullptr;
+    if (worker == nullptr || !worker->registered) continue;
+    if (trial.worker_count_++ < kMostShown) trial.workers_.push_back({id, worker->name});
+  }
+  trial.cost_failed_ = state.matcher.CostFailed(0);
+  trial.complete_ = state.seen_all && state.next == state.alike.size();
+  state.through = true;
+  return true;
+}
+
+}  // namespace allot
