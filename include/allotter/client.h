@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "allotter/explanation.h"
+#include "allotter/limits.h"
 #include "allotter/preview.h"
 #include "allotter/result.h"
 #include "allotter/types.h"
@@ -108,6 +109,20 @@ class Client {
   Result<PullAnswer> Pull(const Welcome& self, const PullRequest& request);
   Result<WorkerInfo> Change(const Welcome& self, const WorkerChange& change);
   Result<void> Leave(const Welcome& self);
+
+  // --- Limits on starts, and what could start.
+  Result<LimitLease> CreateLimit(const LimitSpec& spec);
+  // Under a uuid of one's own choice (letters, digits, `-`): makes it, or changes the one that is there, which keeps
+  // its level. May be repeated at will, also after a restart of the server.
+  Result<LimitLease> PutLimit(std::string_view uuid, const LimitSpec& spec);
+  // For as long as the last time if `expires_in` is 0.
+  Result<LimitLease> RenewLimit(std::string_view uuid, milliseconds expires_in = {});
+  Result<void> DeleteLimit(std::string_view uuid);
+  Result<std::vector<Limit>> Limits(const LimitFilter& filter = {});
+  Result<Limit> GetLimit(std::string_view uuid);
+  // Which waiting tasks and workers it would apply to. An empty `cost` is 1.
+  Result<LimitTrial> TryLimit(std::string_view expr, std::string_view cost = {});
+  Result<Demand> GetDemand(const DemandQuery& query = {});
 
   // --- Anything else: the body of a successful answer to a request of the protocol. `path` begins with "/".
   Result<std::string> Call(std::string_view method, std::string_view path, std::string_view body = {},

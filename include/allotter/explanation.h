@@ -30,6 +30,20 @@ struct Condition {
   std::string message;
 };
 
+// How a limit on starts stands to the job.
+struct LimitHold {
+  std::string uuid, tag, name;
+  bool monitor = false;       // holds nothing back
+  bool reads_worker = false;  // holds on some workers alone
+  double level = 0, cost = 0;
+  bool holds_back = false;                     // now
+  bool never = false;                          // it costs more than the limit can ever have
+  bool overtaken = false;                      // cheaper starts keep it waiting
+  std::optional<std::uint64_t> payable_in_ms;  // while it holds back, if there are no other draws
+  // Where it reads the worker: of those that may run the job, how many it applies to, and how many it holds back.
+  std::uint64_t workers = 0, workers_held = 0;
+};
+
 struct Explanation {
   struct Stage {
     std::string stage;
@@ -74,6 +88,7 @@ struct Explanation {
   std::vector<Clause> requirements, worker_requirements;
   std::optional<Nearest> nearest;
   std::vector<Suggestion> suggestions;
+  std::vector<LimitHold> limits;  // all that apply
   std::string json;
 };
 
@@ -89,6 +104,7 @@ struct PairExplanation {
   bool matches = false;
   std::vector<Condition> conditions;
   Rank job_rank, worker_rank;
+  std::vector<LimitHold> limits;
   std::string json;
 };
 

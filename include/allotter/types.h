@@ -250,6 +250,7 @@ struct QueueSettings {
   std::optional<std::string> policy = {};                           // a strategy with the word `worker` in it
   std::vector<std::pair<std::string, std::uint64_t>> weights = {};  // to change: {"user.acme", 3}; 0: none any more
   bool no_weights = false;                                          // takes all away; not together with `weights`
+  std::optional<milliseconds> max_limit_expiration = {};
 };
 
 struct Queue {

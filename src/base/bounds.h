@@ -71,7 +71,9 @@ inline constexpr std::size_t kMaxLimits = 1000;                      // of a que
 inline constexpr std::uint64_t kMaxLimitTokens = 1'000'000'000'000;  // count, burst and max_burst_cost
 inline constexpr Duration kMaxLimitWindow = 24h * 366;
 inline constexpr Duration kDefaultMaxLimitExpiration = 5min;  // longer leases are cut to it
+inline constexpr Duration kMaxLimitExpiration = 24h;          // that a queue can be configured for
 inline constexpr std::size_t kMaxIgnoredUsers = 256;          // that a limit remembers
+inline constexpr std::size_t kMaxDemandRows = 10'000;         // of one answer
 
 // Bytes on the wire.
 inline constexpr std::size_t kMaxHeaderBytes = 16 * 1024;

@@ -79,6 +79,8 @@ int Main(int argc, char** argv) {
   AddTaskCommands(app, context);
   AddWorkerCommands(app, context);
   AddStrategyCommands(app, context);
+  AddLimitCommands(app, context);
+  AddDemandCommand(app, context);
   AddQueueCommands(app, context);
   AddBackupCommands(app, context);
   AddTokenCommands(app, context);

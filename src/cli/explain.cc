@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/limit_text.h"
 #include "cli/selector.h"
 
 namespace allot::cli {
@@ -161,6 +162,22 @@ std::string VerdictText(const allotter::Reason& verdict, const std::vector<allot
   return out;
 }
 
+// Limits that hold the job back: what they have, what it costs, and when they can pay.
+std::string HoldsText(const std::vector<allotter::LimitHold>& limits, Style style) {
+  Table table({{"LIMIT"}, {"UUID"}, {"LEVEL", true}, {"COST", true}, {"WORKERS", true}, {"CAN PAY"}});
+  for (const allotter::LimitHold& hold : limits) {
+    if (!hold.holds_back || hold.monitor) continue;
+    std::string when = "never: that is more than it can ever have";
+    if (!hold.never) {
+      when = hold.payable_in_ms ? "in " + FormatDuration(std::chrono::milliseconds(*hold.payable_in_ms)) : "-";
+      if (hold.overtaken) when += "; cheaper starts keep it waiting";
+    }
+    table.Add({hold.name.empty() ? hold.tag : hold.name, hold.uuid, TokensText(hold.level), TokensText(hold.cost),
+               hold.reads_worker ? FormatCount(hold.workers_held) + " of " + FormatCount(hold.workers) : "all", when});
+  }
+  return table.empty() ? std::string() : table.Text(style);
+}
+
 bool Settled(const Explanation& e) { return e.ready + e.waiting == 0; }
 
 std::string Number(double value) {
@@ -178,7 +195,10 @@ std::string ExplanationText(const Explanation& e, std::int64_t now_ms, Style sty
            FormatCount(e.ready) + " ready, " + FormatCount(e.leased) + " running, " + FormatCount(e.waiting) +
            " to retry\n";
   }
-  if (!Settled(e)) out += (out.empty() ? "" : "\n") + FunnelText(e, style) + DetailText(e, now_ms, style) + "\n";
+  if (!Settled(e)) {
+    out += (out.empty() ? "" : "\n") + FunnelText(e, style) + DetailText(e, now_ms, style) + "\n";
+    if (const std::string holds = HoldsText(e.limits, style); !holds.empty()) out += holds + "\n";
+  }
   return out + VerdictText(e.verdict, e.reasons, style);
 }
 

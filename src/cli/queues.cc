@@ -18,7 +18,7 @@ using allotter::Queue;
 struct SettingOptions {
   std::string name;
   std::optional<std::uint64_t> max_finished_jobs;
-  std::string worker_grace, max_result;
+  std::string worker_grace, max_result, max_limit_expiration;
   std::optional<std::string> property_keys;
   bool no_property_keys = false;
   std::optional<std::uint64_t> max_property_keys;
@@ -31,6 +31,10 @@ void AddSettingOptions(CLI::App& command, SettingOptions& options) {
   command.add_option("--max-finished-jobs", options.max_finished_jobs, "How many ended jobs are kept")->type_name("N");
   command
       .add_option("--worker-grace", options.worker_grace, "How long a worker that lost its connection may stay away")
+      ->type_name("DURATION");
+  command
+      .add_option("--max-limit-expiration", options.max_limit_expiration,
+                  "How long a limit lives without being renewed, at most")
       ->type_name("DURATION");
   command.add_option("--max-result-bytes", options.max_result, "How large a result may be, as in 64KiB")
       ->type_name("SIZE");
@@ -63,6 +67,9 @@ Result<allotter::QueueSettings> ToSettings(const SettingOptions& options, const 
   auto grace = DurationOption("--worker-grace", options.worker_grace);
   if (!grace) return grace.error();
   settings.worker_grace = *grace;
+  auto expiration = DurationOption("--max-limit-expiration", options.max_limit_expiration);
+  if (!expiration) return expiration.error();
+  settings.max_limit_expiration = *expiration;
   if (!options.max_result.empty()) {
     settings.max_result_bytes = ParseSize(options.max_result);
     if (!settings.max_result_bytes) {
@@ -127,6 +134,8 @@ void Print(const Queue& queue) {
        {"file", FormatSize(queue.file_bytes) + ", journal of " + FormatCount(queue.journal_rows)},
        {"max finished jobs", FormatCount(queue.settings.max_finished_jobs.value_or(0))},
        {"worker grace", FormatDuration(queue.settings.worker_grace.value_or(std::chrono::milliseconds(0)))},
+       {"max limit expiration",
+        FormatDuration(queue.settings.max_limit_expiration.value_or(std::chrono::milliseconds(0)))},
        {"max result", FormatSize(queue.settings.max_result_bytes.value_or(0))},
        {"property keys", Joined(queue.settings.property_keys.value_or(std::vector<std::string>()), ", ")},
        {"max property keys", FormatCount(queue.settings.max_property_keys.value_or(0))},
@@ -213,7 +222,7 @@ void AddQueueCommands(CLI::App& app, Context& context) {
         if (!settings) return settings.error();
         if (!settings->max_finished_jobs && !settings->worker_grace && !settings->max_result_bytes &&
             !settings->property_keys && !settings->max_property_keys && !settings->policy &&
-            settings->weights.empty() && !settings->no_weights) {
+            settings->weights.empty() && !settings->no_weights && !settings->max_limit_expiration) {
           return Error{Code::kBadValue, "nothing to change was named",
                        "`allot queue set --help` lists what can be changed"};
         }

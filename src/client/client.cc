@@ -6,8 +6,9 @@
 #include "base/json.h"
 #include "client/codec.h"
 #include "client/explain_codec.h"
-#include "client/preview_codec.h"
 #include "client/http.h"
+#include "client/limit_codec.h"
+#include "client/preview_codec.h"
 #include "client/url.h"
 
 namespace allotter {
@@ -21,6 +22,9 @@ constexpr milliseconds kWatchSilence{60'000};  // on top of the usual timeout; t
 constexpr std::size_t kMaxEventBytes = 16u << 20;
 constexpr std::string_view kJobPath = "/jobs/";
 constexpr std::string_view kWorkerPath = "/workers/";
+constexpr std::string_view kLimitPath = "/limits/";
+// Of answers for which the server looks at all jobs, behind others who ask the same.
+constexpr milliseconds kMostWalkTime{15'000};
 
 // Appends ?key=value&…, leaving out what is empty.
 class Query {
@@ -247,11 +251,9 @@ Result<Explanation> Client::ExplainSpec(const JobSpec& spec) {
 }
 
 Result<StrategyPreview> Client::TryStrategy(const StrategyTry& what) {
-  // The server looks at all jobs, behind another who does the same.
-  constexpr milliseconds kMostTime(15'000);
   std::string body;
   AppendTry(what, body);
-  return impl_->Change<StrategyPreview>("POST", impl_->Path("/strategy/try"), body, kMostTime);
+  return impl_->Change<StrategyPreview>("POST", impl_->Path("/strategy/try"), body, kMostWalkTime);
 }
 
 Result<Job> Client::Watch(std::string_view job, const std::function<bool(const Job&)>& on_change) {
@@ -404,6 +406,55 @@ Result<void> Client::Leave(const Welcome& self) {
   if (!answer) return answer.error();
   return {};
 }
+
+// --- Limits and demand.
+
+Result<LimitLease> Client::CreateLimit(const LimitSpec& spec) {
+  std::string body;
+  AppendLimit(spec, body);
+  return impl_->Change<LimitLease>("POST", impl_->Path("/limits"), body);
+}
+
+Result<LimitLease> Client::PutLimit(std::string_view uuid, const LimitSpec& spec) {
+  std::string body;
+  AppendLimit(spec, body);
+  return impl_->Change<LimitLease>("PUT", impl_->Path(kLimitPath, uuid), body);
+}
+
+Result<LimitLease> Client::RenewLimit(std::string_view uuid, milliseconds expires_in) {
+  std::string body = "{}";
+  if (expires_in.count() != 0) body = "{\"expires_in_ms\":" + std::to_string(expires_in.count()) + "}";
+  return impl_->Change<LimitLease>("POST", impl_->Path(kLimitPath, uuid, "/renew"), body);
+}
+
+Result<void> Client::DeleteLimit(std::string_view uuid) {
+  auto answer = impl_->Change("DELETE", impl_->Path(kLimitPath, uuid), {});
+  if (!answer) return answer.error();
+  return {};
+}
+
+Result<std::vector<Limit>> Client::Limits(const LimitFilter& filter) {
+  Query path(impl_->Path("/limits"));
+  path.Add("tag", filter.tag).Add("uuid", filter.uuid);
+  return impl_->Get<std::vector<Limit>>(path.text());
+}
+
+Result<Limit> Client::GetLimit(std::string_view uuid) { return impl_->Get<Limit>(impl_->Path(kLimitPath, uuid)); }
+
+Result<LimitTrial> Client::TryLimit(std::string_view expr, std::string_view cost) {
+  std::string body = "{\"expr\":" + allot::JsonString(expr);
+  if (!cost.empty()) body.append(",\"cost\":").append(allot::JsonString(cost));
+  body.push_back('}');
+  return impl_->Change<LimitTrial>("POST", impl_->Path("/limits/try"), body, kMostWalkTime);
+}
+
+Result<Demand> Client::GetDemand(const DemandQuery& query) {
+  Query path(impl_->Path("/demand"));
+  path.Add("user", query.user).Add("tag", query.tag).Add("limit", query.limit);
+  return impl_->Get<Demand>(path.text(), kMostWalkTime);
+}
+
+// --- Anything else.
 
 Result<std::string> Client::Call(std::string_view method, std::string_view path, std::string_view body,
                                  milliseconds wait) {

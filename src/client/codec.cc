@@ -188,6 +188,7 @@ void AppendSettings(const QueueSettings& settings, std::string& out) {
   w.BeginObject();
   if (settings.max_finished_jobs) w.Key("max_finished_jobs").Uint(*settings.max_finished_jobs);
   if (settings.worker_grace) w.Key("worker_grace_ms").Int(settings.worker_grace->count());
+  if (settings.max_limit_expiration) w.Key("max_limit_expiration_ms").Int(settings.max_limit_expiration->count());
   if (settings.max_result_bytes) w.Key("max_result_bytes").Uint(*settings.max_result_bytes);
   if (settings.property_keys) {
     w.Key("property_keys").BeginArray();
@@ -502,6 +503,7 @@ void Read(Value value, Queue& queue) {
       EachField(field, [&](std::string_view name, Value inner) {
         if (name == "max_finished_jobs") Read(inner, queue.settings.max_finished_jobs);
         if (name == "worker_grace_ms") Read(inner, queue.settings.worker_grace);
+        if (name == "max_limit_expiration_ms") Read(inner, queue.settings.max_limit_expiration);
         if (name == "max_result_bytes") Read(inner, queue.settings.max_result_bytes);
         if (name == "property_keys") Read(inner, queue.settings.property_keys.emplace());
         if (name == "max_property_keys") Read(inner, queue.settings.max_property_keys);

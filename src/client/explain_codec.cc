@@ -15,6 +15,10 @@ void Read(Value value, bool& out) { out = value.get_bool(); }
 void Read(Value value, std::optional<std::string>& out) {
   if (!value.is_null()) out = json_in::Text(value);
 }
+void Read(Value value, double& out) { out = value.get_double(); }
+void Read(Value value, std::optional<std::uint64_t>& out) {
+  if (!value.is_null()) out = std::uint64_t(value.get_uint64());
+}
 void Read(Value value, std::optional<std::int64_t>& out) {
   if (!value.is_null()) out = std::int64_t(value.get_int64());
 }
@@ -28,6 +32,7 @@ void Read(Value value, Explanation::Property& out);
 void Read(Value value, Explanation::Alternative& out);
 void Read(Value value, Explanation::Clause& out);
 void Read(Value value, Explanation::Suggestion& out);
+void Read(Value value, LimitHold& out);
 template <typename T>
 void Read(Value value, std::vector<T>& out) {
   Each(value, [&](Value item) { Read(item, out.emplace_back()); });
@@ -123,6 +128,24 @@ void Read(Value value, Explanation::Suggestion& out) {
   });
 }
 
+void Read(Value value, LimitHold& out) {
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key == "uuid") Read(field, out.uuid);
+    if (key == "tag") Read(field, out.tag);
+    if (key == "name") Read(field, out.name);
+    if (key == "monitor") Read(field, out.monitor);
+    if (key == "reads_worker") Read(field, out.reads_worker);
+    if (key == "level") Read(field, out.level);
+    if (key == "cost") Read(field, out.cost);
+    if (key == "holds_back") Read(field, out.holds_back);
+    if (key == "never") Read(field, out.never);
+    if (key == "overtaken") Read(field, out.overtaken);
+    if (key == "payable_in_ms") Read(field, out.payable_in_ms);
+    if (key == "workers") Read(field, out.workers);
+    if (key == "workers_held") Read(field, out.workers_held);
+  });
+}
+
 void Read(Value value, Explanation& out) {
   out.json = json_in::Raw(value);
   EachField(value, [&](std::string_view key, Value field) {
@@ -153,13 +176,14 @@ void Read(Value value, Explanation& out) {
     if (key == "worker_requirements") Read(field, out.worker_requirements);
     if (key == "nearest" && !field.is_null()) Read(field, out.nearest.emplace());
     if (key == "suggestions") Read(field, out.suggestions);
+    if (key == "limits") Read(field, out.limits);
   });
 }
 
 void Read(Value value, PairExplanation::Rank& out) {
   EachField(value, [&](std::string_view key, Value field) {
     if (key == "expression") Read(field, out.expression);
-    if (key == "value") out.value = field.get_double();
+    if (key == "value") Read(field, out.value);
   });
 }
 
@@ -176,6 +200,7 @@ void Read(Value value, PairExplanation& out) {
     if (key == "conditions") Read(field, out.conditions);
     if (key == "job_rank") Read(field, out.job_rank);
     if (key == "worker_rank") Read(field, out.worker_rank);
+    if (key == "limits") Read(field, out.limits);
   });
 }
 

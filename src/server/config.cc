@@ -178,6 +178,12 @@ constexpr Row kRows[] = {
        return ReadDuration(t, Duration(0), bounds::kMaxWorkerGrace, c.queue_defaults.worker_grace);
      },
      [](const Config& c) { return PrintDuration(c.queue_defaults.worker_grace); }},
+    {"max_limit_expiration", "DURATION", "how long limits of a new queue live without being renewed, at most",
+     [](Config& c, std::string_view t) {
+       return ReadDuration(t, std::chrono::seconds(1), bounds::kMaxLimitExpiration,
+                           c.queue_defaults.max_limit_expiration);
+     },
+     [](const Config& c) { return PrintDuration(c.queue_defaults.max_limit_expiration); }},
     {"max_result_bytes", "SIZE", "largest result that a new queue takes",
      [](Config& c, std::string_view t) {
        return ReadSize(t, bounds::kMaxResultBytes, c.queue_defaults.max_result_bytes);

@@ -37,6 +37,8 @@ struct ServerContext {
   std::atomic<std::uint32_t> http_connections{0};  // of those, the ones that are no WebSocket
   std::atomic<std::uint64_t> collected_bytes{0};   // of bodies that are coming in
   std::atomic<std::uint32_t> trials{0};            // of strategies, under way
+  std::atomic<std::uint32_t> limit_trials{0};      // the same of limits
+  std::atomic<std::uint32_t> demand_walks{0};      // under way
   std::atomic<std::uint64_t> next_connection{1};
 };
 

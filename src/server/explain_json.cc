@@ -5,17 +5,17 @@
 namespace allot {
 namespace {
 
-void AppendReason(const Reason& reason, JsonWriter& w) {
+void AppendReason(const SaidReason& reason, JsonWriter& w) {
   w.BeginObject();
-  w.Key("kind").String(AdviceText(reason.advice));
-  w.Key("code").String(ReasonText(reason.code));
+  w.Key("kind").String(reason.kind);
+  w.Key("code").String(reason.code);
   w.Key("message").String(reason.message);
   w.Key("hint").String(reason.hint);
   w.EndObject();
 }
 
 // What is the same for one worker and for all.
-void AppendHead(const MatchSnapshot& snapshot, const std::vector<Reason>& reasons, JsonWriter& w) {
+void AppendHead(const MatchSnapshot& snapshot, const std::vector<SaidReason>& reasons, JsonWriter& w) {
   w.Key("job");
   snapshot.job ? w.Id(snapshot.job->value) : w.Null();
   w.Key("state").String(StateText(snapshot.state));
@@ -25,7 +25,7 @@ void AppendHead(const MatchSnapshot& snapshot, const std::vector<Reason>& reason
   w.Key("verdict");
   AppendReason(reasons.front(), w);
   w.Key("reasons").BeginArray();
-  for (const Reason& reason : reasons) AppendReason(reason, w);
+  for (const SaidReason& reason : reasons) AppendReason(reason, w);
   w.EndArray();
 }
 
@@ -97,10 +97,11 @@ void AppendRank(std::string_view key, const std::string& expression, double valu
 
 }  // namespace
 
-void AppendExplanation(const MatchSnapshot& snapshot, const Explanation& e, std::string& out) {
+void AppendExplanation(const MatchSnapshot& snapshot, const Explanation& e, const JobLimits& limits, std::string& out) {
   JsonWriter w(out);
   w.BeginObject();
-  AppendHead(snapshot, e.reasons, w);
+  AppendHead(snapshot, SayReasons(snapshot, e.reasons, limits, e.matching), w);
+  AppendJobLimits(limits, w);
   w.Key("workers").BeginObject();
   w.Key("total").Uint(snapshot.workers.size()).Key("examined").Uint(e.examined);
   w.Key("draining").Uint(e.draining).Key("away").Uint(e.away).Key("matching").Uint(e.matching);
@@ -135,10 +136,12 @@ void AppendExplanation(const MatchSnapshot& snapshot, const Explanation& e, std:
   w.EndArray().EndObject();
 }
 
-void AppendPairExplanation(const MatchSnapshot& snapshot, const PairExplanation& pair, std::string& out) {
+void AppendPairExplanation(const MatchSnapshot& snapshot, const PairExplanation& pair, const JobLimits& limits,
+                           std::string& out) {
   JsonWriter w(out);
   w.BeginObject();
-  AppendHead(snapshot, pair.reasons, w);
+  AppendHead(snapshot, SayReasons(snapshot, pair.reasons, limits, std::nullopt), w);
+  AppendJobLimits(limits, w);
   w.Key("worker").Id(pair.worker.value).Key("name").String(pair.name).Key("matches").Bool(pair.matches);
   w.Key("conditions").BeginArray();
   for (const Condition& condition : pair.conditions) AppendCondition(condition, w);

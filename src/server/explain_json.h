@@ -4,10 +4,14 @@
 #include <string>
 
 #include "match/explain.h"
+#include "server/explain_limits.h"
 
 namespace allot {
 
-void AppendExplanation(const MatchSnapshot& snapshot, const Explanation& explanation, std::string& out);
-void AppendPairExplanation(const MatchSnapshot& snapshot, const PairExplanation& pair, std::string& out);
+// `limits`: of a job that is there; a spec has none.
+void AppendExplanation(const MatchSnapshot& snapshot, const Explanation& explanation, const JobLimits& limits,
+                       std::string& out);
+void AppendPairExplanation(const MatchSnapshot& snapshot, const PairExplanation& pair, const JobLimits& limits,
+                           std::string& out);
 
 }  // namespace allot

@@ -34,6 +34,8 @@ Method ToMethod(http::verb verb) {
       return Method::kGet;
     case http::verb::post:
       return Method::kPost;
+    case http::verb::put:
+      return Method::kPut;
     case http::verb::patch:
       return Method::kPatch;
     case http::verb::delete_:

@@ -41,6 +41,8 @@ constexpr Row kCounters[] = {
      [](const EngineStats& s) { return s.expired; }},
     {"allotter_reports_stale_total", "Reports with a lease that was not the task's own.",
      [](const EngineStats& s) { return s.stale; }},
+    {"allotter_limit_denials_total", "Starts that met a limit which held them back.",
+     [](const EngineStats& s) { return s.limit_denials; }},
 };
 constexpr Row kGauges[] = {
     {"allotter_jobs_scheduled", "Jobs that wait for their time.",
@@ -61,6 +63,9 @@ constexpr Row kGauges[] = {
     {"allotter_classes", "Different sets of tags among jobs.", [](const EngineStats& s) { return s.classes; }},
     {"allotter_strategies", "Different strategies that workers use.",
      [](const EngineStats& s) { return s.strategies; }},
+    {"allotter_limits", "Limits on starts.", [](const EngineStats& s) { return s.limits; }},
+    {"allotter_limits_waiting", "Groups of jobs that wait for a limit.",
+     [](const EngineStats& s) { return s.limits_waiting; }},
     {"allotter_unfolded_events", "Journal events that are not yet in records.",
      [](const EngineStats& s) { return s.unfolded_events; }},
     {"allotter_queue_paused", "1 while nothing is handed out.",

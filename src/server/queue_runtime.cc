@@ -57,6 +57,28 @@ Result<std::string> GetOrPut(Store& store, std::string_view name, Make make) {
 
 StrategyPtr PolicyOf(const QueueSettings& settings) { return ParseStrategy(settings.policy, true).strategy; }
 
+void Tell(const std::string& queue, const LimitNotice& notice) {
+  const LimitName& limit = notice.limit;
+  switch (notice.kind) {
+    case LimitNotice::Kind::kExpired:
+      return LogInfo("limit expired",
+                     {{"queue", queue}, {"limit", limit.uuid}, {"tag", limit.tag}, {"name", limit.name}});
+    case LimitNotice::Kind::kCostFailed:
+      return LogWarning("the cost of a start cannot be evaluated, and counts as 1",
+                        {{"queue", queue}, {"limit", limit.uuid}, {"tag", limit.tag}, {"name", limit.name}});
+    case LimitNotice::Kind::kSummary:
+      return LogInfo("limit held starts back",
+                     {{"queue", queue},
+                      {"limit", limit.uuid},
+                      {"tag", limit.tag},
+                      {"name", limit.name},
+                      {"skipped", notice.summary.skipped},
+                      {"ignored_matches", notice.summary.ignored_matches},
+                      {"blocked_s", static_cast<double>(notice.summary.blocked.count()) * 1e-6},
+                      {"users", notice.summary.users}});
+  }
+}
+
 }  // namespace
 
 Result<void> CheckSettings(const QueueSettings& settings) {
@@ -117,9 +139,10 @@ Result<void> QueueRuntime::Load() {
 
   created_at_ = FromMillis(std::strtoll(created->c_str(), nullptr, 10));
   settings_ = options_.defaults;
-  // Files of earlier versions name neither; what the configuration says is for new queues.
+  // Files of earlier versions do not name them; what the configuration says is for new queues.
   settings_.policy = QueueSettings().policy;
   settings_.weights.clear();
+  settings_.max_limit_expiration = QueueSettings().max_limit_expiration;
   const Result<QueueSettingsChange> stored = ParseQueueSettings(*settings_json);
   if (!stored.ok())
     return Error{Code::kStoreCorrupt, "the queue's settings cannot be read: " + stored.error().message, ""};
@@ -137,6 +160,7 @@ Result<void> QueueRuntime::Load() {
   options.seed = seed->k0;
   options.worker_grace = settings_.worker_grace;
   options.max_finished_jobs = static_cast<std::size_t>(settings_.max_finished_jobs);
+  options.max_limit_expiration = settings_.max_limit_expiration;
   options.policy = PolicyOf(settings_);
   if (options.policy == nullptr) return Error{Code::kStoreCorrupt, "the queue's policy cannot be read", ""};
   options.weights = settings_.weights;
@@ -195,6 +219,7 @@ void QueueRuntime::ChangeSettings(const QueueSettingsChange& change, UniqueFunct
     const bool reorder = next.policy != before.policy || next.weights != before.weights;
     Post([next, reorder](Turn& turn) {
       turn.engine.Configure(next.worker_grace, static_cast<std::size_t>(next.max_finished_jobs));
+      turn.engine.SetMaxLimitExpiration(next.max_limit_expiration);
       if (reorder) turn.engine.SetPolicy(turn.now, PolicyOf(next), next.weights);
     });
     done({});
@@ -357,6 +382,7 @@ void QueueRuntime::TakeEffects(Turn& turn) {
       for (const EngineError& error : effects.errors) turn.Touch(error.job);
       for (const JobId job : effects.ended) turn.Touch(job);
       for (const JobId job : effects.progressed) turn.Touch(job);
+      for (const LimitNotice& notice : effects.limit_notices) Tell(options_.name, notice);
       workers_.OnEffects(turn, effects);
       for (const JobId job : effects.ended) waits_.OnEnded(turn, job);
       for (const JobId job : effects.progressed) waits_.OnProgress(turn, job);

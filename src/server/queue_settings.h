@@ -25,6 +25,7 @@ struct QueueSettings {
   std::uint64_t max_property_keys = bounds::kDefaultMaxPropertyKeys;
   std::string policy = "worker";  // canonical, without names: what it means does not change with the configuration
   Weights weights;
+  Duration max_limit_expiration = bounds::kDefaultMaxLimitExpiration;
   friend bool operator==(const QueueSettings&, const QueueSettings&) = default;
 };
 
@@ -42,6 +43,7 @@ struct QueueSettingsChange {
   std::optional<std::uint64_t> max_property_keys;
   std::optional<std::string> policy;
   WeightsChange weights;
+  std::optional<Duration> max_limit_expiration;
 
   void ApplyTo(QueueSettings& settings) const {
     if (max_finished_jobs) settings.max_finished_jobs = *max_finished_jobs;
@@ -50,6 +52,7 @@ struct QueueSettingsChange {
     if (property_keys) settings.property_keys = *property_keys;
     if (max_property_keys) settings.max_property_keys = *max_property_keys;
     if (policy) settings.policy = *policy;
+    if (max_limit_expiration) settings.max_limit_expiration = *max_limit_expiration;
     if (weights.clear) settings.weights.clear();
     for (const auto& [name, weight] : weights.set) {
       if (weight == 0) {

@@ -259,6 +259,7 @@ void AppendQueueSettings(const QueueSettings& settings, std::string& out) {
   json.Key("weights").BeginObject();
   for (const auto& [name, weight] : settings.weights) json.OpenKey(name).Uint(weight);
   json.EndObject();
+  json.Key("max_limit_expiration_ms").Int(ToMillis(settings.max_limit_expiration));
   json.EndObject();
 }
 

@@ -194,9 +194,11 @@ TEST(Reply, Queue) {
   std::string out;
   AppendQueue(queue, out);
   EXPECT_EQ(Keys(out), Keys(Example("### Queue")));
-  EXPECT_NE(out.find(R"("settings":{"max_finished_jobs":1000000,"worker_grace_ms":30000,"max_result_bytes":65536,)"
-                     R"("property_keys":[],"max_property_keys":3,"policy":"worker","weights":{}})"),
-            std::string::npos)
+  EXPECT_NE(
+      out.find(
+          R"("settings":{"max_finished_jobs":1000000,"worker_grace_ms":30000,"max_result_bytes":65536,)"
+          R"("property_keys":[],"max_property_keys":3,"policy":"worker","weights":{},"max_limit_expiration_ms":300000})"),
+      std::string::npos)
       << out;
 }
 

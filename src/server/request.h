@@ -19,7 +19,7 @@ namespace allot {
 class HttpConnection;
 class NetThread;
 
-enum class Method : std::uint8_t { kGet, kPost, kPatch, kDelete, kOther };
+enum class Method : std::uint8_t { kGet, kPost, kPut, kPatch, kDelete, kOther };
 
 struct Request {
   Method method = Method::kOther;

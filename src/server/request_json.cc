@@ -60,9 +60,9 @@ constexpr FieldSet kWaitFields{"a message", kWaitNames};
 constexpr std::string_view kQueueNames[] = {"name", "settings"};
 constexpr FieldSet kQueueFields{"a queue", kQueueNames};
 constexpr FieldSet kQueueChangeFields{"a change of a queue", std::span(kQueueNames).subspan(1)};
-constexpr std::string_view kSettingNames[] = {
-    "max_finished_jobs", "worker_grace_ms", "max_result_bytes", "property_keys",
-    "max_property_keys", "policy",          "weights"};
+constexpr std::string_view kSettingNames[] = {"max_finished_jobs", "worker_grace_ms",        "max_result_bytes",
+                                              "property_keys",     "max_property_keys",      "policy",
+                                              "weights",           "max_limit_expiration_ms"};
 constexpr FieldSet kSettingFields{"a queue's settings", kSettingNames};
 constexpr std::string_view kCheckNames[] = {"strategy", "policy"};
 constexpr FieldSet kCheckFields{"this request", kCheckNames};
@@ -221,8 +221,14 @@ bool ReadSettings(JsonReader& reader, std::size_t field, Value& value, const Nam
       out.policy = PrintStrategy(policy == nullptr ? *DefaultPolicy() : *policy);
       return true;
     }
-    default:
+    case 6:
       return ReadWeights(reader, value, out.weights);
+    default: {
+      milliseconds most{0};
+      if (!ReadMillis(reader, value, std::chrono::seconds(1), bounds::kMaxLimitExpiration, most)) return false;
+      out.max_limit_expiration = most;
+      return true;
+    }
   }
 }
 

@@ -10,6 +10,8 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "match/constraints.h"
+#include "server/demand_json.h"
+#include "server/limit_json.h"
 #include "server/request_json.h"
 #include "server/request_query.h"
 
@@ -46,10 +48,24 @@ void CheckJob(const JobRequest& request, std::string_view text) {
   }
 }
 
+void AnyLimit(std::string_view text) {
+  const auto limit = ParseLimit(text);
+  if (limit.ok()) {
+    CHECK(CheckLimit(*limit).ok());
+  } else {
+    CheckError(limit.error());
+  }
+  const auto renewal = ParseLimitRenewal(text);
+  if (renewal.ok()) CHECK(!*renewal || **renewal > Duration::zero());
+  const auto question = ParseLimitTry(text);
+  if (question.ok()) CHECK(question->expr != nullptr);
+}
+
 void AnyQuery(std::string_view text) {
   (void)SplitPath(text);
   for (const auto& error : {ParseJobQuery(text).ok(), ParseTaskQuery(text).ok(), ParseResultsQuery(text).ok(),
-                            ParseWorkersQuery(text).ok(), ParseWaitQuery(text).ok(), ParseForceQuery(text).ok()}) {
+                            ParseWorkersQuery(text).ok(), ParseWaitQuery(text).ok(), ParseForceQuery(text).ok(),
+                            ParseLimitQuery(text).ok(), ParseDemandQuery(text).ok()}) {
     (void)error;
   }
 }
@@ -114,6 +130,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       (void)ParseWaitMessage(text).ok();
       (void)ParseKeyBody(text).ok();
       (void)ParseEmptyBody(text).ok();
+      AnyLimit(text);
       if (const auto check = ParseStrategyCheck(text, nullptr); check.ok()) {
         CHECK(CheckStrategy(*check->strategy, check->policy).empty());
       } else {

@@ -19,26 +19,30 @@ namespace {
 // A network thread has others to serve: what is not seen by then is told as not looked at.
 constexpr Duration kMostTime = milliseconds(50);
 
-void AnswerAll(Turn& turn, Call call, MatchSnapshot snapshot) {
+void AnswerAll(Turn& turn, Call call, MatchSnapshot snapshot, JobLimits limits) {
   Answer(turn, std::move(call), 200,
-         [held = std::make_shared<const MatchSnapshot>(std::move(snapshot))](Call& done, std::string& out) {
+         [held = std::make_shared<const MatchSnapshot>(std::move(snapshot)), limits = std::move(limits)](
+             Call& done, std::string& out) {
            ExplainOptions options;
            options.show_workers = done.principal().Has(Scope::kRead);  // as GET workers does
            options.enough = [until = ReadClock().mono + kMostTime] { return ReadClock().mono >= until; };
-           AppendExplanation(*held, Explain(*held, options), out);
+           AppendExplanation(*held, Explain(*held, options), limits, out);
          });
 }
 
-void AnswerPair(Turn& turn, Call call, MatchSnapshot snapshot, WorkerId worker) {
-  Return(turn, std::move(call), [held = std::make_shared<const MatchSnapshot>(std::move(snapshot)), worker](Call done) {
-    const std::optional<PairExplanation> pair = ExplainPair(*held, worker);
-    if (!pair) {
-      return done.Fail({Code::kUnknownWorker, "there is no worker " + ToText(worker), "GET …/workers lists them"});
-    }
-    std::string out;
-    AppendPairExplanation(*held, *pair, out);
-    done.reply.Send(200, out);
-  });
+void AnswerPair(Turn& turn, Call call, MatchSnapshot snapshot, JobLimits limits, WorkerId worker) {
+  Return(
+      turn, std::move(call),
+      [held = std::make_shared<const MatchSnapshot>(std::move(snapshot)), limits = std::move(limits),
+       worker](Call done) {
+        const std::optional<PairExplanation> pair = ExplainPair(*held, worker);
+        if (!pair) {
+          return done.Fail({Code::kUnknownWorker, "there is no worker " + ToText(worker), "GET …/workers lists them"});
+        }
+        std::string out;
+        AppendPairExplanation(*held, *pair, limits, out);
+        done.reply.Send(200, out);
+      });
 }
 
 // GET …/jobs/ID/explain?worker=
@@ -66,8 +70,11 @@ void ExplainJob(Call call) {
     Result<MatchSnapshot> snapshot = turn.engine.Snapshot(found->id);
     if (!snapshot.ok()) return AnswerError(turn, std::move(c), snapshot.error());
     snapshot->now = turn.now.wall;
-    if (worker) return AnswerPair(turn, std::move(c), std::move(*snapshot), *worker);
-    AnswerAll(turn, std::move(c), std::move(*snapshot));
+    JobLimits limits{{}, turn.now.mono};
+    if (Result<std::vector<LimitHold>> holds = turn.engine.LimitsOn(turn.now, found->id); holds.ok())
+      limits.holds = std::move(*holds);
+    if (worker) return AnswerPair(turn, std::move(c), std::move(*snapshot), std::move(limits), *worker);
+    AnswerAll(turn, std::move(c), std::move(*snapshot), std::move(limits));
   });
 }
 
@@ -83,7 +90,7 @@ void ExplainSpec(Call call) {
   AskEngine(std::move(call), [spec = std::move(request->spec)](Turn& turn, Call c) {
     MatchSnapshot snapshot = turn.engine.Snapshot(spec);
     snapshot.now = turn.now.wall;
-    AnswerAll(turn, std::move(c), std::move(snapshot));
+    AnswerAll(turn, std::move(c), std::move(snapshot), {});
   });
 }
 

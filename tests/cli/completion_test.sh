@@ -20,3 +20,6 @@ complete_words() {
 has "$(complete_words allot sub)" "submit"
 has "$(complete_words allot submit --pri)" "--priority"
 has "$(complete_words allot queue cre)" "create"
+has "$(complete_words allot limit re)" "renew"
+has "$(complete_words allot limit set --max)" "--max-burst-cost"
+has "$(complete_words allot dem)" "demand"

@@ -1,0 +1,85 @@
+// A walk over all jobs of a queue, a little of its engine thread at a time: others are served between the steps.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "server/call.h"
+#include "server/clock.h"
+
+namespace allot {
+
+struct WalkBounds {
+  std::size_t step = 500;                                      // of the engine thread at a time, in microseconds
+  Duration most_time = std::chrono::seconds(5);                // what is not seen by then is told as missing
+  std::uint32_t most_at_once = 4;                              // of the server
+  std::string_view busy = "others do the same at the moment";  // the refusal of more
+};
+
+// `Walk` is something that Engine::Collect() goes on with; `Render` is called with it, the time that it took and the
+// body, on the network thread, once it is done.
+template <typename Walk, typename Render>
+class SteppedWalk : public std::enable_shared_from_this<SteppedWalk<Walk, Render>> {
+ public:
+  SteppedWalk(Call call, std::atomic<std::uint32_t>& under_way, const WalkBounds& bounds, std::unique_ptr<Walk> walk,
+              Render render)
+      : call_(std::move(call)),
+        under_way_(under_way),
+        bounds_(bounds),
+        server_(call_.server),
+        queue_(call_.queue),
+        walk_(std::move(walk)),
+        render_(std::move(render)) {}
+  ~SteppedWalk() { under_way_.fetch_sub(1, std::memory_order_relaxed); }
+  SteppedWalk(const SteppedWalk&) = delete;
+  SteppedWalk& operator=(const SteppedWalk&) = delete;
+
+  void Step(Turn& turn) {
+    const bool all = turn.engine.Collect(turn.now, *walk_, bounds_.step);
+    const bool enough =
+        ReadClock().mono - began_ >= bounds_.most_time || server_.stopping.load(std::memory_order_relaxed);
+    auto self = this->shared_from_this();
+    // Behind whatever else waits for the engine by now. Where the queue is gone, the answer is that it is.
+    if (!all && !enough) {
+      queue_->Post(Command::Look([self = std::move(self)](Turn& next) { self->Step(next); }));
+      return;
+    }
+    NetThread& net = call_.reply.net();
+    turn.Send(net, [self = std::move(self)] {
+      std::string out;
+      self->render_(*self->walk_, ReadClock().mono - self->began_, out);
+      self->call_.reply.Send(200, out);
+    });
+  }
+
+ private:
+  Call call_;
+  std::atomic<std::uint32_t>& under_way_;
+  const WalkBounds bounds_;
+  ServerContext& server_;
+  const QueuePtr queue_;
+  const std::unique_ptr<Walk> walk_;
+  Render render_;
+  const Instant began_ = ReadClock().mono;
+};
+
+// Answers the call with what the walk finds; `unavailable` while as many are under way as may be.
+template <typename Walk, typename Render>
+void WalkInSteps(Call call, std::atomic<std::uint32_t>& under_way, const WalkBounds& bounds, std::unique_ptr<Walk> walk,
+                 Render render) {
+  if (under_way.fetch_add(1, std::memory_order_relaxed) >= bounds.most_at_once) {
+    under_way.fetch_sub(1, std::memory_order_relaxed);
+    return call.Fail({Code::kUnavailable, std::string(bounds.busy), "try again in a few seconds"});
+  }
+  NetThread& net = call.reply.net();
+  const QueuePtr queue = call.queue;
+  auto stepped = std::make_shared<SteppedWalk<Walk, Render>>(std::move(call), under_way, bounds, std::move(walk),
+                                                             std::move(render));
+  net.Tell(queue, Command::Look([stepped = std::move(stepped)](Turn& turn) { stepped->Step(turn); }));
+}
+
+}  // namespace allot
