@@ -274,5 +274,29 @@ TEST_F(EngineLimitTest, NoLimitSurvivesARestart) {
   EXPECT_EQ(Pull(Register(), 10).size(), 10u);
 }
 
+TEST_F(EngineLimitTest, ALimitThatMatchesOthersNowOpensAtOnce) {
+  SubmitOf("slow", 10);
+  SetLimit("l1", Limit("User == \"slow\"", 0));
+  const WorkerId worker = Register();
+  Wait(worker, 5);
+  EXPECT_TRUE(Grants().empty());
+  ASSERT_TRUE(engine_->UpdateLimit(now_, "l1", Limit("User == \"quick\"", 0)).ok());
+  EXPECT_EQ(Grants().size(), 5u);
+}
+
+TEST_F(EngineLimitTest, WhoWaitsIsWokenInTimeThoughAnotherLimitCameMeanwhile) {
+  SubmitOf("slow", 10);
+  SetLimit("l1", Limit("User == \"slow\"", 1));
+  const WorkerId worker = Register();
+  EXPECT_EQ(Pull(worker).size(), 1u);
+  Wait(worker);
+  Pass(10s);
+  SetLimit("l2", Limit("User == \"slow\"", 100));
+  Pass(49'999ms);
+  EXPECT_TRUE(Grants().empty());
+  Pass(1ms);
+  EXPECT_EQ(Grants().size(), 1u);
+}
+
 }  // namespace
 }  // namespace allot

@@ -74,7 +74,13 @@ void Engine::Group(EngineJob& job) {
   job.limit_epoch = static_cast<std::uint32_t>(limits_.epoch());
   const GroupId before = job.group;
   const GroupId group = limits_.AddJob([&job] { return AdOf(job); });
-  if (group != before) orders_.SetGroup(job, group);
+  if (group != before) {
+    // Who waits because the old group is held is not told when that opens: it has to meet the new one.
+    if (job.open && limits_.BlockedAnywhere(before) && (opened_.empty() || opened_.back() != job.cls)) {
+      opened_.push_back(job.cls);
+    }
+    orders_.SetGroup(job, group);
+  }
   limits_.DropJob(before, now_);
 }
 
