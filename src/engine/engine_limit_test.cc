@@ -284,17 +284,17 @@ TEST_F(EngineLimitTest, ALimitThatMatchesOthersNowOpensAtOnce) {
   EXPECT_EQ(Grants().size(), 5u);
 }
 
-TEST_F(EngineLimitTest, WhoWaitsIsWokenInTimeThoughAnotherLimitCameMeanwhile) {
+TEST_F(EngineLimitTest, ACommandThatIsRefusedTakesNoWakeUpWithIt) {
   SubmitOf("slow", 10);
-  SetLimit("l1", Limit("User == \"slow\"", 1));
+  SetLimit("l1", Limit("User == \"slow\"", 5));
   const WorkerId worker = Register();
-  EXPECT_EQ(Pull(worker).size(), 1u);
+  EXPECT_EQ(Pull(worker, 5).size(), 5u);
   Wait(worker);
-  Pass(10s);
-  SetLimit("l2", Limit("User == \"slow\"", 100));
-  Pass(49'999ms);
-  EXPECT_TRUE(Grants().empty());
-  Pass(1ms);
+  Pass(11'500ms);
+  Move(now_.mono + 500ms);
+  ASSERT_FALSE(engine_->Heartbeat(now_, WorkerId{7}).ok());
+  EXPECT_EQ(engine_->NextWake(now_), now_.mono);
+  engine_->Tick(now_);
   EXPECT_EQ(Grants().size(), 1u);
 }
 

@@ -75,10 +75,9 @@ void Engine::Group(EngineJob& job) {
   const GroupId before = job.group;
   const GroupId group = limits_.AddJob([&job] { return AdOf(job); });
   if (group != before) {
-    // Who waits because the old group is held is not told when that opens: it has to meet the new one.
-    if (job.open && limits_.BlockedAnywhere(before) && (opened_.empty() || opened_.back() != job.cls)) {
-      opened_.push_back(job.cls);
-    }
+    // Who waits for its old group to be able to pay would not hear of the new one.
+    const bool waits = job.open && limits_.BlockedAnywhere(before);
+    if (waits && (opened_.empty() || opened_.back() != job.cls)) opened_.push_back(job.cls);
     orders_.SetGroup(job, group);
   }
   limits_.DropJob(before, now_);
