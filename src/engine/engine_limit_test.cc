@@ -298,5 +298,20 @@ TEST_F(EngineLimitTest, ACommandThatIsRefusedTakesNoWakeUpWithIt) {
   EXPECT_EQ(Grants().size(), 1u);
 }
 
+TEST_F(EngineLimitTest, WhoWaitsIsWokenInTimeThoughLimitsReadLessOfItMeanwhile) {
+  SubmitOf("u", 10);
+  SetLimit("l1", Limit("TARGET.Site == \"x\"", 5));
+  SetLimit("l2", Limit("TARGET.Speed == 7", 1));
+  const WorkerId worker = RegisterAt("x");
+  EXPECT_EQ(Pull(worker, 5).size(), 5u);
+  Wait(worker);
+  Pass(5s);
+  ASSERT_TRUE(engine_->DeleteLimit(now_, "l2").ok());
+  Pass(6'999ms);
+  EXPECT_TRUE(Grants().empty());
+  Pass(1ms);
+  EXPECT_EQ(Grants().size(), 1u);
+}
+
 }  // namespace
 }  // namespace allot

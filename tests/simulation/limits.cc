@@ -354,7 +354,6 @@ void Limits::Crash() {
 bool Limits::Step() {
   ++steps_;
   const std::uint64_t dice = rng_.Below(1000);
-  if (getenv("DBG")) fprintf(stderr, "%lu dice %lu now %ld wake %ld\n", steps_, dice, now_.mono.time_since_epoch().count(), engine_->NextWake(now_).value_or(Instant{}).time_since_epoch().count());
   if (dice < 100) {
     Submit(false);
   } else if (dice < 105) {
