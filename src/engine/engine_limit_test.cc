@@ -313,5 +313,25 @@ TEST_F(EngineLimitTest, WhoWaitsIsWokenInTimeThoughLimitsReadLessOfItMeanwhile) 
   EXPECT_EQ(Grants().size(), 1u);
 }
 
+TEST_F(EngineLimitTest, WhoWaitsIsWokenInTimeThoughAnotherTookFromItsJobWhenALimitWasNew) {
+  for (int i = 0; i < 1000; ++i) Submit(Spec(1, {"b"}));  // so many that not all are grouped at once
+  SubmitOf("u", 20);
+  SetLimit("l1", Limit("TARGET.Site == \"x\"", 5));
+  const WorkerId x = RegisterAt("x"), y = Register({"c"});
+  Pass(1s);
+  EXPECT_EQ(Pull(x, 5).size(), 5u);
+  Wait(x);
+  Wait(y);
+  SetLimit("l2", Limit("MY.User == \"u\"", 100));
+  WorkerChange change;
+  change.tags = std::vector<std::string>{"a"};
+  ASSERT_TRUE(engine_->ChangeWorker(now_, y, change).ok());
+  EXPECT_EQ(Served(), (std::vector<WorkerId>{y}));
+  Pass(11'999ms);
+  EXPECT_TRUE(Grants().empty());
+  Pass(1ms);
+  EXPECT_EQ(Served(), (std::vector<WorkerId>{x}));
+}
+
 }  // namespace
 }  // namespace allot

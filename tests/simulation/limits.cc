@@ -309,6 +309,16 @@ void Limits::Pass(Duration time) {
   }
 }
 
+// The server is late: what comes next comes before the tick.
+void Limits::Late() {
+  Instant to = now_.mono + Duration(Between(1, 300'000));
+  for (const LimitView& view : engine_->Limits(now_, {})) {
+    if (view.payable_at && *view.payable_at<to&& * view.payable_at> now_.mono && Chance(2)) to = *view.payable_at;
+  }
+  Move(to);
+  if (Chance(2)) FailedCommand();
+}
+
 void Limits::Time(Duration most) {
   Pass(Duration(static_cast<std::int64_t>(Between(1, static_cast<std::uint64_t>(most.count())))));
 }
@@ -388,9 +398,8 @@ bool Limits::Step() {
     EndLimit();
   } else if (dice < 967) {
     Time(Chance(8) ? 6s : 400ms);
-  } else if (dice < 980) {
-    // The server is late: what comes next comes before the tick.
-    Move(now_.mono + Duration(Between(1, 300'000)));
+  } else if (dice < 985) {
+    Late();
   } else if (dice < 998) {
     Fold();
   } else if (Chance(2)) {

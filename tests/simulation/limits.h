@@ -75,6 +75,7 @@ class Limits {
   void EndLimit();
   void RenewKept();
   void Time(Duration most);
+  void Late();
   void Fold();
   void Crash();
 

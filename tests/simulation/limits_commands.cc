@@ -149,7 +149,11 @@ void Limits::Undeliver() {
     if (!Chance(3)) lost.push_back(task);
   }
   if (lost.empty()) return;
-  if (Chance(4)) Pass(Duration(Between(1, 900'000)));
+  if (Chance(3)) Pass(Duration(Between(1, 900'000)));
+  if (Chance(3)) {
+    UpdateLimit();
+    Settle();
+  }
   // What has ended meanwhile is over.
   std::vector<TaskRef> live;
   for (const Worker* worker : Registered()) {
