@@ -241,8 +241,7 @@ std::optional<JobId> Limits::CouldStart(const Worker& worker, const std::vector<
 }
 
 void Limits::CheckWaiting() {
-  const std::optional<Instant> wake = engine_->NextWake(now_);
-  if (paused_ || (wake && *wake <= now_.mono)) return;
+  if (paused_ || !Idle()) return;
   ++tally_["look at who waits"];
   const std::vector<JobView> open = Open();
   const std::size_t from = rng_.Below(workers_.size());
@@ -275,6 +274,11 @@ void Limits::CheckWaiting() {
 
 // --- Time.
 
+bool Limits::Idle() const {
+  const std::optional<Instant> wake = engine_->NextWake(now_);
+  return !wake || *wake > now_.mono;
+}
+
 void Limits::Move(Instant to) {
   now_.mono = to;
   now_.wall = FromMillis(kStart + (now_.mono - kBegin) / 1ms);
@@ -297,7 +301,7 @@ void Limits::Pass(Duration time) {
       engine_->Tick(now_);
       Settle();
       for (const Limit& limit : limits_) {
-        if (limit.expires <= now_.mono && engine_->NextWake(now_) > now_.mono) {
+        if (limit.expires <= now_.mono && Idle()) {
           Wrong("limit " + limit.uuid + " outlives its lease");
         }
       }

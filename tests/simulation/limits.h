@@ -82,6 +82,7 @@ class Limits {
   void Load(Duration grace);
   void Move(Instant to);
   void Pass(Duration time);
+  bool Idle() const;  // nothing is due now
   // Takes what came out, and holds it against the books.
   void Settle();
   void Start(const Worker& worker, const Grant& grant);
