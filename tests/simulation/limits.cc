@@ -316,10 +316,9 @@ void Limits::Pass(Duration time) {
 // The server is late: what comes next comes before the tick.
 void Limits::Late() {
   Instant to = now_.mono + Duration(Between(1, 300'000));
-  for (const LimitView& view : engine_->Limits(now_, {})) {
-    if (view.payable_at && *view.payable_at<to&& * view.payable_at> now_.mono && Chance(2)) to = *view.payable_at;
-  }
-  Move(to);
+  const std::optional<Instant> wake = engine_->NextWake(now_);
+  if (wake && *wake < to && !Chance(3)) to = *wake;
+  Move(std::max(to, now_.mono));
   if (Chance(2)) FailedCommand();
 }
 
@@ -402,7 +401,7 @@ bool Limits::Step() {
     EndLimit();
   } else if (dice < 967) {
     Time(Chance(8) ? 6s : 400ms);
-  } else if (dice < 985) {
+  } else if (dice < 987) {
     Late();
   } else if (dice < 998) {
     Fold();
