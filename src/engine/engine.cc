@@ -55,9 +55,9 @@ void Engine::Begin(const Now& now) {
 void Engine::End() {
   std::size_t budget = kSmallBudget;
   if (grouped_epoch_ != classes_.epoch()) StepRegrouping(budget);
+  OpenPayable();  // before jobs change groups: who waits for what opens is found by where it stands
   if (std::size_t few = kSmallBudget / 3; limit_epoch_ != limits_.epoch()) StepGrouping(few);
   if (orders_.Building() || orders_.Cleaning()) StepOrders(budget);
-  OpenPayable();
   WakeWaiting();
 }
 
@@ -103,7 +103,10 @@ void Engine::WakeWaiting() {
     for (KindId kind = 0; kind < waiting_.kinds(order); ++kind) woken_.push_back(kind);
   }
   if (opened_.empty() && woken_.empty()) return;
-  if (!paused_ && waiting_.size() > 0) {
+  if (paused_ || waiting_.size() == 0) {
+    opened_.clear();
+    woken_.clear();
+  } else {
     // Whoever waits found nothing before: only the kinds that may run what opened can find something now.
     std::vector<KindId> kinds = std::exchange(woken_, {});
     std::vector<ClassId> opened = std::exchange(opened_, {});
@@ -125,8 +128,6 @@ void Engine::WakeWaiting() {
     }
     Wake(std::move(kinds), opened);
   }
-  opened_.clear();
-  woken_.clear();
 }
 
 void Engine::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened) {

@@ -289,5 +289,64 @@ TEST_F(EngineLimitTest, NoLimitSurvivesARestart) {
   EXPECT_EQ(Pull(Register(), 10).size(), 10u);
 }
 
+TEST_F(EngineLimitTest, ALimitThatMatchesOthersNowOpensAtOnce) {
+  SubmitOf("slow", 10);
+  SetLimit("l1", Limit("User == \"slow\"", 0));
+  const WorkerId worker = Register();
+  Wait(worker, 5);
+  EXPECT_TRUE(Grants().empty());
+  ASSERT_TRUE(engine_->UpdateLimit(now_, "l1", Limit("User == \"quick\"", 0)).ok());
+  EXPECT_EQ(Grants().size(), 5u);
+}
+
+TEST_F(EngineLimitTest, ACommandThatIsRefusedTakesNoWakeUpWithIt) {
+  SubmitOf("slow", 10);
+  SetLimit("l1", Limit("User == \"slow\"", 5));
+  const WorkerId worker = Register();
+  EXPECT_EQ(Pull(worker, 5).size(), 5u);
+  Wait(worker);
+  Pass(11'500ms);
+  Move(now_.mono + 500ms);
+  ASSERT_FALSE(engine_->Heartbeat(now_, WorkerId{7}).ok());
+  EXPECT_EQ(engine_->NextWake(now_), now_.mono);
+  engine_->Tick(now_);
+  EXPECT_EQ(Grants().size(), 1u);
+}
+
+TEST_F(EngineLimitTest, WhoWaitsIsWokenInTimeThoughLimitsReadLessOfItMeanwhile) {
+  SubmitOf("u", 10);
+  SetLimit("l1", Limit("TARGET.Site == \"x\"", 5));
+  SetLimit("l2", Limit("TARGET.Speed == 7", 1));
+  const WorkerId worker = RegisterAt("x");
+  EXPECT_EQ(Pull(worker, 5).size(), 5u);
+  Wait(worker);
+  Pass(5s);
+  ASSERT_TRUE(engine_->DeleteLimit(now_, "l2").ok());
+  Pass(6'999ms);
+  EXPECT_TRUE(Grants().empty());
+  Pass(1ms);
+  EXPECT_EQ(Grants().size(), 1u);
+}
+
+TEST_F(EngineLimitTest, WhoWaitsIsWokenInTimeThoughAnotherTookFromItsJobWhenALimitWasNew) {
+  for (int i = 0; i < 1000; ++i) Submit(Spec(1, {"b"}));  // so many that not all are grouped at once
+  SubmitOf("u", 20);
+  SetLimit("l1", Limit("TARGET.Site == \"x\"", 5));
+  const WorkerId x = RegisterAt("x"), y = Register({"c"});
+  Pass(1s);
+  EXPECT_EQ(Pull(x, 5).size(), 5u);
+  Wait(x);
+  Wait(y);
+  SetLimit("l2", Limit("MY.User == \"u\"", 100));
+  WorkerChange change;
+  change.tags = std::vector<std::string>{"a"};
+  ASSERT_TRUE(engine_->ChangeWorker(now_, y, change).ok());
+  EXPECT_EQ(Served(), (std::vector<WorkerId>{y}));
+  Pass(11'999ms);
+  EXPECT_TRUE(Grants().empty());
+  Pass(1ms);
+  EXPECT_EQ(Served(), (std::vector<WorkerId>{x}));
+}
+
 }  // namespace
 }  // namespace allot

@@ -49,11 +49,10 @@ std::vector<LimitView> Engine::Limits(const Now& now, const LimitTable::Filter& 
 void Engine::OnLimits() {
   if (limit_reads_ == limits_.worker_reads()) return;
   limit_reads_ = limits_.worker_reads();
+  // All have other profiles, be it under the number of one that is gone, with which what it waited for was forgotten.
   std::vector<EngineWorker*> moved;
-  waiting_.ForEachList([&](Orders::Id, KindId, LimitProfileId profile, WaitingWorkers& list) {
-    for (EngineWorker& worker : list) {
-      if (limits_.ProfileOf(worker.limited, now_) != profile) moved.push_back(&worker);
-    }
+  waiting_.ForEachList([&](Orders::Id, KindId, LimitProfileId, WaitingWorkers& list) {
+    for (EngineWorker& worker : list) moved.push_back(&worker);
   });
   for (EngineWorker* worker : moved) MoveAmong(*worker, worker->waiting_kind);
 }

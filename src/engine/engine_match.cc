@@ -295,8 +295,13 @@ bool Engine::StepOrders(std::size_t& budget) {
                                [](JobId key, const auto& entry) { return key < entry.first; });
     for (; it != by_id_.end(); ++it) {
       if (budget == 0) return false;
+      if (it->second == nullptr) {
+        --budget;
+        orders_.BuildPast(it->first);  // else a walk that ends among those begins there again, and again
+        continue;
+      }
       budget -= std::min(budget, orders_.build_cost());
-      if (it->second != nullptr) orders_.Build(*it->second);
+      orders_.Build(*it->second);
     }
     orders_.Built();
   }

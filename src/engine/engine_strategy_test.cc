@@ -384,5 +384,19 @@ TEST_F(EngineManyStrategies, AChangeThatIsRefusedChangesNothingElse) {
   EXPECT_TRUE(engine_->ChangeWorker(now_, worker, change).ok());
 }
 
+TEST_F(EngineStrategyTest, AnOrderIsBuiltPastAnyNumberOfJobsThatAreGone) {
+  JobSpec gone = Spec(1);
+  gone.retention = 0ms;
+  for (int i = 0; i < 4000; ++i) ASSERT_TRUE(engine_->Cancel(now_, Submit(gone)).ok());
+  for (int i = 0; i < 5000; ++i) Submit(Spec(1));
+  Pass(1s);
+  ASSERT_EQ(engine_->Stats().jobs_cancelled, 0u);
+  const WorkerId worker = RegisterBy("newest");
+  Wait(worker);
+  Grants();
+  for (int i = 0; i < 100 && engine_->NextWake(now_) == now_.mono; ++i) engine_->Tick(now_);
+  EXPECT_EQ(Grants().size(), 1u);
+}
+
 }  // namespace
 }  // namespace allot

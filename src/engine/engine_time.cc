@@ -158,6 +158,8 @@ std::optional<Instant> Engine::NextWake(const Now& now) const {
   if (orders_.Building() || orders_.Cleaning() || !classes_.Settled() || grouped_epoch_ != classes_.epoch()) {
     sooner(now.mono);
   }
+  // Opened by a look at something else, or by a command that was refused.
+  if (!opened_.empty() || !woken_.empty()) sooner(now.mono);
   if (limit_epoch_ != limits_.epoch() || orders_.Joining() || !look_again_.empty()) sooner(now.mono);
   for (const std::optional<Instant>& at : {limits_.NextExpiry(), limits_.NextPayable(), limits_.NextSummary()}) {
     if (at) sooner(std::max(now.mono, *at));

@@ -62,6 +62,8 @@ class Orders {
   // Begins the walk, if it is to be begun.
   void BeginBuild();
   void Build(PickJob& job);
+  // There is no such job any more: the walk is past it.
+  void BuildPast(JobId gone) { built_to_ = gone; }
   void Built();
   // Orders that became ready since the last call.
   std::vector<Id> TakeReady() { return std::exchange(became_ready_, {}); }

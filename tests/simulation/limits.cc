@@ -1,0 +1,431 @@
+#include "simulation/limits.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "strategy/some_strategy.h"
+
+namespace allot::simulation {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::int64_t kStart = 1'800'000'000'000;
+constexpr Instant kBegin(5s);
+constexpr std::size_t kWorkers = 20;
+
+StrategyPtr Parse(const std::string& text, bool policy) {
+  const ParsedStrategy parsed = ParseStrategy(text, policy);
+  CHECK(parsed.strategy != nullptr);
+  return parsed.strategy;
+}
+
+bool HoldsBack(const Strategy& strategy) {
+  return strategy.kind == Strategy::Kind::kSelectOnly || strategy.kind == Strategy::Kind::kMaxSimultaneous ||
+         std::any_of(strategy.inner.begin(), strategy.inner.end(),
+                     [](const StrategyPtr& inner) { return HoldsBack(*inner); });
+}
+
+expr::Value ValueOf(const MetaValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return expr::Value::String(*text);
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return expr::Value::Integer(*number);
+  if (const auto* real = std::get_if<double>(&value)) return expr::Value::Real(*real);
+  return expr::Value::Boolean(std::get<bool>(value));
+}
+
+}  // namespace
+
+Limits::Limits(std::uint64_t seed) : rng_(seed), large_(seed % 3 == 0), plain_(seed % 2 == 0) {
+  options_.key = SipKey{seed, ~seed};
+  options_.seed = seed;
+  options_.worker_grace = 4s;
+  options_.idle_worker = 8s;
+  options_.max_finished_jobs = 20;
+  policies_ = {Parse("worker", true), Parse("worker", true)};
+  while (strategies_.size() < 8 || policies_.size() < 5) {
+    bool worker = false;
+    const StrategyPtr strategy = Parse(testing::SomeStrategy(rng_, 2, worker), false);
+    if (strategies_.size() < 8 && !(plain_ && HoldsBack(*strategy))) strategies_.push_back(strategy);
+    const StrategyPtr policy = Parse(testing::SomePolicy(rng_, 2), true);
+    if (policies_.size() < 5 && !(plain_ && HoldsBack(*policy))) policies_.push_back(policy);
+  }
+  options_.policy = policies_[0];
+  now_ = Now{kBegin, FromMillis(kStart)};
+  next_renewal_ = now_.mono + 1s;
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    Worker& worker = workers_.emplace_back();
+    worker.id = WorkerId{++last_id_};
+    worker.slots = static_cast<std::uint32_t>(Between(1, 16));
+    worker.connected = !Chance(4);
+    worker.tags = Chance(2) ? std::vector<std::string>{"a"} : std::vector<std::string>{"a", "b"};
+    worker.attributes = SomeAttributes();
+  }
+  Load(3s);
+  for (Worker& worker : workers_) {
+    ComeBack(worker);
+    Settle();
+  }
+}
+
+void Limits::Wrong(const std::string& what) {
+  if (wrong_.empty()) wrong_ = "step " + std::to_string(steps_) + ": " + what;
+}
+
+// --- What a limit says to a start.
+
+std::uint32_t Limits::Looks(expr::Ad ad) {
+  std::string text;
+  ad.ForEach([&](std::string_view name, const expr::Value& value) {
+    text += std::string(name) + "=" + expr::Print(value) + ";";
+  });
+  const auto [at, fresh] = look_ids_.emplace(text, static_cast<std::uint32_t>(looks_.size()));
+  if (fresh) looks_.push_back(std::move(ad));
+  return at->second;
+}
+
+std::uint32_t Limits::LooksOf(const JobSpec& spec) {
+  expr::Ad ad;
+  for (const auto& [name, value] : spec.meta) ad.Set(name, ValueOf(value));
+  ad.Set("User", expr::Value::String(spec.user));
+  ad.Set("Tasks", expr::Value::Integer(spec.count));
+  if (spec.priority) ad.Set("Priority", expr::Value::Integer(*spec.priority));
+  return Looks(std::move(ad));
+}
+
+std::uint32_t Limits::LooksOf(const Worker& worker) {
+  expr::Ad ad;
+  for (const auto& [name, value] : worker.attributes) ad.Set(name, ValueOf(value));
+  ad.Set("Slots", expr::Value::Integer(worker.slots));
+  return Looks(std::move(ad));
+}
+
+std::optional<std::int64_t> Limits::CostOf(const Limit& limit, const Job& job, const Worker& worker) {
+  const std::uint64_t key = (std::uint64_t{limit.version} << 42) ^ (std::uint64_t{job.looks} << 21) ^ worker.looks;
+  const auto [at, fresh] = costs_.try_emplace(key);
+  if (!fresh) return at->second;
+  const expr::Sides sides{&looks_[job.looks], &looks_[worker.looks], expr::Side::kJob, 0};
+  if (!evaluator_.True(*limit.spec.expr, sides)) return at->second;
+  at->second = 1'000'000;
+  if (!limit.spec.cost) return at->second;
+  const expr::Value cost = evaluator_.Evaluate(*limit.spec.cost, sides);
+  if (!cost.is(expr::Type::kInteger) && !cost.is(expr::Type::kReal)) return at->second;
+  const double number = cost.is(expr::Type::kInteger) ? static_cast<double>(cost.integer()) : cost.real();
+  at->second = number > 0 ? std::llround(number * 1e6) : 0;
+  return at->second;
+}
+
+void Limits::Start(const Worker& worker, const Grant& grant) {
+  const Job& job = jobs_.at(grant.task.job);
+  ++tally_["start"];
+  bool limited = false;
+  for (Limit& limit : limits_) {
+    const auto cost = CostOf(limit, job, worker);
+    if (!cost) continue;
+    if (limit.ledger.Pays(*cost, now_.mono)) {
+      limit.ledger.Draw(grant.task.lease.serial, *cost, now_.mono);
+      limited = true;
+    } else if (limit.spec.monitor) {
+      ++tally_["start past a monitor"];
+    } else {
+      Wrong("a task of job " + ToText(grant.task.job) + " started, and limit " + limit.uuid + " with " +
+            std::to_string(limit.ledger.Level(now_.mono)) + " left could not pay " + std::to_string(*cost));
+    }
+  }
+  if (limited) ++tally_["start that draws"];
+}
+
+// The limit is gone: was all as it is to be, from its first start to its last?
+void Limits::Close(std::size_t at) {
+  const std::string wrong = limits_[at].ledger.Audit();
+  if (!wrong.empty()) Wrong("limit " + limits_[at].uuid + ": " + wrong);
+  limits_.erase(limits_.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
+// --- What comes out.
+
+void Limits::Settle() {
+  auto [position, effects] = engine_->Take();
+  // In one command all that ends does so before anything starts.
+  for (const LimitNotice& notice : effects.limit_notices) {
+    if (notice.kind == LimitNotice::Kind::kSummary) ++tally_["summary"];
+    if (notice.kind == LimitNotice::Kind::kCostFailed) ++tally_["cost that fails"];
+    if (notice.kind != LimitNotice::Kind::kExpired) continue;
+    const auto limit =
+        std::find_if(limits_.begin(), limits_.end(), [&](const Limit& one) { return one.uuid == notice.limit.uuid; });
+    if (limit == limits_.end()) {
+      Wrong("limit " + notice.limit.uuid + " has expired, and was gone");
+      continue;
+    }
+    if (limit->expires > now_.mono) Wrong("limit " + limit->uuid + " expired too early");
+    Close(static_cast<std::size_t>(limit - limits_.begin()));
+    ++tally_["expired"];
+  }
+  for (const WorkerId id : effects.gone) {
+    Find(id)->registered = false;
+    ++tally_["gone"];
+  }
+  for (const Removal& removal : effects.removed) {
+    std::erase_if(records_, [&](const auto& entry) { return entry.first.first == removal.job.value; });
+    ++tally_["removed"];
+  }
+  started_.clear();
+  for (const Assignment& assignment : effects.assignments) {
+    for (const Grant& grant : assignment.grants) {
+      Start(*Find(assignment.worker), grant);
+      started_.emplace_back(assignment.worker, grant.task);
+    }
+  }
+  if (!effects.events.empty()) journal_[position] = std::move(effects.events);
+  CheckLimits();
+}
+
+void Limits::CheckLimits() {
+  const std::vector<LimitView> views = engine_->Limits(now_, {});
+  if (views.size() != limits_.size()) {
+    return Wrong(std::to_string(views.size()) + " limits, and " + std::to_string(limits_.size()) + " in the books");
+  }
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    const LimitView& view = views[i];
+    const Limit& limit = limits_[i];
+    const auto wrong = [&](const std::string& what, double seen, double expected) {
+      Wrong("limit " + limit.uuid + ": " + what + " " + std::to_string(seen) + ", in the books " +
+            std::to_string(expected));
+    };
+    if (view.uuid != limit.uuid) return Wrong("limit " + limit.uuid + " is " + view.uuid);
+    const double level = limit.ledger.Level(now_.mono);
+    if (std::abs(view.tokens - level) > 1e-6) wrong("tokens", view.tokens, level);
+    if (view.allowed != limit.ledger.allowed()) {
+      wrong("starts", static_cast<double>(view.allowed), static_cast<double>(limit.ledger.allowed()));
+    }
+    if (std::abs(view.cost_allowed - limit.ledger.cost_allowed()) > 1e-6 * (1 + limit.ledger.cost_allowed())) {
+      wrong("cost", view.cost_allowed, limit.ledger.cost_allowed());
+    }
+    if (view.expires_in != std::max(Duration::zero(), limit.expires - now_.mono)) {
+      wrong("lease", static_cast<double>(view.expires_in.count()),
+            static_cast<double>((limit.expires - now_.mono).count()));
+    }
+  }
+}
+
+// --- Who waits.
+
+bool Limits::Plain(const Worker& worker) const {
+  const Strategy& own = worker.pull.strategy ? *worker.pull.strategy : *worker.strategy;
+  return !HoldsBack(own) && !HoldsBack(*options_.policy);
+}
+
+std::vector<JobView> Limits::Open() const {
+  JobQuery query;
+  query.limit = 1000;
+  query.state = JobState::kActive;
+  std::vector<JobView> open = engine_->List(query).jobs;
+  std::erase_if(open, [](const JobView& view) { return view.ready == 0; });
+  return open;
+}
+
+std::optional<JobId> Limits::CouldStart(const Worker& worker, const std::vector<JobView>& open) {
+  for (const JobView& view : open) {
+    const Job& job = jobs_.at(view.id);
+    if (!std::includes(worker.tags.begin(), worker.tags.end(), job.spec.tags.begin(), job.spec.tags.end())) continue;
+    const bool held = std::any_of(limits_.begin(), limits_.end(), [&](const Limit& limit) {
+      if (limit.spec.monitor) return false;
+      const auto cost = CostOf(limit, job, worker);
+      return cost && !limit.ledger.Pays(*cost, now_.mono, true);
+    });
+    if (!held) return view.id;
+    ++tally_["held"];
+  }
+  return std::nullopt;
+}
+
+void Limits::CheckWaiting() {
+  if (paused_ || !Idle()) return;
+  ++tally_["look at who waits"];
+  const std::vector<JobView> open = Open();
+  const std::size_t from = rng_.Below(workers_.size());
+  std::vector<Worker*> waiting;
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    Worker& worker = workers_[(from + i) % workers_.size()];
+    if (!worker.registered || worker.away || worker.draining) continue;
+    const std::uint32_t credit = engine_->DescribeWorker(worker.id)->credit;
+    if (credit == 0) continue;
+    worker.pull.credit = credit;
+    waiting.push_back(&worker);
+    if (!Plain(worker)) continue;
+    ++tally_["waits"];
+    if (const auto job = CouldStart(worker, open)) {
+      return Wrong("worker " + ToText(worker.id) + " waits, and job " + ToText(*job) + " could start");
+    }
+  }
+  for (std::size_t i = 0; i < std::min<std::size_t>(2, waiting.size()); ++i) {
+    CHECK(engine_->Pull(now_, waiting[i]->id, waiting[i]->pull).ok());
+    Settle();
+    if (!started_.empty()) {
+      const Strategy& own = waiting[i]->pull.strategy ? *waiting[i]->pull.strategy : *waiting[i]->strategy;
+      return Wrong("worker " + ToText(waiting[i]->id) + " waited with " + PrintStrategy(own) + " in " +
+                   PrintStrategy(*options_.policy) + ", and when it asks again job " + ToText(started_[0].second.job) +
+                   " starts on " + ToText(started_[0].first));
+    }
+    ++tally_["asked again"];
+  }
+}
+
+// --- Time.
+
+bool Limits::Idle() const {
+  const std::optional<Instant> wake = engine_->NextWake(now_);
+  return !wake || *wake > now_.mono;
+}
+
+void Limits::Move(Instant to) {
+  now_.mono = to;
+  now_.wall = FromMillis(kStart + (now_.mono - kBegin) / 1ms);
+}
+
+void Limits::Pass(Duration time) {
+  const Instant end = now_.mono + time;
+  int at_once = 0;
+  for (;;) {
+    const auto wake = engine_->NextWake(now_);
+    const Instant next = std::min(wake.value_or(end), std::min(end, next_renewal_));
+    at_once = next > now_.mono ? 0 : at_once + 1;
+    if (at_once > 1000) return Wrong("it wants a tick again and again");
+    Move(std::max(next, now_.mono));
+    if (now_.mono >= next_renewal_) {
+      RenewKept();
+      continue;
+    }
+    if (wake && *wake <= now_.mono) {
+      engine_->Tick(now_);
+      Settle();
+      for (const Limit& limit : limits_) {
+        if (limit.expires <= now_.mono && Idle()) {
+          Wrong("limit " + limit.uuid + " outlives its lease");
+        }
+      }
+      if (!wrong_.empty()) return;
+      if (Chance(large_ ? 40 : 10)) CheckWaiting();
+      continue;
+    }
+    if (now_.mono >= end) return;
+  }
+}
+
+// The server is late: what comes next comes before the tick.
+void Limits::Late() {
+  Instant to = now_.mono + Duration(Between(1, 300'000));
+  const std::optional<Instant> wake = engine_->NextWake(now_);
+  if (wake && *wake < to && !Chance(3)) to = *wake;
+  Move(std::max(to, now_.mono));
+  if (Chance(2)) FailedCommand();
+}
+
+void Limits::Time(Duration most) {
+  Pass(Duration(static_cast<std::int64_t>(Between(1, static_cast<std::uint64_t>(most.count())))));
+}
+
+// --- The store.
+
+void Limits::Fold() {
+  for (std::uint64_t steps = Between(1, 40); steps > 0 && engine_->UnfoldedEvents() > 0; --steps) {
+    const FoldStep step = engine_->Fold(1);
+    for (const Record& record : step.records) records_[{record.job.value, record.page + 1}] = record.blob;
+    floor_ = step.floor;
+  }
+  std::erase_if(journal_, [this](const auto& entry) { return entry.first <= floor_; });
+}
+
+void Limits::Load(Duration grace) {
+  engine_ = std::make_unique<Engine>(options_);
+  for (const auto& [key, blob] : records_) {
+    CHECK(engine_->LoadRecord(JobId{key.first}, key.second - 1, blob).ok());
+  }
+  for (const auto& [position, events] : journal_) {
+    if (position > floor_) CHECK(engine_->Replay(position, events).ok());
+  }
+  engine_->FinishLoad(now_, grace);
+}
+
+void Limits::Crash() {
+  ++tally_["crash"];
+  while (!limits_.empty()) Close(limits_.size() - 1);
+  for (Worker& worker : workers_) worker.registered = worker.away = worker.draining = false;
+  Move(now_.mono + 1s);
+  Load(Chance(4) ? 0s : 3s);
+  Settle();
+  for (Worker& worker : workers_) {
+    if (Chance(4)) continue;
+    ComeBack(worker);
+    Settle();
+  }
+}
+
+// --- Things that happen.
+
+bool Limits::Step() {
+  ++steps_;
+  const std::uint64_t dice = rng_.Below(1000);
+  if (dice < 100) {
+    Submit(false);
+  } else if (dice < 105) {
+    for (std::uint64_t i = large_ ? Between(50, 250) : Between(2, 8); i > 0; --i) Submit(large_);
+  } else if (dice < 330) {
+    PullOne();
+  } else if (dice < 335) {
+    PullAndVanish();
+  } else if (dice < 500) {
+    Report();
+  } else if (dice < 590) {
+    Register();
+  } else if (dice < 610) {
+    WorkerLeaves();
+  } else if (dice < 640) {
+    WorkerChanges();
+  } else if (dice < 680) {
+    JobCommand();
+  } else if (dice < 710) {
+    ChangeJob();
+  } else if (dice < 720) {
+    QueueCommand();
+  } else if (dice < 740) {
+    FailedCommand();
+  } else if (dice < 744) {
+    SetPolicy();
+  } else if (dice < 770) {
+    CreateLimit();
+  } else if (dice < 810) {
+    UpdateLimit();
+  } else if (dice < 817) {
+    EndLimit();
+  } else if (dice < 967) {
+    Time(Chance(8) ? 6s : 400ms);
+  } else if (dice < 987) {
+    Late();
+  } else if (dice < 998) {
+    Fold();
+  } else if (Chance(2)) {
+    Crash();
+  }
+  Settle();
+  if (wrong_.empty() && Chance(large_ ? 10 : 2)) CheckWaiting();
+  return wrong_.empty();
+}
+
+bool Limits::Finish() {
+  ++steps_;
+  if (paused_) engine_->ResumeQueue(now_);
+  paused_ = false;
+  options_.policy = policies_[0];
+  engine_->SetPolicy(now_, options_.policy, {});
+  Settle();
+  for (Limit& limit : limits_) limit.kept = false;
+  Pass(30s);
+  if (wrong_.empty() && !limits_.empty()) Wrong("a limit outlived its lease");
+  if (wrong_.empty() && engine_->Stats().limits_waiting != 0) Wrong("something waits for a limit that is gone");
+  if (wrong_.empty()) CheckWaiting();
+  return wrong_.empty();
+}
+
+}  // namespace allot::simulation

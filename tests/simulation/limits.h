@@ -1,0 +1,151 @@
+// A queue under limits on starts: every start is held against what each limit could pay at that instant, and whoever
+// waits against what could start, both found by asking every limit about every job and worker. In virtual time, with
+// books kept by hand, and crashes that take all limits away.
+//
+// Everything follows from the seed.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/rng.h"
+#include "engine/engine.h"
+#include "simulation/limit_ledger.h"
+
+namespace allot::simulation {
+
+class Limits {
+ public:
+  explicit Limits(std::uint64_t seed);
+
+  // One thing that happens. False once something was wrong; wrong() says what.
+  bool Step();
+  // All limits go away; then everything that waits may start.
+  bool Finish();
+  const std::string& wrong() const { return wrong_; }
+  const std::map<std::string, std::uint64_t>& tally() const { return tally_; }
+
+ private:
+  struct Job {
+    JobSpec spec;  // as it is by now
+    std::uint32_t looks = 0;
+  };
+  struct Worker {
+    WorkerId id;
+    std::uint64_t key = 0;
+    bool registered = false, away = false, connected = true, draining = false;
+    std::uint32_t slots = 1;
+    std::vector<std::string> tags;
+    Meta attributes;
+    std::uint32_t looks = 0;
+    StrategyPtr strategy;
+    PullOptions pull;  // the last
+  };
+  struct Limit {
+    std::string uuid;
+    LimitSpec spec;
+    std::uint32_t version = 0;  // another whenever expr or cost may be
+    Instant expires;
+    bool kept = false;  // renewed every second
+    LimitLedger ledger;
+  };
+
+  // Things that happen.
+  void Submit(bool one_of_many);
+  void PullOne();
+  void PullAndVanish();
+  void Undeliver();
+  void Report();
+  void Register();
+  void ComeBack(Worker& worker);
+  void WorkerLeaves();
+  void WorkerChanges();
+  void JobCommand();
+  void ChangeJob();
+  void QueueCommand();
+  void FailedCommand();
+  void SetPolicy();
+  void CreateLimit();
+  void UpdateLimit();
+  void EndLimit();
+  void RenewKept();
+  void Time(Duration most);
+  void Late();
+  void Fold();
+  void Crash();
+
+  void Load(Duration grace);
+  void Move(Instant to);
+  void Pass(Duration time);
+  bool Idle() const;  // nothing is due now
+  // Takes what came out, and holds it against the books.
+  void Settle();
+  void Start(const Worker& worker, const Grant& grant);
+  void Close(std::size_t limit);
+  void CheckLimits();
+  // Nobody waits who could start something, or would if it asked again.
+  void CheckWaiting();
+  // What the worker could start now, as far as limits go. For those alone whose order holds nothing back.
+  bool Plain(const Worker& worker) const;
+  std::optional<JobId> CouldStart(const Worker& worker, const std::vector<JobView>& open);
+  std::vector<JobView> Open() const;
+  // What a start costs that limit, in millionths; none: it does not apply.
+  std::optional<std::int64_t> CostOf(const Limit& limit, const Job& job, const Worker& worker);
+  void Wrong(const std::string& what);
+
+  bool Chance(std::uint64_t one_in) { return rng_.Below(one_in) == 0; }
+  std::uint64_t Between(std::uint64_t low, std::uint64_t high) { return low + rng_.Below(high - low + 1); }
+  template <typename T>
+  const T& OneOf(const std::vector<T>& some) {
+    return some[rng_.Below(some.size())];
+  }
+  StrategyPtr SomeStrategy() { return OneOf(strategies_); }
+  LimitSpec SomeLimit();
+  void SomeRate(LimitSpec& spec);
+  Meta SomeMeta(bool distinct);
+  Meta SomeAttributes();
+  // Jobs and workers as expressions see them; alike ones have one number.
+  std::uint32_t Looks(expr::Ad ad);
+  std::uint32_t LooksOf(const JobSpec& spec);
+  std::uint32_t LooksOf(const Worker& worker);
+  JobId AnyJob();
+  Worker* Find(WorkerId id);
+  std::vector<Worker*> Registered();
+
+  Rng rng_;
+  bool large_;  // hundreds of jobs, of which no two look alike
+  bool plain_;  // no order holds anything back
+  EngineOptions options_;
+  std::unique_ptr<Engine> engine_;
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::string> records_;
+  std::map<Position, std::string> journal_;
+  Position floor_ = 0;
+  std::vector<StrategyPtr> strategies_, policies_;
+  std::map<JobId, Job> jobs_;
+  std::vector<JobId> recent_;
+  std::vector<Worker> workers_;
+  std::vector<Limit> limits_;                          // in order of creation
+  std::vector<std::pair<WorkerId, TaskRef>> started_;  // the last time that something came out
+  bool paused_ = false;
+  Instant next_renewal_;
+
+  expr::Evaluator evaluator_;
+  std::map<std::string, std::uint32_t> look_ids_;
+  std::vector<expr::Ad> looks_;
+  std::unordered_map<std::uint64_t, std::optional<std::int64_t>> costs_;  // by version and looks
+
+  Now now_;
+  std::uint64_t last_id_ = 1000;
+  std::uint32_t last_version_ = 0;
+  std::uint64_t last_uuid_ = 0;
+  std::uint64_t steps_ = 0;
+  std::string wrong_;
+  std::map<std::string, std::uint64_t> tally_;
+};
+
+}  // namespace allot::simulation
