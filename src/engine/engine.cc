@@ -184,12 +184,12 @@ void Engine::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened)
   }
 }
 
-EngineJob* Engine::Next(EngineWorker& worker, LimitTable::Drawn& drawn) {
+EngineJob* Engine::Next(EngineWorker& worker, LimitTable::Drawn& drawn, std::size_t& work) {
   constexpr std::size_t kMostWork = 256;
   const KindId kind = classes_.KindOf(worker.handle);
   const Orders::Id order = worker.Pulls();
   gate_.worker = worker.limited;
-  for (std::size_t work = 0;;) {
+  for (;;) {
     auto* job = static_cast<EngineJob*>(orders_.Pick(order, kind, limits_.blocked() > 0 ? &gate_ : nullptr, &rng_));
     work += orders_.moved(order);
     if (job == nullptr && !orders_.unfinished(order)) return nullptr;
@@ -219,9 +219,10 @@ bool Engine::Serve(EngineWorker& worker, bool* more) {
   std::vector<Grant> grants;
   const Orders::Id order = worker.Pulls();
   if (!orders_.Ready(order)) return false;
+  std::size_t work = 0;
   while (worker.credit > 0) {
     LimitTable::Drawn drawn;
-    EngineJob* next = Next(worker, drawn);
+    EngineJob* next = Next(worker, drawn, work);
     if (next == nullptr) break;
     EngineJob& job = *next;
     // One of a million is far away: all of it is on its way before the first part is looked at.
@@ -231,7 +232,7 @@ bool Engine::Serve(EngineWorker& worker, bool* more) {
     Prefetch(job.terms.get(), sizeof(JobTerms));
     Prefetch(job.extras.get(), sizeof(JobExtras));
     const Lease& lease = GrantOne(worker, job, index, grants);
-    if (!drawn.empty() && draws_.size() < kMaxDraws) draws_.emplace(lease.task.lease.serial, std::move(drawn));
+    if (!drawn.empty()) KeepDrawn(lease, std::move(drawn));
     --worker.credit;
   }
   if (grants.empty()) return false;

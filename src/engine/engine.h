@@ -250,6 +250,7 @@ class Engine {
    public:
     explicit Gate(Engine& engine) : engine_(engine) {}
     Held Ask(std::uint32_t group) override;
+    Held AskClosely(std::uint32_t group) override;
     LimitTable::WorkerHandle worker = 0;
 
    private:
@@ -269,8 +270,9 @@ class Engine {
   void Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened);
   // Grants up to the worker's credit. True if it got anything; `more`: all that it wanted, so that there may be more.
   bool Serve(EngineWorker& worker, bool* more = nullptr);
-  // The job that the worker is to start next, paid for; null: none.
-  EngineJob* Next(EngineWorker& worker, LimitTable::Drawn& drawn);
+  // The job that the worker is to start next, paid for; null: none. Counts what it did beside looking, and gives up
+  // where that is too much for one command.
+  EngineJob* Next(EngineWorker& worker, LimitTable::Drawn& drawn, std::size_t& work);
   Lease& GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::vector<Grant>& grants);
   ByteWriter Event(EventType type);
   // An event of one task; further fields may follow.
@@ -316,6 +318,7 @@ class Engine {
   bool StepGrouping(std::size_t& budget);
   // After limits have come or gone: workers may be told apart otherwise.
   void OnLimits();
+  void KeepDrawn(const Lease& lease, LimitTable::Drawn drawn);
   // The start never left: what it drew goes back.
   void Refund(const Lease& lease);
   // Groups that can pay by now are in the order again, and wake who waits for them.

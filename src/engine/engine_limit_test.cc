@@ -348,5 +348,94 @@ TEST_F(EngineLimitTest, WhoWaitsIsWokenInTimeThoughAnotherTookFromItsJobWhenALim
   EXPECT_EQ(Served(), (std::vector<WorkerId>{x}));
 }
 
+TEST_F(EngineLimitTest, WhoWaitsIsWokenThoughALookOfAnotherMovedTheJob) {
+  for (int i = 0; i < 3000; ++i) Submit(Spec(1, {"z"}));  // so that grouping is not through at once
+  SubmitOf("u", 10, {{"special", true}});
+  SetLimit("l0", Limit("MY.special && TARGET.Site == \"y\"", 0));
+  SetLimit("l1", Limit("MY.special && TARGET.Site == \"x\"", 1));
+  Pass(1s);
+  const WorkerId x = RegisterAt("x"), y = RegisterAt("y");
+  EXPECT_EQ(Pull(x, 1).size(), 1u);
+  Wait(x);
+  Wait(y);
+  Grants();
+  SetLimit("l9", Limit("MY.special", 100));
+  ASSERT_TRUE(engine_->DeleteLimit(now_, "l0").ok());
+  EXPECT_EQ(Served(), (std::vector<WorkerId>{y}));
+  Pass(61s);
+  EXPECT_EQ(Served(), (std::vector<WorkerId>{x}));
+}
+
+TEST_F(EngineLimitTest, AGroupThatIsBlockedWhileItJoinsTheOthersIsFoundAgain) {
+  SetLimit("l1", Limit("true", 0));
+  const auto submit = [&](const std::string& user, const std::string& tag) {
+    JobSpec spec = Spec(1, {tag});
+    spec.user = user;
+    Submit(spec);
+  };
+  submit("first", "a");
+  for (int i = 0; i < 3000; ++i) submit("u" + std::to_string(i), "b");
+  const WorkerId a = RegisterBy("fair(user, oldest)", {"a"});
+  const WorkerId b = RegisterBy("fair(user, oldest)", {"b"});
+  Pass(10ms);
+  EXPECT_TRUE(Pull(a).empty());
+  Wait(b);
+  Pass(100ms);
+  Wait(b, 0);
+  EXPECT_TRUE(Grants().empty());
+  ASSERT_TRUE(engine_->UpdateLimit(now_, "l1", Limit("true", 1000)).ok());
+  // Nobody asks for longer than a group stands apart: it begins to join the others, in many steps.
+  Pass(2990ms);
+  for (int i = 0; i < 4000 && *engine_->NextWake(now_) > now_.mono; ++i) {
+    Move(now_.mono + 1ms);
+    engine_->Tick(now_);
+  }
+  ASSERT_TRUE(engine_->UpdateLimit(now_, "l1", Limit("true", 0)).ok());
+  Wait(a);
+  Pass(10ms);
+  EXPECT_TRUE(Grants().empty());
+  ASSERT_TRUE(engine_->UpdateLimit(now_, "l1", Limit("true", 1000)).ok());
+  Pass(30s);
+  EXPECT_EQ(Served(), (std::vector<WorkerId>{a}));
+}
+
+TEST_F(EngineLimitTest, LimitsThatChangeAgainAndAgainKeepNothingElseWaiting) {
+  for (int i = 0; i < 3000; ++i) SubmitOf("slow");
+  JobSpec spec = Spec(1);
+  spec.retention = 1ms;
+  const JobId job = Submit(spec);
+  ASSERT_TRUE(engine_->Cancel(now_, job).ok());
+  SetLimit("l1", Limit("MY.User == \"nobody\"", 0));
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_TRUE(engine_->UpdateLimit(now_, "l1", Limit("MY.User == \"nobody" + std::to_string(i) + "\"", 0)).ok());
+    for (int k = 0; k < 5; ++k) {
+      Move(now_.mono + 1ms);
+      engine_->Tick(now_);
+    }
+  }
+  EXPECT_FALSE(engine_->Describe(job).ok());
+}
+
+TEST_F(EngineLimitTest, AStartIsNotAskedForByEveryGroupThatItsTokenOpened) {
+  // One bucket for all; what another counts tells them apart.
+  SetLimit("l1", Limit("MY.User == \"slow\"", 60));
+  LimitSpec monitor = Limit("MY.User == \"slow\"", 1, "MY.size");
+  monitor.monitor = true;
+  SetLimit("l2", monitor);
+  for (std::int64_t i = 0; i < 1000; ++i) SubmitOf("slow", 1, {{"size", i}});
+  const WorkerId worker = Register();
+  EXPECT_EQ(Pull(worker, 60).size(), 60u);
+  Wait(worker, 1000);
+  Pass(500ms);
+  EXPECT_EQ(engine_->Stats().limits_waiting, 940u);
+  Grants();
+  const std::uint64_t before = engine_->Stats().limit_denials;
+  for (int i = 0; i < 5; ++i) {
+    Pass(1s);
+    EXPECT_EQ(Grants().size(), 1u);
+  }
+  EXPECT_LE(engine_->Stats().limit_denials - before, 5u * 10);
+}
+
 }  // namespace
 }  // namespace allot

@@ -126,6 +126,25 @@ StartGate::Held Engine::Gate::Ask(std::uint32_t group) {
   return everywhere ? Held::kEverywhere : Held::kHere;
 }
 
+StartGate::Held Engine::Gate::AskClosely(std::uint32_t group) {
+  if (const Held held = Ask(group); held != Held::kNo) return held;
+  // Where many open at one moment, what one of them takes is gone for the others.
+  return engine_.limits_.Probe(group, worker, engine_.now_) ? Held::kNo : Ask(group);
+}
+
+void Engine::KeepDrawn(const Lease& lease, LimitTable::Drawn drawn) {
+  const std::uint64_t serial = lease.task.lease.serial;
+  if (draws_.size() >= kMaxDraws) {
+    // What began long ago has left; now and then half of it is forgotten.
+    std::vector<std::uint64_t> serials;
+    for (const auto& [of, some] : draws_) serials.push_back(of);
+    const auto middle = serials.begin() + static_cast<std::ptrdiff_t>(serials.size() / 2);
+    std::nth_element(serials.begin(), middle, serials.end());
+    boost::unordered::erase_if(draws_, [&](const auto& entry) { return entry.first < *middle; });
+  }
+  draws_.emplace(serial, std::move(drawn));
+}
+
 void Engine::Refund(const Lease& lease) {
   const auto drawn = draws_.find(lease.task.lease.serial);
   if (drawn == draws_.end()) return;
@@ -140,6 +159,7 @@ void Engine::OpenPayable() {
   std::vector<std::uint64_t> kinds;
   for (const LimitTable::Blocking& group : opened) {
     orders_.OpenGroup(group.group, waiting_.size() > 0 ? &kinds : nullptr);
+    if (!limits_.Applies(group.group)) orders_.JoinGroup(group.group);  // and will not be held again
     if (const auto held = held_at_.find(group.group); held != held_at_.end()) held->second = now_.mono;
   }
   for (std::size_t word = 0; word < kinds.size(); ++word) {

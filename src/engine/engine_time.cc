@@ -13,9 +13,12 @@ void Engine::Tick(const Now& now) {
   DropLingering();
   // Leases first: who holds a task matters more than what could be held.
   if (StepWorkers(budget) && StepRetries(budget) && StepSchedules(budget) && StepRenewal(budget) &&
-      StepRegrouping(budget) && StepLimits(budget) && StepOrders(budget) && StepRevivals(budget)) {
+      StepRegrouping(budget) && StepOrders(budget) && StepRevivals(budget)) {
     StepRetention(budget);
   }
+  // Apart: limits that change again and again keep nothing else waiting.
+  budget = kTickBudget / 2;
+  StepLimits(budget);
   End();
 }
 

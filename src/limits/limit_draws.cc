@@ -117,6 +117,28 @@ bool LimitTable::CanStart(GroupId group, WorkerHandle worker, const Now& now) {
   return LatestDenying(matcher_.PairCharges(group, ProfileOf(worker, now)), now.mono).charge == nullptr;
 }
 
+bool LimitTable::Probe(GroupId group, WorkerHandle worker, const Now& now) {
+  if (CanStart(group, worker, now)) return true;
+  std::optional<LimitProfileId> profile;
+  std::span<const Charge> pair_charges;
+  if (!matcher_.Terms(group).empty()) {
+    profile = ProfileOf(worker, now);
+    pair_charges = matcher_.PairCharges(group, *profile);
+  }
+  Deny(group, profile, matcher_.Charges(group), pair_charges, std::nullopt, now);
+  return false;
+}
+
+bool LimitTable::Applies(GroupId group) const {
+  for (const Charge& charge : matcher_.Charges(group)) {
+    if (Of(charge) != nullptr) return true;
+  }
+  for (const LimitMatcher::Term& term : matcher_.Terms(group)) {
+    if (Of({term.slot, term.version, {}}) != nullptr) return true;
+  }
+  return false;
+}
+
 void LimitTable::Refund(const Drawn& drawn, const Now& now) {
   for (const Part& part : drawn) {
     Limit* limit = limits_[part.slot].get();
@@ -130,7 +152,7 @@ void LimitTable::Refund(const Drawn& drawn, const Now& now) {
 
 LimitTable::Outcome LimitTable::Deny(GroupId group, std::optional<LimitProfileId> profile,
                                      std::span<const Charge> charges, std::span<const Charge> pair_charges,
-                                     std::string_view user, const Now& now) {
+                                     std::optional<std::string_view> user, const Now& now) {
   Outcome outcome;
   outcome.denial = std::make_unique<Denial>();
   Denial& denial = *outcome.denial;
@@ -154,7 +176,7 @@ LimitTable::Outcome LimitTable::Deny(GroupId group, std::optional<LimitProfileId
       if (limit == nullptr || !Denies(*limit, charge.cost, now.mono)) continue;
       denial.limits.push_back(charge.slot);
       if (fresh) ++limit->counts.skipped;
-      NoteIgnored(*limit, waiter, waiter.slot == charge.slot, user, now);
+      if (user) NoteIgnored(*limit, waiter, waiter.slot == charge.slot, *user, now);
     }
   }
   return outcome;
@@ -273,7 +295,10 @@ std::vector<LimitTable::Blocking> LimitTable::TakePayable(const Now& now, std::s
   while (!timers_.empty() && timers_.begin()->first <= now.mono && opened_.size() < max) {
     Reconsider(timers_.begin()->second, now, false, max);
   }
-  return std::exchange(opened_, {});
+  if (opened_.size() <= max) return std::exchange(opened_, {});
+  const std::vector<Blocking> some(opened_.end() - static_cast<std::ptrdiff_t>(max), opened_.end());
+  opened_.resize(opened_.size() - max);
+  return some;
 }
 
 }  // namespace allot

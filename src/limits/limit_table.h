@@ -112,6 +112,8 @@ class LimitTable {
   LimitName NameOf(LimitMatcher::Slot slot) const { return limits_[slot]->Name(); }
   // Would it be allowed? Neither counts nor blocks.
   bool CanStart(GroupId group, WorkerHandle worker, const Now& now);
+  // The same, but what is not allowed is blocked, as if it had been drawn for and no user's.
+  bool Probe(GroupId group, WorkerHandle worker, const Now& now);
   // The start never left: gives back what it drew, as far as the buckets have had room, and does not count it.
   void Refund(const Drawn& drawn, const Now& now);
 
@@ -123,6 +125,8 @@ class LimitTable {
   };
   bool Blocked(GroupId group) const { return waiters_.contains({kAnyProfile, group}); }
   bool Blocked(GroupId group, WorkerHandle worker, const Now& now);
+  // Is there a limit that applies to starts of the group, or may, depending on the worker?
+  bool Applies(GroupId group) const;
   bool BlockedAnywhere(GroupId group) const {
     const auto at = waiting_groups_.lower_bound({group, 0});
     return at != waiting_groups_.end() && at->first == group;
@@ -133,8 +137,9 @@ class LimitTable {
   std::size_t blocked() const { return waiters_.size(); }
   // When to ask TakePayable(): not later than anything opens, and at once if something has. None: nothing will.
   std::optional<Instant> NextPayable() const;
-  // Opens what can pay now, at most `max`, and gives all that has opened since it was last asked, be it by time,
-  // refund, or a change of limits. Some may be of groups or profiles that are gone by now, or blocked again.
+  // Opens what can pay now, and gives what has opened since it was last asked, be it by time, refund, or a change of
+  // limits: at most `max`, and the others the next time. Some may be of groups or profiles that are gone by now, or
+  // blocked again.
   std::vector<Blocking> TakePayable(const Now& now, std::size_t max = static_cast<std::size_t>(-1));
 
   // --- For demand, explain and the log.
@@ -239,7 +244,7 @@ class LimitTable {
   Counts CountsOf(const Limit& limit, Instant now) const;
 
   Outcome Deny(GroupId group, std::optional<LimitProfileId> profile, std::span<const Charge> charges,
-               std::span<const Charge> pair_charges, std::string_view user, const Now& now);
+               std::span<const Charge> pair_charges, std::optional<std::string_view> user, const Now& now);
   void NoteIgnored(Limit& limit, Waiter& waiter, bool waits_here, std::string_view user, const Now& now);
   IgnoredUser* PlaceUser(Limit& limit, std::string_view user);
   // Puts the waiter to the limit, or takes it away from it.

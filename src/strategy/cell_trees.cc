@@ -1,6 +1,7 @@
 #include "strategy/cell_trees.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
@@ -21,7 +22,8 @@ CellTrees::~CellTrees() = default;
 void CellTrees::Put(Cell& cell) {
   CHECK(!cell.placed);
   if (!cell.known && cell.group != 0 && !by_group_.empty()) {
-    if (const auto found = by_group_.find(cell.group); found != by_group_.end() && !sides_[found->second]->joining) {
+    if (const auto found = by_group_.find(cell.group);
+        found != by_group_.end() && sides_[found->second]->joining == kNone) {
       Side& side = *sides_[found->second];
       cell.side = found->second + 1;
       cell.side_place = static_cast<std::uint32_t>(side.cells.size());
@@ -54,8 +56,8 @@ void CellTrees::Leave(Cell& cell) {
   side.cells.pop_back();
   cell.side = 0;
   if (!side.cells.empty()) return;
-  if (side.active) std::erase(active_, at);
-  if (side.joining) std::erase(joining_, side.group);
+  Delist(active_, &Side::active, at);
+  Delist(joining_, &Side::joining, at);
   by_group_.erase(side.group);
   sides_[at].reset();
   free_.push_back(at);
@@ -76,18 +78,28 @@ void CellTrees::MoveAside(Cell& cell, StartGate::Held held) {
     sides_[found->second]->root = MakeView(plan_, shared_);
   }
   Side& side = *sides_[found->second];
-  if (side.joining) {
-    side.joining = false;
-    std::erase(joining_, side.group);
-  }
+  Delist(joining_, &Side::joining, found->second);
   cell.side = found->second + 1;
   cell.side_place = static_cast<std::uint32_t>(side.cells.size());
   side.cells.push_back(&cell);
   side.root->Put(cell);
-  if (held == StartGate::Held::kHere && !side.active) {
-    side.active = true;
-    active_.push_back(found->second);
-  }
+  if (held == StartGate::Held::kHere) Enlist(active_, &Side::active, found->second);
+}
+
+void CellTrees::Enlist(std::vector<std::uint32_t>& list, std::uint32_t Side::*place, std::uint32_t at) {
+  if (sides_[at].get()->*place != kNone) return;
+  sides_[at].get()->*place = static_cast<std::uint32_t>(list.size());
+  list.push_back(at);
+}
+
+void CellTrees::Delist(std::vector<std::uint32_t>& list, std::uint32_t Side::*place, std::uint32_t at) {
+  const std::uint32_t hole = std::exchange(sides_[at].get()->*place, kNone);
+  if (hole == kNone) return;
+  const std::uint32_t last = list.back();
+  list.pop_back();
+  if (last == at) return;
+  list[hole] = last;
+  sides_[last].get()->*place = hole;
 }
 
 // --- Picking.
@@ -105,13 +117,16 @@ Choice CellTrees::Pick(Bit kind, StartGate* gate, Rng* rng) {
     }
     MoveAside(*best.cell, held);
   }
+  const bool many = active_.size() > kFewActive;
   for (std::size_t i = 0; i < active_.size();) {
     Side& side = *sides_[active_[i]];
-    const StartGate::Held held = gate == nullptr ? StartGate::Held::kNo : gate->Ask(side.group);
+    const StartGate::Held held = gate == nullptr ? StartGate::Held::kNo
+                                 : many          ? gate->AskClosely(side.group)
+                                                 : gate->Ask(side.group);
+    // It stays apart, so that it is found when it opens again.
+    if (held != StartGate::Held::kNo) Delist(joining_, &Side::joining, active_[i]);
     if (held == StartGate::Held::kEverywhere) {
-      side.active = false;
-      active_[i] = active_.back();
-      active_.pop_back();
+      Delist(active_, &Side::active, active_[i]);
       continue;
     }
     ++i;
@@ -135,10 +150,9 @@ Choice CellTrees::Pick(Bit kind, StartGate* gate, Rng* rng) {
 // --- Groups.
 
 void CellTrees::Open(std::uint32_t group) {
-  const auto found = by_group_.find(group);
-  if (found == by_group_.end() || sides_[found->second]->active) return;
-  sides_[found->second]->active = true;
-  active_.push_back(found->second);
+  if (const auto found = by_group_.find(group); found != by_group_.end()) {
+    Enlist(active_, &Side::active, found->second);
+  }
 }
 
 void CellTrees::AddMask(std::uint32_t group, std::uint64_t* out) const {
@@ -147,22 +161,19 @@ void CellTrees::AddMask(std::uint32_t group, std::uint64_t* out) const {
 }
 
 void CellTrees::Join(std::uint32_t group) {
-  const auto found = by_group_.find(group);
-  if (found == by_group_.end() || sides_[found->second]->joining) return;
-  sides_[found->second]->joining = true;
-  joining_.push_back(group);
+  if (const auto found = by_group_.find(group); found != by_group_.end()) {
+    Enlist(joining_, &Side::joining, found->second);
+  }
 }
 
 bool CellTrees::Step(std::size_t& budget) {
   while (!joining_.empty()) {
-    Side& side = *sides_[by_group_.at(joining_.back())];
     if (budget == 0) return false;
     budget -= std::min(budget, kMoveCost);
-    Cell& cell = *side.cells.back();
-    const bool placed = cell.placed;
+    Cell& cell = *sides_[joining_.back()]->cells.back();
     Drop(cell);
     Leave(cell);
-    if (placed) Put(cell);
+    Put(cell);
   }
   return true;
 }

@@ -64,12 +64,19 @@ class CellTrees {
     std::uint32_t group = 0;
     std::unique_ptr<View> root;
     std::vector<Cell*> cells;
-    bool active = false;   // among those that a pick asks
-    bool joining = false;  // new cells go to the main tree
+    // Its place among those, or kNone.
+    std::uint32_t active = kNone;   // that a pick asks
+    std::uint32_t joining = kNone;  // of which new cells go to the main tree
   };
+  static constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
+  // More than so many at a time are asked closely.
+  static constexpr std::size_t kFewActive = 8;
   View& TreeOf(const Cell& cell) { return cell.side == 0 ? *root_ : *sides_[cell.side - 1]->root; }
   void Leave(Cell& cell);
   void MoveAside(Cell& cell, StartGate::Held held);
+  // Into a list of sides, or out of it.
+  void Enlist(std::vector<std::uint32_t>& list, std::uint32_t Side::*place, std::uint32_t at);
+  void Delist(std::vector<std::uint32_t>& list, std::uint32_t Side::*place, std::uint32_t at);
 
   const Plan& plan_;
   Shared& shared_;
@@ -77,8 +84,7 @@ class CellTrees {
   std::vector<std::unique_ptr<Side>> sides_;  // a cell of side n is in the one before n; null: free
   std::vector<std::uint32_t> free_;
   std::unordered_map<std::uint32_t, std::uint32_t> by_group_;
-  std::vector<std::uint32_t> active_;   // places in sides_
-  std::vector<std::uint32_t> joining_;  // groups
+  std::vector<std::uint32_t> active_, joining_;  // places in sides_
   bool unfinished_ = false;
   std::size_t moved_ = 0;  // in the last Pick()
 };

@@ -64,6 +64,8 @@ class StartGate {
   };
   virtual ~StartGate() = default;
   virtual Held Ask(std::uint32_t group) = 0;
+  // The same, but a group of which it is not certain is looked at: asked where there are many.
+  virtual Held AskClosely(std::uint32_t group) { return Ask(group); }
 };
 
 // What a job has under a key, for comparing as `=?=` does: a letter for the type, then the value. None if it has not.

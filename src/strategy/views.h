@@ -95,9 +95,9 @@ std::unique_ptr<View> MakeFairView(const Plan& plan, Shared& shared);  // of a b
 
 // Where a value of a block with bins belongs that has so many leased tasks: its level, or 1 for held and 0 for open.
 std::uint32_t BinOf(const Plan& plan, const Shared& shared, ValueId value, std::uint32_t leased);
-// The same now.
 // How many tasks `max_simultaneous` lets run, of so many slots in all.
 std::uint64_t MaxOf(const Plan& plan, std::uint64_t slots);
+// Where the cell's value belongs now.
 std::uint32_t TrueBin(const Plan& plan, const Shared& shared, const Cell& cell);
 
 // Which of two choices, of different trees of one strategy, comes first for that kind: below 0 if it is `a`. 0: both
