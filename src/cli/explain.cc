@@ -77,9 +77,10 @@ std::string FunnelText(const Explanation& e, Style style) {
 
 std::string StatusText(const Explanation::Tag& tag, std::int64_t now_ms) {
   if (tag.status == "never_seen") return "never seen";
-  if (tag.status == "gone")
-    return "gone: the last worker left " +
-           (tag.last_seen_at_ms ? AgeText(*tag.last_seen_at_ms, now_ms) : std::string("?")) + " ago";
+  if (tag.status == "gone") {
+    const std::string age = tag.last_seen_at_ms ? AgeText(*tag.last_seen_at_ms, now_ms) : std::string("?");
+    return "gone: the last worker left " + (age == "now" ? "just now" : age + " ago");
+  }
   if (tag.status == "unavailable") return "all draining or away";
   return tag.status;
 }
@@ -167,7 +168,7 @@ std::string HoldsText(const std::vector<allotter::LimitHold>& limits, Style styl
   Table table({{"LIMIT"}, {"UUID"}, {"LEVEL", true}, {"COST", true}, {"WORKERS", true}, {"CAN PAY"}});
   for (const allotter::LimitHold& hold : limits) {
     if (!hold.holds_back || hold.monitor) continue;
-    std::string when = "never: that is more than it can ever have";
+    std::string when = hold.stops ? "never: its count is 0" : "never: that is more than it can ever have";
     if (!hold.never) {
       when = hold.payable_in_ms ? "in " + FormatDuration(std::chrono::milliseconds(*hold.payable_in_ms)) : "-";
       if (hold.overtaken) when += "; cheaper starts keep it waiting";

@@ -55,6 +55,21 @@ TEST(ExplanationText, IsAFunnelWithItsDetailsAndEndsWithTheVerdict) {
             "hint: ask for less\n");
 }
 
+TEST(ExplanationText, TellsAStopFromWhatCostsTooMuch) {
+  Explanation e = Sample();
+  e.limits.resize(2);
+  e.limits[0].name = "stop";
+  e.limits[0].stops = true;
+  e.limits[1].name = "costly";
+  for (allotter::LimitHold& hold : e.limits) hold.holds_back = hold.never = true;
+  e.tags[0].last_seen_at_ms = kNow;
+  const std::string text = ExplanationText(e, kNow, {});
+  const std::size_t stop = text.find("never: its count is 0\n");
+  EXPECT_NE(stop, std::string::npos) << text;
+  EXPECT_LT(stop, text.find("never: that is more than it can ever have\n")) << text;
+  EXPECT_NE(text.find("the last worker left just now\n"), std::string::npos) << text;
+}
+
 TEST(ExplanationText, IsShortWhereNothingWaits) {
   Explanation e = Sample();
   e.ready = 0;

@@ -181,7 +181,8 @@ std::string TrialText(const allotter::LimitTrial& trial, Style style) {
 std::string DemandText(const allotter::Demand& demand, Style style) {
   std::string out;
   if (demand.rows.empty()) {
-    out = "nothing waits\n";
+    out = demand.running == 0 ? "nothing waits\n"
+                              : fmt::format("nothing waits, {} running\n", FormatCount(demand.running));
   } else {
     Table table({{"USER"},
                  {"TAGS"},

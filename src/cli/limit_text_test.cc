@@ -86,6 +86,16 @@ TEST(LimitText, ShowsWhenTheNextStartCanBePaidOrThatItNeverCan) {
             std::string::npos);
   limit.spec.count = 0;
   EXPECT_NE(LimitText(limit, 0, {}).find("never: its count is 0"), std::string::npos);
+  limit.last_ignored_at_ms = 1'000;
+  EXPECT_NE(LimitText(limit, 1'200, {}).find("  now\n"), std::string::npos) << LimitText(limit, 1'200, {});
+  EXPECT_NE(LimitText(limit, 6'200, {}).find("  5s ago\n"), std::string::npos) << LimitText(limit, 6'200, {});
+}
+
+TEST(LimitText, DemandCountsWhatRunsAlsoWhereNothingWaits) {
+  allotter::Demand demand;
+  EXPECT_EQ(DemandText(demand, {}), "nothing waits\n");
+  demand.running = 1'234;
+  EXPECT_EQ(DemandText(demand, {}), "nothing waits, 1,234 running\n");
 }
 
 }  // namespace

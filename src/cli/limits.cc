@@ -211,7 +211,7 @@ void AddDemandCommand(CLI::App& app, Context& context) {
       ->capture_default_str();
   OnRun(command, context, [&context, query](Client& client) -> Result<void> {
     if (context.format == Format::kId)
-      return Error{Code::kBadValue, "demand has no id to print", "`-o json` has the numbers, as in .totals.startable"};
+      return Error{Code::kBadValue, "demand has no id to print", "`-o json` has the numbers, as in .totals.wanted"};
     auto demand = client.GetDemand(*query);
     if (!demand) return demand.error();
     switch (context.format) {

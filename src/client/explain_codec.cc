@@ -139,6 +139,7 @@ void Read(Value value, LimitHold& out) {
     if (key == "cost") Read(field, out.cost);
     if (key == "holds_back") Read(field, out.holds_back);
     if (key == "never") Read(field, out.never);
+    if (key == "stops") Read(field, out.stops);
     if (key == "overtaken") Read(field, out.overtaken);
     if (key == "payable_in_ms") Read(field, out.payable_in_ms);
     if (key == "workers") Read(field, out.workers);

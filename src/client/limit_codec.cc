@@ -138,6 +138,7 @@ void Read(Value value, Demand& out) {
         if (name == "waiting") Read(total, out.waiting);
         if (name == "startable") Read(total, out.startable);
         if (name == "running") Read(total, out.running);
+        if (name == "wanted") Read(total, out.wanted);
         if (name == "rows") Read(total, out.row_count);
       });
     }

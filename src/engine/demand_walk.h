@@ -52,6 +52,8 @@ class DemandWalk {
 
   // The oldest first. Of what was seen, where Collect() was not through: there is no going on then.
   const std::vector<DemandRow>& rows() const;
+  // All tasks that run, of jobs that were asked for: also of those of which nothing waits, and which have no row.
+  std::uint64_t running() const { return running_; }
   const DemandRequest& request() const { return request_; }
   bool paused() const { return paused_; }      // the queue: nothing can start
   bool complete() const { return complete_; }  // all jobs were looked at
@@ -62,6 +64,7 @@ class DemandWalk {
 
   DemandRequest request_;
   std::unique_ptr<State> state_;  // null: not begun
+  std::uint64_t running_ = 0;
   bool paused_ = false;
   bool complete_ = false;
 };

@@ -174,8 +174,8 @@ class Engine {
   void Resolve(PreviewWalk& walk) const;
   // In order of creation.
   std::vector<LimitView> Limits(const Now& now, const LimitTable::Filter& filter) const;
-  // All limits that apply to starts of the job, and how they stand.
-  Result<std::vector<LimitHold>> LimitsOn(const Now& now, JobId job);
+  // All limits that apply to starts of the job, and how they stand; with a worker, as if there were no other.
+  Result<LimitHolds> LimitsOn(const Now& now, JobId job, std::optional<WorkerId> only = std::nullopt);
   // What could start if workers were there (engine/demand_walk.h), and what a limit would apply to
   // (engine/limit_trial.h): each goes on with a walk over all jobs for about `budget` microseconds. True: that was all.
   bool Collect(const Now& now, DemandWalk& walk, std::size_t budget);

@@ -10,10 +10,12 @@
 namespace allot {
 namespace {
 
-// What a look at a job costs, and beside it each key that is looked up, and to find its group; a row; a share.
+// What a look at a job costs, and beside it each key that is looked up, and to find its group, with each expression
+// that is evaluated for that; a row; a share.
 constexpr std::int64_t kJobNanoseconds = 400;
 constexpr std::int64_t kKeyNanoseconds = 300;
 constexpr std::int64_t kGroupNanoseconds = 1500;
+constexpr std::int64_t kEvaluationNanoseconds = 1000;
 constexpr std::int64_t kRowNanoseconds = 5000;
 constexpr std::int64_t kShareNanoseconds = 150;
 // What a walk remembers at most: what comes behind it is not looked at.
@@ -317,8 +319,12 @@ bool Engine::Collect(const Now& now, DemandWalk& walk, std::size_t budget) {
     if (job == nullptr || (!job->open && job->leased == 0)) continue;
     state.key.clear();
     state.maxima.Know(keys_, *job, state.key);
-    if (job->cls == kNoClass) continue;  // ended: its leases count, and it is nobody's
     const JobTerms& terms = *job->terms;
+    const DemandRequest& request = walk.request_;
+    const bool asked_for = (!request.user || *request.user == terms.user) &&
+                           (!request.tag || std::binary_search(terms.tags.begin(), terms.tags.end(), *request.tag));
+    if (asked_for) walk.running_ += job->leased;
+    if (job->cls == kNoClass) continue;  // ended: its leases count, and it is in no row
     const std::uint64_t cls = classes_.SerialOf(job->cls);
     const std::uint32_t user =
         state.users.try_emplace(terms.user, static_cast<std::uint32_t>(state.users.size())).first->second;
@@ -327,8 +333,10 @@ bool Engine::Collect(const Now& now, DemandWalk& walk, std::size_t budget) {
       continue;
     }
     if (!Grouped(*job)) {
+      const std::uint64_t before = limits_.matcher().evaluations();
       Group(*job);
-      left -= kGroupNanoseconds;
+      left -= kGroupNanoseconds +
+              static_cast<std::int64_t>(limits_.matcher().evaluations() - before) * kEvaluationNanoseconds;
     }
     const std::uint32_t group = state.GroupOf(limits_, job->group);
     const std::uint32_t excluded = state.ExcludedFor(limits_, job->group, group, user, terms.user, now);
@@ -336,7 +344,7 @@ bool Engine::Collect(const Now& now, DemandWalk& walk, std::size_t budget) {
         state.row_ids[cls].try_emplace(Pair{user, excluded}, static_cast<std::uint32_t>(state.rows.size()));
     if (fresh) {
       left -= kRowNanoseconds;
-      State::Row& row = state.rows.emplace_back(State::Row{{}, cls, user, true, {}});
+      State::Row& row = state.rows.emplace_back(State::Row{{}, cls, user, asked_for, {}});
       DemandRow& shown = row.row;
       shown.user = terms.user;
       shown.tags = terms.tags;
@@ -355,9 +363,6 @@ bool Engine::Collect(const Now& now, DemandWalk& walk, std::size_t budget) {
         shown.requirements += state.exclusions[excluded].text;
         shown.limits = state.exclusions[excluded].limits;
       }
-      const DemandRequest& request = walk.request_;
-      row.shown = (!request.user || *request.user == terms.user) &&
-                  (!request.tag || std::binary_search(terms.tags.begin(), terms.tags.end(), *request.tag));
     }
     DemandRow& row = state.rows[at->second].row;
     ++row.jobs;

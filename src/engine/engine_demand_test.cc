@@ -102,9 +102,49 @@ TEST_F(EngineDemand, LeasesOfJobsThatDoNotWaitCountAsRunning) {
   const WorkerId worker = Register();
   ASSERT_EQ(Pull(worker, 2).size(), 2u);
   EXPECT_TRUE(Demand().empty());
+  EXPECT_EQ(walk_->running(), 2u);
   SubmitOf("ann", 1);
   ASSERT_EQ(Demand().size(), 1u);
   EXPECT_EQ(walk_->rows()[0].running, 2u);
+  EXPECT_EQ(walk_->running(), 2u);
+}
+
+TEST_F(EngineDemand, AllThatRunsIsCountedUnderTheFilterWhetherMoreOfItWaitsOrNot) {
+  SubmitOf("ann", 2);
+  const JobId cancelled = SubmitOf("bob", 1);
+  const WorkerId worker = Register();
+  ASSERT_EQ(Pull(worker, 3).size(), 3u);
+  JobSpec other = Spec(3, {"a", "b"});
+  other.user = "bob";
+  Submit(other);
+  const WorkerId able = Register({"a", "b"});
+  ASSERT_EQ(Pull(able).size(), 1u);
+  const auto running = [&](DemandRequest request) {
+    Demand(std::move(request));
+    return walk_->running();
+  };
+  const auto all = [&] {
+    EXPECT_EQ(running({}), 4u);
+    EXPECT_EQ(running({"ann", std::nullopt, 0s}), 2u);
+    EXPECT_EQ(running({"bob", std::nullopt, 0s}), 2u);
+    EXPECT_EQ(running({"eve", std::nullopt, 0s}), 0u);
+    EXPECT_EQ(running({std::nullopt, "a", 0s}), 4u);
+    EXPECT_EQ(running({std::nullopt, "b", 0s}), 1u);
+    EXPECT_EQ(running({"ann", "b", 0s}), 0u);
+  };
+  all();
+  // What was cancelled has its slot until the worker is through with it.
+  ASSERT_TRUE(engine_->Cancel(now_, cancelled).ok());
+  all();
+}
+
+TEST_F(EngineDemand, AStepEndsInTimeThoughEveryJobHasToBeComparedWithManyLimits) {
+  constexpr int kJobs = 20, kLimits = 300;
+  for (int i = 0; i < kJobs; ++i) SubmitOf("ann", 1, {{"size", std::int64_t{i}}});
+  for (int i = 0; i < kLimits; ++i) SetLimit("l" + std::to_string(i), SomeLimit("MY.size > " + std::to_string(i), 1e6));
+  ASSERT_EQ(Demand({}, 100).size(), 1u);
+  // A hundred microseconds are less than the evaluations for one; some may have been grouped before.
+  EXPECT_GE(steps_, static_cast<std::size_t>(kJobs) / 2);
 }
 
 TEST_F(EngineDemand, OfAPausedQueueNothingCanStart) {

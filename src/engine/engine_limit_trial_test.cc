@@ -36,7 +36,7 @@ class EngineLimitViews : public testing::EngineTest {
   std::vector<LimitHold> On(JobId job) {
     auto holds = engine_->LimitsOn(now_, job);
     EXPECT_TRUE(holds.ok());
-    return *holds;
+    return holds->holds;
   }
   // In steps of `budget`; 0: in one.
   std::unique_ptr<LimitTrial> Try(const std::string& expr, const std::string& cost = "", std::size_t budget = 0) {
@@ -140,6 +140,46 @@ TEST_F(EngineLimitViews, OfALimitThatReadsTheWorkerTellsHowManyItHoldsBack) {
   EXPECT_EQ(On(job)[0].workers_held, 3u);
   EXPECT_EQ(On(job)[0].limit.cost.number(), 1);  // the one that can pay first
   EXPECT_EQ(On(job)[0].limit.payable_at, now_.mono + 30s);
+}
+
+TEST_F(EngineLimitViews, OfWorkersThatCouldTakeItTellsOnHowManyAnyLimitHoldsItBack) {
+  const JobId job = SubmitOf("ann", 50);
+  SetLimit("b", SomeLimit("TARGET.Site == \"b\"", 0));
+  SetLimit("c", SomeLimit("TARGET.Site =?= \"c\"", 0));
+  LimitSpec monitor = SomeLimit("TARGET.Site == \"a\"", 0);
+  monitor.monitor = true;
+  SetLimit("watch", monitor);
+  const auto on = [&](std::optional<WorkerId> only = std::nullopt) {
+    auto holds = engine_->LimitsOn(now_, job, only);
+    EXPECT_TRUE(holds.ok());
+    return *holds;
+  };
+  const WorkerId a = RegisterAt("a");
+  const WorkerId b = RegisterAt("b");
+  RegisterAt("c");
+  EXPECT_EQ(on().free, 3u);
+  EXPECT_EQ(on().free_held, 2u);
+  for (const LimitHold& hold : on().holds) EXPECT_EQ(hold.free_held, hold.limit.monitor ? 0u : 1u);
+  EXPECT_EQ(on(a).free, 1u);
+  EXPECT_EQ(on(a).free_held, 0u);
+  EXPECT_EQ(on(b).free_held, 1u);
+  ASSERT_EQ(on(b).holds.size(), 1u);
+  EXPECT_EQ(on(b).holds[0].limit.limit.uuid, "b");
+  // Busy.
+  ASSERT_EQ(Pull(a).size(), 1u);
+  EXPECT_EQ(on().free, 2u);
+  EXPECT_EQ(on().free_held, 2u);
+  EXPECT_EQ(on(a).free, 0u);
+}
+
+TEST_F(EngineLimitViews, TellsWhichOfThemAreStops) {
+  const JobId job = SubmitOf("ann", 5);
+  SetLimit("stop", SomeLimit("true", 0, "0"));
+  SetLimit("costly", SomeLimit("true", 2, "3"));
+  ASSERT_EQ(On(job).size(), 2u);
+  EXPECT_TRUE(On(job)[0].limit.never && On(job)[1].limit.never);
+  EXPECT_TRUE(On(job)[0].stops);
+  EXPECT_FALSE(On(job)[1].stops);
 }
 
 // --- LimitTrial.

@@ -34,47 +34,62 @@ bool TellsMore(const LimitStanding& a, const LimitStanding& b) {
 
 // --- Limits that there are.
 
-Result<std::vector<LimitHold>> Engine::LimitsOn(const Now& now, JobId id) {
+Result<LimitHolds> Engine::LimitsOn(const Now& now, JobId id, std::optional<WorkerId> only) {
   EngineJob* job = FindJob(id);
   if (job == nullptr) return UnknownJob(id);
-  std::vector<LimitHold> holds;
-  if (Ended(job->state)) return holds;
+  LimitHolds out;
+  std::vector<LimitHold>& holds = out.holds;
+  if (Ended(job->state)) return out;
   // One that is not open is in no group: it is in its own for as long as this takes.
   if (job->open) Group(*job);
   const GroupId group = job->open ? job->group : limits_.AddJob([job] { return AdOf(*job); });
   for (LimitStanding& standing : limits_.Standings(group, std::nullopt, now)) {
-    holds.push_back({std::move(standing), 0, 0});
+    holds.push_back({std::move(standing), 0, 0, 0, false});
   }
   if (job->cls != kNoClass && !limits_.matcher().Terms(group).empty()) {
     struct Like {
-      std::uint32_t workers = 0;
+      std::uint32_t workers = 0, free = 0;
       LimitTable::WorkerHandle one = 0;
     };
     std::map<LimitProfileId, Like> profiles;
     for (const auto& [worker_id, worker] : workers_) {
+      if (only && worker_id != *only) continue;
       if (!worker->registered || !classes_.Matches(classes_.KindOf(worker->handle), job->cls)) continue;
       Like& like = profiles[limits_.ProfileOf(worker->limited, now)];
       ++like.workers;
+      if (!worker->draining && !worker->away && worker->leases.size() < worker->slots) ++like.free;
       like.one = worker->limited;
     }
     const std::size_t first = holds.size();
     std::unordered_map<std::string, std::size_t> places;
     for (const auto& [profile, like] : profiles) {
+      bool held = false;
       for (LimitStanding& standing : limits_.Standings(group, like.one, now)) {
         if (!standing.reads_worker) continue;
         const auto [at, fresh] = places.try_emplace(standing.limit.uuid, holds.size());
-        if (fresh) holds.push_back({standing, 0, 0});
+        if (fresh) holds.push_back({standing, 0, 0, 0, false});
         LimitHold& hold = holds[at->second];
         hold.workers += like.workers;
-        if (standing.holds_back) hold.workers_held += like.workers;
+        if (standing.holds_back) {
+          hold.workers_held += like.workers;
+          hold.free_held += like.free;
+          held = held || !standing.monitor;
+        }
         if (TellsMore(standing, hold.limit)) hold.limit = std::move(standing);
       }
+      out.free += like.free;
+      if (held) out.free_held += like.free;
     }
     std::stable_sort(holds.begin() + static_cast<std::ptrdiff_t>(first), holds.end(),
                      [](const LimitHold& a, const LimitHold& b) { return a.workers_held > b.workers_held; });
   }
   if (!job->open) limits_.DropJob(group, now);
-  return holds;
+  for (LimitHold& hold : holds) {
+    if (!hold.limit.never) continue;
+    const std::vector<LimitView> views = limits_.List({std::nullopt, hold.limit.limit.uuid}, now);
+    hold.stops = !views.empty() && views[0].spec.count == 0;
+  }
+  return out;
 }
 
 // --- One that might be.

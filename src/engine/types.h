@@ -225,6 +225,15 @@ struct LimitHold {
   LimitStanding limit;
   // Where it reads the worker: of those that may run the job, how many it applies to, and how many it holds back now.
   std::uint32_t workers = 0, workers_held = 0;
+  std::uint32_t free_held = 0;  // of the latter, those that could take it at once but for limits
+  bool stops = false;           // its count is 0
+};
+// All that apply to the starts of one job.
+struct LimitHolds {
+  std::vector<LimitHold> holds;
+  // Of the workers that may run the job: those that have a free slot, are not draining and not away; and on how many of
+  // these a limit that reads the worker, any of them, holds it back.
+  std::uint32_t free = 0, free_held = 0;
 };
 
 struct JobQuery {

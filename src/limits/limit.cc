@@ -53,7 +53,7 @@ Result<void> CheckLimit(const LimitSpec& spec) {
     return Bad("name", fmt::format("must have at most {} bytes", bounds::kMaxNameBytes));
   if (!IsUtf8(spec.name) || HasControl(spec.name)) return Bad("name", "must be UTF-8 without control characters");
   if (!spec.expr)
-    return Bad("expr", "must be there", R"(the starts that the limit applies to, like "User == \"ann\"")");
+    return Bad("expr", "must be there", R"(the starts that the limit applies to, like "MY.User == \"ann\"")");
   for (const auto& [field, expr] : {std::pair("expr", &spec.expr), std::pair("cost", &spec.cost)}) {
     if (const Result<void> check = CheckExpr(field, *expr); !check.ok()) return check.error();
   }

@@ -52,6 +52,14 @@ TEST(Limit, WhatNoLimitCanBeIsRefusedWithTheFieldThatIsWrong) {
   }
 }
 
+TEST(Limit, TheHintShowsAnExpressionThatReadsTheJobAlone) {
+  LimitSpec spec = SomeLimit("true", 1);
+  spec.expr = nullptr;
+  const Result<void> check = CheckLimit(spec);
+  ASSERT_FALSE(check.ok());
+  EXPECT_NE(check.error().hint.find(R"(MY.User == \"ann\")"), std::string::npos) << check.error().hint;
+}
+
 TEST(Limit, ABadExpressionIsRefusedWithThePlace) {
   const Result<ExprPtr> parsed = ParseLimitExpr("cost", "MY.Weight * (");
   ASSERT_FALSE(parsed.ok());

@@ -69,20 +69,20 @@ Result<DemandQuery> ParseDemandQuery(std::string_view text) {
 }
 
 void AppendDemand(const DemandWalk& walk, std::size_t limit, WallTime now, Duration took, std::string& out) {
-  std::uint64_t jobs = 0, waiting = 0, startable = 0, running = 0;
+  std::uint64_t jobs = 0, waiting = 0, startable = 0;
   std::optional<WallTime> oldest;
   for (const DemandRow& row : walk.rows()) {
     jobs += row.jobs;
     waiting += row.waiting;
     startable += row.startable;
-    running += row.running;
     if (!oldest || row.oldest < *oldest) oldest = row.oldest;
   }
   const std::size_t shown = std::min(limit, walk.rows().size());
   JsonWriter w(out);
   w.BeginObject();
   w.Key("totals").BeginObject();
-  w.Key("waiting").Uint(waiting).Key("startable").Uint(startable).Key("running").Uint(running);
+  w.Key("waiting").Uint(waiting).Key("startable").Uint(startable).Key("running").Uint(walk.running());
+  w.Key("wanted").Uint(startable + walk.running());
   w.Key("jobs").Uint(jobs).Key("rows").Uint(walk.rows().size());
   AppendOldest(oldest, now, w);
   w.EndObject();

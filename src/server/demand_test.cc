@@ -67,6 +67,26 @@ TEST_F(DemandTest, IsOfAUserOrATag) {
   EXPECT_EQ(http.Get(kDemand + "/x").code(), "not_found");
 }
 
+TEST_F(DemandTest, WhatRunsIsCountedAlsoWhereNothingWaits) {
+  HttpClient http = Http();
+  Submit(http, R"({"tag":"t","user":"ann","count":2})");
+  const Json worker = http.Post(kWorkers, R"({"tags":["t"],"slots":4})").json;
+  const std::string pull = kWorkers + "/" + worker["worker"].str() + "/pull";
+  const Answer pulled = http.Post(pull, R"({"key":")" + worker["key"].str() + R"(","pull":2})");
+  ASSERT_EQ(pulled.json["tasks"].size(), 2u) << pulled.body;
+  const Json none = http.Get(kDemand).json;
+  EXPECT_EQ(none["rows"].size(), 0u);
+  EXPECT_EQ(none["totals"]["running"].num(), 2);
+  EXPECT_EQ(none["totals"]["wanted"].num(), 2);
+  Submit(http, R"({"tag":"t","user":"bob","count":3})");
+  const Json got = http.Get(kDemand + "?limit=1").json;
+  EXPECT_EQ(got["totals"]["startable"].num(), 3);
+  EXPECT_EQ(got["totals"]["wanted"].num(), 5);
+  EXPECT_EQ(http.Get(kDemand + "?user=bob").json["totals"]["wanted"].num(), 3);
+  EXPECT_EQ(http.Get(kDemand + "?user=ann&tag=t").json["totals"]["wanted"].num(), 2);
+  EXPECT_EQ(http.Get(kDemand + "?tag=u").json["totals"]["wanted"].num(), 0);
+}
+
 TEST_F(DemandTest, LimitsBoundItAndZeroIsZero) {
   HttpClient http = Http();
   Submit(http, R"({"tag":"t","user":"ann","count":100})");
@@ -123,6 +143,8 @@ TEST_F(DemandTest, ExplainNamesTheLimitThatHoldsAJobBack) {
   EXPECT_EQ(never["limits"][0]["uuid"].str(), "slow");
   EXPECT_TRUE(never["limits"][0]["holds_back"].flag());
   EXPECT_TRUE(never["limits"][0]["never"].flag());
+  EXPECT_TRUE(never["limits"][0]["stops"].flag());
+  EXPECT_EQ(never["verdict"]["message"].str(), "the limit `n-slow` (agent) stops it: its count is 0");
   // A new one pays for one start, and then has to wait; a monitor holds nothing back.
   ASSERT_EQ(http.Do(http::verb::delete_, kLimits + "/slow").status, 200);
   Set(http, "slow", R"(MY.User == \"ann\")", R"("count":1)");
@@ -138,6 +160,29 @@ TEST_F(DemandTest, ExplainNamesTheLimitThatHoldsAJobBack) {
   EXPECT_GT(held["limits"][0]["payable_in_ms"].num(), 1'000);
   const Json pair = http.Get(kJobs + "/" + job + "/explain?worker=" + worker["worker"].str()).json;
   EXPECT_EQ(pair["limits"].size(), 2u);
+}
+
+TEST_F(DemandTest, ExplainSaysThatTheFreeWorkersAreHeldByALimit) {
+  HttpClient http = Http();
+  const std::string job = Submit(http, R"({"tag":"t","user":"ann","count":2})");
+  const Json a = http.Post(kWorkers, R"({"tags":["t"],"attributes":{"site":"a"}})").json;
+  const Json b = http.Post(kWorkers, R"({"tags":["t"],"attributes":{"site":"b"}})").json;
+  Set(http, "site", R"(TARGET.site == \"b\")", R"("count":0)");
+  const std::string explain = kJobs + "/" + job + "/explain";
+  EXPECT_EQ(http.Get(explain).json["verdict"]["code"].str(), "can_start");
+  EXPECT_EQ(http.Get(explain + "?worker=" + a["worker"].str()).json["verdict"]["code"].str(), "can_start");
+  const Json pair = http.Get(explain + "?worker=" + b["worker"].str()).json;
+  EXPECT_EQ(pair["verdict"]["message"].str(), "the limit `n-site` (agent) stops it: its count is 0");
+  EXPECT_EQ(pair["reasons"].size(), 1u);
+  const std::string pull = kWorkers + "/" + a["worker"].str() + "/pull";
+  const Answer pulled = http.Post(pull, R"({"key":")" + a["key"].str() + R"(","pull":1})");
+  ASSERT_EQ(pulled.json["tasks"].size(), 1u) << pulled.body;
+  const Json held = http.Get(explain).json;
+  EXPECT_EQ(held["verdict"]["kind"].str(), "wait");
+  EXPECT_EQ(held["verdict"]["message"].str(),
+            "the limit `n-site` (agent) stops it on 1 of the 2 workers that may run it: its count is 0; no worker is "
+            "free on which it may start");
+  EXPECT_EQ(held["reasons"].size(), 1u);
 }
 
 class DemandTokenTest : public DemandTest {

@@ -140,7 +140,7 @@ void AppendPairExplanation(const MatchSnapshot& snapshot, const PairExplanation&
                            std::string& out) {
   JsonWriter w(out);
   w.BeginObject();
-  AppendHead(snapshot, SayReasons(snapshot, pair.reasons, limits, std::nullopt), w);
+  AppendHead(snapshot, SayReasons(snapshot, pair.reasons, limits, 1), w);
   AppendJobLimits(limits, w);
   w.Key("worker").Id(pair.worker.value).Key("name").String(pair.name).Key("matches").Bool(pair.matches);
   w.Key("conditions").BeginArray();

@@ -1,7 +1,6 @@
 // What limits on starts add to an explanation: matching knows nothing of them.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,12 +21,14 @@ struct SaidReason {
 struct JobLimits {
   std::vector<LimitHold> holds;
   Instant now{};
+  std::uint32_t free = 0, free_held = 0;  // as in LimitHolds
 };
 
 // The reasons of matching together with those of limits that hold back, what decides first. `matching`: how many
-// workers may run the job, as far as availability and slots do not count; none where the reasons are of one worker.
+// workers may run the job, as far as availability and slots do not count. Where the reasons are of one worker, the
+// limits are those on that one, too.
 std::vector<SaidReason> SayReasons(const MatchSnapshot& snapshot, const std::vector<Reason>& reasons,
-                                   const JobLimits& limits, std::optional<std::size_t> matching);
+                                   const JobLimits& limits, std::size_t matching);
 
 // `"limits": […]`: all that apply, whether they hold back or not.
 void AppendJobLimits(const JobLimits& limits, JsonWriter& w);

@@ -60,6 +60,16 @@ TEST(ExplainLimits, WhatCanNeverPayIsForTheOperatorAndComesFirst) {
             "the limit `stop` (agent) can never pay for it: a start costs 5, which it will never have");
 }
 
+TEST(ExplainLimits, OneWhoseCountIsZeroStopsWhateverItCosts) {
+  LimitHold stop = Never("stop");
+  stop.stops = true;
+  stop.limit.cost = Tokens::Of(0.0);
+  const auto said = SayReasons(Waiting(), {CanStart()}, {{stop}, kNow}, 2);
+  ASSERT_EQ(Codes(said), "limit_never");
+  EXPECT_EQ(said[0].kind, "operator");
+  EXPECT_EQ(said[0].message, "the limit `stop` (agent) stops it: its count is 0");
+}
+
 TEST(ExplainLimits, WhatCheaperStartsOvertakeIsSaidToBe) {
   LimitHold hold = Hold("", 9s);
   hold.limit.overtaken = true;
@@ -115,9 +125,32 @@ TEST(ExplainLimits, OneThatReadsTheWorkerDecidesOnlyIfItHoldsOnAll) {
   ASSERT_EQ(Codes(some), "can_start limit");
   EXPECT_NE(some[1].message.find("holds it back on 2 of the 5 workers that may run it"), std::string::npos);
   EXPECT_EQ(Codes(SayReasons(Waiting(), {CanStart()}, {{hold}, kNow}, 2)), "limit");
-  const auto one = SayReasons(Waiting(), {CanStart()}, {{hold}, kNow}, std::nullopt);
-  ASSERT_EQ(Codes(one), "can_start limit");
-  EXPECT_NE(one[1].message.find("on 2 of the workers that may run it, perhaps on this one"), std::string::npos);
+}
+
+TEST(ExplainLimits, ItDoesNotStartWhereLimitsHoldItBackOnAllWorkersThatAreFree) {
+  LimitHold b = Hold("b", 1s), c = Never("c"), busy = Hold("busy", 9s);
+  for (LimitHold* hold : {&b, &c, &busy}) {
+    hold->limit.reads_worker = true;
+    hold->workers = hold->workers_held = 1;
+  }
+  b.free_held = 1;
+  // One of five workers is free.
+  const auto said = SayReasons(Waiting(), {CanStart()}, {{busy, b}, kNow, 1, 1}, 5);
+  ASSERT_EQ(Codes(said), "limit limit");
+  EXPECT_EQ(said[0].kind, "wait");
+  EXPECT_EQ(said[0].message,
+            "the limit `b` (agent) holds it back on 1 of the 5 workers that may run it: its level is 0.25, a start "
+            "costs 1, and it can pay in 1s; no worker is free on which it may start");
+  EXPECT_EQ(Codes(SayReasons(Waiting(), {CanStart()}, {{b}, kNow, 2, 1}, 5)), "can_start limit");
+  // Two limits, one on each of those that are free. What is stopped there alone starts elsewhere some day.
+  c.free_held = 1;
+  const auto two = SayReasons(Waiting(), {CanStart()}, {{b, c}, kNow, 2, 2}, 5);
+  ASSERT_EQ(Codes(two), "limit_never limit");
+  EXPECT_EQ(two[0].kind, "wait");
+  EXPECT_EQ(SayReasons(Waiting(), {CanStart()}, {{b, c}, kNow, 2, 2}, 2)[0].kind, "operator");
+  // Nobody is free: that is what it waits for.
+  const Reason all_busy{Advice::kWait, ReasonCode::kAllBusy, "", ""};
+  EXPECT_EQ(Codes(SayReasons(Waiting(), {all_busy}, {{busy}, kNow, 0, 0}, 5)), "all_busy limit");
 }
 
 TEST(ExplainLimits, OfManyTheThreeThatHoldLongestAreSaidAndAllAreListed) {
@@ -132,7 +165,7 @@ TEST(ExplainLimits, OfManyTheThreeThatHoldLongestAreSaidAndAllAreListed) {
   AppendJobLimits(limits, w);
   w.EndObject();
   EXPECT_NE(out.find(R"({"uuid":"uuid-of-l4","tag":"agent","name":"l4","monitor":false,"reads_worker":false,)"
-                     R"("level":0.25,"cost":1,"holds_back":true,"never":false,"overtaken":false,)"
+                     R"("level":0.25,"cost":1,"holds_back":true,"never":false,"stops":false,"overtaken":false,)"
                      R"("payable_in_ms":4000,"workers":0,"workers_held":0})"),
             std::string::npos)
       << out;

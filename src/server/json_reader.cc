@@ -44,6 +44,12 @@ std::string Number(std::int64_t value) {
   return "-" + FormatCount(~static_cast<std::uint64_t>(value) + 1);
 }
 
+// Whole numbers look like those of integers.
+std::string Number(double value) {
+  if (value == std::trunc(value) && std::abs(value) < 9e15) return Number(static_cast<std::int64_t>(value));
+  return fmt::format("{}", value);
+}
+
 }  // namespace
 
 bool IsJsonNumber(std::string_view text) {
@@ -104,7 +110,7 @@ bool JsonReader::Int(Value& value, std::int64_t min, std::int64_t max, std::int6
 
 bool JsonReader::Real(Value& value, double min, double max, double& out) {
   if (value.get_double().get(out) == simdjson::SUCCESS && std::isfinite(out) && out >= min && out <= max) return true;
-  return Bad(fmt::format("must be a number from {} to {}", min, max));
+  return Bad(fmt::format("must be a number from {} to {}", Number(min), Number(max)));
 }
 
 bool JsonReader::Bool(Value& value, bool& out) {

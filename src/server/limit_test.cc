@@ -186,7 +186,7 @@ TEST_F(LimitTest, WhatIsNoLimitIsRefusedAndChangesNothing) {
       {with("window_ms", "31622400001"), "bad_value", "`window_ms`"},
       {with("window_ms", "1.5"), "bad_value", "`window_ms`"},
       {with("count", "-1"), "bad_value", "`count`"},
-      {with("count", "1000000000001"), "bad_value", "`count`"},
+      {with("count", "1000000000001"), "bad_value", "`count` must be a number from 0 to 1,000,000,000,000"},
       {with("count", "1e999"), "bad_value", "`count`"},
       {with("count", R"("10")"), "bad_value", "`count`"},
       {with("burst", "-0.5"), "bad_value", "`burst`"},

@@ -71,8 +71,8 @@ void ExplainJob(Call call) {
     if (!snapshot.ok()) return AnswerError(turn, std::move(c), snapshot.error());
     snapshot->now = turn.now.wall;
     JobLimits limits{{}, turn.now.mono};
-    if (Result<std::vector<LimitHold>> holds = turn.engine.LimitsOn(turn.now, found->id); holds.ok())
-      limits.holds = std::move(*holds);
+    if (Result<LimitHolds> on = turn.engine.LimitsOn(turn.now, found->id, worker); on.ok())
+      limits = {std::move(on->holds), turn.now.mono, on->free, on->free_held};
     if (worker) return AnswerPair(turn, std::move(c), std::move(*snapshot), std::move(limits), *worker);
     AnswerAll(turn, std::move(c), std::move(*snapshot), std::move(limits));
   });

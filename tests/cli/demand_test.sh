@@ -4,12 +4,12 @@ serve --max-limit-expiration 1h
 
 json "$(allot queue show -o json)" '.settings.max_limit_expiration_ms == 3600000'
 same 'nothing waits' "$(allot demand)"
-json "$(allot demand -o json)" '.totals.startable == 0 and .totals.waiting == 0 and .rows == [] and .complete'
+json "$(allot demand -o json)" '.totals.startable == 0 and .totals.waiting == 0 and .totals.wanted == 0 and .rows == [] and .complete'
 exits 2 allot demand -o id
 
 ann=$(allot submit --tag render --count 20 --user ann --requirements 'TARGET.memory >= 4096')
 bob=$(allot submit --tag mail --count 3 --user bob)
-json "$(allot demand -o json)" '.totals.startable == 23 and .totals.waiting == 23 and .totals.rows == 2
+json "$(allot demand -o json)" '.totals.startable == 23 and .totals.waiting == 23 and .totals.wanted == 23 and .totals.rows == 2
   and .rows[0].user == "ann" and .rows[0].tags == ["render"] and .rows[0].requirements == "TARGET.memory >= 4096" and .rows[1].user == "bob"'
 shown=$(allot demand)
 has "$shown" 'USER'
@@ -40,7 +40,8 @@ worker render --attribute memory=8192 -j 20 -- cat
 eventually sh -c "allot workers -o json | jq -e '.workers | length == 1'"
 explained=$(allot explain "$ann")
 has "$explained" 'slowly'
-has "$explained" 'never'
+has "$explained" 'never: its count is 0'
+has "$explained" 'ask the operator: the limit `slowly` (agent) stops it: its count is 0'
 json "$(allot explain "$ann" -o json)" '.verdict.code == "limit_never" and .verdict.kind == "operator" and .limits[0].uuid == "slow" and .limits[0].holds_back and .limits[0].never'
 allot limit set --tag agent --uuid slow --name slowly --expr 'MY.User == "ann"' --rate 1/1h --expires 2m >/dev/null
 eventually sh -c "allot explain $ann -o json | jq -e '.verdict.code == \"limit\" and .limits[0].payable_in_ms > 60000'"

@@ -46,16 +46,23 @@ answered() { [ "$(curl -sS -o /dev/null -w '%{http_code}' "$ALLOT_SERVER/v1/queu
 eventually answered
 value() { curl -sSf -H "Authorization: Bearer $(cat keda.token)" "$ALLOT_SERVER$1" | jq ".$2"; }
 urls=$(sed -n 's|^ *url: "http://[^/]*\(/.*\)"$|\1|p' "$root/examples/keda/scaled-object.yaml")
-places=$(sed -n 's|^ *valueLocation: "\(.*\)"$|\1|p' "$root/examples/keda/scaled-object.yaml")
+places=$(sed -n 's|^ *valueLocation: "\([^"]*\)".*|\1|p' "$root/examples/keda/scaled-object.yaml")
 paste -d ' ' <(echo "$urls") <(echo "$places") >read
-same 2 "$(wc -l <read)"
-same 7 "$(value $(sed -n 1p read))"
-same 0 "$(value $(sed -n 2p read))"
+same 1 "$(wc -l <read)"
+same 7 "$(value $(cat read))"
 
-# As the Deployment says, a worker takes them, with the other token; slots and target agree.
+# As the Deployment says, a worker takes them, with the other token; slots and target agree. What runs counts, as
+# what waits does, until it is done.
 slots=$(sed -n 's|.*"-j", "\([0-9]*\)".*|\1|p' "$root/examples/keda/deployment.yaml")
-same "$slots" "$(sed -n 's|^ *target: "\([0-9]*\)".*|\1|p' "$root/examples/keda/scaled-object.yaml")"
+same "$slots" "$(sed -n 's|^ *targetValue: "\([0-9]*\)".*|\1|p' "$root/examples/keda/scaled-object.yaml")"
 ALLOT_TOKEN=$(cat render-workers.token) worker render -q render -j "$slots" -- sh -c "until [ -e '$work_dir/go' ]; do sleep 0.02; done"
-running() { [ "$(value $(sed -n 2p read))" = "$slots" ] && [ "$(value $(sed -n 1p read))" = $((7 - slots)) ]; }
-eventually running
+running() { [ "$(value "/v1/queues/render" tasks.leased)" = "$1" ]; }
+eventually running "$slots"
+same 7 "$(value $(cat read))"
+allot token create ops --scope operate --queue render --data "$work_dir/data" >ops.token
+stopped() { ALLOT_TOKEN=$(cat ops.token) allot limit set -q render --tag stop --uuid stop --expr true --rate 0/1s --expires 1m >/dev/null 2>&1; }
+eventually stopped
+same "$slots" "$(value $(cat read))"
 touch go
+none() { [ "$(value $(cat read))" = 0 ]; }
+eventually none
