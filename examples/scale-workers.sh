@@ -5,7 +5,7 @@
 #
 # There are always MIN to MAX workers with the tag, each of which runs COMMAND for every task. Which server and queue
 # they work for is said as to `allot` itself: ALLOT_SERVER, ALLOT_QUEUE, ALLOT_TOKEN. The token needs the scopes work,
-# read and operate (to drain). On SIGTERM or SIGINT what was started finishes what it runs, and goes; a second one does
+# read and operate (to drain). On SIGTERM, SIGINT or SIGHUP what was started finishes what it runs, and goes; a second one does
 # not wait for that. Needs `allot`, jq, and setsid of util-linux.
 #
 #   SLOTS     how many tasks a worker runs at a time (1)
@@ -17,6 +17,11 @@ if [ $# -lt 4 ]; then
   echo "usage: scale-workers.sh TAG MIN MAX COMMAND..." >&2
   exit 2
 fi
+for number in "$2" "$3"; do
+  case $number in
+    '' | *[!0-9]*) echo "scale-workers.sh: MIN and MAX are whole numbers, not '$number'" >&2 && exit 2 ;;
+  esac
+done
 tag=$1 min=$2 max=$3
 shift 3
 slots=${SLOTS:-1} step=${STEP:-2} period=${PERIOD:-5} patience=${PATIENCE:-3}
@@ -41,7 +46,7 @@ forget_the_gone() {
 }
 stop() {
   trap - EXIT
-  trap signal_all INT TERM
+  trap signal_all INT TERM HUP
   [ -n "$nap" ] && kill "$nap" 2>/dev/null
   signal_all
   while [ "$(count active)" -gt 0 ] || [ "$(count draining)" -gt 0 ]; do
@@ -51,7 +56,7 @@ stop() {
   rm -rf "$state"
 }
 trap stop EXIT
-trap 'exit 143' INT TERM
+trap 'exit 143' INT TERM HUP
 
 start() {
   started=$((started + 1))
@@ -65,9 +70,10 @@ drain() { # ID NAME
 
 while :; do
   forget_the_gone
-  # Of jobs that want this tag and no other. One that wants more would wait for other workers than these.
-  startable=$(allot demand --tag "$tag" -o json |
-    jq --arg tag "$tag" '[.rows[] | select(.tags == [$tag]) | .startable] | add // 0')
+  # Of jobs that want this tag and no other. One that wants more would wait for other workers than these. What is only a
+  # part of it says nothing.
+  startable=$(allot demand --tag "$tag" -n 10000 -o json |
+    jq --arg tag "$tag" 'select(.complete) | [.rows[] | select(.tags == [$tag]) | .startable] | add // 0')
   # Those of ours that are not draining; the idle ones first.
   ours=$(allot workers -o json |
     jq -c --arg prefix "$prefix" '[.workers[] | select((.name | startswith($prefix)) and (.draining | not))] | sort_by(.leased)')

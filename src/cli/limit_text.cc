@@ -79,6 +79,7 @@ std::optional<Rate> ParseRate(std::string_view text) {
   const auto duration = ParseDuration(window);
   if (!duration) return std::nullopt;
   rate.window = std::chrono::duration_cast<std::chrono::milliseconds>(*duration);
+  if (rate.window != *duration) return std::nullopt;  // a part of a millisecond would be another rate
   return rate;
 }
 

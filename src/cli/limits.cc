@@ -27,7 +27,7 @@ Result<allotter::LimitSpec> ToSpec(const SetOptions& options) {
   const std::optional<Rate> rate = ParseRate(options.rate);
   if (!rate) {
     return Error{Code::kBadValue, "--rate cannot be `" + options.rate + "`",
-                 "a rate is a number of tokens and a window, as in 10/60s or 0.5/m"};
+                 "a rate is a number of tokens and a window, as in 10/60s or 1/2m"};
   }
   spec.count = rate->count;
   spec.window = rate->window;
@@ -35,6 +35,18 @@ Result<allotter::LimitSpec> ToSpec(const SetOptions& options) {
   if (!expires) return expires.error();
   spec.expires_in = expires->value_or(std::chrono::milliseconds(0));
   return spec;
+}
+
+// One that is gone does not keep the others waiting.
+Result<void> ForEachOf(Context& context, const std::vector<std::string>& uuids,
+                       const std::function<Result<void>(const std::string&)>& run) {
+  for (const std::string& uuid : uuids) {
+    const Result<void> done = run(uuid);
+    if (done) continue;
+    if (done.error().code != Code::kUnknownLimit) return done.error();
+    context.Fail(done.error());
+  }
+  return {};
 }
 
 // A lease in words; on stderr, what is less than was asked for.
@@ -121,13 +133,20 @@ void AddSet(CLI::App& family, Context& context) {
   set.add_option("--expires", options->expires, "After how long it goes away, unless it is renewed, as in 5m")
       ->type_name("DURATION")
       ->required();
-  set.add_option("--uuid", options->uuid, "Its id: letters, digits and `-`; without one, a new limit with a new id")
-      ->type_name("UUID");
-  OnRun(set, context, [&context, options](Client& client) -> Result<void> {
+  const CLI::Option* given =
+      set.add_option("--uuid", options->uuid, "Its id: letters, digits and `-`; without one, a new limit with a new id")
+          ->type_name("UUID");
+  OnRun(set, context, [&context, options, given](Client& client) -> Result<void> {
     auto spec = ToSpec(*options);
     if (!spec) return spec.error();
+    if (given->count() > 0 && options->uuid.empty())
+      return Error{Code::kBadValue, "--uuid cannot be empty", "leave it out for a new limit with a new id"};
     auto lease = options->uuid.empty() ? client.CreateLimit(*spec) : client.PutLimit(options->uuid, *spec);
     if (!lease) return lease.error();
+    const double most = spec->count + spec->burst;
+    if (spec->cost.empty() && most > 0 && most < 1 && (spec->max_burst_cost == 0 || spec->max_burst_cost > most))
+      std::cerr << "note: it will let nothing start: a start costs 1, and count and burst together are less; for a "
+                   "slower rate take a longer window, as in 1/2m\n";
     Tell(context, *lease, lease->created ? "set" : "changed", spec->expires_in);
     return {};
   });
@@ -150,12 +169,12 @@ void AddLimitCommands(CLI::App& app, Context& context) {
     if (!asked) return asked.error();
     if (*asked && asked->value().count() == 0)
       return Error{Code::kBadValue, "--expires cannot be 0", "`allot limit delete` ends a limit at once"};
-    for (const std::string& uuid : *renewed) {
+    return ForEachOf(context, *renewed, [&](const std::string& uuid) -> Result<void> {
       auto lease = client.RenewLimit(uuid, asked->value_or(std::chrono::milliseconds(0)));
       if (!lease) return lease.error();
       Tell(context, *lease, "renewed", *asked);
-    }
-    return {};
+      return {};
+    });
   });
 
   CLI::App& list = *family.add_subcommand("list", "List limits");
@@ -178,11 +197,11 @@ void AddLimitCommands(CLI::App& app, Context& context) {
   auto deleted = std::make_shared<std::vector<std::string>>();
   gone.add_option("UUID", *deleted, "A limit's id")->required();
   OnRun(gone, context, [&context, deleted](Client& client) -> Result<void> {
-    for (const std::string& uuid : *deleted) {
+    return ForEachOf(context, *deleted, [&](const std::string& uuid) -> Result<void> {
       if (auto done = client.DeleteLimit(uuid); !done) return done.error();
       Show(context, "{\"deleted\":\"" + uuid + "\"}", uuid, [&] { std::cout << Visible(uuid) << " deleted\n"; });
-    }
-    return {};
+      return {};
+    });
   });
 
   CLI::App& attempt = *family.add_subcommand("try", "Which waiting tasks and workers a limit would apply to");

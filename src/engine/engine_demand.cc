@@ -18,9 +18,13 @@ constexpr std::int64_t kGroupNanoseconds = 1500;
 constexpr std::int64_t kEvaluationNanoseconds = 1000;
 constexpr std::int64_t kRowNanoseconds = 5000;
 constexpr std::int64_t kShareNanoseconds = 150;
+constexpr std::int64_t kCutNanoseconds = 20;  // for each limit that is in the way
 // What a walk remembers at most: what comes behind it is not looked at.
 constexpr std::size_t kMostHeld = 1'000'000;
 constexpr std::size_t kMostRows = 100'000;
+// Limits that a row names, and what they add to its requirements.
+constexpr std::size_t kMostNamed = 20;
+constexpr std::size_t kMostExcludedBytes = 16 * 1024;
 
 constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
 
@@ -206,6 +210,8 @@ struct DemandWalk::State {
     if (!fresh) return at->second;
     Excluded excluded;
     for (LimitTable::Exclusion& one : table.Exclusions(id, name, now)) {
+      // What is left out would only have ruled out more workers: they are met, and turned away.
+      if (excluded.limits.size() >= kMostNamed || excluded.text.size() >= kMostExcludedBytes) break;
       if (!excluded.text.empty()) excluded.text += " && ";
       excluded.text += "((" + one.expr->Print() + ") =!= true)";
       excluded.limits.push_back(std::move(one.limit));
@@ -269,7 +275,9 @@ bool DemandWalk::State::Share(std::int64_t& left) {
       left -= kShareNanoseconds;
       const std::uint64_t wanted = std::min(cell.ready, maxima.Room(of_cell, cell.own));
       const std::uint64_t starts = forecast.Take(groups[cell.group], wanted);
+      left -= static_cast<std::int64_t>(forecast.cut().size()) * kCutNanoseconds;
       for (const LimitMatcher::Slot slot : forecast.cut()) {
+        if (row.cut.size() >= kMostNamed) break;
         if (std::find(row.cut.begin(), row.cut.end(), slot) == row.cut.end()) row.cut.push_back(slot);
       }
       maxima.Start(of_cell, starts);
@@ -291,6 +299,7 @@ void DemandWalk::State::Finish() {
     if (paused) row.row.startable = 0;
     for (const LimitMatcher::Slot slot : row.cut) {
       const LimitName& name = forecast.NameOf(slot);
+      if (row.row.limits.size() >= kMostNamed) break;
       const auto same = [&](const LimitName& other) { return other.uuid == name.uuid; };
       if (std::none_of(row.row.limits.begin(), row.row.limits.end(), same)) row.row.limits.push_back(name);
     }

@@ -235,12 +235,16 @@ TEST_F(EngineLimitTest, EveryOrderSkipsWhatIsHeldAndFindsItAgain) {
     SCOPED_TRACE(strategy);
     for (const char* user : {"u0", "u2", "u3"}) SubmitOf(user);
     const WorkerId worker = RegisterBy(strategy);
-    EXPECT_EQ(Pull(worker, 10).size(), 4u);  // all others, and one
+    const auto done = [&](const std::vector<Grant>& grants) {
+      for (const Grant& grant : grants) Say(worker, grant.task, ReportKind::kDone);
+      return grants.size();
+    };
+    EXPECT_EQ(done(Pull(worker, 10)), 4u);  // all others, and one
     Wait(worker, 1);
     Pass(59'999ms);
     EXPECT_TRUE(Grants().empty());
     Pass(1ms);
-    EXPECT_EQ(Grants().size(), 1u);
+    EXPECT_EQ(done(Grants()), 1u);
     ASSERT_TRUE(engine_->RenewLimit(now_, "l1", 300s).ok());
     Pass(60s);  // one more is paid for, and not asked for
   }

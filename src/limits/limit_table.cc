@@ -238,6 +238,13 @@ std::uint64_t LimitTable::PayableWithin(GroupId group, Duration horizon, const N
   return least;
 }
 
+bool LimitTable::WaitsFor(GroupId group, Slot slot) const {
+  for (auto at = waiting_groups_.lower_bound({group, 0}); at != waiting_groups_.end() && at->first == group; ++at) {
+    if (waiters_.at({at->second, group}).slot == slot) return true;
+  }
+  return false;
+}
+
 std::vector<LimitTable::Exclusion> LimitTable::Exclusions(GroupId group, const std::string& user,
                                                           const Now& now) const {
   std::vector<Exclusion> exclusions;
@@ -246,11 +253,11 @@ std::vector<LimitTable::Exclusion> LimitTable::Exclusions(GroupId group, const s
     // What needs the job's own attributes means nothing to others.
     if (limit == nullptr || limit->spec.monitor || term.held) continue;
     if (!term.expr->Reads(expr::Side::kMachine, expr::Side::kJob)) continue;
+    // On some workers the group waits for it, whoever's job it was that met it; or one of this user's has just done so.
     const auto place = limit->user_places.find(user);
-    if (place == limit->user_places.end()) continue;
-    if (place->second->waiting > 0 || now.mono < place->second->until) {
-      exclusions.push_back({limit->Name(), term.expr});
-    }
+    const bool met =
+        place != limit->user_places.end() && (place->second->waiting > 0 || now.mono < place->second->until);
+    if (met || WaitsFor(group, term.slot)) exclusions.push_back({limit->Name(), term.expr});
   }
   return exclusions;
 }

@@ -236,6 +236,8 @@ class LimitTable {
   Latest LatestDenying(std::span<const Charge> charges, Instant now) const;
   std::span<const Charge> ChargesOf(const WaitKey& key);
 
+  bool WaitsFor(GroupId group, Slot slot) const;  // on any worker, or some
+
   Result<Limit*> Find(std::string_view uuid) const;
   Duration Lease(Duration asked) const { return std::min(asked, options_.max_expiration); }
   void SetExpiry(Slot slot, Instant at);

@@ -53,7 +53,7 @@ Result<void> MayRead(const Call& call) {
 // The uuid goes into the log only once the engine has taken it.
 void AnswerLease(Turn& turn, Call call, int status, LimitLease lease, std::optional<bool> created, bool audit) {
   Return(turn, std::move(call), [lease = std::move(lease), status, created, audit](Call done) {
-    if (audit) Audit(done.principal(), "limit.set", lease.uuid, done.request.body);
+    if (audit) Audit(done.principal(), "limit.set", done.queue->name() + "/" + lease.uuid, done.request.body);
     std::string out;
     AppendLease(lease, created, out);
     done.reply.Send(status, out);
@@ -123,7 +123,7 @@ void Delete(Call call) {
     if (!deleted.ok()) return AnswerError(turn, std::move(c), deleted.error());
     Return(turn, std::move(c), [](Call done) {
       const std::string& uuid = done.request.parts[4];
-      Audit(done.principal(), "limit.delete", uuid);
+      Audit(done.principal(), "limit.delete", done.queue->name() + "/" + uuid);
       std::string out;
       JsonWriter(out).BeginObject().Key("deleted").String(uuid).EndObject();
       done.reply.Send(200, out);

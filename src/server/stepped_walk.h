@@ -40,8 +40,11 @@ class SteppedWalk : public std::enable_shared_from_this<SteppedWalk<Walk, Render
 
   void Step(Turn& turn) {
     const bool all = turn.engine.Collect(turn.now, *walk_, bounds_.step);
-    const bool enough =
-        ReadClock().mono - began_ >= bounds_.most_time || server_.stopping.load(std::memory_order_relaxed);
+    // A part of it would be taken for the whole, by those who ask again and again.
+    if (!all && server_.stopping.load(std::memory_order_relaxed)) {
+      return AnswerError(turn, std::move(call_), Stopping());
+    }
+    const bool enough = ReadClock().mono - began_ >= bounds_.most_time;
     auto self = this->shared_from_this();
     // Behind whatever else waits for the engine by now. Where the queue is gone, the answer is that it is.
     if (!all && !enough) {
