@@ -232,6 +232,27 @@ TEST_F(EngineDemand, RequirementsGainTheResidualOnlyWhenItCanBeTrue) {
   EXPECT_EQ(Demand()[1].requirements, "");
 }
 
+TEST_F(EngineDemand, AllUsersOfAGroupThatIsHeldAreToldWhichWorkersAreOfNoUse) {
+  SubmitOf("ann", 5);
+  SubmitOf("bob", 5);
+  SetLimit("l1", SomeLimit("TARGET.Site == \"b\"", 1));
+  Wait(RegisterWith({{"Site", "b"}}), 10);
+  EXPECT_EQ(Grants().size(), 1u);  // and ann's second meets the limit
+  for (const DemandRow& row : Demand()) {
+    EXPECT_FALSE(Accepts(row.requirements, {{"Site", expr::Value::String("b")}})) << row.user;
+    EXPECT_TRUE(Accepts(row.requirements, {{"Site", expr::Value::String("c")}})) << row.user;
+  }
+}
+
+TEST_F(EngineDemand, ARowNamesSomeOfManyLimits) {
+  SubmitOf("ann", 5);
+  for (int i = 0; i < 100; ++i) SetLimit("stop" + std::to_string(i), SomeLimit("true", 0));
+  const auto rows = Demand();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].startable, 0u);
+  EXPECT_EQ(rows[0].limits.size(), 20u);
+}
+
 TEST_F(EngineDemand, ALimitOfWhichOnlyTheCostReadsTheWorkerExcludesNone) {
   SubmitOf("ann", 50);
   SetLimit("l1", SomeLimit("true", 4, "TARGET.Cpus"));

@@ -158,7 +158,8 @@ void Limits::Undeliver() {
   // What has ended meanwhile is over.
   std::vector<TaskRef> live;
   for (const Worker* worker : Registered()) {
-    for (const TaskRef& task : engine_->DescribeWorker(worker->id)->tasks) {
+    const std::vector<TaskRef> held = engine_->DescribeWorker(worker->id)->tasks;
+    for (const TaskRef& task : held) {
       if (std::find(lost.begin(), lost.end(), task) != lost.end()) live.push_back(task);
     }
   }
@@ -186,7 +187,8 @@ void Limits::Report() {
   const Worker& worker = *OneOf(some);
   std::vector<allot::Report> reports;
   const bool friendly = Chance(2);
-  for (const TaskRef& task : engine_->DescribeWorker(worker.id)->tasks) {
+  const std::vector<TaskRef> held = engine_->DescribeWorker(worker.id)->tasks;
+  for (const TaskRef& task : held) {
     if (!Chance(3)) reports.push_back({task, friendly ? ReportKind::kDone : static_cast<ReportKind>(rng_.Below(4))});
   }
   CHECK(engine_->ReportAll(now_, worker.id, reports).ok());
