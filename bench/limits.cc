@@ -42,10 +42,11 @@ void Fill(Bench& bench, std::uint64_t jobs, std::uint64_t users, const std::stri
   Fold(bench.engine());
 }
 
-// A hundred limits, of which ten match each start and none denies any.
+// A hundred limits, of which ten match each start and none denies any; in turn with none, and the best of each counts.
 void MeasureMatching(Figures& figures) {
-  double cost[2] = {};
-  for (const bool limited : {false, true}) {
+  std::optional<Cost> best[2];
+  for (int round = 0; round < 6; ++round) {
+    const bool limited = round % 2 == 1;
     Bench bench;
     Fill(bench, 100'000, 100, "user-");
     const WorkerId worker = bench.Join(Parse("priority"));
@@ -56,10 +57,11 @@ void MeasureMatching(Figures& figures) {
     }
     bench.Settle();
     const Cost found = Cycle(bench, worker, kCycles, 0);
-    Note(figures, std::string("limits/") + (limited ? "100_limits" : "none"), found);
-    cost[limited] = found.median;
+    if (!best[limited] || found.median < best[limited]->median) best[limited] = found;
   }
-  figures.Add("limits/100_limits/ratio", cost[1] / cost[0], "");
+  Note(figures, "limits/none", *best[0]);
+  Note(figures, "limits/100_limits", *best[1]);
+  figures.Add("limits/100_limits/ratio", best[1]->median / best[0]->median, "");
 }
 
 // Many jobs of many users wait first in order, and one limit holds them all back.
