@@ -1,7 +1,6 @@
 // Demand is what really starts once workers are there.
 #include "engine/demand_walk.h"
-#include "engine/testing.h"
-#include "limits/testing.h"
+#include "engine/testing_limits.h"
 #include "match/testing.h"
 #include "strategy/some_strategy.h"
 
@@ -11,8 +10,9 @@ namespace {
 using namespace std::chrono_literals;
 using testing::SomeLimit;
 
-class EngineDemand : public testing::EngineTest {
+class EngineDemand : public testing::LimitedEngineTest {
  protected:
+  EngineDemand() { job_lease_ = 24h; }
   // In steps of `budget`; 0: in one.
   std::vector<DemandRow> Demand(DemandRequest request = {}, std::size_t budget = 0) {
     walk_ = std::make_unique<DemandWalk>(std::move(request));
@@ -24,16 +24,6 @@ class EngineDemand : public testing::EngineTest {
     std::uint64_t sum = 0;
     for (const DemandRow& row : rows) sum += row.startable;
     return sum;
-  }
-  JobId SubmitOf(const std::string& user, std::uint32_t count = 1, Meta meta = {}) {
-    JobSpec spec = Spec(count);
-    spec.user = user;
-    spec.meta = std::move(meta);
-    spec.lease = 24h;
-    return Submit(spec);
-  }
-  void SetLimit(const std::string& uuid, const LimitSpec& spec) {
-    ASSERT_TRUE(engine_->CreateLimit(now_, uuid, spec).ok());
   }
   WorkerId RegisterWith(Meta attributes, std::uint32_t slots = 1) {
     WorkerSpec spec;

@@ -1,35 +1,15 @@
 // Limits on starts: what they hold back, what goes on beside it, and what time and refunds open again.
-#include "engine/testing.h"
-#include "limits/testing.h"
+#include "engine/testing_limits.h"
 
 namespace allot {
 namespace {
 
 using namespace std::chrono_literals;
 
-class EngineLimitTest : public testing::EngineTest {
+class EngineLimitTest : public testing::LimitedEngineTest {
  protected:
-  JobId SubmitOf(const std::string& user, std::uint32_t count = 1, Meta meta = {}) {
-    JobSpec spec = Spec(count);
-    spec.user = user;
-    spec.meta = std::move(meta);
-    return Submit(spec);
-  }
   static LimitSpec Limit(const std::string& expr, double count, const std::string& cost = "") {
     return testing::SomeLimit(expr, count, cost);
-  }
-  void SetLimit(const std::string& uuid, const LimitSpec& spec) {
-    const auto lease = engine_->CreateLimit(now_, uuid, spec);
-    ASSERT_TRUE(lease.ok()) << lease.error().message;
-  }
-  WorkerId RegisterAt(const std::string& site) {
-    WorkerSpec spec;
-    spec.id = WorkerId{++last_id_};
-    spec.tags = {"a"};
-    spec.connected = true;
-    if (!site.empty()) spec.attributes = {{"Site", site}};
-    EXPECT_TRUE(engine_->Register(now_, spec, std::nullopt).ok());
-    return spec.id;
   }
   std::vector<JobId> JobsOf(const std::vector<Grant>& grants) {
     std::vector<JobId> jobs;

@@ -2,8 +2,7 @@
 #include <algorithm>
 
 #include "engine/limit_trial.h"
-#include "engine/testing.h"
-#include "limits/testing.h"
+#include "engine/testing_limits.h"
 
 namespace allot {
 namespace {
@@ -12,27 +11,8 @@ using namespace std::chrono_literals;
 using testing::MustParseLimit;
 using testing::SomeLimit;
 
-class EngineLimitViews : public testing::EngineTest {
+class EngineLimitViews : public testing::LimitedEngineTest {
  protected:
-  JobId SubmitOf(const std::string& user, std::uint32_t count = 1, Meta meta = {}) {
-    JobSpec spec = Spec(count);
-    spec.user = user;
-    spec.meta = std::move(meta);
-    return Submit(spec);
-  }
-  WorkerId RegisterAt(const std::string& site, std::vector<std::string> tags = {"a"}) {
-    WorkerSpec spec;
-    spec.id = WorkerId{++last_id_};
-    spec.name = "at-" + site;
-    spec.tags = std::move(tags);
-    spec.connected = true;
-    if (!site.empty()) spec.attributes = {{"Site", site}};
-    EXPECT_TRUE(engine_->Register(now_, spec, std::nullopt).ok());
-    return spec.id;
-  }
-  void SetLimit(const std::string& uuid, const LimitSpec& spec) {
-    ASSERT_TRUE(engine_->CreateLimit(now_, uuid, spec).ok());
-  }
   std::vector<LimitHold> On(JobId job) {
     auto holds = engine_->LimitsOn(now_, job);
     EXPECT_TRUE(holds.ok());

@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "base/bounds.h"
+#include "base/testing_page.h"
 #include "base/text.h"
 #include "limits/bucket.h"
 
@@ -24,40 +25,10 @@ namespace {
 
 using std::chrono::seconds;
 
-struct Block {
-  std::vector<std::string> marks;  // the words after the fence
-  std::vector<std::string> lines;
-};
-struct Page {
-  std::vector<Block> blocks;
-  std::vector<std::string> prose;  // all other lines
-};
-
-std::vector<std::string> Words(const std::string& line) {
-  std::istringstream in(line);
-  std::vector<std::string> words;
-  for (std::string word; in >> word;) words.push_back(word);
-  return words;
-}
-
-Page ReadPage(const std::string& path) {
-  std::ifstream in(path);
-  Page page;
-  bool inside = false;
-  for (std::string line; std::getline(in, line);) {
-    if (line.rfind("```", 0) == 0) {
-      inside = !inside;
-      if (inside) page.blocks.push_back({Words(line.substr(3)), {}});
-    } else if (inside) {
-      page.blocks.back().lines.push_back(line);
-    } else {
-      page.prose.push_back(line);
-    }
-  }
-  EXPECT_FALSE(inside);
-  EXPECT_FALSE(page.prose.empty()) << path;
-  return page;
-}
+using testing::Block;
+using testing::Page;
+using testing::ReadPage;
+using testing::Words;
 bool Is(const Block& block, const char* mark) { return !block.marks.empty() && block.marks[0] == mark; }
 
 // `1/60s burst 2 cap 2`

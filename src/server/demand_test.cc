@@ -1,5 +1,6 @@
 // Demand and the try of a limit over real sockets: what they count, for whom, and how they are filtered.
 #include "server/testing.h"
+#include "server/testing_tokens.h"
 #include "server/tokens.h"
 
 namespace allot::testing {
@@ -188,16 +189,8 @@ TEST_F(DemandTest, ExplainSaysThatTheFreeWorkersAreHeldByALimit) {
 class DemandTokenTest : public DemandTest {
  protected:
   void SetUp() override {
-    TokenFile file(config_.tokens_file());
-    const auto make = [&](const char* name, std::initializer_list<Scope> scopes, std::optional<std::string> user = {}) {
-      NewToken token;
-      token.name = name;
-      for (const Scope scope : scopes) token.scopes.Add(scope);
-      token.user = std::move(user);
-      return file.Create(token, WallTime{})->text;
-    };
-    admin_ = make("admin", {Scope::kAdmin});
-    ann_ = make("ann", {Scope::kRead}, "ann");
+    admin_ = testing::MakeToken(config_, "admin", {Scope::kAdmin});
+    ann_ = testing::MakeToken(config_, "ann", {Scope::kRead}, "ann");
     Start();
   }
   std::string admin_, ann_;

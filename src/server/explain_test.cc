@@ -1,5 +1,6 @@
 // Why a job does not run, over real sockets: the answers' form, and who may see what.
 #include "server/testing.h"
+#include "server/testing_tokens.h"
 #include "server/tokens.h"
 
 namespace allot::testing {
@@ -169,18 +170,10 @@ TEST_F(ExplainTest, RequestsThatAreNoneAreRefused) {
 
 class ExplainTokenTest : public ExplainTest {
   void SetUp() override {
-    TokenFile file(config_.tokens_file());
-    const auto make = [&](const char* name, std::initializer_list<Scope> scopes, std::optional<std::string> user = {}) {
-      NewToken token;
-      token.name = name;
-      for (const Scope scope : scopes) token.scopes.Add(scope);
-      token.user = std::move(user);
-      return file.Create(token, WallTime{})->text;
-    };
-    admin_ = make("admin", {Scope::kAdmin});
-    work_ = make("work", {Scope::kWork});
-    submit_ = make("submit", {Scope::kSubmit});
-    ann_ = make("ann", {Scope::kSubmit, Scope::kRead}, "ann");
+    admin_ = testing::MakeToken(config_, "admin", {Scope::kAdmin});
+    work_ = testing::MakeToken(config_, "work", {Scope::kWork});
+    submit_ = testing::MakeToken(config_, "submit", {Scope::kSubmit});
+    ann_ = testing::MakeToken(config_, "ann", {Scope::kSubmit, Scope::kRead}, "ann");
     ExplainTest::SetUp();
   }
 

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "server/testing.h"
+#include "server/testing_tokens.h"
 #include "server/tokens.h"
 
 namespace allot::testing {
@@ -280,18 +281,10 @@ TEST_F(LimitTest, MetricsCountThem) {
 class LimitTokenTest : public ServerTest {
  protected:
   void SetUp() override {
-    TokenFile file(config_.tokens_file());
-    const auto make = [&](const char* name, std::initializer_list<Scope> scopes, std::optional<std::string> user = {}) {
-      NewToken token;
-      token.name = name;
-      for (const Scope scope : scopes) token.scopes.Add(scope);
-      token.user = std::move(user);
-      return file.Create(token, WallTime{})->text;
-    };
-    operate_ = make("operate", {Scope::kOperate});
-    read_ = make("read", {Scope::kRead});
-    submit_ = make("submit", {Scope::kSubmit, Scope::kWork});
-    ann_ = make("ann", {Scope::kSubmit, Scope::kRead}, "ann");
+    operate_ = testing::MakeToken(config_, "operate", {Scope::kOperate});
+    read_ = testing::MakeToken(config_, "read", {Scope::kRead});
+    submit_ = testing::MakeToken(config_, "submit", {Scope::kSubmit, Scope::kWork});
+    ann_ = testing::MakeToken(config_, "ann", {Scope::kSubmit, Scope::kRead}, "ann");
     Start();
   }
   std::string operate_, read_, submit_, ann_;

@@ -1,5 +1,6 @@
 // What a strategy would give, over real sockets: the answer's form, and who may see what.
 #include "server/testing.h"
+#include "server/testing_tokens.h"
 #include "server/tokens.h"
 
 namespace allot::testing {
@@ -102,17 +103,9 @@ TEST_F(TryTest, WhatIsNoTryIsRefused) {
 class TryTokenTest : public ServerTest {
  protected:
   void SetUp() override {
-    TokenFile file(config_.tokens_file());
-    const auto make = [&](const char* name, std::initializer_list<Scope> scopes, std::optional<std::string> user = {}) {
-      NewToken token;
-      token.name = name;
-      for (const Scope scope : scopes) token.scopes.Add(scope);
-      token.user = std::move(user);
-      return file.Create(token, WallTime{})->text;
-    };
-    admin_ = make("admin", {Scope::kAdmin});
-    submit_ = make("submit", {Scope::kSubmit, Scope::kWork});
-    ann_ = make("ann", {Scope::kSubmit, Scope::kRead}, "ann");
+    admin_ = testing::MakeToken(config_, "admin", {Scope::kAdmin});
+    submit_ = testing::MakeToken(config_, "submit", {Scope::kSubmit, Scope::kWork});
+    ann_ = testing::MakeToken(config_, "ann", {Scope::kSubmit, Scope::kRead}, "ann");
     Start();
   }
   std::string admin_, submit_, ann_;

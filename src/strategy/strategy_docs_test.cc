@@ -16,6 +16,7 @@
 #include <simdjson.h>
 
 #include "base/bounds.h"
+#include "base/testing_page.h"
 #include "base/text.h"
 #include "strategy/preview.h"
 #include "strategy/strategy.h"
@@ -23,37 +24,12 @@
 namespace allot {
 namespace {
 
-struct Block {
-  std::vector<std::string> marks;  // the words after the fence
-  std::vector<std::string> lines;
-};
-struct Page {
-  std::vector<Block> blocks;
-  std::vector<std::string> prose;  // all other lines
-};
-
-std::vector<std::string> Words(const std::string& line) {
-  std::istringstream in(line);
-  std::vector<std::string> words;
-  for (std::string word; in >> word;) words.push_back(word);
-  return words;
-}
+using testing::Block;
+using testing::Page;
+using testing::Words;
 
 Page ReadPage() {
-  std::ifstream in("docs/strategies.md");
-  Page page;
-  bool inside = false;
-  for (std::string line; std::getline(in, line);) {
-    if (line.rfind("```", 0) == 0) {
-      inside = !inside;
-      if (inside) page.blocks.push_back({Words(line.substr(3)), {}});
-    } else if (inside) {
-      page.blocks.back().lines.push_back(line);
-    } else {
-      page.prose.push_back(line);
-    }
-  }
-  EXPECT_FALSE(inside);
+  Page page = testing::ReadPage("docs/strategies.md");
   EXPECT_GT(page.blocks.size(), 20u);
   return page;
 }
