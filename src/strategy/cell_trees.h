@@ -51,7 +51,6 @@ class CellTrees {
   bool Joining() const { return !joining_.empty(); }
   // Takes what it did from the budget; true if all that was to join has.
   bool Step(std::size_t& budget);
-  std::size_t sides() const { return by_group_.size(); }
 
   void Recolour(Bit bit);
   // Throws the trees away and makes them anew, for masks of another width. All cells are to be put again.

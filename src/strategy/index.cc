@@ -331,7 +331,6 @@ void StrategyIndex::OpenGroup(std::uint32_t group, std::vector<std::uint64_t>* k
 void StrategyIndex::JoinGroup(std::uint32_t group) { parts_->trees->Join(group); }
 bool StrategyIndex::Joining() const { return parts_->trees->Joining(); }
 bool StrategyIndex::StepJoining(std::size_t& budget) { return parts_->trees->Step(budget); }
-std::size_t StrategyIndex::held_groups() const { return parts_->trees->sides(); }
 
 void StrategyIndex::OnWidth() {
   Parts& parts = *parts_;

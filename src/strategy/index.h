@@ -69,7 +69,6 @@ class StrategyIndex {
   void JoinGroup(std::uint32_t group);
   bool Joining() const;
   bool StepJoining(std::size_t& budget);
-  std::size_t held_groups() const;  // that stand apart
 
   // Nobody needs it any more: throws some of it away, taking from the budget, and is true when nothing is left. Nothing
   // else may be called then but this.
