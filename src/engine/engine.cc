@@ -358,6 +358,12 @@ void Engine::SetPolicy(const Now& now, const StrategyPtr& policy, const Weights&
   End();
 }
 
+void Engine::SetDispatch(const Now& now, const DispatchOptions& dispatch) {
+  Begin(now);
+  options_.dispatch = dispatch;
+  End();
+}
+
 void Engine::PauseQueue(const Now& now) {
   Begin(now);
   if (!paused_) {

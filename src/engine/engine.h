@@ -86,6 +86,9 @@ class Engine {
   // Is there room for these strategies, as far as they are not in use already? Null ones need none.
   // kTooManyStrategies.
   Result<void> AdmitStrategies(std::initializer_list<StrategyPtr> strategies) const;
+  // Who holds ready tasks. From one to the other, or to another balance, nothing is lost: ready tasks are promised, or
+  // are open again, in steps.
+  void SetDispatch(const Now& now, const DispatchOptions& dispatch);
   void PauseQueue(const Now& now);
   void ResumeQueue(const Now& now);
 

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "base/siphash.h"
 #include "base/time.h"
+#include "dispatch/dispatch_mode.h"
 #include "limits/limit.h"
 #include "strategy/strategy.h"
 #include "strategy/weights.h"
@@ -29,6 +30,7 @@ struct EngineOptions {
   StrategyPtr policy = {};  // null: `worker`
   Weights weights = {};
   Duration max_limit_expiration = bounds::kDefaultMaxLimitExpiration;
+  DispatchOptions dispatch = {};
 };
 
 // A lease that begins. The payload is for the server to read.
@@ -177,6 +179,7 @@ struct JobView {
   std::string idempotency_key;
   std::string trace;
   std::uint32_t count = 0, ready = 0, leased = 0, waiting = 0, done = 0, failed = 0, skipped = 0;
+  std::uint32_t promised = 0;  // of the ready ones, in queues of workers; the others are open to all
   std::uint32_t max_attempts = 0;
   std::uint32_t max_failed_tasks = 0;
   Backoff backoff;
@@ -195,6 +198,15 @@ struct TaskView {
   std::uint32_t attempts = 0;  // deliveries so far, as far as they are known: 0 for done and failed ones
   WorkerId worker;             // while leased
   std::optional<WallTime> leased_at;
+};
+
+// Tasks of one job that a worker was promised.
+struct PromisedView {
+  JobId job;
+  std::uint32_t tasks = 0;
+  std::optional<std::int64_t> priority;
+  std::string user;
+  std::vector<std::string> tags;
 };
 
 struct WorkerView {
@@ -218,6 +230,9 @@ struct WorkerView {
   WallTime registered_at{};
   WallTime last_seen{};
   std::vector<TaskRef> tasks;  // at most the first 1,000
+  // Of a queue with balanced dispatch: what it was promised, in tasks and in jobs.
+  std::uint64_t promised = 0, promised_jobs = 0;
+  std::vector<PromisedView> queue;  // at most the first 100, highest priority first, then oldest; where one is shown
 };
 
 // How a limit stands to the starts of one job.
@@ -275,6 +290,13 @@ struct EngineStats {
   std::uint64_t limits = 0;          // now
   std::uint64_t limits_waiting = 0;  // groups of alike jobs, or of those on alike workers, that wait for a limit
   std::uint64_t limit_denials = 0;   // starts that met a limit which held them back, since the start
+  DispatchMode dispatch = DispatchMode::kFanout;
+  std::uint64_t tasks_promised = 0;  // of the ready ones, in queues of workers
+  std::uint64_t longest_queue = 0;   // the most tasks that one worker was promised
+  // Since the start: tasks that went from one worker's queue to another's because it left, may not run them any more,
+  // or had more than others; tasks that a worker took from another's queue because it had nothing to do; and pops of a
+  // task that somebody else had taken, of which there are none.
+  std::uint64_t dispatch_moves = 0, dispatch_steals = 0, wasted_pops = 0;
   std::uint64_t unfolded_events = 0, dirty_records = 0;
   bool paused = false;
 };
