@@ -25,6 +25,7 @@ Engine::Engine(const EngineOptions& options)
     : options_(options), rng_(options.seed), limits_(LimitsOf(options)), leases_(options.key) {
   if (options_.policy) orders_.SetPolicy(options_.policy);
   orders_.SetWeights({options_.weights.begin(), options_.weights.end()});
+  dispatcher_.SetOptions(options_.dispatch);
   default_order_ = orders_.Use(DefaultStrategy());
   orders_.BeginBuild();
   orders_.Built();
@@ -39,6 +40,7 @@ void Engine::Begin(const Now& now) {
     boot_ = now_ = now;
     engine_time_ = now.mono;
     classes_.BeginTurn(ToMillis(now_.wall) / 1000);
+    dispatcher_.BeginTurn();
     return;
   }
   const Instant mono = std::max(now.mono, now_.mono);
@@ -49,6 +51,7 @@ void Engine::Begin(const Now& now) {
   now_ = Now{mono, now.wall};
   engine_time_ = mono - stalled_;
   classes_.BeginTurn(ToMillis(now_.wall) / 1000);
+  dispatcher_.BeginTurn();
   OpenPayable();
 }
 
@@ -58,6 +61,7 @@ void Engine::End() {
   OpenPayable();  // before jobs change groups: who waits for what opens is found by where it stands
   if (std::size_t few = kSmallBudget / 3; limit_epoch_ != limits_.epoch()) StepGrouping(few);
   if (orders_.Building() || orders_.Cleaning()) StepOrders(budget);
+  if (std::size_t few = kSmallBudget / 3; dispatcher_.Busy() || dealing_) StepDispatch(few);
   WakeWaiting();
 }
 
@@ -78,13 +82,16 @@ EngineWorker* Engine::FindWorker(WorkerId worker) const {
 void Engine::Refresh(EngineJob& job) {
   const bool open = job.state == JobState::kActive && !job.reviving && job.tasks.ready() > 0;
   if (!open && job.open) {
+    dispatcher_.Close(job);
     orders_.Close(job);
     Ungroup(job);
   }
   orders_.SetReady(job, job.tasks.ready());
+  if (open && job.open) dispatcher_.SetReady(job);
   if (open && !job.open) {
     Group(job);
     orders_.Open(job);
+    dispatcher_.Open(job);
     if (opened_.empty() || opened_.back() != job.cls) opened_.push_back(job.cls);
   }
   const bool ended = Ended(job.state);
@@ -97,6 +104,7 @@ void Engine::Refresh(EngineJob& job) {
 }
 
 void Engine::WakeWaiting() {
+  ServeFed();
   for (const ClassId cls : orders_.TakeOpened()) opened_.push_back(cls);
   // Whoever waits for an order that is ready now may find anything in it.
   for (const Orders::Id order : orders_.TakeReady()) {
@@ -186,15 +194,14 @@ void Engine::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened)
 
 EngineJob* Engine::Next(EngineWorker& worker, LimitTable::Drawn& drawn, std::size_t& work) {
   constexpr std::size_t kMostWork = 256;
-  const KindId kind = classes_.KindOf(worker.handle);
-  const Orders::Id order = worker.Pulls();
   gate_.worker = worker.limited;
   for (;;) {
-    auto* job = static_cast<EngineJob*>(orders_.Pick(order, kind, limits_.blocked() > 0 ? &gate_ : nullptr, &rng_));
-    work += orders_.moved(order);
-    if (job == nullptr && !orders_.unfinished(order)) return nullptr;
+    auto* job =
+        static_cast<EngineJob*>(dispatcher_.Pick(worker, worker.Pulls(), limits_.blocked() > 0 ? &gate_ : nullptr));
+    work += dispatcher_.work();
+    if (job == nullptr && !dispatcher_.unfinished()) return nullptr;
     if (job == nullptr || work > kMostWork) {
-      look_again_.push_back(kind);
+      look_again_.push_back(classes_.KindOf(worker.handle));
       return nullptr;
     }
     if (!Grouped(*job)) {
@@ -217,17 +224,17 @@ EngineJob* Engine::Next(EngineWorker& worker, LimitTable::Drawn& drawn, std::siz
 bool Engine::Serve(EngineWorker& worker, bool* more) {
   if (paused_ || worker.draining || worker.away || !worker.registered) return false;
   std::vector<Grant> grants;
-  const Orders::Id order = worker.Pulls();
-  if (!orders_.Ready(order)) return false;
+  if (!orders_.Ready(worker.Pulls())) return false;
   std::size_t work = 0;
   while (worker.credit > 0) {
     LimitTable::Drawn drawn;
     EngineJob* next = Next(worker, drawn, work);
     if (next == nullptr) break;
     EngineJob& job = *next;
+    ++pops_;
     // One of a million is far away: all of it is on its way before the first part is looked at.
     Prefetch(&job, sizeof(job));
-    const bool random = orders_.random_task(order);
+    const bool random = dispatcher_.random_task();
     const TaskIndex index = random ? job.tasks.RandomReady(rng_) : *job.tasks.FirstReady();
     Prefetch(job.terms.get(), sizeof(JobTerms));
     Prefetch(job.extras.get(), sizeof(JobExtras));
@@ -251,6 +258,7 @@ bool Engine::Serve(EngineWorker& worker, bool* more) {
 }
 
 Lease& Engine::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::vector<Grant>& grants) {
+  dispatcher_.Take(worker, job);
   const std::uint32_t used = job.tasks.Claim(index);
   Lease& lease = leases_.Grant(job.id(), index);
   lease.job = &job;
@@ -262,6 +270,7 @@ Lease& Engine::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, s
   lease.timeout = job.terms->timeout;
   worker.leases.push_back(lease);
   job.leases.push_back(lease);
+  dispatcher_.Assigned(worker);
   Arm(worker, engine_time_ + (lease.timeout.count() > 0 ? std::min(lease.ttl, lease.timeout) : lease.ttl));
   if (job.started_at == WallTime{}) {
     job.started_at = now_.wall;
@@ -355,12 +364,6 @@ void Engine::SetPolicy(const Now& now, const StrategyPtr& policy, const Weights&
   Begin(now);
   orders_.SetPolicy(policy ? policy : DefaultPolicy());
   orders_.SetWeights({weights.begin(), weights.end()});
-  End();
-}
-
-void Engine::SetDispatch(const Now& now, const DispatchOptions& dispatch) {
-  Begin(now);
-  options_.dispatch = dispatch;
   End();
 }
 

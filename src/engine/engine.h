@@ -30,6 +30,7 @@
 
 #include "base/bytes.h"
 #include "base/rng.h"
+#include "dispatch/dispatcher.h"
 #include "dispatch/lease_table.h"
 #include "engine/events.h"
 #include "engine/job.h"
@@ -235,7 +236,7 @@ class Engine {
     void OnWidth() override { engine_.orders_.OnWidth(); }
     void OnClass(ClassId cls) override;
     void OnKind(KindId kind) override;
-    void OnMoved(KindId from) override { engine_.MoveWaiting(from); }
+    void OnMoved(KindId from) override;
 
    private:
     Engine& engine_;
@@ -328,6 +329,15 @@ class Engine {
   void OpenPayable();
   bool StepLimits(std::size_t& budget);
 
+  // engine_dispatch.cc: who holds what is ready.
+  // Whatever was changed about the worker: may something be promised to it?
+  void Enrol(EngineWorker& worker);
+  // Jobs that are there already are promised from now on, or a while later.
+  void BeginDealing(Duration later);
+  bool StepDispatch(std::size_t& budget);
+  // Who waits and was promised something gets it.
+  void ServeFed();
+
   // engine_jobs.cc
   Result<void> Admit(std::span<const JobSpec> specs) const;
   SubmitAnswer Insert(JobId id, const JobSpec& spec);
@@ -409,6 +419,7 @@ class Engine {
   // engine_views.cc
   JobView View(const EngineJob& job) const;
   WorkerView View(const EngineWorker& worker, bool with_tasks) const;
+  std::vector<PromisedView> QueueOf(const EngineWorker& worker) const;
   TaskView ViewTask(const EngineJob& job, TaskIndex index) const;
 
   EngineOptions options_;
@@ -456,6 +467,12 @@ class Engine {
   std::size_t away_workers_ = 0;
   Waiting waiting_;
   std::uint64_t next_turn_ = 0;
+  Dispatcher dispatcher_{orders_, classes_, rng_};
+  bool dealing_ = false;  // open jobs from `deal_next_` on are still to be promised, once it is time
+  Instant deal_at_{};     // in engine time
+  JobId deal_next_;
+  Instant swept_at_{};
+  std::uint64_t pops_ = 0;  // tasks that were found for a worker
   std::vector<ClassId> opened_;  // classes that got work in this command, or match more workers now
   std::vector<KindId> woken_;    // kinds that may run more now
   std::unordered_map<std::string, WallTime> seen_tags_;  // of workers that are gone or changed

@@ -296,6 +296,7 @@ Result<void> Engine::Change(const Now& now, JobId id, const JobChange& change) {
   if (auto admitted = AdmitClass(class_terms); !admitted) return admitted.error();
 
   if (job->open) {
+    dispatcher_.Close(*job);
     orders_.Close(*job);
     Ungroup(*job);
   }

@@ -77,7 +77,9 @@ void Engine::Group(EngineJob& job) {
     // Who waits for its old group to be able to pay would not hear of the new one.
     const bool waits = job.open && limits_.BlockedAnywhere(before);
     if (waits && (opened_.empty() || opened_.back() != job.cls)) opened_.push_back(job.cls);
+    dispatcher_.BeforeGroup(job);
     orders_.SetGroup(job, group);
+    dispatcher_.AfterGroup(job);
   }
   limits_.DropJob(before, now_);
 }

@@ -310,12 +310,19 @@ bool Engine::StepOrders(std::size_t& budget) {
 
 void Engine::Verdicts::OnClass(ClassId cls) {
   engine_.orders_.OnClass(cls);
+  engine_.dispatcher_.OnClass(cls);
   engine_.opened_.push_back(cls);
 }
 
 void Engine::Verdicts::OnKind(KindId kind) {
   engine_.orders_.OnKind(kind);
+  engine_.dispatcher_.OnKind(kind);
   engine_.woken_.push_back(kind);
+}
+
+void Engine::Verdicts::OnMoved(KindId from) {
+  engine_.dispatcher_.OnMoved(from);
+  engine_.MoveWaiting(from);
 }
 
 bool Engine::StepRenewal(std::size_t& budget) {
@@ -350,12 +357,16 @@ bool Engine::StepRegrouping(std::size_t& budget) {
     // Where there is no room it stays where it is, and is not for those who read more of it.
     if (!AdmitClass(terms)) continue;
     const bool open = job->open;
-    if (open) orders_.Close(*job);
+    if (open) {
+      dispatcher_.Close(*job);
+      orders_.Close(*job);
+    }
     const ClassId cls = classes_.AddJob(std::move(terms));
     classes_.DropJob(job->cls);
     job->cls = cls;
     if (!open) continue;
     orders_.Open(*job);
+    dispatcher_.Open(*job);
     opened_.push_back(cls);
   }
   grouped_epoch_ = classes_.epoch();

@@ -243,7 +243,9 @@ void Engine::RestoreLease(EngineJob& job, TaskIndex index, std::uint64_t serial,
   lease.granted_at = granted_at;
   lease.ttl = job.terms->lease;
   lease.timeout = job.terms->timeout;
-  Stub(worker).leases.push_back(lease);
+  EngineWorker& holder = Stub(worker);
+  holder.leases.push_back(lease);
+  dispatcher_.Assigned(holder);
   job.leases.push_back(lease);
   ++job.leased;
 }
@@ -567,6 +569,7 @@ void Engine::FinishLoad(const Now& now, Duration grace) {
     Arm(*worker, std::min(worker->away_until, NextCheck(*worker)));
   }
   opened_.clear();
+  if (total_ready_ > 0) BeginDealing(grace);
   if (grace.count() <= 0) {
     std::vector<WorkerId> all;
     for (const auto& [id, worker] : workers_) all.push_back(id);

@@ -9,6 +9,9 @@ namespace allot {
 namespace {
 
 constexpr std::size_t kMaxTasksOfWorkerView = 1000;
+constexpr std::size_t kMaxSharesOfWorkerView = 100;
+// Of a longer queue, the first of so many: a look must not take long.
+constexpr std::size_t kMaxSharesSorted = 10'000;
 
 }  // namespace
 
@@ -43,6 +46,7 @@ JobView Engine::View(const EngineJob& job) const {
     view.ready = tasks.ready();
     view.waiting = tasks.waiting();
     view.next_retry_at = tasks.NextDue();
+    if (job.holding) view.promised = job.holding->promised;
   }
   view.max_attempts = job.terms->max_attempts;
   view.max_failed_tasks = job.terms->max_failed_tasks.For(tasks.count());
@@ -186,7 +190,12 @@ WorkerView Engine::View(const EngineWorker& worker, bool with_tasks) const {
   view.user = worker.user;
   view.registered_at = worker.registered_at;
   view.last_seen = worker.last_seen_at;
+  if (worker.queue) {
+    view.promised = worker.queue->promised;
+    view.promised_jobs = worker.queue->shares.size();
+  }
   if (with_tasks) {
+    view.queue = QueueOf(worker);
     view.constraint_tags = classes_.TraitsOf(worker.handle)->constraint_tags;
     for (const Lease& lease : worker.leases) {
       if (view.tasks.size() >= kMaxTasksOfWorkerView) break;
@@ -194,6 +203,24 @@ WorkerView Engine::View(const EngineWorker& worker, bool with_tasks) const {
     }
   }
   return view;
+}
+
+std::vector<PromisedView> Engine::QueueOf(const EngineWorker& worker) const {
+  std::vector<std::pair<const EngineJob*, std::uint32_t>> shares;
+  dispatcher_.ForEachShare(worker, kMaxSharesSorted, [&](const DispatchJob& job, std::uint32_t tasks) {
+    shares.emplace_back(static_cast<const EngineJob*>(&job), tasks);
+  });
+  const std::size_t shown = std::min(shares.size(), kMaxSharesOfWorkerView);
+  std::partial_sort(shares.begin(), shares.begin() + static_cast<std::ptrdiff_t>(shown), shares.end(),
+                    [](const auto& a, const auto& b) { return a.first->key < b.first->key; });
+  std::vector<PromisedView> views;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const EngineJob& job = *shares[i].first;
+    PromisedView& view =
+        views.emplace_back(PromisedView{job.id(), shares[i].second, {}, job.terms->user, job.terms->tags});
+    if (!job.key.no_priority) view.priority = job.key.priority;
+  }
+  return views;
 }
 
 std::vector<WorkerView> Engine::Workers(std::optional<WorkerId> after, std::size_t limit) const {
@@ -233,6 +260,12 @@ EngineStats Engine::Stats() const {
   stats.classes = classes_.classes();
   stats.kinds = classes_.kinds();
   stats.strategies = orders_.strategies();
+  stats.dispatch = dispatcher_.options().mode;
+  stats.tasks_promised = dispatcher_.promised();
+  stats.longest_queue = dispatcher_.longest();
+  stats.dispatch_moves = dispatcher_.moves();
+  stats.dispatch_steals = dispatcher_.steals();
+  stats.wasted_pops = pops_ - stats.granted;
   stats.unfolded_events = UnfoldedEvents();
   stats.dirty_records = dirty_.size();
   stats.paused = paused_;

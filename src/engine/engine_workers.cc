@@ -120,6 +120,7 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
     if (Ended(state)) effects_.cancels.push_back(CancelOrder{spec.id, lease.task, StopReason(state)});
   }
   Arm(*worker, NextCheck(*worker));
+  Enrol(*worker);
   End();
   return answer;
 }
@@ -348,6 +349,7 @@ void Engine::EndLease(Lease& lease) {
   CHECK(worker != nullptr && job != nullptr);
   if (!draws_.empty()) draws_.erase(lease.task.lease.serial);
   leases_.End(lease, &worker->leases, &job->leases);
+  dispatcher_.Finished(*worker);
   if (job->known) {
     orders_.Returned(*job);
   } else {
@@ -428,6 +430,7 @@ Result<void> Engine::Drain(const Now& now, WorkerId id) {
     if (worker->waiting() && worker->once) effects_.assignments.push_back(Assignment{id, {}});
     EndPull(*worker);
     effects_.drains.push_back(id);
+    Enrol(*worker);
     ArmIdle(*worker);
   }
   End();
@@ -442,6 +445,7 @@ void Engine::Disconnect(const Now& now, WorkerId id) {
     worker->connected = false;
     worker->away = true;
     ++away_workers_;
+    Enrol(*worker);
     worker->away_until = engine_time_ + options_.worker_grace;
     Arm(*worker, worker->away_until);
   }
@@ -472,6 +476,7 @@ void Engine::Undelivered(const Now& now, std::span<const TaskRef> tasks) {
 void Engine::Remove(EngineWorker& worker) {
   CHECK(worker.leases.empty());
   EndPull(worker);
+  dispatcher_.Unregister(worker);
   if (worker.registered) {
     RememberTags(worker);
     orders_.Unuse(worker.order);

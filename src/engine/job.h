@@ -13,6 +13,7 @@
 #include "base/job.h"
 #include "base/record.h"
 #include "dispatch/lease_table.h"
+#include "dispatch/worker_queue.h"
 #include "limits/limit_table.h"
 #include "match/class_table.h"
 #include "strategy/orders.h"
@@ -49,7 +50,7 @@ struct JobExtras {
 // Why a job failed. Persisted: add at the end.
 enum class JobReason : std::uint8_t { kNone, kTooManyFailed };
 
-struct EngineJob : PickJob {
+struct EngineJob : DispatchJob {
   EngineJob(JobId job, std::uint32_t count) : tasks(count) { key.id = job; }
   JobTasks tasks;
   JobLeases leases;
@@ -77,14 +78,12 @@ struct EngineJob : PickJob {
   bool one_page() const { return tasks.pages() <= 1; }
 };
 
-struct EngineWorker : boost::intrusive::set_base_hook<> {
-  WorkerId id;
+struct EngineWorker : boost::intrusive::set_base_hook<>, DispatchWorker {
   std::string name;
   TagList tags;
   Properties properties;
   Meta attributes;
   ExprPtr requirements, rank;
-  ClassTable::Handle handle = 0;         // while registered
   StrategyPtr strategy;                  // its own
   LimitTable::WorkerHandle limited = 0;  // while registered: the same for limits
   Orders::Id order = 0;                  // that it gives, while registered

@@ -27,6 +27,9 @@ inline constexpr std::size_t kMaxOpened = 4096;
 // Leases of which it is known what they drew, so that it can be given back.
 inline constexpr std::size_t kMaxDraws = 100'000;
 
+// How often queues of workers are levelled, where some have fallen behind.
+inline constexpr Duration kSweepEvery = std::chrono::seconds(1);
+
 // Words and blocks of all strategies in use in a queue: each costs memory for every job, and time while it is built.
 inline constexpr std::size_t kMaxBlocks = 1024;
 

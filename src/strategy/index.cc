@@ -204,6 +204,9 @@ StrategyIndex::~StrategyIndex() {
 }
 
 const std::vector<KeyId>& StrategyIndex::keys() const { return parts_->shared.keys; }
+order::Rules StrategyIndex::rules() const {
+  return {parts_->plan.get(), &parts_->shared, &parts_->orders, parts_->leaves, parts_->random};
+}
 std::size_t StrategyIndex::cells() const { return parts_->cells.size(); }
 
 void StrategyIndex::Add(PickJob& job) {

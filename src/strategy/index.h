@@ -24,6 +24,10 @@
 
 namespace allot {
 
+namespace order {
+struct Rules;
+}
+
 class StrategyIndex {
  public:
   // `policy` has `worker` in it, which stands for the worker's own.
@@ -75,6 +79,8 @@ class StrategyIndex {
   bool Shrink(std::size_t& budget);
 
   const std::vector<KeyId>& keys() const;
+  // Valid as long as the index is.
+  order::Rules rules() const;
   std::size_t cells() const;
   // What one job more costs, in units of about one order.
   std::size_t cost() const;

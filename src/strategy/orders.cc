@@ -128,6 +128,7 @@ void Orders::Built() {
     if (!entries_[id].next) continue;
     Leave(std::move(entries_[id].index));
     entries_[id].index = std::move(entries_[id].next);
+    entries_[id].version = next_version_++;
     became_ready_.push_back(id);
   }
 }

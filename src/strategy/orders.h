@@ -96,6 +96,10 @@ class Orders {
   // Cells that it moved aside, because they are held.
   std::size_t moved(Id id) const { return entries_[id].index->moved(); }
   bool random_task(Id id) const { return entries_[id].index->random_task(); }
+  // What that order goes by, for those who keep some of its jobs apart; valid as long as the version stays the same. 0:
+  // it is not ready. No two orders ever have the same version.
+  std::uint64_t version(Id id) const { return id < entries_.size() && entries_[id].index ? entries_[id].version : 0; }
+  const StrategyIndex& index(Id id) const { return *entries_[id].index; }
   // Is a job of that class open?
   bool HasOpen(ClassId cls) const { return cls < open_.size() && open_[cls] > 0; }
   // --- Groups whose starts are held (StrategyIndex says what these are).
@@ -122,6 +126,7 @@ class Orders {
     std::uint32_t users = 0;               // 0: free
     std::unique_ptr<StrategyIndex> index;  // null until it is built
     std::unique_ptr<StrategyIndex> next;   // being built
+    std::uint64_t version = 0;             // of the index
   };
   using Changed = boost::container::small_vector<std::pair<KeyId, ValueId>, 6>;
   template <typename F>
@@ -149,6 +154,7 @@ class Orders {
   std::uint32_t slot_end_ = 0;                        // of jobs that are known
   std::vector<std::uint32_t> free_slots_;
   std::vector<Id> became_ready_;
+  std::uint64_t next_version_ = 1;
   std::vector<std::uint32_t> open_;  // jobs, by class
 };
 

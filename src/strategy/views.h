@@ -56,6 +56,15 @@ struct Shared {
   }
 };
 
+// What an index goes by, for others that go by the same. Refers to what the index has.
+struct Rules {
+  const Plan* plan = nullptr;
+  const Shared* shared = nullptr;
+  const std::vector<Order>* orders = nullptr;  // of leaves, but `random`; a leaf says which of them
+  std::size_t leaves = 0;
+  bool random = false;  // is a leaf `random`?
+};
+
 // A cell, and the leaf that says which of its jobs.
 struct Choice {
   Cell* cell = nullptr;

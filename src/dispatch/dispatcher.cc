@@ -1,0 +1,302 @@
+// Modes, workers, picking, and where queues stand among others.
+#include "dispatch/dispatcher.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check.h"
+
+namespace allot {
+namespace {
+
+constexpr std::uint64_t kBusy = std::numeric_limits<std::uint64_t>::max();
+// Shares that a pick gives places at once: about a millisecond.
+constexpr std::size_t kArrangedAtOnce = 2000;
+
+}  // namespace
+
+DispatchWorker::~DispatchWorker() = default;
+
+Dispatcher::~Dispatcher() = default;
+
+void Dispatcher::SetOptions(const DispatchOptions& options) {
+  const bool was = balanced();
+  options_ = options;
+  if (!was || balanced()) return;
+  // Jobs lose their holdings as the queues and lists that they are in are cleared, or as they change, whatever is
+  // first.
+  for (WorkerQueue* queue : std::vector<WorkerQueue*>(slots_)) {
+    if (queue != nullptr && queue->worker != nullptr) Unregister(*queue->worker);
+  }
+  sweep_ = false;
+}
+
+// --- Workers.
+
+void Dispatcher::Register(DispatchWorker& worker, Orders::Id order) {
+  if (!balanced()) return;
+  if (worker.queue) return;
+  worker.queue = std::make_unique<WorkerQueue>();
+  WorkerQueue& queue = *worker.queue;
+  if (free_slots_.empty()) {
+    free_slots_.push_back(static_cast<std::uint32_t>(slots_.size()));
+    slots_.push_back(nullptr);
+  }
+  queue.slot = free_slots_.back();
+  free_slots_.pop_back();
+  slots_[queue.slot] = &queue;
+  queue.worker = &worker;
+  queue.order_id = order;
+  queue.turn = next_turn_++;
+  worker.idle = worker.running > 0 ? kBusy : queue.turn;
+  Enlist(queue, classes_.KindOf(worker.handle));
+  WantAll(queue.kind);
+  Sweep();
+}
+
+void Dispatcher::Unregister(DispatchWorker& worker) {
+  if (!worker.queue) return;
+  std::unique_ptr<WorkerQueue> queue = std::move(worker.queue);
+  Delist(*queue);
+  queue->worker = nullptr;
+  queue->suspect = queue->fed = false;
+  Disarrange(*queue);
+  if (queue->shares.empty()) {
+    Free(std::move(queue));
+  } else {
+    gone_.push_back(std::move(queue));
+    StepGone(left_);
+  }
+}
+
+void Dispatcher::Free(std::unique_ptr<WorkerQueue> queue) {
+  slots_[queue->slot] = nullptr;
+  free_slots_.push_back(queue->slot);
+}
+
+void Dispatcher::SetRunning(DispatchWorker& worker, std::uint32_t running) {
+  worker.running = running;
+  if (!worker.queue) return;
+  if (running > 0) {
+    worker.idle = kBusy;
+  } else if (worker.idle == kBusy) {
+    worker.idle = next_turn_++;
+  }
+  Relink(*worker.queue);
+}
+
+// --- Picking.
+
+DispatchJob* Dispatcher::Pick(DispatchWorker& worker, Orders::Id order, StartGate* gate) {
+  unfinished_ = false;
+  random_task_ = false;
+  work_ = 0;
+  if (worker.queue && worker.queue->promised > 0) {
+    WorkerQueue& queue = *worker.queue;
+    std::size_t budget = kArrangedAtOnce;
+    unfinished_ = !Arrange(queue, order, budget);
+    work_ = kArrangedAtOnce - budget;
+    if (unfinished_) return nullptr;
+    if (QueueOrder::Entry* entry = queue.order->Pick(queue.kind, gate, rng_)) {
+      random_task_ = queue.order->random_task();
+      return static_cast<DispatchJob*>(entry->job);
+    }
+  }
+  PickJob* job = orders_.Pick(order, classes_.KindOf(worker.handle), gate, &rng_);
+  unfinished_ = job == nullptr && orders_.unfinished(order);
+  work_ += orders_.moved(order);
+  random_task_ = job != nullptr && orders_.random_task(order);
+  return static_cast<DispatchJob*>(job);
+}
+
+void Dispatcher::Take(DispatchWorker& worker, DispatchJob& job) {
+  if (!job.holding) return;
+  Holding& holding = *job.holding;
+  Share* share = worker.queue ? holding.Find(worker.queue->slot) : nullptr;
+  if (share == nullptr && holding.open > 0) {
+    if (--holding.open == 0) Unlist(holding);
+    return;
+  }
+  if (share == nullptr) {
+    share = &Longest(holding);
+    if (share->queue->worker != nullptr) ++steals_;
+  }
+  WorkerQueue& queue = *share->queue;
+  Reduce(*share, 1);
+  if (&queue != worker.queue.get()) return Relink(queue);
+  // What was promised runs from now on: it stands where it stood.
+  if (queue.promised == 0) Relink(queue);
+}
+
+// --- Where queues stand.
+
+LevelPlace Dispatcher::PlaceOf(const WorkerQueue& queue) const {
+  return {queue.promised + queue.worker->running, queue.worker->idle, queue.worker->id.value};
+}
+
+void Dispatcher::Link(WorkerQueue& queue) {
+  KindQueues& kind = kinds_[queue.kind];
+  queue.place = PlaceOf(queue);
+  queue.held = queue.promised > 0;
+  kind.by_load.insert(queue);
+  if (queue.held) kind.held.insert(queue);
+  kind.load += queue.place.load;
+}
+
+void Dispatcher::Unlink(WorkerQueue& queue) {
+  KindQueues& kind = kinds_[queue.kind];
+  kind.by_load.erase(kind.by_load.iterator_to(queue));
+  if (queue.held) kind.held.erase(kind.held.iterator_to(queue));
+  kind.load -= queue.place.load;
+}
+
+void Dispatcher::Relink(WorkerQueue& queue) {
+  if (queue.worker == nullptr) return;
+  const LevelPlace place = PlaceOf(queue);
+  KindQueues& kind = kinds_[queue.kind];
+  if (place == queue.place) {
+    const bool held = queue.promised > 0;
+    if (held == queue.held) return;
+    queue.held = held;
+    if (held) {
+      kind.held.insert(queue);
+    } else {
+      kind.held.erase(kind.held.iterator_to(queue));
+    }
+    return;
+  }
+  Unlink(queue);
+  Link(queue);
+}
+
+void Dispatcher::RelinkAll(const std::vector<WorkerQueue*>& changed) {
+  constexpr std::size_t kFew = 64;
+  if (changed.size() <= kFew) {
+    for (WorkerQueue* queue : changed) Relink(*queue);
+    return;
+  }
+  // Where most of a kind have changed, it is cheaper to sort all of them.
+  std::vector<std::size_t> counts(kinds_.size());
+  for (const WorkerQueue* queue : changed) ++counts[queue->kind];
+  for (WorkerQueue* queue : changed) {
+    if (queue->worker != nullptr && counts[queue->kind] * 4 < kinds_[queue->kind].members.size()) Relink(*queue);
+  }
+  for (KindId id = 0; id < kinds_.size(); ++id) {
+    KindQueues& kind = kinds_[id];
+    if (counts[id] == 0 || counts[id] * 4 < kind.members.size()) continue;
+    std::vector<std::pair<LevelPlace, WorkerQueue*>> sorted;
+    sorted.reserve(kind.members.size());
+    for (WorkerQueue* queue : kind.members) sorted.emplace_back(PlaceOf(*queue), queue);
+    std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    kind.by_load.clear();
+    kind.held.clear();
+    kind.load = 0;
+    for (const auto& [place, queue] : sorted) {
+      queue->place = place;
+      queue->held = queue->promised > 0;
+      kind.by_load.push_back(*queue);
+      if (queue->held) kind.held.push_back(*queue);
+      kind.load += place.load;
+    }
+  }
+}
+
+void Dispatcher::Enlist(WorkerQueue& queue, KindId kind) {
+  while (kinds_.size() <= kind) kinds_.emplace_back();
+  queue.kind = kind;
+  queue.member = static_cast<std::uint32_t>(kinds_[kind].members.size());
+  kinds_[kind].members.push_back(&queue);
+  kinds_[kind].ring.insert(queue);
+  Link(queue);
+}
+
+void Dispatcher::Delist(WorkerQueue& queue) {
+  Unlink(queue);
+  KindQueues& kind = kinds_[queue.kind];
+  kind.ring.erase(kind.ring.iterator_to(queue));
+  kind.members[queue.member] = kind.members.back();
+  kind.members[queue.member]->member = queue.member;
+  kind.members.pop_back();
+}
+
+// --- Verdicts.
+
+void Dispatcher::OnMoved(KindId from) {
+  if (from >= kinds_.size()) return;
+  for (WorkerQueue* queue : std::vector<WorkerQueue*>(kinds_[from].members)) {
+    const KindId kind = classes_.KindOf(queue->worker->handle);
+    if (kind == from) continue;
+    Delist(*queue);
+    Enlist(*queue, kind);
+    Suspect(*queue);
+    WantAll(kind);
+  }
+}
+
+void Dispatcher::OnKind(KindId kind) {
+  if (kind >= kinds_.size() || kinds_[kind].members.empty()) return;
+  for (WorkerQueue* queue : kinds_[kind].members) Suspect(*queue);
+  WantAll(kind);
+}
+
+void Dispatcher::OnClass(ClassId cls) {
+  if (cls >= by_class_.size()) return;
+  ClassState& state = by_class_[cls];
+  if (!state.open.empty()) Want(cls);
+  if (state.shares == 0) return;
+  const auto mask = classes_.Mask(cls);
+  bool lost = false;
+  for (KindId kind = 0; kind < kinds_.size() && !lost; ++kind) {
+    const bool before = kind / 64 < state.mask.size() && (state.mask[kind / 64] >> (kind % 64) & 1) != 0;
+    lost = before && !classes_.Matches(kind, cls) && !kinds_[kind].held.empty();
+  }
+  state.mask.assign(mask.begin(), mask.end());
+  if (!lost) return;
+  for (WorkerQueue* queue : slots_) {
+    if (queue != nullptr && queue->worker != nullptr) Suspect(*queue);
+  }
+}
+
+// --- Looking.
+
+std::uint64_t Dispatcher::longest() const {
+  std::uint64_t most = 0;
+  for (const KindQueues& kind : kinds_) {
+    for (auto it = kind.held.rbegin(); it != kind.held.rend() && it->place.load > most; ++it) {
+      most = std::max(most, it->promised);
+    }
+  }
+  return most;
+}
+
+std::vector<WorkerId> Dispatcher::TakeFed() {
+  std::vector<WorkerId> fed;
+  for (const std::uint32_t slot : fed_) {
+    WorkerQueue* queue = slots_[slot];
+    if (queue != nullptr && std::exchange(queue->fed, false)) fed.push_back(queue->worker->id);
+  }
+  fed_.clear();
+  return fed;
+}
+
+void Dispatcher::ForEachShare(const DispatchWorker& worker, std::size_t most,
+                              const std::function<void(const DispatchJob&, std::uint32_t)>& f) const {
+  if (!worker.queue) return;
+  for (const Share& share : worker.queue->shares) {
+    if (most-- == 0) return;
+    f(*share.holding->job, share.count);
+  }
+}
+
+std::size_t Dispatcher::MemoryBytes() const {
+  std::size_t bytes = slots_.capacity() * sizeof(slots_[0]) + kinds_.size() * sizeof(KindQueues) +
+                      by_class_.size() * sizeof(ClassState);
+  for (const WorkerQueue* queue : slots_) {
+    if (queue == nullptr) continue;
+    bytes += sizeof(*queue) + queue->shares.size() * (sizeof(Share) + 2 * sizeof(void*));
+    if (queue->order) bytes += queue->order->MemoryBytes();
+  }
+  return bytes;
+}
+
+}  // namespace allot

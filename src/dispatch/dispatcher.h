@@ -1,0 +1,216 @@
+// Who holds a ready task: everybody who may run it, or one of them.
+//
+// In fanout there is nothing to hold: logically every worker has every task that it may run in its queue, really all of
+// them look at the one shared order, and what one takes is gone for all.
+//
+// In balanced dispatch every ready task is promised to one worker that may run it, in shares: (job, worker, count). A
+// worker takes what comes first in its own queue, by its strategy; if nothing there may start, what comes first in the
+// shared order: of that job what is open, or a task of the worker with the longest queue. So a worker idles only where
+// in fanout it would too. What nobody may run stays open, and so does, for a while, what there was no time to promise.
+//
+// Large work (a queue of a worker that is gone, another mode, levelling) is done in steps: call Step() while Busy().
+//
+// Threading:  confined to the queue's engine thread.
+// Invariants: shares of a job plus what is open of it = its ready tasks; a share is at least 1; a queue's length is the
+//             sum of its shares; a share stands in its job's holding and in its worker's queue, or in neither.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/rng.h"
+#include "dispatch/dispatch_mode.h"
+#include "dispatch/worker_queue.h"
+#include "match/class_table.h"
+#include "strategy/orders.h"
+
+namespace allot {
+
+class Dispatcher {
+ public:
+  // All of them outlive it, as jobs and workers do as long as they are in it.
+  Dispatcher(Orders& orders, const ClassTable& classes, Rng& rng) : orders_(orders), classes_(classes), rng_(rng) {}
+  Dispatcher(const Dispatcher&) = delete;
+  Dispatcher& operator=(const Dispatcher&) = delete;
+  ~Dispatcher();
+
+  // From fanout to balanced: register the workers, and Open() the jobs that are open, one after the other; until then
+  // all of a job is open. The other way round all queues are given up.
+  void SetOptions(const DispatchOptions& options);
+  const DispatchOptions& options() const { return options_; }
+  bool balanced() const { return options_.mode == DispatchMode::kBalanced; }
+
+  // A command begins: fresh time for promising.
+  void BeginTurn() { left_ = kDealtAtOnce; }
+  static constexpr std::size_t kDealtAtOnce = 2000;  // shares, and beyond that the last job to its end
+
+  // --- Workers.
+
+  // From now on it may be promised something, and takes it by that order: what had no candidate, and soon as much as
+  // others have. Nothing in fanout.
+  void Register(DispatchWorker& worker, Orders::Id order);
+  // It is not to be promised anything any more (it left, drains, or lost its connection); what it was promised goes to
+  // others.
+  void Unregister(DispatchWorker& worker);
+  // It began to run a task, or has ended one.
+  void Assigned(DispatchWorker& worker) { SetRunning(worker, worker.running + 1); }
+  void Finished(DispatchWorker& worker) { SetRunning(worker, worker.running - 1); }
+
+  // --- Jobs, while they are in the orders with ready tasks.
+
+  // Promises the job's ready tasks to those who may run it. Where much is done at once, with a budget: what it did is
+  // taken from it, and what does not fit in stays open until it comes up in a step.
+  void Open(DispatchJob& job) { Open(job, left_); }
+  void Open(DispatchJob& job, std::size_t& budget);
+  // Takes it out of all queues. To be told before the orders are.
+  void Close(DispatchJob& job);
+  // Its ready tasks are not as many as before, other than by Take(). Nothing while it is not here.
+  void SetReady(DispatchJob& job);
+  // Its group is about to change, or has.
+  void BeforeGroup(DispatchJob& job);
+  void AfterGroup(DispatchJob& job);
+
+  // --- Picking.
+
+  // The job that the worker is to take a task of next, by that order; null if there is none, or it gave up.
+  DispatchJob* Pick(DispatchWorker& worker, Orders::Id order, StartGate* gate);
+  // Did the last Pick() give up? Asked again, it goes on.
+  bool unfinished() const { return unfinished_; }
+  // What it did beside looking, in units of about a microsecond.
+  std::size_t work() const { return work_; }
+  // Does the strategy want a random task of that job?
+  bool random_task() const { return random_task_; }
+  // The worker takes a task of the job: it has one ready task less. Tell the job's tasks and orders after this.
+  void Take(DispatchWorker& worker, DispatchJob& job);
+
+  // --- What ClassTable tells its listener.
+  void OnClass(ClassId cls);
+  void OnKind(KindId kind);
+  void OnMoved(KindId from);
+
+  // --- Larger work.
+
+  // Queues are to be levelled, as far as they are not.
+  void Sweep() { sweep_ = balanced(); }
+  bool Busy() const;
+  // Takes what it did from the budget; true if nothing is left to do.
+  bool Step(std::size_t& budget);
+  // Hungry workers that were given something since the last call.
+  std::vector<WorkerId> TakeFed();
+
+  // --- Looking.
+  std::uint64_t promised() const { return promised_; }
+  std::uint64_t longest() const;  // queue, in tasks
+  std::uint64_t moves() const { return moves_; }
+  std::uint64_t steals() const { return steals_; }
+  // Shares of the worker, at most so many, in no order of meaning.
+  void ForEachShare(const DispatchWorker& worker, std::size_t most,
+                    const std::function<void(const DispatchJob&, std::uint32_t)>& f) const;
+  std::size_t MemoryBytes() const;
+
+ private:
+  friend class DispatcherCheck;
+
+  void SetRunning(DispatchWorker& worker, std::uint32_t running);
+
+  // dispatcher.cc: where queues stand among others.
+  LevelPlace PlaceOf(const WorkerQueue& queue) const;
+  void Link(WorkerQueue& queue);
+  void Unlink(WorkerQueue& queue);
+  void Relink(WorkerQueue& queue);
+  // Of many that changed.
+  void RelinkAll(const std::vector<WorkerQueue*>& changed);
+  void Enlist(WorkerQueue& queue, KindId kind);
+  void Delist(WorkerQueue& queue);
+  void Free(std::unique_ptr<WorkerQueue> queue);
+
+  // dispatcher_shares.cc: shares come and go. None of these relinks the queue.
+  Share& Give(Holding& holding, WorkerQueue& queue, std::uint32_t count);
+  void Reduce(Share& share, std::uint32_t count);
+  // All of it back to what is open.
+  void Return(Share& share);
+  void DropHolding(DispatchJob& job);
+  void List(Holding& holding);
+  void Unlist(Holding& holding);
+  // Who has most of those that hold a share of it; those that are gone first.
+  Share& Longest(Holding& holding) const;
+
+  // dispatcher_shares.cc: the order of one queue.
+  void Place(Share& share);
+  void Displace(Share& share);
+  // Out of its queue.
+  void Detach(Share& share);
+  // All its shares lose their place.
+  void Disarrange(WorkerQueue& queue);
+  bool Current(const WorkerQueue& queue) const;
+  // Goes on giving them places by that order, and gives back what the worker may not run. True: all have one.
+  bool Arrange(WorkerQueue& queue, Orders::Id order, std::size_t& budget);
+
+  // dispatcher_deal.cc: whom what is open is promised to.
+  void Deal(Holding& holding, std::size_t& budget);
+  void DealLevel(Holding& holding, std::size_t workers);
+  void DealRound(Holding& holding, std::size_t workers);
+  void DealRandom(Holding& holding, std::size_t workers);
+  // To the back of the ring.
+  void Touch(WorkerQueue& queue);
+  std::vector<WorkerQueue*> AllCandidates(std::size_t workers) const;
+  // Kinds of workers that may run it; gives how many workers.
+  std::size_t FindCandidates(ClassId cls);
+  void Want(ClassId cls);
+  void WantAll(KindId kind);
+
+  // dispatcher_steps.cc
+  void Suspect(WorkerQueue& queue);
+  bool StepWanted(std::size_t& budget);
+  bool StepGone(std::size_t& budget);
+  bool StepSuspects(std::size_t& budget);
+  bool StepSweep(std::size_t& budget);
+  // Moves something from who has most to who has least of a kind; false if they are level.
+  bool LevelKind(KindQueues& kind, std::size_t& budget);
+  // The same between kinds, where one may run what the other has.
+  void LevelKinds(std::size_t& budget);
+  // From one queue to another, of jobs that the other's worker may run. Gives how many tasks.
+  std::uint64_t Move(WorkerQueue& from, WorkerQueue& to, std::uint64_t tasks, std::size_t& budget);
+
+  Orders& orders_;
+  const ClassTable& classes_;
+  Rng& rng_;
+  DispatchOptions options_;
+  std::size_t left_ = kDealtAtOnce;
+
+  std::vector<WorkerQueue*> slots_;  // null: free
+  std::vector<std::uint32_t> free_slots_;
+  std::deque<KindQueues> kinds_;
+  std::deque<std::unique_ptr<WorkerQueue>> gone_;  // that still have shares
+  std::vector<std::unique_ptr<QueueOrder>> left_orders_;
+  std::deque<std::uint32_t> suspects_;  // slots
+  std::vector<std::uint32_t> fed_;      // slots
+  std::uint64_t next_turn_ = 1;
+
+  struct ClassState {
+    boost::intrusive::list<Holding, boost::intrusive::constant_time_size<false>> open;  // jobs that have something open
+    std::uint64_t shares = 0;
+    std::vector<std::uint64_t> mask;  // who might run it when the first of the shares was made, or it was looked at
+    bool wanted = false;              // some of it may find a candidate now
+  };
+  std::deque<ClassState> by_class_;
+  std::set<ClassId> open_classes_;  // that have something open
+  std::deque<ClassId> wanted_;
+  bool sweep_ = false;
+  KindId sweep_from_ = 0;
+
+  std::vector<KindId> candidates_;  // kinds of workers that may run the job that is dealt
+  std::uint64_t promised_ = 0;
+  std::uint64_t moves_ = 0, steals_ = 0;
+  bool unfinished_ = false;
+  bool random_task_ = false;
+  std::size_t work_ = 0;
+};
+
+}  // namespace allot

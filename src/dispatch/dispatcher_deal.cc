@@ -1,0 +1,174 @@
+// Whom what is open is promised to.
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+#include "dispatch/dispatcher.h"
+
+namespace allot {
+
+std::size_t Dispatcher::FindCandidates(ClassId cls) {
+  candidates_.clear();
+  std::size_t workers = 0;
+  const auto mask = classes_.Mask(cls);
+  for (std::size_t word = 0; word < mask.size(); ++word) {
+    for (std::uint64_t bits = mask[word]; bits != 0; bits &= bits - 1) {
+      const auto kind = static_cast<KindId>(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
+      if (kind >= kinds_.size() || kinds_[kind].members.empty()) continue;
+      candidates_.push_back(kind);
+      workers += kinds_[kind].members.size();
+    }
+  }
+  return workers;
+}
+
+std::vector<WorkerQueue*> Dispatcher::AllCandidates(std::size_t workers) const {
+  std::vector<WorkerQueue*> all;
+  all.reserve(workers);
+  for (const KindId kind : candidates_) {
+    all.insert(all.end(), kinds_[kind].members.begin(), kinds_[kind].members.end());
+  }
+  return all;
+}
+
+void Dispatcher::Want(ClassId cls) {
+  if (std::exchange(by_class_[cls].wanted, true)) return;
+  wanted_.push_back(cls);
+}
+
+void Dispatcher::WantAll(KindId kind) {
+  for (const ClassId cls : open_classes_) {
+    if (classes_.Matches(kind, cls)) Want(cls);
+  }
+}
+
+void Dispatcher::Deal(Holding& holding, std::size_t& budget) {
+  if (holding.open == 0) return;
+  const ClassId cls = holding.job->cls;
+  if (budget == 0) {
+    List(holding);
+    return Want(cls);
+  }
+  const std::size_t workers = FindCandidates(cls);
+  budget -= std::min<std::size_t>(budget, 1 + std::min<std::size_t>(workers, holding.open));
+  if (workers == 0) return List(holding);
+  Unlist(holding);
+  if (ClassState& state = by_class_[cls]; state.shares == 0) {
+    const auto mask = classes_.Mask(cls);
+    state.mask.assign(mask.begin(), mask.end());
+  }
+  switch (options_.balance) {
+    case Balance::kLeastQueue:
+      return DealLevel(holding, workers);
+    case Balance::kRoundRobin:
+      return DealRound(holding, workers);
+    case Balance::kRandom:
+      return DealRandom(holding, workers);
+  }
+}
+
+void Dispatcher::DealLevel(Holding& holding, std::size_t workers) {
+  if (std::uint64_t{holding.open} * 4 < workers || workers == 1) {
+    const std::uint32_t at_once = workers == 1 ? holding.open : 1;
+    while (holding.open > 0) {
+      WorkerQueue* least = nullptr;
+      for (const KindId kind : candidates_) {
+        WorkerQueue& first = *kinds_[kind].by_load.begin();
+        if (least == nullptr || first < *least) least = &first;
+      }
+      Give(holding, *least, at_once);
+      Relink(*least);
+    }
+    return;
+  }
+  std::vector<WorkerQueue*> queues;
+  queues.reserve(workers);
+  for (const KindId kind : candidates_) {
+    for (WorkerQueue& queue : kinds_[kind].by_load) queues.push_back(&queue);
+  }
+  if (candidates_.size() > 1) {
+    std::sort(queues.begin(), queues.end(), [](const WorkerQueue* a, const WorkerQueue* b) { return *a < *b; });
+  }
+  std::vector<LevelPlace> places;
+  places.reserve(workers);
+  for (const WorkerQueue* queue : queues) places.push_back(queue->place);
+  const std::vector<std::uint32_t> given = Level(places, holding.open);
+  holding.Reserve(std::min<std::size_t>(workers, holding.open));
+  std::vector<WorkerQueue*> changed;
+  changed.reserve(workers);
+  for (std::size_t i = 0; i < queues.size(); ++i) {
+    if (given[i] == 0) continue;
+    Give(holding, *queues[i], given[i]);
+    changed.push_back(queues[i]);
+  }
+  RelinkAll(changed);
+}
+
+void Dispatcher::Touch(WorkerQueue& queue) {
+  auto& ring = kinds_[queue.kind].ring;
+  ring.erase(ring.iterator_to(queue));
+  queue.turn = next_turn_++;
+  ring.insert(ring.end(), queue);
+}
+
+void Dispatcher::DealRound(Holding& holding, std::size_t workers) {
+  // Whole rounds first: then all stand as they stood.
+  if (const auto each = static_cast<std::uint32_t>(holding.open / workers); each > 0) {
+    std::vector<WorkerQueue*> queues = AllCandidates(workers);
+    std::sort(queues.begin(), queues.end(),
+              [](const WorkerQueue* a, const WorkerQueue* b) { return a->turn < b->turn; });
+    holding.Reserve(workers);
+    for (WorkerQueue* queue : queues) {
+      Give(holding, *queue, each);
+      Touch(*queue);
+    }
+    RelinkAll(queues);
+  }
+  while (holding.open > 0) {
+    WorkerQueue* next = nullptr;
+    for (const KindId kind : candidates_) {
+      WorkerQueue& first = *kinds_[kind].ring.begin();
+      if (next == nullptr || first.turn < next->turn) next = &first;
+    }
+    Give(holding, *next, 1);
+    Touch(*next);
+    Relink(*next);
+  }
+}
+
+void Dispatcher::DealRandom(Holding& holding, std::size_t workers) {
+  // A large job goes in so many portions for each worker that they come out about as even as single tasks would.
+  constexpr std::size_t kPortions = 16;
+  const auto draw = [&]() -> WorkerQueue& {
+    std::uint64_t at = rng_.Below(workers);
+    for (const KindId kind : candidates_) {
+      if (at < kinds_[kind].members.size()) return *kinds_[kind].members[at];
+      at -= kinds_[kind].members.size();
+    }
+    CHECK(false);
+    return *kinds_[candidates_.front()].members.front();
+  };
+  if (std::uint64_t{holding.open} * 4 < workers) {
+    while (holding.open > 0) {
+      WorkerQueue& queue = draw();
+      Give(holding, queue, 1);
+      Relink(queue);
+    }
+    return;
+  }
+  const std::vector<WorkerQueue*> queues = AllCandidates(workers);
+  std::vector<std::uint32_t> given(workers);
+  const auto portions = static_cast<std::uint32_t>(std::min<std::uint64_t>(holding.open, workers * kPortions));
+  const std::uint32_t size = holding.open / portions, larger = holding.open % portions;
+  for (std::uint32_t i = 0; i < portions; ++i) given[rng_.Below(workers)] += size + (i < larger ? 1 : 0);
+  holding.Reserve(std::min<std::size_t>(workers, holding.open));
+  std::vector<WorkerQueue*> changed;
+  for (std::size_t i = 0; i < workers; ++i) {
+    if (given[i] == 0) continue;
+    Give(holding, *queues[i], given[i]);
+    changed.push_back(queues[i]);
+  }
+  RelinkAll(changed);
+}
+
+}  // namespace allot

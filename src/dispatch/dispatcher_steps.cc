@@ -1,0 +1,179 @@
+// Larger work, in steps: promising what is open, queues of workers that are gone or changed, levelling.
+#include <algorithm>
+
+#include "base/check.h"
+#include "dispatch/dispatcher.h"
+
+namespace allot {
+
+bool Dispatcher::Busy() const {
+  return !wanted_.empty() || !gone_.empty() || !suspects_.empty() || sweep_ || !left_orders_.empty() ||
+         (!balanced() && !open_classes_.empty());
+}
+
+bool Dispatcher::Step(std::size_t& budget) {
+  return StepGone(budget) && StepSuspects(budget) && StepWanted(budget) && StepSweep(budget);
+}
+
+bool Dispatcher::StepGone(std::size_t& budget) {
+  while (!gone_.empty()) {
+    WorkerQueue& queue = *gone_.front();
+    while (!queue.shares.empty()) {
+      if (budget == 0) return false;
+      Share& share = queue.shares.front();
+      Holding& holding = *share.holding;
+      if (!balanced()) {
+        budget -= std::min(budget, holding.size());
+        DropHolding(*holding.job);
+        continue;
+      }
+      moves_ += share.count;
+      Return(share);
+      Deal(holding, budget);
+    }
+    Free(std::move(gone_.front()));
+    gone_.pop_front();
+  }
+  while (!left_orders_.empty()) {
+    if (!left_orders_.back()->Shrink(budget)) return false;
+    left_orders_.pop_back();
+  }
+  return true;
+}
+
+void Dispatcher::Suspect(WorkerQueue& queue) {
+  if (queue.shares.empty()) return;
+  Disarrange(queue);
+  queue.to_check = queue.shares.size();
+  if (std::exchange(queue.suspect, true)) return;
+  suspects_.push_back(queue.slot);
+}
+
+bool Dispatcher::StepSuspects(std::size_t& budget) {
+  for (; !suspects_.empty(); suspects_.pop_front()) {
+    WorkerQueue* queue = slots_[suspects_.front()];
+    if (queue == nullptr || !queue->suspect) continue;
+    auto& shares = queue->shares;
+    // Whoever began to take from it looks at all of it on the way.
+    if (queue->unarranged < shares.size() && Current(*queue)) {
+      if (!Arrange(*queue, queue->order_id, budget)) return false;
+      continue;
+    }
+    if (queue->unarranged < shares.size()) {
+      Disarrange(*queue);
+      queue->to_check = shares.size();
+    }
+    while (queue->to_check > 0 && !shares.empty()) {
+      if (budget == 0) return false;
+      --budget;
+      --queue->to_check;
+      Share& share = shares.front();
+      if (classes_.Matches(queue->kind, share.job->cls)) {
+        shares.splice(shares.end(), shares, shares.begin());
+        continue;
+      }
+      Holding& holding = *share.holding;
+      moves_ += share.count;
+      Return(share);
+      Relink(*queue);
+      Deal(holding, budget);
+    }
+    queue->suspect = false;
+  }
+  return true;
+}
+
+bool Dispatcher::StepWanted(std::size_t& budget) {
+  while (!balanced() && !open_classes_.empty()) {
+    if (budget == 0) return false;
+    --budget;
+    DropHolding(*by_class_[*open_classes_.begin()].open.front().job);
+  }
+  for (; !wanted_.empty(); wanted_.pop_front()) {
+    ClassState& state = by_class_[wanted_.front()];
+    while (!state.open.empty() && FindCandidates(wanted_.front()) > 0) {
+      if (budget == 0) return false;
+      Deal(state.open.front(), budget);
+    }
+    state.wanted = false;
+  }
+  return true;
+}
+
+// --- Levelling.
+
+std::uint64_t Dispatcher::Move(WorkerQueue& from, WorkerQueue& to, std::uint64_t tasks, std::size_t& budget) {
+  constexpr std::size_t kMostSkipped = 256;
+  std::uint64_t moved = 0;
+  std::size_t skipped = 0;
+  // From the end: what came last is seldom what is wanted first.
+  for (auto it = from.shares.end(); it != from.shares.begin() && moved < tasks && budget > 0;) {
+    Share& share = *std::prev(it);
+    --budget;
+    if (!classes_.Matches(to.kind, share.job->cls)) {
+      if (++skipped == kMostSkipped) break;
+      --it;
+      continue;
+    }
+    Holding& holding = *share.holding;
+    const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(share.count, tasks - moved));
+    const bool all = count == share.count;
+    Reduce(share, count);
+    holding.open += count;
+    Give(holding, to, count);
+    moved += count;
+    if (!all) --it;
+  }
+  moves_ += moved;
+  Relink(from);
+  Relink(to);
+  return moved;
+}
+
+bool Dispatcher::LevelKind(KindQueues& kind, std::size_t& budget) {
+  if (kind.held.empty()) return false;
+  WorkerQueue &most = *kind.held.rbegin(), &least = *kind.by_load.begin();
+  const std::uint64_t high = most.place.load, low = least.place.load;
+  if (high < low + 2) return false;
+  const std::uint64_t count = kind.members.size(), mean = kind.load / count, above = (kind.load + count - 1) / count;
+  const std::uint64_t spare = high > above ? high - above : 1, room = mean > low ? mean - low : 1;
+  return Move(most, least, std::min({spare, room, most.promised}), budget) > 0;
+}
+
+void Dispatcher::LevelKinds(std::size_t& budget) {
+  constexpr std::size_t kMost = 16;
+  std::vector<WorkerQueue*> givers, takers;
+  for (KindQueues& kind : kinds_) {
+    if (kind.members.empty()) continue;
+    takers.push_back(&*kind.by_load.begin());
+    if (!kind.held.empty()) givers.push_back(&*kind.held.rbegin());
+  }
+  const auto less = [](const WorkerQueue* a, const WorkerQueue* b) { return *a < *b; };
+  std::sort(takers.begin(), takers.end(), less);
+  std::sort(givers.begin(), givers.end(), [&](const WorkerQueue* a, const WorkerQueue* b) { return less(b, a); });
+  takers.resize(std::min(takers.size(), kMost));
+  givers.resize(std::min(givers.size(), kMost));
+  for (WorkerQueue* to : takers) {
+    for (WorkerQueue* from : givers) {
+      if (budget == 0) return;
+      if (from->kind == to->kind || from->place.load < to->place.load + 2) continue;
+      Move(*from, *to, std::min(from->promised, (from->place.load - to->place.load) / 2), budget);
+    }
+  }
+}
+
+bool Dispatcher::StepSweep(std::size_t& budget) {
+  if (!sweep_) return true;
+  for (; sweep_from_ < kinds_.size(); ++sweep_from_) {
+    do {
+      if (budget == 0) return false;
+      --budget;
+    } while (LevelKind(kinds_[sweep_from_], budget));
+  }
+  LevelKinds(budget);
+  sweep_from_ = 0;
+  sweep_ = false;
+  return true;
+}
+
+}  // namespace allot

@@ -1,0 +1,57 @@
+// How many of several tasks each of several workers gets, so that all end up as level as they can.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+namespace allot {
+
+// What a worker has, and where it stands among those that have as much: less comes first.
+struct LevelPlace {
+  std::uint64_t load = 0;
+  std::uint64_t idle = 0;  // since when, as a turn; the longest idle first
+  std::uint64_t id = 0;
+  friend bool operator<(const LevelPlace& a, const LevelPlace& b) {
+    if (a.load != b.load) return a.load < b.load;
+    return a.idle != b.idle ? a.idle < b.idle : a.id < b.id;
+  }
+  friend bool operator==(const LevelPlace&, const LevelPlace&) = default;
+};
+
+// What each gets of `tasks`: the same as if they were given away one by one, each to who comes first. `places` is in
+// order. In time linear in those that get something.
+inline std::vector<std::uint32_t> Level(const std::vector<LevelPlace>& places, std::uint64_t tasks) {
+  std::vector<std::uint32_t> given(places.size());
+  if (places.empty()) return given;
+  // The lowest are raised to the level of the next ones, as long as there is enough.
+  std::size_t raised = 0;
+  std::uint64_t level = places.front().load, left = tasks;
+  while (raised < places.size()) {
+    if (raised > 0 && places[raised].load > level) {
+      const std::uint64_t step = places[raised].load - level;
+      if (step > left / raised) break;
+      left -= step * raised;
+      level = places[raised].load;
+    }
+    ++raised;
+  }
+  level += left / raised;
+  for (std::size_t i = 0; i < raised; ++i) given[i] = static_cast<std::uint32_t>(level - places[i].load);
+  // Then all of them stand alike, but for who is first among equals.
+  if (const std::size_t more = left % raised; more > 0) {
+    std::vector<std::uint32_t> turns(raised);
+    std::iota(turns.begin(), turns.end(), 0);
+    std::nth_element(turns.begin(), turns.begin() + static_cast<std::ptrdiff_t>(more - 1), turns.end(),
+                     [&](std::uint32_t a, std::uint32_t b) {
+                       const LevelPlace &x = places[a], &y = places[b];
+                       return x.idle != y.idle ? x.idle < y.idle : x.id < y.id;
+                     });
+    for (std::size_t i = 0; i < more; ++i) ++given[turns[i]];
+  }
+  return given;
+}
+
+}  // namespace allot

@@ -1,0 +1,137 @@
+// What the dispatcher keeps: of each job who holds how much of it, and of each worker what it was promised.
+//
+// A share is (job, worker, count): it belongs to the job's holding, and stands in the worker's queue. Which task of the
+// job it becomes is decided when it is taken.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include <boost/intrusive/list.hpp>
+#include <boost/intrusive/set.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
+
+#include "base/ids.h"
+#include "dispatch/levelling.h"
+#include "match/class_table.h"
+#include "strategy/orders.h"
+#include "strategy/pick_job.h"
+#include "strategy/queue_order.h"
+
+namespace allot {
+
+struct DispatchJob;
+struct DispatchWorker;
+struct Holding;
+struct WorkerQueue;
+
+using PlainLink = boost::intrusive::link_mode<boost::intrusive::normal_link>;
+
+struct Share : QueueOrder::Entry, boost::intrusive::list_base_hook<PlainLink> {
+  Holding* holding = nullptr;
+  WorkerQueue* queue = nullptr;
+  std::uint64_t arrangement = 0;  // of its queue that it has a place in; any other: it has none
+};
+
+// Who holds how much of a job's ready tasks. Sum of the shares = promised; promised + open = the job's ready tasks.
+struct Holding : boost::intrusive::list_base_hook<PlainLink> {
+  explicit Holding(DispatchJob& of) : job(&of) {}
+  ~Holding();
+  Holding(const Holding&) = delete;
+  Holding& operator=(const Holding&) = delete;
+
+  DispatchJob* const job;
+  std::uint32_t open = 0;
+  std::uint32_t promised = 0;
+  bool listed = false;  // among the jobs of its class that have something open
+
+  std::size_t size() const { return many_ ? many_->size() : one_ != nullptr ? 1 : 0; }
+  // The share of the queue in that slot; null if it has none.
+  Share* Find(std::uint32_t slot) const;
+  void Insert(Share& share);
+  // Frees it.
+  void Erase(Share& share);
+  void Reserve(std::size_t shares);
+  // `f` may erase the share that it is given, but no other.
+  template <typename F>
+  void ForEach(F f) const {
+    if (one_ != nullptr) return f(*one_);
+    if (!many_) return;
+    for (auto it = many_->begin(); it != many_->end();) f(*(it++)->second);
+  }
+
+ private:
+  Share* one_ = nullptr;  // while it is alone
+  std::unique_ptr<boost::unordered_flat_map<std::uint32_t, Share*>> many_;
+};
+
+struct DispatchJob : PickJob {
+  std::unique_ptr<Holding> holding;  // null: nothing of it is promised, all of it is open
+};
+
+// A worker as the dispatcher knows it.
+struct DispatchWorker {
+  WorkerId id;
+  ClassTable::Handle handle = 0;  // while it is registered
+  std::uint32_t running = 0;      // tasks
+  // The turn in which it had nothing to run any more; while it has, the highest there is.
+  std::uint64_t idle = 0;
+  bool hungry = false;                 // it waits for something to start
+  std::unique_ptr<WorkerQueue> queue;  // while something may be promised to it
+
+  DispatchWorker() = default;
+  DispatchWorker(const DispatchWorker&) = delete;
+  DispatchWorker& operator=(const DispatchWorker&) = delete;
+  ~DispatchWorker();
+};
+
+struct ByLoad;
+struct ByHeld;
+struct ByTurn;
+template <typename Tag>
+using QueueSetHook = boost::intrusive::set_base_hook<boost::intrusive::tag<Tag>, PlainLink>;
+
+struct WorkerQueue : QueueSetHook<ByLoad>, QueueSetHook<ByHeld>, QueueSetHook<ByTurn> {
+  DispatchWorker* worker = nullptr;  // null: it is gone, and what it was promised is as good as open
+  std::uint32_t slot = 0;
+  KindId kind = 0;
+  std::uint32_t member = 0;    // its place among those of its kind
+  std::uint64_t promised = 0;  // tasks
+  std::uint64_t turn = 0;      // in which it was given something for the last time; or registered
+  bool fed = false;            // it was given something since that was asked for
+  bool suspect = false;        // what it holds is to be matched anew:
+  std::size_t to_check = 0;    // the first so many shares
+
+  LevelPlace place;   // by which it stands in the sets
+  bool held = false;  // it stands among those that were promised something
+
+  // All its shares. The first so many have no place in the order yet.
+  boost::intrusive::list<Share, boost::intrusive::constant_time_size<true>> shares;
+  std::size_t unarranged = 0;
+  std::unique_ptr<QueueOrder> order;
+  std::uint64_t arrangement = 1;
+  Orders::Id order_id = 0;
+  std::uint64_t order_version = 0;  // of the rules that `order` goes by; 0: it has none
+  bool order_by_class = false;
+
+  friend bool operator<(const WorkerQueue& a, const WorkerQueue& b) { return a.place < b.place; }
+};
+
+// All queues of workers of one kind.
+struct KindQueues {
+  struct EarlierTurn {
+    bool operator()(const WorkerQueue& a, const WorkerQueue& b) const { return a.turn < b.turn; }
+  };
+  template <typename Tag, typename Before = std::less<WorkerQueue>>
+  using Set = boost::intrusive::set<WorkerQueue, boost::intrusive::base_hook<QueueSetHook<Tag>>,
+                                    boost::intrusive::compare<Before>, boost::intrusive::constant_time_size<false>>;
+  Set<ByLoad> by_load;            // the least loaded first
+  Set<ByHeld> held;               // the same of those that were promised something
+  Set<ByTurn, EarlierTurn> ring;  // who was given something longest ago first
+  std::vector<WorkerQueue*> members;
+  std::uint64_t load = 0;  // of all of them
+};
+
+}  // namespace allot

@@ -1,0 +1,117 @@
+// The order that one strategy gives among the jobs that one worker was promised.
+//
+// It goes by the rules of the strategy's index, which is over all jobs of the queue, and looks at what those say when
+// it is asked: nothing is told to it when tasks are leased elsewhere, or values are served. So there may be one for
+// each of ten thousand workers. In return a pick looks at every cell: jobs alike in their group and in the values of
+// all keys that the strategy names. By most strategies that is one.
+//
+// Threading:  confined to the queue's engine thread.
+// Invariants: what Pick() gives is what an index over the same jobs, with so many ready tasks each, would give.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <boost/unordered/unordered_flat_set.hpp>
+
+#include "base/rng.h"
+#include "strategy/cell.h"
+#include "strategy/index.h"
+#include "strategy/pick_job.h"
+#include "strategy/small_order.h"
+#include "strategy/views.h"
+#include "strategy/weighted_set.h"
+
+namespace allot {
+
+class QueueOrder {
+ private:
+  struct Cell;
+
+ public:
+  // A job, and how many of its ready tasks. Kept by the owner, in place.
+  struct Entry {
+    PickJob* job = nullptr;
+    std::uint32_t count = 0;  // at least 1 while it is in an order
+
+   private:
+    friend class QueueOrder;
+    Cell* cell = nullptr;
+    order::Key recent;  // where it stands by `least_recent`: which may be where it stood before it was picked
+    WeightedSet<Entry*>::Place place;
+  };
+
+  // `rules` outlive all calls but the destructor. `by_class`: the worker ranks jobs, which its classes tell.
+  QueueOrder(const order::Rules& rules, bool by_class) : rules_(rules), by_class_(by_class) {}
+  QueueOrder(const QueueOrder&) = delete;
+  QueueOrder& operator=(const QueueOrder&) = delete;
+  ~QueueOrder();
+
+  // The job's key, class, group and values stay as they are meanwhile.
+  void Add(Entry& entry);
+  void Remove(Entry& entry);
+  // Its count is not `before` any more.
+  void OnCount(Entry& entry, std::uint32_t before);
+
+  // What comes first for a worker of that kind, of those whose groups the gate does not hold (null: it holds none);
+  // null if there is none.
+  Entry* Pick(KindId kind, StartGate* gate, Rng& rng);
+  // Does the strategy want a random task of the job that the last Pick() gave?
+  bool random_task() const { return random_task_; }
+
+  // Nobody needs it any more: throws some of it away, taking from the budget, and is true when nothing is left. Nothing
+  // else may be called then but this.
+  bool Shrink(std::size_t& budget);
+
+  std::size_t cells() const { return cells_.size(); }
+  std::size_t MemoryBytes() const;
+
+ private:
+  struct Sought {
+    std::uint32_t group;
+    ClassId cls;  // kNoClass, unless cells are by class
+    const std::vector<ValueId>& values;
+    std::uint64_t hash;
+  };
+  struct Cell {
+    ~Cell();
+    order::Cell::Owned core;  // class, group and values; as whoever compares knows it
+    ClassId by_class = kNoClass;
+    std::vector<SmallOrder<order::Key, Entry*>> orders;
+    std::unique_ptr<WeightedSet<Entry*>> lottery;
+    std::uint64_t tasks = 0;
+    std::uint32_t jobs = 0;
+    std::uint32_t at = 0;  // its place in cells_
+  };
+  struct HashOf {
+    using is_transparent = void;
+    using is_avalanching = void;
+    std::size_t operator()(const Cell* cell) const { return cell->core->hash; }
+    std::size_t operator()(const Sought& sought) const { return sought.hash; }
+  };
+  struct Same {
+    using is_transparent = void;
+    bool operator()(const Cell* a, const Cell* b) const { return a == b; }
+    bool operator()(const Sought& sought, const Cell* cell) const;
+    bool operator()(const Cell* cell, const Sought& sought) const { return (*this)(sought, cell); }
+  };
+
+  static constexpr std::size_t kFew = 4;  // cells that are found by looking at all
+
+  Cell& CellFor(const PickJob& job);
+  // The leaf through which the strategy gives jobs of that cell now; null: it does not.
+  const order::Plan* LeafFor(const order::Plan& plan, const Cell& cell) const;
+  // The first of the cell in that leaf's order, noted for comparing.
+  void Note(Cell& cell, const order::Plan& leaf);
+  Entry* Draw(Cell& cell, Rng& rng) const;
+
+  order::Rules rules_;
+  const bool by_class_;
+  std::vector<std::unique_ptr<Cell>> cells_;
+  boost::unordered_flat_set<Cell*, HashOf, Same> by_key_;  // only where there are several
+  std::vector<ValueId> sought_;
+  bool random_task_ = false;
+};
+
+}  // namespace allot
