@@ -180,7 +180,13 @@ bool QueueOrder::Shrink(std::size_t& budget) {
   by_key_ = {};
   while (!cells_.empty()) {
     if (budget == 0) return false;
-    budget -= std::min(budget, 1 + cells_.back()->jobs / order::kShrunkAtOnce);
+    for (auto& jobs : cells_.back()->orders) {
+      while (!jobs.Shrink(order::kShrunkAtOnce)) {
+        if (--budget == 0) return false;
+      }
+    }
+    // The rest of it lies in few pieces.
+    --budget;
     cells_.pop_back();
   }
   return true;
