@@ -165,6 +165,8 @@ void MeasureEnqueue(double scale, Figures& figures) {
     for (const WorkerId worker : all) First(bench, worker);
     Fold(bench.engine());
     note(dispatch, "100_jobs", Enqueue(bench, tasks));
+    // Removing costs those who hold some of it, however many others there are.
+    figures.Add("dispatch/enqueue/" + NameOf(dispatch) + "/10_holders/cancel", Enqueue(bench, 10).cancel * 1e3, "µs");
   }
   // Workers that differ in what else they may run.
   Bench bench(With(kLevel));
@@ -180,7 +182,7 @@ void MeasureEnqueue(double scale, Figures& figures) {
 
 void MeasureDeath(double scale, Figures& figures) {
   const auto queue = static_cast<std::uint64_t>(1'000'000 * scale);
-  for (const std::uint64_t others : {10, 1000}) {
+  for (const std::uint64_t others : {10, 100, 1000, 10'000}) {
     std::vector<double> totals, steps;
     for (int round = 0; round < 3; ++round) {
       Bench bench(With(kLevel));
@@ -366,7 +368,7 @@ void MeasureCycle(double scale, Figures& figures) {
   Note(figures, "dispatch/switch/to_fanout", back);
   Note(figures, "dispatch/switch/to_balanced_again", again);
   figures.Add("dispatch/switch/slowest_step", std::max({there.longest, back.longest, again.longest}), "ms");
-  figures.Add("dispatch/cycle/first_pull", ordered, "ms");
+  figures.Add("dispatch/cycle/first_task", ordered, "ms");
   double cycle = 0, steal = 0;
   for (int s = 0; s < 3; ++s) {
     const std::string name = kStrategies[s].name;
