@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/memory.h"
 #include "dispatch/dispatcher.h"
 
 namespace allot {
@@ -12,7 +13,10 @@ bool Dispatcher::Busy() const {
 }
 
 bool Dispatcher::Step(std::size_t& budget) {
-  return StepGone(budget) && StepSuspects(budget) && StepWanted(budget) && StepSweep(budget);
+  const bool frees = !gone_.empty() || !left_orders_.empty();
+  const bool finished = StepGone(budget) && StepSuspects(budget) && StepWanted(budget) && StepSweep(budget);
+  if (frees) SortFreedMemory();
+  return finished;
 }
 
 bool Dispatcher::StepGone(std::size_t& budget) {

@@ -286,9 +286,11 @@ void Engine::Unwatch(JobId id) {
 
 std::size_t Engine::MemoryBytes() const {
   std::size_t bytes = by_id_.capacity() * sizeof(by_id_[0]) + jobs_.size() * 24;
-  for (const auto& [id, job] : jobs_)
-    bytes += sizeof(EngineJob) + job->tasks.MemoryBytes() + (job->extras ? sizeof(JobExtras) : 0);
-  return bytes + leases_.size() * (sizeof(Lease) + 24) + MatchingBytes() + OrderBytes();
+  for (const auto& [id, job] : jobs_) {
+    bytes += sizeof(EngineJob) + job->tasks.MemoryBytes() + (job->extras ? sizeof(JobExtras) : 0) +
+             (job->holding ? sizeof(Holding) : 0);
+  }
+  return bytes + leases_.size() * (sizeof(Lease) + 24) + MatchingBytes() + OrderBytes() + dispatcher_.MemoryBytes();
 }
 
 }  // namespace allot
