@@ -167,9 +167,10 @@ bool Dispatcher::StepSweep(std::size_t& budget) {
   for (; sweep_from_ < kinds_.size(); ++sweep_from_) {
     do {
       if (budget == 0) return false;
-      --budget;
     } while (LevelKind(kinds_[sweep_from_], budget));
+    budget -= std::min<std::size_t>(budget, 1);
   }
+  if (budget == 0) return false;
   LevelKinds(budget);
   sweep_from_ = 0;
   sweep_ = false;
