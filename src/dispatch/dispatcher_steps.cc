@@ -73,6 +73,7 @@ bool Dispatcher::StepSuspects(std::size_t& budget) {
       --queue->to_check;
       Share& share = shares.front();
       if (classes_.Matches(queue->kind, share.job->cls)) {
+        Mark(share.job->cls, queue->kind);
         shares.splice(shares.end(), shares, shares.begin());
         continue;
       }
@@ -182,9 +183,10 @@ bool Dispatcher::StepSweep(std::size_t& budget) {
   for (; sweep_from_ < kinds_.size(); ++sweep_from_) {
     do {
       if (budget == 0) return false;
-      --budget;
     } while (LevelKind(kinds_[sweep_from_], budget));
+    budget -= std::min<std::size_t>(budget, 1);
   }
+  if (budget == 0) return false;
   LevelKinds(budget);
   sweep_from_ = 0;
   sweep_ = false;

@@ -1,0 +1,296 @@
+// A queue without an engine, for tests: classes, orders and a dispatcher, with jobs and workers that are told to them
+// in the order in which the engine tells them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/rng.h"
+#include "dispatch/dispatcher.h"
+#include "dispatch/testing.h"
+#include "match/testing.h"
+#include "strategy/orders.h"
+
+namespace allot::testing {
+
+struct WorldJob : DispatchJob {
+  SampleJob sample;
+  bool async = true;
+  std::optional<std::string> customer;
+};
+
+struct WorldWorker : DispatchWorker {
+  SampleWorker sample;
+  Orders::Id order = 0;
+  bool registered = false;
+};
+
+class WorldKeys : public JobKeys {
+ public:
+  GroupText Get(const PickJob& picked, const StrategyKey& key) const override {
+    const auto& job = static_cast<const WorldJob&>(picked);
+    switch (key.kind) {
+      case StrategyKey::Kind::kUser:
+        return "s" + job.sample.user;
+      case StrategyKey::Kind::kTag: {
+        std::string text = "s";
+        for (const std::string& tag : job.sample.tags) text += tag + ",";
+        return text;
+      }
+      case StrategyKey::Kind::kAsync:
+        return TextOf(job.async);
+      case StrategyKey::Kind::kPriority:
+        return job.key.no_priority ? std::nullopt : TextOf(job.key.priority);
+      case StrategyKey::Kind::kJob:
+        return "s" + std::to_string(job.id().value);
+      case StrategyKey::Kind::kMeta:
+        return job.customer ? GroupText("s" + *job.customer) : std::nullopt;
+    }
+    return std::nullopt;
+  }
+  bool HasTag(const PickJob& picked, const std::string& tag) const override {
+    const TagList& tags = static_cast<const WorldJob&>(picked).sample.tags;
+    return std::find(tags.begin(), tags.end(), tag) != tags.end();
+  }
+};
+
+inline StrategyPtr MustParseStrategy(const std::string& text, bool policy = false) {
+  const ParsedStrategy parsed = ParseStrategy(text, policy);
+  EXPECT_NE(parsed.strategy, nullptr) << text << ": " << parsed.error.message;
+  return parsed.strategy;
+}
+
+class DispatchWorld : public ClassTable::Listener {
+ public:
+  explicit DispatchWorld(std::uint64_t seed = 1)
+      : rng(seed), table(*this), orders(keys, table), dispatcher(orders, table, rng) {
+    table.BeginTurn(1000, kLongTurn);
+  }
+  ~DispatchWorld() override {
+    for (const auto& worker : workers) {
+      if (worker->registered) dispatcher.Unregister(*worker);
+    }
+    for (const auto& job : jobs) {
+      if (job->open) Close(*job);
+    }
+  }
+  void OnWidth() override { orders.OnWidth(); }
+  void OnClass(ClassId cls) override {
+    orders.OnClass(cls);
+    dispatcher.OnClass(cls);
+  }
+  void OnKind(KindId kind) override {
+    orders.OnKind(kind);
+    dispatcher.OnKind(kind);
+  }
+  void OnMoved(KindId from) override { dispatcher.OnMoved(from); }
+
+  void Begin(std::int64_t seconds = 1000) {
+    table.BeginTurn(seconds, kLongTurn);
+    dispatcher.BeginTurn();
+  }
+
+  // --- Jobs.
+
+  // `fill` may set anything of it; then it is known, and open if it has ready tasks.
+  template <typename F>
+  WorldJob& Submit(std::uint32_t ready, F fill) {
+    jobs.push_back(std::make_unique<WorldJob>());
+    WorldJob& job = *jobs.back();
+    job.key.id = JobId{++last_job};
+    job.submitted_at = FromMillis(ms);
+    job.key.scheduled_for = FromMillis(ms);
+    fill(job);
+    job.cls = table.AddJob(job.sample.In(table));
+    orders.Know(job);
+    SetReady(job, ready);
+    return job;
+  }
+  WorldJob& Submit(std::uint32_t ready, TagList tags = {}) {
+    return Submit(ready, [&](WorldJob& job) { job.sample.tags = std::move(tags); });
+  }
+  void Open(WorldJob& job) {
+    orders.Open(job);
+    dispatcher.Open(job);
+  }
+  void Close(WorldJob& job) {
+    dispatcher.Close(job);
+    orders.Close(job);
+  }
+  void SetReady(WorldJob& job, std::uint32_t ready, bool may_open = true) {
+    if (job.open && ready == 0) Close(job);
+    const bool open = job.open;
+    orders.SetReady(job, ready);
+    if (open) dispatcher.SetReady(job);
+    if (!open && ready > 0 && may_open) Open(job);
+  }
+  void SetGroup(WorldJob& job, std::uint32_t group) {
+    dispatcher.BeforeGroup(job);
+    orders.SetGroup(job, group);
+    dispatcher.AfterGroup(job);
+  }
+  // REQUIRES: nothing of it is leased.
+  void Forget(WorldJob& job) {
+    if (job.open) Close(job);
+    orders.Forget(job);
+    table.DropJob(job.cls);
+    std::erase_if(jobs, [&](const auto& one) { return one.get() == &job; });
+  }
+  // Puts jobs of classes that workers have begun to read more of into new ones.
+  void Regroup() {
+    for (const auto& job : jobs) {
+      if (!table.Outdated(job->cls)) continue;
+      const bool open = job->open;
+      if (open) Close(*job);
+      const ClassId cls = table.AddJob(job->sample.In(table));
+      table.DropJob(job->cls);
+      job->cls = cls;
+      if (open) Open(*job);
+    }
+  }
+
+  // --- Workers.
+  WorldWorker& AddLike(const SampleWorker& sample, const std::string& strategy = "priority") {
+    workers.push_back(std::make_unique<WorldWorker>());
+    WorldWorker& worker = *workers.back();
+    worker.id = WorkerId{++last_worker};
+    worker.sample = sample;
+    worker.handle = table.AddWorker(sample.Traits());
+    worker.order = orders.Use(MustParseStrategy(strategy));
+    BuildAll();
+    Enrol(worker);
+    return worker;
+  }
+  WorldWorker& Add(TagList tags = {}, const std::string& strategy = "priority") {
+    SampleWorker sample;
+    sample.tags = std::move(tags);
+    return AddLike(sample, strategy);
+  }
+  void Enrol(WorldWorker& worker) {
+    worker.registered = true;
+    dispatcher.Register(worker, worker.order);
+  }
+  void Leave(WorldWorker& worker) {
+    worker.registered = false;
+    dispatcher.Unregister(worker);
+  }
+  void Change(WorldWorker& worker, const SampleWorker& sample) {
+    worker.sample = sample;
+    table.ChangeWorker(worker.handle, sample.Traits());
+  }
+  void Remove(WorldWorker& worker) {
+    Leave(worker);
+    table.DropWorker(worker.handle);
+    orders.Unuse(worker.order);
+    std::erase_if(workers, [&](const auto& one) { return one.get() == &worker; });
+  }
+  void BuildAll() {
+    while (orders.Building()) {
+      orders.BeginBuild();
+      for (const auto& job : jobs) {
+        if (orders.built_to() < job->id()) orders.Build(*job);
+      }
+      orders.Built();
+    }
+  }
+
+  // --- Taking.
+  WorldJob* Pick(WorldWorker& worker, StartGate* gate = nullptr) {
+    for (;;) {
+      DispatchJob* job = dispatcher.Pick(worker, worker.order, gate);
+      if (job != nullptr || !dispatcher.unfinished()) return static_cast<WorldJob*>(job);
+    }
+  }
+  void Take(WorldWorker& worker, WorldJob& job) {
+    dispatcher.Take(worker, job);
+    dispatcher.Assigned(worker);
+    orders.Leased(job, Stamp{ms, ++serial});
+    SetReady(job, job.ready - 1);
+  }
+  // Picks and takes; null if there is nothing.
+  WorldJob* Pull(WorldWorker& worker) {
+    WorldJob* job = Pick(worker);
+    if (job != nullptr) Take(worker, *job);
+    return job;
+  }
+  // One of the tasks that the worker runs has ended; `again`: it is ready once more.
+  void Finish(WorldWorker& worker, WorldJob& job, bool again = false) {
+    dispatcher.Finished(worker);
+    orders.Returned(job);
+    if (again) SetReady(job, job.ready + 1);
+  }
+
+  // --- Modes.
+
+  // As the engine does: then all jobs come up one after the other.
+  void SetOptions(const DispatchOptions& options) {
+    const bool was = dispatcher.balanced();
+    dispatcher.SetOptions(options);
+    if (was || !dispatcher.balanced()) return;
+    for (const auto& worker : workers) {
+      if (worker->registered) dispatcher.Register(*worker, worker->order);
+    }
+    dealing = true;
+  }
+  void Balance(Balance balance = Balance::kLeastQueue) { SetOptions({DispatchMode::kBalanced, balance}); }
+  void Fanout() { SetOptions({}); }
+  bool Step(std::size_t& budget) {
+    if (!dispatcher.Step(budget)) return false;
+    if (!dealing) return true;
+    for (const auto& job : jobs) {
+      if (!job->open || job->holding) continue;
+      if (budget == 0) return false;
+      --budget;
+      dispatcher.Open(*job, budget);
+    }
+    dealing = false;
+    return dispatcher.Step(budget);
+  }
+  // All steps; true unless that never ends.
+  bool Settle(std::size_t at_once = 100) {
+    for (int i = 0; i < 100'000; ++i) {
+      std::size_t budget = at_once;
+      if (Step(budget) && !dispatcher.Busy()) return true;
+    }
+    return false;
+  }
+
+  // --- Looking.
+  std::string Wrong() const {
+    std::vector<const DispatchWorker*> all;
+    for (const auto& worker : workers) all.push_back(worker.get());
+    return DispatcherCheck::Find(dispatcher, AllJobs(), all);
+  }
+  std::string Unsettled() const { return DispatcherCheck::FindSettled(dispatcher, AllJobs()); }
+  static std::uint64_t Promised(const WorldWorker& worker) { return DispatcherCheck::Promised(worker); }
+  static std::uint32_t ShareOf(const WorldJob& job, const WorldWorker& worker) {
+    return DispatcherCheck::ShareOf(job, worker);
+  }
+  static std::uint32_t OpenOf(const WorldJob& job) { return DispatcherCheck::Open(job); }
+
+  Rng rng;
+  WorldKeys keys;
+  ClassTable table;
+  Orders orders;
+  Dispatcher dispatcher;
+  std::vector<std::unique_ptr<WorldJob>> jobs;
+  std::vector<std::unique_ptr<WorldWorker>> workers;
+  std::uint64_t last_job = 0, last_worker = 0, serial = 0;
+  std::int64_t ms = 1'000'000;
+  bool dealing = false;  // jobs are still to be told to the dispatcher, since it is balanced again
+
+ private:
+  static constexpr std::int64_t kLongTurn = 10'000'000'000;
+
+  std::vector<const DispatchJob*> AllJobs() const {
+    std::vector<const DispatchJob*> all;
+    for (const auto& job : jobs) all.push_back(job.get());
+    return all;
+  }
+};
+
+}  // namespace allot::testing
