@@ -233,7 +233,7 @@ class SomeWorld {
     } else {
       world_.Enrol(*worker);
     }
-    worker->hungry = rng_.Below(2) == 0;
+    world_.dispatcher.SetHungry(*worker, rng_.Below(2) == 0 ? std::optional(++turn_) : std::nullopt);
   }
   void ChangeWorker(WorldWorker& worker) {
     if (rng_.Below(3) == 0) {
@@ -332,6 +332,7 @@ class SomeWorld {
 
   DispatchWorld world_;
   Rng rng_;
+  std::uint64_t turn_ = 0;
   const Size size_;
   const bool exact_;
   std::string text_;

@@ -109,9 +109,11 @@ bool Dispatcher::StepWanted(std::size_t& budget) {
 
 std::uint64_t Dispatcher::Move(WorkerQueue& from, WorkerQueue& to, std::uint64_t tasks, std::size_t& budget) {
   constexpr std::size_t kMostSkipped = 256;
-  // Of fewer shares a part of each is moved, so that both have something of everything.
+  // Between workers that are alike, and where the shares are few, a part of each is moved, so that both have something
+  // of everything.
   constexpr std::size_t kFew = 1000;
-  const double part = from.shares.size() > kFew ? 1 : static_cast<double>(tasks) / static_cast<double>(from.promised);
+  const bool mixed = from.kind == to.kind && from.shares.size() <= std::min(kFew, budget);
+  const double part = mixed ? static_cast<double>(tasks) / static_cast<double>(from.promised) : 1;
   double due = 0.5;
   std::uint64_t moved = 0;
   std::size_t skipped = 0;
