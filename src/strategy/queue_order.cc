@@ -205,7 +205,9 @@ void QueueOrder::Leave(Cell& cell) {
 }
 
 void QueueOrder::Unsort() {
-  sorted_ = false;
+  calm_ = 0;
+  if (!std::exchange(sorted_, false)) return;
+  for (const auto& cell : cells_) cell->stands = cell->loose = false;
   tree_.clear();
   loose_.clear();
   by_value_.clear();
@@ -242,8 +244,15 @@ void QueueOrder::CatchUp() {
 
 QueueOrder::Entry* QueueOrder::Pick(KindId kind, StartGate* gate, Rng& rng) {
   const std::uint64_t changes = log_.end() - std::exchange(picked_at_, log_.end());
-  // Where most of them would have to find new places each time, a look at each of them costs less.
-  if (cells_.size() < kSorted || rules_.random || changes > cells_.size() / 4) return Scan(kind, gate, rng);
+  // To find a new place costs about ten looks: where many would have to each time, a look at all of them is cheaper. To
+  // find places for all of them pays when it has been otherwise for a while.
+  constexpr std::size_t kLooks = 10;
+  constexpr std::uint32_t kCalm = 16;
+  if (cells_.size() < kSorted || rules_.random || changes * kLooks > cells_.size()) {
+    Unsort();
+    return Scan(kind, gate, rng);
+  }
+  if (!sorted_ && ++calm_ < kCalm) return Scan(kind, gate, rng);
   if (!sorted_ || sorted_for_ != kind || sorted_slots_ != rules_.shared->slots || !log_.Knows(sorted_at_)) Sort(kind);
   CatchUp();
   random_task_ = false;

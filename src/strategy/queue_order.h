@@ -71,6 +71,7 @@ class QueueOrder {
   bool Shrink(std::size_t& budget);
 
   std::size_t cells() const { return cells_.size(); }
+  bool sorted() const { return sorted_; }  // are they kept in order now?
   std::size_t MemoryBytes() const;
 
  private:
@@ -146,6 +147,7 @@ class QueueOrder {
 
   const ValueLog& log_;
   std::uint64_t picked_at_ = 0;  // where the log ended at the last pick
+  std::uint32_t calm_ = 0;       // picks since when little changes between them
   bool sorted_ = false;
   KindId sorted_for_ = 0;
   std::uint64_t sorted_at_ = 0;     // where the log ended then
