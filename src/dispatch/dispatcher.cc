@@ -9,8 +9,10 @@
 namespace allot {
 namespace {
 
+// Who waits for something comes before who has nothing to do, and that one before who has.
+constexpr std::uint64_t kIdle = std::uint64_t{1} << 62;
 constexpr std::uint64_t kBusy = std::numeric_limits<std::uint64_t>::max();
-// Shares that a pick gives places at once: about a millisecond.
+// Shares that a pick gives places at once: less than a millisecond.
 constexpr std::size_t kArrangedAtOnce = 2000;
 
 }  // namespace
@@ -48,7 +50,8 @@ void Dispatcher::Register(DispatchWorker& worker, Orders::Id order) {
   queue.worker = &worker;
   queue.order_id = order;
   queue.turn = next_turn_++;
-  worker.idle = worker.running > 0 ? kBusy : queue.turn;
+  worker.idle_since = queue.turn;
+  SetIdle(worker);
   Enlist(queue, classes_.KindOf(worker.handle));
   WantAll(queue.kind);
   Sweep();
@@ -74,14 +77,23 @@ void Dispatcher::Free(std::unique_ptr<WorkerQueue> queue) {
   free_slots_.push_back(queue->slot);
 }
 
+void Dispatcher::SetIdle(DispatchWorker& worker) {
+  worker.idle = worker.hungry ? worker.hungry_since : worker.running > 0 ? kBusy : kIdle + worker.idle_since;
+}
+
 void Dispatcher::SetRunning(DispatchWorker& worker, std::uint32_t running) {
   worker.running = running;
   if (!worker.queue) return;
-  if (running > 0) {
-    worker.idle = kBusy;
-  } else if (worker.idle == kBusy) {
-    worker.idle = next_turn_++;
-  }
+  if (running == 0) worker.idle_since = next_turn_++;
+  SetIdle(worker);
+  Relink(*worker.queue);
+}
+
+void Dispatcher::SetHungry(DispatchWorker& worker, std::optional<std::uint64_t> turn) {
+  worker.hungry = turn.has_value();
+  worker.hungry_since = turn.value_or(0);
+  if (!worker.queue) return;
+  SetIdle(worker);
   Relink(*worker.queue);
 }
 
@@ -94,10 +106,10 @@ DispatchJob* Dispatcher::Pick(DispatchWorker& worker, Orders::Id order, StartGat
   if (worker.queue && worker.queue->promised > 0) {
     WorkerQueue& queue = *worker.queue;
     std::size_t budget = kArrangedAtOnce;
-    unfinished_ = !Arrange(queue, order, budget);
-    work_ = kArrangedAtOnce - budget;
-    if (unfinished_) return nullptr;
-    if (QueueOrder::Entry* entry = queue.order->Pick(queue.kind, gate, rng_)) {
+    const bool arranged = Arrange(queue, order, budget);
+    QueueOrder::Entry* entry =
+        arranged && !gathering_ && wanted_.empty() ? queue.order->Pick(queue.kind, gate, rng_) : nullptr;
+    if (entry != nullptr) {
       random_task_ = queue.order->random_task();
       return static_cast<DispatchJob*>(entry->job);
     }
@@ -131,7 +143,7 @@ void Dispatcher::Take(DispatchWorker& worker, DispatchJob& job) {
 // --- Where queues stand.
 
 LevelPlace Dispatcher::PlaceOf(const WorkerQueue& queue) const {
-  return {queue.promised + queue.worker->running, queue.worker->idle, queue.worker->id.value};
+  return {queue.promised + queue.worker->running, queue.worker->idle, queue.worker->id.value, 0};
 }
 
 void Dispatcher::Link(WorkerQueue& queue) {

@@ -6,7 +6,8 @@
 // In balanced dispatch every ready task is promised to one worker that may run it, in shares: (job, worker, count). A
 // worker takes what comes first in its own queue, by its strategy; if nothing there may start, what comes first in the
 // shared order: of that job what is open, or a task of the worker with the longest queue. So a worker idles only where
-// in fanout it would too. What nobody may run stays open, and so does, for a while, what there was no time to promise.
+// in fanout it would too. What nobody may run stays open, and so does, for a while, what there was no time to promise:
+// as long as there is such, or the worker's own queue is not in order, the shared order decides.
 //
 // Large work (a queue of a worker that is gone, another mode, levelling) is done in steps: call Step() while Busy().
 //
@@ -19,6 +20,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -43,6 +45,8 @@ class Dispatcher {
   // From fanout to balanced: register the workers, and Open() the jobs that are open, one after the other; until then
   // all of a job is open. The other way round all queues are given up.
   void SetOptions(const DispatchOptions& options);
+  // Are there jobs that it was not told of yet?
+  void SetGathering(bool gathering) { gathering_ = gathering; }
   const DispatchOptions& options() const { return options_; }
   bool balanced() const { return options_.mode == DispatchMode::kBalanced; }
 
@@ -58,6 +62,8 @@ class Dispatcher {
   // It is not to be promised anything any more (it left, drains, or lost its connection); what it was promised goes to
   // others.
   void Unregister(DispatchWorker& worker);
+  // It waits for something to start, since that turn; or does no more.
+  void SetHungry(DispatchWorker& worker, std::optional<std::uint64_t> turn);
   // It began to run a task, or has ended one.
   void Assigned(DispatchWorker& worker) { SetRunning(worker, worker.running + 1); }
   void Finished(DispatchWorker& worker) { SetRunning(worker, worker.running - 1); }
@@ -118,6 +124,7 @@ class Dispatcher {
   friend class DispatcherCheck;
 
   void SetRunning(DispatchWorker& worker, std::uint32_t running);
+  void SetIdle(DispatchWorker& worker);
 
   // dispatcher.cc: where queues stand among others.
   LevelPlace PlaceOf(const WorkerQueue& queue) const;
@@ -154,6 +161,8 @@ class Dispatcher {
 
   // dispatcher_deal.cc: whom what is open is promised to.
   void Deal(Holding& holding, std::size_t& budget);
+  // Where it stands for jobs of that class.
+  LevelPlace PlaceFor(const WorkerQueue& queue, ClassId cls) const;
   void DealLevel(Holding& holding, std::size_t workers);
   void DealRound(Holding& holding, std::size_t workers);
   void DealRandom(Holding& holding, std::size_t workers);
@@ -202,6 +211,7 @@ class Dispatcher {
   std::deque<ClassState> by_class_;
   std::set<ClassId> open_classes_;  // that have something open
   std::deque<ClassId> wanted_;
+  bool gathering_ = false;
   bool sweep_ = false;
   KindId sweep_from_ = 0;
 

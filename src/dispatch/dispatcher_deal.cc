@@ -67,39 +67,46 @@ void Dispatcher::Deal(Holding& holding, std::size_t& budget) {
   }
 }
 
+LevelPlace Dispatcher::PlaceFor(const WorkerQueue& queue, ClassId cls) const {
+  LevelPlace place = queue.place;
+  if (classes_.HasJobRank(cls)) place.unwanted = -classes_.JobRank(queue.kind, cls);
+  return place;
+}
+
 void Dispatcher::DealLevel(Holding& holding, std::size_t workers) {
+  const ClassId cls = holding.job->cls;
   if (std::uint64_t{holding.open} * 4 < workers || workers == 1) {
     const std::uint32_t at_once = workers == 1 ? holding.open : 1;
     while (holding.open > 0) {
       WorkerQueue* least = nullptr;
       for (const KindId kind : candidates_) {
         WorkerQueue& first = *kinds_[kind].by_load.begin();
-        if (least == nullptr || first < *least) least = &first;
+        if (least == nullptr || PlaceFor(first, cls) < PlaceFor(*least, cls)) least = &first;
       }
       Give(holding, *least, at_once);
       Relink(*least);
     }
     return;
   }
-  std::vector<WorkerQueue*> queues;
+  std::vector<std::pair<LevelPlace, WorkerQueue*>> queues;
   queues.reserve(workers);
   for (const KindId kind : candidates_) {
-    for (WorkerQueue& queue : kinds_[kind].by_load) queues.push_back(&queue);
+    for (WorkerQueue& queue : kinds_[kind].by_load) queues.emplace_back(PlaceFor(queue, cls), &queue);
   }
   if (candidates_.size() > 1) {
-    std::sort(queues.begin(), queues.end(), [](const WorkerQueue* a, const WorkerQueue* b) { return *a < *b; });
+    std::sort(queues.begin(), queues.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   }
   std::vector<LevelPlace> places;
   places.reserve(workers);
-  for (const WorkerQueue* queue : queues) places.push_back(queue->place);
+  for (const auto& [place, queue] : queues) places.push_back(place);
   const std::vector<std::uint32_t> given = Level(places, holding.open);
   holding.Reserve(std::min<std::size_t>(workers, holding.open));
   std::vector<WorkerQueue*> changed;
   changed.reserve(workers);
   for (std::size_t i = 0; i < queues.size(); ++i) {
     if (given[i] == 0) continue;
-    Give(holding, *queues[i], given[i]);
-    changed.push_back(queues[i]);
+    Give(holding, *queues[i].second, given[i]);
+    changed.push_back(queues[i].second);
   }
   RelinkAll(changed);
 }

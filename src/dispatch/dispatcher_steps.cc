@@ -104,6 +104,10 @@ bool Dispatcher::StepWanted(std::size_t& budget) {
 
 std::uint64_t Dispatcher::Move(WorkerQueue& from, WorkerQueue& to, std::uint64_t tasks, std::size_t& budget) {
   constexpr std::size_t kMostSkipped = 256;
+  // Of fewer shares a part of each is moved, so that both have something of everything.
+  constexpr std::size_t kFew = 1000;
+  const double part = from.shares.size() > kFew ? 1 : static_cast<double>(tasks) / static_cast<double>(from.promised);
+  double due = 0.5;
   std::uint64_t moved = 0;
   std::size_t skipped = 0;
   // From the end: what came last is seldom what is wanted first.
@@ -116,7 +120,14 @@ std::uint64_t Dispatcher::Move(WorkerQueue& from, WorkerQueue& to, std::uint64_t
       continue;
     }
     Holding& holding = *share.holding;
-    const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(share.count, tasks - moved));
+    due += part * share.count;
+    const auto count = static_cast<std::uint32_t>(
+        std::min({static_cast<std::uint64_t>(due), std::uint64_t{share.count}, tasks - moved}));
+    due -= count;
+    if (count == 0) {
+      --it;
+      continue;
+    }
     const bool all = count == share.count;
     Reduce(share, count);
     holding.open += count;

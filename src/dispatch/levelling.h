@@ -14,9 +14,14 @@ struct LevelPlace {
   std::uint64_t load = 0;
   std::uint64_t idle = 0;  // since when, as a turn; the longest idle first
   std::uint64_t id = 0;
+  double unwanted = 0;  // by the job; before the other two
+  // Who comes first among those that have as much.
+  bool FirstOf(const LevelPlace& other) const {
+    if (unwanted != other.unwanted) return unwanted < other.unwanted;
+    return idle != other.idle ? idle < other.idle : id < other.id;
+  }
   friend bool operator<(const LevelPlace& a, const LevelPlace& b) {
-    if (a.load != b.load) return a.load < b.load;
-    return a.idle != b.idle ? a.idle < b.idle : a.id < b.id;
+    return a.load != b.load ? a.load < b.load : a.FirstOf(b);
   }
   friend bool operator==(const LevelPlace&, const LevelPlace&) = default;
 };
@@ -45,10 +50,7 @@ inline std::vector<std::uint32_t> Level(const std::vector<LevelPlace>& places, s
     std::vector<std::uint32_t> turns(raised);
     std::iota(turns.begin(), turns.end(), 0);
     std::nth_element(turns.begin(), turns.begin() + static_cast<std::ptrdiff_t>(more - 1), turns.end(),
-                     [&](std::uint32_t a, std::uint32_t b) {
-                       const LevelPlace &x = places[a], &y = places[b];
-                       return x.idle != y.idle ? x.idle < y.idle : x.id < y.id;
-                     });
+                     [&](std::uint32_t a, std::uint32_t b) { return places[a].FirstOf(places[b]); });
     for (std::size_t i = 0; i < more; ++i) ++given[turns[i]];
   }
   return given;

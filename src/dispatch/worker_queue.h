@@ -74,11 +74,12 @@ struct DispatchJob : PickJob {
 // A worker as the dispatcher knows it.
 struct DispatchWorker {
   WorkerId id;
-  ClassTable::Handle handle = 0;  // while it is registered
-  std::uint32_t running = 0;      // tasks
-  // The turn in which it had nothing to run any more; while it has, the highest there is.
-  std::uint64_t idle = 0;
-  bool hungry = false;                 // it waits for something to start
+  ClassTable::Handle handle = 0;       // while it is registered
+  std::uint32_t running = 0;           // tasks
+  std::uint64_t idle = 0;              // who is idle in what way, and since when: less comes first
+  bool hungry = false;                 // it waits for something to start:
+  std::uint64_t hungry_since = 0;      // since that turn
+  std::uint64_t idle_since = 0;        // the turn in which it had nothing to run any more
   std::unique_ptr<WorkerQueue> queue;  // while something may be promised to it
 
   DispatchWorker() = default;

@@ -13,6 +13,7 @@ void Engine::SetDispatch(const Now& now, const DispatchOptions& dispatch) {
   options_.dispatch = dispatch;
   dispatcher_.SetOptions(dispatch);
   dealing_ = dealing_ && dispatcher_.balanced();
+  dispatcher_.SetGathering(dealing_);
   if (!was && dispatcher_.balanced()) {
     for (const auto& [id, worker] : workers_) Enrol(*worker);
     BeginDealing(Duration(0));
@@ -31,6 +32,7 @@ void Engine::Enrol(EngineWorker& worker) {
 void Engine::BeginDealing(Duration later) {
   if (!dispatcher_.balanced()) return;
   dealing_ = true;
+  dispatcher_.SetGathering(true);
   deal_at_ = engine_time_ + later;
   deal_next_ = JobId{};
 }
@@ -49,6 +51,7 @@ bool Engine::StepDispatch(std::size_t& budget) {
     if (EngineJob* job = it->second; job != nullptr && job->open) dispatcher_.Open(*job, budget);
   }
   dealing_ = false;
+  dispatcher_.SetGathering(false);
   return true;
 }
 

@@ -112,7 +112,8 @@ bool Engine::StepGrouping(std::size_t& budget) {
     if (job == nullptr || !job->open || Grouped(*job)) continue;
     const std::uint64_t before = limits_.matcher().evaluations();
     Group(*job);
-    budget -= std::min<std::uint64_t>(budget, kGroupCost + limits_.matcher().evaluations() - before);
+    const std::size_t shares = job->holding ? job->holding->size() : 0;
+    budget -= std::min<std::uint64_t>(budget, kGroupCost + limits_.matcher().evaluations() - before + shares);
   }
   limit_epoch_ = limit_walk_epoch_;
   return true;

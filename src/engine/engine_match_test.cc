@@ -83,9 +83,9 @@ TEST_F(EngineMatchTest, AJobsRankChoosesAmongWaitingWorkersThenTheLongestWaiting
   const WorkerId large = WithMemory(8);
   const WorkerId larger_later = WithMemory(8);
   for (const WorkerId worker : {small, larger_later, large}) Wait(worker);
-  JobSpec spec = Spec(3);
+  JobSpec spec = Spec(1);
   spec.rank = Parse("TARGET.Memory");
-  Submit(spec);
+  for (int i = 0; i < 3; ++i) Submit(spec);
   EXPECT_EQ(Served(), (std::vector<WorkerId>{larger_later, large, small}));
 }
 

@@ -194,6 +194,7 @@ void Engine::Park(EngineWorker& worker) {
   if (worker.waiting()) return;
   worker.waiting_turn = next_turn_++;
   worker.waiting_since = engine_time_;
+  dispatcher_.SetHungry(worker, worker.waiting_turn);
   WaitAmong(worker, classes_.KindOf(worker.handle));
 }
 
@@ -280,7 +281,9 @@ void Engine::DropLingering() {
 }
 
 void Engine::Unpark(EngineWorker& worker) {
-  if (worker.waiting()) waiting_.Remove(worker);
+  if (!worker.waiting()) return;
+  waiting_.Remove(worker);
+  dispatcher_.SetHungry(worker, std::nullopt);
 }
 
 Result<std::vector<ReportVerdict>> Engine::ReportAll(const Now& now, WorkerId id, std::span<const Report> reports) {

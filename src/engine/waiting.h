@@ -34,7 +34,6 @@ class Waiting {
     worker.waiting_order = order;
     worker.waiting_kind = kind;
     worker.waiting_profile = profile;
-    worker.hungry = true;
     WaitingWorkers& list = (*kinds[kind])[profile];
     list.insert(list.end(), worker);
     ++size_;
@@ -45,7 +44,6 @@ class Waiting {
     const auto found = lists->find(worker.waiting_profile);
     found->second.erase(found->second.iterator_to(worker));
     if (found->second.empty()) lists->erase(found);
-    worker.hungry = false;
     --size_;
   }
 

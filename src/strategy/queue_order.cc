@@ -157,10 +157,14 @@ QueueOrder::Entry* QueueOrder::Pick(KindId kind, StartGate* gate, Rng& rng) {
   Choice best;
   Cell* where = nullptr;
   std::uint64_t drawn = 0;  // tasks of all cells that were drawn from so far
+  const bool many = cells_.size() > kFewAsked;
+  const auto held = [&](const Cell& cell) {
+    if (gate == nullptr || cell.core->group == 0) return false;
+    return (many ? gate->AskClosely(cell.core->group) : gate->Ask(cell.core->group)) != StartGate::Held::kNo;
+  };
   for (const auto& cell : cells_) {
-    if (gate != nullptr && cell->core->group != 0 && gate->Ask(cell->core->group) != StartGate::Held::kNo) continue;
     const Plan* leaf = LeafFor(*rules_.plan, *cell);
-    if (leaf == nullptr) continue;
+    if (leaf == nullptr || held(*cell)) continue;
     const bool random = leaf->kind == Strategy::Kind::kRandom;
     if (!random) Note(*cell, *leaf);
     const Choice choice{cell->core.get(), leaf, random ? cell->tasks : 0};

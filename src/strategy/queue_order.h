@@ -97,7 +97,8 @@ class QueueOrder {
     bool operator()(const Cell* cell, const Sought& sought) const { return (*this)(sought, cell); }
   };
 
-  static constexpr std::size_t kFew = 4;  // cells that are found by looking at all
+  static constexpr std::size_t kFew = 4;       // cells that are found by looking at all
+  static constexpr std::size_t kFewAsked = 8;  // the groups of more are asked closely
 
   Cell& CellFor(const PickJob& job);
   // The leaf through which the strategy gives jobs of that cell now; null: it does not.
