@@ -86,6 +86,7 @@ struct Job {
   std::vector<std::string> constraint_tags;  // one for each of them
   std::string requirements, rank;            // empty: none
   std::uint64_t count = 0, ready = 0, leased = 0, waiting = 0, done = 0, failed = 0, skipped = 0;
+  std::uint64_t promised = 0;  // of the ready ones, in queues of workers
   std::int64_t submitted_at_ms = 0;
   std::int64_t scheduled_at_ms = 0;
   std::optional<std::int64_t> started_at_ms, ended_at_ms, next_retry_at_ms;
@@ -208,6 +209,15 @@ struct Report {
   Outcome outcome;
 };
 
+// Tasks of one job in a worker's queue.
+struct PromisedShare {
+  std::string job;
+  std::uint64_t tasks = 0;
+  std::optional<std::int64_t> priority;
+  std::string user;
+  std::vector<std::string> tags;
+};
+
 struct WorkerInfo {
   std::string id;
   std::string name;
@@ -222,6 +232,10 @@ struct WorkerInfo {
   std::string address, user;
   std::int64_t registered_at_ms = 0, last_seen_at_ms = 0;
   std::vector<std::pair<std::string, std::uint64_t>> tasks;  // job, index; only where one worker is asked for
+  // What it was promised, in tasks and in jobs; none where the queue's dispatch is not balanced.
+  std::optional<std::uint64_t> promised, promised_jobs;
+  std::vector<PromisedShare>
+      queue;  // the first of them, in order, as far as one sees jobs; where one worker is asked for
   std::string json;
 };
 
@@ -251,6 +265,8 @@ struct QueueSettings {
   std::vector<std::pair<std::string, std::uint64_t>> weights = {};  // to change: {"user.acme", 3}; 0: none any more
   bool no_weights = false;                                          // takes all away; not together with `weights`
   std::optional<milliseconds> max_limit_expiration = {};
+  std::optional<std::string> dispatch = {};  // fanout balanced
+  std::optional<std::string> balance = {};   // least_queue round_robin random
 };
 
 struct Queue {

@@ -109,6 +109,7 @@ void PrintJob(const Job& job) {
                        {"  skipped", count(job.skipped)},
                        {"  running", count(job.leased)},
                        {"  ready", count(job.ready)},
+                       {"    promised", count(job.promised)},
                        {"  to retry", count(job.waiting)},
                        {"submitted", time(job.submitted_at_ms)},
                        {"not before", job.scheduled_at_ms > job.submitted_at_ms ? time(job.scheduled_at_ms) : ""},

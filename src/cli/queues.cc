@@ -23,6 +23,7 @@ struct SettingOptions {
   bool no_property_keys = false;
   std::optional<std::uint64_t> max_property_keys;
   std::string policy;
+  std::optional<std::string> dispatch, balance;
   std::vector<std::string> weights, gone_weights;
   bool no_weights = false;
 };
@@ -50,6 +51,14 @@ void AddSettingOptions(CLI::App& command, SettingOptions& options) {
       ->type_name("STRATEGY")
       ->check(CLI::Validator(
           [](std::string& text) { return text.empty() ? "a policy must not be empty: worker is none" : ""; }, ""));
+  command
+      .add_option("--dispatch", options.dispatch,
+                  "Who holds a ready task: fanout, all workers that may run it; balanced, one of them")
+      ->type_name("MODE");
+  command
+      .add_option("--balance", options.balance,
+                  "Which one, where dispatch is balanced: least_queue, round_robin or random")
+      ->type_name("CHOICE");
   command
       .add_option("--weight", options.weights,
                   "Shares of a value under `fair`, as in user.acme=3; may be repeated; others stay")
@@ -90,6 +99,11 @@ Result<allotter::QueueSettings> ToSettings(const SettingOptions& options, const 
       return checked.error();
     settings.policy = options.policy;
   }
+  for (const auto& word : {options.dispatch, options.balance}) {
+    if (word && word->empty()) return Error{Code::kBadValue, "--dispatch and --balance must not be empty", ""};
+  }
+  settings.dispatch = options.dispatch;
+  settings.balance = options.balance;
   if (options.no_weights && (!options.weights.empty() || !options.gone_weights.empty()))
     return Error{Code::kBadValue, "--no-weights and --weight exclude each other", ""};
   settings.no_weights = options.no_weights;
@@ -120,6 +134,12 @@ std::string WeightsText(const allotter::QueueSettings& settings) {
   return PrintWeights(shown) + (more > 0 ? ", and " + FormatCount(more) + " more" : "");
 }
 
+// Which worker is of interest only where it is one.
+std::string DispatchText(const allotter::QueueSettings& settings) {
+  const std::string mode = settings.dispatch.value_or("");
+  return mode == "balanced" ? mode + ", " + settings.balance.value_or("") : mode;
+}
+
 void Print(const Queue& queue) {
   std::cout << Fields(
       {{"queue", queue.name},
@@ -141,6 +161,7 @@ void Print(const Queue& queue) {
        {"max property keys", FormatCount(queue.settings.max_property_keys.value_or(0))},
        {"policy", queue.settings.policy.value_or("")},
        {"weights", WeightsText(queue.settings)},
+       {"dispatch", DispatchText(queue.settings)},
        {"created", queue.created_at_ms == 0 ? "" : TimeText(queue.created_at_ms)}},
       StdoutStyle());
 }
@@ -148,8 +169,14 @@ void Print(const Queue& queue) {
 Result<void> List(const Context& context, Client& client) {
   auto queues = client.Queues();
   if (!queues) return queues.error();
-  Table table(
-      {{"NAME"}, {"STATE"}, {"ACTIVE", true}, {"READY", true}, {"RUNNING", true}, {"WORKERS", true}, {"FILE", true}});
+  Table table({{"NAME"},
+               {"STATE"},
+               {"ACTIVE", true},
+               {"READY", true},
+               {"RUNNING", true},
+               {"WORKERS", true},
+               {"DISPATCH"},
+               {"FILE", true}});
   table.ColourStates(1);
   if (context.format == Format::kJson) std::cout << "{\"queues\":[";
   for (const Queue& queue : *queues) {
@@ -157,7 +184,7 @@ Result<void> List(const Context& context, Client& client) {
       case Format::kTable:
         table.Add({queue.name, queue.paused ? "paused" : "active", FormatCount(queue.jobs_active),
                    FormatCount(queue.tasks_ready), FormatCount(queue.tasks_leased), FormatCount(queue.workers),
-                   FormatSize(queue.file_bytes)});
+                   queue.settings.dispatch.value_or("-"), FormatSize(queue.file_bytes)});
         break;
       case Format::kId:
         std::cout << queue.name << '\n';
@@ -222,7 +249,8 @@ void AddQueueCommands(CLI::App& app, Context& context) {
         if (!settings) return settings.error();
         if (!settings->max_finished_jobs && !settings->worker_grace && !settings->max_result_bytes &&
             !settings->property_keys && !settings->max_property_keys && !settings->policy &&
-            settings->weights.empty() && !settings->no_weights && !settings->max_limit_expiration) {
+            settings->weights.empty() && !settings->no_weights && !settings->max_limit_expiration &&
+            !settings->dispatch && !settings->balance) {
           return Error{Code::kBadValue, "nothing to change was named",
                        "`allot queue set --help` lists what can be changed"};
         }

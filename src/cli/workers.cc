@@ -7,6 +7,7 @@
 #include "cli/spec_options.h"
 #include "cli/strategy_text.h"
 #include "cli/worker_options.h"
+#include "cli/worker_text.h"
 
 namespace allot::cli {
 namespace {
@@ -14,23 +15,8 @@ namespace {
 using allotter::Client;
 using allotter::WorkerInfo;
 
-std::string StateOf(const WorkerInfo& worker) {
-  if (worker.away) return "away";
-  if (worker.draining) return "draining";
-  return worker.connected ? "connected" : "polling";
-}
-
 Result<void> List(const Context& context, Client& client) {
-  Table table({{"ID"},
-               {"NAME"},
-               {"STATE"},
-               {"TAGS"},
-               {"SLOTS", true},
-               {"RUNNING", true},
-               {"WANTS", true},
-               {"ADDRESS"},
-               {"SINCE"}});
-  table.ColourStates(2);
+  WorkerList table;
   const std::int64_t now = NowMillis();
   std::string after;
   bool first = true;
@@ -41,9 +27,7 @@ Result<void> List(const Context& context, Client& client) {
     for (const WorkerInfo& worker : page->workers) {
       switch (context.format) {
         case Format::kTable:
-          table.Add({worker.id, worker.name, StateOf(worker), Joined(worker.tags), std::to_string(worker.slots),
-                     std::to_string(worker.leased), std::to_string(worker.credit), worker.address,
-                     AgeText(worker.registered_at_ms, now)});
+          table.Add(worker, now);
           break;
         case Format::kId:
           std::cout << worker.id << '\n';
@@ -60,7 +44,7 @@ Result<void> List(const Context& context, Client& client) {
     after = page->next;
   } while (!after.empty() && std::cout);
   if (context.format == Format::kJson) std::cout << "\n]}\n";
-  if (context.format == Format::kTable) std::cout << (table.empty() ? "no workers\n" : table.Text(StdoutStyle()));
+  if (context.format == Format::kTable) std::cout << table.Text(StdoutStyle());
   return {};
 }
 
@@ -83,16 +67,19 @@ void Print(const WorkerInfo& worker) {
                        {"strategy", worker.strategy},
                        {"slots", std::to_string(worker.slots)},
                        {"running", std::to_string(worker.leased)},
+                       {"queue", PromisedText(worker)},
                        {"wants", std::to_string(worker.credit)},
                        {"address", worker.address},
                        {"user", worker.user},
                        {"registered", TimeText(worker.registered_at_ms)},
                        {"last seen", TimeText(worker.last_seen_at_ms)}},
                       StdoutStyle());
-  if (worker.tasks.empty()) return;
-  Table table({{"JOB"}, {"INDEX", true}});
-  for (const auto& [job, index] : worker.tasks) table.Add({job, std::to_string(index)});
-  std::cout << '\n' << table.Text(StdoutStyle());
+  if (!worker.tasks.empty()) {
+    Table table({{"JOB"}, {"INDEX", true}});
+    for (const auto& [job, index] : worker.tasks) table.Add({job, std::to_string(index)});
+    std::cout << '\n' << table.Text(StdoutStyle());
+  }
+  if (const std::string queue = QueueText(worker, StdoutStyle()); !queue.empty()) std::cout << '\n' << queue;
 }
 
 }  // namespace
@@ -101,7 +88,8 @@ void AddWorkerCommands(CLI::App& app, Context& context) {
   OnRun(*app.add_subcommand("workers", "List workers"), context,
         [&context](Client& client) { return List(context, client); });
 
-  CLI::App& worker = *app.add_subcommand("worker", "Show a worker and what it holds; `worker set` changes one");
+  CLI::App& worker =
+      *app.add_subcommand("worker", "Show a worker, what it holds and its queue; `worker set` changes one");
   auto id = std::make_shared<std::string>();
   worker.add_option("WORKER", *id, "A worker's id");
   OnRun(worker, context, [&context, id](Client& client) -> Result<void> {

@@ -183,37 +183,6 @@ void Add(const WorkerChange& change, WorkerChange& to) {
   if (change.strategy) to.strategy = change.strategy;
 }
 
-void AppendSettings(const QueueSettings& settings, std::string& out) {
-  JsonWriter w(out);
-  w.BeginObject();
-  if (settings.max_finished_jobs) w.Key("max_finished_jobs").Uint(*settings.max_finished_jobs);
-  if (settings.worker_grace) w.Key("worker_grace_ms").Int(settings.worker_grace->count());
-  if (settings.max_limit_expiration) w.Key("max_limit_expiration_ms").Int(settings.max_limit_expiration->count());
-  if (settings.max_result_bytes) w.Key("max_result_bytes").Uint(*settings.max_result_bytes);
-  if (settings.property_keys) {
-    w.Key("property_keys").BeginArray();
-    for (const std::string& key : *settings.property_keys) w.String(key);
-    w.EndArray();
-  }
-  if (settings.max_property_keys) w.Key("max_property_keys").Uint(*settings.max_property_keys);
-  if (settings.policy) WriteOrNull("policy", *settings.policy, w);
-  if (settings.no_weights) {
-    w.Key("weights").Null();
-  } else if (!settings.weights.empty()) {
-    w.Key("weights").BeginObject();
-    for (const auto& [name, weight] : settings.weights) {
-      w.OpenKey(name);
-      if (weight == 0) {
-        w.Null();
-      } else {
-        w.Uint(weight);
-      }
-    }
-    w.EndObject();
-  }
-  w.EndObject();
-}
-
 void AppendTaskRef(const TaskRef& task, std::string& out) {
   out.push_back('{');
   AppendRefFields(task, out);
@@ -284,7 +253,6 @@ void Read(Value value, std::string& out) { out = json_in::Text(value); }
 void Read(Value value, std::uint64_t& out) { out = value.get_uint64(); }
 void Read(Value value, std::int64_t& out) { out = value.get_int64(); }
 void Read(Value value, bool& out) { out = value.get_bool(); }
-void Read(Value value, milliseconds& out) { out = milliseconds(std::int64_t(value.get_int64())); }
 template <typename T>
 void Read(Value value, std::optional<T>& out) {
   if (value.is_null()) {
@@ -347,6 +315,7 @@ void Read(Value value, Job& job) {
     if (key == "done") Read(field, job.done);
     if (key == "failed") Read(field, job.failed);
     if (key == "skipped") Read(field, job.skipped);
+    if (key == "promised") Read(field, job.promised);
     if (key == "submitted_at_ms") Read(field, job.submitted_at_ms);
     if (key == "scheduled_at_ms") Read(field, job.scheduled_at_ms);
     if (key == "started_at_ms") Read(field, job.started_at_ms);
@@ -433,6 +402,16 @@ void Read(Value value, ResultPage& page) {
   });
 }
 
+void Read(Value value, PromisedShare& share) {
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key == "job") Read(field, share.job);
+    if (key == "tasks") Read(field, share.tasks);
+    if (key == "priority") Read(field, share.priority);
+    if (key == "user") Read(field, share.user);
+    if (key == "tags") Read(field, share.tags);
+  });
+}
+
 void Read(Value value, WorkerInfo& worker) {
   worker.json = Raw(value);
   EachField(value, [&](std::string_view key, Value field) {
@@ -448,6 +427,9 @@ void Read(Value value, WorkerInfo& worker) {
     if (key == "slots") Read(field, worker.slots);
     if (key == "leased") Read(field, worker.leased);
     if (key == "credit") Read(field, worker.credit);
+    if (key == "promised") Read(field, worker.promised);
+    if (key == "promised_jobs") Read(field, worker.promised_jobs);
+    if (key == "queue") Each(field, [&](Value item) { Read(item, worker.queue.emplace_back()); });
     if (key == "draining") Read(field, worker.draining);
     if (key == "connected") Read(field, worker.connected);
     if (key == "away") Read(field, worker.away);
@@ -471,62 +453,6 @@ void Read(Value value, WorkerPage& page) {
   EachField(value, [&](std::string_view key, Value field) {
     if (key == "workers") Each(field, [&](Value item) { Read(item, page.workers.emplace_back()); });
     if (key == "next") ReadOrEmpty(field, page.next);
-  });
-}
-
-void Read(Value value, Queue& queue) {
-  queue.json = Raw(value);
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "name") Read(field, queue.name);
-    if (key == "paused") Read(field, queue.paused);
-    if (key == "created_at_ms") Read(field, queue.created_at_ms);
-    if (key == "workers") Read(field, queue.workers);
-    if (key == "workers_waiting") Read(field, queue.workers_waiting);
-    if (key == "jobs") {
-      EachField(field, [&](std::string_view name, Value inner) {
-        if (name == "scheduled") Read(inner, queue.jobs_scheduled);
-        if (name == "active") Read(inner, queue.jobs_active);
-        if (name == "paused") Read(inner, queue.jobs_paused);
-        if (name == "done") Read(inner, queue.jobs_done);
-        if (name == "failed") Read(inner, queue.jobs_failed);
-        if (name == "cancelled") Read(inner, queue.jobs_cancelled);
-      });
-    }
-    if (key == "tasks") {
-      EachField(field, [&](std::string_view name, Value inner) {
-        if (name == "ready") Read(inner, queue.tasks_ready);
-        if (name == "waiting") Read(inner, queue.tasks_waiting);
-        if (name == "leased") Read(inner, queue.tasks_leased);
-      });
-    }
-    if (key == "settings") {
-      EachField(field, [&](std::string_view name, Value inner) {
-        if (name == "max_finished_jobs") Read(inner, queue.settings.max_finished_jobs);
-        if (name == "worker_grace_ms") Read(inner, queue.settings.worker_grace);
-        if (name == "max_limit_expiration_ms") Read(inner, queue.settings.max_limit_expiration);
-        if (name == "max_result_bytes") Read(inner, queue.settings.max_result_bytes);
-        if (name == "property_keys") Read(inner, queue.settings.property_keys.emplace());
-        if (name == "max_property_keys") Read(inner, queue.settings.max_property_keys);
-        if (name == "policy") Read(inner, queue.settings.policy.emplace());
-        if (name == "weights") {
-          EachField(inner, [&](std::string_view of, Value weight) {
-            Read(weight, queue.settings.weights.emplace_back(std::string(of), 0).second);
-          });
-        }
-      });
-    }
-    if (key == "store") {
-      EachField(field, [&](std::string_view name, Value inner) {
-        if (name == "file_bytes") Read(inner, queue.file_bytes);
-        if (name == "journal_rows") Read(inner, queue.journal_rows);
-      });
-    }
-  });
-}
-
-void Read(Value value, std::vector<Queue>& queues) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "queues") Each(field, [&](Value item) { Read(item, queues.emplace_back()); });
   });
 }
 
@@ -617,14 +543,6 @@ Result<WorkerInfo> Parse<WorkerInfo>(const std::string& json) {
 template <>
 Result<WorkerPage> Parse<WorkerPage>(const std::string& json) {
   return ParseAs<WorkerPage>(json);
-}
-template <>
-Result<Queue> Parse<Queue>(const std::string& json) {
-  return ParseAs<Queue>(json);
-}
-template <>
-Result<std::vector<Queue>> Parse<std::vector<Queue>>(const std::string& json) {
-  return ParseAs<std::vector<Queue>>(json);
 }
 template <>
 Result<std::vector<NamedStrategy>> Parse<std::vector<NamedStrategy>>(const std::string& json) {

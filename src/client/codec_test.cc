@@ -72,6 +72,15 @@ TEST(AppendSettings, KeysAreAList) {
       R"({"property_keys":["gpu","mem"],"max_property_keys":4,"policy":null,"weights":{"user.a\"b":3,"user.c":null}})");
 }
 
+TEST(AppendSettings, DispatchIsAWord) {
+  QueueSettings settings;
+  settings.dispatch = "balanced";
+  settings.balance = "";
+  std::string out;
+  AppendSettings(settings, out);
+  EXPECT_EQ(out, R"({"dispatch":"balanced","balance":null})");
+}
+
 TEST(AppendHello, HasWhatMatchingNeeds) {
   Hello hello;
   hello.name = "w";
@@ -162,6 +171,39 @@ TEST(Parse, WhatMatchingNeedsOfJobsWorkersAndQueues) {
   for (const char* json : {R"({"constraints":{}})", R"({"constraints":[1]})", R"({"meta":{"a":[1]}})",
                            R"({"meta":{"a":99999999999999999999}})", R"({"requirements":1})"}) {
     EXPECT_FALSE(Parse<Job>(json)) << json;
+  }
+}
+
+TEST(Parse, WhatWasPromised) {
+  const auto worker =
+      Parse<WorkerInfo>(R"({"id":"1","leased":2,"promised":12,"promised_jobs":3,"queue":[)"
+                        R"({"job":"7","tasks":10,"priority":-4,"user":"a\"nn","tags":["t","u"],"later":1},)"
+                        R"({"job":"6","tasks":2,"priority":null,"user":"","tags":[]}]})");
+  ASSERT_TRUE(worker) << worker.error().message;
+  EXPECT_EQ(worker->promised, 12u);
+  EXPECT_EQ(worker->promised_jobs, 3u);
+  ASSERT_EQ(worker->queue.size(), 2u);
+  EXPECT_EQ(worker->queue[0].job, "7");
+  EXPECT_EQ(worker->queue[0].tasks, 10u);
+  EXPECT_EQ(worker->queue[0].priority, -4);
+  EXPECT_EQ(worker->queue[0].user, "a\"nn");
+  EXPECT_EQ(worker->queue[0].tags, (std::vector<std::string>{"t", "u"}));
+  EXPECT_FALSE(worker->queue[1].priority);
+  // Of a queue whose dispatch is fanout, or of a server before there was another.
+  const auto other = Parse<WorkerInfo>(R"({"id":"1","leased":2})");
+  ASSERT_TRUE(other);
+  EXPECT_FALSE(other->promised);
+  EXPECT_TRUE(other->queue.empty());
+  EXPECT_EQ(Parse<Job>(R"({"ready":10,"promised":6})")->promised, 6u);
+  EXPECT_EQ(Parse<Job>(R"({"ready":10})")->promised, 0u);
+  const auto queue = Parse<Queue>(R"({"settings":{"dispatch":"balanced","balance":"random"}})");
+  ASSERT_TRUE(queue);
+  EXPECT_EQ(queue->settings.dispatch, "balanced");
+  EXPECT_EQ(queue->settings.balance, "random");
+  EXPECT_FALSE(Parse<Queue>(R"({"settings":{}})")->settings.dispatch);
+  for (const char* json : {R"({"promised":"x"})", R"({"promised":-1})", R"({"queue":{}})", R"({"queue":[1]})",
+                           R"({"queue":[{"tasks":-1}]})", R"({"queue":[{"tags":"t"}]})"}) {
+    EXPECT_FALSE(Parse<WorkerInfo>(json)) << json;
   }
 }
 

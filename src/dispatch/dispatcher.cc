@@ -24,6 +24,7 @@ Dispatcher::~Dispatcher() = default;
 void Dispatcher::SetOptions(const DispatchOptions& options) {
   const bool was = balanced();
   options_ = options;
+  if (was != balanced()) orders_.log().Keep(balanced());
   if (!was || balanced()) return;
   // Jobs lose their holdings as the queues and lists that they are in are cleared, or as they change, whatever is
   // first.

@@ -102,9 +102,9 @@ Refusal ReadList(std::string_view text, std::vector<std::string>& out) {
 
 std::string PrintList(const std::vector<std::string>& list) { return fmt::format("{}", fmt::join(list, ",")); }
 
-template <typename E, std::size_t N>
-Refusal ReadWord(std::string_view text, const std::string_view (&words)[N], E& out) {
-  for (std::size_t i = 0; i < N; ++i) {
+template <typename E>
+Refusal ReadWord(std::string_view text, std::span<const std::string_view> words, E& out) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] != text) continue;
     out = static_cast<E>(i);
     return std::nullopt;
@@ -228,6 +228,13 @@ constexpr Row kRows[] = {
        return std::nullopt;
      },
      [](const Config& c) { return PrintWeights(c.queue_defaults.weights); }, true},
+    {"dispatch", "MODE",
+     "who holds a ready task of a new queue: fanout, all workers that may run it; balanced, one of them",
+     [](Config& c, std::string_view t) { return ReadWord(t, kDispatchWords, c.queue_defaults.dispatch.mode); },
+     [](const Config& c) { return std::string(Text(c.queue_defaults.dispatch.mode)); }},
+    {"balance", "CHOICE", "which one, where dispatch is balanced: least_queue, round_robin or random",
+     [](Config& c, std::string_view t) { return ReadWord(t, kBalanceWords, c.queue_defaults.dispatch.balance); },
+     [](const Config& c) { return std::string(Text(c.queue_defaults.dispatch.balance)); }},
     {"restart_grace", "DURATION", "how long leases are kept for their workers after a start; 0: not at all",
      [](Config& c, std::string_view t) {
        return ReadDuration(t, Duration(0), bounds::kMaxWorkerGrace, c.restart_grace);

@@ -100,6 +100,16 @@ TEST_F(ConfigTest, PropertyKeysAreCheckedTogetherWithTheirNumber) {
   EXPECT_FALSE(LoadConfig(sources_).ok());
 }
 
+TEST_F(ConfigTest, DispatchOfNewQueues) {
+  sources_.config_file = File("dispatch = \"balanced\"\nbalance = \"random\"\n");
+  EXPECT_EQ(LoadConfig(sources_)->queue_defaults.dispatch,
+            (DispatchOptions{DispatchMode::kBalanced, Balance::kRandom}));
+  environment_["ALLOT_BALANCE"] = "round_robin";
+  sources_.flags["dispatch"] = "fanout";
+  EXPECT_EQ(LoadConfig(sources_)->queue_defaults.dispatch,
+            (DispatchOptions{DispatchMode::kFanout, Balance::kRoundRobin}));
+}
+
 TEST_F(ConfigTest, EverySettingReadsBackWhatItPrints) {
   sources_.config_file = File(
       "allowed_hosts = [\"a.example\", \"b.example\"]\nmax_result_bytes = \"100KiB\"\nretention = "
@@ -164,6 +174,8 @@ TEST_F(ConfigTest, BadValuesSayWhereAndWhy) {
       {"network_threads = 65", "must be an integer from 0 to 64"},
       {"network_threads = 1.5", "must be an integer"},
       {"log_level = \"loud\"", "`log_level` must be one of trace, debug"},
+      {"dispatch = \"balance\"", "`dispatch` must be one of fanout, balanced"},
+      {"balance = \"\"", "`balance` must be one of least_queue, round_robin, random"},
       {"allowed_hosts = [1]", "a list of strings"},
       {"listen = ", "a.toml:1"},
       {"listen = \":1\"\nlisten = \":2\"", "a.toml:2"},

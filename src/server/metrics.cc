@@ -43,6 +43,12 @@ constexpr Row kCounters[] = {
      [](const EngineStats& s) { return s.stale; }},
     {"allotter_limit_denials_total", "Starts that met a limit which held them back.",
      [](const EngineStats& s) { return s.limit_denials; }},
+    {"allotter_dispatch_moves_total", "Tasks that went from one worker's queue to another's.",
+     [](const EngineStats& s) { return s.dispatch_moves; }},
+    {"allotter_dispatch_steals_total", "Tasks that a worker with nothing to do took from another's queue.",
+     [](const EngineStats& s) { return s.dispatch_steals; }},
+    {"allotter_dispatch_wasted_pops_total", "Tasks of a worker's queue that somebody else had taken: always 0.",
+     [](const EngineStats& s) { return s.wasted_pops; }},
 };
 constexpr Row kGauges[] = {
     {"allotter_jobs_scheduled", "Jobs that wait for their time.",
@@ -52,6 +58,10 @@ constexpr Row kGauges[] = {
     {"allotter_jobs_finished", "Ended jobs that are still kept.",
      [](const EngineStats& s) { return s.jobs_done + s.jobs_failed + s.jobs_cancelled; }},
     {"allotter_tasks_ready", "Tasks that could be handed out.", [](const EngineStats& s) { return s.tasks_ready; }},
+    {"allotter_tasks_promised", "Ready tasks in the queues of workers.",
+     [](const EngineStats& s) { return s.tasks_promised; }},
+    {"allotter_longest_worker_queue", "Tasks in the longest queue of a worker.",
+     [](const EngineStats& s) { return s.longest_queue; }},
     {"allotter_tasks_waiting", "Tasks that wait for their retry.",
      [](const EngineStats& s) { return s.tasks_waiting; }},
     {"allotter_tasks_leased", "Tasks in workers' hands.", [](const EngineStats& s) { return s.tasks_leased; }},
@@ -93,6 +103,7 @@ struct QueueMetrics::Impl {
   std::array<Counter*, std::size(kCounters)> counters{};
   std::array<std::uint64_t, std::size(kCounters)> told{};
   std::array<Gauge*, std::size(kGauges)> gauges{};
+  std::array<Gauge*, kDispatchWords.size()> dispatch{};
   Gauge* store_bytes = nullptr;
   Gauge* journal_rows = nullptr;
   Histogram* commit_seconds = nullptr;
@@ -113,6 +124,8 @@ void QueueMetrics::Update(const EngineStats& stats) {
   }
   for (std::size_t i = 0; i < std::size(kGauges); ++i)
     impl_->gauges[i]->Set(static_cast<double>(kGauges[i].value(stats)));
+  for (std::size_t i = 0; i < kDispatchWords.size(); ++i)
+    impl_->dispatch[i]->Set(stats.dispatch == static_cast<DispatchMode>(i) ? 1 : 0);
 }
 
 void QueueMetrics::Update(const Store::Usage& usage) {
@@ -132,6 +145,7 @@ struct Metrics::Impl {
   prometheus::Registry registry;
   std::array<Family<Counter>*, std::size(kCounters)> counters{};
   std::array<Family<Gauge>*, std::size(kGauges)> gauges{};
+  Family<Gauge>& dispatch;
   Family<Gauge>& store_bytes;
   Family<Gauge>& journal_rows;
   Family<Histogram>& commit_seconds;
@@ -166,7 +180,8 @@ struct Metrics::Impl {
   Gauge& OneGauge(const char* name, const char* help) { return GaugeFamily(name, help).Add({}); }
 
   Impl()
-      : store_bytes(GaugeFamily("allotter_store_bytes", "Bytes of the queue's files.")),
+      : dispatch(GaugeFamily("allotter_dispatch", "1 for the mode that is in force, 0 for the other.")),
+        store_bytes(GaugeFamily("allotter_store_bytes", "Bytes of the queue's files.")),
         journal_rows(GaugeFamily("allotter_store_journal_rows", "Rows of the journal.")),
         commit_seconds(HistogramFamily("allotter_commit_seconds", "How long a group commit took.")),
         commit_batches(HistogramFamily("allotter_commit_batches", "Batches of a group commit.")),
@@ -214,6 +229,8 @@ QueueMetrics& Metrics::ForQueue(const std::string& name) {
   auto queue = std::make_unique<QueueMetrics::Impl>();
   for (std::size_t i = 0; i < std::size(kCounters); ++i) queue->counters[i] = &impl_->counters[i]->Add(labels);
   for (std::size_t i = 0; i < std::size(kGauges); ++i) queue->gauges[i] = &impl_->gauges[i]->Add(labels);
+  for (std::size_t i = 0; i < kDispatchWords.size(); ++i)
+    queue->dispatch[i] = &impl_->dispatch.Add({{"queue", name}, {"mode", std::string(kDispatchWords[i])}});
   queue->store_bytes = &impl_->store_bytes.Add(labels);
   queue->journal_rows = &impl_->journal_rows.Add(labels);
   queue->commit_seconds = &impl_->commit_seconds.Add(labels, TimeBuckets());
@@ -232,6 +249,7 @@ void Metrics::RemoveQueue(const std::string& name) {
   QueueMetrics::Impl& queue = *found->second->impl_;
   for (std::size_t i = 0; i < std::size(kCounters); ++i) impl_->counters[i]->Remove(queue.counters[i]);
   for (std::size_t i = 0; i < std::size(kGauges); ++i) impl_->gauges[i]->Remove(queue.gauges[i]);
+  for (Gauge* const mode : queue.dispatch) impl_->dispatch.Remove(mode);
   impl_->store_bytes.Remove(queue.store_bytes);
   impl_->journal_rows.Remove(queue.journal_rows);
   impl_->commit_seconds.Remove(queue.commit_seconds);

@@ -52,6 +52,33 @@ TEST(Metrics, QueuesAreApartAndGoWhenRemoved) {
   EXPECT_TRUE(Has(metrics.Render(), "allotter_tasks_done_total{queue=\"a\"} 0"));
 }
 
+TEST(Metrics, DispatchHasAModeAndCounts) {
+  Metrics metrics("1");
+  QueueMetrics& queue = metrics.ForQueue("q");
+  EngineStats stats;
+  stats.dispatch = DispatchMode::kBalanced;
+  stats.tasks_promised = 12;
+  stats.longest_queue = 7;
+  stats.dispatch_moves = 3;
+  stats.dispatch_steals = 2;
+  queue.Update(stats);
+  std::string text = metrics.Render();
+  EXPECT_TRUE(Has(text, "allotter_dispatch{mode=\"balanced\",queue=\"q\"} 1")) << text;
+  EXPECT_TRUE(Has(text, "allotter_dispatch{mode=\"fanout\",queue=\"q\"} 0"));
+  EXPECT_TRUE(Has(text, "allotter_tasks_promised{queue=\"q\"} 12"));
+  EXPECT_TRUE(Has(text, "allotter_longest_worker_queue{queue=\"q\"} 7"));
+  EXPECT_TRUE(Has(text, "allotter_dispatch_moves_total{queue=\"q\"} 3"));
+  EXPECT_TRUE(Has(text, "allotter_dispatch_steals_total{queue=\"q\"} 2"));
+  EXPECT_TRUE(Has(text, "allotter_dispatch_wasted_pops_total{queue=\"q\"} 0"));
+  stats.dispatch = DispatchMode::kFanout;
+  queue.Update(stats);
+  text = metrics.Render();
+  EXPECT_TRUE(Has(text, "allotter_dispatch{mode=\"balanced\",queue=\"q\"} 0")) << text;
+  EXPECT_TRUE(Has(text, "allotter_dispatch{mode=\"fanout\",queue=\"q\"} 1"));
+  metrics.RemoveQueue("q");
+  EXPECT_EQ(metrics.Render().find("queue=\"q\""), std::string::npos);
+}
+
 TEST(Metrics, CommitsAreInSeconds) {
   Metrics metrics("1");
   QueueMetrics& queue = metrics.ForQueue("q");

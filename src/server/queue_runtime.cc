@@ -143,11 +143,13 @@ Result<void> QueueRuntime::Load() {
   settings_.policy = QueueSettings().policy;
   settings_.weights.clear();
   settings_.max_limit_expiration = QueueSettings().max_limit_expiration;
+  settings_.dispatch = {};
   const Result<QueueSettingsChange> stored = ParseQueueSettings(*settings_json);
   if (!stored.ok())
     return Error{Code::kStoreCorrupt, "the queue's settings cannot be read: " + stored.error().message, ""};
   stored->ApplyTo(settings_);
   max_result_bytes_ = settings_.max_result_bytes;
+  dispatch_ = settings_.dispatch.mode;
   property_keys_ = std::make_shared<const PropertyKeys>(settings_.property_keys);
 
   EngineOptions options;
@@ -164,6 +166,7 @@ Result<void> QueueRuntime::Load() {
   options.policy = PolicyOf(settings_);
   if (options.policy == nullptr) return Error{Code::kStoreCorrupt, "the queue's policy cannot be read", ""};
   options.weights = settings_.weights;
+  options.dispatch = settings_.dispatch;
   engine_ = std::make_unique<Engine>(options);
 
   Store::Loader loader;
@@ -216,11 +219,14 @@ void QueueRuntime::ChangeSettings(const QueueSettingsChange& change, UniqueFunct
       property_keys_ = std::make_shared<const PropertyKeys>(next.property_keys);
     }
     max_result_bytes_ = next.max_result_bytes;
+    dispatch_ = next.dispatch.mode;
     const bool reorder = next.policy != before.policy || next.weights != before.weights;
-    Post([next, reorder](Turn& turn) {
+    const bool redispatch = next.dispatch != before.dispatch;
+    Post([next, reorder, redispatch](Turn& turn) {
       turn.engine.Configure(next.worker_grace, static_cast<std::size_t>(next.max_finished_jobs));
       turn.engine.SetMaxLimitExpiration(next.max_limit_expiration);
       if (reorder) turn.engine.SetPolicy(turn.now, PolicyOf(next), next.weights);
+      if (redispatch) turn.engine.SetDispatch(turn.now, next.dispatch);
     });
     done({});
   };

@@ -54,6 +54,7 @@ class QueueRuntime {
   // Durable when `done` runs, on the store thread. kBadValue, changing nothing, for settings that do not go together.
   void ChangeSettings(const QueueSettingsChange& change, UniqueFunction<void(Result<void>)> done);
   std::uint64_t max_result_bytes() const { return max_result_bytes_.load(std::memory_order_relaxed); }
+  DispatchMode dispatch() const { return dispatch_.load(std::memory_order_relaxed); }
   // Those that hold now, for checking a request; it lives no longer than the queue.
   KeySource property_keys() const;
   Vocabulary vocabulary() const { return {property_keys(), options_.strategies}; }
@@ -97,6 +98,7 @@ class QueueRuntime {
   QueueSettings settings_;         // guarded by settings_mutex_
   PropertyKeysPtr property_keys_;  // the same as settings_.property_keys; guarded by settings_mutex_
   std::atomic<std::uint64_t> max_result_bytes_{0};
+  std::atomic<DispatchMode> dispatch_{DispatchMode::kFanout};
   std::atomic<bool> finished_{false};
 
   std::unique_ptr<Engine> engine_;

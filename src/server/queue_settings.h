@@ -9,6 +9,7 @@
 
 #include "base/bounds.h"
 #include "base/time.h"
+#include "dispatch/dispatch_mode.h"
 #include "strategy/weights.h"
 
 namespace allot {
@@ -26,6 +27,7 @@ struct QueueSettings {
   std::string policy = "worker";  // canonical, without names: what it means does not change with the configuration
   Weights weights;
   Duration max_limit_expiration = bounds::kDefaultMaxLimitExpiration;
+  DispatchOptions dispatch = {};
   friend bool operator==(const QueueSettings&, const QueueSettings&) = default;
 };
 
@@ -44,6 +46,8 @@ struct QueueSettingsChange {
   std::optional<std::string> policy;
   WeightsChange weights;
   std::optional<Duration> max_limit_expiration;
+  std::optional<DispatchMode> dispatch;
+  std::optional<Balance> balance;
 
   void ApplyTo(QueueSettings& settings) const {
     if (max_finished_jobs) settings.max_finished_jobs = *max_finished_jobs;
@@ -53,6 +57,8 @@ struct QueueSettingsChange {
     if (max_property_keys) settings.max_property_keys = *max_property_keys;
     if (policy) settings.policy = *policy;
     if (max_limit_expiration) settings.max_limit_expiration = *max_limit_expiration;
+    if (dispatch) settings.dispatch.mode = *dispatch;
+    if (balance) settings.dispatch.balance = *balance;
     if (weights.clear) settings.weights.clear();
     for (const auto& [name, weight] : weights.set) {
       if (weight == 0) {

@@ -115,6 +115,7 @@ void AppendJob(const JobView& job, std::string_view queue, std::string& out) {
   json.Key("done").Uint(job.done);
   json.Key("failed").Uint(job.failed);
   json.Key("skipped").Uint(job.skipped);
+  if (job.promised > 0) json.Key("promised").Uint(job.promised);
   json.Key("max_attempts").Uint(job.max_attempts);
   json.Key("max_failed_tasks").Uint(job.max_failed_tasks);
   json.Key("backoff").BeginObject();
@@ -191,7 +192,7 @@ void AppendResultItem(TaskIndex index, TaskState state, const TaskExtra& extra, 
   json.EndObject();
 }
 
-void AppendWorker(const WorkerView& worker, bool with_tasks, std::string& out) {
+void AppendWorker(const WorkerView& worker, WorkerDetail detail, std::string& out) {
   JsonWriter json(out);
   json.BeginObject();
   json.Key("id").Id(worker.id.value);
@@ -206,6 +207,10 @@ void AppendWorker(const WorkerView& worker, bool with_tasks, std::string& out) {
   json.Key("slots").Uint(worker.slots);
   json.Key("leased").Uint(worker.leased);
   json.Key("credit").Uint(worker.credit);
+  if (detail.balanced) {
+    json.Key("promised").Uint(worker.promised);
+    json.Key("promised_jobs").Uint(worker.promised_jobs);
+  }
   json.Key("draining").Bool(worker.draining);
   json.Key("connected").Bool(worker.connected);
   json.Key("away").Bool(worker.away);
@@ -213,12 +218,24 @@ void AppendWorker(const WorkerView& worker, bool with_tasks, std::string& out) {
   json.Key("user").String(worker.user);
   Time(json, "registered_at_ms", worker.registered_at);
   Time(json, "last_seen_at_ms", worker.last_seen);
-  if (with_tasks) {
+  if (detail.tasks) {
     Strings(json, "constraint_tags", worker.constraint_tags);
     // Without their leases: whoever knows one could end the task.
     json.Key("tasks").BeginArray();
     for (const TaskRef& task : worker.tasks) {
       json.BeginObject().Key("job").Id(task.job.value).Key("index").Uint(task.index).EndObject();
+    }
+    json.EndArray();
+  }
+  if (detail.balanced && detail.queue) {
+    json.Key("queue").BeginArray();
+    for (const PromisedView& share : worker.queue) {
+      json.BeginObject().Key("job").Id(share.job.value).Key("tasks").Uint(share.tasks);
+      json.Key("priority");
+      share.priority ? json.Int(*share.priority) : json.Null();
+      json.Key("user").String(share.user);
+      Strings(json, "tags", share.tags);
+      json.EndObject();
     }
     json.EndArray();
   }
@@ -260,6 +277,8 @@ void AppendQueueSettings(const QueueSettings& settings, std::string& out) {
   for (const auto& [name, weight] : settings.weights) json.OpenKey(name).Uint(weight);
   json.EndObject();
   json.Key("max_limit_expiration_ms").Int(ToMillis(settings.max_limit_expiration));
+  json.Key("dispatch").String(Text(settings.dispatch.mode));
+  json.Key("balance").String(Text(settings.dispatch.balance));
   json.EndObject();
 }
 

@@ -37,7 +37,12 @@ void AppendTask(const TaskView& task, const TaskExtra& extra, std::string& out);
 // An item of `results`. `state` is kDone, kFailed or kSkipped.
 void AppendResultItem(TaskIndex index, TaskState state, const TaskExtra& extra, std::string& out);
 
-void AppendWorker(const WorkerView& worker, bool with_tasks, std::string& out);
+struct WorkerDetail {
+  bool balanced = false;  // its queue's dispatch: how much it was promised
+  bool tasks = false;     // what it holds, and its constraint tags
+  bool queue = false;     // what it was promised, where dispatch is balanced
+};
+void AppendWorker(const WorkerView& worker, WorkerDetail detail, std::string& out);
 // What it changes, as a worker is told of it.
 void AppendWorkerChange(const WorkerChange& change, std::string& out);
 

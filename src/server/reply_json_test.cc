@@ -54,6 +54,7 @@ JobView SomeJob() {
   job.ready = 10;
   job.leased = 4;
   job.done = 986;
+  job.promised = 6;
   job.max_attempts = 5;
   job.lease = 60s;
   job.retention = 24h;
@@ -69,6 +70,14 @@ TEST(Reply, JobIsAsThePageShowsIt) {
   want = std::regex_replace(want, std::regex("…"), "77");
   want = std::regex_replace(want, std::regex("([:,]) +|\n *"), "$1");
   EXPECT_EQ(out, want);
+}
+
+TEST(Reply, AJobWithoutPromisesDoesNotSpeakOfThem) {
+  JobView job = SomeJob();
+  job.promised = 0;
+  std::string out;
+  AppendJob(job, "q", out);
+  EXPECT_EQ(out.find("promised"), std::string::npos) << out;
 }
 
 ExprPtr Expression(const char* text) {
@@ -160,13 +169,25 @@ TEST(Reply, Worker) {
   worker.attributes = {{"memory", std::int64_t{4096}}};
   worker.constraint_tags = {"c:", "c:gpu=a100"};
   worker.requirements = Expression("TARGET.size < 5");
+  worker.promised = 12;
+  worker.promised_jobs = 2;
+  worker.queue = {{JobId{3}, 10, 7, "a\"nn", {"square"}}, {JobId{2}, 2, std::nullopt, "", {}}};
   std::string out;
-  AppendWorker(worker, true, out);
+  AppendWorker(worker, {.balanced = true, .tasks = true, .queue = true}, out);
   EXPECT_EQ(Keys(out), Keys(Example("### Worker")));
   EXPECT_NE(out.find(R"("tasks":[{"job":"1","index":7}])"), std::string::npos) << out;
   EXPECT_EQ(out.find("lease\""), std::string::npos);
+  EXPECT_NE(out.find(R"("credit":0,"promised":12,"promised_jobs":2,)"), std::string::npos) << out;
+  EXPECT_NE(out.find(R"("queue":[{"job":"3","tasks":10,"priority":7,"user":"a\"nn","tags":["square"]},)"
+                     R"({"job":"2","tasks":2,"priority":null,"user":"","tags":[]}])"),
+            std::string::npos)
+      << out;
   out.clear();
-  AppendWorker(worker, false, out);
+  AppendWorker(worker, {.balanced = false, .tasks = true, .queue = true}, out);
+  EXPECT_EQ(out.find("promised"), std::string::npos);
+  EXPECT_EQ(out.find("queue"), std::string::npos);
+  out.clear();
+  AppendWorker(worker, {}, out);
   EXPECT_EQ(out.find("tasks"), std::string::npos);
   EXPECT_EQ(out.find("constraint_tags"), std::string::npos);
   EXPECT_NE(
@@ -197,13 +218,22 @@ TEST(Reply, Queue) {
   EXPECT_NE(
       out.find(
           R"("settings":{"max_finished_jobs":1000000,"worker_grace_ms":30000,"max_result_bytes":65536,)"
-          R"("property_keys":[],"max_property_keys":3,"policy":"worker","weights":{},"max_limit_expiration_ms":300000})"),
+          R"("property_keys":[],"max_property_keys":3,"policy":"worker","weights":{},"max_limit_expiration_ms":300000,)"
+          R"("dispatch":"fanout","balance":"least_queue"})"),
       std::string::npos)
       << out;
 }
 
 TEST(Reply, SettingsReadBack) {
-  const QueueSettings settings{5, 7s, 9, {"gpu", "mem"}, 4, "fair(user, worker)", {{"user.a\"b", 3}}};
+  const QueueSettings settings{5,
+                               7s,
+                               9,
+                               {"gpu", "mem"},
+                               4,
+                               "fair(user, worker)",
+                               {{"user.a\"b", 3}},
+                               8s,
+                               {DispatchMode::kBalanced, Balance::kRandom}};
   std::string out;
   AppendQueueSettings(settings, out);
   const auto change = ParseQueueSettings(out);

@@ -60,9 +60,9 @@ constexpr FieldSet kWaitFields{"a message", kWaitNames};
 constexpr std::string_view kQueueNames[] = {"name", "settings"};
 constexpr FieldSet kQueueFields{"a queue", kQueueNames};
 constexpr FieldSet kQueueChangeFields{"a change of a queue", std::span(kQueueNames).subspan(1)};
-constexpr std::string_view kSettingNames[] = {"max_finished_jobs", "worker_grace_ms",        "max_result_bytes",
-                                              "property_keys",     "max_property_keys",      "policy",
-                                              "weights",           "max_limit_expiration_ms"};
+constexpr std::string_view kSettingNames[] = {
+    "max_finished_jobs", "worker_grace_ms",         "max_result_bytes", "property_keys", "max_property_keys", "policy",
+    "weights",           "max_limit_expiration_ms", "dispatch",         "balance"};
 constexpr FieldSet kSettingFields{"a queue's settings", kSettingNames};
 constexpr std::string_view kCheckNames[] = {"strategy", "policy"};
 constexpr FieldSet kCheckFields{"this request", kCheckNames};
@@ -185,6 +185,23 @@ bool FinishWorkerChange(JsonReader& reader, const WorkerChange& change) {
          reader.Take(CheckAttributeNames(*change.attributes, *change.properties));
 }
 
+// One of the words, by its number; null is the first.
+template <typename E>
+bool ReadWord(JsonReader& reader, Value& value, std::span<const std::string_view> words, std::optional<E>& out) {
+  out = E{};
+  if (reader.IsNull(value)) return true;
+  std::string_view text;
+  if (!reader.Text(value, text)) return false;
+  const auto found = std::find(words.begin(), words.end(), text);
+  if (found == words.end()) {
+    const std::string_view nearest = Nearest(text, words);
+    return reader.Bad(fmt::format("must be one of {}", fmt::join(words, ", ")),
+                      nearest.empty() ? "" : fmt::format("did you mean `{}`?", nearest));
+  }
+  out = static_cast<E>(found - words.begin());
+  return true;
+}
+
 bool ReadSettings(JsonReader& reader, std::size_t field, Value& value, const NamedStrategies* names,
                   QueueSettingsChange& out) {
   switch (field) {
@@ -223,12 +240,16 @@ bool ReadSettings(JsonReader& reader, std::size_t field, Value& value, const Nam
     }
     case 6:
       return ReadWeights(reader, value, out.weights);
-    default: {
+    case 7: {
       milliseconds most{0};
       if (!ReadMillis(reader, value, std::chrono::seconds(1), bounds::kMaxLimitExpiration, most)) return false;
       out.max_limit_expiration = most;
       return true;
     }
+    case 8:
+      return ReadWord(reader, value, kDispatchWords, out.dispatch);
+    default:
+      return ReadWord(reader, value, kBalanceWords, out.balance);
   }
 }
 

@@ -15,6 +15,8 @@
 namespace allot {
 namespace {
 
+bool IsBalanced(const Call& call) { return call.queue->dispatch() == DispatchMode::kBalanced; }
+
 void List(Call call) {
   const Result<void> may = RequireScope(call.principal(), Scope::kRead);
   if (!may.ok()) return call.Fail(may.error());
@@ -25,11 +27,12 @@ void List(Call call) {
     std::vector<WorkerView> workers = turn.engine.Workers(query.after, query.limit + 1);
     const bool more = workers.size() > query.limit;
     if (more) workers.pop_back();
-    Answer(turn, std::move(c), 200, [workers = std::move(workers), more](Call&, std::string& out) {
+    Answer(turn, std::move(c), 200, [workers = std::move(workers), more](Call& done, std::string& out) {
+      const WorkerDetail detail{.balanced = IsBalanced(done)};
       out.append("{\"workers\":[");
       for (const WorkerView& worker : workers) {
         if (out.back() != '[') out.push_back(',');
-        AppendWorker(worker, false, out);
+        AppendWorker(worker, detail, out);
       }
       out.append("],\"next\":");
       if (more)
@@ -43,8 +46,12 @@ void List(Call call) {
 void AnswerWorker(Turn& turn, Call call, WorkerId worker) {
   Result<WorkerView> view = turn.engine.DescribeWorker(worker);
   if (!view.ok()) return AnswerError(turn, std::move(call), view.error());
-  Answer(turn, std::move(call), 200,
-         [view = std::move(*view)](Call&, std::string& out) { AppendWorker(view, true, out); });
+  Answer(turn, std::move(call), 200, [view = std::move(*view)](Call& done, std::string& out) mutable {
+    // Its queue names jobs and users: for those alone who may list the jobs.
+    const Principal& principal = done.principal();
+    std::erase_if(view.queue, [&](const PromisedView& share) { return !Sees(principal, share.user); });
+    AppendWorker(view, {.balanced = IsBalanced(done), .tasks = true, .queue = principal.Has(Scope::kRead)}, out);
+  });
 }
 
 void Register(Call call) {

@@ -188,6 +188,7 @@ void Orders::Forget(PickJob& job) {
 // Values belong to all jobs that have them: also an index whose walk has not come to this job must know.
 void Orders::Tell(const Changed& changed, std::uint32_t fewer) {
   if (changed.empty()) return;
+  for (const auto& change : changed) log_.Add(change);
   for (Entry& entry : entries_) {
     for (const auto& [key, value] : changed) {
       if (entry.index) entry.index->OnValue(key, value, fewer);

@@ -22,6 +22,7 @@
 #include "strategy/index.h"
 #include "strategy/pick_job.h"
 #include "strategy/strategy.h"
+#include "strategy/value_log.h"
 #include "strategy/value_table.h"
 
 namespace allot {
@@ -100,6 +101,7 @@ class Orders {
   // it is not ready. No two orders ever have the same version.
   std::uint64_t version(Id id) const { return id < entries_.size() && entries_[id].index ? entries_[id].version : 0; }
   const StrategyIndex& index(Id id) const { return *entries_[id].index; }
+  ValueLog& log() { return log_; }
   // Is a job of that class open?
   bool HasOpen(ClassId cls) const { return cls < open_.size() && open_[cls] > 0; }
   // --- Groups whose starts are held (StrategyIndex says what these are).
@@ -139,6 +141,7 @@ class Orders {
 
   const ClassTable& verdicts_;
   ValueTable values_;
+  ValueLog log_;
   StrategyPtr policy_;
   std::vector<Entry> entries_;
   std::unordered_map<std::string, Id> by_text_;

@@ -13,6 +13,9 @@ using order::KeyOf;
 using order::Order;
 using order::Plan;
 
+QueueOrder::QueueOrder(const order::Rules& rules, const ValueLog& log, bool by_class)
+    : rules_(rules), by_class_(by_class), log_(log), picked_at_(log.end()) {}
+
 QueueOrder::Cell::~Cell() = default;
 QueueOrder::~QueueOrder() = default;
 
@@ -57,6 +60,7 @@ QueueOrder::Cell& QueueOrder::CellFor(const PickJob& job) {
   } else if (cells_.size() > kFew) {
     by_key_.insert(cells_.back().get());
   }
+  if (sorted_) Enter(*cells_.back());
   return *cells_.back();
 }
 
@@ -71,6 +75,7 @@ void QueueOrder::Add(Entry& entry) {
     const Key key = KeyOf(order, *entry.job);
     if (order == Order::kLeastRecent) entry.recent = key;
     cell.orders[i].Insert(key, &entry);
+    if (sorted_ && cell.orders[i].Front().second == &entry) Loosen(cell);
   }
   if (cell.lottery) entry.place = cell.lottery->Add(&entry, entry.count);
 }
@@ -80,15 +85,18 @@ void QueueOrder::Remove(Entry& entry) {
   entry.cell = nullptr;
   cell.tasks -= entry.count;
   if (--cell.jobs == 0) {
+    if (sorted_) Leave(cell);
     by_key_.erase(&cell);
     const std::uint32_t at = cell.at;
     std::swap(cells_[at], cells_.back());
     cells_[at]->at = at;
     cells_.pop_back();
     if (cells_.size() <= kFew) by_key_.clear();
+    if (cells_.size() < kSorted / 2) Unsort();
     return;
   }
   for (std::size_t i = 0; i < cell.orders.size(); ++i) {
+    if (sorted_ && cell.orders[i].Front().second == &entry) Loosen(cell);
     const Order order = (*rules_.orders)[i];
     cell.orders[i].Erase(order == Order::kLeastRecent ? entry.recent : KeyOf(order, *entry.job));
   }
@@ -142,7 +150,10 @@ void QueueOrder::Note(Cell& cell, const Plan& leaf) {
     jobs.Insert(entry->recent, entry);
     std::tie(key, entry) = jobs.Front();
   }
-  cell.core->leaves[leaf.leaf].key = key;
+  Key& noted = cell.core->leaves[leaf.leaf].key;
+  if (noted == key) return;
+  if (cell.stands && cell.leaf == &leaf) Loosen(cell);
+  noted = key;
 }
 
 QueueOrder::Entry* QueueOrder::Draw(Cell& cell, Rng& rng) const {
@@ -153,18 +164,113 @@ QueueOrder::Entry* QueueOrder::Draw(Cell& cell, Rng& rng) const {
   }
 }
 
+bool QueueOrder::Held(const Cell& cell, StartGate* gate) const {
+  const std::uint32_t group = cell.core->group;
+  if (gate == nullptr || group == 0) return false;
+  return (cells_.size() > kFewAsked ? gate->AskClosely(group) : gate->Ask(group)) != StartGate::Held::kNo;
+}
+
+// --- Many cells, in order.
+
+bool QueueOrder::Before::operator()(const Cell& a, const Cell& b) const {
+  const Choice x{a.core.get(), a.leaf, 0}, y{b.core.get(), b.leaf, 0};
+  return order::Compare(*of->rules_.plan, *of->rules_.shared, of->sorted_for_, x, y) < 0;
+}
+
+void QueueOrder::Loosen(Cell& cell) {
+  if (cell.stands) tree_.erase(tree_.iterator_to(cell));
+  cell.stands = false;
+  if (std::exchange(cell.loose, true)) return;
+  loose_.push_back(&cell);
+}
+
+void QueueOrder::Enter(Cell& cell) {
+  const auto& keys = rules_.shared->keys;
+  for (std::size_t i = 0; i < keys.size(); ++i) by_value_[ValueKey(keys[i], cell.core->values[i])].push_back(&cell);
+  cell.stands = cell.loose = false;
+  Loosen(cell);
+}
+
+void QueueOrder::Leave(Cell& cell) {
+  const auto& keys = rules_.shared->keys;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto found = by_value_.find(ValueKey(keys[i], cell.core->values[i]));
+    auto& cells = found->second;
+    *std::find(cells.begin(), cells.end(), &cell) = cells.back();
+    cells.pop_back();
+    if (cells.empty()) by_value_.erase(found);
+  }
+  Loosen(cell);
+  std::erase(loose_, &cell);
+}
+
+void QueueOrder::Unsort() {
+  sorted_ = false;
+  tree_.clear();
+  loose_.clear();
+  by_value_.clear();
+}
+
+void QueueOrder::Sort(KindId kind) {
+  Unsort();
+  sorted_ = true;
+  sorted_for_ = kind;
+  sorted_at_ = log_.end();
+  sorted_slots_ = rules_.shared->slots;
+  for (const auto& cell : cells_) Enter(*cell);
+}
+
+void QueueOrder::CatchUp() {
+  for (; sorted_at_ < log_.end(); ++sorted_at_) {
+    const auto [key, value] = log_.At(sorted_at_);
+    const auto found = by_value_.find(ValueKey(key, value));
+    if (found == by_value_.end()) continue;
+    for (Cell* cell : found->second) Loosen(*cell);
+  }
+  // None of those that stand has changed, so that places can be found among them.
+  for (Cell* cell : std::exchange(loose_, {})) {
+    cell->loose = false;
+    cell->leaf = LeafFor(*rules_.plan, *cell);
+    if (cell->leaf == nullptr) continue;
+    Note(*cell, *cell->leaf);
+    cell->stands = true;
+    tree_.insert(*cell);
+  }
+}
+
+// --- Picking.
+
 QueueOrder::Entry* QueueOrder::Pick(KindId kind, StartGate* gate, Rng& rng) {
+  const std::uint64_t changes = log_.end() - std::exchange(picked_at_, log_.end());
+  // Where most of them would have to find new places each time, a look at each of them costs less.
+  if (cells_.size() < kSorted || rules_.random || changes > cells_.size() / 4) return Scan(kind, gate, rng);
+  if (!sorted_ || sorted_for_ != kind || sorted_slots_ != rules_.shared->slots || !log_.Knows(sorted_at_)) Sort(kind);
+  CatchUp();
+  random_task_ = false;
+  for (auto it = tree_.begin(); it != tree_.end();) {
+    Cell& cell = *it;
+    const PickJob& first = *cell.orders[cell.leaf->list].Front().second->job;
+    // What was picked from meanwhile stands too far ahead.
+    if (cell.leaf->order == Order::kLeastRecent &&
+        KeyOf(cell.leaf->order, first) != cell.core->leaves[cell.leaf->leaf].key) {
+      Loosen(cell);
+      CatchUp();
+      it = tree_.begin();
+      continue;
+    }
+    if (!Held(cell, gate)) return cell.orders[cell.leaf->list].Front().second;
+    ++it;
+  }
+  return nullptr;
+}
+
+QueueOrder::Entry* QueueOrder::Scan(KindId kind, StartGate* gate, Rng& rng) {
   Choice best;
   Cell* where = nullptr;
   std::uint64_t drawn = 0;  // tasks of all cells that were drawn from so far
-  const bool many = cells_.size() > kFewAsked;
-  const auto held = [&](const Cell& cell) {
-    if (gate == nullptr || cell.core->group == 0) return false;
-    return (many ? gate->AskClosely(cell.core->group) : gate->Ask(cell.core->group)) != StartGate::Held::kNo;
-  };
   for (const auto& cell : cells_) {
     const Plan* leaf = LeafFor(*rules_.plan, *cell);
-    if (leaf == nullptr || held(*cell)) continue;
+    if (leaf == nullptr || Held(*cell, gate)) continue;
     const bool random = leaf->kind == Strategy::Kind::kRandom;
     if (!random) Note(*cell, *leaf);
     const Choice choice{cell->core.get(), leaf, random ? cell->tasks : 0};
@@ -182,6 +288,7 @@ QueueOrder::Entry* QueueOrder::Pick(KindId kind, StartGate* gate, Rng& rng) {
 
 bool QueueOrder::Shrink(std::size_t& budget) {
   by_key_ = {};
+  Unsort();
   while (!cells_.empty()) {
     if (budget == 0) return false;
     budget -= std::min(budget, 1 + cells_.back()->jobs / order::kShrunkAtOnce);

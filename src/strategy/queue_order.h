@@ -2,8 +2,10 @@
 //
 // It goes by the rules of the strategy's index, which is over all jobs of the queue, and looks at what those say when
 // it is asked: nothing is told to it when tasks are leased elsewhere, or values are served. So there may be one for
-// each of ten thousand workers. In return a pick looks at every cell: jobs alike in their group and in the values of
-// all keys that the strategy names. By most strategies that is one.
+// each of ten thousand workers. Jobs alike in their group and in the values of all keys that the strategy names share a
+// cell; by most strategies there is one. A pick looks at every cell, if they are few. Many are kept in order, and
+// before a pick those change places whose values have changed since the last one: so it costs what has happened
+// meanwhile, or a look at every cell if that is less. (With `random` it is that, since all cells are drawn from.)
 //
 // Threading:  confined to the queue's engine thread.
 // Invariants: what Pick() gives is what an index over the same jobs, with so many ready tasks each, would give.
@@ -13,6 +15,9 @@
 #include <memory>
 #include <vector>
 
+#include <boost/container/small_vector.hpp>
+#include <boost/intrusive/set.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 
 #include "base/rng.h"
@@ -20,6 +25,7 @@
 #include "strategy/index.h"
 #include "strategy/pick_job.h"
 #include "strategy/small_order.h"
+#include "strategy/value_log.h"
 #include "strategy/views.h"
 #include "strategy/weighted_set.h"
 
@@ -43,7 +49,7 @@ class QueueOrder {
   };
 
   // `rules` outlive all calls but the destructor. `by_class`: the worker ranks jobs, which its classes tell.
-  QueueOrder(const order::Rules& rules, bool by_class) : rules_(rules), by_class_(by_class) {}
+  QueueOrder(const order::Rules& rules, const ValueLog& log, bool by_class);
   QueueOrder(const QueueOrder&) = delete;
   QueueOrder& operator=(const QueueOrder&) = delete;
   ~QueueOrder();
@@ -74,7 +80,7 @@ class QueueOrder {
     const std::vector<ValueId>& values;
     std::uint64_t hash;
   };
-  struct Cell {
+  struct Cell : boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>> {
     ~Cell();
     order::Cell::Owned core;  // class, group and values; as whoever compares knows it
     ClassId by_class = kNoClass;
@@ -83,7 +89,17 @@ class QueueOrder {
     std::uint64_t tasks = 0;
     std::uint32_t jobs = 0;
     std::uint32_t at = 0;  // its place in cells_
+    // While they are sorted:
+    const order::Plan* leaf = nullptr;  // by which it stands among them
+    bool stands = false;                // else it is to find its place, or the strategy does not give its jobs now
+    bool loose = false;                 // it is to find its place
   };
+  struct Before {
+    const QueueOrder* of;
+    bool operator()(const Cell& a, const Cell& b) const;
+  };
+  using Tree =
+      boost::intrusive::set<Cell, boost::intrusive::compare<Before>, boost::intrusive::constant_time_size<false>>;
   struct HashOf {
     using is_transparent = void;
     using is_avalanching = void;
@@ -99,6 +115,7 @@ class QueueOrder {
 
   static constexpr std::size_t kFew = 4;       // cells that are found by looking at all
   static constexpr std::size_t kFewAsked = 8;  // the groups of more are asked closely
+  static constexpr std::size_t kSorted = 32;   // so many are kept in order
 
   Cell& CellFor(const PickJob& job);
   // The leaf through which the strategy gives jobs of that cell now; null: it does not.
@@ -106,6 +123,19 @@ class QueueOrder {
   // The first of the cell in that leaf's order, noted for comparing.
   void Note(Cell& cell, const order::Plan& leaf);
   Entry* Draw(Cell& cell, Rng& rng) const;
+  bool Held(const Cell& cell, StartGate* gate) const;
+  Entry* Scan(KindId kind, StartGate* gate, Rng& rng);
+
+  // All cells in order.
+  void Sort(KindId kind);
+  void Unsort();
+  // Those whose values have changed find their places.
+  void CatchUp();
+  // Out of its place, until CatchUp().
+  void Loosen(Cell& cell);
+  void Enter(Cell& cell);
+  void Leave(Cell& cell);
+  static std::uint64_t ValueKey(KeyId key, ValueId value) { return std::uint64_t{key} << 32 | value; }
 
   order::Rules rules_;
   const bool by_class_;
@@ -113,6 +143,16 @@ class QueueOrder {
   boost::unordered_flat_set<Cell*, HashOf, Same> by_key_;  // only where there are several
   std::vector<ValueId> sought_;
   bool random_task_ = false;
+
+  const ValueLog& log_;
+  std::uint64_t picked_at_ = 0;  // where the log ended at the last pick
+  bool sorted_ = false;
+  KindId sorted_for_ = 0;
+  std::uint64_t sorted_at_ = 0;     // where the log ended then
+  std::uint64_t sorted_slots_ = 0;  // of which percentages are
+  Tree tree_{Before{this}};
+  std::vector<Cell*> loose_;
+  boost::unordered_flat_map<std::uint64_t, boost::container::small_vector<Cell*, 1>> by_value_;
 };
 
 }  // namespace allot

@@ -1,0 +1,73 @@
+#include "cli/worker_text.h"
+
+#include <utility>
+
+#include "base/text.h"
+
+namespace allot::cli {
+namespace {
+
+std::string Count(std::uint64_t number, std::string_view noun) {
+  return FormatCount(number) + ' ' + std::string(noun) + (number == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string StateOf(const allotter::WorkerInfo& worker) {
+  if (worker.away) return "away";
+  if (worker.draining) return "draining";
+  return worker.connected ? "connected" : "polling";
+}
+
+void WorkerList::Add(const allotter::WorkerInfo& worker, std::int64_t now_ms) {
+  balanced_ = balanced_ || worker.promised.has_value();
+  rows_.push_back({{worker.id, worker.name, StateOf(worker), Joined(worker.tags), std::to_string(worker.slots),
+                    std::to_string(worker.leased)},
+                   std::to_string(worker.credit),
+                   worker.promised ? FormatCount(*worker.promised) : "-",
+                   worker.address,
+                   AgeText(worker.registered_at_ms, now_ms)});
+}
+
+std::string WorkerList::Text(Style style) const {
+  if (rows_.empty()) return "no workers\n";
+  std::vector<Table::Column> columns = {{"ID"}, {"NAME"}, {"STATE"}, {"TAGS"}, {"SLOTS", true}, {"RUNNING", true}};
+  if (balanced_) columns.push_back({"QUEUE", true});
+  columns.push_back({"WANTS", true});
+  if (!balanced_) columns.push_back({"ADDRESS"});
+  columns.push_back({"SINCE"});
+  Table table(std::move(columns));
+  table.ColourStates(2);
+  for (const Row& row : rows_) {
+    std::vector<std::string> cells = row.cells;
+    if (balanced_) cells.push_back(row.queue);
+    cells.push_back(row.wants);
+    if (!balanced_) cells.push_back(row.address);
+    cells.push_back(row.since);
+    table.Add(std::move(cells));
+  }
+  return table.Text(style);
+}
+
+std::string PromisedText(const allotter::WorkerInfo& worker) {
+  if (!worker.promised) return "";
+  if (*worker.promised == 0) return "empty";
+  return Count(*worker.promised, "task") + " of " + Count(worker.promised_jobs.value_or(0), "job");
+}
+
+std::string QueueText(const allotter::WorkerInfo& worker, Style style) {
+  std::string out;
+  if (!worker.queue.empty()) {
+    Table table({{"JOB"}, {"TASKS", true}, {"PRIO", true}, {"USER"}, {"TAGS"}});
+    for (const allotter::PromisedShare& share : worker.queue) {
+      table.Add({share.job, FormatCount(share.tasks), share.priority ? std::to_string(*share.priority) : "-",
+                 share.user.empty() ? "-" : share.user, Joined(share.tags)});
+    }
+    out = table.Text(style);
+  }
+  const std::uint64_t jobs = worker.promised_jobs.value_or(0);
+  if (!out.empty() && jobs > worker.queue.size()) out += "and " + FormatCount(jobs - worker.queue.size()) + " more\n";
+  return out;
+}
+
+}  // namespace allot::cli
