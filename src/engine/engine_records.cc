@@ -474,7 +474,7 @@ bool Engine::ReplayTask(Position position, EventType type, ByteReader& in) {
   }
   if (job == nullptr) return true;  // removed later on
   if (type == EventType::kGrant && job->stored < position) {
-    job->picked = Stamp{ToMillis(time), serial};
+    job->picked = job->RecentAfter(Stamp{ToMillis(time), serial});
     MarkJob(*job);
   }
   const std::uint32_t page = type == EventType::kRevive ? index : PageOf(index);

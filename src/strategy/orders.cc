@@ -239,7 +239,8 @@ void Orders::SetGroup(PickJob& job, std::uint32_t group) {
   if (job.open) ForEachIndex(job, [&](StrategyIndex& index) { index.Add(job); });
 }
 
-void Orders::Leased(PickJob& job, const Stamp& at) {
+void Orders::Leased(PickJob& job, const Stamp& now) {
+  const Stamp at = job.RecentAfter(now);
   const bool open = job.open;
   if (open) {
     ForEachIndex(job, [&](StrategyIndex& index) {

@@ -85,7 +85,7 @@ class Orders {
   // REQUIRES: at least 1 while it is open.
   void SetReady(PickJob& job, std::uint32_t ready);
   void SetGroup(PickJob& job, std::uint32_t group);
-  void Leased(PickJob& job, const Stamp& at);
+  void Leased(PickJob& job, const Stamp& now);
   void Returned(PickJob& job);
 
   // --- Picking.

@@ -1,6 +1,7 @@
 // A job as strategies see it.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -52,6 +53,9 @@ struct PickJob {
   JobId id() const { return key.id; }
   // What `least_recent` goes by.
   Stamp Recent() const { return picked.serial != 0 ? picked : Stamp{ToMillis(submitted_at), 0}; }
+  // What it goes by after a pick at that moment: later than before, also when the clock was set back. So whoever noted
+  // where the job stood knows that it has not come forward since.
+  Stamp RecentAfter(const Stamp& at) const { return {std::max(at.ms, Recent().ms), at.serial}; }
 };
 
 // May starts of a group go on?

@@ -339,7 +339,9 @@ Preview::Place Preview::Draw(const std::vector<Place>& cells, std::uint64_t task
 }
 
 void Preview::Take(Place place, Place job) {
-  const Stamp at{ToMillis(options_.now), kPickSerial + ++picks_};
+  const Job& picked = jobs_[job];
+  const std::int64_t before = picked.picked.serial != 0 ? picked.picked.ms : picked.submitted;
+  const Stamp at{std::max(ToMillis(options_.now), before), kPickSerial + ++picks_};
   Cell& cell = cells_[place];
   --jobs_[job].ready;
   --cell.ready;

@@ -281,7 +281,8 @@ void Model::Grant(Worker& worker, Job& job) {
   Set(job, index, TaskState::kLeased, attempt);
   leases[serial] = Lease{TaskRef{job.id, index, LeaseId{serial, 0}}, worker.id, attempt, false, time_, now_.wall};
   if (job.started_at == WallTime{}) job.started_at = now_.wall;
-  job.picked = served_at[job.spec.user] = Stamp{ToMillis(now_.wall), serial};
+  const std::int64_t before = job.picked.serial != 0 ? job.picked.ms : ToMillis(job.submitted_at);
+  job.picked = served_at[job.spec.user] = Stamp{std::max(ToMillis(now_.wall), before), serial};
   ++stats.granted;
   assigned_.push_back({Fact::Kind::kGrant, worker.id.value, job.id.value, index, attempt, serial, {}});
 }
