@@ -233,7 +233,7 @@ class SomeWorld {
     } else {
       world_.Enrol(*worker);
     }
-    worker->hungry = rng_.Below(2) == 0;
+    world_.dispatcher.SetHungry(*worker, rng_.Below(2) == 0 ? std::nullopt : std::optional(++hungry_));
   }
   void ChangeWorker(WorldWorker& worker) {
     if (rng_.Below(3) == 0) {
@@ -341,6 +341,7 @@ class SomeWorld {
   std::uint64_t slots_ = 8;
   SomeGate gate_;
   std::vector<std::pair<WorldWorker*, WorldJob*>> leases_;
+  std::uint64_t hungry_ = 0;
   std::uint64_t picks_ = 0, own_picks_ = 0, strict_picks_ = 0;
 };
 

@@ -486,7 +486,7 @@ TEST(Dispatcher, HungryWorkersAreToldOnceWhenTheyAreGivenSomething) {
   world.Balance();
   WorldWorker& hungry = world.Add();
   WorldWorker& sated = world.Add();
-  hungry.hungry = true;
+  world.dispatcher.SetHungry(hungry, 1);
   world.Submit(4);
   EXPECT_EQ(world.dispatcher.TakeFed(), std::vector<WorkerId>{hungry.id});
   EXPECT_TRUE(world.dispatcher.TakeFed().empty());
