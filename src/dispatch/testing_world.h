@@ -235,8 +235,7 @@ class DispatchWorld : public ClassTable::Listener {
     for (const auto& worker : workers) {
       if (worker->registered) dispatcher.Register(*worker, worker->order);
     }
-    dealing = true;
-    dispatcher.SetGathering(true);
+    dispatcher.SetGathering(dealing = !jobs.empty());
   }
   void Balance(Balance balance = Balance::kLeastQueue) { SetOptions({DispatchMode::kBalanced, balance}); }
   void Fanout() { SetOptions({}); }
