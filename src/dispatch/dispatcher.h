@@ -140,6 +140,8 @@ class Dispatcher {
   // dispatcher_shares.cc: shares come and go. None of these relinks the queue.
   Share& Give(Holding& holding, WorkerQueue& queue, std::uint32_t count);
   void Reduce(Share& share, std::uint32_t count);
+  // Workers of that kind hold shares of jobs of that class, and may run them.
+  void Mark(ClassId cls, KindId kind);
   // All of it back to what is open.
   void Return(Share& share);
   void DropHolding(DispatchJob& job);
@@ -205,8 +207,9 @@ class Dispatcher {
   struct ClassState {
     boost::intrusive::list<Holding, boost::intrusive::constant_time_size<false>> open;  // jobs that have something open
     std::uint64_t shares = 0;
-    std::vector<std::uint64_t> mask;  // who might run it when the first of the shares was made, or it was looked at
-    bool wanted = false;              // some of it may find a candidate now
+    // Kinds that may hold some of the shares and may run it, a bit each; but for queues that are to be matched anew.
+    std::vector<std::uint64_t> mask;
+    bool wanted = false;  // some of it may find a candidate now
   };
   std::deque<ClassState> by_class_;
   std::set<ClassId> open_classes_;  // that have something open

@@ -53,10 +53,6 @@ void Dispatcher::Deal(Holding& holding, std::size_t& budget) {
   budget -= std::min<std::size_t>(budget, 1 + std::min<std::size_t>(workers, holding.open));
   if (workers == 0) return List(holding);
   Unlist(holding);
-  if (ClassState& state = by_class_[cls]; state.shares == 0) {
-    const auto mask = classes_.Mask(cls);
-    state.mask.assign(mask.begin(), mask.end());
-  }
   switch (options_.balance) {
     case Balance::kLeastQueue:
       return DealLevel(holding, workers);

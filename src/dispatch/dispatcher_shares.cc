@@ -64,7 +64,8 @@ Share& Dispatcher::Give(Holding& holding, WorkerQueue& queue, std::uint32_t coun
       ++queue.unarranged;
       if (queue.suspect) ++queue.to_check;
     }
-    ++by_class_[holding.job->cls].shares;
+    if (by_class_[holding.job->cls].shares++ == 0) by_class_[holding.job->cls].mask.clear();
+    Mark(holding.job->cls, queue.kind);
   } else {
     const std::uint32_t before = std::exchange(share->count, share->count + count);
     if (share->arrangement == queue.arrangement) queue.order->OnCount(*share, before);
@@ -78,6 +79,12 @@ Share& Dispatcher::Give(Holding& holding, WorkerQueue& queue, std::uint32_t coun
     fed_.push_back(queue.slot);
   }
   return *share;
+}
+
+void Dispatcher::Mark(ClassId cls, KindId kind) {
+  std::vector<std::uint64_t>& mask = by_class_[cls].mask;
+  if (mask.size() <= kind / 64) mask.resize(kind / 64 + 1);
+  mask[kind / 64] |= std::uint64_t{1} << (kind % 64);
 }
 
 void Dispatcher::Reduce(Share& share, std::uint32_t count) {
@@ -278,6 +285,7 @@ bool Dispatcher::Arrange(WorkerQueue& queue, Orders::Id order, std::size_t& budg
       Want(holding.job->cls);
       continue;
     }
+    Mark(share.job->cls, queue.kind);
     --queue.unarranged;
     queue.shares.splice(queue.shares.end(), queue.shares, queue.shares.begin());
     Place(share);

@@ -69,6 +69,7 @@ bool Dispatcher::StepSuspects(std::size_t& budget) {
       --queue->to_check;
       Share& share = shares.front();
       if (classes_.Matches(queue->kind, share.job->cls)) {
+        Mark(share.job->cls, queue->kind);
         shares.splice(shares.end(), shares, shares.begin());
         continue;
       }
