@@ -31,7 +31,7 @@ inline double CpuSeconds() {
 // An engine with a backlog, and the longest that it took for a single command or tick.
 class Bench {
  public:
-  Bench() : engine_(EngineOptions{}) { engine_.FinishLoad(At(1), Duration(0)); }
+  explicit Bench(const EngineOptions& options = {}) : engine_(options) { engine_.FinishLoad(At(1), Duration(0)); }
 
   Engine& engine() { return engine_; }
   std::uint64_t jobs() const { return jobs_; }

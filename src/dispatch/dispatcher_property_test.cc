@@ -253,7 +253,7 @@ class SomeWorld {
     } else {
       world_.Enrol(*worker);
     }
-    world_.dispatcher.SetHungry(*worker, rng_.Below(2) == 0 ? std::nullopt : std::optional(++hungry_));
+    world_.dispatcher.SetHungry(*worker, rng_.Below(2) == 0 ? std::optional(++turn_) : std::nullopt);
   }
   void ChangeWorker(WorldWorker& worker) {
     if (rng_.Below(3) == 0) {
@@ -352,6 +352,7 @@ class SomeWorld {
 
   DispatchWorld world_;
   Rng rng_;
+  std::uint64_t turn_ = 0;
   const Size size_;
   const bool exact_;
   std::string text_;
@@ -362,7 +363,6 @@ class SomeWorld {
   std::int64_t time_ = 1000;
   SomeGate gate_;
   std::vector<std::pair<WorldWorker*, WorldJob*>> leases_;
-  std::uint64_t hungry_ = 0;
   std::uint64_t picks_ = 0, own_picks_ = 0, strict_picks_ = 0;
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/memory.h"
 #include "dispatch/dispatcher.h"
 
 namespace allot {
@@ -12,7 +13,10 @@ bool Dispatcher::Busy() const {
 }
 
 bool Dispatcher::Step(std::size_t& budget) {
-  return StepGone(budget) && StepSuspects(budget) && StepWanted(budget) && StepSweep(budget);
+  const bool frees = !gone_.empty() || !left_orders_.empty();
+  const bool finished = StepGone(budget) && StepSuspects(budget) && StepWanted(budget) && StepSweep(budget);
+  if (frees) SortFreedMemory();
+  return finished;
 }
 
 bool Dispatcher::StepGone(std::size_t& budget) {
@@ -105,47 +109,39 @@ bool Dispatcher::StepWanted(std::size_t& budget) {
 
 std::uint64_t Dispatcher::Move(WorkerQueue& from, WorkerQueue& to, std::uint64_t tasks, std::size_t& budget) {
   constexpr std::size_t kMostSkipped = 256;
-  // Of fewer shares a part of each is moved first, so that both have something of everything.
+  // Between workers that are alike, and where the shares are few, a part of each is moved, so that both have something
+  // of everything.
   constexpr std::size_t kFew = 1000;
-  double part = from.shares.size() > kFew ? 1 : static_cast<double>(tasks) / static_cast<double>(from.promised);
+  const bool mixed = from.kind == to.kind && from.shares.size() <= std::min(kFew, budget);
+  const double part = mixed ? static_cast<double>(tasks) / static_cast<double>(from.promised) : 1;
+  double due = 0.5;
   std::uint64_t moved = 0;
   std::size_t skipped = 0;
-  Share* passed = nullptr;
-  const auto move = [&](Share& share, std::uint64_t most) {
+  // From the end: what came last is seldom what is wanted first.
+  for (auto it = from.shares.end(); it != from.shares.begin() && moved < tasks && budget > 0;) {
+    Share& share = *std::prev(it);
+    --budget;
+    if (!classes_.Matches(to.kind, share.job->cls)) {
+      if (++skipped == kMostSkipped) break;
+      --it;
+      continue;
+    }
     Holding& holding = *share.holding;
-    const auto count = static_cast<std::uint32_t>(std::min({most, std::uint64_t{share.count}, tasks - moved}));
+    due += part * share.count;
+    const auto count = static_cast<std::uint32_t>(
+        std::min({static_cast<std::uint64_t>(due), std::uint64_t{share.count}, tasks - moved}));
+    due -= count;
+    if (count == 0) {
+      --it;
+      continue;
+    }
     const bool all = count == share.count;
     Reduce(share, count);
     holding.open += count;
     Give(holding, to, count);
     moved += count;
-    return std::pair(count, all);
-  };
-  // Then, where that was not enough, since the other may not run all of it or parts are cut, what there is.
-  for (bool last = false; !last; last = part == 1, part = 1) {
-    double due = 0.5;
-    // From the end: what came last is seldom what is wanted first.
-    for (auto it = from.shares.end(); it != from.shares.begin() && moved < tasks && budget > 0;) {
-      Share& share = *std::prev(it);
-      --budget;
-      if (!classes_.Matches(to.kind, share.job->cls)) {
-        if (++skipped == kMostSkipped) break;
-        --it;
-        continue;
-      }
-      due += part * share.count;
-      if (due < 1) {
-        passed = &share;
-        --it;
-        continue;
-      }
-      const auto [count, all] = move(share, static_cast<std::uint64_t>(due));
-      due -= count;
-      if (!all) --it;
-    }
+    if (!all) --it;
   }
-  // However little time there is, something is moved: else the next look would end here again.
-  if (moved == 0 && passed != nullptr) move(*passed, tasks);
   moves_ += moved;
   Relink(from);
   Relink(to);

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/check.h"
+#include "dispatch/dispatcher.h"
 #include "engine/pace.h"
 
 namespace allot {
@@ -22,10 +23,14 @@ LimitOptions LimitsOf(const EngineOptions& options) {
 }  // namespace
 
 Engine::Engine(const EngineOptions& options)
-    : options_(options), rng_(options.seed), limits_(LimitsOf(options)), leases_(options.key) {
+    : options_(options),
+      rng_(options.seed),
+      limits_(LimitsOf(options)),
+      leases_(options.key),
+      dispatcher_(std::make_unique<Dispatcher>(orders_, classes_, rng_)) {
   if (options_.policy) orders_.SetPolicy(options_.policy);
   orders_.SetWeights({options_.weights.begin(), options_.weights.end()});
-  dispatcher_.SetOptions(options_.dispatch);
+  dispatcher_->SetOptions(options_.dispatch);
   default_order_ = orders_.Use(DefaultStrategy());
   orders_.BeginBuild();
   orders_.Built();
@@ -40,7 +45,7 @@ void Engine::Begin(const Now& now) {
     boot_ = now_ = now;
     engine_time_ = now.mono;
     classes_.BeginTurn(ToMillis(now_.wall) / 1000);
-    dispatcher_.BeginTurn();
+    dispatcher_->BeginTurn();
     return;
   }
   const Instant mono = std::max(now.mono, now_.mono);
@@ -51,7 +56,7 @@ void Engine::Begin(const Now& now) {
   now_ = Now{mono, now.wall};
   engine_time_ = mono - stalled_;
   classes_.BeginTurn(ToMillis(now_.wall) / 1000);
-  dispatcher_.BeginTurn();
+  dispatcher_->BeginTurn();
   OpenPayable();
 }
 
@@ -61,7 +66,7 @@ void Engine::End() {
   OpenPayable();  // before jobs change groups: who waits for what opens is found by where it stands
   if (std::size_t few = kSmallBudget / 3; limit_epoch_ != limits_.epoch()) StepGrouping(few);
   if (orders_.Building() || orders_.Cleaning()) StepOrders(budget);
-  if (std::size_t few = kSmallBudget / 3; dispatcher_.Busy() || dealing_) StepDispatch(few);
+  if (std::size_t few = kSmallBudget / 3; dispatcher_->Busy() || dealing_) StepDispatch(few);
   WakeWaiting();
 }
 
@@ -82,16 +87,16 @@ EngineWorker* Engine::FindWorker(WorkerId worker) const {
 void Engine::Refresh(EngineJob& job) {
   const bool open = job.state == JobState::kActive && !job.reviving && job.tasks.ready() > 0;
   if (!open && job.open) {
-    dispatcher_.Close(job);
+    dispatcher_->Close(job);
     orders_.Close(job);
     Ungroup(job);
   }
   orders_.SetReady(job, job.tasks.ready());
-  if (open && job.open) dispatcher_.SetReady(job);
+  if (open && job.open) dispatcher_->SetReady(job);
   if (open && !job.open) {
     Group(job);
     orders_.Open(job);
-    dispatcher_.Open(job);
+    Promise(job);
     if (opened_.empty() || opened_.back() != job.cls) opened_.push_back(job.cls);
   }
   const bool ended = Ended(job.state);
@@ -197,9 +202,9 @@ EngineJob* Engine::Next(EngineWorker& worker, LimitTable::Drawn& drawn, std::siz
   gate_.worker = worker.limited;
   for (;;) {
     auto* job =
-        static_cast<EngineJob*>(dispatcher_.Pick(worker, worker.Pulls(), limits_.blocked() > 0 ? &gate_ : nullptr));
-    work += dispatcher_.work();
-    if (job == nullptr && !dispatcher_.unfinished()) return nullptr;
+        static_cast<EngineJob*>(dispatcher_->Pick(worker, worker.Pulls(), limits_.blocked() > 0 ? &gate_ : nullptr));
+    work += dispatcher_->work();
+    if (job == nullptr && !dispatcher_->unfinished()) return nullptr;
     if (job == nullptr || work > kMostWork) {
       look_again_.push_back(classes_.KindOf(worker.handle));
       return nullptr;
@@ -234,7 +239,7 @@ bool Engine::Serve(EngineWorker& worker, bool* more) {
     ++pops_;
     // One of a million is far away: all of it is on its way before the first part is looked at.
     Prefetch(&job, sizeof(job));
-    const bool random = dispatcher_.random_task();
+    const bool random = dispatcher_->random_task();
     const TaskIndex index = random ? job.tasks.RandomReady(rng_) : *job.tasks.FirstReady();
     Prefetch(job.terms.get(), sizeof(JobTerms));
     Prefetch(job.extras.get(), sizeof(JobExtras));
@@ -258,7 +263,7 @@ bool Engine::Serve(EngineWorker& worker, bool* more) {
 }
 
 Lease& Engine::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::vector<Grant>& grants) {
-  dispatcher_.Take(worker, job);
+  dispatcher_->Take(worker, job);
   const std::uint32_t used = job.tasks.Claim(index);
   Lease& lease = leases_.Grant(job.id(), index);
   lease.job = &job;
@@ -270,7 +275,7 @@ Lease& Engine::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, s
   lease.timeout = job.terms->timeout;
   worker.leases.push_back(lease);
   job.leases.push_back(lease);
-  dispatcher_.Assigned(worker);
+  dispatcher_->Assigned(worker);
   Arm(worker, engine_time_ + (lease.timeout.count() > 0 ? std::min(lease.ttl, lease.timeout) : lease.ttl));
   if (job.started_at == WallTime{}) {
     job.started_at = now_.wall;

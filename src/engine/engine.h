@@ -30,7 +30,6 @@
 
 #include "base/bytes.h"
 #include "base/rng.h"
-#include "dispatch/dispatcher.h"
 #include "dispatch/lease_table.h"
 #include "engine/events.h"
 #include "engine/job.h"
@@ -44,6 +43,7 @@
 namespace allot {
 
 class DemandWalk;
+class Dispatcher;
 class LimitTrial;
 class PreviewWalk;
 
@@ -334,8 +334,11 @@ class Engine {
   // engine_dispatch.cc: who holds what is ready.
   // Whatever was changed about the worker: may something be promised to it?
   void Enrol(EngineWorker& worker);
-  // Jobs that are there already are promised from now on, or a while later.
+  // Jobs that are there already are promised from now on, or a while later; those that open meanwhile then too.
   void BeginDealing(Duration later);
+  void EndDealing();
+  // An open job is promised, unless its turn is still to come.
+  void Promise(EngineJob& job);
   bool StepDispatch(std::size_t& budget);
   // Who waits and was promised something gets it.
   void ServeFed();
@@ -469,8 +472,8 @@ class Engine {
   std::size_t away_workers_ = 0;
   Waiting waiting_;
   std::uint64_t next_turn_ = 0;
-  Dispatcher dispatcher_{orders_, classes_, rng_};
-  bool dealing_ = false;  // open jobs from `deal_next_` on are still to be promised, once it is time
+  const std::unique_ptr<Dispatcher> dispatcher_;
+  bool dealing_ = false;  // jobs from `deal_next_` on are still to be promised, once it is time
   Instant deal_at_{};     // in engine time
   JobId deal_next_;
   Instant swept_at_{};

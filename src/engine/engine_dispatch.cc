@@ -2,6 +2,7 @@
 // it.
 #include <algorithm>
 
+#include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/pace.h"
 
@@ -9,12 +10,11 @@ namespace allot {
 
 void Engine::SetDispatch(const Now& now, const DispatchOptions& dispatch) {
   Begin(now);
-  const bool was = dispatcher_.balanced();
+  const bool was = dispatcher_->balanced();
   options_.dispatch = dispatch;
-  dispatcher_.SetOptions(dispatch);
-  dealing_ = dealing_ && dispatcher_.balanced();
-  dispatcher_.SetGathering(dealing_);
-  if (!was && dispatcher_.balanced()) {
+  dispatcher_->SetOptions(dispatch);
+  if (!dispatcher_->balanced()) EndDealing();
+  if (!was && dispatcher_->balanced()) {
     for (const auto& [id, worker] : workers_) Enrol(*worker);
     BeginDealing(Duration(0));
   }
@@ -23,22 +23,31 @@ void Engine::SetDispatch(const Now& now, const DispatchOptions& dispatch) {
 
 void Engine::Enrol(EngineWorker& worker) {
   if (worker.registered && !worker.draining && !worker.away) {
-    dispatcher_.Register(worker, worker.order);
+    dispatcher_->Register(worker, worker.order);
   } else {
-    dispatcher_.Unregister(worker);
+    dispatcher_->Unregister(worker);
   }
 }
 
 void Engine::BeginDealing(Duration later) {
-  if (!dispatcher_.balanced()) return;
+  if (!dispatcher_->balanced()) return;
   dealing_ = true;
-  dispatcher_.SetGathering(true);
+  dispatcher_->SetGathering(true);
   deal_at_ = engine_time_ + later;
   deal_next_ = JobId{};
 }
 
+void Engine::EndDealing() {
+  dealing_ = false;
+  dispatcher_->SetGathering(false);
+}
+
+void Engine::Promise(EngineJob& job) {
+  if (!dealing_ || job.id() < deal_next_) dispatcher_->Open(job);
+}
+
 bool Engine::StepDispatch(std::size_t& budget) {
-  if (!dispatcher_.Step(budget)) return false;
+  if (!dispatcher_->Step(budget)) return false;
   if (!dealing_ || engine_time_ < deal_at_) return true;
   auto it = std::lower_bound(by_id_.begin(), by_id_.end(), deal_next_,
                              [](const auto& entry, JobId key) { return entry.first < key; });
@@ -48,16 +57,15 @@ bool Engine::StepDispatch(std::size_t& budget) {
       return false;
     }
     --budget;
-    if (EngineJob* job = it->second; job != nullptr && job->open) dispatcher_.Open(*job, budget);
+    if (EngineJob* job = it->second; job != nullptr && job->open) dispatcher_->Open(*job, budget);
   }
-  dealing_ = false;
-  dispatcher_.SetGathering(false);
+  EndDealing();
   return true;
 }
 
 void Engine::ServeFed() {
   std::vector<EngineWorker*> fed;
-  for (const WorkerId id : dispatcher_.TakeFed()) {
+  for (const WorkerId id : dispatcher_->TakeFed()) {
     if (EngineWorker* worker = FindWorker(id); worker != nullptr && worker->waiting()) fed.push_back(worker);
   }
   if (paused_) return;

@@ -6,6 +6,7 @@
 
 #include "base/bounds.h"
 #include "base/check.h"
+#include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "match/constraints.h"
@@ -296,7 +297,7 @@ Result<void> Engine::Change(const Now& now, JobId id, const JobChange& change) {
   if (auto admitted = AdmitClass(class_terms); !admitted) return admitted.error();
 
   if (job->open) {
-    dispatcher_.Close(*job);
+    dispatcher_->Close(*job);
     orders_.Close(*job);
     Ungroup(*job);
   }

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "base/check.h"
+#include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/pace.h"
@@ -77,9 +78,9 @@ void Engine::Group(EngineJob& job) {
     // Who waits for its old group to be able to pay would not hear of the new one.
     const bool waits = job.open && limits_.BlockedAnywhere(before);
     if (waits && (opened_.empty() || opened_.back() != job.cls)) opened_.push_back(job.cls);
-    dispatcher_.BeforeGroup(job);
+    dispatcher_->BeforeGroup(job);
     orders_.SetGroup(job, group);
-    dispatcher_.AfterGroup(job);
+    dispatcher_->AfterGroup(job);
   }
   limits_.DropJob(before, now_);
 }

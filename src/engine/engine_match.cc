@@ -3,6 +3,7 @@
 
 #include "base/bounds.h"
 #include "base/check.h"
+#include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "match/constraints.h"
@@ -310,18 +311,18 @@ bool Engine::StepOrders(std::size_t& budget) {
 
 void Engine::Verdicts::OnClass(ClassId cls) {
   engine_.orders_.OnClass(cls);
-  engine_.dispatcher_.OnClass(cls);
+  engine_.dispatcher_->OnClass(cls);
   engine_.opened_.push_back(cls);
 }
 
 void Engine::Verdicts::OnKind(KindId kind) {
   engine_.orders_.OnKind(kind);
-  engine_.dispatcher_.OnKind(kind);
+  engine_.dispatcher_->OnKind(kind);
   engine_.woken_.push_back(kind);
 }
 
 void Engine::Verdicts::OnMoved(KindId from) {
-  engine_.dispatcher_.OnMoved(from);
+  engine_.dispatcher_->OnMoved(from);
   engine_.MoveWaiting(from);
 }
 
@@ -358,7 +359,7 @@ bool Engine::StepRegrouping(std::size_t& budget) {
     if (!AdmitClass(terms)) continue;
     const bool open = job->open;
     if (open) {
-      dispatcher_.Close(*job);
+      dispatcher_->Close(*job);
       orders_.Close(*job);
     }
     const ClassId cls = classes_.AddJob(std::move(terms));
@@ -366,7 +367,7 @@ bool Engine::StepRegrouping(std::size_t& budget) {
     job->cls = cls;
     if (!open) continue;
     orders_.Open(*job);
-    dispatcher_.Open(*job);
+    Promise(*job);
     opened_.push_back(cls);
   }
   grouped_epoch_ = classes_.epoch();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "match/constraints.h"
 
@@ -245,7 +246,7 @@ void Engine::RestoreLease(EngineJob& job, TaskIndex index, std::uint64_t serial,
   lease.timeout = job.terms->timeout;
   EngineWorker& holder = Stub(worker);
   holder.leases.push_back(lease);
-  dispatcher_.Assigned(holder);
+  dispatcher_->Assigned(holder);
   job.leases.push_back(lease);
   ++job.leased;
 }
@@ -548,6 +549,7 @@ void Engine::FinishLoad(const Now& now, Duration grace) {
     worker.leases.sort(by_serial);
     if (worker.leases.empty()) Remove(worker);
   }
+  BeginDealing(grace);
   for (const auto& [id, job] : by_id_) {
     job->leases.sort(by_serial);
     if (job->state == JobState::kScheduled && job->key.scheduled_for <= now_.wall) job->state = JobState::kActive;
@@ -569,7 +571,7 @@ void Engine::FinishLoad(const Now& now, Duration grace) {
     Arm(*worker, std::min(worker->away_until, NextCheck(*worker)));
   }
   opened_.clear();
-  if (total_ready_ > 0) BeginDealing(grace);
+  if (total_ready_ == 0) EndDealing();
   if (grace.count() <= 0) {
     std::vector<WorkerId> all;
     for (const auto& [id, worker] : workers_) all.push_back(id);

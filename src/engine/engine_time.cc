@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/pace.h"
 
@@ -21,7 +22,7 @@ void Engine::Tick(const Now& now) {
   StepLimits(budget);
   if (engine_time_ - swept_at_ >= kSweepEvery) {
     swept_at_ = engine_time_;
-    dispatcher_.Sweep();
+    dispatcher_->Sweep();
   }
   budget = kTickBudget;
   StepDispatch(budget);
@@ -170,7 +171,7 @@ std::optional<Instant> Engine::NextWake(const Now& now) const {
   // Opened by a look at something else, or by a command that was refused.
   if (!opened_.empty() || !woken_.empty()) sooner(now.mono);
   if (limit_epoch_ != limits_.epoch() || orders_.Joining() || !look_again_.empty()) sooner(now.mono);
-  if (dispatcher_.Busy()) sooner(now.mono);
+  if (dispatcher_->Busy()) sooner(now.mono);
   if (dealing_) sooner(std::max(now.mono, deal_at_ + stalled_));
   for (const std::optional<Instant>& at : {limits_.NextExpiry(), limits_.NextPayable(), limits_.NextSummary()}) {
     if (at) sooner(std::max(now.mono, *at));

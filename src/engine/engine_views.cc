@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/bounds.h"
+#include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
 
@@ -207,7 +208,7 @@ WorkerView Engine::View(const EngineWorker& worker, bool with_tasks) const {
 
 std::vector<PromisedView> Engine::QueueOf(const EngineWorker& worker) const {
   std::vector<std::pair<const EngineJob*, std::uint32_t>> shares;
-  dispatcher_.ForEachShare(worker, kMaxSharesSorted, [&](const DispatchJob& job, std::uint32_t tasks) {
+  dispatcher_->ForEachShare(worker, kMaxSharesSorted, [&](const DispatchJob& job, std::uint32_t tasks) {
     shares.emplace_back(static_cast<const EngineJob*>(&job), tasks);
   });
   const std::size_t shown = std::min(shares.size(), kMaxSharesOfWorkerView);
@@ -260,11 +261,11 @@ EngineStats Engine::Stats() const {
   stats.classes = classes_.classes();
   stats.kinds = classes_.kinds();
   stats.strategies = orders_.strategies();
-  stats.dispatch = dispatcher_.options().mode;
-  stats.tasks_promised = dispatcher_.promised();
-  stats.longest_queue = dispatcher_.longest();
-  stats.dispatch_moves = dispatcher_.moves();
-  stats.dispatch_steals = dispatcher_.steals();
+  stats.dispatch = dispatcher_->options().mode;
+  stats.tasks_promised = dispatcher_->promised();
+  stats.longest_queue = dispatcher_->longest();
+  stats.dispatch_moves = dispatcher_->moves();
+  stats.dispatch_steals = dispatcher_->steals();
   stats.wasted_pops = pops_ - stats.granted;
   stats.unfolded_events = UnfoldedEvents();
   stats.dirty_records = dirty_.size();
@@ -286,9 +287,11 @@ void Engine::Unwatch(JobId id) {
 
 std::size_t Engine::MemoryBytes() const {
   std::size_t bytes = by_id_.capacity() * sizeof(by_id_[0]) + jobs_.size() * 24;
-  for (const auto& [id, job] : jobs_)
-    bytes += sizeof(EngineJob) + job->tasks.MemoryBytes() + (job->extras ? sizeof(JobExtras) : 0);
-  return bytes + leases_.size() * (sizeof(Lease) + 24) + MatchingBytes() + OrderBytes();
+  for (const auto& [id, job] : jobs_) {
+    bytes += sizeof(EngineJob) + job->tasks.MemoryBytes() + (job->extras ? sizeof(JobExtras) : 0) +
+             (job->holding ? sizeof(Holding) : 0);
+  }
+  return bytes + leases_.size() * (sizeof(Lease) + 24) + MatchingBytes() + OrderBytes() + dispatcher_->MemoryBytes();
 }
 
 }  // namespace allot

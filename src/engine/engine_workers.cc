@@ -4,6 +4,7 @@
 
 #include "base/bounds.h"
 #include "base/check.h"
+#include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/pace.h"
@@ -194,7 +195,7 @@ void Engine::Park(EngineWorker& worker) {
   if (worker.waiting()) return;
   worker.waiting_turn = next_turn_++;
   worker.waiting_since = engine_time_;
-  dispatcher_.SetHungry(worker, worker.waiting_turn);
+  dispatcher_->SetHungry(worker, worker.waiting_turn);
   WaitAmong(worker, classes_.KindOf(worker.handle));
 }
 
@@ -283,7 +284,7 @@ void Engine::DropLingering() {
 void Engine::Unpark(EngineWorker& worker) {
   if (!worker.waiting()) return;
   waiting_.Remove(worker);
-  dispatcher_.SetHungry(worker, std::nullopt);
+  dispatcher_->SetHungry(worker, std::nullopt);
 }
 
 Result<std::vector<ReportVerdict>> Engine::ReportAll(const Now& now, WorkerId id, std::span<const Report> reports) {
@@ -352,7 +353,7 @@ void Engine::EndLease(Lease& lease) {
   CHECK(worker != nullptr && job != nullptr);
   if (!draws_.empty()) draws_.erase(lease.task.lease.serial);
   leases_.End(lease, &worker->leases, &job->leases);
-  dispatcher_.Finished(*worker);
+  dispatcher_->Finished(*worker);
   if (job->known) {
     orders_.Returned(*job);
   } else {
@@ -479,7 +480,7 @@ void Engine::Undelivered(const Now& now, std::span<const TaskRef> tasks) {
 void Engine::Remove(EngineWorker& worker) {
   CHECK(worker.leases.empty());
   EndPull(worker);
-  dispatcher_.Unregister(worker);
+  dispatcher_->Unregister(worker);
   if (worker.registered) {
     RememberTags(worker);
     orders_.Unuse(worker.order);

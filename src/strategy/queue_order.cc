@@ -291,7 +291,13 @@ bool QueueOrder::Shrink(std::size_t& budget) {
   Unsort();
   while (!cells_.empty()) {
     if (budget == 0) return false;
-    budget -= std::min(budget, 1 + cells_.back()->jobs / order::kShrunkAtOnce);
+    for (auto& jobs : cells_.back()->orders) {
+      while (!jobs.Shrink(order::kShrunkAtOnce)) {
+        if (--budget == 0) return false;
+      }
+    }
+    // The rest of it lies in few pieces.
+    --budget;
     cells_.pop_back();
   }
   return true;

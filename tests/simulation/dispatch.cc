@@ -12,10 +12,10 @@ namespace allot {
 class EngineCheck {
  public:
   static std::string Find(const Engine& engine) {
-    return DispatcherCheck::Find(engine.dispatcher_, Jobs(engine), Workers(engine));
+    return DispatcherCheck::Find(*engine.dispatcher_, Jobs(engine), Workers(engine));
   }
   static std::string FindSettled(const Engine& engine) {
-    return DispatcherCheck::FindSettled(engine.dispatcher_, Jobs(engine));
+    return DispatcherCheck::FindSettled(*engine.dispatcher_, Jobs(engine));
   }
   // Are there jobs that the dispatcher is still to be told of?
   static bool Gathering(const Engine& engine) { return engine.dealing_; }
