@@ -46,6 +46,8 @@ class SomeWorld {
   struct Size {
     std::size_t workers = 8, jobs = 25;
     std::uint32_t tasks = 6;  // of one job, about
+    // Strategies that tell every job apart, so that an own queue has many cells.
+    bool many_cells = false;
   };
   // `exact`: all verdicts and orders are there at once, so that what is given can be foreseen.
   SomeWorld(std::uint64_t seed, const Size& size, bool exact)
@@ -53,7 +55,8 @@ class SomeWorld {
     SetPolicy();
     for (int i = 0; i < 3; ++i) {
       bool none = false;
-      strategies_.push_back(testing::SomeStrategy(rng_, rng_.Below(2) == 0 ? 1 : 3, none));
+      strategies_.push_back(testing::SomeStrategy(rng_, rng_.Below(2) == 0 ? 1 : 3, none, !size_.many_cells));
+      if (size_.many_cells) strategies_.back() = ManyCells(strategies_.back());
       text_ += " | " + strategies_.back();
     }
     world_.orders.SetSlots(slots_);
@@ -71,12 +74,19 @@ class SomeWorld {
     world_.ms += static_cast<std::int64_t>(rng_.Below(3));
     if (rng_.Below(100) == 0) world_.ms -= 50;  // the clock is set back
     if (rng_.Below(2) == 0) world_.dispatcher.BeginTurn();
-    world_.table.BeginTurn(1000, exact_ || rng_.Below(2) == 0 ? 10'000'000'000 : 0);
+    if (rng_.Below(20) == 0) {
+      ++time_;
+      world_.table.BeginTurn(time_, kLong);
+      world_.table.Renew();
+      std::size_t much = 1'000'000'000;
+      if (exact_) world_.table.Settle(much);
+    }
+    world_.table.BeginTurn(time_, exact_ || rng_.Below(2) == 0 ? kLong : 0);
     switch (rng_.Below(26)) {
       case 0:
       case 1:
         if (world_.jobs.size() < size_.jobs) {
-          Submit();
+          for (std::size_t i = size_.many_cells ? 8 : 1; i > 0; --i) Submit();
         } else {
           WorldJob& job = SomeJob();
           if (job.leased == 0) world_.Forget(job);
@@ -150,6 +160,7 @@ class SomeWorld {
       ASSERT_TRUE(std::any_of(world_.workers.begin(), world_.workers.end(),
                               [&](const auto& worker) { return worker->id == id && worker->queue; }));
     }
+    if (size_.many_cells && rng_.Below(20) > 0) return;
     ASSERT_EQ(world_.Wrong(), "");
   }
 
@@ -169,6 +180,13 @@ class SomeWorld {
   }
 
  private:
+  static constexpr std::int64_t kLong = 10'000'000'000;
+
+  std::string ManyCells(const std::string& inner) {
+    static const std::vector<std::string> kBlocks = {"fair(job, ", "prefer_distinct(job, 2, ",
+                                                     "max_simultaneous(job, 2, "};
+    return kBlocks[rng_.Below(kBlocks.size())] + inner + ")";
+  }
   WorldJob& SomeJob() { return *world_.jobs[rng_.Below(world_.jobs.size())]; }
   WorldWorker* SomeWorker() {
     return world_.workers.empty() ? nullptr : world_.workers[rng_.Below(world_.workers.size())].get();
@@ -222,6 +240,8 @@ class SomeWorld {
     testing::SampleWorker sample = testing::SomeWorker(rng_);
     if (rng_.Below(3) > 0) sample.tags = {"a"};
     if (rng_.Below(3) > 0) sample.requirements = nullptr;
+    if (rng_.Below(size_.many_cells ? 2 : 6) == 0)
+      sample.rank = testing::MustParse("time() % 2 == 0 ? TARGET.Need : TARGET.Priority");
     return sample;
   }
   void AddWorker() { world_.AddLike(SomeSample(), strategies_[rng_.Below(strategies_.size())]); }
@@ -320,7 +340,7 @@ class SomeWorld {
   std::vector<JobId> Allowed(const WorldWorker& worker, bool own, bool& random) {
     Preview naive({policy_, world_.orders.strategy(worker.order), {weights_.begin(), weights_.end()}, slots_});
     for (const auto& job : world_.jobs) {
-      const Verdict verdict = testing::NaiveVerdict(job->sample, worker.sample, 1000);
+      const Verdict verdict = testing::NaiveVerdict(job->sample, worker.sample, time_);
       const std::uint32_t tasks = own ? DispatchWorld::ShareOf(*job, worker) : job->ready;
       const bool may = verdict.match && gate_.Ask(job->group) == StartGate::Held::kNo && tasks > 0;
       const std::uint32_t ready = std::exchange(job->ready, tasks);
@@ -340,6 +360,7 @@ class SomeWorld {
   StrategyPtr policy_;
   std::map<std::string, std::uint32_t> weights_;
   std::uint64_t slots_ = 8;
+  std::int64_t time_ = 1000;
   SomeGate gate_;
   std::vector<std::pair<WorldWorker*, WorldJob*>> leases_;
   std::uint64_t picks_ = 0, own_picks_ = 0, strict_picks_ = 0;
@@ -374,6 +395,20 @@ TEST(DispatcherProperty, IsInOrderWhereJobsAreSpreadOverManyWorkers) {
     }
     ASSERT_NO_FATAL_FAILURE(world.Settle());
   }
+}
+
+TEST(DispatcherProperty, EveryPickIsThatOfANaiveLookAlsoWhereAQueueHasManyCells) {
+  std::uint64_t own = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    SomeWorld world(seed, {3, 150, 6, true}, true);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    for (int step = 0; step < 1500; ++step) {
+      SCOPED_TRACE("step " + std::to_string(step));
+      ASSERT_NO_FATAL_FAILURE(world.Act()) << world.text();
+    }
+    own += world.own_picks();
+  }
+  EXPECT_GE(own, 1'000u);
 }
 
 TEST(DispatcherProperty, EveryPickIsThatOfANaiveLookAtTheWorkersQueueThenAtAllJobs) {

@@ -339,6 +339,30 @@ TEST(Dispatcher, AnIdleWorkerTakesFromTheLongestQueue) {
   EXPECT_EQ(world.Wrong(), "");
 }
 
+TEST(Dispatcher, WhatAWorkerRanksOtherwiseThanBeforeIsTakenInThatOrder) {
+  for (const int jobs : {6, 60}) {
+    SCOPED_TRACE(std::to_string(jobs) + " jobs");
+    DispatchWorld world;
+    world.Balance();
+    testing::SampleWorker sample;
+    sample.rank = testing::MustParse("time() % 2 == 0 ? TARGET.Need : 10 - TARGET.Need");
+    WorldWorker& worker = world.AddLike(sample, "fair(job, oldest)");
+    for (int i = 0; i < jobs; ++i) world.Submit(5, [&](WorldJob& job) { job.sample.need = 1 + i % 3; });
+    ASSERT_TRUE(world.Settle());
+    for (std::int64_t time = 1000; time < 1010; ++time) {
+      world.Begin(time);
+      world.table.Renew();
+      std::size_t much = 1'000'000;
+      ASSERT_TRUE(world.table.Settle(much));
+      const WorldJob* job = world.Pull(worker);
+      ASSERT_NE(job, nullptr);
+      EXPECT_EQ(job->sample.need, time % 2 == 0 ? 3 : 1) << time;
+    }
+    EXPECT_EQ(world.dispatcher.steals(), 0u);
+    EXPECT_EQ(world.Wrong(), "");
+  }
+}
+
 // --- Workers come and go.
 
 TEST(Dispatcher, WhatNobodyMayRunIsOpenAndDealtWhenSomebodyRegisters) {

@@ -27,7 +27,8 @@ class DispatcherCheck {
     return check.wrong_;
   }
 
-  // After all steps: every share is with a worker that may run it, and what is open nobody may run.
+  // After all steps, and once all jobs were told: every share is with a worker that may run it, and what is open nobody
+  // may run.
   static std::string FindSettled(const Dispatcher& dispatcher, const std::vector<const DispatchJob*>& jobs) {
     DispatcherCheck check(dispatcher);
     check.Expect(!dispatcher.Busy(), "something is left to do");
@@ -43,7 +44,8 @@ class DispatcherCheck {
       }
     }
     for (const DispatchJob* job : jobs) {
-      if (!dispatcher.balanced()) check.Expect(!job->holding, NameOf(*job) + ": a holding in fanout");
+      check.Expect((job->holding != nullptr) == (dispatcher.balanced() && job->open),
+                   NameOf(*job) + ": wrongly known, or not");
       if (!job->holding || job->holding->open == 0) continue;
       check.Expect(check.Candidates(job->cls) == 0,
                    NameOf(*job) + ": " + std::to_string(job->holding->open) + " open, though some may run it");

@@ -230,11 +230,12 @@ class DispatchWorld : public ClassTable::Listener {
   void SetOptions(const DispatchOptions& options) {
     const bool was = dispatcher.balanced();
     dispatcher.SetOptions(options);
+    if (!dispatcher.balanced()) dispatcher.SetGathering(dealing = false);
     if (was || !dispatcher.balanced()) return;
     for (const auto& worker : workers) {
       if (worker->registered) dispatcher.Register(*worker, worker->order);
     }
-    dealing = true;
+    dispatcher.SetGathering(dealing = !jobs.empty());
   }
   void Balance(Balance balance = Balance::kLeastQueue) { SetOptions({DispatchMode::kBalanced, balance}); }
   void Fanout() { SetOptions({}); }
@@ -247,7 +248,7 @@ class DispatchWorld : public ClassTable::Listener {
       --budget;
       dispatcher.Open(*job, budget);
     }
-    dealing = false;
+    dispatcher.SetGathering(dealing = false);
     return dispatcher.Step(budget);
   }
   // All steps; true unless that never ends.

@@ -54,7 +54,7 @@ struct Holding : boost::intrusive::list_base_hook<PlainLink> {
   // Frees it.
   void Erase(Share& share);
   void Reserve(std::size_t shares);
-  // `f` may erase the share that it is given, but no other.
+  // `f` erases none of them.
   template <typename F>
   void ForEach(F f) const {
     if (one_ != nullptr) return f(*one_);

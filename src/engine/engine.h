@@ -196,6 +196,8 @@ class Engine {
   std::size_t OrderBytes() const { return orders_.MemoryBytes(); }
 
  private:
+  friend class EngineCheck;  // tests look inside
+
   // The queue's own record, under an id that no job has.
   static constexpr JobId kQueueRecord{0};
 

@@ -10,63 +10,41 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::int64_t kStart = 1'800'000'000'000;
 constexpr std::size_t kWorkers = 64;
-
-StrategyPtr Parse(const std::string& text, bool policy = false) {
-  const ParsedStrategy parsed = ParseStrategy(text, policy);
-  CHECK(parsed.strategy != nullptr);
-  return parsed.strategy;
-}
 
 const std::vector<StrategyPtr>& Policies() {
   static const std::vector<StrategyPtr> policies = {
-      Parse("worker", true),
-      Parse("max_simultaneous(customer, 4, worker)", true),
-      Parse("max_simultaneous(customer, 6, max_simultaneous(user, 3, worker))", true),
-      Parse("fair(user, max_simultaneous(customer, 2%, worker))", true),
-      Parse("max_simultaneous(job, 5, fair(customer, worker))", true),
-      Parse("max_simultaneous(user, 3%, prefer_distinct(customer, 2, max_simultaneous(customer, 9, worker)))", true)};
+      ParseKnown("worker", true),
+      ParseKnown("max_simultaneous(customer, 4, worker)", true),
+      ParseKnown("max_simultaneous(customer, 6, max_simultaneous(user, 3, worker))", true),
+      ParseKnown("fair(user, max_simultaneous(customer, 2%, worker))", true),
+      ParseKnown("max_simultaneous(job, 5, fair(customer, worker))", true),
+      ParseKnown("max_simultaneous(user, 3%, prefer_distinct(customer, 2, max_simultaneous(customer, 9, worker)))",
+                 true)};
   return policies;
 }
 
 }  // namespace
 
-Ceilings::Ceilings(std::uint64_t seed) : rng_(seed) {
-  options_.key = SipKey{seed, ~seed};
-  options_.seed = seed;
-  options_.worker_grace = 4s;
-  options_.idle_worker = 8s;
-  options_.max_finished_jobs = 20;
+Ceilings::Ceilings(std::uint64_t seed) : World(seed) {
   options_.policy = Policies()[1 + rng_.Below(Policies().size() - 1)];
-  now_ = Now{Instant(5s), FromMillis(kStart)};
-  for (std::size_t i = 0; i < kWorkers; ++i) {
-    Worker& worker = workers_.emplace_back();
-    worker.id = WorkerId{++last_id_};
-    worker.slots = static_cast<std::uint32_t>(Between(1, 16));
-    worker.connected = !Chance(4);
-    worker.tags = Chance(2) ? std::vector<std::string>{"a"} : std::vector<std::string>{"a", "b"};
-  }
+  AddWorkers(kWorkers);
   Load(3s);
   for (Worker& worker : workers_) ComeBack(worker);
 }
 
 StrategyPtr Ceilings::SomeStrategy() {
   static const std::vector<StrategyPtr> strategies = {
-      Parse("priority"),
-      Parse("max_simultaneous(customer, 3, oldest)"),
-      Parse("max_simultaneous(user, 2, fair)"),
-      Parse("max_simultaneous(customer, 5, max_simultaneous(user, 3, random))"),
-      Parse("max_simultaneous(customer, 2%, priority)"),
-      Parse("fair(customer, max_simultaneous(user, 4, newest))"),
-      Parse("prefer_distinct(user, 2, max_simultaneous(customer, 4, least_recent))"),
-      Parse("or_else(select_only(customer = c1, max_simultaneous(user, 2, oldest)), max_simultaneous(customer, 2, "
-            "newest))")};
+      ParseKnown("priority"),
+      ParseKnown("max_simultaneous(customer, 3, oldest)"),
+      ParseKnown("max_simultaneous(user, 2, fair)"),
+      ParseKnown("max_simultaneous(customer, 5, max_simultaneous(user, 3, random))"),
+      ParseKnown("max_simultaneous(customer, 2%, priority)"),
+      ParseKnown("fair(customer, max_simultaneous(user, 4, newest))"),
+      ParseKnown("prefer_distinct(user, 2, max_simultaneous(customer, 4, least_recent))"),
+      ParseKnown("or_else(select_only(customer = c1, max_simultaneous(user, 2, oldest)), max_simultaneous(customer, 2, "
+                 "newest))")};
   return strategies[rng_.Below(strategies.size())];
-}
-
-void Ceilings::Wrong(const std::string& what) {
-  if (wrong_.empty()) wrong_ = "step " + std::to_string(steps_) + ": " + what;
 }
 
 // --- Books.
@@ -243,9 +221,7 @@ void Ceilings::Flush(std::size_t batches) {
   for (; batches > 0 && !pending_.empty(); --batches) {
     Pending& batch = pending_.front();
     if (batch.position != 0) journal_[batch.position] = std::move(batch.events);
-    for (const JobId job : batch.removed) {
-      std::erase_if(records_, [job](const auto& entry) { return entry.first.first == job.value; });
-    }
+    for (const JobId job : batch.removed) DropRecords(job);
     for (const std::uint64_t serial : batch.ended) durable_.erase(serial);
     for (const Held& held : batch.granted) durable_.emplace(held.task.lease.serial, held);
     // One that began and ended in the same batch ends after all.
@@ -257,23 +233,11 @@ void Ceilings::Flush(std::size_t batches) {
 void Ceilings::Fold() {
   Settle();
   Flush(pending_.size());
-  for (std::uint64_t steps = Between(1, 40); steps > 0 && engine_->UnfoldedEvents() > 0; --steps) {
-    const FoldStep step = engine_->Fold(1);
-    for (const Record& record : step.records) records_[{record.job.value, record.page + 1}] = record.blob;
-    floor_ = step.floor;
-  }
-  std::erase_if(journal_, [this](const auto& entry) { return entry.first <= floor_; });
+  FoldSome();
 }
 
 void Ceilings::Load(Duration grace) {
-  engine_ = std::make_unique<Engine>(options_);
-  for (const auto& [key, blob] : records_) {
-    CHECK(engine_->LoadRecord(JobId{key.first}, key.second - 1, blob).ok());
-  }
-  for (const auto& [position, events] : journal_) {
-    if (position > floor_) CHECK(engine_->Replay(position, events).ok());
-  }
-  engine_->FinishLoad(now_, grace);
+  LoadEngine(grace);
   looked_in_vain_ = 0;
 }
 
@@ -290,8 +254,7 @@ void Ceilings::Crash() {
     worker.draining = false;
   }
   const Duration grace = Chance(4) ? 0s : 3s;
-  now_.mono += 1s;
-  now_.wall += 1000ms;
+  Move(now_.mono + 1s);
   old_policy_ = nullptr;
   strangers_until_ = now_.mono + grace;
   Load(grace);
@@ -346,18 +309,14 @@ bool Ceilings::Step() {
 
 void Ceilings::Pass(Duration time) {
   const Instant end = now_.mono + time;
-  const auto move = [this](Instant to) {
-    now_.mono = to;
-    now_.wall = FromMillis(kStart + (now_.mono.time_since_epoch() - Duration(5s)) / 1ms);
-  };
   for (;;) {
     const auto wake = engine_->NextWake(now_);
     if (!wake || *wake > end) break;
-    move(std::max(*wake, now_.mono));
+    Move(std::max(*wake, now_.mono));
     engine_->Tick(now_);
     Settle();
   }
-  move(end);
+  Move(end);
   engine_->Tick(now_);
   Settle();
 }
@@ -388,7 +347,7 @@ bool Ceilings::Finish() {
   steps_ += 1;
   // Both keys were there all the time, or are built anew by now: either way what they count must be right.
   old_policy_ = options_.policy;
-  options_.policy = Parse("max_simultaneous(customer, 3, max_simultaneous(user, 5, worker))", true);
+  options_.policy = ParseKnown("max_simultaneous(customer, 3, max_simultaneous(user, 5, worker))", true);
   engine_->SetPolicy(now_, options_.policy, {});
   Settle();
   while (engine_->NextWake(now_) == now_.mono) {
@@ -403,7 +362,7 @@ bool Ceilings::Finish() {
     if (Chance(2)) engine_->Disconnect(now_, worker->id);
     Settle();
   }
-  for (const JobId job : jobs_) {
+  for (const JobId job : recent_) {
     static_cast<void>(engine_->Cancel(now_, job));
     Settle();
   }
@@ -416,7 +375,7 @@ bool Ceilings::Finish() {
   Worker& worker = workers_.emplace_back();
   worker.id = WorkerId{++last_id_};
   worker.tags = {"a"};
-  worker.strategy = Parse("oldest");
+  worker.strategy = ParseKnown("oldest");
   WorkerSpec spec;
   spec.id = worker.id;
   spec.tags = worker.tags;

@@ -7,18 +7,16 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/rng.h"
-#include "engine/engine.h"
+#include "simulation/world.h"
 
 namespace allot::simulation {
 
-class Ceilings {
+class Ceilings : public World {
  public:
   explicit Ceilings(std::uint64_t seed);
 
@@ -26,8 +24,6 @@ class Ceilings {
   bool Step();
   // Everything comes to an end; then exactly as much starts as may.
   bool Finish();
-  const std::string& wrong() const { return wrong_; }
-  const std::map<std::string, std::uint64_t>& tally() const { return tally_; }
 
  private:
   // What strategies can tell of a job.
@@ -40,15 +36,6 @@ class Ceilings {
     WorkerId worker;
   };
   using Books = std::map<std::uint64_t, Held>;  // by serial: all that runs
-  struct Worker {
-    WorkerId id;
-    std::uint64_t key = 0;
-    bool registered = false, away = false, connected = true, draining = false;
-    std::uint32_t slots = 1;
-    std::vector<std::string> tags;
-    StrategyPtr strategy;
-    PullOptions pull;  // the last
-  };
   // What is on its way to the disk.
   struct Pending {
     Position position = 0;
@@ -88,37 +75,18 @@ class Ceilings {
   void Count(const Held& held, int by);
   void CheckBooks();
   void CheckWaiting();
-  void Wrong(const std::string& what);
 
-  bool Chance(std::uint64_t one_in) { return rng_.Below(one_in) == 0; }
-  std::uint64_t Between(std::uint64_t low, std::uint64_t high) { return low + rng_.Below(high - low + 1); }
   StrategyPtr SomeStrategy();
-  JobId AnyJob();
-  Worker* Find(WorkerId id);
-  std::vector<Worker*> Registered();
   std::vector<TaskRef> HeldBy(WorkerId id) const;
 
-  Rng rng_;
-  EngineOptions options_;
-  std::unique_ptr<Engine> engine_;
-  std::map<std::pair<std::uint64_t, std::uint32_t>, std::string> records_;
-  std::map<Position, std::string> journal_;
-  Position floor_ = 0;
   std::deque<Pending> pending_;
   Pending next_;
   Books books_, durable_;
   std::map<std::string, std::uint64_t> running_;  // by key and value
   std::map<JobId, Values> values_;
-  std::vector<JobId> jobs_;  // those of late
-  std::vector<Worker> workers_;
   StrategyPtr old_policy_;                  // while it may still hold
   std::optional<Instant> strangers_until_;  // after a crash: what workers hold that did not come back
-  Now now_;
-  std::uint64_t last_id_ = 1000;
-  std::uint64_t steps_ = 0;
   std::uint64_t looked_in_vain_ = 0;
-  std::string wrong_;
-  std::map<std::string, std::uint64_t> tally_;
 };
 
 }  // namespace allot::simulation

@@ -29,25 +29,8 @@ void Ceilings::Submit() {
   if (Chance(6)) spec.delay = milliseconds(Between(1, 1500));
   const JobId id{++last_id_};
   values_[id] = values;
-  jobs_.push_back(id);
-  if (jobs_.size() > 60) jobs_.erase(jobs_.begin());
+  Remember(id);
   CHECK(engine_->Submit(now_, id, spec).ok());
-}
-
-JobId Ceilings::AnyJob() { return jobs_.empty() ? JobId{1} : jobs_[rng_.Below(jobs_.size())]; }
-
-Ceilings::Worker* Ceilings::Find(WorkerId id) {
-  const auto found = std::find_if(workers_.begin(), workers_.end(), [id](const Worker& w) { return w.id == id; });
-  CHECK(found != workers_.end());
-  return &*found;
-}
-
-std::vector<Ceilings::Worker*> Ceilings::Registered() {
-  std::vector<Worker*> some;
-  for (Worker& worker : workers_) {
-    if (worker.registered && !worker.away) some.push_back(&worker);
-  }
-  return some;
 }
 
 std::vector<TaskRef> Ceilings::HeldBy(WorkerId id) const {
@@ -165,7 +148,7 @@ void Ceilings::WorkerChanges() {
 }
 
 void Ceilings::JobCommand() {
-  JobId job = AnyJob();
+  const JobId job = AnyJob();
   switch (rng_.Below(5)) {
     case 0:
       tally_["cancel"] += engine_->Cancel(now_, job).ok() ? 1 : 0;
@@ -174,11 +157,7 @@ void Ceilings::JobCommand() {
       static_cast<void>(engine_->Pause(now_, job));
       break;
     case 2:
-      for (const JobId ended : jobs_) {
-        const auto view = engine_->Describe(ended);
-        if (view.ok() && Ended(view->state) && Chance(3)) job = ended;
-      }
-      tally_["retry"] += engine_->Retry(now_, job).ok() ? 1 : 0;
+      tally_["retry"] += engine_->Retry(now_, EndedOr(job)).ok() ? 1 : 0;
       break;
     default:
       static_cast<void>(engine_->Resume(now_, job));

@@ -12,15 +12,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::int64_t kStart = 1'800'000'000'000;
-constexpr Instant kBegin(5s);
 constexpr std::size_t kWorkers = 20;
-
-StrategyPtr Parse(const std::string& text, bool policy) {
-  const ParsedStrategy parsed = ParseStrategy(text, policy);
-  CHECK(parsed.strategy != nullptr);
-  return parsed.strategy;
-}
 
 bool HoldsBack(const Strategy& strategy) {
   return strategy.kind == Strategy::Kind::kSelectOnly || strategy.kind == Strategy::Kind::kMaxSimultaneous ||
@@ -37,40 +29,26 @@ expr::Value ValueOf(const MetaValue& value) {
 
 }  // namespace
 
-Limits::Limits(std::uint64_t seed) : rng_(seed), large_(seed % 3 == 0), plain_(seed % 2 == 0) {
-  options_.key = SipKey{seed, ~seed};
-  options_.seed = seed;
-  options_.worker_grace = 4s;
-  options_.idle_worker = 8s;
-  options_.max_finished_jobs = 20;
-  policies_ = {Parse("worker", true), Parse("worker", true)};
+Limits::Limits(std::uint64_t seed) : World(seed), large_(seed % 3 == 0), plain_(seed % 2 == 0) {
+  policies_ = {ParseKnown("worker", true), ParseKnown("worker", true)};
   while (strategies_.size() < 8 || policies_.size() < 5) {
     bool worker = false;
-    const StrategyPtr strategy = Parse(testing::SomeStrategy(rng_, 2, worker), false);
+    const StrategyPtr strategy = ParseKnown(testing::SomeStrategy(rng_, 2, worker));
     if (strategies_.size() < 8 && !(plain_ && HoldsBack(*strategy))) strategies_.push_back(strategy);
-    const StrategyPtr policy = Parse(testing::SomePolicy(rng_, 2), true);
+    const StrategyPtr policy = ParseKnown(testing::SomePolicy(rng_, 2), true);
     if (policies_.size() < 5 && !(plain_ && HoldsBack(*policy))) policies_.push_back(policy);
   }
   options_.policy = policies_[0];
-  now_ = Now{kBegin, FromMillis(kStart)};
   next_renewal_ = now_.mono + 1s;
   for (std::size_t i = 0; i < kWorkers; ++i) {
-    Worker& worker = workers_.emplace_back();
-    worker.id = WorkerId{++last_id_};
-    worker.slots = static_cast<std::uint32_t>(Between(1, 16));
-    worker.connected = !Chance(4);
-    worker.tags = Chance(2) ? std::vector<std::string>{"a"} : std::vector<std::string>{"a", "b"};
-    worker.attributes = SomeAttributes();
+    AddWorkers(1);
+    workers_.back().attributes = SomeAttributes();
   }
-  Load(3s);
+  LoadEngine(3s);
   for (Worker& worker : workers_) {
     ComeBack(worker);
     Settle();
   }
-}
-
-void Limits::Wrong(const std::string& what) {
-  if (wrong_.empty()) wrong_ = "step " + std::to_string(steps_) + ": " + what;
 }
 
 // --- What a limit says to a start.
@@ -167,7 +145,7 @@ void Limits::Settle() {
     ++tally_["gone"];
   }
   for (const Removal& removal : effects.removed) {
-    std::erase_if(records_, [&](const auto& entry) { return entry.first.first == removal.job.value; });
+    DropRecords(removal.job);
     ++tally_["removed"];
   }
   started_.clear();
@@ -274,16 +252,6 @@ void Limits::CheckWaiting() {
 
 // --- Time.
 
-bool Limits::Idle() const {
-  const std::optional<Instant> wake = engine_->NextWake(now_);
-  return !wake || *wake > now_.mono;
-}
-
-void Limits::Move(Instant to) {
-  now_.mono = to;
-  now_.wall = FromMillis(kStart + (now_.mono - kBegin) / 1ms);
-}
-
 void Limits::Pass(Duration time) {
   const Instant end = now_.mono + time;
   int at_once = 0;
@@ -328,32 +296,12 @@ void Limits::Time(Duration most) {
 
 // --- The store.
 
-void Limits::Fold() {
-  for (std::uint64_t steps = Between(1, 40); steps > 0 && engine_->UnfoldedEvents() > 0; --steps) {
-    const FoldStep step = engine_->Fold(1);
-    for (const Record& record : step.records) records_[{record.job.value, record.page + 1}] = record.blob;
-    floor_ = step.floor;
-  }
-  std::erase_if(journal_, [this](const auto& entry) { return entry.first <= floor_; });
-}
-
-void Limits::Load(Duration grace) {
-  engine_ = std::make_unique<Engine>(options_);
-  for (const auto& [key, blob] : records_) {
-    CHECK(engine_->LoadRecord(JobId{key.first}, key.second - 1, blob).ok());
-  }
-  for (const auto& [position, events] : journal_) {
-    if (position > floor_) CHECK(engine_->Replay(position, events).ok());
-  }
-  engine_->FinishLoad(now_, grace);
-}
-
 void Limits::Crash() {
   ++tally_["crash"];
   while (!limits_.empty()) Close(limits_.size() - 1);
   for (Worker& worker : workers_) worker.registered = worker.away = worker.draining = false;
   Move(now_.mono + 1s);
-  Load(Chance(4) ? 0s : 3s);
+  LoadEngine(Chance(4) ? 0s : 3s);
   Settle();
   for (Worker& worker : workers_) {
     if (Chance(4)) continue;
@@ -404,7 +352,7 @@ bool Limits::Step() {
   } else if (dice < 987) {
     Late();
   } else if (dice < 998) {
-    Fold();
+    FoldSome();
   } else if (Chance(2)) {
     Crash();
   }

@@ -13,13 +13,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/rng.h"
-#include "engine/engine.h"
 #include "simulation/limit_ledger.h"
+#include "simulation/world.h"
 
 namespace allot::simulation {
 
-class Limits {
+class Limits : public World {
  public:
   explicit Limits(std::uint64_t seed);
 
@@ -27,24 +26,11 @@ class Limits {
   bool Step();
   // All limits go away; then everything that waits may start.
   bool Finish();
-  const std::string& wrong() const { return wrong_; }
-  const std::map<std::string, std::uint64_t>& tally() const { return tally_; }
 
  private:
   struct Job {
     JobSpec spec;  // as it is by now
     std::uint32_t looks = 0;
-  };
-  struct Worker {
-    WorkerId id;
-    std::uint64_t key = 0;
-    bool registered = false, away = false, connected = true, draining = false;
-    std::uint32_t slots = 1;
-    std::vector<std::string> tags;
-    Meta attributes;
-    std::uint32_t looks = 0;
-    StrategyPtr strategy;
-    PullOptions pull;  // the last
   };
   struct Limit {
     std::string uuid;
@@ -76,13 +62,9 @@ class Limits {
   void RenewKept();
   void Time(Duration most);
   void Late();
-  void Fold();
   void Crash();
 
-  void Load(Duration grace);
-  void Move(Instant to);
   void Pass(Duration time);
-  bool Idle() const;  // nothing is due now
   // Takes what came out, and holds it against the books.
   void Settle();
   void Start(const Worker& worker, const Grant& grant);
@@ -96,14 +78,7 @@ class Limits {
   std::vector<JobView> Open() const;
   // What a start costs that limit, in millionths; none: it does not apply.
   std::optional<std::int64_t> CostOf(const Limit& limit, const Job& job, const Worker& worker);
-  void Wrong(const std::string& what);
 
-  bool Chance(std::uint64_t one_in) { return rng_.Below(one_in) == 0; }
-  std::uint64_t Between(std::uint64_t low, std::uint64_t high) { return low + rng_.Below(high - low + 1); }
-  template <typename T>
-  const T& OneOf(const std::vector<T>& some) {
-    return some[rng_.Below(some.size())];
-  }
   StrategyPtr SomeStrategy() { return OneOf(strategies_); }
   LimitSpec SomeLimit();
   void SomeRate(LimitSpec& spec);
@@ -113,22 +88,11 @@ class Limits {
   std::uint32_t Looks(expr::Ad ad);
   std::uint32_t LooksOf(const JobSpec& spec);
   std::uint32_t LooksOf(const Worker& worker);
-  JobId AnyJob();
-  Worker* Find(WorkerId id);
-  std::vector<Worker*> Registered();
 
-  Rng rng_;
   bool large_;  // hundreds of jobs, of which no two look alike
   bool plain_;  // no order holds anything back
-  EngineOptions options_;
-  std::unique_ptr<Engine> engine_;
-  std::map<std::pair<std::uint64_t, std::uint32_t>, std::string> records_;
-  std::map<Position, std::string> journal_;
-  Position floor_ = 0;
   std::vector<StrategyPtr> strategies_, policies_;
   std::map<JobId, Job> jobs_;
-  std::vector<JobId> recent_;
-  std::vector<Worker> workers_;
   std::vector<Limit> limits_;                          // in order of creation
   std::vector<std::pair<WorkerId, TaskRef>> started_;  // the last time that something came out
   bool paused_ = false;
@@ -139,13 +103,8 @@ class Limits {
   std::vector<expr::Ad> looks_;
   std::unordered_map<std::uint64_t, std::optional<std::int64_t>> costs_;  // by version and looks
 
-  Now now_;
-  std::uint64_t last_id_ = 1000;
   std::uint32_t last_version_ = 0;
   std::uint64_t last_uuid_ = 0;
-  std::uint64_t steps_ = 0;
-  std::string wrong_;
-  std::map<std::string, std::uint64_t> tally_;
 };
 
 }  // namespace allot::simulation

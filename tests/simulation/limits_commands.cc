@@ -53,16 +53,13 @@ void Limits::Submit(bool one_of_many) {
   if (Chance(6)) spec.delay = milliseconds(Between(1, 1500));
   const JobId id{++last_id_};
   jobs_[id] = Job{spec, LooksOf(spec)};
-  recent_.push_back(id);
-  if (recent_.size() > 60) recent_.erase(recent_.begin());
+  Remember(id);
   CHECK(engine_->Submit(now_, id, spec).ok());
   Settle();
 }
 
-JobId Limits::AnyJob() { return recent_.empty() ? JobId{1} : OneOf(recent_); }
-
 void Limits::JobCommand() {
-  JobId job = AnyJob();
+  const JobId job = AnyJob();
   switch (rng_.Below(6)) {
     case 0:
       tally_["cancel"] += engine_->Cancel(now_, job).ok() ? 1 : 0;
@@ -71,11 +68,7 @@ void Limits::JobCommand() {
       tally_["pause"] += engine_->Pause(now_, job).ok() ? 1 : 0;
       break;
     case 2:
-      for (const JobId ended : recent_) {
-        const auto view = engine_->Describe(ended);
-        if (view.ok() && Ended(view->state) && Chance(3)) job = ended;
-      }
-      tally_["retry"] += engine_->Retry(now_, job).ok() ? 1 : 0;
+      tally_["retry"] += engine_->Retry(now_, EndedOr(job)).ok() ? 1 : 0;
       break;
     default:
       static_cast<void>(engine_->Resume(now_, job));
@@ -102,20 +95,6 @@ Meta Limits::SomeAttributes() {
   if (!Chance(3)) attributes.emplace_back("Site", Chance(3) ? "z" : Chance(2) ? "x" : "y");
   if (!Chance(3)) attributes.emplace_back("Speed", static_cast<std::int64_t>(Between(0, 3)));
   return attributes;
-}
-
-Limits::Worker* Limits::Find(WorkerId id) {
-  const auto found = std::find_if(workers_.begin(), workers_.end(), [id](const Worker& w) { return w.id == id; });
-  CHECK(found != workers_.end());
-  return &*found;
-}
-
-std::vector<Limits::Worker*> Limits::Registered() {
-  std::vector<Worker*> some;
-  for (Worker& worker : workers_) {
-    if (worker.registered && !worker.away) some.push_back(&worker);
-  }
-  return some;
 }
 
 void Limits::PullOne() {

@@ -1,0 +1,170 @@
+// Promised tasks are lost, doubled or forgotten by nobody, whatever happens to workers, jobs and the mode; and slow
+// workers do not hold up the others.
+//
+//   ALLOT_DISPATCH_SEED=n   runs that seed alone
+//   ALLOT_DISPATCH_SEEDS=n  runs that many
+#include "simulation/dispatch.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <queue>
+
+#include "base/check.h"
+
+namespace allot::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::uint64_t Asked(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+TEST(Dispatch, SharesAndWhatIsOpenAreWhatIsReadyAndNobodyWaitsInVain) {
+  constexpr int kStepsPerSeed = 800;
+  const bool only = std::getenv("ALLOT_DISPATCH_SEED") != nullptr;
+  const std::uint64_t first = Asked("ALLOT_DISPATCH_SEED", 1);
+  const std::uint64_t seeds = only ? 1 : Asked("ALLOT_DISPATCH_SEEDS", 20);
+  std::map<std::string, std::uint64_t> tally;
+  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
+    Dispatch dispatch(seed);
+    for (int i = 0; i < kStepsPerSeed; ++i) {
+      ASSERT_TRUE(dispatch.Step()) << dispatch.wrong() << "\nrepeat with ALLOT_DISPATCH_SEED=" << seed;
+    }
+    ASSERT_TRUE(dispatch.Finish()) << dispatch.wrong() << "\nrepeat with ALLOT_DISPATCH_SEED=" << seed;
+    for (const auto& [what, times] : dispatch.tally()) tally[what] += times;
+  }
+  // A simulation that never gets somewhere proves nothing there.
+  for (const auto& [what, times] : tally) RecordProperty(what, std::to_string(times));
+  if (std::getenv("ALLOT_SIM_TALLY") != nullptr) {
+    for (const auto& [what, times] : tally)
+      std::printf("%-24s %llu\n", what.c_str(), static_cast<unsigned long long>(times));
+  }
+  if (only) return;
+  for (const char* what : {"grant of a promise",
+                           "grant to the first",
+                           "expired",
+                           "timeout",
+                           "gone",
+                           "removed",
+                           "waits",
+                           "asked again",
+                           "look at promises",
+                           "look at what is settled",
+                           "job changes",
+                           "cancel",
+                           "pause",
+                           "retry",
+                           "undelivered",
+                           "report",
+                           "resumed",
+                           "unregister",
+                           "drain",
+                           "disconnect",
+                           "worker changes",
+                           "queue paused",
+                           "policy",
+                           "fanout to balanced",
+                           "balanced to fanout",
+                           "another balance",
+                           "limit",
+                           "crash"}) {
+    EXPECT_GT(tally[what], 10 * seeds / 20) << what;
+  }
+}
+
+// Ten workers, of which the last is ten times slower, and so many equal tasks. Gives how long all of it takes.
+Duration TimeForAll(const DispatchOptions& dispatch, std::uint32_t tasks, std::uint32_t jobs) {
+  constexpr int kWorkers = 10;
+  EngineOptions options{SipKey{1, 2}};
+  options.dispatch = dispatch;
+  Engine engine(options);
+  const Instant begin(5s);
+  Now now{begin, FromMillis(1'800'000'000'000)};
+  const auto move = [&](Instant to) {
+    now.wall += std::chrono::duration_cast<milliseconds>(to - begin) -
+                std::chrono::duration_cast<milliseconds>(now.mono - begin);
+    now.mono = to;
+  };
+  std::uint64_t last_id = 1000;
+  std::vector<WorkerId> workers;
+  for (int i = 0; i < kWorkers; ++i) {
+    WorkerSpec spec;
+    spec.id = WorkerId{++last_id};
+    spec.tags = {"a"};
+    spec.connected = true;
+    CHECK(engine.Register(now, spec, std::nullopt).ok());
+    workers.push_back(spec.id);
+  }
+  for (std::uint32_t i = 0; i < jobs; ++i) {
+    JobSpec spec;
+    spec.tags = {"a"};
+    spec.count = tasks / jobs;
+    spec.lease = milliseconds(600'000);
+    CHECK(engine.Submit(now, JobId{++last_id}, spec).ok());
+  }
+  struct Running {
+    Instant end;
+    std::size_t worker;
+    TaskRef task;
+    bool operator>(const Running& other) const { return end > other.end; }
+  };
+  std::priority_queue<Running, std::vector<Running>, std::greater<>> running;
+  const auto collect = [&] {
+    for (const Assignment& assignment : engine.Take().second.assignments) {
+      const auto worker =
+          static_cast<std::size_t>(std::find(workers.begin(), workers.end(), assignment.worker) - workers.begin());
+      for (const Grant& grant : assignment.grants) {
+        running.push({now.mono + (worker + 1 == kWorkers ? 1000ms : 100ms), worker, grant.task});
+      }
+    }
+  };
+  for (const WorkerId worker : workers) {
+    CHECK(engine.Pull(now, worker, PullOptions{1, false, {}, {}}).ok());
+    collect();
+  }
+  std::uint32_t done = 0;
+  while (done < tasks) {
+    const auto wake = engine.NextWake(now);
+    if (wake && (running.empty() || *wake < running.top().end)) {
+      move(std::max(*wake, now.mono));
+      engine.Tick(now);
+      collect();
+      continue;
+    }
+    CHECK(!running.empty());
+    const Running next = running.top();
+    running.pop();
+    move(next.end);
+    const std::vector<Report> reports = {{next.task, ReportKind::kDone}};
+    CHECK((*engine.ReportAll(now, workers[next.worker], reports))[0] == ReportVerdict::kTaken);
+    ++done;
+    CHECK(engine.Pull(now, workers[next.worker], PullOptions{1, false, {}, {}}).ok());
+    collect();
+  }
+  return now.mono - begin;
+}
+
+TEST(Dispatch, ASlowWorkerDoesNotHoldUpTheOthers) {
+  constexpr std::uint32_t kTasks = 10'000;
+  // Nine do ten in a second, and one does one.
+  const double ideal = kTasks / 91.0;
+  for (const std::uint32_t jobs : {1u, 100u, 10'000u}) {
+    for (const DispatchOptions& dispatch : {DispatchOptions{DispatchMode::kFanout, Balance::kLeastQueue},
+                                            DispatchOptions{DispatchMode::kBalanced, Balance::kLeastQueue},
+                                            DispatchOptions{DispatchMode::kBalanced, Balance::kRoundRobin},
+                                            DispatchOptions{DispatchMode::kBalanced, Balance::kRandom}}) {
+      const double took = std::chrono::duration<double>(TimeForAll(dispatch, kTasks, jobs)).count();
+      const std::string name =
+          std::string(Text(dispatch.mode)) + "_" + std::string(Text(dispatch.balance)) + "_" + std::to_string(jobs);
+      RecordProperty(name, std::to_string(took / ideal));
+      EXPECT_LE(took, 1.05 * ideal) << name;
+      EXPECT_GE(took, 0.99 * ideal) << name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace allot::simulation
