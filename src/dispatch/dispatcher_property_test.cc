@@ -48,6 +48,8 @@ class SomeWorld {
     std::uint32_t tasks = 6;  // of one job, about
     // Strategies that tell every job apart, so that an own queue has many cells.
     bool many_cells = false;
+    std::uint64_t calm =
+        0;  // so many steps of ten are pulls: where little changes between them, cells are kept in order
   };
   // `exact`: all verdicts and orders are there at once, so that what is given can be foreseen.
   SomeWorld(std::uint64_t seed, const Size& size, bool exact)
@@ -67,6 +69,7 @@ class SomeWorld {
   std::uint64_t picks() const { return picks_; }
   std::uint64_t own_picks() const { return own_picks_; }
   std::uint64_t strict_picks() const { return strict_picks_; }
+  std::uint64_t sorted_picks() const { return sorted_picks_; }
   std::uint64_t steals() const { return world_.dispatcher.steals(); }
   std::uint64_t moves() const { return world_.dispatcher.moves(); }
 
@@ -82,6 +85,10 @@ class SomeWorld {
       if (exact_) world_.table.Settle(much);
     }
     world_.table.BeginTurn(time_, exact_ || rng_.Below(2) == 0 ? kLong : 0);
+    if (rng_.Below(10) < size_.calm) {
+      if (rng_.Below(8) == 0) Finish();
+      return Pull();
+    }
     switch (rng_.Below(26)) {
       case 0:
       case 1:
@@ -164,6 +171,13 @@ class SomeWorld {
     ASSERT_EQ(world_.Wrong(), "");
   }
 
+  void Submit() {
+    world_.Submit(SomeTasks(), [&](WorldJob& job) {
+      Fill(job);
+      job.group = static_cast<std::uint32_t>(rng_.Below(SomeGate::kGroups));
+    });
+  }
+
   // All steps, after which nothing waits on a worker that may not run it, or on nobody.
   void Settle() {
     std::size_t much = 1'000'000'000;
@@ -203,12 +217,6 @@ class SomeWorld {
     job.customer = rng_.Below(4) == 0 ? std::nullopt : std::optional<std::string>("c" + std::to_string(rng_.Below(4)));
     job.key.no_priority = rng_.Below(3) == 0;
     job.key.priority = job.key.no_priority ? 0 : static_cast<std::int64_t>(rng_.Below(3));
-  }
-  void Submit() {
-    world_.Submit(SomeTasks(), [&](WorldJob& job) {
-      Fill(job);
-      job.group = static_cast<std::uint32_t>(rng_.Below(SomeGate::kGroups));
-    });
   }
   void ChangeReady() {
     if (world_.jobs.empty()) return;
@@ -310,6 +318,7 @@ class SomeWorld {
       };
       const bool of_own = among(own, random_own), of_shared = among(shared, random_shared);
       if (!own.empty() && of_own) ++own_picks_;
+      if (!own.empty() && of_own && worker->queue->order->sorted()) ++sorted_picks_;
       if (!busy) ++strict_picks_;
       ASSERT_EQ(job == nullptr, shared.empty() && own.empty()) << Say(*worker, job, own, shared);
       if (job != nullptr && !own.empty()) {
@@ -363,7 +372,7 @@ class SomeWorld {
   std::int64_t time_ = 1000;
   SomeGate gate_;
   std::vector<std::pair<WorldWorker*, WorldJob*>> leases_;
-  std::uint64_t picks_ = 0, own_picks_ = 0, strict_picks_ = 0;
+  std::uint64_t picks_ = 0, own_picks_ = 0, strict_picks_ = 0, sorted_picks_ = 0;
 };
 
 TEST(DispatcherProperty, IsInOrderWhateverHappens) {
@@ -398,17 +407,21 @@ TEST(DispatcherProperty, IsInOrderWhereJobsAreSpreadOverManyWorkers) {
 }
 
 TEST(DispatcherProperty, EveryPickIsThatOfANaiveLookAlsoWhereAQueueHasManyCells) {
-  std::uint64_t own = 0;
+  std::uint64_t own = 0, sorted = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-    SomeWorld world(seed, {3, 150, 6, true}, true);
+    const bool calm = seed % 2 == 0;
+    SomeWorld world(seed, {calm ? 2u : 3u, calm ? 400u : 150u, 6, true, calm ? 9u : 0u}, true);
     SCOPED_TRACE("seed " + std::to_string(seed));
-    for (int step = 0; step < 1500; ++step) {
+    for (int i = 0; calm && i < 400; ++i) world.Submit();
+    for (int step = 0; step < (calm ? 600 : 1500); ++step) {
       SCOPED_TRACE("step " + std::to_string(step));
       ASSERT_NO_FATAL_FAILURE(world.Act()) << world.text();
     }
     own += world.own_picks();
+    sorted += world.sorted_picks();
   }
   EXPECT_GE(own, 1'000u);
+  EXPECT_GE(sorted, 200u);
 }
 
 TEST(DispatcherProperty, EveryPickIsThatOfANaiveLookAtTheWorkersQueueThenAtAllJobs) {

@@ -109,6 +109,7 @@ void Engine::Refresh(EngineJob& job) {
 }
 
 void Engine::WakeWaiting() {
+  in_vain_.clear();
   ServeFed();
   for (const ClassId cls : orders_.TakeOpened()) opened_.push_back(cls);
   // Whoever waits for an order that is ready now may find anything in it.
@@ -141,6 +142,7 @@ void Engine::WakeWaiting() {
     }
     Wake(std::move(kinds), opened);
   }
+  in_vain_.clear();
 }
 
 void Engine::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened) {
@@ -184,6 +186,7 @@ void Engine::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened)
     turns.pop();
     EngineWorker* worker = waiting_.First(turn.order, turn.kind, turn.profile);
     if (worker == nullptr || !orders_.Ready(turn.order)) continue;
+    if (in_vain_.contains({turn.order, turn.kind, turn.profile})) continue;
     // What wanted it most may be gone meanwhile.
     if (const double now = wanted(turn.kind); now != turn.wanted) {
       turns.push({now, worker->waiting_turn, turn.order, turn.kind, turn.profile});

@@ -18,8 +18,10 @@
 #include <memory>
 #include <optional>
 #include <queue>
+#include <set>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -477,6 +479,8 @@ class Engine {
   Instant deal_at_{};     // in engine time
   JobId deal_next_;
   Instant swept_at_{};
+  // Lists of waiting workers that were looked after in this turn, and for whom there is nothing.
+  std::set<std::tuple<Orders::Id, KindId, LimitProfileId>> in_vain_;
   std::uint64_t pops_ = 0;  // tasks that were found for a worker
   std::vector<ClassId> opened_;  // classes that got work in this command, or match more workers now
   std::vector<KindId> woken_;    // kinds that may run more now

@@ -1,6 +1,7 @@
 // Who holds what is ready: workers and jobs are told to the dispatcher, and workers that were promised something get
 // it.
 #include <algorithm>
+#include <tuple>
 
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
@@ -70,8 +71,13 @@ void Engine::ServeFed() {
   }
   if (paused_) return;
   std::sort(fed.begin(), fed.end(), [](const EngineWorker* a, const EngineWorker* b) { return *a < *b; });
+  // Where one finds nothing, neither in its queue nor in those of others, nobody like it does.
   for (EngineWorker* worker : fed) {
-    if (worker->waiting() && !Serve(*worker)) ++stats_.woken_empty;
+    if (!worker->waiting()) continue;
+    const auto like = std::tuple(worker->waiting_order, worker->waiting_kind, worker->waiting_profile);
+    if (in_vain_.contains(like) || Serve(*worker)) continue;
+    ++stats_.woken_empty;
+    in_vain_.insert(like);
   }
 }
 

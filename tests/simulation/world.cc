@@ -27,6 +27,8 @@ World::World(std::uint64_t seed) : rng_(seed), now_{kBegin, FromMillis(kStart)} 
   options_.worker_grace = 4s;
   options_.idle_worker = 8s;
   options_.max_finished_jobs = 20;
+  // Whatever holds does so in both modes.
+  if (seed % 2 == 0) options_.dispatch = {DispatchMode::kBalanced, static_cast<Balance>(seed / 2 % 3)};
 }
 
 void World::Wrong(const std::string& what) {
