@@ -12,8 +12,6 @@ namespace {
 // Who waits for something comes before who has nothing to do, and that one before who has.
 constexpr std::uint64_t kIdle = std::uint64_t{1} << 62;
 constexpr std::uint64_t kBusy = std::numeric_limits<std::uint64_t>::max();
-// Shares that a pick gives places at once: less than a millisecond.
-constexpr std::size_t kArrangedAtOnce = 2000;
 
 }  // namespace
 
@@ -28,9 +26,11 @@ void Dispatcher::SetOptions(const DispatchOptions& options) {
   if (!was || balanced()) return;
   // Jobs lose their holdings as the queues and lists that they are in are cleared, or as they change, whatever is
   // first.
-  for (WorkerQueue* queue : std::vector<WorkerQueue*>(slots_)) {
-    if (queue != nullptr && queue->worker != nullptr) Unregister(*queue->worker);
+  std::vector<DispatchWorker*> all;
+  for (const WorkerQueue* queue : slots_) {
+    if (queue != nullptr && queue->worker != nullptr) all.push_back(queue->worker);
   }
+  for (DispatchWorker* worker : all) Unregister(*worker);
   sweep_ = false;
 }
 
@@ -54,8 +54,7 @@ void Dispatcher::Register(DispatchWorker& worker, Orders::Id order) {
   worker.idle_since = queue.turn;
   SetIdle(worker);
   Enlist(queue, classes_.KindOf(worker.handle));
-  WantAll(queue.kind);
-  Sweep();
+  sweep_ = true;
 }
 
 void Dispatcher::Unregister(DispatchWorker& worker) {
@@ -106,11 +105,10 @@ DispatchJob* Dispatcher::Pick(DispatchWorker& worker, Orders::Id order, StartGat
   work_ = 0;
   if (worker.queue && worker.queue->promised > 0) {
     WorkerQueue& queue = *worker.queue;
-    std::size_t budget = kArrangedAtOnce;
-    const bool arranged = Arrange(queue, order, budget);
-    QueueOrder::Entry* entry =
-        arranged && !gathering_ && wanted_.empty() ? queue.order->Pick(queue.kind, gate, rng_) : nullptr;
-    if (entry != nullptr) {
+    queue.takes = kinds_[queue.kind].takes;
+    const bool own =
+        Arrange(queue, order, left_arranged_) && Settled() && queue.order->cells() <= std::min(kMostCells, left_looks_);
+    if (QueueOrder::Entry* entry = own ? queue.order->Pick(queue.kind, gate, rng_, left_looks_) : nullptr) {
       random_task_ = queue.order->random_task();
       return static_cast<DispatchJob*>(entry->job);
     }
@@ -123,6 +121,7 @@ DispatchJob* Dispatcher::Pick(DispatchWorker& worker, Orders::Id order, StartGat
 }
 
 void Dispatcher::Take(DispatchWorker& worker, DispatchJob& job) {
+  if (worker.queue) worker.queue->takes = ++kinds_[worker.queue->kind].takes;
   if (!job.holding) return;
   Holding& holding = *job.holding;
   Share* share = worker.queue ? holding.Find(worker.queue->slot) : nullptr;
@@ -217,8 +216,11 @@ void Dispatcher::RelinkAll(const std::vector<WorkerQueue*>& changed) {
 void Dispatcher::Enlist(WorkerQueue& queue, KindId kind) {
   while (kinds_.size() <= kind) kinds_.emplace_back();
   queue.kind = kind;
+  queue.takes = kinds_[kind].takes;
   queue.member = static_cast<std::uint32_t>(kinds_[kind].members.size());
   kinds_[kind].members.push_back(&queue);
+  // Where there was one of its kind, all that is open and that they may run is on its way already.
+  if (queue.member == 0) WantAll(kind);
   kinds_[kind].ring.insert(queue);
   Link(queue);
 }
@@ -242,7 +244,6 @@ void Dispatcher::OnMoved(KindId from) {
     Delist(*queue);
     Enlist(*queue, kind);
     Suspect(*queue);
-    WantAll(kind);
   }
 }
 
@@ -257,17 +258,13 @@ void Dispatcher::OnClass(ClassId cls) {
   ClassState& state = by_class_[cls];
   if (!state.open.empty()) Want(cls);
   if (state.shares == 0) return;
+  for (KindId kind = 0; kind < std::min<std::size_t>(kinds_.size(), state.mask.size() * 64); ++kind) {
+    const bool before = (state.mask[kind / 64] >> (kind % 64) & 1) != 0;
+    if (!before || classes_.Matches(kind, cls)) continue;
+    for (WorkerQueue& queue : kinds_[kind].held) Suspect(queue);
+  }
   const auto mask = classes_.Mask(cls);
-  bool lost = false;
-  for (KindId kind = 0; kind < kinds_.size() && !lost; ++kind) {
-    const bool before = kind / 64 < state.mask.size() && (state.mask[kind / 64] >> (kind % 64) & 1) != 0;
-    lost = before && !classes_.Matches(kind, cls) && !kinds_[kind].held.empty();
-  }
   state.mask.assign(mask.begin(), mask.end());
-  if (!lost) return;
-  for (WorkerQueue* queue : slots_) {
-    if (queue != nullptr && queue->worker != nullptr) Suspect(*queue);
-  }
 }
 
 // --- Looking.

@@ -9,6 +9,8 @@
 // in fanout it would too. What nobody may run stays open, and so does, for a while, what there was no time to promise:
 // as long as there is such, or the worker's own queue is not in order, the shared order decides.
 //
+// Whoever takes nothing while others of its kind take many is passed over until it asks again.
+//
 // Large work (a queue of a worker that is gone, another mode, levelling) is done in steps: call Step() while Busy().
 //
 // Threading:  confined to the queue's engine thread.
@@ -50,9 +52,17 @@ class Dispatcher {
   const DispatchOptions& options() const { return options_; }
   bool balanced() const { return options_.mode == DispatchMode::kBalanced; }
 
-  // A command begins: fresh time for promising.
-  void BeginTurn() { left_ = kDealtAtOnce; }
-  static constexpr std::size_t kDealtAtOnce = 2000;  // shares, and beyond that the last job to its end
+  // A command begins: fresh time for promising, and for what stands between a worker and its own queue. Where that is
+  // used up, the shared order decides.
+  void BeginTurn() {
+    left_ = kDealtAtOnce;
+    left_arranged_ = kArrangedAtOnce;
+    left_looks_ = kLooksAtOnce;
+  }
+  static constexpr std::size_t kDealtAtOnce = 2000;     // shares, and beyond that the last job to its end
+  static constexpr std::size_t kArrangedAtOnce = 2000;  // shares that find their places in a queue's order
+  static constexpr std::size_t kLooksAtOnce = 200'000;  // at cells of such an order
+  static constexpr std::size_t kMostCells = 16'384;     // that such an order may have
 
   // --- Workers.
 
@@ -102,8 +112,10 @@ class Dispatcher {
 
   // --- Larger work.
 
-  // Queues are to be levelled, as far as they are not.
-  void Sweep() { sweep_ = balanced(); }
+  // Now and then: workers that stand still are passed over, and queues are to be levelled, as far as they are not.
+  // Whoever is passed over is as good as not registered: Register() it when it asks again.
+  void Sweep();
+  static constexpr std::uint64_t kStandsStill = 16;  // tasks that each of the others took meanwhile
   bool Busy() const;
   // Takes what it did from the budget; true if nothing is left to do.
   bool Step(std::size_t& budget);
@@ -142,12 +154,12 @@ class Dispatcher {
   void Reduce(Share& share, std::uint32_t count);
   // Workers of that kind hold shares of jobs of that class, and may run them.
   void Mark(ClassId cls, KindId kind);
-  // All of it back to what is open.
+  // All of it back to what is open, from where it goes to somebody else.
   void Return(Share& share);
   void DropHolding(DispatchJob& job);
   void List(Holding& holding);
   void Unlist(Holding& holding);
-  // Who has most of those that hold a share of it; those that are gone first.
+  // Who has most of those that hold a share of it, as far as a short look tells where they are many.
   Share& Longest(Holding& holding) const;
 
   // dispatcher_shares.cc: the order of one queue.
@@ -174,7 +186,10 @@ class Dispatcher {
   // Kinds of workers that may run it; gives how many workers.
   std::size_t FindCandidates(ClassId cls);
   void Want(ClassId cls);
+  // All that a worker of that kind may run and that is open: it may be the first.
   void WantAll(KindId kind);
+  // Is everything promised that can be, and nothing where it does not belong?
+  bool Settled() const { return !gathering_ && wanted_.empty() && gone_.empty() && suspects_.empty(); }
 
   // dispatcher_steps.cc
   void Suspect(WorkerQueue& queue);
@@ -193,7 +208,7 @@ class Dispatcher {
   const ClassTable& classes_;
   Rng& rng_;
   DispatchOptions options_;
-  std::size_t left_ = kDealtAtOnce;
+  std::size_t left_ = kDealtAtOnce, left_arranged_ = kArrangedAtOnce, left_looks_ = kLooksAtOnce;
 
   std::vector<WorkerQueue*> slots_;  // null: free
   std::vector<std::uint32_t> free_slots_;

@@ -1,6 +1,7 @@
 // Whom what is open is promised to.
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "base/check.h"
 #include "dispatch/dispatcher.h"
@@ -50,7 +51,7 @@ void Dispatcher::Deal(Holding& holding, std::size_t& budget) {
     return Want(cls);
   }
   const std::size_t workers = FindCandidates(cls);
-  budget -= std::min<std::size_t>(budget, 1 + std::min<std::size_t>(workers, holding.open));
+  budget -= std::min<std::size_t>(budget, 1 + candidates_.size() / 32 + std::min<std::size_t>(workers, holding.open));
   if (workers == 0) return List(holding);
   Unlist(holding);
   switch (options_.balance) {
@@ -71,7 +72,9 @@ LevelPlace Dispatcher::PlaceFor(const WorkerQueue& queue, ClassId cls) const {
 
 void Dispatcher::DealLevel(Holding& holding, std::size_t workers) {
   const ClassId cls = holding.job->cls;
-  if (std::uint64_t{holding.open} * 4 < workers || workers == 1) {
+  // One by one, where that is less than a look at all of them.
+  const bool few = holding.open * 4 * (1 + candidates_.size() / 8) < workers;
+  if (few || workers == 1) {
     const std::uint32_t at_once = workers == 1 ? holding.open : 1;
     while (holding.open > 0) {
       WorkerQueue* least = nullptr;
@@ -115,17 +118,23 @@ void Dispatcher::Touch(WorkerQueue& queue) {
 }
 
 void Dispatcher::DealRound(Holding& holding, std::size_t workers) {
-  // Whole rounds first: then all stand as they stood.
-  if (const auto each = static_cast<std::uint32_t>(holding.open / workers); each > 0) {
+  const auto each = static_cast<std::uint32_t>(holding.open / workers),
+             rest = static_cast<std::uint32_t>(holding.open % workers);
+  if (each > 0 || rest * (1 + candidates_.size() / 8) >= workers) {
     std::vector<WorkerQueue*> queues = AllCandidates(workers);
     std::sort(queues.begin(), queues.end(),
               [](const WorkerQueue* a, const WorkerQueue* b) { return a->turn < b->turn; });
-    holding.Reserve(workers);
-    for (WorkerQueue* queue : queues) {
-      Give(holding, *queue, each);
-      Touch(*queue);
-    }
-    RelinkAll(queues);
+    holding.Reserve(std::min<std::size_t>(workers, holding.open));
+    const auto deal = [&](std::size_t turns, std::uint32_t tasks) {
+      for (std::size_t i = 0; i < turns; ++i) {
+        Give(holding, *queues[i], tasks);
+        Touch(*queues[i]);
+      }
+    };
+    // Whole rounds first: then all stand as they stood.
+    if (each > 0) deal(workers, each);
+    deal(rest, 1);
+    return RelinkAll(queues);
   }
   while (holding.open > 0) {
     WorkerQueue* next = nullptr;
@@ -140,8 +149,6 @@ void Dispatcher::DealRound(Holding& holding, std::size_t workers) {
 }
 
 void Dispatcher::DealRandom(Holding& holding, std::size_t workers) {
-  // A large job goes in so many portions for each worker that they come out about as even as single tasks would.
-  constexpr std::size_t kPortions = 16;
   const auto draw = [&]() -> WorkerQueue& {
     std::uint64_t at = rng_.Below(workers);
     for (const KindId kind : candidates_) {
@@ -161,9 +168,17 @@ void Dispatcher::DealRandom(Holding& holding, std::size_t workers) {
   }
   const std::vector<WorkerQueue*> queues = AllCandidates(workers);
   std::vector<std::uint32_t> given(workers);
-  const auto portions = static_cast<std::uint32_t>(std::min<std::uint64_t>(holding.open, workers * kPortions));
-  const std::uint32_t size = holding.open / portions, larger = holding.open % portions;
-  for (std::uint32_t i = 0; i < portions; ++i) given[rng_.Below(workers)] += size + (i < larger ? 1 : 0);
+  // By chance they would come out about as even as the root of their number. So only the last few times that are drawn,
+  // in portions if it is a great many.
+  constexpr std::size_t kMostDraws = 64;  // for each worker
+  const auto mean = static_cast<double>(holding.open) / static_cast<double>(workers);
+  const auto sure = static_cast<std::uint32_t>(std::max(0.0, mean - 2 * std::sqrt(mean)));
+  std::fill(given.begin(), given.end(), sure);
+  const std::uint64_t rest = holding.open - std::uint64_t{sure} * workers;
+  const std::uint64_t draws = std::min<std::uint64_t>(rest, workers * kMostDraws);
+  for (std::uint64_t i = 0; i < draws; ++i) {
+    given[rng_.Below(workers)] += static_cast<std::uint32_t>(rest / draws + (i < rest % draws ? 1 : 0));
+  }
   holding.Reserve(std::min<std::size_t>(workers, holding.open));
   std::vector<WorkerQueue*> changed;
   for (std::size_t i = 0; i < workers; ++i) {

@@ -57,7 +57,11 @@ class SomeWorld {
     SetPolicy();
     for (int i = 0; i < 3; ++i) {
       bool none = false;
-      strategies_.push_back(testing::SomeStrategy(rng_, rng_.Below(2) == 0 ? 1 : 3, none, !size_.many_cells));
+      strategies_.push_back(testing::SomeStrategy(rng_,
+                                                  size_.calm > 0       ? 0
+                                                  : rng_.Below(2) == 0 ? 1
+                                                                       : 3,
+                                                  none, !size_.many_cells));
       if (size_.many_cells) strategies_.back() = ManyCells(strategies_.back());
       text_ += " | " + strategies_.back();
     }
@@ -86,6 +90,8 @@ class SomeWorld {
     }
     world_.table.BeginTurn(time_, exact_ || rng_.Below(2) == 0 ? kLong : 0);
     if (rng_.Below(10) < size_.calm) {
+      world_.dispatcher.BeginTurn();
+      if (std::size_t budget = 1000; rng_.Below(4) == 0) world_.Step(budget);
       if (rng_.Below(8) == 0) Finish();
       return Pull();
     }
@@ -279,7 +285,9 @@ class SomeWorld {
     world_.SetOptions(options);
   }
   void SetPolicy() {
-    const std::string text = rng_.Below(2) == 0 ? "worker" : testing::SomePolicy(rng_, 2);
+    const std::string text = rng_.Below(2) == 0 ? "worker"
+                             : size_.calm > 0   ? ManyCells("worker")
+                                                : testing::SomePolicy(rng_, 2);
     text_ += ", policy " + text;
     policy_ = testing::MustParseStrategy(text, true);
     world_.orders.SetPolicy(policy_);

@@ -106,6 +106,7 @@ void Dispatcher::Reduce(Share& share, std::uint32_t count) {
 void Dispatcher::Return(Share& share) {
   Holding& holding = *share.holding;
   const std::uint32_t count = share.count;
+  moves_ += count;
   Reduce(share, count);
   holding.open += count;
 }
@@ -135,23 +136,21 @@ Share& Dispatcher::Longest(Holding& holding) const {
     if (best == nullptr || queue.worker == nullptr || best->queue->place < queue.place) best = &share;
   };
   if (holding.size() > kFew) {
-    // Among the most loaded of all there is most likely one that has some of it.
+    // Among the most loaded of each kind there is most likely one that has some of it.
+    constexpr std::size_t kLooks = 8;
     const auto mask = classes_.Mask(holding.job->cls);
-    std::size_t looks = kFew;
-    for (KindId id = 0; id < kinds_.size(); ++id) {
-      if (id / 64 >= mask.size() || (mask[id / 64] >> (id % 64) & 1) == 0) continue;
+    for (KindId id = 0; id < std::min<std::size_t>(kinds_.size(), mask.size() * 64); ++id) {
+      if ((mask[id / 64] >> (id % 64) & 1) == 0) continue;
+      std::size_t looks = kLooks;
       const auto& held = kinds_[id].held;
-      for (auto it = held.rbegin(); it != held.rend(); ++it) {
-        if (looks == 0) break;
-        --looks;
+      for (auto it = held.rbegin(); it != held.rend() && looks > 0; ++it, --looks) {
         if (Share* share = holding.Find(it->slot)) {
           consider(*share);
           break;
         }
       }
     }
-    if (looks > 0 && best != nullptr) return *best;
-    best = nullptr;
+    if (best != nullptr) return *best;
   }
   holding.ForEach(consider);
   CHECK(best != nullptr);
@@ -279,7 +278,6 @@ bool Dispatcher::Arrange(WorkerQueue& queue, Orders::Id order, std::size_t& budg
     Share& share = queue.shares.front();
     if (!classes_.Matches(queue.kind, share.job->cls)) {
       Holding& holding = *share.holding;
-      moves_ += share.count;
       Return(share);
       List(holding);
       Want(holding.job->cls);

@@ -31,7 +31,6 @@ bool Dispatcher::StepGone(std::size_t& budget) {
         DropHolding(*holding.job);
         continue;
       }
-      moves_ += share.count;
       Return(share);
       Deal(holding, budget);
     }
@@ -78,7 +77,6 @@ bool Dispatcher::StepSuspects(std::size_t& budget) {
         continue;
       }
       Holding& holding = *share.holding;
-      moves_ += share.count;
       Return(share);
       Relink(*queue);
       Deal(holding, budget);
@@ -106,6 +104,20 @@ bool Dispatcher::StepWanted(std::size_t& budget) {
 }
 
 // --- Levelling.
+
+void Dispatcher::Sweep() {
+  if (!balanced()) return;
+  sweep_ = true;
+  // What was promised to one that stands still would wait for it, however urgent, as long as the others are busy.
+  std::vector<DispatchWorker*> still;
+  for (const KindQueues& kind : kinds_) {
+    for (const WorkerQueue& queue : kind.held) {
+      const bool asks = queue.worker->hungry || kind.takes - queue.takes <= kStandsStill * kind.members.size();
+      if (!asks) still.push_back(queue.worker);
+    }
+  }
+  for (DispatchWorker* worker : still) Unregister(*worker);
+}
 
 std::uint64_t Dispatcher::Move(WorkerQueue& from, WorkerQueue& to, std::uint64_t tasks, std::size_t& budget) {
   constexpr std::size_t kMostSkipped = 256;

@@ -101,6 +101,7 @@ struct WorkerQueue : QueueSetHook<ByLoad>, QueueSetHook<ByHeld>, QueueSetHook<By
   std::uint32_t member = 0;    // its place among those of its kind
   std::uint64_t promised = 0;  // tasks
   std::uint64_t turn = 0;      // in which it was given something for the last time; or registered
+  std::uint64_t takes = 0;     // of its kind, when it asked for the last time
   bool fed = false;            // it was given something since that was asked for
   bool suspect = false;        // what it holds is to be matched anew:
   std::size_t to_check = 0;    // the first so many shares
@@ -132,7 +133,8 @@ struct KindQueues {
   Set<ByHeld> held;               // the same of those that were promised something
   Set<ByTurn, EarlierTurn> ring;  // who was given something longest ago first
   std::vector<WorkerQueue*> members;
-  std::uint64_t load = 0;  // of all of them
+  std::uint64_t load = 0;   // of all of them
+  std::uint64_t takes = 0;  // tasks that they have taken
 };
 
 }  // namespace allot

@@ -215,7 +215,7 @@ EngineJob* Engine::Next(EngineWorker& worker, LimitTable::Drawn& drawn, std::siz
     if (!Grouped(*job)) {
       const std::uint64_t before = limits_.matcher().evaluations();
       Group(*job);
-      work += 1 + limits_.matcher().evaluations() - before;
+      work += 1 + limits_.matcher().evaluations() - before + (job->holding ? job->holding->size() : 0);
     }
     if (job->group == kFreeGroup) return job;
     // If it is denied, its group is blocked, and the next look passes it by.

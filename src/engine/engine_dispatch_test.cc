@@ -166,6 +166,38 @@ TEST_F(EngineDispatchTest, InAQueueThatIsSwitchedTheBacklogIsPromisedInSteps) {
   EXPECT_EQ(engine_->Stats().tasks_ready, 19'998u);
 }
 
+TEST_F(EngineDispatchTest, WhatAWorkerThatStandsStillWasPromisedGoesToOthersThoughTheyAreBusy) {
+  const WorkerId works = Register(), stands = Register();
+  JobSpec urgent = Spec(10);
+  urgent.priority = 100;
+  const JobId job = Submit(urgent);
+  EXPECT_EQ(Promised({works, stands}), (Lengths{5, 5}));
+  for (int second = 0; second < 60; ++second) {
+    Submit(Spec(1));
+    const auto grants = Pull(works);
+    ASSERT_EQ(grants.size(), 1u);
+    EXPECT_TRUE(engine_->Heartbeat(now_, stands).ok());
+    Pass(1s);
+    Say(works, grants[0].task, ReportKind::kDone);
+  }
+  EXPECT_EQ(View(job).done, 10u);
+  EXPECT_EQ(Promised(stands), 0u);
+  EXPECT_EQ(Pull(stands).size(), 1u) << "until it asks again";
+  Pass(2s);
+  EXPECT_EQ(Promised(works), Promised(stands) + 1);
+}
+
+TEST_F(EngineDispatchTest, AQueueThatIsStillBeingGivenBackSurvivesASwitchOfModes) {
+  const WorkerId stays = Register(), leaves = Register();
+  for (int i = 0; i < 9000; ++i) Submit(Spec(1));
+  engine_->Unregister(now_, leaves);
+  EXPECT_LT(Promised(stays), 9000u);
+  Switch(DispatchMode::kFanout);
+  Switch(DispatchMode::kBalanced);
+  while (engine_->NextWake(now_) == now_.mono) engine_->Tick(now_);
+  EXPECT_EQ(Promised(stays), 9000u);
+}
+
 TEST_F(EngineDispatchTest, AWorkersStrategyOrdersItsOwnQueueAndThePolicyHoldsWhenATaskIsTaken) {
   SetPolicy("max_simultaneous(customer, 1, worker)");
   const WorkerId worker = RegisterBy("newest");

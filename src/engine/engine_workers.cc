@@ -175,6 +175,7 @@ Result<void> Engine::Pull(const Now& now, WorkerId id, const PullOptions& option
     worker->pull_order = *order;
   }
   if (options.wait) worker->pull_until = engine_time_ + *options.wait;
+  Enrol(*worker);  // it may have been passed over
   const bool served = worker->credit > 0 && Serve(*worker);
   if (worker->credit == 0) {
     EndPull(*worker);

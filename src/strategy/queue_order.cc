@@ -13,8 +13,17 @@ using order::KeyOf;
 using order::Order;
 using order::Plan;
 
+namespace {
+
+bool HasPercent(const Plan& plan) {
+  return plan.percent ||
+         std::any_of(plan.inner.begin(), plan.inner.end(), [](const auto& inner) { return HasPercent(*inner); });
+}
+
+}  // namespace
+
 QueueOrder::QueueOrder(const order::Rules& rules, const ValueLog& log, bool by_class)
-    : rules_(rules), by_class_(by_class), log_(log), picked_at_(log.end()) {}
+    : rules_(rules), by_class_(by_class), log_(log), picked_at_(log.end()), percent_(HasPercent(*rules.plan)) {}
 
 QueueOrder::Cell::~Cell() = default;
 QueueOrder::~QueueOrder() = default;
@@ -92,7 +101,6 @@ void QueueOrder::Remove(Entry& entry) {
     cells_[at]->at = at;
     cells_.pop_back();
     if (cells_.size() <= kFew) by_key_.clear();
-    if (cells_.size() < kSorted / 2) Unsort();
     return;
   }
   for (std::size_t i = 0; i < cell.orders.size(); ++i) {
@@ -100,16 +108,18 @@ void QueueOrder::Remove(Entry& entry) {
     const Order order = (*rules_.orders)[i];
     cell.orders[i].Erase(order == Order::kLeastRecent ? entry.recent : KeyOf(order, *entry.job));
   }
-  if (cell.lottery) {
-    cell.lottery->Remove(entry.place, [](Entry* moved, const WeightedSet<Entry*>::Place& to) { moved->place = to; });
-  }
+  if (cell.lottery) Undraw(cell, entry);
+}
+
+void QueueOrder::Undraw(Cell& cell, Entry& entry) {
+  cell.lottery->Remove(entry.place, [](Entry* moved, const WeightedSet<Entry*>::Place& to) { moved->place = to; });
 }
 
 void QueueOrder::OnCount(Entry& entry, std::uint32_t before) {
   Cell& cell = *entry.cell;
   cell.tasks += std::uint64_t{entry.count} - before;
   if (!cell.lottery || WeightedSet<Entry*>::BucketOf(entry.count) == entry.place.bucket) return;
-  cell.lottery->Remove(entry.place, [](Entry* moved, const WeightedSet<Entry*>::Place& to) { moved->place = to; });
+  Undraw(cell, entry);
   entry.place = cell.lottery->Add(&entry, entry.count);
 }
 
@@ -181,6 +191,7 @@ void QueueOrder::Loosen(Cell& cell) {
   if (cell.stands) tree_.erase(tree_.iterator_to(cell));
   cell.stands = false;
   if (std::exchange(cell.loose, true)) return;
+  cell.loose_at = static_cast<std::uint32_t>(loose_.size());
   loose_.push_back(&cell);
 }
 
@@ -201,7 +212,9 @@ void QueueOrder::Leave(Cell& cell) {
     if (cells.empty()) by_value_.erase(found);
   }
   Loosen(cell);
-  std::erase(loose_, &cell);
+  loose_[cell.loose_at] = loose_.back();
+  loose_[cell.loose_at]->loose_at = cell.loose_at;
+  loose_.pop_back();
 }
 
 void QueueOrder::Unsort() {
@@ -220,6 +233,16 @@ void QueueOrder::Sort(KindId kind) {
   sorted_at_ = log_.end();
   sorted_slots_ = rules_.shared->slots;
   for (const auto& cell : cells_) Enter(*cell);
+}
+
+std::size_t QueueOrder::Changed() const {
+  std::size_t cells = loose_.size();
+  for (std::uint64_t at = sorted_at_; at < log_.end(); ++at) {
+    const auto [key, value] = log_.At(at);
+    if (const auto found = by_value_.find(ValueKey(key, value)); found != by_value_.end())
+      cells += found->second.size();
+  }
+  return cells;
 }
 
 void QueueOrder::CatchUp() {
@@ -242,18 +265,28 @@ void QueueOrder::CatchUp() {
 
 // --- Picking.
 
-QueueOrder::Entry* QueueOrder::Pick(KindId kind, StartGate* gate, Rng& rng) {
-  const std::uint64_t changes = log_.end() - std::exchange(picked_at_, log_.end());
+QueueOrder::Entry* QueueOrder::Pick(KindId kind, StartGate* gate, Rng& rng, std::size_t& looks) {
   // To find a new place costs about ten looks: where many would have to each time, a look at all of them is cheaper. To
-  // find places for all of them pays when it has been otherwise for a while.
+  // find places for all of them pays when it has been otherwise for a while. Ranks may change without a word.
   constexpr std::size_t kLooks = 10;
   constexpr std::uint32_t kCalm = 16;
-  if (cells_.size() < kSorted || rules_.random || changes * kLooks > cells_.size()) {
-    Unsort();
+  const std::uint64_t changes = log_.end() - std::exchange(picked_at_, log_.end());
+  const bool few = cells_.size() < kSorted || rules_.random || by_class_;
+  bool sort = !few && changes * kLooks <= cells_.size();
+  if (sort && !sorted_) sort = ++calm_ >= kCalm;
+  const bool anew =
+      !sorted_ || sorted_for_ != kind || !log_.Knows(sorted_at_) || (percent_ && sorted_slots_ != rules_.shared->slots);
+  std::size_t cost = sort && !anew ? Changed() * kLooks : 0;
+  if (!sort || cost > cells_.size()) {
+    if (few || sorted_ || changes * kLooks > cells_.size()) Unsort();
+    looks -= std::min(looks, cells_.size());
     return Scan(kind, gate, rng);
   }
-  if (!sorted_ && ++calm_ < kCalm) return Scan(kind, gate, rng);
-  if (!sorted_ || sorted_for_ != kind || sorted_slots_ != rules_.shared->slots || !log_.Knows(sorted_at_)) Sort(kind);
+  if (anew) {
+    Sort(kind);
+    cost = cells_.size() * kLooks;
+  }
+  looks -= std::min(looks, cost);
   CatchUp();
   random_task_ = false;
   for (auto it = tree_.begin(); it != tree_.end();) {
@@ -279,12 +312,12 @@ QueueOrder::Entry* QueueOrder::Scan(KindId kind, StartGate* gate, Rng& rng) {
   std::uint64_t drawn = 0;  // tasks of all cells that were drawn from so far
   for (const auto& cell : cells_) {
     const Plan* leaf = LeafFor(*rules_.plan, *cell);
-    if (leaf == nullptr || Held(*cell, gate)) continue;
+    if (leaf == nullptr) continue;
     const bool random = leaf->kind == Strategy::Kind::kRandom;
     if (!random) Note(*cell, *leaf);
     const Choice choice{cell->core.get(), leaf, random ? cell->tasks : 0};
     const int order = best ? order::Compare(*rules_.plan, *rules_.shared, kind, choice, best) : -1;
-    if (order > 0) continue;
+    if (order > 0 || Held(*cell, gate)) continue;
     drawn = order < 0 ? choice.tasks : drawn + choice.tasks;
     if (order == 0 && rng.Below(drawn) >= choice.tasks) continue;
     best = choice;

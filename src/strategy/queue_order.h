@@ -62,7 +62,8 @@ class QueueOrder {
 
   // What comes first for a worker of that kind, of those whose groups the gate does not hold (null: it holds none);
   // null if there is none.
-  Entry* Pick(KindId kind, StartGate* gate, Rng& rng);
+  // Takes from `looks` what it looked at beyond one cell.
+  Entry* Pick(KindId kind, StartGate* gate, Rng& rng, std::size_t& looks);
   // Does the strategy want a random task of the job that the last Pick() gave?
   bool random_task() const { return random_task_; }
 
@@ -93,7 +94,8 @@ class QueueOrder {
     // While they are sorted:
     const order::Plan* leaf = nullptr;  // by which it stands among them
     bool stands = false;                // else it is to find its place, or the strategy does not give its jobs now
-    bool loose = false;                 // it is to find its place
+    bool loose = false;                 // it is to find its place:
+    std::uint32_t loose_at = 0;         // as this one of those
   };
   struct Before {
     const QueueOrder* of;
@@ -124,13 +126,16 @@ class QueueOrder {
   // The first of the cell in that leaf's order, noted for comparing.
   void Note(Cell& cell, const order::Plan& leaf);
   Entry* Draw(Cell& cell, Rng& rng) const;
+  void Undraw(Cell& cell, Entry& entry);
   bool Held(const Cell& cell, StartGate* gate) const;
   Entry* Scan(KindId kind, StartGate* gate, Rng& rng);
 
   // All cells in order.
   void Sort(KindId kind);
   void Unsort();
-  // Those whose values have changed find their places.
+  // How many cells have lost their places since then.
+  std::size_t Changed() const;
+  // They find new ones.
   void CatchUp();
   // Out of its place, until CatchUp().
   void Loosen(Cell& cell);
@@ -147,6 +152,7 @@ class QueueOrder {
 
   const ValueLog& log_;
   std::uint64_t picked_at_ = 0;  // where the log ended at the last pick
+  const bool percent_;           // what the number of slots changes
   std::uint32_t calm_ = 0;       // picks since when little changes between them
   bool sorted_ = false;
   KindId sorted_for_ = 0;

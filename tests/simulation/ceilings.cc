@@ -349,6 +349,7 @@ bool Ceilings::Finish() {
   old_policy_ = options_.policy;
   options_.policy = ParseKnown("max_simultaneous(customer, 3, max_simultaneous(user, 5, worker))", true);
   engine_->SetPolicy(now_, options_.policy, {});
+  engine_->SetDispatch(now_, {});  // what one worker then gets of all jobs is known where it sees all of them
   Settle();
   while (engine_->NextWake(now_) == now_.mono) {
     engine_->Tick(now_);
