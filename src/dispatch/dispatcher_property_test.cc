@@ -17,29 +17,7 @@ using testing::DispatchWorld;
 using testing::WorldJob;
 using testing::WorldWorker;
 
-// Holds some groups for all, and some for single workers.
-class SomeGate : public StartGate {
- public:
-  static constexpr std::uint32_t kGroups = 4;
-  Held Ask(std::uint32_t group) override {
-    if (held_[group]) return Held::kEverywhere;
-    return held_here_[group].contains(worker) ? Held::kHere : Held::kNo;
-  }
-  void Change(Rng& rng, WorkerId some, Orders& orders) {
-    const auto group = static_cast<std::uint32_t>(1 + rng.Below(kGroups - 1));
-    if (rng.Below(2) == 0) {
-      if (!held_here_[group].erase(some)) held_here_[group].insert(some);
-      return;
-    }
-    held_[group] = !held_[group];
-    if (!held_[group]) orders.OpenGroup(group, nullptr);
-  }
-  WorkerId worker;  // that asks
-
- private:
-  bool held_[kGroups] = {};
-  std::set<WorkerId> held_here_[kGroups];
-};
+using SomeGate = testing::SomeGate<WorkerId>;
 
 class SomeWorld {
  public:

@@ -14,6 +14,7 @@
 #include "dispatch/testing.h"
 #include "match/testing.h"
 #include "strategy/orders.h"
+#include "strategy/testing.h"
 
 namespace allot::testing {
 
@@ -29,34 +30,7 @@ struct WorldWorker : DispatchWorker {
   bool registered = false;
 };
 
-class WorldKeys : public JobKeys {
- public:
-  GroupText Get(const PickJob& picked, const StrategyKey& key) const override {
-    const auto& job = static_cast<const WorldJob&>(picked);
-    switch (key.kind) {
-      case StrategyKey::Kind::kUser:
-        return "s" + job.sample.user;
-      case StrategyKey::Kind::kTag: {
-        std::string text = "s";
-        for (const std::string& tag : job.sample.tags) text += tag + ",";
-        return text;
-      }
-      case StrategyKey::Kind::kAsync:
-        return TextOf(job.async);
-      case StrategyKey::Kind::kPriority:
-        return job.key.no_priority ? std::nullopt : TextOf(job.key.priority);
-      case StrategyKey::Kind::kJob:
-        return "s" + std::to_string(job.id().value);
-      case StrategyKey::Kind::kMeta:
-        return job.customer ? GroupText("s" + *job.customer) : std::nullopt;
-    }
-    return std::nullopt;
-  }
-  bool HasTag(const PickJob& picked, const std::string& tag) const override {
-    const TagList& tags = static_cast<const WorldJob&>(picked).sample.tags;
-    return std::find(tags.begin(), tags.end(), tag) != tags.end();
-  }
-};
+using WorldKeys = SampleKeys<WorldJob>;
 
 inline StrategyPtr MustParseStrategy(const std::string& text, bool policy = false) {
   const ParsedStrategy parsed = ParseStrategy(text, policy);

@@ -7,6 +7,7 @@
 #include "match/testing.h"
 #include "strategy/preview.h"
 #include "strategy/some_strategy.h"
+#include "strategy/testing.h"
 
 namespace allot {
 namespace {
@@ -17,34 +18,7 @@ struct Job : PickJob {
   std::optional<std::string> customer;
 };
 
-class Keys : public JobKeys {
- public:
-  GroupText Get(const PickJob& picked, const StrategyKey& key) const override {
-    const Job& job = static_cast<const Job&>(picked);
-    switch (key.kind) {
-      case StrategyKey::Kind::kUser:
-        return "s" + job.sample.user;
-      case StrategyKey::Kind::kTag: {
-        std::string text = "s";
-        for (const std::string& tag : job.sample.tags) text += tag + ",";
-        return text;
-      }
-      case StrategyKey::Kind::kAsync:
-        return TextOf(job.async);
-      case StrategyKey::Kind::kPriority:
-        return job.key.no_priority ? std::nullopt : TextOf(job.key.priority);
-      case StrategyKey::Kind::kJob:
-        return "s" + std::to_string(job.id().value);
-      case StrategyKey::Kind::kMeta:
-        return job.customer ? GroupText("s" + *job.customer) : std::nullopt;
-    }
-    return std::nullopt;
-  }
-  bool HasTag(const PickJob& picked, const std::string& tag) const override {
-    const TagList& tags = static_cast<const Job&>(picked).sample.tags;
-    return std::find(tags.begin(), tags.end(), tag) != tags.end();
-  }
-};
+using Keys = testing::SampleKeys<Job>;
 
 class World : public ClassTable::Listener {
  public:
@@ -70,36 +44,7 @@ class World : public ClassTable::Listener {
   }
 };
 
-// Holds some groups for all, and some for single workers.
-class SomeGate : public StartGate {
- public:
-  static constexpr std::uint32_t kGroups = 4;
-  Held Ask(std::uint32_t group) override {
-    if (held_[group]) return Held::kEverywhere;
-    return held_here_[group].contains(worker) ? Held::kHere : Held::kNo;
-  }
-  void Change(Rng& rng, std::size_t workers, Orders& orders) {
-    const auto group = static_cast<std::uint32_t>(1 + rng.Below(kGroups - 1));
-    if (rng.Below(2) == 0) {
-      if (!held_here_[group].erase(rng.Below(workers))) held_here_[group].insert(rng.Below(workers));
-      return;
-    }
-    held_[group] = !held_[group];
-    if (held_[group]) return;
-    orders.OpenGroup(group, nullptr);
-  }
-  bool Any() const {
-    for (std::uint32_t group = 1; group < kGroups; ++group) {
-      if (held_[group] || !held_here_[group].empty()) return true;
-    }
-    return false;
-  }
-  std::size_t worker = 0;  // that asks
-
- private:
-  bool held_[kGroups] = {};
-  std::set<std::size_t> held_here_[kGroups];
-};
+using SomeGate = testing::SomeGate<std::size_t>;  // by the number of a worker
 
 StrategyPtr Parse(const std::string& text, bool policy = false) {
   const ParsedStrategy parsed = ParseStrategy(text, policy);
@@ -214,7 +159,7 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
         }
         case 5:
           if (gated && rng.Below(2) == 0) {
-            gate.Change(rng, workers.size(), world.orders);
+            gate.Change(rng, rng.Below(workers.size()), world.orders);
           } else if (gated && rng.Below(2) == 0) {
             const auto group = static_cast<std::uint32_t>(rng.Below(SomeGate::kGroups));
             if (rng.Below(2) == 0) {
