@@ -23,7 +23,14 @@ bool HasPercent(const Plan& plan) {
 }  // namespace
 
 QueueOrder::QueueOrder(const order::Rules& rules, const ValueLog& log, bool by_class)
-    : rules_(rules), by_class_(by_class), log_(log), picked_at_(log.end()), percent_(HasPercent(*rules.plan)) {}
+    : rules_(rules), by_class_(by_class), log_(log), picked_at_(log.end()), percent_(HasPercent(*rules.plan)) {
+  FindLeaves(*rules.plan);
+}
+
+void QueueOrder::FindLeaves(const Plan& plan) {
+  if (plan.inner.empty() && plan.kind != Strategy::Kind::kRandom) leaves_.push_back(&plan);
+  for (const auto& inner : plan.inner) FindLeaves(*inner);
+}
 
 QueueOrder::Cell::~Cell() = default;
 QueueOrder::~QueueOrder() = default;
@@ -63,6 +70,7 @@ QueueOrder::Cell& QueueOrder::CellFor(const PickJob& job) {
   made->orders.resize(rules_.orders->size());
   if (rules_.random) made->lottery = std::make_unique<WeightedSet<Entry*>>();
   made->at = static_cast<std::uint32_t>(cells_.size());
+  cores_.push_back(made->core.get());
   cells_.push_back(std::move(made));
   if (cells_.size() == kFew + 1) {
     for (const auto& cell : cells_) by_key_.insert(cell.get());
@@ -84,7 +92,7 @@ void QueueOrder::Add(Entry& entry) {
     const Key key = KeyOf(order, *entry.job);
     if (order == Order::kLeastRecent) entry.recent = key;
     cell.orders[i].Insert(key, &entry);
-    if (sorted_ && cell.orders[i].Front().second == &entry) Loosen(cell);
+    if (cell.orders[i].Front().second == &entry) Note(cell, i);
   }
   if (cell.lottery) entry.place = cell.lottery->Add(&entry, entry.count);
 }
@@ -99,14 +107,17 @@ void QueueOrder::Remove(Entry& entry) {
     const std::uint32_t at = cell.at;
     std::swap(cells_[at], cells_.back());
     cells_[at]->at = at;
+    cores_[at] = cells_[at]->core.get();
     cells_.pop_back();
+    cores_.pop_back();
     if (cells_.size() <= kFew) by_key_.clear();
     return;
   }
   for (std::size_t i = 0; i < cell.orders.size(); ++i) {
-    if (sorted_ && cell.orders[i].Front().second == &entry) Loosen(cell);
     const Order order = (*rules_.orders)[i];
+    const bool first = cell.orders[i].Front().second == &entry;
     cell.orders[i].Erase(order == Order::kLeastRecent ? entry.recent : KeyOf(order, *entry.job));
+    if (first) Note(cell, i);
   }
   if (cell.lottery) Undraw(cell, entry);
 }
@@ -123,7 +134,7 @@ void QueueOrder::OnCount(Entry& entry, std::uint32_t before) {
   entry.place = cell.lottery->Add(&entry, entry.count);
 }
 
-const Plan* QueueOrder::LeafFor(const Plan& plan, const Cell& cell) const {
+const Plan* QueueOrder::LeafFor(const Plan& plan, const order::Cell& core) const {
   switch (plan.kind) {
     case Strategy::Kind::kRandom:
     case Strategy::Kind::kOldest:
@@ -132,14 +143,14 @@ const Plan* QueueOrder::LeafFor(const Plan& plan, const Cell& cell) const {
     case Strategy::Kind::kLeastRecent:
       return &plan;
     case Strategy::Kind::kSelectOnly:
-      if (cell.core->values[plan.key] != plan.wanted) return nullptr;
+      if (core.values[plan.key] != plan.wanted) return nullptr;
       break;
     case Strategy::Kind::kMaxSimultaneous:
-      if (order::TrueBin(plan, *rules_.shared, *cell.core) > 0) return nullptr;
+      if (order::TrueBin(plan, *rules_.shared, core) > 0) return nullptr;
       break;
     case Strategy::Kind::kOrElse:
       for (const auto& branch : plan.inner) {
-        if (const Plan* leaf = LeafFor(*branch, cell)) return leaf;
+        if (const Plan* leaf = LeafFor(*branch, core)) return leaf;
       }
       return nullptr;
     case Strategy::Kind::kPreferDistinct:
@@ -147,23 +158,31 @@ const Plan* QueueOrder::LeafFor(const Plan& plan, const Cell& cell) const {
     case Strategy::Kind::kWorker:
       break;
   }
-  return LeafFor(*plan.inner.front(), cell);
+  return LeafFor(*plan.inner.front(), core);
 }
 
-void QueueOrder::Note(Cell& cell, const Plan& leaf) {
+void QueueOrder::Note(Cell& cell, std::size_t list) {
+  const Key key = cell.orders[list].Front().first;
+  for (const Plan* leaf : leaves_) {
+    if (leaf->list != list) continue;
+    Key& noted = cell.core->leaves[leaf->leaf].key;
+    if (noted == key) continue;
+    if (cell.stands && cell.leaf == leaf) Loosen(cell);
+    noted = key;
+  }
+}
+
+void QueueOrder::Freshen(Cell& cell, const Plan& leaf) {
+  if (leaf.order != Order::kLeastRecent || leaf.kind == Strategy::Kind::kRandom) return;
   auto& jobs = cell.orders[leaf.list];
   auto [key, entry] = jobs.Front();
-  // Whatever was picked from meanwhile stands too far ahead.
-  while (leaf.order == Order::kLeastRecent && KeyOf(leaf.order, *entry->job) != key) {
+  while (KeyOf(leaf.order, *entry->job) != key) {
     jobs.Erase(key);
     entry->recent = KeyOf(leaf.order, *entry->job);
     jobs.Insert(entry->recent, entry);
     std::tie(key, entry) = jobs.Front();
   }
-  Key& noted = cell.core->leaves[leaf.leaf].key;
-  if (noted == key) return;
-  if (cell.stands && cell.leaf == &leaf) Loosen(cell);
-  noted = key;
+  Note(cell, leaf.list);
 }
 
 QueueOrder::Entry* QueueOrder::Draw(Cell& cell, Rng& rng) const {
@@ -174,8 +193,8 @@ QueueOrder::Entry* QueueOrder::Draw(Cell& cell, Rng& rng) const {
   }
 }
 
-bool QueueOrder::Held(const Cell& cell, StartGate* gate) const {
-  const std::uint32_t group = cell.core->group;
+bool QueueOrder::Held(const order::Cell& core, StartGate* gate) const {
+  const std::uint32_t group = core.group;
   if (gate == nullptr || group == 0) return false;
   return (cells_.size() > kFewAsked ? gate->AskClosely(group) : gate->Ask(group)) != StartGate::Held::kNo;
 }
@@ -255,9 +274,9 @@ void QueueOrder::CatchUp() {
   // None of those that stand has changed, so that places can be found among them.
   for (Cell* cell : std::exchange(loose_, {})) {
     cell->loose = false;
-    cell->leaf = LeafFor(*rules_.plan, *cell);
+    cell->leaf = LeafFor(*rules_.plan, *cell->core);
     if (cell->leaf == nullptr) continue;
-    Note(*cell, *cell->leaf);
+    Freshen(*cell, *cell->leaf);
     cell->stands = true;
     tree_.insert(*cell);
   }
@@ -300,7 +319,7 @@ QueueOrder::Entry* QueueOrder::Pick(KindId kind, StartGate* gate, Rng& rng, std:
       it = tree_.begin();
       continue;
     }
-    if (!Held(cell, gate)) return cell.orders[cell.leaf->list].Front().second;
+    if (!Held(*cell.core, gate)) return cell.orders[cell.leaf->list].Front().second;
     ++it;
   }
   return nullptr;
@@ -308,24 +327,24 @@ QueueOrder::Entry* QueueOrder::Pick(KindId kind, StartGate* gate, Rng& rng, std:
 
 QueueOrder::Entry* QueueOrder::Scan(KindId kind, StartGate* gate, Rng& rng) {
   Choice best;
-  Cell* where = nullptr;
+  std::size_t where = 0;
   std::uint64_t drawn = 0;  // tasks of all cells that were drawn from so far
-  for (const auto& cell : cells_) {
-    const Plan* leaf = LeafFor(*rules_.plan, *cell);
+  for (std::size_t i = 0; i < cores_.size(); ++i) {
+    const Plan* leaf = LeafFor(*rules_.plan, *cores_[i]);
     if (leaf == nullptr) continue;
     const bool random = leaf->kind == Strategy::Kind::kRandom;
-    if (!random) Note(*cell, *leaf);
-    const Choice choice{cell->core.get(), leaf, random ? cell->tasks : 0};
+    Freshen(*cells_[i], *leaf);
+    const Choice choice{cores_[i], leaf, random ? cells_[i]->tasks : 0};
     const int order = best ? order::Compare(*rules_.plan, *rules_.shared, kind, choice, best) : -1;
-    if (order > 0 || Held(*cell, gate)) continue;
+    if (order > 0 || Held(*cores_[i], gate)) continue;
     drawn = order < 0 ? choice.tasks : drawn + choice.tasks;
     if (order == 0 && rng.Below(drawn) >= choice.tasks) continue;
     best = choice;
-    where = cell.get();
+    where = i;
   }
   if (!best) return nullptr;
   random_task_ = best.leaf->kind == Strategy::Kind::kRandom;
-  return random_task_ ? Draw(*where, rng) : where->orders[best.leaf->list].Front().second;
+  return random_task_ ? Draw(*cells_[where], rng) : cells_[where]->orders[best.leaf->list].Front().second;
 }
 
 bool QueueOrder::Shrink(std::size_t& budget) {
@@ -341,6 +360,7 @@ bool QueueOrder::Shrink(std::size_t& budget) {
     // The rest of it lies in few pieces.
     --budget;
     cells_.pop_back();
+    cores_.pop_back();
   }
   return true;
 }

@@ -122,12 +122,15 @@ class QueueOrder {
 
   Cell& CellFor(const PickJob& job);
   // The leaf through which the strategy gives jobs of that cell now; null: it does not.
-  const order::Plan* LeafFor(const order::Plan& plan, const Cell& cell) const;
-  // The first of the cell in that leaf's order, noted for comparing.
-  void Note(Cell& cell, const order::Plan& leaf);
+  const order::Plan* LeafFor(const order::Plan& plan, const order::Cell& core) const;
+  void FindLeaves(const order::Plan& plan);
+  // The first of the cell in one of its orders is another one: notes it, for comparing.
+  void Note(Cell& cell, std::size_t list);
+  // In the order of `least_recent`: what was picked from meanwhile stands too far ahead.
+  void Freshen(Cell& cell, const order::Plan& leaf);
   Entry* Draw(Cell& cell, Rng& rng) const;
   void Undraw(Cell& cell, Entry& entry);
-  bool Held(const Cell& cell, StartGate* gate) const;
+  bool Held(const order::Cell& core, StartGate* gate) const;
   Entry* Scan(KindId kind, StartGate* gate, Rng& rng);
 
   // All cells in order.
@@ -145,7 +148,9 @@ class QueueOrder {
 
   order::Rules rules_;
   const bool by_class_;
+  std::vector<const order::Plan*> leaves_;  // but `random`
   std::vector<std::unique_ptr<Cell>> cells_;
+  std::vector<order::Cell*> cores_;                        // of those: a look at all of them goes along here
   boost::unordered_flat_set<Cell*, HashOf, Same> by_key_;  // only where there are several
   std::vector<ValueId> sought_;
   bool random_task_ = false;
