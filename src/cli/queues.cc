@@ -99,7 +99,8 @@ Result<allotter::QueueSettings> ToSettings(const SettingOptions& options, const 
       return checked.error();
     settings.policy = options.policy;
   }
-  for (const auto& [flag, word] : {std::pair("--dispatch", &options.dispatch), {"--balance", &options.balance}}) {
+  for (const auto& [flag, word] :
+       {std::pair("--dispatch", &options.dispatch), std::pair("--balance", &options.balance)}) {
     if (*word && (*word)->empty()) return Error{Code::kBadValue, std::string(flag) + " must not be empty", ""};
   }
   settings.dispatch = options.dispatch;
