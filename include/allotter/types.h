@@ -265,8 +265,8 @@ struct QueueSettings {
   std::vector<std::pair<std::string, std::uint64_t>> weights = {};  // to change: {"user.acme", 3}; 0: none any more
   bool no_weights = false;                                          // takes all away; not together with `weights`
   std::optional<milliseconds> max_limit_expiration = {};
-  std::optional<std::string> dispatch = {};  // fanout balanced
-  std::optional<std::string> balance = {};   // least_queue round_robin random
+  std::optional<std::string> dispatch = {};  // fanout balanced; set to an empty text: fanout
+  std::optional<std::string> balance = {};   // least_queue round_robin random; set to an empty text: least_queue
 };
 
 struct Queue {

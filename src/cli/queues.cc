@@ -99,8 +99,9 @@ Result<allotter::QueueSettings> ToSettings(const SettingOptions& options, const 
       return checked.error();
     settings.policy = options.policy;
   }
-  for (const auto& word : {options.dispatch, options.balance}) {
-    if (word && word->empty()) return Error{Code::kBadValue, "--dispatch and --balance must not be empty", ""};
+  for (const auto& [flag, word] :
+       {std::pair("--dispatch", &options.dispatch), std::pair("--balance", &options.balance)}) {
+    if (*word && (*word)->empty()) return Error{Code::kBadValue, std::string(flag) + " must not be empty", ""};
   }
   settings.dispatch = options.dispatch;
   settings.balance = options.balance;

@@ -32,17 +32,23 @@ void WorkerList::Add(const allotter::WorkerInfo& worker, std::int64_t now_ms) {
 std::string WorkerList::Text(Style style) const {
   if (rows_.empty()) return "no workers\n";
   std::vector<Table::Column> columns = {{"ID"}, {"NAME"}, {"STATE"}, {"TAGS"}, {"SLOTS", true}, {"RUNNING", true}};
-  if (balanced_) columns.push_back({"QUEUE", true});
-  columns.push_back({"WANTS", true});
-  if (!balanced_) columns.push_back({"ADDRESS"});
+  if (balanced_) {
+    columns.push_back({"QUEUE", true});
+  } else {
+    columns.push_back({"WANTS", true});
+    columns.push_back({"ADDRESS"});
+  }
   columns.push_back({"SINCE"});
   Table table(std::move(columns));
   table.ColourStates(2);
   for (const Row& row : rows_) {
     std::vector<std::string> cells = row.cells;
-    if (balanced_) cells.push_back(row.queue);
-    cells.push_back(row.wants);
-    if (!balanced_) cells.push_back(row.address);
+    if (balanced_) {
+      cells.push_back(row.queue);
+    } else {
+      cells.push_back(row.wants);
+      cells.push_back(row.address);
+    }
     cells.push_back(row.since);
     table.Add(std::move(cells));
   }
@@ -56,17 +62,15 @@ std::string PromisedText(const allotter::WorkerInfo& worker) {
 }
 
 std::string QueueText(const allotter::WorkerInfo& worker, Style style) {
-  std::string out;
-  if (!worker.queue.empty()) {
-    Table table({{"JOB"}, {"TASKS", true}, {"PRIO", true}, {"USER"}, {"TAGS"}});
-    for (const allotter::PromisedShare& share : worker.queue) {
-      table.Add({share.job, FormatCount(share.tasks), share.priority ? std::to_string(*share.priority) : "-",
-                 share.user.empty() ? "-" : share.user, Joined(share.tags)});
-    }
-    out = table.Text(style);
-  }
   const std::uint64_t jobs = worker.promised_jobs.value_or(0);
-  if (!out.empty() && jobs > worker.queue.size()) out += "and " + FormatCount(jobs - worker.queue.size()) + " more\n";
+  if (worker.queue.empty()) return jobs == 0 ? "" : "the jobs in its queue are not shown to this token\n";
+  Table table({{"JOB"}, {"TASKS", true}, {"PRIO", true}, {"USER"}, {"TAGS"}});
+  for (const allotter::PromisedShare& share : worker.queue) {
+    table.Add({share.job, FormatCount(share.tasks), share.priority ? std::to_string(*share.priority) : "-",
+               share.user.empty() ? "-" : share.user, Joined(share.tags)});
+  }
+  std::string out = table.Text(style);
+  if (jobs > worker.queue.size()) out += "and " + FormatCount(jobs - worker.queue.size()) + " more\n";
   return out;
 }
 

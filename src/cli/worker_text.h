@@ -14,8 +14,8 @@ namespace allot::cli {
 // connected, polling, draining or away.
 std::string StateOf(const allotter::WorkerInfo& worker);
 
-// The list, page by page. Where dispatch is balanced a worker's queue is shown in place of its address, so that a line
-// stays within 80 columns: `allot worker` has both.
+// The list, page by page. Where dispatch is balanced a worker's queue is shown in place of what it wants and its
+// address, so that a line stays within 80 columns: `allot worker` has all.
 class WorkerList {
  public:
   void Add(const allotter::WorkerInfo& worker, std::int64_t now_ms);
@@ -32,7 +32,7 @@ class WorkerList {
 
 // `12 tasks of 3 jobs`; empty where dispatch is not balanced.
 std::string PromisedText(const allotter::WorkerInfo& worker);
-// The shares in its queue, and how many more there are; empty for none.
+// The shares in its queue that were told, and how many more there are; empty for an empty queue.
 std::string QueueText(const allotter::WorkerInfo& worker, Style style);
 
 }  // namespace allot::cli

@@ -9,7 +9,7 @@ namespace {
 
 allotter::WorkerInfo SomeWorker() {
   allotter::WorkerInfo worker;
-  worker.id = "7323061248";
+  worker.id = "500213984501760000";  // as long as ids are
   worker.name = "host-1";
   worker.tags = {"square"};
   worker.slots = 4;
@@ -25,11 +25,11 @@ TEST(WorkerList, UnderFanoutThereIsNoQueue) {
   WorkerList list;
   list.Add(SomeWorker(), 5'000);
   EXPECT_EQ(list.Text({}),
-            "ID          NAME    STATE      TAGS    SLOTS  RUNNING  WANTS  ADDRESS          SINCE\n"
-            "7323061248  host-1  connected  square      4        3      0  127.0.0.1:50000  5s\n");
+            "ID                  NAME    STATE      TAGS    SLOTS  RUNNING  WANTS  ADDRESS          SINCE\n"
+            "500213984501760000  host-1  connected  square      4        3      0  127.0.0.1:50000  5s\n");
 }
 
-TEST(WorkerList, AQueueTakesTheAddresssPlaceWithinEightyColumns) {
+TEST(WorkerList, AQueueTakesThePlaceOfWantsAndAddressWithinEightyColumns) {
   WorkerList list;
   allotter::WorkerInfo worker = SomeWorker();
   worker.promised = 1'250;
@@ -38,9 +38,9 @@ TEST(WorkerList, AQueueTakesTheAddresssPlaceWithinEightyColumns) {
   list.Add(worker, 5'000);
   const std::string text = list.Text({});
   EXPECT_EQ(text,
-            "ID          NAME    STATE      TAGS    SLOTS  RUNNING  QUEUE  WANTS  SINCE\n"
-            "7323061248  host-1  connected  square      4        3  1,250      0  5s\n"
-            "7323061248  host-1  connected  square      4        3      -      0  5s\n");
+            "ID                  NAME    STATE      TAGS    SLOTS  RUNNING  QUEUE  SINCE\n"
+            "500213984501760000  host-1  connected  square      4        3  1,250  5s\n"
+            "500213984501760000  host-1  connected  square      4        3      -  5s\n");
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
 }
@@ -64,7 +64,7 @@ TEST(QueueText, IsATableOfSharesAndHowManyMore) {
   EXPECT_EQ(QueueText(worker, {}), "");
   worker.promised = 1'207;
   worker.promised_jobs = 2;
-  EXPECT_EQ(QueueText(worker, {}), "");  // whose they are is not for this one to see
+  EXPECT_EQ(QueueText(worker, {}), "the jobs in its queue are not shown to this token\n");
   worker.queue = {{"12", 1'200, 7, "an\x1b[31mn", {"render", "g\npu"}}, {"9", 5, {}, "", {}}};
   EXPECT_EQ(QueueText(worker, {}),
             "JOB  TASKS  PRIO  USER     TAGS\n"

@@ -34,12 +34,6 @@ void WriteConstraints(const std::vector<Properties>& alternatives, JsonWriter& w
   w.EndArray();
 }
 
-// A text that may be taken away.
-void WriteOrNull(std::string_view key, const std::string& text, JsonWriter& w) {
-  w.Key(key);
-  text.empty() ? w.Null() : w.String(text);
-}
-
 void WriteTags(const std::vector<std::string>& tags, JsonWriter& w) {
   w.Key("tags").BeginArray();
   for (const std::string& tag : tags) w.String(tag);
@@ -77,6 +71,11 @@ void AppendKind(std::string_view name, const std::vector<Report>& reports, bool&
 }
 
 }  // namespace
+
+void WriteOrNull(std::string_view key, const std::string& text, JsonWriter& w) {
+  w.Key(key);
+  text.empty() ? w.Null() : w.String(text);
+}
 
 std::string OneLine(std::string_view json) {
   if (json.find_first_of("\r\n") == std::string_view::npos) return std::string(json);
@@ -247,25 +246,9 @@ namespace {
 using json_in::Each;
 using json_in::EachField;
 using json_in::Raw;
+using json_in::Read;
+using json_in::ReadOrEmpty;
 using json_in::Value;
-
-void Read(Value value, std::string& out) { out = json_in::Text(value); }
-void Read(Value value, std::uint64_t& out) { out = value.get_uint64(); }
-void Read(Value value, std::int64_t& out) { out = value.get_int64(); }
-void Read(Value value, bool& out) { out = value.get_bool(); }
-template <typename T>
-void Read(Value value, std::optional<T>& out) {
-  if (value.is_null()) {
-    out.reset();
-    return;
-  }
-  T inner{};
-  Read(value, inner);
-  out = inner;
-}
-void Read(Value value, std::vector<std::string>& out) {
-  Each(value, [&](Value item) { out.push_back(json_in::Text(item)); });
-}
 
 void Read(Value value, Properties& out) {
   EachField(value, [&](std::string_view key, Value field) { out.emplace_back(key, json_in::Text(field)); });
@@ -290,9 +273,6 @@ void Read(Value value, Meta& out) {
     out.emplace_back(key, std::move(read));
   });
 }
-
-// null is an empty text.
-void ReadOrEmpty(Value value, std::string& out) { out = value.is_null() ? std::string() : json_in::Text(value); }
 
 void Read(Value value, Job& job) {
   job.json = Raw(value);
@@ -482,13 +462,7 @@ void Read(Value value, std::vector<NamedStrategy>& strategies) {
   });
 }
 
-template <typename T>
-Result<T> ParseAs(const std::string& json) {
-  T out{};
-  auto parsed = json_in::Document(json, [&](Value root) { Read(root, out); });
-  if (!parsed) return parsed.error();
-  return out;
-}
+constexpr auto kReader = [](Value root, auto& out) { Read(root, out); };
 
 }  // namespace
 
@@ -506,51 +480,51 @@ void ReadWorkerChange(Value value, WorkerChange& change) {
 
 template <>
 Result<Job> Parse<Job>(const std::string& json) {
-  return ParseAs<Job>(json);
+  return json_in::DocumentAs<Job>(json, kReader);
 }
 template <>
 Result<Submitted> Parse<Submitted>(const std::string& json) {
-  return ParseAs<Submitted>(json);
+  return json_in::DocumentAs<Submitted>(json, kReader);
 }
 template <>
 Result<std::vector<SubmittedId>> Parse<std::vector<SubmittedId>>(const std::string& json) {
-  return ParseAs<std::vector<SubmittedId>>(json);
+  return json_in::DocumentAs<std::vector<SubmittedId>>(json, kReader);
 }
 template <>
 Result<JobPage> Parse<JobPage>(const std::string& json) {
-  return ParseAs<JobPage>(json);
+  return json_in::DocumentAs<JobPage>(json, kReader);
 }
 template <>
 Result<Client::Retried> Parse<Client::Retried>(const std::string& json) {
-  return ParseAs<Client::Retried>(json);
+  return json_in::DocumentAs<Client::Retried>(json, kReader);
 }
 template <>
 Result<Task> Parse<Task>(const std::string& json) {
-  return ParseAs<Task>(json);
+  return json_in::DocumentAs<Task>(json, kReader);
 }
 template <>
 Result<TaskPage> Parse<TaskPage>(const std::string& json) {
-  return ParseAs<TaskPage>(json);
+  return json_in::DocumentAs<TaskPage>(json, kReader);
 }
 template <>
 Result<ResultPage> Parse<ResultPage>(const std::string& json) {
-  return ParseAs<ResultPage>(json);
+  return json_in::DocumentAs<ResultPage>(json, kReader);
 }
 template <>
 Result<WorkerInfo> Parse<WorkerInfo>(const std::string& json) {
-  return ParseAs<WorkerInfo>(json);
+  return json_in::DocumentAs<WorkerInfo>(json, kReader);
 }
 template <>
 Result<WorkerPage> Parse<WorkerPage>(const std::string& json) {
-  return ParseAs<WorkerPage>(json);
+  return json_in::DocumentAs<WorkerPage>(json, kReader);
 }
 template <>
 Result<std::vector<NamedStrategy>> Parse<std::vector<NamedStrategy>>(const std::string& json) {
-  return ParseAs<std::vector<NamedStrategy>>(json);
+  return json_in::DocumentAs<std::vector<NamedStrategy>>(json, kReader);
 }
 template <>
 Result<ServerInfo> Parse<ServerInfo>(const std::string& json) {
-  return ParseAs<ServerInfo>(json);
+  return json_in::DocumentAs<ServerInfo>(json, kReader);
 }
 
 }  // namespace allotter

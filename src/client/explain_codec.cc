@@ -7,21 +7,10 @@ namespace {
 
 using json_in::Each;
 using json_in::EachField;
+using json_in::Read;
+using json_in::ReadOrEmpty;
 using json_in::Value;
 
-void Read(Value value, std::string& out) { out = value.is_null() ? std::string() : json_in::Text(value); }
-void Read(Value value, std::uint64_t& out) { out = value.get_uint64(); }
-void Read(Value value, bool& out) { out = value.get_bool(); }
-void Read(Value value, std::optional<std::string>& out) {
-  if (!value.is_null()) out = json_in::Text(value);
-}
-void Read(Value value, double& out) { out = value.get_double(); }
-void Read(Value value, std::optional<std::uint64_t>& out) {
-  if (!value.is_null()) out = std::uint64_t(value.get_uint64());
-}
-void Read(Value value, std::optional<std::int64_t>& out) {
-  if (!value.is_null()) out = std::int64_t(value.get_int64());
-}
 // Before the lists of them.
 void Read(Value value, Reason& out);
 void Read(Value value, Condition::Value& out);
@@ -106,7 +95,7 @@ void Read(Value value, Explanation::Clause& out) {
     if (key == "failed") Read(field, out.failed);
     if (key == "undefined") Read(field, out.undefined);
     if (key == "error") Read(field, out.error);
-    if (key == "best") Read(field, out.best);
+    if (key == "best") ReadOrEmpty(field, out.best);
   });
 }
 
@@ -150,7 +139,7 @@ void Read(Value value, LimitHold& out) {
 void Read(Value value, Explanation& out) {
   out.json = json_in::Raw(value);
   EachField(value, [&](std::string_view key, Value field) {
-    if (key == "job") Read(field, out.job);
+    if (key == "job") ReadOrEmpty(field, out.job);
     if (key == "state") Read(field, out.state);
     if (key == "tasks") {
       EachField(field, [&](std::string_view name, Value inner) {
@@ -183,7 +172,7 @@ void Read(Value value, Explanation& out) {
 
 void Read(Value value, PairExplanation::Rank& out) {
   EachField(value, [&](std::string_view key, Value field) {
-    if (key == "expression") Read(field, out.expression);
+    if (key == "expression") ReadOrEmpty(field, out.expression);
     if (key == "value") Read(field, out.value);
   });
 }
@@ -191,7 +180,7 @@ void Read(Value value, PairExplanation::Rank& out) {
 void Read(Value value, PairExplanation& out) {
   out.json = json_in::Raw(value);
   EachField(value, [&](std::string_view key, Value field) {
-    if (key == "job") Read(field, out.job);
+    if (key == "job") ReadOrEmpty(field, out.job);
     if (key == "state") Read(field, out.state);
     if (key == "worker") Read(field, out.worker);
     if (key == "name") Read(field, out.name);
@@ -205,22 +194,17 @@ void Read(Value value, PairExplanation& out) {
   });
 }
 
-template <typename T>
-Result<T> ParseAs(const std::string& json) {
-  T out{};
-  if (auto walked = json_in::Document(json, [&](Value root) { Read(root, out); }); !walked) return walked.error();
-  return out;
-}
+constexpr auto kReader = [](Value root, auto& out) { Read(root, out); };
 
 }  // namespace
 
 template <>
 Result<Explanation> Parse<Explanation>(const std::string& json) {
-  return ParseAs<Explanation>(json);
+  return json_in::DocumentAs<Explanation>(json, kReader);
 }
 template <>
 Result<PairExplanation> Parse<PairExplanation>(const std::string& json) {
-  return ParseAs<PairExplanation>(json);
+  return json_in::DocumentAs<PairExplanation>(json, kReader);
 }
 
 }  // namespace allotter

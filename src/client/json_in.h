@@ -3,8 +3,12 @@
 // The walkers throw simdjson's exceptions; Document() turns them into an Error, so that none leaves this folder.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <simdjson.h>
 
@@ -54,6 +58,31 @@ void Each(Value value, F f) {
   for (auto item : array) f(Value(item.value()));
 }
 
+// Values of basic types: `using json_in::Read;` beside a codec's own. A wrong type throws, and so does null but where
+// the target is an optional.
+inline void Read(Value value, std::string& out) { out = Text(value); }
+inline void Read(Value value, std::uint64_t& out) { out = value.get_uint64(); }
+inline void Read(Value value, std::int64_t& out) { out = value.get_int64(); }
+inline void Read(Value value, double& out) { out = value.get_double(); }
+inline void Read(Value value, bool& out) { out = value.get_bool(); }
+inline void Read(Value value, std::chrono::milliseconds& out) {
+  out = std::chrono::milliseconds(std::int64_t(value.get_int64()));
+}
+inline void Read(Value value, std::vector<std::string>& out) {
+  Each(value, [&](Value item) { out.push_back(Text(item)); });
+}
+template <typename T>
+void Read(Value value, std::optional<T>& out) {
+  out.reset();
+  if (!value.is_null()) Read(value, out.emplace());
+}
+// null is as good as nothing: an empty text, 0.
+template <typename T>
+void ReadOrEmpty(Value value, T& out) {
+  out = T();
+  if (!value.is_null()) Read(value, out);
+}
+
 inline Error NotOfTheProtocol(const char* why) {
   return {Code::kInternal, std::string("the server's answer is not of the protocol: ") + why,
           "is that address Allotter's, and of this version?"};
@@ -84,6 +113,15 @@ Result<void> Document(const std::string& json, F f) {
   }
   const simdjson::padded_string padded(json);
   return Document(simdjson::padded_string_view(padded), f);
+}
+
+// What read(root, T&) makes of the object.
+template <typename T, typename F>
+Result<T> DocumentAs(const std::string& json, F read) {
+  T out{};
+  auto parsed = Document(json, [&](Value root) { read(root, out); });
+  if (!parsed) return parsed.error();
+  return out;
 }
 
 }  // namespace allotter::json_in

@@ -11,18 +11,10 @@ namespace {
 using allot::JsonWriter;
 using json_in::Each;
 using json_in::EachField;
+using json_in::Read;
+using json_in::ReadOrEmpty;
 using json_in::Value;
 
-void Read(Value value, std::string& out) { out = value.is_null() ? std::string() : json_in::Text(value); }
-void Read(Value value, std::uint64_t& out) { out = value.get_uint64(); }
-void Read(Value value, std::int64_t& out) { out = value.is_null() ? 0 : std::int64_t(value.get_int64()); }
-void Read(Value value, double& out) { out = value.get_double(); }
-void Read(Value value, bool& out) { out = value.get_bool(); }
-void Read(Value value, milliseconds& out) { out = milliseconds(std::int64_t(value.get_int64())); }
-template <typename T>
-void Read(Value value, std::optional<T>& out) {
-  if (!value.is_null()) Read(value, out.emplace());
-}
 void Read(Value value, Limit& out);
 void Read(Value value, LimitTrial::User& out);
 void Read(Value value, LimitTrial::Worker& out);
@@ -49,7 +41,7 @@ void Read(Value value, Limit& out) {
     if (key == "tag") Read(field, out.spec.tag);
     if (key == "name") Read(field, out.spec.name);
     if (key == "expr") Read(field, out.spec.expr);
-    if (key == "cost") Read(field, out.spec.cost);
+    if (key == "cost") ReadOrEmpty(field, out.spec.cost);
     if (key == "count") Read(field, out.spec.count);
     if (key == "window_ms") Read(field, out.spec.window);
     if (key == "burst") Read(field, out.spec.burst);
@@ -119,13 +111,13 @@ void Read(Value value, Demand::Row& out) {
     if (key == "user") Read(field, out.user);
     if (key == "tags") Read(field, out.tags);
     if (key == "constraint_tags") Read(field, out.constraint_tags);
-    if (key == "requirements") Read(field, out.requirements);
+    if (key == "requirements") ReadOrEmpty(field, out.requirements);
     if (key == "jobs") Read(field, out.jobs);
     if (key == "waiting") Read(field, out.waiting);
     if (key == "startable") Read(field, out.startable);
     if (key == "running") Read(field, out.running);
-    if (key == "oldest_at_ms") Read(field, out.oldest_at_ms);
-    if (key == "oldest_age_ms") Read(field, out.oldest_age_ms);
+    if (key == "oldest_at_ms") ReadOrEmpty(field, out.oldest_at_ms);
+    if (key == "oldest_age_ms") ReadOrEmpty(field, out.oldest_age_ms);
     if (key == "limits") Read(field, out.limits);
   });
 }
@@ -159,10 +151,8 @@ void AppendNumber(double number, JsonWriter& w) {
 
 template <typename T>
 Result<T> ParseWhole(const std::string& json) {
-  T out;
-  auto read = json_in::Document(json, [&](Value root) { Read(root, out); });
-  if (!read) return read.error();
-  out.json = json;
+  auto out = json_in::DocumentAs<T>(json, [](Value root, T& whole) { Read(root, whole); });
+  if (out) out->json = json;
   return out;
 }
 
@@ -192,14 +182,11 @@ Result<Limit> Parse<Limit>(const std::string& json) {
 }
 template <>
 Result<std::vector<Limit>> Parse<std::vector<Limit>>(const std::string& json) {
-  std::vector<Limit> out;
-  auto read = json_in::Document(json, [&](Value root) {
+  return json_in::DocumentAs<std::vector<Limit>>(json, [](Value root, std::vector<Limit>& out) {
     EachField(root, [&](std::string_view key, Value field) {
       if (key == "limits") Read(field, out);
     });
   });
-  if (!read) return read.error();
-  return out;
 }
 template <>
 Result<LimitTrial> Parse<LimitTrial>(const std::string& json) {

@@ -9,27 +9,8 @@ namespace {
 using allot::JsonWriter;
 using json_in::Each;
 using json_in::EachField;
+using json_in::Read;
 using json_in::Value;
-
-// A text that may be taken away.
-void WriteOrNull(std::string_view key, const std::string& text, JsonWriter& w) {
-  w.Key(key);
-  text.empty() ? w.Null() : w.String(text);
-}
-
-void Read(Value value, std::string& out) { out = json_in::Text(value); }
-void Read(Value value, std::uint64_t& out) { out = value.get_uint64(); }
-void Read(Value value, std::int64_t& out) { out = value.get_int64(); }
-void Read(Value value, bool& out) { out = value.get_bool(); }
-void Read(Value value, std::optional<std::uint64_t>& out) {
-  if (!value.is_null()) Read(value, out.emplace());
-}
-void Read(Value value, std::optional<milliseconds>& out) {
-  if (!value.is_null()) out = milliseconds(std::int64_t(value.get_int64()));
-}
-void Read(Value value, std::vector<std::string>& out) {
-  Each(value, [&](Value item) { out.push_back(json_in::Text(item)); });
-}
 
 void Read(Value value, Queue& queue) {
   queue.json = json_in::Raw(value);
@@ -89,13 +70,7 @@ void Read(Value value, std::vector<Queue>& queues) {
   });
 }
 
-template <typename T>
-Result<T> ParseAs(const std::string& json) {
-  T out{};
-  auto parsed = json_in::Document(json, [&](Value root) { Read(root, out); });
-  if (!parsed) return parsed.error();
-  return out;
-}
+constexpr auto kReader = [](Value root, auto& out) { Read(root, out); };
 
 }  // namespace
 
@@ -134,11 +109,11 @@ void AppendSettings(const QueueSettings& settings, std::string& out) {
 
 template <>
 Result<Queue> Parse<Queue>(const std::string& json) {
-  return ParseAs<Queue>(json);
+  return json_in::DocumentAs<Queue>(json, kReader);
 }
 template <>
 Result<std::vector<Queue>> Parse<std::vector<Queue>>(const std::string& json) {
-  return ParseAs<std::vector<Queue>>(json);
+  return json_in::DocumentAs<std::vector<Queue>>(json, kReader);
 }
 
 }  // namespace allotter

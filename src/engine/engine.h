@@ -169,7 +169,8 @@ class Engine {
   Result<TaskView> Task(JobId job, TaskIndex index) const;
   // Workers in order of id, after `after`.
   std::vector<WorkerView> Workers(std::optional<WorkerId> after, std::size_t limit) const;
-  Result<WorkerView> DescribeWorker(WorkerId worker) const;
+  // With a user: of its queue, that user's jobs alone.
+  Result<WorkerView> DescribeWorker(WorkerId worker, std::optional<std::string_view> jobs_of = std::nullopt) const;
   // What MatchSnapshot's explanations are made from: for a job, or for one that might be submitted.
   Result<MatchSnapshot> Snapshot(JobId job) const;
   MatchSnapshot Snapshot(const JobSpec& spec) const;
@@ -425,8 +426,8 @@ class Engine {
 
   // engine_views.cc
   JobView View(const EngineJob& job) const;
-  WorkerView View(const EngineWorker& worker, bool with_tasks) const;
-  std::vector<PromisedView> QueueOf(const EngineWorker& worker) const;
+  WorkerView View(const EngineWorker& worker) const;
+  std::vector<PromisedView> QueueOf(const EngineWorker& worker, std::optional<std::string_view> user) const;
   TaskView ViewTask(const EngineJob& job, TaskIndex index) const;
 
   EngineOptions options_;
@@ -481,7 +482,7 @@ class Engine {
   Instant swept_at_{};
   // Lists of waiting workers that were looked after in this turn, and for whom there is nothing.
   std::set<std::tuple<Orders::Id, KindId, LimitProfileId>> in_vain_;
-  std::uint64_t pops_ = 0;  // tasks that were found for a worker
+  std::uint64_t pops_ = 0;       // tasks that were found for a worker
   std::vector<ClassId> opened_;  // classes that got work in this command, or match more workers now
   std::vector<KindId> woken_;    // kinds that may run more now
   std::unordered_map<std::string, WallTime> seen_tags_;  // of workers that are gone or changed

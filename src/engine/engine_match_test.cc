@@ -89,6 +89,17 @@ TEST_F(EngineMatchTest, AJobsRankChoosesAmongWaitingWorkersThenTheLongestWaiting
   EXPECT_EQ(Served(), (std::vector<WorkerId>{larger_later, large, small}));
 }
 
+TEST_F(EngineMatchTest, OfOneJobWithManyTasksTheRankOrdersThoseWhoAreServed) {
+  const WorkerId small = WithMemory(1);
+  const WorkerId large = WithMemory(8);
+  const WorkerId larger_later = WithMemory(8);
+  for (const WorkerId worker : {small, larger_later, large}) Wait(worker);
+  JobSpec spec = Spec(3);
+  spec.rank = Parse("TARGET.Memory");
+  Submit(spec);
+  EXPECT_EQ(Served(), (std::vector<WorkerId>{larger_later, large, small}));
+}
+
 TEST_F(EngineMatchTest, AWorkersRankComesBeforeThePriorityOfJobs) {
   WorkerSpec spec;
   spec.rank = Parse("TARGET.Customer == \"acme\" ? 2 : 1");

@@ -171,7 +171,7 @@ Result<TaskView> Engine::Task(JobId id, TaskIndex index) const {
   return page->tasks.front();
 }
 
-WorkerView Engine::View(const EngineWorker& worker, bool with_tasks) const {
+WorkerView Engine::View(const EngineWorker& worker) const {
   WorkerView view;
   view.id = worker.id;
   view.name = worker.name;
@@ -195,21 +195,14 @@ WorkerView Engine::View(const EngineWorker& worker, bool with_tasks) const {
     view.promised = worker.queue->promised;
     view.promised_jobs = worker.queue->shares.size();
   }
-  if (with_tasks) {
-    view.queue = QueueOf(worker);
-    view.constraint_tags = classes_.TraitsOf(worker.handle)->constraint_tags;
-    for (const Lease& lease : worker.leases) {
-      if (view.tasks.size() >= kMaxTasksOfWorkerView) break;
-      view.tasks.push_back(lease.task);
-    }
-  }
   return view;
 }
 
-std::vector<PromisedView> Engine::QueueOf(const EngineWorker& worker) const {
+std::vector<PromisedView> Engine::QueueOf(const EngineWorker& worker, std::optional<std::string_view> user) const {
   std::vector<std::pair<const EngineJob*, std::uint32_t>> shares;
   dispatcher_->ForEachShare(worker, kMaxSharesSorted, [&](const DispatchJob& job, std::uint32_t tasks) {
-    shares.emplace_back(static_cast<const EngineJob*>(&job), tasks);
+    const auto& share_of = static_cast<const EngineJob&>(job);
+    if (!user || share_of.terms->user == *user) shares.emplace_back(&share_of, tasks);
   });
   const std::size_t shown = std::min(shares.size(), kMaxSharesOfWorkerView);
   std::partial_sort(shares.begin(), shares.begin() + static_cast<std::ptrdiff_t>(shown), shares.end(),
@@ -228,18 +221,25 @@ std::vector<WorkerView> Engine::Workers(std::optional<WorkerId> after, std::size
   std::vector<WorkerView> views;
   for (auto it = after ? workers_.upper_bound(*after) : workers_.begin(); it != workers_.end() && views.size() < limit;
        ++it) {
-    if (it->second->registered) views.push_back(View(*it->second, false));
+    if (it->second->registered) views.push_back(View(*it->second));
   }
   return views;
 }
 
-Result<WorkerView> Engine::DescribeWorker(WorkerId id) const {
+Result<WorkerView> Engine::DescribeWorker(WorkerId id, std::optional<std::string_view> jobs_of) const {
   const EngineWorker* worker = FindWorker(id);
   if (worker == nullptr || !worker->registered) {
     return Error{Code::kUnknownWorker, "there is no worker " + ToText(id),
                  "`allot workers` lists those that are registered"};
   }
-  return View(*worker, true);
+  WorkerView view = View(*worker);
+  view.queue = QueueOf(*worker, jobs_of);
+  view.constraint_tags = classes_.TraitsOf(worker->handle)->constraint_tags;
+  for (const Lease& lease : worker->leases) {
+    if (view.tasks.size() >= kMaxTasksOfWorkerView) break;
+    view.tasks.push_back(lease.task);
+  }
+  return view;
 }
 
 EngineStats Engine::Stats() const {

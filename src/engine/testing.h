@@ -10,19 +10,20 @@
 #include <utility>
 #include <vector>
 
+#include "base/words.h"
 #include "engine/engine.h"
 
 namespace allot::testing {
 
 using namespace std::chrono_literals;
 
-// What tests make their engines with. With ALLOT_TEST_DISPATCH=balanced in the environment those promise their tasks: all
-// that is said about order, fairness, limits and time holds then too, but for what the design leaves to fanout alone
-// (the list is in CMakeLists.txt).
+// What tests make their engines with. With ALLOT_TEST_DISPATCH=balanced in the environment those promise their tasks:
+// all that is said about order, fairness, limits and time holds then too, but for what the design leaves to fanout
+// alone (the list is in CMakeLists.txt).
 inline EngineOptions TestOptions() {
   EngineOptions options{SipKey{1, 2}};
   const char* dispatch = std::getenv("ALLOT_TEST_DISPATCH");
-  if (dispatch != nullptr) options.dispatch.mode = ParseDispatchMode(dispatch).value();
+  if (dispatch != nullptr) options.dispatch.mode = ParseWord<DispatchMode>(dispatch, kDispatchWords).value();
   return options;
 }
 

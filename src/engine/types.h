@@ -232,7 +232,9 @@ struct WorkerView {
   std::vector<TaskRef> tasks;  // at most the first 1,000
   // Of a queue with balanced dispatch: what it was promised, in tasks and in jobs.
   std::uint64_t promised = 0, promised_jobs = 0;
-  std::vector<PromisedView> queue;  // at most the first 100, highest priority first, then oldest; where one is shown
+  // Where one is shown: at most the first 100, highest priority first, then oldest; of more than 10,000 jobs, of some
+  // of them.
+  std::vector<PromisedView> queue;
 };
 
 // How a limit stands to the starts of one job.

@@ -12,6 +12,7 @@
 #include <boost/asio/ip/address.hpp>
 
 #include "base/text.h"
+#include "base/words.h"
 #include "match/constraints.h"
 
 namespace allot {
@@ -104,12 +105,10 @@ std::string PrintList(const std::vector<std::string>& list) { return fmt::format
 
 template <typename E>
 Refusal ReadWord(std::string_view text, std::span<const std::string_view> words, E& out) {
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] != text) continue;
-    out = static_cast<E>(i);
-    return std::nullopt;
-  }
-  return fmt::format("must be one of {}", fmt::join(words, ", "));
+  const std::optional<E> word = ParseWord<E>(text, words);
+  if (!word) return MustBeOneOf(words);
+  out = *word;
+  return std::nullopt;
 }
 
 constexpr std::string_view kLevels[] = {"trace", "debug", "info", "warning", "error", "off"};
@@ -235,7 +234,8 @@ constexpr Row kRows[] = {
     {"balance", "CHOICE", "which one, where dispatch is balanced: least_queue, round_robin or random",
      [](Config& c, std::string_view t) { return ReadWord(t, kBalanceWords, c.queue_defaults.dispatch.balance); },
      [](const Config& c) { return std::string(Text(c.queue_defaults.dispatch.balance)); }},
-    {"restart_grace", "DURATION", "how long leases are kept for their workers after a start; 0: not at all",
+    {"restart_grace", "DURATION",
+     "how long leases are kept for their workers after a start, and balanced queues promise nothing; 0: not at all",
      [](Config& c, std::string_view t) {
        return ReadDuration(t, Duration(0), bounds::kMaxWorkerGrace, c.restart_grace);
      },

@@ -2,6 +2,8 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "server/request_json.h"
 #include "server/testing.h"
@@ -98,6 +100,7 @@ TEST_F(DispatchTest, OtherWordsAreRefusedWithThoseThatAre) {
   const Row rows[] = {
       {R"({"dispatch":"balance"})", "`settings.dispatch` must be one of fanout, balanced", "did you mean `balanced`?"},
       {R"({"dispatch":"Fanout"})", "`settings.dispatch` must be one of fanout, balanced", "did you mean `fanout`?"},
+      {R"({"dispatch":"FANOUT"})", "`settings.dispatch` must be one of fanout, balanced", "did you mean `fanout`?"},
       {R"({"dispatch":""})", "`settings.dispatch` must be one of fanout, balanced", ""},
       {R"({"balance":"least-queue"})", "`settings.balance` must be one of least_queue, round_robin, random",
        "did you mean `least_queue`?"},
@@ -251,6 +254,51 @@ TEST_F(DispatchTest, GoingToTheOtherModeAndBackLosesAndDoublesNothing) {
   EXPECT_EQ(ended["done"].num(), 6);
 }
 
+TEST_F(DispatchTest, WorkersOnASocketGetEveryTaskOnceWhileTheModeChanges) {
+  using Took = std::multiset<std::pair<std::string, std::int64_t>>;
+  constexpr int kChanges = 20, kTasks = 50;
+  // Takes two at a time and reports them, until the server closes the connection.
+  const auto work = [](WsClient& worker, Took& took) {
+    worker.Send(R"({"pull":2})");
+    for (int seq = 1;; ++seq) {
+      const Json tasks = worker.ReadUntil("tasks")["tasks"];
+      if (tasks.size() == 0) return;
+      std::string done;
+      for (std::size_t i = 0; i < tasks.size(); ++i) {
+        took.emplace(tasks[i]["job"].str(), tasks[i]["index"].num());
+        done += (done.empty() ? "" : ",") + Ref(tasks[i]) + "}";
+      }
+      worker.Send(R"({"seq":)" + std::to_string(seq) + R"(,"pull":)" + std::to_string(tasks.size()) + R"(,"done":[)" +
+                  done + "]}");
+    }
+  };
+  WsClient a = Worker(), b = Worker();
+  ASSERT_TRUE(Greet(a).there());
+  ASSERT_TRUE(Greet(b).there());
+  Took by_a, by_b, all;
+  std::thread thread_a([&] { work(a, by_a); }), thread_b([&] { work(b, by_b); });
+  HttpClient http = Http();
+  int under_way = 0;
+  for (int i = 0; i < kChanges; ++i) {
+    const std::string job = Submit(http, R"({"tag":"t","count":)" + std::to_string(kTasks) + "}");
+    for (int index = 0; index < kTasks; ++index) all.emplace(job, index);
+    const Answer set = Set(http, i % 2 == 0 ? R"({"dispatch":"balanced"})" : R"({"dispatch":"fanout"})");
+    EXPECT_EQ(set.status, 200) << set.body;
+    if (set.json["tasks"]["ready"].num() > 0) ++under_way;
+  }
+  EXPECT_GT(under_way, 0) << "nothing was left to take while the mode changed";
+  EXPECT_TRUE(Soon([&] { return http.Get(kQueue).json["jobs"]["done"].num() == kChanges; })) << http.Get(kQueue).body;
+  EXPECT_NE(http.Get("/metrics").body.find("\nallotter_dispatch_wasted_pops_total{queue=\"default\"} 0\n"),
+            std::string::npos);
+  Stop();
+  thread_a.join();
+  thread_b.join();
+  EXPECT_FALSE(by_a.empty());
+  EXPECT_FALSE(by_b.empty());
+  by_a.merge(by_b);
+  EXPECT_EQ(by_a, all);
+}
+
 class DispatchTokenTest : public DispatchTest {
  protected:
   void SetUp() override {
@@ -306,6 +354,22 @@ TEST_F(DispatchTokenTest, WhoSeesOneUsersJobsSeesTheseInAQueue) {
   EXPECT_EQ(seen.json["promised"].num(), 7);
   EXPECT_EQ(seen.json["promised_jobs"].num(), 2);
   EXPECT_EQ(seen.body.find("secret-bob"), std::string::npos) << seen.body;
+}
+
+TEST_F(DispatchTokenTest, TheOthersJobsDoNotCrowdOutTheOnesThatAreSeen) {
+  HttpClient http = Http();
+  http.token = admin_;
+  ASSERT_EQ(Set(http, R"({"dispatch":"balanced"})").status, 200);
+  const Json worker = Register(http, "w");
+  for (int i = 0; i < 105; ++i) Submit(http, R"({"tag":"t","user":"bob","priority":9})");
+  const std::string own = Submit(http, R"({"tag":"t","count":3,"user":"ann"})");
+  EXPECT_EQ(Show(http, worker).json["queue"].size(), 100u);
+  http.token = ann_;
+  const Json seen = Show(http, worker).json;
+  ASSERT_EQ(seen["queue"].size(), 1u) << seen.text();
+  EXPECT_EQ(seen["queue"][0]["job"].str(), own);
+  EXPECT_EQ(seen["promised"].num(), 108);
+  EXPECT_EQ(seen["promised_jobs"].num(), 106);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "base/bounds.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "match/constraints.h"
 #include "server/json_fields.h"
 #include "server/json_reader.h"
@@ -192,14 +193,8 @@ bool ReadWord(JsonReader& reader, Value& value, std::span<const std::string_view
   if (reader.IsNull(value)) return true;
   std::string_view text;
   if (!reader.Text(value, text)) return false;
-  const auto found = std::find(words.begin(), words.end(), text);
-  if (found == words.end()) {
-    const std::string_view nearest = Nearest(text, words);
-    return reader.Bad(fmt::format("must be one of {}", fmt::join(words, ", ")),
-                      nearest.empty() ? "" : fmt::format("did you mean `{}`?", nearest));
-  }
-  out = static_cast<E>(found - words.begin());
-  return true;
+  out = ParseWord<E>(text, words);
+  return out || reader.Bad(MustBeOneOf(words), MeantWord(text, words));
 }
 
 bool ReadSettings(JsonReader& reader, std::size_t field, Value& value, const NamedStrategies* names,

@@ -101,7 +101,7 @@ void CreateQueue(Call call) {
     Result<QueuePtr> queue = held->server.queues->Create(create.name, create.settings);
     held->reply.net().Run(Closure([held, queue = std::move(queue)]() mutable {
       if (!queue.ok()) return held->Fail(queue.error());
-      Audit(held->principal(), "queue.create", (*queue)->name());
+      Audit(held->principal(), "queue.create", (*queue)->name(), held->request.body);
       held->queue = std::move(*queue);
       ShowQueue(std::move(*held), 201);
     }));

@@ -44,13 +44,12 @@ void List(Call call) {
 }
 
 void AnswerWorker(Turn& turn, Call call, WorkerId worker) {
-  Result<WorkerView> view = turn.engine.DescribeWorker(worker);
+  Result<WorkerView> view = turn.engine.DescribeWorker(worker, call.principal().user);
   if (!view.ok()) return AnswerError(turn, std::move(call), view.error());
-  Answer(turn, std::move(call), 200, [view = std::move(*view)](Call& done, std::string& out) mutable {
+  Answer(turn, std::move(call), 200, [view = std::move(*view)](Call& done, std::string& out) {
     // Its queue names jobs and users: for those alone who may list the jobs.
-    const Principal& principal = done.principal();
-    std::erase_if(view.queue, [&](const PromisedView& share) { return !Sees(principal, share.user); });
-    AppendWorker(view, {.balanced = IsBalanced(done), .tasks = true, .queue = principal.Has(Scope::kRead)}, out);
+    const bool queue = done.principal().Has(Scope::kRead);
+    AppendWorker(view, {.balanced = IsBalanced(done), .tasks = true, .queue = queue}, out);
   });
 }
 

@@ -27,8 +27,11 @@ has "$err" 'did you mean `balanced`?'
 exits 2 allot queue set --balance least
 has "$err" 'must be one of least_queue, round_robin, random'
 exits 2 allot queue set --dispatch ''
+has "$err" '--dispatch must not be empty'
+hasnt "$err" '--balance'
 json "$(allot queue show -o json)" '.settings.dispatch == "balanced" and .settings.balance == "least_queue"'
 eventually grep -q '"queue.set".*dispatch' serve.log
+eventually grep -q '"queue.create".*other.*round_robin' serve.log
 
 # Two workers that hold, but ask for nothing.
 idle() {
@@ -42,7 +45,7 @@ id=$(seq 10 | allot submit --tag t --user $'an\u202en' --priority 3 --quiet)
 
 # Each has half of them.
 shown=$(allot workers)
-same "ID NAME STATE TAGS SLOTS RUNNING QUEUE WANTS SINCE" "$(head -n 1 <<<"$shown" | xargs)"
+same "ID NAME STATE TAGS SLOTS RUNNING QUEUE SINCE" "$(head -n 1 <<<"$shown" | xargs)"
 same "a 0 5 b 0 5" "$(tail -n +2 <<<"$shown" | awk '{ print $2, $6, $7 }' | sort | xargs)"
 same 0 "$(awk 'length > 80' <<<"$shown" | wc -l)"
 json "$(allot workers -o json)" '[.workers[] | [.promised, .promised_jobs, .leased]] == [[5, 1, 0], [5, 1, 0]] and all(.workers[]; has("queue") | not)'
