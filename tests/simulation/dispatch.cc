@@ -284,7 +284,7 @@ bool Dispatch::Step() {
   } else if (dice < 740) {
     ChangeJob();
   } else if (dice < 750) {
-    QueueCommand();
+    PauseOrResume();
   } else if (dice < 755) {
     SetPolicy();
   } else if (dice < 775) {

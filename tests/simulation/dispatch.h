@@ -49,7 +49,6 @@ class Dispatch : public World {
   void ComeBack(Worker& worker);
   void WorkerLeaves();
   void WorkerChanges();
-  void QueueCommand();
   void SetPolicy();
   void SwitchDispatch();
   void LimitCommand();
@@ -81,7 +80,6 @@ class Dispatch : public World {
   std::map<std::string, std::string> limits_;  // by uuid: the user whose starts it holds
   std::vector<TaskRef> started_;               // the last time that something came out
   std::optional<Instant> strangers_until_;     // after a crash: what workers hold that did not come back
-  bool paused_ = false;
 };
 
 }  // namespace allot::simulation

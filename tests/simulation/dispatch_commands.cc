@@ -210,18 +210,6 @@ void Dispatch::WorkerChanges() {
 
 // --- The queue.
 
-void Dispatch::QueueCommand() {
-  if (paused_) {
-    engine_->ResumeQueue(now_);
-  } else if (Chance(3)) {
-    engine_->PauseQueue(now_);
-    ++tally_["queue paused"];
-  } else {
-    return;
-  }
-  paused_ = !paused_;
-}
-
 void Dispatch::SetPolicy() {
   options_.policy = OneOf(policies_);
   engine_->SetPolicy(now_, options_.policy, {});

@@ -1,8 +1,5 @@
 // Promised tasks are lost, doubled or forgotten by nobody, whatever happens to workers, jobs and the mode; and slow
 // workers do not hold up the others.
-//
-//   ALLOT_DISPATCH_SEED=n   runs that seed alone
-//   ALLOT_DISPATCH_SEEDS=n  runs that many
 #include "simulation/dispatch.h"
 
 #include <gtest/gtest.h>
@@ -11,68 +8,42 @@
 #include <queue>
 
 #include "base/check.h"
+#include "simulation/seeds.h"
 
 namespace allot::simulation {
 namespace {
 
 using namespace std::chrono_literals;
 
-std::uint64_t Asked(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
 TEST(Dispatch, SharesAndWhatIsOpenAreWhatIsReadyAndNobodyWaitsInVain) {
-  constexpr int kStepsPerSeed = 800;
-  const bool only = std::getenv("ALLOT_DISPATCH_SEED") != nullptr;
-  const std::uint64_t first = Asked("ALLOT_DISPATCH_SEED", 1);
-  const std::uint64_t seeds = only ? 1 : Asked("ALLOT_DISPATCH_SEEDS", 20);
-  std::map<std::string, std::uint64_t> tally;
-  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
-    Dispatch dispatch(seed);
-    for (int i = 0; i < kStepsPerSeed; ++i) {
-      ASSERT_TRUE(dispatch.Step()) << dispatch.wrong() << "\nrepeat with ALLOT_DISPATCH_SEED=" << seed;
-    }
-    ASSERT_TRUE(dispatch.Finish()) << dispatch.wrong() << "\nrepeat with ALLOT_DISPATCH_SEED=" << seed;
-    for (const auto& [what, times] : dispatch.tally()) tally[what] += times;
-  }
-  // A simulation that never gets somewhere proves nothing there.
-  for (const auto& [what, times] : tally) RecordProperty(what, std::to_string(times));
-  if (std::getenv("ALLOT_SIM_TALLY") != nullptr) {
-    for (const auto& [what, times] : tally)
-      std::printf("%-24s %llu\n", what.c_str(), static_cast<unsigned long long>(times));
-  }
-  if (only) return;
-  for (const char* what : {"grant of a promise",
-                           "grant to the first",
-                           "expired",
-                           "timeout",
-                           "gone",
-                           "removed",
-                           "waits",
-                           "asked again",
-                           "look at promises",
-                           "look at what is settled",
-                           "job changes",
-                           "cancel",
-                           "pause",
-                           "retry",
-                           "undelivered",
-                           "report",
-                           "resumed",
-                           "unregister",
-                           "drain",
-                           "disconnect",
-                           "worker changes",
-                           "queue paused",
-                           "policy",
-                           "fanout to balanced",
-                           "balanced to fanout",
-                           "another balance",
-                           "limit",
-                           "crash"}) {
-    EXPECT_GT(tally[what], 10 * seeds / 20) << what;
-  }
+  RunSeeds<Dispatch>({"DISPATCH", 800, 10}, {"grant of a promise",
+                                             "grant to the first",
+                                             "expired",
+                                             "timeout",
+                                             "gone",
+                                             "removed",
+                                             "waits",
+                                             "asked again",
+                                             "look at promises",
+                                             "look at what is settled",
+                                             "job changes",
+                                             "cancel",
+                                             "pause",
+                                             "retry",
+                                             "undelivered",
+                                             "report",
+                                             "resumed",
+                                             "unregister",
+                                             "drain",
+                                             "disconnect",
+                                             "worker changes",
+                                             "queue paused",
+                                             "policy",
+                                             "fanout to balanced",
+                                             "balanced to fanout",
+                                             "another balance",
+                                             "limit",
+                                             "crash"});
 }
 
 // Ten workers, of which the last is ten times slower, and so many equal tasks. Gives how long all of it takes.

@@ -336,7 +336,7 @@ bool Limits::Step() {
   } else if (dice < 710) {
     ChangeJob();
   } else if (dice < 720) {
-    QueueCommand();
+    PauseOrResume();
   } else if (dice < 740) {
     FailedCommand();
   } else if (dice < 744) {

@@ -53,7 +53,6 @@ class Limits : public World {
   void WorkerChanges();
   void JobCommand();
   void ChangeJob();
-  void QueueCommand();
   void FailedCommand();
   void SetPolicy();
   void CreateLimit();
@@ -95,7 +94,6 @@ class Limits : public World {
   std::map<JobId, Job> jobs_;
   std::vector<Limit> limits_;                          // in order of creation
   std::vector<std::pair<WorkerId, TaskRef>> started_;  // the last time that something came out
-  bool paused_ = false;
   Instant next_renewal_;
 
   expr::Evaluator evaluator_;

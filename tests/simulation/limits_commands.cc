@@ -248,18 +248,6 @@ void Limits::WorkerChanges() {
 
 // --- The queue.
 
-void Limits::QueueCommand() {
-  if (paused_) {
-    engine_->ResumeQueue(now_);
-  } else if (Chance(3)) {
-    engine_->PauseQueue(now_);
-    ++tally_["queue paused"];
-  } else {
-    return;
-  }
-  paused_ = !paused_;
-}
-
 // What is refused changes nothing, and nobody waits longer for it.
 void Limits::FailedCommand() {
   const WorkerId nobody{++last_id_};

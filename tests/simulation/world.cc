@@ -73,6 +73,18 @@ void World::DropRecords(JobId job) {
   std::erase_if(records_, [job](const auto& entry) { return entry.first.first == job.value; });
 }
 
+void World::PauseOrResume() {
+  if (paused_) {
+    engine_->ResumeQueue(now_);
+  } else if (Chance(3)) {
+    engine_->PauseQueue(now_);
+    ++tally_["queue paused"];
+  } else {
+    return;
+  }
+  paused_ = !paused_;
+}
+
 // --- Jobs and workers.
 
 void World::AddWorkers(std::size_t count) {

@@ -61,6 +61,9 @@ class World {
   void FoldSome();
   void DropRecords(JobId job);
 
+  // --- The queue is paused now and then, and resumed.
+  void PauseOrResume();
+
   // --- Jobs and workers.
   void AddWorkers(std::size_t count);
   Worker* Find(WorkerId id);
@@ -72,6 +75,7 @@ class World {
 
   Rng rng_;
   EngineOptions options_;
+  bool paused_ = false;
   std::unique_ptr<Engine> engine_;
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::string> records_;
   std::map<Position, std::string> journal_;
