@@ -27,7 +27,7 @@ struct LevelPlace {
 };
 
 // What each gets of `tasks`: the same as if they were given away one by one, each to who comes first. `places` is in
-// order. In time linear in those that get something.
+// order. In time linear in their number.
 inline std::vector<std::uint32_t> Level(const std::vector<LevelPlace>& places, std::uint64_t tasks) {
   std::vector<std::uint32_t> given(places.size());
   if (places.empty()) return given;
