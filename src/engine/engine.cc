@@ -57,6 +57,7 @@ void Engine::Begin(const Now& now) {
   engine_time_ = mono - stalled_;
   classes_.BeginTurn(ToMillis(now_.wall) / 1000);
   dispatcher_->BeginTurn();
+  in_vain_.clear();
   OpenPayable();
 }
 
@@ -109,7 +110,6 @@ void Engine::Refresh(EngineJob& job) {
 }
 
 void Engine::WakeWaiting() {
-  in_vain_.clear();
   ServeFed();
   for (const ClassId cls : orders_.TakeOpened()) opened_.push_back(cls);
   // Whoever waits for an order that is ready now may find anything in it.
@@ -142,7 +142,6 @@ void Engine::WakeWaiting() {
     }
     Wake(std::move(kinds), opened);
   }
-  in_vain_.clear();
 }
 
 void Engine::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened) {
