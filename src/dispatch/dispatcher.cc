@@ -36,9 +36,8 @@ void Dispatcher::SetOptions(const DispatchOptions& options) {
 
 // --- Workers.
 
-void Dispatcher::Register(DispatchWorker& worker, Orders::Id order) {
-  if (!balanced()) return;
-  if (worker.queue) return;
+void Dispatcher::Register(DispatchWorker& worker) {
+  if (!balanced() || worker.queue) return;
   worker.queue = std::make_unique<WorkerQueue>();
   WorkerQueue& queue = *worker.queue;
   if (free_slots_.empty()) {
@@ -49,7 +48,6 @@ void Dispatcher::Register(DispatchWorker& worker, Orders::Id order) {
   free_slots_.pop_back();
   slots_[queue.slot] = &queue;
   queue.worker = &worker;
-  queue.order_id = order;
   queue.turn = next_turn_++;
   worker.idle_since = queue.turn;
   SetIdle(worker);
@@ -101,7 +99,6 @@ void Dispatcher::SetHungry(DispatchWorker& worker, std::optional<std::uint64_t> 
 
 DispatchJob* Dispatcher::Pick(DispatchWorker& worker, Orders::Id order, StartGate* gate) {
   unfinished_ = false;
-  random_task_ = false;
   work_ = 0;
   if (worker.queue && worker.queue->promised > 0) {
     WorkerQueue& queue = *worker.queue;
@@ -115,7 +112,7 @@ DispatchJob* Dispatcher::Pick(DispatchWorker& worker, Orders::Id order, StartGat
   }
   PickJob* job = orders_.Pick(order, classes_.KindOf(worker.handle), gate, &rng_);
   unfinished_ = job == nullptr && orders_.unfinished(order);
-  work_ += orders_.moved(order);
+  work_ = orders_.moved(order);
   random_task_ = job != nullptr && orders_.random_task(order);
   return static_cast<DispatchJob*>(job);
 }

@@ -24,7 +24,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -66,9 +65,9 @@ class Dispatcher {
 
   // --- Workers.
 
-  // From now on it may be promised something, and takes it by that order: what had no candidate, and soon as much as
-  // others have. Nothing in fanout.
-  void Register(DispatchWorker& worker, Orders::Id order);
+  // From now on it may be promised something: what had no candidate, and soon as much as others have. Nothing in
+  // fanout.
+  void Register(DispatchWorker& worker);
   // It is not to be promised anything any more (it left, drains, or lost its connection); what it was promised goes to
   // others.
   void Unregister(DispatchWorker& worker);
@@ -150,7 +149,7 @@ class Dispatcher {
   void Free(std::unique_ptr<WorkerQueue> queue);
 
   // dispatcher_shares.cc: shares come and go. None of these relinks the queue.
-  Share& Give(Holding& holding, WorkerQueue& queue, std::uint32_t count);
+  void Give(Holding& holding, WorkerQueue& queue, std::uint32_t count);
   void Reduce(Share& share, std::uint32_t count);
   // Workers of that kind hold shares of jobs of that class, and may run them.
   void Mark(ClassId cls, KindId kind);

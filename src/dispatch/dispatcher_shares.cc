@@ -47,7 +47,7 @@ void Holding::Erase(Share& share) {
 
 // --- Shares.
 
-Share& Dispatcher::Give(Holding& holding, WorkerQueue& queue, std::uint32_t count) {
+void Dispatcher::Give(Holding& holding, WorkerQueue& queue, std::uint32_t count) {
   Share* share = holding.Find(queue.slot);
   if (share == nullptr) {
     share = new Share;
@@ -78,7 +78,6 @@ Share& Dispatcher::Give(Holding& holding, WorkerQueue& queue, std::uint32_t coun
     queue.fed = true;
     fed_.push_back(queue.slot);
   }
-  return *share;
 }
 
 void Dispatcher::Mark(ClassId cls, KindId kind) {

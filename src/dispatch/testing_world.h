@@ -146,7 +146,7 @@ class DispatchWorld : public ClassTable::Listener {
   }
   void Enrol(WorldWorker& worker) {
     worker.registered = true;
-    dispatcher.Register(worker, worker.order);
+    dispatcher.Register(worker);
   }
   void Leave(WorldWorker& worker) {
     worker.registered = false;
@@ -207,7 +207,7 @@ class DispatchWorld : public ClassTable::Listener {
     if (!dispatcher.balanced()) dispatcher.SetGathering(dealing = false);
     if (was || !dispatcher.balanced()) return;
     for (const auto& worker : workers) {
-      if (worker->registered) dispatcher.Register(*worker, worker->order);
+      if (worker->registered) dispatcher.Register(*worker);
     }
     dispatcher.SetGathering(dealing = !jobs.empty());
   }

@@ -24,7 +24,7 @@ void Engine::SetDispatch(const Now& now, const DispatchOptions& dispatch) {
 
 void Engine::Enrol(EngineWorker& worker) {
   if (worker.registered && !worker.draining && !worker.away) {
-    dispatcher_->Register(worker, worker.order);
+    dispatcher_->Register(worker);
   } else {
     dispatcher_->Unregister(worker);
   }

@@ -5,7 +5,7 @@
 // each of ten thousand workers. Jobs alike in their group and in the values of all keys that the strategy names share a
 // cell; by most strategies there is one. A pick looks at every cell, if they are few. Many are kept in order, and
 // before a pick those change places whose values have changed since the last one: so it costs what has happened
-// meanwhile, or a look at every cell if that is less. (With `random` it is that, since all cells are drawn from.)
+// meanwhile, or a look at every cell if that is less. (It is that with `random`, and where the worker ranks jobs.)
 //
 // Threading:  confined to the queue's engine thread.
 // Invariants: what Pick() gives is what an index over the same jobs, with so many ready tasks each, would give.
