@@ -54,7 +54,6 @@ class Ceilings : public World {
   void ComeBack(Worker& worker);
   void WorkerLeaves();
   void WorkerChanges();
-  void JobCommand();
   void ChangeValues();
   void Time(Duration most);
   void SetPolicy();

@@ -147,23 +147,6 @@ void Ceilings::WorkerChanges() {
   CHECK(engine_->ChangeWorker(now_, worker.id, change).ok());
 }
 
-void Ceilings::JobCommand() {
-  const JobId job = AnyJob();
-  switch (rng_.Below(5)) {
-    case 0:
-      tally_["cancel"] += engine_->Cancel(now_, job).ok() ? 1 : 0;
-      break;
-    case 1:
-      static_cast<void>(engine_->Pause(now_, job));
-      break;
-    case 2:
-      tally_["retry"] += engine_->Retry(now_, EndedOr(job)).ok() ? 1 : 0;
-      break;
-    default:
-      static_cast<void>(engine_->Resume(now_, job));
-  }
-}
-
 void Ceilings::ChangeValues() {
   const JobId job = AnyJob();
   JobChange change;

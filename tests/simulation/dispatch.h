@@ -41,7 +41,6 @@ class Dispatch : public World {
   // Things that happen.
   void Submit();
   void ChangeJob();
-  void JobCommand();
   void PullOne();
   void Undeliver();
   void Report(bool friendly);

@@ -51,7 +51,6 @@ class Limits : public World {
   void ComeBack(Worker& worker);
   void WorkerLeaves();
   void WorkerChanges();
-  void JobCommand();
   void ChangeJob();
   void FailedCommand();
   void SetPolicy();

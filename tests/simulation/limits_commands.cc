@@ -58,23 +58,6 @@ void Limits::Submit(bool one_of_many) {
   Settle();
 }
 
-void Limits::JobCommand() {
-  const JobId job = AnyJob();
-  switch (rng_.Below(6)) {
-    case 0:
-      tally_["cancel"] += engine_->Cancel(now_, job).ok() ? 1 : 0;
-      break;
-    case 1:
-      tally_["pause"] += engine_->Pause(now_, job).ok() ? 1 : 0;
-      break;
-    case 2:
-      tally_["retry"] += engine_->Retry(now_, EndedOr(job)).ok() ? 1 : 0;
-      break;
-    default:
-      static_cast<void>(engine_->Resume(now_, job));
-  }
-}
-
 void Limits::ChangeJob() {
   const JobId id = AnyJob();
   JobChange change;

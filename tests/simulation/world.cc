@@ -126,4 +126,21 @@ JobId World::EndedOr(JobId job) {
   return job;
 }
 
+void World::JobCommand() {
+  const JobId job = AnyJob();
+  switch (rng_.Below(6)) {
+    case 0:
+      tally_["cancel"] += engine_->Cancel(now_, job).ok() ? 1 : 0;
+      break;
+    case 1:
+      tally_["pause"] += engine_->Pause(now_, job).ok() ? 1 : 0;
+      break;
+    case 2:
+      tally_["retry"] += engine_->Retry(now_, EndedOr(job)).ok() ? 1 : 0;
+      break;
+    default:
+      static_cast<void>(engine_->Resume(now_, job));
+  }
+}
+
 }  // namespace allot::simulation

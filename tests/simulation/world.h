@@ -72,6 +72,8 @@ class World {
   JobId AnyJob();  // of those of late
   // One of those of late that have ended, or that one.
   JobId EndedOr(JobId job);
+  // One of those of late is cancelled, paused, retried or resumed.
+  void JobCommand();
 
   Rng rng_;
   EngineOptions options_;
