@@ -28,6 +28,7 @@ constexpr Row kRows[] = {
     {Code::kUnknownTask, "unknown_task", 404},
     {Code::kUnknownWorker, "unknown_worker", 404},
     {Code::kUnknownLimit, "unknown_limit", 404},
+    {Code::kUnknownReceipt, "unknown_receipt", 404},
     {Code::kStale, "stale", 409},
     {Code::kIdempotencyConflict, "idempotency_conflict", 409},
     {Code::kJobEnded, "job_ended", 409},

@@ -30,6 +30,7 @@ enum class Code {
   kUnknownTask,          //
   kUnknownWorker,        // gone, or never registered: register again
   kUnknownLimit,         // deleted, expired, or never there
+  kUnknownReceipt,       // not started, or not among the last starts
   kStale,                // this lease is not the task's own
   kIdempotencyConflict,  // the key was used with other content
   kJobEnded,             // the job has ended, so it cannot be changed

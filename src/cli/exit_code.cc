@@ -22,6 +22,7 @@ ExitCode ExitCodeOf(Code code) {
     case Code::kUnknownTask:
     case Code::kUnknownWorker:
     case Code::kUnknownLimit:
+    case Code::kUnknownReceipt:
       return ExitCode::kNotFound;
     case Code::kStale:
     case Code::kIdempotencyConflict:

@@ -46,8 +46,10 @@ namespace allot {
 
 class DemandWalk;
 class Dispatcher;
+class JobSweep;
 class LimitTrial;
 class PreviewWalk;
+struct Receipt;
 
 class Engine {
  public:
@@ -187,6 +189,19 @@ class Engine {
   // (engine/limit_trial.h): each goes on with a walk over all jobs for about `budget` microseconds. True: that was all.
   bool Collect(const Now& now, DemandWalk& walk, std::size_t budget);
   bool Collect(const Now& now, LimitTrial& trial, std::size_t budget) const;
+  // Counts the jobs that a filter finds, and does something with each of them, in the same way (engine/job_sweep.h).
+  bool Collect(const Now& now, JobSweep& sweep, std::size_t budget);
+  // How the tasks from `from` to before `to` stand, in at most `parts` (1 to 1,000) parts of equal width; an end of 0
+  // is that of the job. Not linear in tasks.
+  Result<TaskPicture> Picture(JobId job, TaskIndex from, TaskIndex to, std::size_t parts) const;
+  // What holds tasks back, those reasons first that hold back the most; as of the last second or so.
+  std::vector<ReasonRow> Reasons() const;
+  UserPage Users(const UserQuery& query) const;
+  // How the last start of that task was decided, if it is among the last 10,000 of the queue (engine/receipts.h).
+  std::optional<Receipt> ReceiptOf(JobId job, TaskIndex index) const;
+  // The latest ones, newest first, below that serial, of that user's jobs.
+  std::vector<Receipt> Receipts(std::optional<std::uint64_t> before, std::size_t limit,
+                                std::optional<std::string_view> user) const;
   EngineStats Stats() const;
   // Asks for `progressed` effects of that job; calls nest.
   Result<void> Watch(JobId job);

@@ -1,12 +1,14 @@
 // What goes into the engine and what comes out of it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/histogram.h"
 #include "base/ids.h"
 #include "base/job.h"
 #include "base/record.h"
@@ -15,6 +17,7 @@
 #include "base/time.h"
 #include "dispatch/dispatch_mode.h"
 #include "limits/limit.h"
+#include "match/reason.h"
 #include "strategy/strategy.h"
 #include "strategy/weights.h"
 
@@ -160,6 +163,13 @@ struct RegisterAnswer {
   std::vector<TaskRef> lost;  // named in `resume`, but not this worker's any more
 };
 
+// Why what waits of a job does not run, as far as that is known without looking at single workers: for lists, where
+// everyone has one. An explanation (engine/explain.h) has all reasons.
+struct HeldView {
+  ReasonCode code = ReasonCode::kCanStart;
+  std::optional<WallTime> since;  // to about a second; none: from before the start
+};
+
 // A job as people see it.
 struct JobView {
   JobId id;
@@ -189,7 +199,8 @@ struct JobView {
   std::optional<WallTime> started_at;  // first grant
   std::optional<WallTime> ended_at;
   std::optional<WallTime> next_retry_at;
-  std::string_view reason;  // why it failed, where it did
+  std::string_view reason;       // why it failed, where it did
+  std::optional<HeldView> held;  // none: nothing of it waits
 };
 
 struct TaskView {
@@ -253,6 +264,50 @@ struct LimitHolds {
   std::uint32_t free = 0, free_held = 0;
 };
 
+// How the tasks of one job stand, over the range of their indices.
+struct TaskPicture {
+  struct Part {
+    std::uint32_t ready = 0, leased = 0, waiting = 0, done = 0, failed = 0, skipped = 0;
+  };
+  std::uint32_t count = 0;
+  TaskIndex from = 0, to = 0;  // the range; `to` is not in it
+  std::uint32_t width = 1;     // tasks of a part; the last may have fewer
+  std::vector<Part> parts;
+};
+
+// What holds tasks back, over all that wait: those alike together.
+struct ReasonRow {
+  ReasonCode code = ReasonCode::kCanStart;
+  std::uint64_t tasks = 0, jobs = 0, classes = 0;
+  std::optional<WallTime> since;  // of the longest
+  JobId job;                      // one of them, of the class with the most tasks; 0: none is known
+  std::vector<std::string> tags;  // of that class
+};
+
+// How one user fares.
+struct UserView {
+  std::string user;
+  std::uint32_t weight = 1;
+  std::uint64_t jobs = 0;  // that have not ended
+  std::uint64_t ready = 0, waiting = 0, running = 0;
+  std::uint64_t started = 0;       // since the start
+  double recent = 0;               // starts a second, of the last minute or so
+  std::optional<WallTime> oldest;  // since when the oldest ready job has waited
+  Histogram waited;                // of starts: from when the job could run, until they began
+};
+struct UserQuery {
+  std::string after;  // in order of name
+  std::size_t limit = 100;
+  std::optional<std::string> only;
+};
+struct UserPage {
+  std::vector<UserView> users;
+  std::optional<std::string> next;
+  // Of all users that have something ready or running.
+  std::uint64_t active = 0, weights = 0, running = 0;
+  double recent = 0;
+};
+
 struct JobQuery {
   std::optional<JobId> before;  // newest first, those below this id
   std::size_t limit = 100;
@@ -301,6 +356,14 @@ struct EngineStats {
   std::uint64_t dispatch_moves = 0, dispatch_steals = 0, wasted_pops = 0;
   std::uint64_t unfolded_events = 0, dirty_records = 0;
   bool paused = false;
+  std::optional<WallTime> paused_since;  // none: from before the start
+  std::uint64_t slots = 0;               // of all registered workers
+  std::uint64_t workers_draining = 0;
+  // The waiting job that was submitted first, and since when it could run; 0: none waits.
+  JobId oldest_waiting;
+  WallTime oldest_waiting_since{};
+  Histogram waited;  // of starts: from when their job could run, until they began
+  Histogram ran;     // of attempts: from their start until they ended, however they did
 };
 
 struct FoldStep {

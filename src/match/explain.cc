@@ -348,6 +348,14 @@ std::string_view ReasonText(ReasonCode code) {
       "can_start",
       "mismatch",
       "being_matched",
+      "limit",
+      "limit_overtaken",
+      "limit_never",
+      "max_simultaneous",
+      "not_selected",
+      "behind",
+      "promised",
+      "no_match",
   };
   return TextOf(code, kTexts);
 }

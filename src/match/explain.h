@@ -18,6 +18,7 @@
 #include "base/job.h"
 #include "base/time.h"
 #include "match/class_table.h"
+#include "match/reason.h"
 
 namespace allot {
 
@@ -55,41 +56,6 @@ struct MatchSnapshot {
   std::vector<Worker> workers;  // all that are registered, in order of id
   WallTime now{};
 };
-
-// What to do about it.
-// Changing it: the texts are on the wire. Add, never rename; the same for the enums below.
-enum class Advice : std::uint8_t {
-  kWait,           // nothing: it comes by itself
-  kChangeRequest,  // as it is, no worker will run it
-  kOperator,       // whoever runs the queue or its workers
-};
-std::string_view AdviceText(Advice advice);  // `wait`, `change_request`, `operator`
-
-enum class ReasonCode : std::uint8_t {
-  kEnded,                  // done, failed or cancelled
-  kEmpty,                  // a spec without tasks
-  kRunning,                // whatever of it is left runs
-  kJobPaused,              //
-  kQueuePaused,            //
-  kScheduled,              // its time has not come
-  kBackoff,                // all that waits does so for its next attempt
-  kNoWorkers,              // none at all
-  kTagNeverSeen,           // a tag that no worker has had since the server started
-  kTagGone,                // a tag whose last worker left
-  kTagUnavailable,         // a tag whose workers are all draining or away
-  kTagsApart,              // each tag is there, but no worker has all of them
-  kConstraintUnmet,        // no worker with its tags has the properties
-  kRequirementsNeverTrue,  // not true for any worker that there could be
-  kRequirementsUnmet,      // not true for any worker that comes so far
-  kWorkersRefuse,          // those that fit have requirements of their own
-  kWorkersDraining,        // those that could run it take nothing new
-  kWorkersAway,            // those that could run it lost their connection
-  kAllBusy,                // those that could run it have no free slot
-  kCanStart,               // nothing holds it back
-  kMismatch,               // of one worker: a condition does not hold
-  kBeingMatched,           // the queue is still working out which workers may run it
-};
-std::string_view ReasonText(ReasonCode code);  // `tag_never_seen`
 
 struct Reason {
   Advice advice = Advice::kWait;

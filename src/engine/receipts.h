@@ -1,0 +1,52 @@
+// How a start was decided: which stages the task went through, what each of them set aside, which branch of the
+// strategy gave it, and which key won. Kept for the last starts of a queue.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "dispatch/dispatch_mode.h"
+#include "strategy/preview.h"
+
+namespace allot {
+
+// Where it was taken from.
+// Changing it: the texts are on the wire. Add, never rename.
+enum class TakenFrom : std::uint8_t {
+  kShared,   // fanout: the order that all workers share
+  kOwn,      // balanced: the worker's own queue
+  kOpen,     // balanced: what was promised to nobody yet
+  kAnother,  // balanced: another worker's queue, since its own had nothing
+};
+std::string_view TakenFromText(TakenFrom from);  // `shared`, `own_queue`, `open`, `another_queue`
+
+struct Receipt {
+  std::uint64_t serial = 0;  // of the start; increasing
+  JobId job;
+  TaskIndex index = 0;
+  std::uint32_t attempt = 1;
+  WorkerId worker;
+  std::string worker_name;
+  std::string user;  // of the job
+  WallTime at{};
+  milliseconds waited{0};  // since the job could run
+
+  // The stages, each with what it set aside for this start.
+  std::uint32_t classes_open = 0;     // ways of matching among the jobs with ready tasks,
+  std::uint32_t classes_matched = 0;  // and those that this worker may run
+  std::uint32_t limits_met = 0;       // limits that apply to this start, and paid
+  std::uint32_t held_by_limits = 0;   // groups of jobs that came earlier in the order, and limits held back
+  DispatchMode mode = DispatchMode::kFanout;
+  TakenFrom from = TakenFrom::kShared;
+
+  std::string strategy, policy;  // canonical texts
+  // The blocks on the way, from the outside in, with what they looked at when it was decided; as in a preview.
+  std::vector<PreviewStep> why;
+};
+
+inline constexpr std::size_t kReceiptsKept = 10'000;
+
+}  // namespace allot
