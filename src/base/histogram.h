@@ -13,7 +13,7 @@
 
 namespace allot {
 
-struct Histogram {
+struct TimeHistogram {
   // Bucket i counts what took at most 2^i milliseconds and more than those before; the last one counts the rest.
   static constexpr std::size_t kBuckets = 32;
   std::array<std::uint64_t, kBuckets> counts{};

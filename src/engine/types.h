@@ -293,7 +293,7 @@ struct UserView {
   std::uint64_t started = 0;       // since the start
   double recent = 0;               // starts a second, of the last minute or so
   std::optional<WallTime> oldest;  // since when the oldest ready job has waited
-  Histogram waited;                // of starts: from when the job could run, until they began
+  TimeHistogram waited;            // of starts: from when the job could run, until they began
 };
 struct UserQuery {
   std::string after;  // in order of name
@@ -362,8 +362,8 @@ struct EngineStats {
   // The waiting job that was submitted first, and since when it could run; 0: none waits.
   JobId oldest_waiting;
   WallTime oldest_waiting_since{};
-  Histogram waited;  // of starts: from when their job could run, until they began
-  Histogram ran;     // of attempts: from their start until they ended, however they did
+  TimeHistogram waited;  // of starts: from when their job could run, until they began
+  TimeHistogram ran;     // of attempts: from their start until they ended, however they did
 };
 
 struct FoldStep {
