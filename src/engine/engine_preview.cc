@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/preview_walk.h"
@@ -44,6 +45,7 @@ Result<void> Engine::Start(const Now& now, PreviewWalk& walk) const {
     if (worker == nullptr || !worker->registered) return UnknownWorker(*request.worker);
     walk.traits_ = classes_.TraitsOf(worker->handle);
     walk.draining_ = worker->draining;
+    walk.own_first_ = dispatcher_->OwnFirst(*worker);
   } else if (request.like) {
     EngineWorker like;
     like.name = request.like->name;
@@ -113,6 +115,7 @@ Result<bool> Engine::Collect(const Now& now, PreviewWalk& walk, std::size_t budg
   }
   walk.reads_more_ = walk.traits_ && !classes_.FreshReads(*walk.traits_).empty();
   if (walk.preview_->held() >= kMostHeld) return true;
+  const EngineWorker* owner = walk.own_first_ ? FindWorker(*walk.request_.worker) : nullptr;
   auto left = static_cast<std::int64_t>(budget) * 1000;
   const auto keys = static_cast<std::int64_t>(walk.preview_->keys());
   auto it = std::upper_bound(by_id_.begin(), by_id_.end(), walk.seen_to_,
@@ -124,7 +127,8 @@ Result<bool> Engine::Collect(const Now& now, PreviewWalk& walk, std::size_t budg
     std::int64_t cost = kJobNanoseconds + keys * kKeyNanoseconds;
     if (job != nullptr) {
       ++walk.jobs_seen_;
-      walk.preview_->Know(keys_, *job, job->open ? Judge(walk, *job, cost) : std::nullopt, &orders_.values());
+      walk.preview_->Know(keys_, *job, job->open ? Judge(walk, *job, cost) : std::nullopt, &orders_.values(),
+                          owner != nullptr ? Dispatcher::Promised(*owner, *job) : 0);
     }
     left -= cost;
   }
