@@ -53,6 +53,7 @@ struct PromisedStanding;
 class LimitTrial;
 class PreviewWalk;
 struct Receipt;
+class ReceiptLog;
 struct Standing;
 
 class Engine {
@@ -304,7 +305,9 @@ class Engine {
   // The job that the worker is to start next, paid for; null: none. Counts what it did beside looking, and gives up
   // where that is too much for one command.
   EngineJob* Next(EngineWorker& worker, LimitTable::Drawn& drawn, std::size_t& work);
-  Lease& GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::vector<Grant>& grants);
+  // It has paid so many limits.
+  Lease& GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::size_t limits_met,
+                  std::vector<Grant>& grants);
   ByteWriter Event(EventType type);
   // An event of one task; further fields may follow.
   ByteWriter TaskEvent(EventType type, EngineJob& job, TaskIndex index, std::uint64_t serial);
@@ -456,6 +459,12 @@ class Engine {
   // May the worker of that walk run the job, and how does it rank it? None: it may not.
   std::optional<double> Judge(PreviewWalk& walk, const EngineJob& job, std::int64_t& nanoseconds) const;
 
+  // engine_receipts.cc
+  // That start was picked and is granted, of which the orders are still to be told.
+  void NoteStart(const EngineWorker& worker, const EngineJob& job, const Lease& lease, TakenFrom from,
+                 std::size_t limits_met);
+  void BeginStarts(const EngineWorker& worker, const StrategyIndex& index);
+
   // engine_views.cc
   JobView View(const EngineJob& job) const;
   WorkerView View(const EngineWorker& worker) const;
@@ -508,6 +517,7 @@ class Engine {
   Waiting waiting_;
   std::uint64_t next_turn_ = 0;
   const std::unique_ptr<Dispatcher> dispatcher_;
+  const std::unique_ptr<ReceiptLog> receipts_;
   bool dealing_ = false;  // jobs from `deal_next_` on are still to be promised, once it is time
   Instant deal_at_{};     // in engine time
   JobId deal_next_;
