@@ -30,6 +30,7 @@ Engine::Engine(const EngineOptions& options)
       dispatcher_(std::make_unique<Dispatcher>(orders_, classes_, rng_)) {
   if (options_.policy) orders_.SetPolicy(options_.policy);
   orders_.SetWeights({options_.weights.begin(), options_.weights.end()});
+  users_.SetWeights(options_.weights);
   dispatcher_->SetOptions(options_.dispatch);
   default_order_ = orders_.Use(DefaultStrategy());
   orders_.BeginBuild();
@@ -100,13 +101,7 @@ void Engine::Refresh(EngineJob& job) {
     Promise(job);
     if (opened_.empty() || opened_.back() != job.cls) opened_.push_back(job.cls);
   }
-  const bool ended = Ended(job.state);
-  const std::uint32_t ready = ended ? 0 : job.tasks.ready();
-  const std::uint32_t waiting = ended ? 0 : job.tasks.waiting();
-  total_ready_ += std::uint64_t{ready} - job.counted_ready;
-  total_waiting_ += std::uint64_t{waiting} - job.counted_waiting;
-  job.counted_ready = ready;
-  job.counted_waiting = waiting;
+  Recount(job);
 }
 
 void Engine::WakeWaiting() {
@@ -291,7 +286,9 @@ Lease& Engine::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, s
   MarkQueue();
   orders_.Leased(job, Stamp{ToMillis(now_.wall), lease.task.lease.serial});
   MarkJob(job);  // when it was picked is in its own record
+  CountStart(job);
   Refresh(job);
+  if (worker.leases.size() == worker.slots) Recount(worker);
 
   Grant grant;
   grant.task = lease.task;
@@ -371,6 +368,7 @@ void Engine::SetPolicy(const Now& now, const StrategyPtr& policy, const Weights&
   Begin(now);
   orders_.SetPolicy(policy ? policy : DefaultPolicy());
   orders_.SetWeights({weights.begin(), weights.end()});
+  users_.SetWeights(weights);
   End();
 }
 
@@ -378,6 +376,7 @@ void Engine::PauseQueue(const Now& now) {
   Begin(now);
   if (!paused_) {
     paused_ = true;
+    paused_since_ = now_.wall;
     Event(EventType::kQueuePaused).U8(1);
     MarkQueue();
   }
@@ -388,6 +387,7 @@ void Engine::ResumeQueue(const Now& now) {
   Begin(now);
   if (paused_) {
     paused_ = false;
+    paused_since_.reset();
     Event(EventType::kQueuePaused).U8(0);
     MarkQueue();
     std::vector<KindId> kinds;
