@@ -47,6 +47,9 @@
 
 namespace allot {
 
+namespace order {
+struct Plan;
+}
 class DemandWalk;
 class Dispatcher;
 class JobFilter;
@@ -54,6 +57,7 @@ class JobSweep;
 struct JobStanding;
 struct OrderStanding;
 struct OutlookSnapshot;
+struct PreviewStep;
 struct PromisedStanding;
 enum class SweepAction : std::uint8_t;
 class LimitTrial;
@@ -461,6 +465,8 @@ class Engine {
   // Under that order. REQUIRES: it is ready.
   Standing StandingOfJob(Orders::Id order, const EngineJob& job) const;
   std::optional<PromisedStanding> PromisedOf(const EngineJob& job) const;
+  // What the blocks on the way to that leaf see of the job, as if the worker were given it now.
+  std::vector<PreviewStep> WhyNow(const EngineWorker& worker, const EngineJob& job, const order::Plan& leaf) const;
 
   // engine_preview.cc
   Result<void> Start(const Now& now, PreviewWalk& walk);
@@ -529,7 +535,7 @@ class Engine {
   boost::unordered_flat_map<JobId, std::unique_ptr<EngineJob>, std::hash<JobId>> jobs_;
   std::vector<std::pair<JobId, EngineJob*>> by_id_;  // in order; null where the job is gone, until compacted
   std::size_t holes_ = 0;
-  mutable JobBlocks blocks_;                // over these; whoever looks at all of a block may say better what is in it
+  mutable JobBlocks blocks_;  // over these; whoever looks at all of a block may say better what is in it
   mutable std::shared_ptr<const JobTerms> listed_;  // terms of the last one, whose keys the last block has
   std::unordered_map<std::string_view, JobId> idempotency_;
   std::unordered_set<JobId> streamed_sets_;  // payload sets whose id is not their job's
