@@ -49,6 +49,7 @@ class Dispatcher;
 class JobSweep;
 struct JobStanding;
 struct OrderStanding;
+struct OutlookSnapshot;
 struct PromisedStanding;
 class LimitTrial;
 class PreviewWalk;
@@ -184,6 +185,8 @@ class Engine {
                                  std::optional<WorkerId> only = std::nullopt);
   Result<MatchSnapshot> Snapshot(JobId job) const;
   MatchSnapshot Snapshot(const JobSpec& spec) const;
+  // Why a worker does not get what it may not run (engine/worker_outlook.h). kUnknownWorker.
+  Result<OutlookSnapshot> OutlookOf(const Now& now, WorkerId worker) const;
   // What a strategy would give, without an order for it (engine/preview_walk.h): goes on with the walk over all jobs
   // for about `budget` microseconds. True: that was all. kUnknownWorker, at the first step.
   Result<bool> Collect(const Now& now, PreviewWalk& walk, std::size_t budget);
@@ -328,7 +331,9 @@ class Engine {
   void Leave(EngineJob& job);
   // Is there room for its class?
   Result<void> AdmitClass(const ClassTable::Terms& terms) const;
-  MatchSnapshot SnapshotOf(const JobTerms& terms, const OrderKey& key, std::uint32_t count, const Meta& meta) const;
+  // With all workers, or that one alone.
+  MatchSnapshot SnapshotOf(const JobTerms& terms, const OrderKey& key, std::uint32_t count, const Meta& meta,
+                           std::optional<WorkerId> only = std::nullopt) const;
   // That a worker had its tags until now.
   void RememberTags(const EngineWorker& worker);
   // Would such a worker make too many classes, by what it reads of jobs? kTooManyClasses.
