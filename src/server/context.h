@@ -21,7 +21,7 @@ inline constexpr int kProtocol = 1;
 
 // Threading: const, or for use from any thread, except as said.
 struct ServerContext {
-  explicit ServerContext(const Config& c) : config(c), origins(c), metrics(std::string(Version())) {}
+  explicit ServerContext(const Config& c) : config(c), origins(c), metrics(std::string(Version()), c.data) {}
 
   const Config config;
   const OriginPolicy origins;
