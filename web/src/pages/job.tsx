@@ -1,0 +1,3 @@
+export function JobPage(_: { queue: string; id?: string; query?: URLSearchParams }) {
+  return <h1>Job</h1>;
+}

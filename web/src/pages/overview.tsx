@@ -1,0 +1,3 @@
+export function OverviewPage(_: { queue: string; id?: string; query?: URLSearchParams }) {
+  return <h1>Overview</h1>;
+}
