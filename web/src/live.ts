@@ -202,7 +202,7 @@ export interface Loaded<T> {
 
 // What a GET answers, once; and again when `version` changes, what was there being shown until then, at most once in
 // `atMostEveryMs`.
-export function useGet<T>(path: string | null, version: unknown = 0, atMostEveryMs = 0): Loaded<T> {
+export function useGet<T>(path: string | null, version: unknown = 0, atMostEveryMs = 0, load: (path: string) => Promise<T> = get<T>): Loaded<T> {
   const [state, setState] = useState<{ path: string | null; data?: T; error?: ApiError; loading: boolean }>({ path, loading: true });
   const [again, setAgain] = useState(0);
   const lastAt = useRef(0);
@@ -216,7 +216,7 @@ export function useGet<T>(path: string | null, version: unknown = 0, atMostEvery
     const timer = setTimeout(() => {
       lastAt.current = Date.now();
       lastPath.current = path;
-      get<T>(path).then(
+      load(path).then(
         (data) => {
           if (current.current === path) setState({ path, data, loading: false });
         },

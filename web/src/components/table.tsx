@@ -8,6 +8,8 @@ export interface Column<T> {
   num?: boolean;
   main?: boolean;
   wide?: boolean;
+  // Without its name in cards: what it shows speaks for itself.
+  bare?: boolean;
   // Left out where there is little room.
   minor?: boolean;
   // The heading is for readers of the screen alone.
@@ -57,7 +59,7 @@ export function Table<T>({ columns, rows, id, label, selected, onSelect, current
                 </td>
               )}
               {columns.map((column) => (
-                <td key={column.name} role="cell" data-label={column.quiet ? '' : column.name} class={cls(column)}>{column.cell(row)}</td>
+                <td key={column.name} role="cell" data-label={column.quiet || column.bare ? '' : column.name} class={cls(column)}>{column.cell(row)}</td>
               ))}
             </tr>
           );

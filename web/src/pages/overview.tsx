@@ -6,7 +6,7 @@ import { Chart } from '../components/chart';
 import type { Line } from '../components/chart';
 import { ActionButton, confirm, CopyButton, Empty, ErrorState, Show, toast } from '../components/feedback';
 import { Table } from '../components/table';
-import { JobLink, Num, ReasonChip, Since, State, Tags } from '../components/text';
+import { JobLink, Nothing, Num, ReasonChip, Since, State, Tags } from '../components/text';
 import * as format from '../format';
 import { useGet, useLive } from '../live';
 import { sentence } from '../reasons';
@@ -76,6 +76,9 @@ function Tile({ name, value, more, link, tone }: { name: string; value: string; 
   return link ? <a class="tile" href={link}>{inside}</a> : <div class="tile">{inside}</div>;
 }
 
+// A number in full, unless it would not fit.
+const level = (n: number) => (n < 10_000_000 ? format.count(n) : format.short(n));
+
 function Body({ queue, overview }: { queue: string; overview: Overview }) {
   const now = useNow();
   const { rates, workers, oldest_waiting: oldest, queue: state } = overview;
@@ -85,9 +88,9 @@ function Body({ queue, overview }: { queue: string; overview: Overview }) {
       <Banners queue={queue} overview={overview} />
       <div class="tiles">
         <Tile name="done" value={format.rate(rates.done)} more={`in ${format.rate(rates.submitted)} · started ${format.rate(rates.started)}`} />
-        <Tile name="waiting" value={format.count(state.tasks.ready)} more={state.tasks.waiting ? `and ${format.count(state.tasks.waiting)} to retry` : `of ${format.plural(state.jobs.active, 'active job')}`}
+        <Tile name="waiting" value={level(state.tasks.ready)} more={state.tasks.waiting ? `and ${format.count(state.tasks.waiting)} to retry` : `of ${format.plural(state.jobs.active, 'active job')}`}
           link={href('jobs', queue, '', { state: 'active' })} />
-        <Tile name="running" value={format.count(state.tasks.leased)} more={`${format.count(workers.busy)} of ${format.plural(workers.slots, 'slot')}`} />
+        <Tile name="running" value={level(state.tasks.leased)} more={`${format.count(workers.busy)} of ${format.plural(workers.slots, 'slot')}`} />
         <Tile name="failed attempts" value={format.rate(rates.failed)} tone={rates.failed > 0 ? 'bad' : ''} more={format.plural(state.jobs.failed, 'failed job')}
           link={href('jobs', queue, '', { state: 'failed' })} />
         <Tile name="oldest waiting" value={oldest ? format.duration(now - oldest.since_at_ms) : '–'} more={oldest ? `job ${oldest.job}` : 'nothing waits'}
@@ -152,7 +155,7 @@ function Charts({ queue, overview }: { queue: string; overview: Overview }) {
         <div class="charts">
           <Chart label="Tasks a second" times={charts.times} lines={charts.flow} format={format.real} />
           <Chart label="Tasks that wait and run" times={charts.times} lines={charts.levels} format={format.short} />
-          <Chart label="Age of the oldest that waits" times={charts.times} lines={charts.oldest} format={format.duration} />
+          <Chart label="Age of the oldest that waits" times={charts.times} lines={charts.oldest} format={(ms) => (ms === 0 ? '0' : format.duration(ms))} />
         </div>
       )}
     </section>
@@ -189,8 +192,8 @@ function Reasons({ overview }: { overview: Overview }) {
           { name: 'tasks', num: true, cell: (reason) => <Num value={reason.tasks} /> },
           { name: 'jobs', num: true, cell: (reason) => <Num value={reason.jobs} /> },
           { name: 'since', num: true, cell: (reason) => reason.since_at_ms === null ? <span class="dim">the start</span> : <Since at={reason.since_at_ms} /> },
-          { name: 'most of', cell: (reason) => reason.job ? <JobLink id={reason.job} /> : <span class="dim">–</span> },
-          { name: 'tags', cell: (reason) => <Tags tags={reason.tags ?? []} link most={4} /> },
+          { name: 'most of', cell: (reason) => reason.job ? <JobLink id={reason.job} /> : <Nothing /> },
+          { name: 'tags', bare: true, cell: (reason) => <Tags tags={reason.tags ?? []} link most={4} /> },
         ]} />}
     </section>
   );
