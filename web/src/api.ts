@@ -26,6 +26,10 @@ export function whenUnauthorized(tell: () => void): void {
   onUnauthorized = tell;
 }
 
+export function tellUnauthorized(): void {
+  onUnauthorized();
+}
+
 export function headers(more: Record<string, string> = {}): Record<string, string> {
   return token.value ? { ...more, Authorization: `Bearer ${token.value}` } : more;
 }
@@ -38,7 +42,7 @@ export async function errorOf(response: Response): Promise<ApiError> {
   } catch {
     body = undefined;
   }
-  if (response.status === 401) onUnauthorized();
+  if (response.status === 401) tellUnauthorized();
   return errorFrom(response.status, body);
 }
 

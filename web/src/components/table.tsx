@@ -1,4 +1,6 @@
 // A table that becomes a list of cards where it is narrow. Rows can be walked with j and k, and opened with Enter.
+import { signal } from '@preact/signals';
+import type { Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 
 export interface Column<T> {
@@ -16,7 +18,21 @@ export interface Column<T> {
   quiet?: boolean;
 }
 
-export function Table<T>({ columns, rows, id, label, selected, onSelect, current }: {
+const widths = new Map<number, Signal<boolean>>();
+
+// Whether the window is narrower than that.
+function below(px: number): boolean {
+  let known = widths.get(px);
+  if (!known) {
+    const query = window.matchMedia(`(max-width: ${px - 1}px)`);
+    const made = signal(query.matches);
+    query.addEventListener('change', () => (made.value = query.matches));
+    widths.set(px, (known = made));
+  }
+  return known.value;
+}
+
+export function Table<T>({ columns, rows, id, label, selected, onSelect, current, cardsBelow = 700 }: {
   columns: Column<T>[];
   rows: T[];
   id: (row: T) => string;
@@ -26,11 +42,13 @@ export function Table<T>({ columns, rows, id, label, selected, onSelect, current
   onSelect?: (ids: string[], on: boolean) => void;
   // The row that is shown elsewhere on the page.
   current?: string | null;
+  // Where the window is narrower it is a list of cards: tables with many columns need more.
+  cardsBelow?: number;
 }) {
   const all = rows.length > 0 && rows.every((row) => selected?.has(id(row)));
   const cls = (c: Column<T>) => [c.num && 'num', c.main && 'main', c.wide && 'wide', c.minor && 'minor'].filter(Boolean).join(' ');
   return (
-    <table class="table" role="table" aria-label={label}>
+    <table class={`table ${below(cardsBelow) ? 'cards' : ''}`} role="table" aria-label={label}>
       <thead role="rowgroup">
         <tr role="row">
           {onSelect && (

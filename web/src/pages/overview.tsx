@@ -6,7 +6,7 @@ import { Chart } from '../components/chart';
 import type { Line } from '../components/chart';
 import { ActionButton, confirm, CopyButton, Empty, ErrorState, Show, toast } from '../components/feedback';
 import { Table } from '../components/table';
-import { JobLink, Nothing, Num, ReasonChip, Since, State, Tags } from '../components/text';
+import { Fact, Facts, JobLink, Nothing, Num, ReasonChip, Since, State, Tags } from '../components/text';
 import * as format from '../format';
 import { useGet, useLive } from '../live';
 import { sentence } from '../reasons';
@@ -100,6 +100,7 @@ function Body({ queue, overview }: { queue: string; overview: Overview }) {
       </div>
       <Charts queue={queue} overview={overview} />
       <Reasons overview={overview} />
+      <Settings queue={state} />
     </>
   );
 }
@@ -186,7 +187,7 @@ function Reasons({ overview }: { overview: Overview }) {
       <h2>Why tasks wait</h2>
       {overview.reasons.length === 0
         ? <Empty>Nothing is held back.</Empty>
-        : <Table label="reasons" rows={overview.reasons} id={(reason) => `${reason.code} ${reason.job ?? ''}`} columns={[
+        : <Table label="reasons" cardsBelow={900} rows={overview.reasons} id={(reason) => `${reason.code} ${reason.job ?? ''}`} columns={[
           { name: 'reason', main: true, cell: (reason) => <ReasonChip code={reason.code} kind={reason.kind} /> },
           { name: 'meaning', wide: true, cell: (reason) => sentence(reason.code) },
           { name: 'tasks', num: true, cell: (reason) => <Num value={reason.tasks} /> },
@@ -195,6 +196,25 @@ function Reasons({ overview }: { overview: Overview }) {
           { name: 'most of', cell: (reason) => reason.job ? <JobLink id={reason.job} /> : <Nothing /> },
           { name: 'tags', bare: true, cell: (reason) => <Tags tags={reason.tags ?? []} link most={4} /> },
         ]} />}
+    </section>
+  );
+}
+
+function Settings({ queue }: { queue: Queue }) {
+  const { settings } = queue;
+  return (
+    <section class="card" aria-label="settings">
+      <h2>How the queue is set up</h2>
+      <Facts>
+        {settings.policy !== undefined && <Fact name="policy"><code>{settings.policy}</code></Fact>}
+        <Fact name="dispatch">{settings.dispatch}{settings.dispatch === 'balanced' && `, ${settings.balance.replace('_', ' ')}`}</Fact>
+        <Fact name="property keys">{settings.property_keys.length ? <Tags tags={settings.property_keys} /> : <span class="dim">none</span>}</Fact>
+        <Fact name="grace of lost workers">{format.duration(settings.worker_grace_ms)}</Fact>
+        <Fact name="a result at most">{format.bytes(settings.max_result_bytes)}</Fact>
+        <Fact name="ended jobs kept">{format.count(settings.max_finished_jobs)}</Fact>
+        <Fact name="jobs">{format.count(Object.values(queue.jobs).reduce((sum, n) => sum + n, 0))}</Fact>
+        <Fact name="file">{format.bytes(queue.store.file_bytes)}</Fact>
+      </Facts>
     </section>
   );
 }
