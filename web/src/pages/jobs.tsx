@@ -181,7 +181,7 @@ function List({ jobs, meters, selected, onSelect, reload }: {
   const now = useNow();
   const rateOf = (job: Job) => estimateRate(job, meters.get(job.id), now);
   return (
-    <Table label="jobs" cardsBelow={1000} rows={jobs} id={(job) => job.id} selected={selected} onSelect={onSelect} columns={[
+    <Table label="jobs" cardsBelow={1150} rows={jobs} id={(job) => job.id} selected={selected} onSelect={onSelect} columns={[
       { name: 'job', main: true, cell: (job) => <JobLink id={job.id} queue={job.queue} /> },
       { name: 'state', bare: true, cell: (job) => <State state={job.state} /> },
       { name: 'progress', wide: true, cell: (job) => (
