@@ -27,7 +27,7 @@ export function ShareBar({ value, target, label, tone = 'leased' }: { value: num
   return (
     <div class="share" role="meter" aria-label={label} aria-valuemin={0} aria-valuemax={1} aria-valuenow={value}
       aria-valuetext={format.percent(value)} title={`${label}: ${format.percent(value)}`}>
-      <i class={`fill fill-${tone}`} style={{ width: at(value) }} />
+      {value > 0 && <i class={`fill fill-${tone}`} style={{ width: at(value) }} />}
       {target !== undefined && <i class="target" style={{ left: at(target) }} />}
     </div>
   );
