@@ -29,9 +29,13 @@ export function Picks({ picks }: { picks: Pick_[] }) {
   return (
     <Table label="next picks" rows={rows} id={(row) => String(row.place)} columns={[
       { name: '', num: true, cell: (row) => <span class="dim">{row.place}.</span> },
-      { name: 'job and task', main: true, cell: (row) => <TaskLink job={row.job} index={row.index} open /> },
-      { name: 'task is', cell: (row) => row.index === null ? <span class="dim" title="it was taken while looking">taken meanwhile</span>
-        : row.random ? <span class="dim" title="by chance: another look gives another">one of many</span> : <span class="dim">the next</span>, minor: true },
+      { name: 'job and task', main: true, cell: (row) => (
+        <>
+          <TaskLink job={row.job} index={row.index} open />
+          {row.index === null ? <span class="dim nowrap" title="it was taken while looking"> taken meanwhile</span>
+            : row.random && <span class="dim nowrap" title="by chance: another look gives another"> one of many</span>}
+        </>
+      ) },
       { name: 'user', cell: (row) => <User user={row.user} link /> },
       { name: 'tags', cell: (row) => <Tags tags={row.tags} link most={4} /> },
       { name: 'why', wide: true, cell: (row) => (
