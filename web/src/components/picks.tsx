@@ -24,7 +24,7 @@ export function wayOf(why: Why[]): string {
   return steps.join(' › ') || 'worker';
 }
 
-export function Picks({ picks }: { picks: Pick_[] }) {
+export function Picks({ picks, open = false }: { picks: Pick_[]; open?: boolean }) {
   const rows = picks.map((pick, i) => ({ ...pick, place: i + 1 }));
   return (
     <Table label="next picks" rows={rows} id={(row) => String(row.place)} columns={[
@@ -39,7 +39,7 @@ export function Picks({ picks }: { picks: Pick_[] }) {
       { name: 'user', cell: (row) => <User user={row.user} link /> },
       { name: 'tags', cell: (row) => <Tags tags={row.tags} link most={4} /> },
       { name: 'why', wide: true, cell: (row) => (
-        <details class="why-cell">
+        <details class="why-cell" open={open}>
           <summary><span class="mono">{wayOf(row.why)}</span></summary>
           <WhyList why={row.why} />
         </details>

@@ -54,7 +54,7 @@ function Body({ queue, limit, arrived }: { queue: string; limit: Limit; arrived:
       <section class="card" aria-label="level">
         <div class="level-big">
           <LevelBar limit={limit} label="level" />
-          <div class="level-scale num dim" aria-hidden="true"><span>{limit.burst > 0 ? `−${format.short(limit.burst)}` : '0'}</span><b>{format.real(limit.tokens)}</b><span>{format.short(limit.count)}</span></div>
+          <div class="level-scale num dim" aria-hidden="true"><span>{limit.burst > 0 ? `-${format.short(limit.burst)}` : '0'}</span><span>now <b>{format.real(limit.tokens)}</b></span><span>{format.short(limit.count)}</span></div>
         </div>
         <Facts>
           <Fact name="refills">{rateText(limit)}</Fact>

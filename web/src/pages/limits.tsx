@@ -85,7 +85,8 @@ export function Marks({ limit }: { limit: Limit }) {
 export function Payable({ limit, arrived }: { limit: Limit; arrived: number }) {
   if (limit.waiting === 0) return <span class="dim">–</span>;
   if (limit.payable_in_ms === null) return <span class="bad">never</span>;
-  return <Duration ms={left(limit.payable_in_ms, arrived)} />;
+  const ms = left(limit.payable_in_ms, arrived);
+  return ms === 0 ? <>now</> : <Duration ms={ms} />;
 }
 
 // The last ones that it held back, the last first.
