@@ -37,7 +37,7 @@ export function StrategiesPage({ queue, query }: { queue: string; query: URLSear
   const checkedPolicy = useCheck('policy', policy);
   const ready = (text: string, checked: typeof checkedStrategy) => text.trim() === '' || (checked.text === text.trim() && checked.check !== null);
   const request = useMemo(() => JSON.stringify({
-    strategy: strategy.trim() || null,
+    strategy: strategy.trim() || 'priority',
     ...(policy.trim() ? { policy: policy.trim() } : {}),
     ...(byTags ? { worker: { tags: tags.split(/[\s,]+/).filter(Boolean) } } : worker ? { worker } : {}),
     count: kCount,
@@ -61,9 +61,9 @@ export function StrategiesPage({ queue, query }: { queue: string; query: URLSear
         <div class="playground">
           <StrategyField label="strategy" name="strategy" value={strategy} onInput={setStrategy} lines={4} filter checked={checkedStrategy}
             help="Type one, or begin with one of those above. Empty: priority, as workers that name none." />
-          <div>
+          <div class="form">
             <WorkerChoice queue={queue} value={worker} onChange={setWorker} />
-            {byTags && <TextField mono label="its tags, separated by spaces" name="tags" error={atTags} value={tags} onInput={setTags} placeholder="render gpu" help="Empty: one without tags, which may run only jobs without." />}
+            {byTags && <TextField wide mono label="its tags, separated by spaces" name="tags" error={atTags} value={tags} onInput={setTags} placeholder="render gpu" help="Empty: one without tags, which may run only jobs without." />}
             <StrategyField label="below this policy, instead of the queue’s own" name="policy" kind="policy" value={policy} onInput={setPolicy} lines={1} checked={checkedPolicy}
               help="Empty: the queue’s own. The word worker stands for the strategy." />
           </div>
@@ -109,7 +109,7 @@ function WorkerChoice({ queue, value, onChange }: { queue: string; value: string
   const workers = page.data?.workers ?? [];
   const listed = value === '' || value === 'tags' || workers.some((worker) => worker.id === value);
   return (
-    <div class="form-field">
+    <div class="form-field form-wide">
       <label class="field"><span>for a worker</span>
         <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
           <option value="">that may run every job</option>
@@ -172,7 +172,7 @@ function Answer({ answer, stale }: { answer: StrategyTry; stale: boolean }) {
       {!answer.complete && <div class="banner banner-warning">There was more than could be looked at: the newest jobs are missing from this.</div>}
       <p class="dim">
         <code>{answer.strategy}</code> below <code>{answer.policy}</code>. It may run {format.plural(answer.may_run, 'job')} of {format.count(answer.jobs_looked_at)} looked at,
-        with {format.plural(answer.ready_tasks, 'ready task')}; that took {format.duration(answer.took_ms)}.
+        with {format.plural(answer.ready_tasks, 'ready task')}; that took {answer.took_ms < 1 ? 'less than 1ms' : format.duration(answer.took_ms)}.
       </p>
       {answer.picks.length === 0 ? (
         <Empty>{answer.may_run === 0 ? 'Nothing waits that such a worker may run.' : 'Policy and strategy give nothing out now, though tasks wait.'}</Empty>
@@ -184,7 +184,7 @@ function Answer({ answer, stale }: { answer: StrategyTry; stale: boolean }) {
             <label class="check"><input type="checkbox" checked={open} onChange={(event) => setOpen(event.currentTarget.checked)} /> why, of all</label>
           </div>
           <Picks picks={answer.picks} open={open} />
-          {answer.picks.length < kCount && <p class="dim">{answer.ready_tasks > answer.picks.length ? `Policy and strategy give no more than these ${answer.picks.length} now, though further tasks wait.` : 'These are all.'}</p>}
+          {answer.picks.length < kCount && <p class="dim">{answer.ready_tasks > answer.picks.length ? `Policy and strategy give no more than ${answer.picks.length === 1 ? 'this one' : `these ${answer.picks.length}`} now, though further tasks wait.` : 'These are all.'}</p>}
         </>
       )}
     </div>
