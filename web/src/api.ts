@@ -1,5 +1,7 @@
 // Requests to the server. Every failure is an ApiError with the protocol's code, message and hint.
+import { rawMembers } from './raw_json';
 import { token } from './token';
+import type { Task } from './types';
 
 export class ApiError extends Error {
   constructor(
@@ -24,6 +26,10 @@ export function whenUnauthorized(tell: () => void): void {
   onUnauthorized = tell;
 }
 
+export function tellUnauthorized(): void {
+  onUnauthorized();
+}
+
 export function headers(more: Record<string, string> = {}): Record<string, string> {
   return token.value ? { ...more, Authorization: `Bearer ${token.value}` } : more;
 }
@@ -36,7 +42,7 @@ export async function errorOf(response: Response): Promise<ApiError> {
   } catch {
     body = undefined;
   }
-  if (response.status === 401) onUnauthorized();
+  if (response.status === 401) tellUnauthorized();
   return errorFrom(response.status, body);
 }
 
@@ -52,7 +58,7 @@ export function unreachable(): ApiError {
   return new ApiError(0, 'unreachable', 'the server cannot be reached', 'it may be restarting, or the network is down');
 }
 
-export async function request<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+export async function requestText(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<string> {
   let response: Response;
   try {
     response = await fetch(path, {
@@ -68,11 +74,29 @@ export async function request<T>(method: string, path: string, body?: unknown, s
     throw unreachable();
   }
   if (!response.ok) throw await errorOf(response);
+  return response.text();
+}
+
+function parsed<T>(text: string): T {
   try {
-    return (await response.json()) as T;
+    return JSON.parse(text) as T;
   } catch {
-    throw new ApiError(response.status, 'bad_answer', 'the answer is not JSON');
+    throw new ApiError(200, 'bad_answer', 'the answer is not JSON');
   }
+}
+
+export async function request<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  return parsed<T>(await requestText(method, path, body, signal));
+}
+
+// A task with its payload and result also as the text that they are.
+export type TaskWithText = Task & { payloadText?: string; resultText?: string };
+
+export async function getTask(path: string): Promise<TaskWithText> {
+  const text = await requestText('GET', path);
+  const task = parsed<Task>(text);
+  const members = rawMembers(text);
+  return { ...task, payloadText: members.get('payload'), resultText: members.get('result') };
 }
 
 export const get = <T>(path: string, signal?: AbortSignal) => request<T>('GET', path, undefined, signal);

@@ -99,12 +99,6 @@ export function dateTime(at_ms: number): string {
   return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
 }
 
-// JSON as text, on several lines; what is a string as it is.
-export function jsonText(value: unknown): string {
-  if (typeof value === 'string') return value;
-  return JSON.stringify(value, null, 2) ?? '';
-}
-
 export function plural(n: number, one: string, many = `${one}s`): string {
   return `${count(n)} ${n === 1 ? one : many}`;
 }

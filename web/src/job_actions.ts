@@ -83,8 +83,9 @@ export async function actOnFilter(action: Action, queue: string, filter: JobsFil
   }
   const jobs = format.plural(found.matching, 'job');
   const sure = await confirm({
-    title: `${name} ${found.complete ? '' : 'at least '}${jobs} (${format.plural(found.tasks, 'task')})?`,
-    text: `These are all jobs ${words}, as of now; what is submitted meanwhile is left alone. ${text}`,
+    // What is retried has ended, and is not in the count of tasks.
+    title: `${name} ${found.complete ? '' : 'at least '}${jobs}${action === 'retry' ? '' : ` (${format.plural(found.tasks, 'task')})`}?`,
+    text: `These are all jobs ${words}, as of now; what is submitted meanwhile is left alone, and those for which it has no meaning are passed over. ${text}`,
     yes: `${name} ${jobs}`,
     danger,
   });

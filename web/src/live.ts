@@ -5,7 +5,7 @@
 // every few seconds. Primary views (one a page) stream wherever they are seen.
 import { signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ApiError, errorFrom, errorOf, get, headers, unreachable } from './api';
+import { ApiError, errorFrom, errorOf, get, headers, tellUnauthorized, unreachable } from './api';
 import { SseParser } from './sse';
 
 const kFirstPause = 500;
@@ -41,6 +41,14 @@ function tellLost(view: object, seenAt: number | null): void {
 // Whether asking again later may help.
 function passing(error: ApiError): boolean {
   return error.status === 0 || error.status === 408 || error.status === 429 || error.status >= 500;
+}
+
+// An error inside a stream has no status: this is the one that a request would have had.
+function errorInStream(body: unknown): ApiError {
+  const { code } = errorFrom(0, body);
+  if (code === 'unauthorized') tellUnauthorized();
+  const status = code.startsWith('unknown_') ? 404 : code === 'forbidden' ? 403 : code === 'unauthorized' ? 401 : code.startsWith('bad_') ? 400 : 503;
+  return errorFrom(status, body);
 }
 
 // One view, followed until stop().
@@ -143,12 +151,15 @@ export class LiveView<T> {
       const events = parser.feed(decoder.decode(value, { stream: true }));
       // Of several that came together only the last counts.
       let last: string | undefined;
+      let error: string | undefined;
       for (const event of events) {
-        if (event.event === 'error') throw errorFrom(500, JSON.parse(event.data));
-        if (event.event === 'view' || event.event === 'message') last = event.data;
+        if (event.event === 'error') error = event.data;
+        else if (event.event === 'view') last = event.data;
       }
       if (last !== undefined) this.show(JSON.parse(last) as T);
-      else if (this.view.state === 'live') this.view.seenAt = Date.now();
+      if (error !== undefined) throw errorInStream(JSON.parse(error));
+      if (last !== undefined) continue;
+      if (this.view.state === 'live') this.view.seenAt = Date.now();
     }
   }
 
@@ -159,9 +170,7 @@ export class LiveView<T> {
   }
 
   private fail(error: ApiError): void {
-    // Errors inside a stream have no status; those of what is gone or not allowed end it.
-    const ends = !passing(error) || /^unknown_|^forbidden$|^unauthorized$|^bad_/.test(error.code);
-    if (ends) {
+    if (!passing(error)) {
       tellLost(this, null);
       this.set({ ...this.view, error, state: 'failed' });
       return;
@@ -202,7 +211,7 @@ export interface Loaded<T> {
 
 // What a GET answers, once; and again when `version` changes, what was there being shown until then, at most once in
 // `atMostEveryMs`.
-export function useGet<T>(path: string | null, version: unknown = 0, atMostEveryMs = 0): Loaded<T> {
+export function useGet<T>(path: string | null, version: unknown = 0, atMostEveryMs = 0, load: (path: string) => Promise<T> = get<T>): Loaded<T> {
   const [state, setState] = useState<{ path: string | null; data?: T; error?: ApiError; loading: boolean }>({ path, loading: true });
   const [again, setAgain] = useState(0);
   const lastAt = useRef(0);
@@ -216,7 +225,7 @@ export function useGet<T>(path: string | null, version: unknown = 0, atMostEvery
     const timer = setTimeout(() => {
       lastAt.current = Date.now();
       lastPath.current = path;
-      get<T>(path).then(
+      load(path).then(
         (data) => {
           if (current.current === path) setState({ path, data, loading: false });
         },

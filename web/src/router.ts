@@ -34,13 +34,14 @@ function unescape(part: string): string {
   }
 }
 
-export function parseRoute(path: string, search: string): Route {
+export function parseRoute(path: string, search: string, home = 'default'): Route {
   const query = new URLSearchParams(search);
   let parts = path.split('/').filter((part) => part !== '').map(unescape);
   let queue = query.get('q') || 'default';
-  if (parts.length === 0) return { page: 'queues', queue, id: '', query };
+  const all: Route = { page: 'queues', queue: query.get('q') || home, id: '', query };
+  if (parts.length === 0) return all;
   if (parts[0] === 'q') {
-    if (parts[1] === undefined) return { page: 'queues', queue, id: '', query };
+    if (parts[1] === undefined) return all;
     queue = parts[1];
     parts = parts.slice(2);
     if (parts.length === 0) return { page: 'overview', queue, id: '', query };
@@ -72,9 +73,12 @@ export function href(page: Page, queue: string, id = '', query: Record<string, s
 const inBrowser = typeof window !== 'undefined';
 const address = signal(inBrowser ? location.pathname + location.search : '/');
 
+// Where one goes from the list of all queues: to that which the token is fixed to, if it is.
+export const homeQueue = signal('default');
+
 export const route = computed<Route>(() => {
   const [path = '/', search = ''] = address.value.split(/\?(.*)/s);
-  return parseRoute(path, search);
+  return parseRoute(path, search, homeQueue.value);
 });
 
 export function navigate(to: string, options: { replace?: boolean } = {}): void {

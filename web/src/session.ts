@@ -2,6 +2,7 @@
 import { computed, signal } from '@preact/signals';
 import { ApiError, get, whenUnauthorized } from './api';
 import { setServerNow } from './clock';
+import { homeQueue } from './router';
 import { setToken, token } from './token';
 import type { Scope, ServerInfo, You } from './types';
 
@@ -39,6 +40,7 @@ export async function begin(): Promise<void> {
     const info = await get<ServerInfo>('/v1/server');
     setServerNow(info.now_at_ms, asked);
     server.value = info;
+    homeQueue.value = info.you?.queue ?? 'default';
     signInError.value = '';
     sessionState.value = 'ready';
   } catch (error) {

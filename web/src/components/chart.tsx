@@ -1,5 +1,5 @@
 // Lines over time, by uPlot, in the colours of the theme.
-import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { dark } from '../theme';
@@ -38,6 +38,9 @@ export function Chart({ label, times, lines, format = String, height = 160, min 
   const shape = lines.map((line) => `${line.label} ${line.color}`).join();
   const data = useMemo<uPlot.AlignedData>(() => [times, ...lines.map((line) => line.values)] as uPlot.AlignedData, [times, lines]);
   const isDark = dark.value;
+  // Where the pointer is; without one the legend tells the last.
+  const [at, setAt] = useState<number | null>(null);
+  const shown = at !== null && at < times.length ? at : times.length - 1;
 
   useEffect(() => {
     const element = box.current!;
@@ -51,8 +54,9 @@ export function Chart({ label, times, lines, format = String, height = 160, min 
       width: Math.max(200, element.clientWidth),
       height,
       padding: [8, 8, 0, 0],
-      cursor: { y: false, drag: { x: false, y: false } },
-      legend: { live: true },
+      cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
+      legend: { show: false },
+      hooks: { setCursor: [(made) => setAt(made.cursor.idx ?? null)] },
       scales: {
         x: { time: true },
         y: { range: (_, low, high) => {
@@ -62,11 +66,11 @@ export function Chart({ label, times, lines, format = String, height = 160, min 
         } },
       },
       axes: [
-        { ...axis, space: 70 },
+        { ...axis, space: 60, size: 28, values: (_, ticks) => ticks.map((at) => clock(at)) },
         { ...axis, size: 48, space: 28, values: (_, ticks) => ticks.map((tick) => (tick === null ? '' : format(tick))) },
       ],
       series: [
-        { value: (_, at) => (at === null || at === undefined ? '' : new Date(at * 1000).toLocaleTimeString()), label: 'time' },
+        {},
         ...lines.map((line): uPlot.Series => ({
           label: line.label,
           stroke: css(line.color),
@@ -75,7 +79,6 @@ export function Chart({ label, times, lines, format = String, height = 160, min 
           dash: line.dash,
           points: { show: false },
           paths: line.stepped ? uPlot.paths.stepped?.({ align: 1 }) : undefined,
-          value: (_, value) => (value === null || value === undefined ? '' : format(value)),
         })),
       ],
     };
@@ -94,13 +97,25 @@ export function Chart({ label, times, lines, format = String, height = 160, min 
 
   return (
     <figure class="chart">
-      <figcaption>{label}</figcaption>
-      <div ref={box} role="img" aria-label={`${label}: ${lines.map((line) => `${line.label} now ${lastOf(line, format)}`).join(', ')}`} />
+      <figcaption>{label}{at !== null && <span class="dim num"> at {clock(times[shown] ?? 0, 8)}</span>}</figcaption>
+      <div ref={box} role="img" aria-label={`${label}: ${lines.map((line) => `${line.label} now ${valueAt(line, times.length - 1, format)}`).join(', ')}`} />
+      <ul class="chart-legend" aria-hidden="true">
+        {lines.map((line) => (
+          <li key={line.label}>
+            <svg width="16" height="8" viewBox="0 0 16 8"><line x1="0" y1="4" x2="16" y2="4" style={{ stroke: `var(${line.color})` }} stroke-width="2" stroke-dasharray={line.dash?.join(' ')} /></svg>
+            {line.label} <b class="num">{valueAt(line, shown, format)}</b>
+          </li>
+        ))}
+      </ul>
     </figure>
   );
 }
 
-function lastOf(line: Line, format: (value: number) => string): string {
-  const value = line.values[line.values.length - 1];
-  return value === null || value === undefined ? 'unknown' : format(value);
+function clock(at: number, length = 5): string {
+  return new Date(at * 1000).toTimeString().slice(0, length);
+}
+
+function valueAt(line: Line, at: number, format: (value: number) => string): string {
+  const value = line.values[at];
+  return value === null || value === undefined ? '–' : format(value);
 }

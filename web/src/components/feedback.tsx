@@ -129,8 +129,8 @@ export function Confirmations() {
     <Dialog title={question.title} onClose={() => question.answer(false)}>
       {question.text && <div class="dialog-text">{question.text}</div>}
       <div class="dialog-buttons">
-        <button type="button" onClick={() => question.answer(false)}>Keep as it is</button>
-        <button type="button" class={question.danger ? 'danger' : 'primary'} autoFocus onClick={() => question.answer(true)}>{question.yes}</button>
+        <button type="button" autoFocus={question.danger} onClick={() => question.answer(false)}>Keep as it is</button>
+        <button type="button" class={question.danger ? 'danger' : 'primary'} autoFocus={!question.danger} onClick={() => question.answer(true)}>{question.yes}</button>
       </div>
     </Dialog>
   );
@@ -190,7 +190,10 @@ export function CopyButton({ text, label }: { text: string; label?: string }) {
   return (
     <button type="button" class="copy" title={`copy: ${text}`} aria-label={`copy ${text}`}
       onClick={async () => toast((await copyText(text)) ? `Copied: ${text}` : 'The browser does not let this page copy', {})}>
-      <code>{label ?? text}</code><span aria-hidden="true">⧉</span>
+      <code>{label ?? text}</code>
+      <svg viewBox="0 0 16 16" width="12" height="12" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="1.5">
+        <rect x="5.5" y="5.5" width="8" height="8" rx="1.5" /><path d="M3 10.5H2.5v-8h8V3" />
+      </svg>
     </button>
   );
 }

@@ -1,4 +1,6 @@
 // A table that becomes a list of cards where it is narrow. Rows can be walked with j and k, and opened with Enter.
+import { signal } from '@preact/signals';
+import type { Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 
 export interface Column<T> {
@@ -8,6 +10,8 @@ export interface Column<T> {
   num?: boolean;
   main?: boolean;
   wide?: boolean;
+  // Without its name in cards: what it shows speaks for itself.
+  bare?: boolean;
   // Left out where there is little room.
   minor?: boolean;
   // The heading is for readers of the screen alone.
@@ -17,7 +21,21 @@ export interface Column<T> {
   sorted?: 'ascending' | 'descending';
 }
 
-export function Table<T>({ columns, rows, id, label, selected, onSelect, current }: {
+const widths = new Map<number, Signal<boolean>>();
+
+// Whether the window is narrower than that.
+function below(px: number): boolean {
+  let known = widths.get(px);
+  if (!known) {
+    const query = window.matchMedia(`(max-width: ${px - 1}px)`);
+    const made = signal(query.matches);
+    query.addEventListener('change', () => (made.value = query.matches));
+    widths.set(px, (known = made));
+  }
+  return known.value;
+}
+
+export function Table<T>({ columns, rows, id, label, selected, onSelect, current, cardsBelow = 700 }: {
   columns: Column<T>[];
   rows: T[];
   id: (row: T) => string;
@@ -27,11 +45,13 @@ export function Table<T>({ columns, rows, id, label, selected, onSelect, current
   onSelect?: (ids: string[], on: boolean) => void;
   // The row that is shown elsewhere on the page.
   current?: string | null;
+  // Where the window is narrower it is a list of cards: tables with many columns need more.
+  cardsBelow?: number;
 }) {
   const all = rows.length > 0 && rows.every((row) => selected?.has(id(row)));
   const cls = (c: Column<T>) => [c.num && 'num', c.main && 'main', c.wide && 'wide', c.minor && 'minor'].filter(Boolean).join(' ');
   return (
-    <table class="table" role="table" aria-label={label}>
+    <table class={`table ${below(cardsBelow) ? 'cards' : ''}`} role="table" aria-label={label}>
       <thead role="rowgroup">
         <tr role="row">
           {onSelect && (
@@ -62,7 +82,7 @@ export function Table<T>({ columns, rows, id, label, selected, onSelect, current
                 </td>
               )}
               {columns.map((column) => (
-                <td key={column.name} role="cell" data-label={column.quiet ? '' : column.name} class={cls(column)}>{column.cell(row)}</td>
+                <td key={column.name} role="cell" data-label={column.quiet || column.bare ? '' : column.name} class={cls(column)}>{column.cell(row)}</td>
               ))}
             </tr>
           );

@@ -6,6 +6,11 @@ import { sentence } from '../reasons';
 import { href, route } from '../router';
 import type { Held, JobState, Kind, TaskState } from '../types';
 
+// In the place of what is not there; cells with nothing else are left out of cards.
+export function Nothing() {
+  return <span class="nothing">–</span>;
+}
+
 export function Num({ value, short = false }: { value: number; short?: boolean }) {
   return <span class="num" title={short ? format.count(value) : undefined}>{short ? format.short(value) : format.count(value)}</span>;
 }
@@ -13,7 +18,7 @@ export function Num({ value, short = false }: { value: number; short?: boolean }
 // "3m ago", with the time itself on hover; null is a dash.
 export function TimeAgo({ at, bare = false }: { at: number | null | undefined; bare?: boolean }) {
   const now = useNow();
-  if (at === null || at === undefined) return <span class="dim">–</span>;
+  if (at === null || at === undefined) return <Nothing />;
   return (
     <time class="num" dateTime={new Date(at).toISOString()} title={format.dateTime(at)}>
       {bare ? format.shortDuration(now - at) : format.ago(at, now)}
@@ -22,14 +27,14 @@ export function TimeAgo({ at, bare = false }: { at: number | null | undefined; b
 }
 
 export function Duration({ ms }: { ms: number | null | undefined }) {
-  if (ms === null || ms === undefined) return <span class="dim">–</span>;
+  if (ms === null || ms === undefined) return <Nothing />;
   return <span class="num">{format.duration(ms)}</span>;
 }
 
 // For how long since: grows as one looks.
 export function Since({ at }: { at: number | null | undefined }) {
   const now = useNow();
-  if (at === null || at === undefined) return <span class="dim">–</span>;
+  if (at === null || at === undefined) return <Nothing />;
   return <time class="num" dateTime={new Date(at).toISOString()} title={`since ${format.dateTime(at)}`}>{format.duration(now - at)}</time>;
 }
 
@@ -40,7 +45,7 @@ export function Tag({ tag, link = false }: { tag: string; link?: boolean }) {
 }
 
 export function Tags({ tags, link = false, most = 8 }: { tags: string[]; link?: boolean; most?: number }) {
-  if (!tags.length) return <span class="dim">–</span>;
+  if (!tags.length) return <Nothing />;
   return (
     <span class="tags">
       {tags.slice(0, most).map((tag) => <Tag key={tag} tag={tag} link={link} />)}
@@ -50,7 +55,7 @@ export function Tags({ tags, link = false, most = 8 }: { tags: string[]; link?: 
 }
 
 export function User({ user, link = false }: { user: string; link?: boolean }) {
-  if (user === '') return <span class="dim">–</span>;
+  if (user === '') return <Nothing />;
   if (!link) return <span class="user">{user}</span>;
   return <a class="user" href={href('jobs', route.value.queue, '', { user })} title={`jobs of ${user}`}>{user}</a>;
 }
@@ -63,7 +68,7 @@ export function State({ state }: { state: JobState | TaskState }) {
 // Why something is held, in a word, since when; the sentence on hover and for readers of the screen.
 export function ReasonChip({ held, code, kind, since }: { held?: Held | null; code?: string; kind?: Kind; since?: number | null }) {
   const what = held?.code ?? code;
-  if (!what) return <span class="dim">–</span>;
+  if (!what) return <Nothing />;
   const from = held ? held.since_at_ms : since;
   return (
     <span class={`reason reason-${held?.kind ?? kind ?? 'wait'}`} title={sentence(what)}>

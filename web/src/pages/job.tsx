@@ -68,7 +68,7 @@ function Body({ queue, job, query }: { queue: string; job: Job; query: URLSearch
           <CopyButton text={`allot results ${job.id}${more}`} />
         </div>
       </section>
-      {!over && <JobExplanation queue={queue} id={job.id} />}
+      {!over && <JobExplanation queue={queue} id={job.id} worker={query.get('worker') ?? ''} />}
       {job.count > 0 && <JobPicture queue={queue} job={job} query={query} />}
       {(job.failed > 0 || job.waiting > 0) && <JobErrors queue={queue} job={job} />}
       {job.count > 0 && <JobTasks queue={queue} job={job} query={query} />}
@@ -94,7 +94,7 @@ function JobActions({ job }: { job: Job }) {
 
 function PriorityDialog({ job, onClose }: { job: Job; onClose: () => void }) {
   const [text, setText] = useState(job.priority === null ? '' : String(job.priority));
-  const valid = /^\s*-?\d{0,18}\s*$/.test(text) && text.trim() !== '-';
+  const valid = /^\s*-?\d{0,15}\s*$/.test(text) && text.trim() !== '-';
   const save = async (event: Event) => {
     event.preventDefault();
     if (!valid) return;

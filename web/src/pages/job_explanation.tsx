@@ -3,33 +3,34 @@ import { apiPath } from '../api';
 import { ShareBar } from '../components/bars';
 import { Show } from '../components/feedback';
 import { Table } from '../components/table';
-import { JobLink, Since, User, WorkerLink } from '../components/text';
+import { JobLink, Nothing, Since, User, WorkerLink } from '../components/text';
 import { ReasonLine, WhyList } from '../components/why';
 import * as format from '../format';
 import { useLive } from '../live';
 import { kStages } from '../reasons';
 import { href } from '../router';
 import type { Clause, Explanation, ExplainedLimit, Order } from '../types';
+import { JobAndWorker } from './job_worker';
 
-export function JobExplanation({ queue, id }: { queue: string; id: string }) {
+export function JobExplanation({ queue, id, worker }: { queue: string; id: string; worker: string }) {
   const live = useLive<Explanation>(apiPath(queue, 'jobs', id, 'explain'), { secondary: true });
   return (
     <section class="card" aria-label="explanation">
       <h2>Why it waits, or does not</h2>
       <Show live={live} what="The explanation">{(explained) => <Body queue={queue} explained={explained} />}</Show>
+      <JobAndWorker queue={queue} id={id} worker={worker} />
     </section>
   );
 }
 
 function Body({ queue, explained }: { queue: string; explained: Explanation }) {
   const others = explained.reasons.filter((reason) => reason.code !== explained.verdict.code || reason.message !== explained.verdict.message);
+  const suggestions = explained.suggestions.filter((one) => explained.reasons.every((reason) => !reason.message.includes(one.message)));
   return (
     <>
       <div aria-live="polite"><ReasonLine reason={explained.verdict} strong /></div>
       {others.map((reason, i) => <ReasonLine key={i} reason={reason} />)}
-      {explained.suggestions.length > 0 && (
-        <ul class="plain-list">{explained.suggestions.map((one, i) => <li key={i}><b>Did you mean</b> {one.message}</li>)}</ul>
-      )}
+      {suggestions.length > 0 && <ul class="plain-list">{suggestions.map((one, i) => <li key={i}>{one.message}</li>)}</ul>}
       <div class="explain-columns">
         <Funnel explained={explained} />
         {explained.order && <OrderPart order={explained.order} />}
@@ -122,7 +123,7 @@ function Limits({ queue, limits }: { queue: string; limits: ExplainedLimit[] }) 
         { name: 'it', cell: state },
         { name: 'level', num: true, cell: (limit) => format.real(limit.level) },
         { name: 'cost', num: true, cell: (limit) => format.real(limit.cost) },
-        { name: 'pays in', num: true, cell: (limit) => limit.holds_back && limit.payable_in_ms !== null ? format.duration(limit.payable_in_ms) : <span class="dim">–</span> },
+        { name: 'pays in', num: true, cell: (limit) => limit.holds_back && limit.payable_in_ms !== null ? format.duration(limit.payable_in_ms) : <Nothing /> },
         { name: 'on workers', num: true, cell: (limit) => limit.reads_worker ? `${format.count(limit.workers_held)} of ${format.count(limit.workers)}` : <span class="dim">all</span> },
       ]} />
     </>
@@ -174,7 +175,7 @@ function Clauses({ label, clauses }: { label: string; clauses: Clause[] }) {
         { name: 'failed', num: true, cell: (clause) => <span class={clause.failed ? 'bad' : ''}>{format.count(clause.failed)}</span> },
         { name: 'lack it', num: true, cell: (clause) => format.count(clause.undefined) },
         { name: 'errors', num: true, cell: (clause) => format.count(clause.error) },
-        { name: 'best', num: true, cell: (clause) => clause.best ?? <span class="dim">–</span> },
+        { name: 'best', num: true, cell: (clause) => clause.best ?? <Nothing /> },
       ]} />
     </>
   );

@@ -101,7 +101,7 @@ function Strip({ picture, onZoom, onOut, chosen }: { picture: Picture; onZoom: (
         onPointerLeave={() => { if (from === null) setAt(null); }}>
         {columns}
       </div>
-      <p id="strip-at" class="strip-at num" aria-live="polite">
+      <p id="strip-at" class="strip-at" aria-live="polite">
         {at === null || at >= parts ? <span class="dim">{single ? 'A click shows the task.' : 'A click or a drag goes into a part; with the keyboard, arrows and Enter.'}</span> : describe(picture, from ?? at, at)}
       </p>
       <Legend counts={sums} />

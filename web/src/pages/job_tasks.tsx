@@ -1,17 +1,19 @@
 // The tasks of a job in order of index, and one of them with its payload, result, reasons and receipt.
 import { useEffect, useState } from 'preact/hooks';
-import { apiPath, queryText } from '../api';
+import { apiPath, getTask, queryText } from '../api';
+import type { TaskWithText } from '../api';
 import { CopyButton, Empty, ErrorState, Loading, Show } from '../components/feedback';
 import { Pager, Table } from '../components/table';
-import { Fact, Facts, State, TextBlock, TimeAgo, User, WorkerLink } from '../components/text';
+import { Fact, Facts, Nothing, State, TextBlock, TimeAgo, User, WorkerLink } from '../components/text';
 import { ReasonLine, WhyList } from '../components/why';
 import * as format from '../format';
 import { useGet, useLive } from '../live';
+import { prettyRaw } from '../raw_json';
 import { setQuery } from '../router';
-import type { Explanation, Job, Receipt, Task, TasksPage, TaskState } from '../types';
+import type { Explanation, Job, Receipt, TasksPage, TaskState } from '../types';
 
 const kStates: TaskState[] = ['ready', 'leased', 'waiting', 'done', 'failed', 'skipped'];
-const kPerPage = 50;
+const kPerPage = 20;
 
 const digits = (text: string | null): number | null => (text !== null && /^\d{1,10}$/.test(text) ? Number(text) : null);
 
@@ -25,7 +27,7 @@ export function JobTasks({ queue, job, query }: { queue: string; job: Job; query
   return (
     <section class="card" aria-label="tasks">
       <div class="head">
-        <h2>Tasks</h2>
+        <h2>One by one</h2>
         <div class="actions">
           <label class="field-inline">state{' '}
             <select value={state} onChange={(event) => setQuery({ tstate: event.currentTarget.value, tfrom: null })}>
@@ -42,9 +44,9 @@ export function JobTasks({ queue, job, query }: { queue: string; job: Job; query
           <>
             {tasks.length === 0 ? <Empty>{next === null ? 'No such tasks.' : 'None among the ones looked at.'}</Empty> : <Table label="tasks" rows={tasks} id={(task) => String(task.index)} current={chosen === null ? null : String(chosen)} columns={[
               { name: 'task', main: true, num: true, cell: (task) => <button type="button" class="link" data-open onClick={() => setQuery({ task: task.index })}>{format.count(task.index)}</button> },
-              { name: 'state', cell: (task) => <State state={task.state} /> },
-              { name: 'attempts', num: true, cell: (task) => task.attempts || <span class="dim">–</span> },
-              { name: 'worker', cell: (task) => task.worker ? <WorkerLink id={task.worker} /> : <span class="dim">–</span> },
+              { name: 'state', bare: true, cell: (task) => <State state={task.state} /> },
+              { name: 'attempts', num: true, cell: (task) => task.attempts || <Nothing /> },
+              { name: 'worker', cell: (task) => task.worker ? <WorkerLink id={task.worker} /> : <Nothing /> },
               { name: 'since', num: true, cell: (task) => <TimeAgo at={task.leased_at_ms} /> },
               { name: 'error', wide: true, cell: (task) => task.error ? <span class="error-text">{task.error}</span> : '' },
             ]} />}
@@ -73,7 +75,7 @@ function OneTask({ queue, job, index }: { queue: string; job: Job; index: number
   // What one task is changes with the job's counts, if at all.
   const version = `${job.leased} ${job.done} ${job.failed} ${job.waiting} ${job.skipped}`;
   const path = apiPath(queue, 'jobs', job.id, 'tasks', index);
-  const task = useGet<Task>(path, version, 2_000);
+  const task = useGet<TaskWithText>(path, version, 2_000, getTask);
   useEffect(() => document.getElementById('one-task')?.scrollIntoView({ block: 'nearest' }), []);
   return (
     <div id="one-task" class="one-task" role="region" aria-label={`task ${index}`}>
@@ -92,7 +94,7 @@ function OneTask({ queue, job, index }: { queue: string; job: Job; index: number
   );
 }
 
-function TaskBody({ queue, job, task, version }: { queue: string; job: Job; task: Task; version: string }) {
+function TaskBody({ queue, job, task, version }: { queue: string; job: Job; task: TaskWithText; version: string }) {
   const over = task.state === 'done' || task.state === 'failed' || task.state === 'skipped';
   const explained = useGet<Explanation>(over ? null : apiPath(queue, 'jobs', job.id, 'explain') + queryText({ task: task.index }), version, 5_000);
   const receipt = useGet<Receipt>(apiPath(queue, 'jobs', job.id, 'tasks', task.index, 'receipt'), `${task.state} ${task.attempts}`);
@@ -106,8 +108,8 @@ function TaskBody({ queue, job, task, version }: { queue: string; job: Job; task
       {explained.data?.task && explained.data.reasons.map((reason, i) => <ReasonLine key={i} reason={reason} />)}
       <div class="columns">
         {task.error && <div><h3>Error</h3><TextBlock text={task.error} label="error" /></div>}
-        {task.payload !== undefined && <div><h3>Payload</h3><TextBlock text={format.jsonText(task.payload)} label="payload" /></div>}
-        {task.result !== undefined && <div><h3>Result</h3><TextBlock text={format.jsonText(task.result)} label="result" /></div>}
+        {task.payloadText !== undefined && <div><h3>Payload</h3><TextBlock text={prettyRaw(task.payloadText)} label="payload" /></div>}
+        {task.resultText !== undefined && <div><h3>Result</h3><TextBlock text={prettyRaw(task.resultText)} label="result" /></div>}
       </div>
       {receipt.data && <ReceiptPart receipt={receipt.data} />}
       {receipt.error && !receipt.data && receipt.error.code === 'unknown_receipt' && <p class="quiet">How it was started is not known: it was not, or not among the last 10,000 starts.</p>}

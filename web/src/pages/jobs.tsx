@@ -5,7 +5,7 @@ import { serverNow, useNow } from '../clock';
 import { ProgressBar } from '../components/bars';
 import { ActionButton, CopyButton, Empty, Show } from '../components/feedback';
 import { Pager, Table } from '../components/table';
-import { Duration, JobLink, Num, ReasonChip, State, Tags, TimeAgo, User } from '../components/text';
+import { Duration, JobLink, Nothing, Num, ReasonChip, State, Tags, TimeAgo, User } from '../components/text';
 import * as format from '../format';
 import { actOnFilter, actOnJob, actOnSelected, applies, kActions } from '../job_actions';
 import type { Action } from '../job_actions';
@@ -62,7 +62,7 @@ export function JobsPage({ queue, query }: { queue: string; query: URLSearchPara
             </>
           ) : canChangeManyJobs() && (
             <>
-              <span class="bulk-what">All {wordsOf(filter)}</span>
+              <span class="bulk-what">All jobs {wordsOf(filter)}</span>
               {kAll.map((action) => (
                 <ActionButton key={action} small danger={kActions[action].danger}
                   action={async () => { await actOnFilter(action, queue, filterOf(filter), wordsOf(filter)); reload(); }}>{kActions[action].name}…</ActionButton>
@@ -142,7 +142,7 @@ export function FilterField({ name, value, first = false }: { name: string; valu
   };
   return (
     <label class="field"><span>{name}</span>
-      <input type="search" data-filter={first ? '' : undefined} value={text} autoComplete="off" spellcheck={false} maxLength={128}
+      <input type="text" data-filter={first ? '' : undefined} value={text} autoComplete="off" spellcheck={false} maxLength={128}
         onInput={(event) => {
           const to = event.currentTarget.value;
           setText(to);
@@ -181,9 +181,9 @@ function List({ jobs, meters, selected, onSelect, reload }: {
   const now = useNow();
   const rateOf = (job: Job) => estimateRate(job, meters.get(job.id), now);
   return (
-    <Table label="jobs" rows={jobs} id={(job) => job.id} selected={selected} onSelect={onSelect} columns={[
+    <Table label="jobs" cardsBelow={1150} rows={jobs} id={(job) => job.id} selected={selected} onSelect={onSelect} columns={[
       { name: 'job', main: true, cell: (job) => <JobLink id={job.id} queue={job.queue} /> },
-      { name: 'state', cell: (job) => <State state={job.state} /> },
+      { name: 'state', bare: true, cell: (job) => <State state={job.state} /> },
       { name: 'progress', wide: true, cell: (job) => (
         <div class="progress-cell">
           <ProgressBar job={job} label={`progress of job ${job.id}`} />
@@ -194,13 +194,13 @@ function List({ jobs, meters, selected, onSelect, reload }: {
       ) },
       { name: 'rate', num: true, cell: (job) => {
         const rate = rateOf(job);
-        return rate === null ? <span class="dim">–</span> : format.rate(rate);
+        return rate === null ? <Nothing /> : format.rate(rate);
       } },
       { name: 'left', num: true, cell: (job) => <Duration ms={job.paused ? null : remainingMs(job, rateOf(job))} /> },
-      { name: 'failed', num: true, cell: (job) => job.failed ? <span class="bad"><Num value={job.failed} short /></span> : <span class="dim">0</span> },
-      { name: 'held by', cell: (job) => <ReasonChip held={job.held} /> },
+      { name: 'failed', num: true, cell: (job) => job.failed ? <span class="bad"><Num value={job.failed} short /></span> : <span class="nothing">0</span> },
+      { name: 'held by', bare: true, cell: (job) => <ReasonChip held={job.held} /> },
       { name: 'user', cell: (job) => <User user={job.user} link /> },
-      { name: 'tags', cell: (job) => <Tags tags={job.tags} link most={3} /> },
+      { name: 'tags', bare: true, cell: (job) => <Tags tags={job.tags} link most={3} /> },
       { name: 'submitted', num: true, minor: true, cell: (job) => <TimeAgo at={job.submitted_at_ms} /> },
       { name: 'actions', quiet: true, cell: (job) => canChangeJobs() && (
         <span class="row-actions">

@@ -6,7 +6,7 @@ import { Chart } from '../components/chart';
 import type { Line } from '../components/chart';
 import { ActionButton, confirm, CopyButton, Empty, ErrorState, Show, toast } from '../components/feedback';
 import { Table } from '../components/table';
-import { JobLink, Num, ReasonChip, Since, State, Tags } from '../components/text';
+import { Fact, Facts, JobLink, Nothing, Num, ReasonChip, Since, State, Tags } from '../components/text';
 import * as format from '../format';
 import { useGet, useLive } from '../live';
 import { sentence } from '../reasons';
@@ -76,6 +76,9 @@ function Tile({ name, value, more, link, tone }: { name: string; value: string; 
   return link ? <a class="tile" href={link}>{inside}</a> : <div class="tile">{inside}</div>;
 }
 
+// A number in full, unless it would not fit.
+const level = (n: number) => (n < 10_000_000 ? format.count(n) : format.short(n));
+
 function Body({ queue, overview }: { queue: string; overview: Overview }) {
   const now = useNow();
   const { rates, workers, oldest_waiting: oldest, queue: state } = overview;
@@ -85,9 +88,9 @@ function Body({ queue, overview }: { queue: string; overview: Overview }) {
       <Banners queue={queue} overview={overview} />
       <div class="tiles">
         <Tile name="done" value={format.rate(rates.done)} more={`in ${format.rate(rates.submitted)} · started ${format.rate(rates.started)}`} />
-        <Tile name="waiting" value={format.count(state.tasks.ready)} more={state.tasks.waiting ? `and ${format.count(state.tasks.waiting)} to retry` : `of ${format.plural(state.jobs.active, 'active job')}`}
+        <Tile name="waiting" value={level(state.tasks.ready)} more={state.tasks.waiting ? `and ${format.count(state.tasks.waiting)} to retry` : `of ${format.plural(state.jobs.active, 'active job')}`}
           link={href('jobs', queue, '', { state: 'active' })} />
-        <Tile name="running" value={format.count(state.tasks.leased)} more={`${format.count(workers.busy)} of ${format.plural(workers.slots, 'slot')}`} />
+        <Tile name="running" value={level(state.tasks.leased)} more={`${format.count(workers.busy)} of ${format.plural(workers.slots, 'slot')}`} />
         <Tile name="failed attempts" value={format.rate(rates.failed)} tone={rates.failed > 0 ? 'bad' : ''} more={format.plural(state.jobs.failed, 'failed job')}
           link={href('jobs', queue, '', { state: 'failed' })} />
         <Tile name="oldest waiting" value={oldest ? format.duration(now - oldest.since_at_ms) : '–'} more={oldest ? `job ${oldest.job}` : 'nothing waits'}
@@ -97,6 +100,7 @@ function Body({ queue, overview }: { queue: string; overview: Overview }) {
       </div>
       <Charts queue={queue} overview={overview} />
       <Reasons overview={overview} />
+      <Settings queue={state} />
     </>
   );
 }
@@ -152,7 +156,7 @@ function Charts({ queue, overview }: { queue: string; overview: Overview }) {
         <div class="charts">
           <Chart label="Tasks a second" times={charts.times} lines={charts.flow} format={format.real} />
           <Chart label="Tasks that wait and run" times={charts.times} lines={charts.levels} format={format.short} />
-          <Chart label="Age of the oldest that waits" times={charts.times} lines={charts.oldest} format={format.duration} />
+          <Chart label="Age of the oldest that waits" times={charts.times} lines={charts.oldest} format={(ms) => (ms === 0 ? '0' : format.duration(ms))} />
         </div>
       )}
     </section>
@@ -183,15 +187,34 @@ function Reasons({ overview }: { overview: Overview }) {
       <h2>Why tasks wait</h2>
       {overview.reasons.length === 0
         ? <Empty>Nothing is held back.</Empty>
-        : <Table label="reasons" rows={overview.reasons} id={(reason) => `${reason.code} ${reason.job ?? ''}`} columns={[
+        : <Table label="reasons" cardsBelow={900} rows={overview.reasons} id={(reason) => `${reason.code} ${reason.job ?? ''}`} columns={[
           { name: 'reason', main: true, cell: (reason) => <ReasonChip code={reason.code} kind={reason.kind} /> },
           { name: 'meaning', wide: true, cell: (reason) => sentence(reason.code) },
           { name: 'tasks', num: true, cell: (reason) => <Num value={reason.tasks} /> },
           { name: 'jobs', num: true, cell: (reason) => <Num value={reason.jobs} /> },
           { name: 'since', num: true, cell: (reason) => reason.since_at_ms === null ? <span class="dim">the start</span> : <Since at={reason.since_at_ms} /> },
-          { name: 'most of', cell: (reason) => reason.job ? <JobLink id={reason.job} /> : <span class="dim">–</span> },
-          { name: 'tags', cell: (reason) => <Tags tags={reason.tags ?? []} link most={4} /> },
+          { name: 'most of', cell: (reason) => reason.job ? <JobLink id={reason.job} /> : <Nothing /> },
+          { name: 'tags', bare: true, cell: (reason) => <Tags tags={reason.tags ?? []} link most={4} /> },
         ]} />}
+    </section>
+  );
+}
+
+function Settings({ queue }: { queue: Queue }) {
+  const { settings } = queue;
+  return (
+    <section class="card" aria-label="settings">
+      <h2>How the queue is set up</h2>
+      <Facts>
+        {settings.policy !== undefined && <Fact name="policy"><code>{settings.policy}</code></Fact>}
+        <Fact name="dispatch">{settings.dispatch}{settings.dispatch === 'balanced' && `, ${settings.balance.replace('_', ' ')}`}</Fact>
+        <Fact name="property keys">{settings.property_keys.length ? <Tags tags={settings.property_keys} /> : <span class="dim">none</span>}</Fact>
+        <Fact name="grace of lost workers">{format.duration(settings.worker_grace_ms)}</Fact>
+        <Fact name="a result at most">{format.bytes(settings.max_result_bytes)}</Fact>
+        <Fact name="ended jobs kept">{format.count(settings.max_finished_jobs)}</Fact>
+        <Fact name="jobs">{format.count(Object.values(queue.jobs).reduce((sum, n) => sum + n, 0))}</Fact>
+        <Fact name="file">{format.bytes(queue.store.file_bytes)}</Fact>
+      </Facts>
     </section>
   );
 }

@@ -16,7 +16,7 @@ export function QueuesPage() {
         {({ queues }) => (
           <Table label="queues" rows={queues} id={(queue) => queue.name} columns={[
             { name: 'queue', main: true, cell: (queue) => <a data-open class="id" href={href('overview', queue.name)}>{queue.name}</a> },
-            { name: 'state', cell: (queue) => queue.paused ? <span class="state state-paused"><i class="mark" aria-hidden="true" />paused</span> : <span class="state state-active"><i class="mark" aria-hidden="true" />open</span> },
+            { name: 'state', bare: true, cell: (queue) => queue.paused ? <span class="state state-paused"><i class="mark" aria-hidden="true" />paused</span> : <span class="state state-active"><i class="mark" aria-hidden="true" />open</span> },
             { name: 'active jobs', num: true, cell: (queue) => <Num value={queue.jobs.active} /> },
             { name: 'ready', num: true, cell: (queue) => <Num value={queue.tasks.ready} /> },
             { name: 'running', num: true, cell: (queue) => <Num value={queue.tasks.leased} /> },
