@@ -27,7 +27,7 @@ export function wayOf(why: Why[]): string {
 export function Picks({ picks, open = false }: { picks: Pick_[]; open?: boolean }) {
   const rows = picks.map((pick, i) => ({ ...pick, place: i + 1 }));
   return (
-    <Table label="next picks" rows={rows} id={(row) => String(row.place)} columns={[
+    <Table label="next picks" rows={rows} id={(row) => String(row.place)} cardsBelow={820} columns={[
       { name: '', num: true, cell: (row) => <span class="dim">{row.place}.</span> },
       { name: 'job and task', main: true, cell: (row) => (
         <>

@@ -7,7 +7,7 @@ import type { Line } from '../components/chart';
 import { ActionButton, CopyButton, ErrorState, Loading, Show } from '../components/feedback';
 import { useArrival } from '../components/fields';
 import { LevelBar, rateText } from '../components/level';
-import { Duration, Fact, Facts, Num, Tag, TextBlock, TimeAgo } from '../components/text';
+import { Duration, Fact, Facts, Nothing, Num, Tag, TextBlock, TimeAgo } from '../components/text';
 import * as format from '../format';
 import { nameOf, remove, renew } from '../limit_actions';
 import { useGet, useLive } from '../live';
@@ -59,7 +59,7 @@ function Body({ queue, limit, arrived }: { queue: string; limit: Limit; arrived:
         <Facts>
           <Fact name="refills">{rateText(limit)}</Fact>
           <Fact name="groups of jobs that wait">{format.count(limit.waiting)}{limit.waiting_forever > 0 && <span class="bad"> ({format.count(limit.waiting_forever)} for what it can never pay)</span>}</Fact>
-          <Fact name="cheapest of their starts">{limit.cheapest === null || limit.waiting === 0 ? <span class="dim">–</span> : <>costs {format.real(limit.cheapest)}</>}</Fact>
+          <Fact name="cheapest of their starts">{limit.cheapest === null || limit.waiting === 0 ? <Nothing /> : <>costs {format.real(limit.cheapest)}</>}</Fact>
           <Fact name="can be paid in"><Payable limit={limit} arrived={arrived} /></Fact>
           <Fact name="starts allowed"><Num value={limit.allowed} /> <span class="dim">at a cost of {format.real(limit.cost_allowed)}</span></Fact>
           <Fact name={limit.monitor ? 'starts it would have held back' : 'times it blocked'}><Num value={limit.skipped} /></Fact>

@@ -67,7 +67,7 @@ export function LimitForm({ queue, limit, onClose }: { queue: string; limit?: Li
     try {
       const under = was?.uuid ?? uuid.trim();
       const answer = under ? await put<LimitAnswer>(apiPath(queue, 'limits', under), spec) : await post<LimitAnswer>(apiPath(queue, 'limits'), spec);
-      toast(`${was ? 'Changed' : 'In force'} for ${format.duration(answer.expires_in_ms)}: ${spec.name || answer.uuid}`,
+      toast(`${was || answer.created === false ? 'Changed' : 'In force'} for ${format.duration(answer.expires_in_ms)}: ${spec.name || answer.uuid}`,
         { hint: answer.capped ? 'Its lease was cut to the longest that the queue allows.' : '' });
       onClose();
       if (!was) navigate(href('limit', queue, answer.uuid));

@@ -5,7 +5,7 @@ import { ActionButton, CopyButton, Empty, Show } from '../components/feedback';
 import { useArrival } from '../components/fields';
 import { left, LevelBar, rateText } from '../components/level';
 import { Table } from '../components/table';
-import { Duration, Num, Tag, User } from '../components/text';
+import { Duration, Nothing, Num, Tag, User } from '../components/text';
 import * as format from '../format';
 import { nameOf, remove, renew } from '../limit_actions';
 import { useLive } from '../live';
@@ -83,7 +83,7 @@ export function Marks({ limit }: { limit: Limit }) {
 
 // When the cheapest of what waits can be paid, counted down; and where that is never.
 export function Payable({ limit, arrived }: { limit: Limit; arrived: number }) {
-  if (limit.waiting === 0) return <span class="dim">–</span>;
+  if (limit.waiting === 0) return <Nothing />;
   if (limit.payable_in_ms === null) return <span class="bad">never</span>;
   const ms = left(limit.payable_in_ms, arrived);
   return ms === 0 ? <>now</> : <Duration ms={ms} />;
@@ -91,7 +91,7 @@ export function Payable({ limit, arrived }: { limit: Limit; arrived: number }) {
 
 // The last ones that it held back, the last first.
 export function Blocked({ users, most }: { users: string[]; most: number }) {
-  if (!users.length) return <span class="dim">–</span>;
+  if (!users.length) return <Nothing />;
   const last = [...users].reverse();
   return (
     <span class="user-list">
@@ -104,13 +104,13 @@ export function Blocked({ users, most }: { users: string[]; most: number }) {
 function List({ queue, limits, arrived }: { queue: string; limits: Limit[]; arrived: number }) {
   useNow();
   return (
-    <Table label="limits" rows={limits} id={(limit) => limit.uuid} columns={[
+    <Table label="limits" rows={limits} id={(limit) => limit.uuid} cardsBelow={1100} columns={[
       { name: 'limit', main: true, cell: (limit) => (
         <><a data-open href={href('limit', queue, limit.uuid)} title={`limit ${limit.uuid}`}>{nameOf(limit)}</a> <Marks limit={limit} /></>
       ) },
-      { name: 'tag', cell: (limit) => <Tag tag={limit.tag} /> },
+      { name: 'tag', bare: true, cell: (limit) => <Tag tag={limit.tag} /> },
       { name: 'level', wide: true, cell: (limit) => (
-        <div class="progress-cell level-cell">
+        <div class="bar-cell level-cell">
           <LevelBar limit={limit} label={`level of ${nameOf(limit)}`} />
           <span class="num">{format.real(limit.tokens)}<span class="dim">/{format.short(limit.count)}</span></span>
         </div>
@@ -119,7 +119,7 @@ function List({ queue, limits, arrived }: { queue: string; limits: Limit[]; arri
       { name: 'waiting', num: true, cell: (limit) => limit.waiting ? <span class="warn"><Num value={limit.waiting} /></span> : <span class="dim">0</span> },
       { name: 'pays in', num: true, cell: (limit) => <Payable limit={limit} arrived={arrived} /> },
       { name: 'allowed', num: true, cell: (limit) => <Num value={limit.allowed} short /> },
-      { name: 'blocked for', num: true, cell: (limit) => limit.blocked_ms ? <Duration ms={limit.blocked_ms} /> : <span class="dim">–</span> },
+      { name: 'blocked for', num: true, cell: (limit) => limit.blocked_ms ? <Duration ms={limit.blocked_ms} /> : <Nothing /> },
       { name: 'who', cell: (limit) => <Blocked users={limit.ignored_users} most={3} /> },
       { name: 'ends in', num: true, cell: (limit) => <Ends limit={limit} arrived={arrived} /> },
       { name: 'actions', quiet: true, cell: (limit) => can('operate') && (

@@ -117,7 +117,7 @@ function List({ queue, users, sort }: { queue: string; users: User[]; sort: (by:
         <li><i class="swatch fill-share" />share, by weight</li>
         <li><i class="swatch fill-leased" />use, by running tasks</li>
       </ul>
-      <Table label="users" rows={users} id={(user) => user.user} columns={[
+      <Table label="users" rows={users} id={(user) => user.user} cardsBelow={1000} columns={[
         { name: 'user', main: true, ...sort('user', true), cell: (user) => user.user === '' ? <span class="dim">(no user)</span> : <a data-open class="user" href={href('jobs', queue, '', { user: user.user })} title={`jobs of ${user.user}`}>{user.user}</a> },
         { name: 'weight', num: true, ...sort('weight'), cell: (user) => user.user !== '' && can('operate')
           ? <button type="button" class="small" title={`change the weight of ${user.user}`} onClick={() => setWeighing(user)}>{format.count(user.weight)}</button> : format.count(user.weight) },

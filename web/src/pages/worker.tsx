@@ -8,7 +8,7 @@ import { Picks, TaskLink } from '../components/picks';
 import { Presence, SlotsBar } from '../components/presence';
 import { StrategyField } from '../components/strategy_field';
 import { Table } from '../components/table';
-import { Fact, Facts, JobLink, Num, Since, Tags, TextBlock, TimeAgo, User } from '../components/text';
+import { Fact, Facts, JobLink, Nothing, Num, Since, Tags, TextBlock, TimeAgo, User } from '../components/text';
 import { ReasonLine } from '../components/why';
 import * as format from '../format';
 import { useGet, useLive } from '../live';
@@ -123,7 +123,7 @@ function NextBody({ next }: { next: WorkerNext }) {
             { name: 'they fail at', main: true, cell: (other) => kAt[other.stage] ?? kStages[other.stage] ?? other.stage },
             { name: 'tasks', num: true, cell: (other) => <Num value={other.tasks} /> },
             { name: 'ways of matching', num: true, cell: (other) => <Num value={other.classes} /> },
-            { name: 'for example', cell: (other) => other.job ? <JobLink id={other.job} /> : <span class="dim">–</span> },
+            { name: 'for example', cell: (other) => other.job ? <JobLink id={other.job} /> : <Nothing /> },
             { name: 'because', wide: true, cell: (other) => <span class="because">{other.message}</span> },
           ]} />
         </>
@@ -166,7 +166,7 @@ function Promised({ worker }: { worker: Worker }) {
       {shares.length === 0 ? <Empty>Nothing is promised to it.</Empty> : <Table label="its queue" rows={shares} id={(share) => share.job} columns={[
         { name: 'job', main: true, cell: (share) => <JobLink id={share.job} /> },
         { name: 'tasks', num: true, cell: (share) => <Num value={share.tasks} /> },
-        { name: 'priority', num: true, cell: (share) => share.priority ?? <span class="dim">–</span> },
+        { name: 'priority', num: true, cell: (share) => share.priority ?? <Nothing /> },
         { name: 'user', cell: (share) => <User user={share.user} link /> },
         { name: 'tags', cell: (share) => <Tags tags={share.tags} link most={4} /> },
       ]} />}

@@ -87,11 +87,11 @@ function List({ queue, workers, selected, onSelect }: {
 }) {
   const balanced = workers.some((worker) => worker.promised !== undefined);
   return (
-    <Table label="workers" rows={workers} id={(worker) => worker.id} selected={selected} onSelect={onSelect} columns={[
+    <Table label="workers" rows={workers} id={(worker) => worker.id} selected={selected} onSelect={onSelect} cardsBelow={1100} columns={[
       { name: 'worker', main: true, cell: (worker) => <a data-open href={href('worker', queue, worker.id)} title={`worker ${worker.id}`}>{worker.name || <span class="id">{worker.id}</span>}</a> },
-      { name: 'presence', cell: (worker) => <Presence worker={worker} /> },
+      { name: 'presence', bare: true, cell: (worker) => <Presence worker={worker} /> },
       { name: 'seen', num: true, cell: (worker) => <TimeAgo at={worker.last_seen_at_ms} /> },
-      { name: 'slots', cell: (worker) => <SlotsBar worker={worker} /> },
+      { name: 'slots', bare: true, cell: (worker) => <SlotsBar worker={worker} /> },
       ...(balanced ? [{ name: 'promised', num: true, cell: (worker: Worker) => <span title={`of ${format.plural(worker.promised_jobs ?? 0, 'job')}`}><Num value={worker.promised ?? 0} short /></span> }] : []),
       { name: 'tags', wide: true, cell: (worker) => <Tags tags={worker.tags} link most={4} /> },
       { name: 'properties', cell: (worker) => <Properties of={worker.properties} /> },
