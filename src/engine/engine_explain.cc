@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/explain.h"
+#include "engine/worker_outlook.h"
 
 namespace allot {
 namespace {
@@ -17,6 +18,9 @@ namespace {
 constexpr std::size_t kMostAsked = 32;
 // What a look meets that limits hold back, before it gives up.
 constexpr int kMostHeldMet = 64;
+
+// At jobs, for one of each class.
+constexpr std::size_t kMostLooks = 2000;
 
 bool Free(const EngineWorker& worker) { return worker.leases.size() < worker.slots; }
 
@@ -149,6 +153,47 @@ Result<JobStanding> Engine::StandingOf(const Now& now, JobId id, std::optional<T
   out.held = View(*job).held;
   if (!only) out.order = OrderOf(*job);
   out.promised = PromisedOf(*job);
+  return out;
+}
+
+Result<OutlookSnapshot> Engine::OutlookOf(const Now& now, WorkerId id) const {
+  const EngineWorker* worker = FindWorker(id);
+  if (worker == nullptr || !worker->registered) return UnknownWorker(id);
+  OutlookSnapshot out;
+  out.worker = id;
+  out.name = worker->name;
+  out.strategy = orders_.strategy(worker->Pulls());
+  out.slots = worker->slots;
+  out.leased = static_cast<std::uint32_t>(worker->leases.size());
+  out.draining = worker->draining;
+  out.away = worker->away;
+  out.queue_paused = paused_;
+  const KindId kind = classes_.KindOf(worker->handle);
+  std::vector<std::pair<std::uint64_t, ClassId>> others;  // by their ready tasks
+  for (ClassId cls = 0; cls < reasons_.slots(); ++cls) {
+    const ClassReasons::Row& row = reasons_.row(cls);
+    if (row.jobs > 0 && !classes_.Matches(kind, cls)) others.emplace_back(row.tasks, cls);
+  }
+  const std::size_t shown = std::min(others.size(), OutlookSnapshot::kMostClasses);
+  std::partial_sort(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(shown), others.end(),
+                    std::greater<>());
+  std::size_t looks = kMostLooks;
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const auto& [tasks, cls] = others[i];
+    const EngineJob* job = i < shown ? OneOf(cls, looks) : nullptr;
+    if (job == nullptr) {
+      ++out.more_classes;
+      out.more_tasks += tasks;
+      continue;
+    }
+    const Meta none;
+    MatchSnapshot match =
+        SnapshotOf(*job->terms, job->key, job->tasks.count(), job->extras ? job->extras->meta : none, id);
+    match.job = job->id();
+    match.now = now.wall;
+    match.ready = job->tasks.ready();
+    out.classes.push_back({tasks, std::move(match)});
+  }
   return out;
 }
 
