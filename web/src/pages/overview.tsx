@@ -1,5 +1,5 @@
 // How a queue stands: what comes and goes, what waits and why, and what somebody should look at.
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useMemo, useRef } from 'preact/hooks';
 import { apiPath, post } from '../api';
 import { tick, useNow } from '../clock';
 import { Chart } from '../components/chart';
@@ -8,6 +8,7 @@ import { ActionButton, confirm, CopyButton, Empty, ErrorState, Show, toast } fro
 import { Table } from '../components/table';
 import { Fact, Facts, JobLink, Nothing, Num, ReasonChip, Since, State, Tags } from '../components/text';
 import * as format from '../format';
+import { extendHistory } from '../history';
 import { useGet, useLive } from '../live';
 import { sentence } from '../reasons';
 import { href, route, setQuery } from '../router';
@@ -127,22 +128,18 @@ function Banners({ queue, overview }: { queue: string; overview: Overview }) {
   );
 }
 
-const kSpans = { minutes: 'second', day: 'minute' } as const;
+const kSteps = { minutes: { step: 'second', least: 600 }, day: { step: 'minute', least: 1440 } } as const;
 
-// A new number with every event, and slowly without: history is asked for when there is something new in it.
-function useVersion(what: unknown, everySeconds: number): number {
-  const [version, setVersion] = useState(0);
-  const slow = Math.floor(tick.value / everySeconds);
-  useEffect(() => setVersion((n) => n + 1), [what, slow]);
-  return version;
-}
-
+// What is seen of the past comes once a minute; what happens meanwhile is in the overview, which is live.
 function Charts({ queue, overview }: { queue: string; overview: Overview }) {
+  const now = useNow();
   const span = route.value.query.get('span') === 'day' ? 'day' : 'minutes';
-  const step = kSpans[span];
-  const version = useVersion(overview, 30);
-  const { data, error } = useGet<History>(`${apiPath(queue, 'history')}?step=${step}`, version, step === 'second' ? 3_000 : 30_000);
-  const charts = useMemo(() => data && chartsOf(data), [data]);
+  const { step, least } = kSteps[span];
+  const { data, error } = useGet<History>(`${apiPath(queue, 'history')}?step=${step}`, Math.floor(tick.value / 60));
+  const shown = useRef<{ of: History; now: History } | null>(null);
+  if (data) shown.current = { of: data, now: extendHistory(shown.current?.of === data ? shown.current.now : data, overview, now, least) };
+  const history = data ? shown.current!.now : undefined;
+  const charts = useMemo(() => history && chartsOf(history), [history]);
   if (error && !data) return <ErrorState error={error} what="History" />;
   return (
     <section class="card" aria-label="history">
