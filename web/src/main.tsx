@@ -3,6 +3,7 @@ import { listenToKeys } from './keys';
 import { begin } from './session';
 import { App } from './shell';
 import './style.css';
+import './pages.css';
 
 listenToKeys();
 void begin();

@@ -16,6 +16,9 @@ export interface Column<T> {
   minor?: boolean;
   // The heading is for readers of the screen alone.
   quiet?: boolean;
+  // The heading is a button that sorts by it; how it is sorted now.
+  onSort?: () => void;
+  sorted?: 'ascending' | 'descending';
 }
 
 const widths = new Map<number, Signal<boolean>>();
@@ -58,8 +61,10 @@ export function Table<T>({ columns, rows, id, label, selected, onSelect, current
             </th>
           )}
           {columns.map((column) => (
-            <th key={column.name} role="columnheader" scope="col" class={cls(column)}>
-              {column.quiet ? <span class="visually-hidden">{column.name}</span> : column.name}
+            <th key={column.name} role="columnheader" scope="col" class={cls(column)} aria-sort={column.onSort ? column.sorted ?? 'none' : undefined}>
+              {column.quiet ? <span class="visually-hidden">{column.name}</span>
+                : column.onSort ? <button type="button" class="sort" onClick={column.onSort}>{column.name}{column.sorted && <span aria-hidden="true">{column.sorted === 'ascending' ? ' ↑' : ' ↓'}</span>}</button>
+                : column.name}
             </th>
           ))}
         </tr>
