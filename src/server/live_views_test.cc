@@ -138,7 +138,6 @@ TEST_F(LiveViewsTest, ASlowReaderGetsTheLastViewOnceItHasCaughtUp) {
   for (int i = 0; i < 1000; ++i) batch += (i == 0 ? "" : ",") + meta;
   ASSERT_EQ(http.Post(kJobs + "/batch", batch + "]}").status, 201);
   HttpClient slow = Http();
-  slow.socket().set_option(asio::socket_base::receive_buffer_size(4096));
   slow.Watch(kJobs + "?limit=1000");
   HttpClient quick = Http();
   quick.Watch(kJobs + "?limit=1000");

@@ -31,7 +31,25 @@ void AppendValue(const std::string& text, JsonWriter& w) {
   text[0] == 's' ? w.String(value) : w.Raw(value);
 }
 
-void AppendStep(const PreviewStep& step, JsonWriter& w) {
+void AppendTask(const PreviewWalk::Task& task, JsonWriter& w) {
+  w.BeginObject();
+  w.Key("job").Id(task.pick.job.value);
+  w.Key("index");
+  task.index ? w.Uint(*task.index) : w.Null();
+  w.Key("random").Bool(task.pick.random);
+  w.Key("user").String(task.user);
+  w.Key("tags").BeginArray();
+  for (const std::string& tag : task.tags) w.String(tag);
+  w.EndArray();
+  w.Key("why").BeginArray();
+  for (const PreviewStep& step : task.pick.why) AppendPreviewStep(step, w);
+  w.EndArray();
+  w.EndObject();
+}
+
+}  // namespace
+
+void AppendPreviewStep(const PreviewStep& step, JsonWriter& w) {
   w.BeginObject();
   w.Key("block").String(StrategyWord(step.block));
   w.Key("of").String(step.own ? "strategy" : "policy");
@@ -63,24 +81,6 @@ void AppendStep(const PreviewStep& step, JsonWriter& w) {
   w.Key("text").String(step.text);
   w.EndObject();
 }
-
-void AppendTask(const PreviewWalk::Task& task, JsonWriter& w) {
-  w.BeginObject();
-  w.Key("job").Id(task.pick.job.value);
-  w.Key("index");
-  task.index ? w.Uint(*task.index) : w.Null();
-  w.Key("random").Bool(task.pick.random);
-  w.Key("user").String(task.user);
-  w.Key("tags").BeginArray();
-  for (const std::string& tag : task.tags) w.String(tag);
-  w.EndArray();
-  w.Key("why").BeginArray();
-  for (const PreviewStep& step : task.pick.why) AppendStep(step, w);
-  w.EndArray();
-  w.EndObject();
-}
-
-}  // namespace
 
 Result<PreviewRequest> ParsePreview(std::string_view json, const Vocabulary& vocabulary) {
   JsonReader& reader = ThreadReader();

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/json.h"
 #include "base/time.h"
 #include "engine/preview_walk.h"
 #include "server/principal.h"
@@ -16,6 +17,9 @@ inline constexpr std::uint32_t kMaxPreviewPicks = 100;
 
 // `{"strategy": …, "policy": …, "worker": "id" or {…}, "count": 20}`. As in request_json.h.
 Result<PreviewRequest> ParsePreview(std::string_view json, const Vocabulary& vocabulary);
+
+// A block on the way to a pick.
+void AppendPreviewStep(const PreviewStep& step, JsonWriter& w);
 
 // Appends the answer. Of jobs that `to` may not see it tells no more than that they come there.
 void AppendPreview(const PreviewWalk& walk, Duration took, std::string& out);
