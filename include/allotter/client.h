@@ -79,8 +79,8 @@ class Client {
     std::string json;
   };
   Result<Retried> RetryJob(std::string_view job);
-  // Why it does not run; why not on that worker; and the same of a job that is not submitted.
-  Result<Explanation> ExplainJob(std::string_view job);
+  // Why it, or one task of it, does not run; why not on that worker; and the same of a job that is not submitted.
+  Result<Explanation> ExplainJob(std::string_view job, std::optional<std::uint32_t> task = std::nullopt);
   Result<PairExplanation> ExplainPair(std::string_view job, std::string_view worker);
   Result<Explanation> ExplainSpec(const JobSpec& spec);
   // Which tasks a worker would get now, without taking them.

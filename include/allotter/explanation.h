@@ -15,6 +15,7 @@ struct Reason {
   std::string kind;  // wait change_request operator
   std::string code;
   std::string message, hint;
+  std::optional<std::int64_t> since_at_ms;  // none: not known
 };
 
 // What a worker must be, and whether it is.
@@ -43,6 +44,31 @@ struct LimitHold {
   std::optional<std::uint64_t> payable_in_ms;  // while it holds back, if there are no other draws
   // Where it reads the worker: of those that may run the job, how many it applies to, and how many it holds back.
   std::uint64_t workers = 0, workers_held = 0;
+};
+
+// A maximum of running tasks that a value has reached.
+struct CeilingHold {
+  std::string of;          // policy strategy
+  std::string key, value;  // as JSON
+  std::uint64_t running = 0, max = 0;
+};
+
+// How it stands among others, under the policy and the strategy of most workers that are given it.
+struct OrderPlace {
+  std::string strategy, policy;                 // empty: what others do is not told
+  std::uint64_t workers = 0;                    // that have this one
+  std::optional<std::uint64_t> place;           // from 1
+  bool complete = false;                        // all jobs were looked at
+  std::string first_job, first_user;            // what comes first; empty: nothing does
+  std::vector<std::string> first_why, own_why;  // the blocks on the way, in words
+  std::vector<CeilingHold> ceilings;
+};
+
+// With balanced dispatch: who holds its tasks.
+struct PromisedTasks {
+  std::uint64_t tasks = 0, workers = 0;
+  std::string longest, longest_name;  // who holds the most; empty: nobody, or not told
+  std::uint64_t longest_tasks = 0, longest_queue = 0;
 };
 
 struct Explanation {
@@ -90,6 +116,8 @@ struct Explanation {
   std::optional<Nearest> nearest;
   std::vector<Suggestion> suggestions;
   std::vector<LimitHold> limits;  // all that apply
+  std::optional<OrderPlace> order;
+  std::optional<PromisedTasks> promised;
   std::string json;
 };
 

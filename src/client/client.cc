@@ -236,8 +236,10 @@ Result<Client::Retried> Client::RetryJob(std::string_view job) {
   return impl_->Change<Retried>("POST", impl_->Path(kJobPath, job, "/retry"));
 }
 
-Result<Explanation> Client::ExplainJob(std::string_view job) {
-  return impl_->Get<Explanation>(impl_->Path(kJobPath, job, "/explain"));
+Result<Explanation> Client::ExplainJob(std::string_view job, std::optional<std::uint32_t> task) {
+  Query path(impl_->Path(kJobPath, job, "/explain"));
+  if (task) path.Add("task", std::to_string(*task));
+  return impl_->Get<Explanation>(path.text());
 }
 Result<PairExplanation> Client::ExplainPair(std::string_view job, std::string_view worker) {
   Query path(impl_->Path(kJobPath, job, "/explain"));

@@ -47,9 +47,13 @@ namespace allot {
 class DemandWalk;
 class Dispatcher;
 class JobSweep;
+struct JobStanding;
+struct OrderStanding;
+struct PromisedStanding;
 class LimitTrial;
 class PreviewWalk;
 struct Receipt;
+struct Standing;
 
 class Engine {
  public:
@@ -173,12 +177,15 @@ class Engine {
   std::vector<WorkerView> Workers(std::optional<WorkerId> after, std::size_t limit) const;
   // With a user: of its queue, that user's jobs alone.
   Result<WorkerView> DescribeWorker(WorkerId worker, std::optional<std::string_view> jobs_of = std::nullopt) const;
-  // What MatchSnapshot's explanations are made from: for a job, or for one that might be submitted.
+  // What explanations are made from (engine/explain.h): for a job, or one of its tasks, with all workers or as if there
+  // were no other than that one; or for one that might be submitted. kUnknownTask.
+  Result<JobStanding> StandingOf(const Now& now, JobId job, std::optional<TaskIndex> task = std::nullopt,
+                                 std::optional<WorkerId> only = std::nullopt);
   Result<MatchSnapshot> Snapshot(JobId job) const;
   MatchSnapshot Snapshot(const JobSpec& spec) const;
   // What a strategy would give, without an order for it (engine/preview_walk.h): goes on with the walk over all jobs
   // for about `budget` microseconds. True: that was all. kUnknownWorker, at the first step.
-  Result<bool> Collect(const Now& now, PreviewWalk& walk, std::size_t budget) const;
+  Result<bool> Collect(const Now& now, PreviewWalk& walk, std::size_t budget);
   // What there is to know of the jobs and tasks that the finished walk picks.
   void Resolve(PreviewWalk& walk) const;
   // In order of creation.
@@ -434,8 +441,18 @@ class Engine {
   void RestoreLease(EngineJob& job, TaskIndex index, std::uint64_t serial, WorkerId worker, std::uint32_t attempt,
                     WallTime granted_at);
 
+  // engine_explain.cc
+  // What the worker would get now, without taking it.
+  EngineJob* Peek(EngineWorker& worker);
+  std::optional<OrderStanding> OrderOf(EngineJob& job);
+  // Under that order. REQUIRES: it is ready.
+  Standing StandingOfJob(Orders::Id order, const EngineJob& job) const;
+  std::optional<PromisedStanding> PromisedOf(const EngineJob& job) const;
+
   // engine_preview.cc
-  Result<void> Start(const Now& now, PreviewWalk& walk) const;
+  Result<void> Start(const Now& now, PreviewWalk& walk);
+  // The limits that hold back starts of an open job on the worker, by uuid.
+  std::vector<std::string> HoldingLimits(const Now& now, EngineJob& job, const EngineWorker& worker);
   // May the worker of that walk run the job, and how does it rank it? None: it may not.
   std::optional<double> Judge(PreviewWalk& walk, const EngineJob& job, std::int64_t& nanoseconds) const;
 
