@@ -65,12 +65,28 @@ void ShowMetrics(Call call) {
   }
 }
 
+void AppendPrincipal(const Principal& you, bool tokens, JsonWriter& json) {
+  json.BeginObject().Key("tokens").Bool(tokens).Key("name").String(you.name);
+  json.Key("user");
+  you.user ? json.String(*you.user) : json.Null();
+  json.Key("queue");
+  you.queue ? json.String(*you.queue) : json.Null();
+  json.Key("scopes").BeginArray();
+  for (const Scope scope : kAllScopes) {
+    if (you.Has(scope)) json.String(ScopeText(scope));
+  }
+  json.EndArray().EndObject();
+}
+
 void ShowServer(Call call) {
   std::string out;
   JsonWriter json(out);
   json.BeginObject().Key("name").String("allotter").Key("version").String(Version()).Key("protocol").Int(kProtocol);
   json.Key("started_at_ms").Int(ToMillis(call.server.started_at)).Key("now_at_ms").Int(ToMillis(ReadClock().wall));
-  json.Key("queues").Uint(call.server.queues->size()).EndObject();
+  json.Key("queues").Uint(call.server.queues->size());
+  json.Key("you");
+  AppendPrincipal(call.principal(), call.server.tokens->required(), json);
+  json.EndObject();
   call.reply.Send(200, out);
 }
 

@@ -20,6 +20,7 @@
 #include "server/clock.h"
 #include "server/context.h"
 #include "server/http_connection.h"
+#include "server/live_views.h"
 #include "server/log.h"
 #include "server/net_thread.h"
 #include "server/queue_set.h"
@@ -80,7 +81,7 @@ std::size_t ThreadCount(const Config& config) {
 
 class Server::Impl {
  public:
-  explicit Impl(const Config& config) : context_(config) {}
+  Impl(const Config& config, std::span<const WebAsset> web) : context_(config, web) {}
   ~Impl() {
     BeginStop();
     Wait();
@@ -107,6 +108,8 @@ class Server::Impl {
     }
     context_.started_at = ReadClock().wall;
     for (std::size_t i = 0; i < ThreadCount(config); ++i) nets_.push_back(std::make_unique<NetThread>());
+    views_ = std::make_unique<LiveViews>(context_, *nets_.back());
+    context_.views = views_.get();
     // The port first: a second server must not wait for a large file before it learns that it is one too many.
     const Result<void> bound = Bind();
     if (!bound.ok()) return bound.error();
@@ -146,6 +149,7 @@ class Server::Impl {
   }
 
   std::uint16_t port() const { return port_; }
+  const LiveViews& views() const { return *views_; }
 
   void StopOnSignals() {
     signals_ = std::make_unique<asio::signal_set>(nets_[0]->io(), SIGTERM, SIGINT);
@@ -247,6 +251,7 @@ class Server::Impl {
       acceptor_->close(ec);
       if (signals_) signals_->cancel(ec);
     });
+    views_->Stop();
     context_.queues->BeginStop();
     const auto deadline = std::chrono::steady_clock::now() + context_.config.stop_timeout;
     // Reports in flight are taken; requests under way get their answers, and then their connections go.
@@ -265,6 +270,7 @@ class Server::Impl {
 
   ServerContext context_;
   std::vector<std::unique_ptr<NetThread>> nets_;
+  std::unique_ptr<LiveViews> views_;  // has a timer of a network thread: goes before them
   std::optional<tcp::acceptor> acceptor_;
   std::optional<asio::ssl::context> tls_;
   std::unique_ptr<asio::signal_set> signals_;
@@ -282,14 +288,15 @@ class Server::Impl {
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() = default;
 
-Result<std::unique_ptr<Server>> Server::Start(const Config& config) {
-  auto impl = std::make_unique<Impl>(config);
+Result<std::unique_ptr<Server>> Server::Start(const Config& config, std::span<const WebAsset> web) {
+  auto impl = std::make_unique<Impl>(config, web);
   const Result<void> started = impl->Start();
   if (!started.ok()) return started.error();
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
 std::uint16_t Server::port() const { return impl_->port(); }
+const LiveViews& Server::views() const { return impl_->views(); }
 void Server::Stop() { impl_->BeginStop(); }
 void Server::StopOnSignals() { impl_->StopOnSignals(); }
 int Server::Wait() { return impl_->Wait(); }
