@@ -45,6 +45,31 @@ struct LimitHold {
   std::uint64_t workers = 0, workers_held = 0;
 };
 
+// A `max_simultaneous` that holds it back.
+struct Ceiling {
+  std::string of, key;
+  std::optional<std::string> value;
+  std::uint64_t running = 0, max = 0;
+};
+
+// How it stands among all that wait, under the strategy that most of the workers that may run it have.
+struct OrderPlace {
+  std::string strategy, policy;
+  std::uint64_t workers = 0;           // that have it
+  std::optional<std::uint64_t> place;  // 1: first; none: behind the next 100, or not given out
+  bool complete = true;                // false: that is the earliest
+  std::string first_job, first_user;   // what comes first
+  std::vector<std::string> first_why, own_why;
+  std::vector<Ceiling> ceilings;
+};
+
+// Of its tasks, in queues of workers.
+struct PromisedTasks {
+  std::uint64_t tasks = 0, workers = 0;
+  std::string longest_worker, longest_name;  // which holds the most
+  std::uint64_t longest_tasks = 0, longest_queue = 0;
+};
+
 struct Explanation {
   struct Stage {
     std::string stage;
@@ -89,7 +114,9 @@ struct Explanation {
   std::vector<Clause> requirements, worker_requirements;
   std::optional<Nearest> nearest;
   std::vector<Suggestion> suggestions;
-  std::vector<LimitHold> limits;  // all that apply
+  std::vector<LimitHold> limits;    // all that apply
+  std::optional<OrderPlace> order;  // none: nothing is ready, or it is not for your eyes
+  std::optional<PromisedTasks> promised;
   std::string json;
 };
 

@@ -22,6 +22,7 @@ void Read(Value value, Explanation::Alternative& out);
 void Read(Value value, Explanation::Clause& out);
 void Read(Value value, Explanation::Suggestion& out);
 void Read(Value value, LimitHold& out);
+void Read(Value value, Ceiling& out);
 template <typename T>
 void Read(Value value, std::vector<T>& out) {
   Each(value, [&](Value item) { Read(item, out.emplace_back()); });
@@ -136,6 +137,63 @@ void Read(Value value, LimitHold& out) {
   });
 }
 
+void Read(Value value, Ceiling& out) {
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key == "of") Read(field, out.of);
+    if (key == "key") Read(field, out.key);
+    if (key == "value") Read(field, out.value);
+    if (key == "running") Read(field, out.running);
+    if (key == "max") Read(field, out.max);
+  });
+}
+
+// The texts of the blocks on the way.
+void ReadWhy(Value value, std::vector<std::string>& out) {
+  Each(value, [&](Value step) {
+    EachField(step, [&](std::string_view key, Value field) {
+      if (key == "text") Read(field, out.emplace_back());
+    });
+  });
+}
+
+void Read(Value value, OrderPlace& out) {
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key == "strategy") ReadOrEmpty(field, out.strategy);
+    if (key == "policy") ReadOrEmpty(field, out.policy);
+    if (key == "workers") Read(field, out.workers);
+    if (key == "place") Read(field, out.place);
+    if (key == "complete") Read(field, out.complete);
+    if (key == "first" && !field.is_null()) {
+      EachField(field, [&](std::string_view name, Value inner) {
+        if (name == "job") ReadOrEmpty(inner, out.first_job);
+        if (name == "user") ReadOrEmpty(inner, out.first_user);
+        if (name == "why") ReadWhy(inner, out.first_why);
+      });
+    }
+    if (key == "own" && !field.is_null()) {
+      EachField(field, [&](std::string_view name, Value inner) {
+        if (name == "why") ReadWhy(inner, out.own_why);
+      });
+    }
+    if (key == "ceilings") Read(field, out.ceilings);
+  });
+}
+
+void Read(Value value, PromisedTasks& out) {
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key == "tasks") Read(field, out.tasks);
+    if (key == "workers") Read(field, out.workers);
+    if (key == "longest" && !field.is_null()) {
+      EachField(field, [&](std::string_view name, Value inner) {
+        if (name == "worker") Read(inner, out.longest_worker);
+        if (name == "name") Read(inner, out.longest_name);
+        if (name == "tasks") Read(inner, out.longest_tasks);
+        if (name == "queue") Read(inner, out.longest_queue);
+      });
+    }
+  });
+}
+
 void Read(Value value, Explanation& out) {
   out.json = json_in::Raw(value);
   EachField(value, [&](std::string_view key, Value field) {
@@ -167,6 +225,8 @@ void Read(Value value, Explanation& out) {
     if (key == "nearest" && !field.is_null()) Read(field, out.nearest.emplace());
     if (key == "suggestions") Read(field, out.suggestions);
     if (key == "limits") Read(field, out.limits);
+    if (key == "order" && !field.is_null()) Read(field, out.order.emplace());
+    if (key == "promised" && !field.is_null()) Read(field, out.promised.emplace());
   });
 }
 
@@ -197,6 +257,8 @@ void Read(Value value, PairExplanation& out) {
 constexpr auto kReader = [](Value root, auto& out) { Read(root, out); };
 
 }  // namespace
+
+void ReadReason(Value value, Reason& out) { Read(value, out); }
 
 template <>
 Result<Explanation> Parse<Explanation>(const std::string& json) {

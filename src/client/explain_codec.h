@@ -8,6 +8,9 @@
 
 namespace allotter {
 
+// A verdict inside another object.
+void ReadReason(simdjson::ondemand::value value, Reason& out);
+
 template <>
 Result<Explanation> Parse<Explanation>(const std::string& json);
 template <>

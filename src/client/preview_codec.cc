@@ -48,6 +48,9 @@ void Read(Value value, StrategyPreview& out) {
 
 }  // namespace
 
+void ReadStep(Value value, StrategyPreview::Step& out) { Read(value, out); }
+void ReadPick(Value value, StrategyPreview::Pick& out) { Read(value, out); }
+
 void AppendTry(const StrategyTry& what, std::string& out) {
   JsonWriter w(out);
   w.BeginObject();

@@ -9,6 +9,10 @@
 namespace allotter {
 
 void AppendTry(const StrategyTry& what, std::string& out);
+// Parts of other answers.
+void ReadStep(simdjson::ondemand::value value, StrategyPreview::Step& out);
+void ReadPick(simdjson::ondemand::value value, StrategyPreview::Pick& out);
+
 template <>
 Result<StrategyPreview> Parse<StrategyPreview>(const std::string& json);
 
