@@ -155,7 +155,6 @@ TEST(ParseExplanation, HasThePlaceInTheOrder) {
     "complete":true,"first":{"job":"8","user":"bob","why":[{"block":"fair","text":"bob's turn"}]},"own":{"why":[{"text":"waits"}]},
     "ceilings":[{"of":"policy","key":"user","value":"ann","running":4,"max":4}]},
     "promised":{"tasks":10,"workers":2,"longest":{"worker":"9","name":"host-1","tasks":7,"queue":12}}})json");
-  ;
   ASSERT_TRUE(e) << e.error().message;
   ASSERT_TRUE(e->order && e->promised);
   EXPECT_EQ(e->order->place, 12u);
