@@ -89,12 +89,14 @@ class Client {
   // To all that `which` finds. Ask with `dry_run` first, and give back its `up_to`: then no other jobs are touched.
   Result<ManyJobsAnswer> ChangeJobs(JobAction action, const ManyJobs& which);
   Result<Picture> GetPicture(std::string_view job, const PictureQuery& query = {});
-  // Why it does not run; why not on that worker; and the same of a job that is not submitted.
-  Result<Explanation> ExplainJob(std::string_view job);
+  // Why it, or one task of it, does not run; why not on that worker; and the same of a job that is not submitted.
+  Result<Explanation> ExplainJob(std::string_view job, std::optional<std::uint32_t> task = std::nullopt);
   Result<PairExplanation> ExplainPair(std::string_view job, std::string_view worker);
   Result<Explanation> ExplainSpec(const JobSpec& spec);
   // Which tasks a worker would get now, without taking them.
   Result<StrategyPreview> TryStrategy(const StrategyTry& what);
+  // What a registered worker would get next, and why not the others.
+  Result<WorkerOutlook> NextFor(std::string_view worker, std::uint32_t count = 10);
   // Calls `on_change` with the job now and after changes, until it has ended or `on_change` returns false. Returns the
   // last state told.
   Result<Job> Watch(std::string_view job, const std::function<bool(const Job&)>& on_change);
@@ -115,8 +117,6 @@ class Client {
   // --- Workers.
   Result<WorkerPage> Workers(std::string_view after = {}, std::size_t limit = 1000);
   Result<WorkerInfo> GetWorker(std::string_view worker);
-  // What it would get now, without taking it, and why not the others.
-  Result<WorkerNext> NextOfWorker(std::string_view worker, std::uint32_t count = 10);
   Result<WorkerInfo> DrainWorker(std::string_view worker);
   // As an operator. What it holds stays; waiting jobs are matched with it anew.
   Result<WorkerInfo> ChangeWorker(std::string_view worker, const WorkerChange& change);

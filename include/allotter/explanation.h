@@ -15,6 +15,7 @@ struct Reason {
   std::string kind;  // wait change_request operator
   std::string code;
   std::string message, hint;
+  std::optional<std::int64_t> since_at_ms;  // none: not known
 };
 
 // What a worker must be, and whether it is.
@@ -45,28 +46,28 @@ struct LimitHold {
   std::uint64_t workers = 0, workers_held = 0;
 };
 
-// A `max_simultaneous` that holds it back.
-struct Ceiling {
-  std::string of, key;
-  std::optional<std::string> value;
+// A maximum of running tasks that a value has reached.
+struct CeilingHold {
+  std::string of;          // policy strategy
+  std::string key, value;  // as JSON
   std::uint64_t running = 0, max = 0;
 };
 
-// How it stands among all that wait, under the strategy that most of the workers that may run it have.
+// How it stands among others, under the policy and the strategy of most workers that are given it.
 struct OrderPlace {
-  std::string strategy, policy;
-  std::uint64_t workers = 0;           // that have it
-  std::optional<std::uint64_t> place;  // 1: first; none: behind the next 100, or not given out
-  bool complete = true;                // false: that is the earliest
-  std::string first_job, first_user;   // what comes first
-  std::vector<std::string> first_why, own_why;
-  std::vector<Ceiling> ceilings;
+  std::string strategy, policy;                 // empty: what others do is not told
+  std::uint64_t workers = 0;                    // that have this one
+  std::optional<std::uint64_t> place;           // from 1
+  bool complete = false;                        // all jobs were looked at
+  std::string first_job, first_user;            // what comes first; empty: nothing does
+  std::vector<std::string> first_why, own_why;  // the blocks on the way, in words
+  std::vector<CeilingHold> ceilings;
 };
 
-// Of its tasks, in queues of workers.
+// With balanced dispatch: who holds its tasks.
 struct PromisedTasks {
   std::uint64_t tasks = 0, workers = 0;
-  std::string longest_worker, longest_name;  // which holds the most
+  std::string longest, longest_name;  // who holds the most; empty: nobody, or not told
   std::uint64_t longest_tasks = 0, longest_queue = 0;
 };
 
@@ -114,8 +115,8 @@ struct Explanation {
   std::vector<Clause> requirements, worker_requirements;
   std::optional<Nearest> nearest;
   std::vector<Suggestion> suggestions;
-  std::vector<LimitHold> limits;    // all that apply
-  std::optional<OrderPlace> order;  // none: nothing is ready, or it is not for your eyes
+  std::vector<LimitHold> limits;  // all that apply
+  std::optional<OrderPlace> order;
   std::optional<PromisedTasks> promised;
   std::string json;
 };

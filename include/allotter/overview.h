@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "allotter/explanation.h"
 #include "allotter/preview.h"
 #include "allotter/types.h"
 
@@ -117,22 +116,6 @@ struct Receipt {
 struct ReceiptPage {
   std::vector<Receipt> receipts;      // newest first
   std::optional<std::uint64_t> next;  // give it back as `before`; none: that was all
-};
-
-// What a worker would get next, and why not the others.
-struct WorkerNext {
-  struct Other {
-    std::string stage;  // at which they fail
-    std::uint64_t classes = 0, tasks = 0;
-    std::string job, message;  // an example
-  };
-  std::string worker, name;
-  Reason verdict;
-  std::string strategy, policy;
-  std::vector<StrategyPreview::Pick> picks;
-  std::vector<Other> others;
-  bool complete = true;
-  std::string json;
 };
 
 enum class JobAction { kCancel, kPause, kResume, kRetry };

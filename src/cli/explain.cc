@@ -137,7 +137,42 @@ std::string DetailText(const Explanation& e, std::int64_t now_ms, Style style) {
   return out;
 }
 
-std::string ReasonLine(const allotter::Reason& reason, Style style) {
+// Where it stands among others, and who is first.
+std::string OrderText(const Explanation& e, Style style) {
+  std::string out;
+  if (e.order && !e.order->strategy.empty() && (e.order->place || !e.order->first_job.empty())) {
+    const allotter::OrderPlace& order = *e.order;
+    const bool alone = order.policy == "worker";
+    out += Paint(Colour::kBold, "order", style) + " by " + Visible(alone ? order.strategy : order.policy) +
+           (alone ? "" : ", then " + Visible(order.strategy)) + "\n";
+    const auto why = [&](const std::vector<std::string>& steps) {
+      for (const std::string& step : steps) out += "       " + Paint(Colour::kDim, Visible(step), style) + "\n";
+    };
+    if (!order.first_job.empty()) {
+      out += "    1  job " + Visible(order.first_job) +
+             (order.first_user.empty() ? std::string() : " of " + Visible(order.first_user)) + "\n";
+      why(order.first_why);
+    }
+    std::string place = order.place ? FormatCount(*order.place) : order.complete ? ">100" : "?";
+    place.insert(0, place.size() < 5 ? 5 - place.size() : 0, ' ');
+    out += place + "  this one\n";
+    why(order.own_why);
+  }
+  if (e.promised && e.promised->tasks > 0) {
+    const allotter::PromisedTasks& promised = *e.promised;
+    out += Paint(Colour::kBold, "promised", style) + ": " + FormatCount(promised.tasks) + " of its tasks, to " +
+           FormatCount(promised.workers) + (promised.workers == 1 ? " worker" : " workers");
+    if (!promised.longest.empty()) {
+      out += "; the most to " + Visible(promised.longest_name.empty() ? promised.longest : promised.longest_name) +
+             ", " + FormatCount(promised.longest_tasks) + " of the " + FormatCount(promised.longest_queue) +
+             " in its queue";
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+std::string ReasonLine(const allotter::Reason& reason, std::int64_t now_ms, Style style) {
   std::string label = reason.kind;
   Colour colour = Colour::kNone;
   if (reason.kind == "wait") colour = Colour::kGreen;
@@ -149,18 +184,21 @@ std::string ReasonLine(const allotter::Reason& reason, Style style) {
     label = "ask the operator";
     colour = Colour::kYellow;
   }
-  return Paint(colour, Visible(label) + ":", style) + " " + Visible(reason.message) + "\n";
+  std::string since;
+  if (reason.since_at_ms && now_ms - *reason.since_at_ms >= 1000) {
+    since = Paint(Colour::kDim, " (for " + AgeText(*reason.since_at_ms, now_ms) + ")", style);
+  }
+  return Paint(colour, Visible(label) + ":", style) + " " + Visible(reason.message) + since + "\n";
 }
 
 // What else holds it, the verdict, and what to do.
-std::string VerdictText(const allotter::Reason& verdict, const std::vector<allotter::Reason>& reasons, Style style) {
+std::string VerdictText(const allotter::Reason& verdict, const std::vector<allotter::Reason>& reasons,
+                        std::int64_t now_ms, Style style) {
   std::string out;
   for (std::size_t i = reasons.size(); i > 1; --i) {
-    out += Paint(Colour::kDim, "also", style) + " " + ReasonLine(reasons[i - 1], style);
+    out += Paint(Colour::kDim, "also", style) + " " + ReasonLine(reasons[i - 1], now_ms, style);
   }
-  out += ReasonLine(verdict, style);
-  if (!verdict.hint.empty()) out += Paint(Colour::kDim, "hint:", style) + " " + Visible(verdict.hint) + "\n";
-  return out;
+  return out + ReasonText(verdict, now_ms, style);
 }
 
 // Limits that hold the job back: what they have, what it costs, and when they can pay.
@@ -189,6 +227,12 @@ std::string Number(double value) {
 
 }  // namespace
 
+std::string ReasonText(const allotter::Reason& reason, std::int64_t now_ms, Style style) {
+  std::string out = ReasonLine(reason, now_ms, style);
+  if (!reason.hint.empty()) out += Paint(Colour::kDim, "hint:", style) + " " + Visible(reason.hint) + "\n";
+  return out;
+}
+
 std::string ExplanationText(const Explanation& e, std::int64_t now_ms, Style style) {
   std::string out;
   if (!e.job.empty()) {
@@ -199,11 +243,12 @@ std::string ExplanationText(const Explanation& e, std::int64_t now_ms, Style sty
   if (!Settled(e)) {
     out += (out.empty() ? "" : "\n") + FunnelText(e, style) + DetailText(e, now_ms, style) + "\n";
     if (const std::string holds = HoldsText(e.limits, style); !holds.empty()) out += holds + "\n";
+    if (const std::string order = OrderText(e, style); !order.empty()) out += order + "\n";
   }
-  return out + VerdictText(e.verdict, e.reasons, style);
+  return out + VerdictText(e.verdict, e.reasons, now_ms, style);
 }
 
-std::string PairText(const PairExplanation& pair, Style style) {
+std::string PairText(const PairExplanation& pair, std::int64_t now_ms, Style style) {
   std::string out;
   std::string stage;
   for (const allotter::Condition& condition : pair.conditions) {
@@ -223,7 +268,7 @@ std::string PairText(const PairExplanation& pair, Style style) {
     out += Paint(Colour::kBold, "rank", style) + "\n";
   rank("  of the worker, seen from the job", pair.job_rank);
   rank("  of the job, seen from the worker", pair.worker_rank);
-  return out + "\n" + VerdictText(pair.verdict, pair.reasons, style);
+  return out + "\n" + VerdictText(pair.verdict, pair.reasons, now_ms, style);
 }
 
 Result<void> ShowDryRun(const Context& context, Client& client, const allotter::JobSpec& spec) {
@@ -242,16 +287,18 @@ void AddExplainCommand(CLI::App& app, Context& context) {
   auto worker = std::make_shared<std::string>();
   command.add_option("JOB", *job, kJobHelp);
   command.add_option("WORKER", *worker, "A worker's id: only this one, condition by condition");
-  OnRun(command, context, [&context, job, worker](Client& client) -> Result<void> {
+  auto task = std::make_shared<std::optional<std::uint32_t>>();
+  command.add_option("--task", *task, "One task, by its index");
+  OnRun(command, context, [&context, job, worker, task](Client& client) -> Result<void> {
     auto id = FindJob(client, job->empty() ? "last" : *job);
     if (!id) return id.error();
     if (!worker->empty()) {
       auto pair = client.ExplainPair(*id, *worker);
       if (!pair) return pair.error();
-      Show(context, pair->json, pair->job, [&] { std::cout << PairText(*pair, StdoutStyle()); });
+      Show(context, pair->json, pair->job, [&] { std::cout << PairText(*pair, NowMillis(), StdoutStyle()); });
       return {};
     }
-    auto explained = client.ExplainJob(*id);
+    auto explained = client.ExplainJob(*id, *task);
     if (!explained) return explained.error();
     Show(context, explained->json, explained->job,
          [&] { std::cout << ExplanationText(*explained, NowMillis(), StdoutStyle()); });

@@ -87,7 +87,7 @@ TEST(PairText, TellsEveryConditionByStage) {
   pair.job_rank = {"TARGET.Memory", 2048};
   pair.verdict = {"something_new", "mismatch", "this worker cannot run it", ""};
   pair.reasons = {pair.verdict};
-  EXPECT_EQ(PairText(pair, {}),
+  EXPECT_EQ(PairText(pair, kNow, {}),
             "tags\n"
             "  yes  tag `a`: there\n"
             "  no   tag `b`: missing\n"

@@ -243,8 +243,10 @@ Result<Picture> Client::GetPicture(std::string_view job, const PictureQuery& que
   return impl_->Get<Picture>(path.text());
 }
 
-Result<Explanation> Client::ExplainJob(std::string_view job) {
-  return impl_->Get<Explanation>(ExplainPath(options().queue, job));
+Result<Explanation> Client::ExplainJob(std::string_view job, std::optional<std::uint32_t> task) {
+  PathQuery path(ExplainPath(options().queue, job));
+  if (task) path.Add("task", std::to_string(*task));
+  return impl_->Get<Explanation>(path.text());
 }
 Result<PairExplanation> Client::ExplainPair(std::string_view job, std::string_view worker) {
   PathQuery path(impl_->Path(kJobPath, job, "/explain"));
@@ -261,6 +263,12 @@ Result<StrategyPreview> Client::TryStrategy(const StrategyTry& what) {
   std::string body;
   AppendTry(what, body);
   return impl_->Change<StrategyPreview>("POST", impl_->Path("/strategy/try"), body, kMostWalkTime);
+}
+
+Result<WorkerOutlook> Client::NextFor(std::string_view worker, std::uint32_t count) {
+  PathQuery path(impl_->Path(kWorkerPath, worker, "/next"));
+  path.Add("count", count);
+  return impl_->Get<WorkerOutlook>(path.text());
 }
 
 Result<Job> Client::Watch(std::string_view job, const std::function<bool(const Job&)>& on_change) {
@@ -344,12 +352,6 @@ Result<WorkerPage> Client::Workers(std::string_view after, std::size_t limit) {
 
 Result<WorkerInfo> Client::GetWorker(std::string_view worker) {
   return impl_->Get<WorkerInfo>(WorkerPath(options().queue, worker));
-}
-
-Result<WorkerNext> Client::NextOfWorker(std::string_view worker, std::uint32_t count) {
-  PathQuery path(impl_->Path(kWorkerPath, worker, "/next"));
-  path.Add("count", count);
-  return impl_->Get<WorkerNext>(path.text(), kMostWalkTime);
 }
 
 Result<WorkerInfo> Client::DrainWorker(std::string_view worker) {

@@ -22,7 +22,7 @@ void Read(Value value, Explanation::Alternative& out);
 void Read(Value value, Explanation::Clause& out);
 void Read(Value value, Explanation::Suggestion& out);
 void Read(Value value, LimitHold& out);
-void Read(Value value, Ceiling& out);
+void Read(Value value, CeilingHold& out);
 template <typename T>
 void Read(Value value, std::vector<T>& out) {
   Each(value, [&](Value item) { Read(item, out.emplace_back()); });
@@ -34,6 +34,7 @@ void Read(Value value, Reason& out) {
     if (key == "code") Read(field, out.code);
     if (key == "message") Read(field, out.message);
     if (key == "hint") Read(field, out.hint);
+    if (key == "since_at_ms") Read(field, out.since_at_ms);
   });
 }
 
@@ -137,17 +138,16 @@ void Read(Value value, LimitHold& out) {
   });
 }
 
-void Read(Value value, Ceiling& out) {
+void Read(Value value, CeilingHold& out) {
   EachField(value, [&](std::string_view key, Value field) {
     if (key == "of") Read(field, out.of);
     if (key == "key") Read(field, out.key);
-    if (key == "value") Read(field, out.value);
+    if (key == "value") out.value = json_in::Raw(field);
     if (key == "running") Read(field, out.running);
     if (key == "max") Read(field, out.max);
   });
 }
 
-// The texts of the blocks on the way.
 void ReadWhy(Value value, std::vector<std::string>& out) {
   Each(value, [&](Value step) {
     EachField(step, [&](std::string_view key, Value field) {
@@ -158,19 +158,19 @@ void ReadWhy(Value value, std::vector<std::string>& out) {
 
 void Read(Value value, OrderPlace& out) {
   EachField(value, [&](std::string_view key, Value field) {
-    if (key == "strategy") ReadOrEmpty(field, out.strategy);
-    if (key == "policy") ReadOrEmpty(field, out.policy);
+    if (key == "strategy") Read(field, out.strategy);
+    if (key == "policy") Read(field, out.policy);
     if (key == "workers") Read(field, out.workers);
     if (key == "place") Read(field, out.place);
     if (key == "complete") Read(field, out.complete);
     if (key == "first" && !field.is_null()) {
       EachField(field, [&](std::string_view name, Value inner) {
-        if (name == "job") ReadOrEmpty(inner, out.first_job);
-        if (name == "user") ReadOrEmpty(inner, out.first_user);
+        if (name == "job") Read(inner, out.first_job);
+        if (name == "user") Read(inner, out.first_user);
         if (name == "why") ReadWhy(inner, out.first_why);
       });
     }
-    if (key == "own" && !field.is_null()) {
+    if (key == "own") {
       EachField(field, [&](std::string_view name, Value inner) {
         if (name == "why") ReadWhy(inner, out.own_why);
       });
@@ -185,7 +185,7 @@ void Read(Value value, PromisedTasks& out) {
     if (key == "workers") Read(field, out.workers);
     if (key == "longest" && !field.is_null()) {
       EachField(field, [&](std::string_view name, Value inner) {
-        if (name == "worker") Read(inner, out.longest_worker);
+        if (name == "worker") Read(inner, out.longest);
         if (name == "name") Read(inner, out.longest_name);
         if (name == "tasks") Read(inner, out.longest_tasks);
         if (name == "queue") Read(inner, out.longest_queue);
@@ -225,7 +225,7 @@ void Read(Value value, Explanation& out) {
     if (key == "nearest" && !field.is_null()) Read(field, out.nearest.emplace());
     if (key == "suggestions") Read(field, out.suggestions);
     if (key == "limits") Read(field, out.limits);
-    if (key == "order" && !field.is_null()) Read(field, out.order.emplace());
+    if (key == "order") Read(field, out.order.emplace());
     if (key == "promised" && !field.is_null()) Read(field, out.promised.emplace());
   });
 }
@@ -258,7 +258,7 @@ constexpr auto kReader = [](Value root, auto& out) { Read(root, out); };
 
 }  // namespace
 
-void ReadReason(Value value, Reason& out) { Read(value, out); }
+void ReadReason(json_in::Value value, Reason& out) { Read(value, out); }
 
 template <>
 Result<Explanation> Parse<Explanation>(const std::string& json) {

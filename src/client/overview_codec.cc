@@ -1,7 +1,6 @@
 #include "client/overview_codec.h"
 
 #include "base/json.h"
-#include "client/explain_codec.h"
 #include "client/json_in.h"
 #include "client/preview_codec.h"
 
@@ -20,9 +19,7 @@ void Read(Value value, Overview::Banner& out);
 void Read(Value value, UserInfo& out);
 void Read(Value value, Receipt::Stage& out);
 void Read(Value value, Receipt& out);
-void Read(Value value, WorkerNext::Other& out);
 void Read(Value value, StrategyPreview::Step& out) { ReadStep(value, out); }
-void Read(Value value, StrategyPreview::Pick& out) { ReadPick(value, out); }
 template <typename T>
 void Read(Value value, std::vector<T>& out) {
   Each(value, [&](Value item) { Read(item, out.emplace_back()); });
@@ -187,29 +184,6 @@ void Read(Value value, ReceiptPage& out) {
   });
 }
 
-void Read(Value value, WorkerNext::Other& out) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "stage") Read(field, out.stage);
-    if (key == "classes") Read(field, out.classes);
-    if (key == "tasks") Read(field, out.tasks);
-    if (key == "job") ReadOrEmpty(field, out.job);
-    if (key == "message") ReadOrEmpty(field, out.message);
-  });
-}
-
-void Read(Value value, WorkerNext& out) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "worker") Read(field, out.worker);
-    if (key == "name") Read(field, out.name);
-    if (key == "verdict") ReadReason(field, out.verdict);
-    if (key == "strategy") ReadOrEmpty(field, out.strategy);
-    if (key == "policy") ReadOrEmpty(field, out.policy);
-    if (key == "picks") Read(field, out.picks);
-    if (key == "others") Read(field, out.others);
-    if (key == "complete") Read(field, out.complete);
-  });
-}
-
 void Read(Value value, ManyJobsAnswer& out) {
   EachField(value, [&](std::string_view key, Value field) {
     if (key == "matching") Read(field, out.matching);
@@ -267,10 +241,6 @@ Result<Receipt> Parse<Receipt>(const std::string& json) {
 template <>
 Result<ReceiptPage> Parse<ReceiptPage>(const std::string& json) {
   return json_in::DocumentAs<ReceiptPage>(json, kReader);
-}
-template <>
-Result<WorkerNext> Parse<WorkerNext>(const std::string& json) {
-  return ParseWhole<WorkerNext>(json);
 }
 template <>
 Result<ManyJobsAnswer> Parse<ManyJobsAnswer>(const std::string& json) {

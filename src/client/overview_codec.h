@@ -23,8 +23,6 @@ Result<Receipt> Parse<Receipt>(const std::string& json);
 template <>
 Result<ReceiptPage> Parse<ReceiptPage>(const std::string& json);
 template <>
-Result<WorkerNext> Parse<WorkerNext>(const std::string& json);
-template <>
 Result<ManyJobsAnswer> Parse<ManyJobsAnswer>(const std::string& json);
 
 }  // namespace allotter

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "allotter/live.h"
-#include "client/explain_codec.h"
 
 namespace allotter {
 namespace {
@@ -100,20 +99,6 @@ TEST(ParseReceipt, HasStagesAndBlocks) {
   EXPECT_FALSE(Parse<ReceiptPage>(R"({"receipts":[],"next":null})")->next);
 }
 
-TEST(ParseWorkerNext, HasPicksAndOthers) {
-  auto next = Parse<WorkerNext>(
-      R"({"worker":"9","name":"host-1","verdict":{"kind":"wait","code":"can_start","message":"m","hint":""},
-    "strategy":"priority","policy":"worker","picks":[{"job":"7","index":3,"random":false,"user":"ann","tags":["a"],"why":[]}],
-    "others":[{"stage":"tags","classes":2,"tasks":1204,"job":"8","message":"tag `gpu`: missing"}],"complete":false})");
-  ASSERT_TRUE(next);
-  EXPECT_EQ(next->verdict.code, "can_start");
-  ASSERT_EQ(next->picks.size(), 1u);
-  EXPECT_EQ(next->picks[0].index, 3u);
-  ASSERT_EQ(next->others.size(), 1u);
-  EXPECT_EQ(next->others[0].tasks, 1204u);
-  EXPECT_FALSE(next->complete);
-}
-
 TEST(ManyJobs, IsAskedForAndAnswered) {
   std::string out;
   AppendManyJobs({.state = "active", .tag = "a\"b", .up_to = "12", .dry_run = true}, out);
@@ -147,24 +132,6 @@ TEST(ParseServer, SaysWhoAsks) {
   EXPECT_EQ(server->you.user, "");
   EXPECT_EQ(server->you.queue, "q");
   EXPECT_EQ(server->you.scopes, (std::vector<std::string>{"read", "operate"}));
-}
-
-TEST(ParseExplanation, HasThePlaceInTheOrder) {
-  auto e = Parse<Explanation>(
-      R"json({"job":"7","order":{"strategy":"priority","policy":"fair(user, worker)","workers":3,"place":12,
-    "complete":true,"first":{"job":"8","user":"bob","why":[{"block":"fair","text":"bob's turn"}]},"own":{"why":[{"text":"waits"}]},
-    "ceilings":[{"of":"policy","key":"user","value":"ann","running":4,"max":4}]},
-    "promised":{"tasks":10,"workers":2,"longest":{"worker":"9","name":"host-1","tasks":7,"queue":12}}})json");
-  ASSERT_TRUE(e) << e.error().message;
-  ASSERT_TRUE(e->order && e->promised);
-  EXPECT_EQ(e->order->place, 12u);
-  EXPECT_EQ(e->order->first_user, "bob");
-  EXPECT_EQ(e->order->first_why, std::vector<std::string>{"bob's turn"});
-  ASSERT_EQ(e->order->ceilings.size(), 1u);
-  EXPECT_EQ(e->order->ceilings[0].max, 4u);
-  EXPECT_EQ(e->promised->longest_queue, 12u);
-  auto none = Parse<Explanation>(R"({"job":"7","order":null,"promised":null})");
-  EXPECT_FALSE(none->order || none->promised);
 }
 
 TEST(Paths, NameWhatIsAskedForAndNoMore) {

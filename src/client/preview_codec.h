@@ -9,11 +9,12 @@
 namespace allotter {
 
 void AppendTry(const StrategyTry& what, std::string& out);
-// Parts of other answers.
+// A block of another answer.
 void ReadStep(simdjson::ondemand::value value, StrategyPreview::Step& out);
-void ReadPick(simdjson::ondemand::value value, StrategyPreview::Pick& out);
 
 template <>
 Result<StrategyPreview> Parse<StrategyPreview>(const std::string& json);
+template <>
+Result<WorkerOutlook> Parse<WorkerOutlook>(const std::string& json);
 
 }  // namespace allotter

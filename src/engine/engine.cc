@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "dispatch/dispatcher.h"
 #include "engine/pace.h"
+#include "engine/receipt_log.h"
 
 namespace allot {
 namespace {
@@ -27,7 +28,8 @@ Engine::Engine(const EngineOptions& options)
       rng_(options.seed),
       limits_(LimitsOf(options)),
       leases_(options.key),
-      dispatcher_(std::make_unique<Dispatcher>(orders_, classes_, rng_)) {
+      dispatcher_(std::make_unique<Dispatcher>(orders_, classes_, rng_)),
+      receipts_(std::make_unique<ReceiptLog>()) {
   if (options_.policy) orders_.SetPolicy(options_.policy);
   orders_.SetWeights({options_.weights.begin(), options_.weights.end()});
   dispatcher_->SetOptions(options_.dispatch);
@@ -57,6 +59,7 @@ void Engine::Begin(const Now& now) {
   engine_time_ = mono - stalled_;
   classes_.BeginTurn(ToMillis(now_.wall) / 1000);
   dispatcher_->BeginTurn();
+  receipts_->BeginTurn();
   in_vain_.clear();
   OpenPayable();
 }
@@ -229,6 +232,7 @@ EngineJob* Engine::Next(EngineWorker& worker, LimitTable::Drawn& drawn, std::siz
 }
 
 bool Engine::Serve(EngineWorker& worker, bool* more) {
+  constexpr std::uint32_t kGrantsAtOnce = 64;  // that room is made for
   if (paused_ || worker.draining || worker.away || !worker.registered) return false;
   std::vector<Grant> grants;
   if (!orders_.Ready(worker.Pulls())) return false;
@@ -245,7 +249,8 @@ bool Engine::Serve(EngineWorker& worker, bool* more) {
     const TaskIndex index = random ? job.tasks.RandomReady(rng_) : *job.tasks.FirstReady();
     Prefetch(job.terms.get(), sizeof(JobTerms));
     Prefetch(job.extras.get(), sizeof(JobExtras));
-    const Lease& lease = GrantOne(worker, job, index, grants);
+    if (grants.empty()) grants.reserve(std::min(worker.credit, kGrantsAtOnce));
+    const Lease& lease = GrantOne(worker, job, index, drawn.size(), grants);
     if (!drawn.empty()) KeepDrawn(lease, std::move(drawn));
     --worker.credit;
   }
@@ -264,8 +269,9 @@ bool Engine::Serve(EngineWorker& worker, bool* more) {
   return true;
 }
 
-Lease& Engine::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::vector<Grant>& grants) {
-  dispatcher_->Take(worker, job);
+Lease& Engine::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::size_t limits_met,
+                        std::vector<Grant>& grants) {
+  const TakenFrom from = dispatcher_->Take(worker, job);
   const std::uint32_t used = job.tasks.Claim(index);
   Lease& lease = leases_.Grant(job.id(), index);
   lease.job = &job;
@@ -289,6 +295,7 @@ Lease& Engine::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, s
   event.Varint(lease.attempt);
   event.Varint(static_cast<std::uint64_t>(ToMillis(now_.wall)));
   MarkQueue();
+  NoteStart(worker, job, lease, from, limits_met);
   orders_.Leased(job, Stamp{ToMillis(now_.wall), lease.task.lease.serial});
   MarkJob(job);  // when it was picked is in its own record
   Refresh(job);

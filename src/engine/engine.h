@@ -47,9 +47,15 @@ namespace allot {
 class DemandWalk;
 class Dispatcher;
 class JobSweep;
+struct JobStanding;
+struct OrderStanding;
+struct OutlookSnapshot;
+struct PromisedStanding;
 class LimitTrial;
 class PreviewWalk;
 struct Receipt;
+class ReceiptLog;
+struct Standing;
 
 class Engine {
  public:
@@ -173,12 +179,17 @@ class Engine {
   std::vector<WorkerView> Workers(std::optional<WorkerId> after, std::size_t limit) const;
   // With a user: of its queue, that user's jobs alone.
   Result<WorkerView> DescribeWorker(WorkerId worker, std::optional<std::string_view> jobs_of = std::nullopt) const;
-  // What MatchSnapshot's explanations are made from: for a job, or for one that might be submitted.
+  // What explanations are made from (engine/explain.h): for a job, or one of its tasks, with all workers or as if there
+  // were no other than that one; or for one that might be submitted. kUnknownTask.
+  Result<JobStanding> StandingOf(const Now& now, JobId job, std::optional<TaskIndex> task = std::nullopt,
+                                 std::optional<WorkerId> only = std::nullopt);
   Result<MatchSnapshot> Snapshot(JobId job) const;
   MatchSnapshot Snapshot(const JobSpec& spec) const;
+  // Why a worker does not get what it may not run (engine/worker_outlook.h). kUnknownWorker.
+  Result<OutlookSnapshot> OutlookOf(const Now& now, WorkerId worker) const;
   // What a strategy would give, without an order for it (engine/preview_walk.h): goes on with the walk over all jobs
   // for about `budget` microseconds. True: that was all. kUnknownWorker, at the first step.
-  Result<bool> Collect(const Now& now, PreviewWalk& walk, std::size_t budget) const;
+  Result<bool> Collect(const Now& now, PreviewWalk& walk, std::size_t budget);
   // What there is to know of the jobs and tasks that the finished walk picks.
   void Resolve(PreviewWalk& walk) const;
   // In order of creation.
@@ -297,7 +308,9 @@ class Engine {
   // The job that the worker is to start next, paid for; null: none. Counts what it did beside looking, and gives up
   // where that is too much for one command.
   EngineJob* Next(EngineWorker& worker, LimitTable::Drawn& drawn, std::size_t& work);
-  Lease& GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::vector<Grant>& grants);
+  // It has paid so many limits.
+  Lease& GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::size_t limits_met,
+                  std::vector<Grant>& grants);
   ByteWriter Event(EventType type);
   // An event of one task; further fields may follow.
   ByteWriter TaskEvent(EventType type, EngineJob& job, TaskIndex index, std::uint64_t serial);
@@ -318,7 +331,9 @@ class Engine {
   void Leave(EngineJob& job);
   // Is there room for its class?
   Result<void> AdmitClass(const ClassTable::Terms& terms) const;
-  MatchSnapshot SnapshotOf(const JobTerms& terms, const OrderKey& key, std::uint32_t count, const Meta& meta) const;
+  // With all workers, or that one alone.
+  MatchSnapshot SnapshotOf(const JobTerms& terms, const OrderKey& key, std::uint32_t count, const Meta& meta,
+                           std::optional<WorkerId> only = std::nullopt) const;
   // That a worker had its tags until now.
   void RememberTags(const EngineWorker& worker);
   // Would such a worker make too many classes, by what it reads of jobs? kTooManyClasses.
@@ -434,10 +449,26 @@ class Engine {
   void RestoreLease(EngineJob& job, TaskIndex index, std::uint64_t serial, WorkerId worker, std::uint32_t attempt,
                     WallTime granted_at);
 
+  // engine_explain.cc
+  // What the worker would get now, without taking it.
+  EngineJob* Peek(EngineWorker& worker);
+  std::optional<OrderStanding> OrderOf(EngineJob& job);
+  // Under that order. REQUIRES: it is ready.
+  Standing StandingOfJob(Orders::Id order, const EngineJob& job) const;
+  std::optional<PromisedStanding> PromisedOf(const EngineJob& job) const;
+
   // engine_preview.cc
-  Result<void> Start(const Now& now, PreviewWalk& walk) const;
+  Result<void> Start(const Now& now, PreviewWalk& walk);
+  // The limits that hold back starts of an open job on the worker, by uuid.
+  std::vector<std::string> HoldingLimits(const Now& now, EngineJob& job, const EngineWorker& worker);
   // May the worker of that walk run the job, and how does it rank it? None: it may not.
   std::optional<double> Judge(PreviewWalk& walk, const EngineJob& job, std::int64_t& nanoseconds) const;
+
+  // engine_receipts.cc
+  // That start was picked and is granted, of which the orders are still to be told.
+  void NoteStart(const EngineWorker& worker, const EngineJob& job, const Lease& lease, TakenFrom from,
+                 std::size_t limits_met);
+  void BeginStarts(const EngineWorker& worker, const StrategyIndex& index);
 
   // engine_views.cc
   JobView View(const EngineJob& job) const;
@@ -491,6 +522,7 @@ class Engine {
   Waiting waiting_;
   std::uint64_t next_turn_ = 0;
   const std::unique_ptr<Dispatcher> dispatcher_;
+  const std::unique_ptr<ReceiptLog> receipts_;
   bool dealing_ = false;  // jobs from `deal_next_` on are still to be promised, once it is time
   Instant deal_at_{};     // in engine time
   JobId deal_next_;

@@ -187,8 +187,8 @@ void Engine::RememberTags(const EngineWorker& worker) {
   if (seen_tags_.size() > kMostTagsRemembered) seen_tags_.clear();  // all at one moment
 }
 
-MatchSnapshot Engine::SnapshotOf(const JobTerms& terms, const OrderKey& key, std::uint32_t count,
-                                 const Meta& meta) const {
+MatchSnapshot Engine::SnapshotOf(const JobTerms& terms, const OrderKey& key, std::uint32_t count, const Meta& meta,
+                                 std::optional<WorkerId> only) const {
   MatchSnapshot snapshot;
   for (const std::string& tag : terms.tags) {
     MatchSnapshot::Tag& entry = snapshot.tags.emplace_back(MatchSnapshot::Tag{tag, std::nullopt});
@@ -201,11 +201,13 @@ MatchSnapshot Engine::SnapshotOf(const JobTerms& terms, const OrderKey& key, std
   snapshot.ad = std::make_shared<const expr::Ad>(AdOf(terms, key, count, meta));
   snapshot.queue_paused = paused_;
   snapshot.now = now_.wall;
-  snapshot.workers.reserve(registered_workers_);
-  for (const auto& [id, worker] : workers_) {
-    if (!worker->registered) continue;
-    snapshot.workers.push_back({id, classes_.TraitsOf(worker->handle), worker->slots,
-                                static_cast<std::uint32_t>(worker->leases.size()), worker->draining, worker->away});
+  snapshot.workers.reserve(only ? 1 : registered_workers_);
+  const auto end = only ? workers_.upper_bound(*only) : workers_.end();
+  for (auto it = only ? workers_.lower_bound(*only) : workers_.begin(); it != end; ++it) {
+    const EngineWorker& worker = *it->second;
+    if (!worker.registered) continue;
+    snapshot.workers.push_back({it->first, classes_.TraitsOf(worker.handle), worker.slots,
+                                static_cast<std::uint32_t>(worker.leases.size()), worker.draining, worker.away});
   }
   return snapshot;
 }

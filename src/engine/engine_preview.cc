@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/preview_walk.h"
@@ -15,6 +16,8 @@ constexpr std::int64_t kJobNanoseconds = 200;
 constexpr std::int64_t kKeyNanoseconds = 500;
 constexpr std::int64_t kVerdictNanoseconds = 1500;
 constexpr std::int64_t kStepNanoseconds = 10;
+// What it costs to ask limits about a group of jobs.
+constexpr std::int64_t kLimitsNanoseconds = 5000;
 // Jobs and values that a walk remembers at most, a few hundred MB: what comes behind them is not looked at.
 constexpr std::size_t kMostHeld = 4'000'000;
 
@@ -37,13 +40,16 @@ void PreviewWalk::Pick(std::function<bool()> enough) {
   preview_.reset();
 }
 
-Result<void> Engine::Start(const Now& now, PreviewWalk& walk) const {
+Result<void> Engine::Start(const Now& now, PreviewWalk& walk) {
   const PreviewRequest& request = walk.request_;
   if (request.worker) {
     const EngineWorker* worker = FindWorker(*request.worker);
     if (worker == nullptr || !worker->registered) return UnknownWorker(*request.worker);
     walk.traits_ = classes_.TraitsOf(worker->handle);
     walk.draining_ = worker->draining;
+    walk.own_first_ = dispatcher_->OwnFirst(*worker);
+    EngineJob* focus = request.by_limits && request.focus ? FindJob(*request.focus) : nullptr;
+    if (focus != nullptr && focus->open) walk.focus_limits_ = HoldingLimits(now, *focus, *worker);
   } else if (request.like) {
     EngineWorker like;
     like.name = request.like->name;
@@ -71,6 +77,16 @@ Result<void> Engine::Start(const Now& now, PreviewWalk& walk) const {
   walk.preview_->Expect(std::min(by_id_.size(), kMostHeld));
   walk.begun_ = true;
   return {};
+}
+
+std::vector<std::string> Engine::HoldingLimits(const Now& now, EngineJob& job, const EngineWorker& worker) {
+  std::vector<std::string> held;
+  Group(job);
+  if (job.group == kFreeGroup) return held;
+  for (LimitStanding& standing : limits_.Standings(job.group, worker.limited, now)) {
+    if (standing.holds_back && !standing.monitor) held.push_back(std::move(standing.limit.uuid));
+  }
+  return held;
 }
 
 std::optional<double> Engine::Judge(PreviewWalk& walk, const EngineJob& job, std::int64_t& nanoseconds) const {
@@ -107,24 +123,48 @@ std::optional<double> Engine::Judge(PreviewWalk& walk, const EngineJob& job, std
   return rank;
 }
 
-Result<bool> Engine::Collect(const Now& now, PreviewWalk& walk, std::size_t budget) const {
+Result<bool> Engine::Collect(const Now& now, PreviewWalk& walk, std::size_t budget) {
   if (!walk.begun_) {
     if (const Result<void> started = Start(now, walk); !started.ok()) return started.error();
   }
   walk.reads_more_ = walk.traits_ && !classes_.FreshReads(*walk.traits_).empty();
   if (walk.preview_->held() >= kMostHeld) return true;
+  const EngineWorker* owner = walk.own_first_ ? FindWorker(*walk.request_.worker) : nullptr;
   auto left = static_cast<std::int64_t>(budget) * 1000;
   const auto keys = static_cast<std::int64_t>(walk.preview_->keys());
   auto it = std::upper_bound(by_id_.begin(), by_id_.end(), walk.seen_to_,
                              [](JobId key, const auto& entry) { return key < entry.first; });
+  const EngineWorker* worker = walk.request_.by_limits && walk.request_.worker && limits_.size() > 0
+                                   ? FindWorker(*walk.request_.worker)
+                                   : nullptr;
+  std::unordered_map<GroupId, bool> held;  // by limits that do not hold back the focus, too
   for (; it != by_id_.end(); ++it) {
     if (left <= 0) return false;
     walk.seen_to_ = it->first;
-    const EngineJob* job = it->second;
+    EngineJob* job = it->second;
     std::int64_t cost = kJobNanoseconds + keys * kKeyNanoseconds;
     if (job != nullptr) {
       ++walk.jobs_seen_;
-      walk.preview_->Know(keys_, *job, job->open ? Judge(walk, *job, cost) : std::nullopt, &orders_.values());
+      std::optional<double> rank = job->open ? Judge(walk, *job, cost) : std::nullopt;
+      if (rank && worker != nullptr && worker->registered) {
+        Group(*job);
+        const auto [at, fresh] = held.try_emplace(job->group);
+        if (fresh) {
+          const std::vector<std::string> limits = HoldingLimits(now, *job, *worker);
+          at->second = std::any_of(limits.begin(), limits.end(), [&](const std::string& uuid) {
+            return std::find(walk.focus_limits_.begin(), walk.focus_limits_.end(), uuid) == walk.focus_limits_.end();
+          });
+          cost += kLimitsNanoseconds;
+        }
+        if (at->second && job->id() != walk.request_.focus) {
+          rank.reset();
+          ++walk.held_jobs_;
+          walk.held_tasks_ += job->ready;
+          walk.one_held_ = job->id();
+        }
+      }
+      walk.preview_->Know(keys_, *job, rank, &orders_.values(),
+                          owner != nullptr ? Dispatcher::Promised(*owner, *job) : 0);
     }
     left -= cost;
   }

@@ -29,6 +29,10 @@ struct PreviewRequest {
   std::optional<WorkerSpec> like;  // or one that might register; neither: one that may run every job
   std::uint32_t count = 20;        // picks
   std::uint64_t seed = 1;          // of `random`
+  // Leaves out jobs that limits hold back now on the registered worker (what the picks themselves would draw is not
+  // counted); but not those held back by nothing else than holds back the job `focus`: as if that were lifted.
+  bool by_limits = false;
+  std::optional<JobId> focus = std::nullopt;
 };
 
 class PreviewWalk {
@@ -57,6 +61,10 @@ class PreviewWalk {
   // That the worker may run and that have a task ready, and those tasks; before the picks.
   std::uint64_t jobs() const { return jobs_; }
   std::uint64_t ready_tasks() const { return ready_tasks_; }
+  // Left out because of limits, and one of them.
+  std::uint64_t held_jobs() const { return held_jobs_; }
+  std::uint64_t held_tasks() const { return held_tasks_; }
+  JobId one_held() const { return one_held_; }
   bool complete() const { return complete_; }  // all jobs were looked at, and for all picks
 
  private:
@@ -68,9 +76,13 @@ class PreviewWalk {
   std::shared_ptr<const WorkerTraits> traits_;  // null: it may run every job
   bool reads_more_ = false;                     // of jobs than their classes tell
   bool paused_ = false, draining_ = false;
+  bool own_first_ = false;    // what the worker was promised comes first
   std::int64_t seconds_ = 0;  // what time() gives
   JobId seen_to_;
   std::uint64_t jobs_seen_ = 0, jobs_ = 0, ready_tasks_ = 0;
+  std::uint64_t held_jobs_ = 0, held_tasks_ = 0;
+  JobId one_held_;
+  std::vector<std::string> focus_limits_;  // that hold back the job of the request, by uuid
   bool seen_all_ = false, complete_ = false;
   expr::Evaluator evaluator_;
   // By the serial of a class; none: not for this worker.

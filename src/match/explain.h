@@ -60,8 +60,9 @@ struct MatchSnapshot {
 struct Reason {
   Advice advice = Advice::kWait;
   ReasonCode code = ReasonCode::kCanStart;
-  std::string message;  // one line
-  std::string hint;     // a command, or a further line; empty: none
+  std::string message;                           // one line
+  std::string hint;                              // a command, or a further line; empty: none
+  std::optional<WallTime> since = std::nullopt;  // when it began, as far as that is known
 };
 
 // The stages of the funnel: each counts the workers that passed it and all before it.

@@ -39,6 +39,7 @@ struct ServerContext {
   std::atomic<std::uint32_t> trials{0};            // of strategies, under way
   std::atomic<std::uint32_t> limit_trials{0};      // the same of limits
   std::atomic<std::uint32_t> demand_walks{0};      // under way
+  std::atomic<std::uint32_t> explanations{0};      // that look at all jobs, under way
   std::atomic<std::uint64_t> next_connection{1};
 };
 

@@ -1,21 +1,84 @@
 #include "server/explain_json.h"
 
+#include <algorithm>
+
 #include "base/json.h"
+#include "server/limit_json.h"
+#include "server/preview_json.h"
+#include "server/reply_json.h"
 
 namespace allot {
 namespace {
 
-void AppendReason(const SaidReason& reason, JsonWriter& w) {
-  w.BeginObject();
-  w.Key("kind").String(reason.kind);
-  w.Key("code").String(reason.code);
-  w.Key("message").String(reason.message);
-  w.Key("hint").String(reason.hint);
+void AppendLimits(const JobStanding& standing, JsonWriter& w) {
+  w.Key("limits").BeginArray();
+  for (const LimitHold& hold : standing.limits.holds) {
+    const LimitStanding& limit = hold.limit;
+    w.BeginObject();
+    w.Key("uuid").String(limit.limit.uuid).Key("tag").String(limit.limit.tag).Key("name").String(limit.limit.name);
+    w.Key("monitor").Bool(limit.monitor).Key("reads_worker").Bool(limit.reads_worker);
+    AppendTokens(limit.tokens, w.Key("level"));
+    AppendTokens(limit.cost.number(), w.Key("cost"));
+    w.Key("holds_back").Bool(limit.holds_back).Key("never").Bool(limit.never).Key("stops").Bool(hold.stops);
+    w.Key("overtaken").Bool(limit.overtaken);
+    AppendFromNow(limit.payable_at, standing.now, w.Key("payable_in_ms"));
+    w.Key("workers").Uint(hold.workers).Key("workers_held").Uint(hold.workers_held);
+    w.EndObject();
+  }
+  w.EndArray();
+}
+
+void AppendCeilings(const std::vector<Ceiling>& ceilings, JsonWriter& w) {
+  w.Key("ceilings").BeginArray();
+  for (const Ceiling& ceiling : ceilings) {
+    w.BeginObject().Key("of").String(ceiling.own ? "strategy" : "policy");
+    w.Key("key").String(ceiling.key.name);
+    AppendGroup(ceiling.value, w.Key("value"));
+    w.Key("running").Uint(ceiling.running).Key("max").Uint(ceiling.max).EndObject();
+  }
+  w.EndArray();
+}
+
+void AppendOrder(const OrderStanding& order, bool others, JsonWriter& w) {
+  w.Key("order").BeginObject();
+  if (others) {
+    w.Key("strategy").String(PrintStrategy(*order.strategy)).Key("policy").String(PrintStrategy(*order.policy));
+    w.Key("workers").Uint(order.workers).Key("place");
+    order.place ? w.Uint(*order.place) : w.Null();
+    w.Key("complete").Bool(order.looked_for > 0 && order.complete).Key("first");
+    if (order.first) {
+      w.BeginObject().Key("job").Id(order.first->value).Key("user").String(order.first_user);
+      AppendWhy(order.first_why, w);
+      w.EndObject();
+    } else {
+      w.Null();
+    }
+    w.Key("own").BeginObject();
+    AppendWhy(order.own_why, w);
+    w.EndObject();
+  }
+  AppendCeilings(order.ceilings, w);
+  w.EndObject();
+}
+
+void AppendPromised(const std::optional<PromisedStanding>& promised, bool show_workers, JsonWriter& w) {
+  w.Key("promised");
+  if (!promised) {
+    w.Null();
+    return;
+  }
+  w.BeginObject().Key("tasks").Uint(promised->tasks).Key("workers").Uint(promised->workers).Key("longest");
+  if (promised->workers > 0 && show_workers) {
+    w.BeginObject().Key("worker").Id(promised->longest.value).Key("name").String(promised->longest_name);
+    w.Key("tasks").Uint(promised->longest_tasks).Key("queue").Uint(promised->longest_queue).EndObject();
+  } else {
+    w.Null();
+  }
   w.EndObject();
 }
 
 // What is the same for one worker and for all.
-void AppendHead(const MatchSnapshot& snapshot, const std::vector<SaidReason>& reasons, JsonWriter& w) {
+void AppendHead(const MatchSnapshot& snapshot, const std::vector<Reason>& reasons, JsonWriter& w) {
   w.Key("job");
   snapshot.job ? w.Id(snapshot.job->value) : w.Null();
   w.Key("state").String(StateText(snapshot.state));
@@ -25,7 +88,7 @@ void AppendHead(const MatchSnapshot& snapshot, const std::vector<SaidReason>& re
   w.Key("verdict");
   AppendReason(reasons.front(), w);
   w.Key("reasons").BeginArray();
-  for (const SaidReason& reason : reasons) AppendReason(reason, w);
+  for (const Reason& reason : reasons) AppendReason(reason, w);
   w.EndArray();
 }
 
@@ -97,11 +160,37 @@ void AppendRank(std::string_view key, const std::string& expression, double valu
 
 }  // namespace
 
-void AppendExplanation(const MatchSnapshot& snapshot, const Explanation& e, const JobLimits& limits, std::string& out) {
+void AppendReason(const Reason& reason, JsonWriter& w) {
+  w.BeginObject();
+  w.Key("kind").String(AdviceText(reason.advice));
+  w.Key("code").String(ReasonText(reason.code));
+  w.Key("message").String(reason.message);
+  w.Key("hint").String(reason.hint);
+  w.Key("since_at_ms");
+  reason.since ? w.Int(ToMillis(*reason.since)) : w.Null();
+  w.EndObject();
+}
+
+void AppendExplanation(const JobStanding& standing, const Explanation& e, bool order, std::string& out) {
+  const MatchSnapshot& snapshot = standing.match;
   JsonWriter w(out);
   w.BeginObject();
-  AppendHead(snapshot, SayReasons(snapshot, e.reasons, limits, e.matching), w);
-  AppendJobLimits(limits, w);
+  JobStanding shown = standing;
+  if (!order && shown.order) {
+    // That there are others may be told, not who they are.
+    shown.order->first_user.clear();
+    shown.order->first.reset();
+    shown.order->first_why.clear();
+  }
+  AppendHead(snapshot, AllReasons(shown, e.reasons, e.matching), w);
+  AppendLimits(standing, w);
+  if (standing.order) AppendOrder(*standing.order, order, w);
+  AppendPromised(standing.promised, order, w);
+  if (standing.task) {
+    std::string task;
+    AppendTask(*standing.task, {}, task);
+    w.Key("task").Raw(task);
+  }
   w.Key("workers").BeginObject();
   w.Key("total").Uint(snapshot.workers.size()).Key("examined").Uint(e.examined);
   w.Key("draining").Uint(e.draining).Key("away").Uint(e.away).Key("matching").Uint(e.matching);
@@ -136,12 +225,11 @@ void AppendExplanation(const MatchSnapshot& snapshot, const Explanation& e, cons
   w.EndArray().EndObject();
 }
 
-void AppendPairExplanation(const MatchSnapshot& snapshot, const PairExplanation& pair, const JobLimits& limits,
-                           std::string& out) {
+void AppendPairExplanation(const JobStanding& standing, const PairExplanation& pair, std::string& out) {
   JsonWriter w(out);
   w.BeginObject();
-  AppendHead(snapshot, SayReasons(snapshot, pair.reasons, limits, 1), w);
-  AppendJobLimits(limits, w);
+  AppendHead(standing.match, AllReasons(standing, pair.reasons, 1), w);
+  AppendLimits(standing, w);
   w.Key("worker").Id(pair.worker.value).Key("name").String(pair.name).Key("matches").Bool(pair.matches);
   w.Key("conditions").BeginArray();
   for (const Condition& condition : pair.conditions) AppendCondition(condition, w);

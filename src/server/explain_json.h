@@ -3,15 +3,16 @@
 
 #include <string>
 
+#include "base/json.h"
+#include "engine/explain.h"
 #include "match/explain.h"
-#include "server/explain_limits.h"
 
 namespace allot {
 
-// `limits`: of a job that is there; a spec has none.
-void AppendExplanation(const MatchSnapshot& snapshot, const Explanation& explanation, const JobLimits& limits,
-                       std::string& out);
-void AppendPairExplanation(const MatchSnapshot& snapshot, const PairExplanation& pair, const JobLimits& limits,
-                           std::string& out);
+void AppendReason(const Reason& reason, JsonWriter& w);
+
+// `order`: may the reader know of others' jobs? Of a job that is there; a spec stands nowhere.
+void AppendExplanation(const JobStanding& standing, const Explanation& explanation, bool order, std::string& out);
+void AppendPairExplanation(const JobStanding& standing, const PairExplanation& pair, std::string& out);
 
 }  // namespace allot

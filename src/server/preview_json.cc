@@ -25,24 +25,13 @@ void AppendMoment(std::string_view key, const PreviewMoment& moment, JsonWriter&
   w.EndObject();
 }
 
-// What a job has under a key, with its type.
-void AppendValue(const std::string& text, JsonWriter& w) {
-  const std::string_view value = std::string_view(text).substr(1);
-  text[0] == 's' ? w.String(value) : w.Raw(value);
-}
-
 void AppendStep(const PreviewStep& step, JsonWriter& w) {
   w.BeginObject();
   w.Key("block").String(StrategyWord(step.block));
   w.Key("of").String(step.own ? "strategy" : "policy");
   if (!step.key.name.empty()) {
     w.Key("key").String(step.key.name);
-    w.Key("value");
-    if (step.value && (*step.value)[0] == 'r') {
-      w.Real(std::strtod(step.value->c_str() + 1, nullptr));
-    } else {
-      step.value ? AppendValue(*step.value, w) : static_cast<void>(w.Null());
-    }
+    AppendGroup(step.value, w.Key("value"));
   }
   if (step.running) w.Key("running").Uint(*step.running);
   if (step.max) w.Key("max").Uint(*step.max);
@@ -74,13 +63,41 @@ void AppendTask(const PreviewWalk::Task& task, JsonWriter& w) {
   w.Key("tags").BeginArray();
   for (const std::string& tag : task.tags) w.String(tag);
   w.EndArray();
-  w.Key("why").BeginArray();
-  for (const PreviewStep& step : task.pick.why) AppendStep(step, w);
-  w.EndArray();
+  AppendWhy(task.pick.why, w);
   w.EndObject();
 }
 
 }  // namespace
+
+void AppendGroup(const GroupText& value, JsonWriter& w) {
+  if (!value) {
+    w.Null();
+    return;
+  }
+  const std::string_view text = std::string_view(*value).substr(1);
+  switch ((*value)[0]) {
+    case 's':
+      w.String(text);
+      break;
+    case 'r':
+      w.Real(std::strtod(value->c_str() + 1, nullptr));
+      break;
+    default:
+      w.Raw(text);
+  }
+}
+
+void AppendWhy(const std::vector<PreviewStep>& why, JsonWriter& w) {
+  w.Key("why").BeginArray();
+  for (const PreviewStep& step : why) AppendStep(step, w);
+  w.EndArray();
+}
+
+void AppendPicks(const PreviewWalk& walk, JsonWriter& w) {
+  w.Key("picks").BeginArray();
+  for (const PreviewWalk::Task& task : walk.tasks()) AppendTask(task, w);
+  w.EndArray();
+}
 
 Result<PreviewRequest> ParsePreview(std::string_view json, const Vocabulary& vocabulary) {
   JsonReader& reader = ThreadReader();
@@ -126,9 +143,7 @@ void AppendPreview(const PreviewWalk& walk, Duration took, std::string& out) {
   w.Key("may_run").Uint(walk.jobs());
   w.Key("ready_tasks").Uint(walk.ready_tasks());
   w.Key("took_ms").Int(ToMillis(took));
-  w.Key("picks").BeginArray();
-  for (const PreviewWalk::Task& task : walk.tasks()) AppendTask(task, w);
-  w.EndArray();
+  AppendPicks(walk, w);
   w.EndObject();
 }
 

@@ -6,10 +6,13 @@
 #include <optional>
 #include <utility>
 
+#include "base/bounds.h"
+#include "engine/explain.h"
 #include "server/access.h"
 #include "server/call.h"
 #include "server/clock.h"
 #include "server/explain_json.h"
+#include "server/preview_run.h"
 #include "server/request_json.h"
 #include "server/request_query.h"
 
@@ -19,38 +22,62 @@ namespace {
 // A network thread has others to serve: what is not seen by then is told as not looked at.
 constexpr Duration kMostTime = milliseconds(50);
 
-void AnswerAll(Turn& turn, Call call, MatchSnapshot snapshot, JobLimits limits) {
+// Nor has the engine thread more for one who wants to know where a job stands among the others.
+constexpr Duration kMostLooking = milliseconds(50);
+constexpr std::uint32_t kMostPlaces = 100;
+
+void AnswerAll(Turn& turn, Call call, JobStanding standing) {
   Answer(turn, std::move(call), 200,
-         [held = std::make_shared<const MatchSnapshot>(std::move(snapshot)), limits = std::move(limits)](
-             Call& done, std::string& out) {
+         [held = std::make_shared<const JobStanding>(std::move(standing))](Call& done, std::string& out) {
            ExplainOptions options;
            options.show_workers = done.principal().Has(Scope::kRead);  // as GET workers does
            options.enough = [until = ReadClock().mono + kMostTime] { return ReadClock().mono >= until; };
-           AppendExplanation(*held, Explain(*held, options), limits, out);
+           const bool order = options.show_workers && !done.principal().user;
+           AppendExplanation(*held, Explain(held->match, options), order, out);
          });
 }
 
-void AnswerPair(Turn& turn, Call call, MatchSnapshot snapshot, JobLimits limits, WorkerId worker) {
-  Return(
-      turn, std::move(call),
-      [held = std::make_shared<const MatchSnapshot>(std::move(snapshot)), limits = std::move(limits),
-       worker](Call done) {
-        const std::optional<PairExplanation> pair = ExplainPair(*held, worker);
-        if (!pair) {
-          return done.Fail({Code::kUnknownWorker, "there is no worker " + ToText(worker), "GET …/workers lists them"});
-        }
-        std::string out;
-        AppendPairExplanation(*held, *pair, limits, out);
-        done.reply.Send(200, out);
-      });
+void AnswerPair(Turn& turn, Call call, JobStanding standing, WorkerId worker) {
+  Return(turn, std::move(call), [held = std::make_shared<const JobStanding>(std::move(standing)), worker](Call done) {
+    const std::optional<PairExplanation> pair = ExplainPair(held->match, worker);
+    if (!pair) {
+      return done.Fail({Code::kUnknownWorker, "there is no worker " + ToText(worker), "GET …/workers lists them"});
+    }
+    std::string out;
+    AppendPairExplanation(*held, *pair, out);
+    done.reply.Send(200, out);
+  });
 }
 
-// GET …/jobs/ID/explain?worker=
+using Looking = LookAhead<JobStanding>;
+
+// Where the job stands among the others, if there is time for it; the rest is known.
+void FindPlace(Turn& turn, Call call, JobStanding standing) {
+  ServerContext& server = call.server;
+  const bool given = standing.order && standing.order->giving > 0;
+  if (!given || !Looking::Room(server)) return AnswerAll(turn, std::move(call), std::move(standing));
+  PreviewRequest request;
+  request.strategy = standing.order->strategy;
+  request.worker = standing.order->like;
+  request.count = kMostPlaces;
+  request.by_limits = true;
+  request.focus = standing.match.job;
+  const QueuePtr queue = call.queue;
+  auto looking = std::make_shared<Looking>(std::move(call), std::move(standing));
+  RunPreview(server, queue, std::move(request), kMostLooking, turn,
+             [looking = std::move(looking)](Turn& last, Result<PreviewWalk*> walk) {
+               // A worker that is gone meanwhile leaves the place unknown.
+               if (walk.ok()) ApplyWalk(**walk, *looking->known.match.job, *looking->known.order);
+               AnswerAll(last, std::move(looking->call), std::move(looking->known));
+             });
+}
+
+// GET …/jobs/ID/explain?worker=&task=
 void ExplainJob(Call call) {
   if (call.request.method != Method::kGet) return call.Fail(WrongMethod(call.request, "GET"));
   const Result<JobName> name = ParseJobName(call.request.parts[4]);
   if (!name.ok()) return call.Fail(name.error());
-  constexpr std::string_view kKnown[] = {"worker"};
+  constexpr std::string_view kKnown[] = {"worker", "task"};
   const Result<Query> query = Query::Parse(call.request.query, kKnown);
   if (!query.ok()) return call.Fail(query.error());
   std::optional<WorkerId> worker;
@@ -64,17 +91,25 @@ void ExplainJob(Call call) {
     }
     worker = WorkerId{*id};
   }
-  AskEngine(std::move(call), [name = *name, worker](Turn& turn, Call c) {
+  std::optional<TaskIndex> task;
+  if (const std::optional<std::string_view> text = query->Get("task")) {
+    const std::optional<std::uint64_t> index = ParseId(*text);
+    if (!index || *index > bounds::kMaxTasksPerJob) {
+      return call.Fail(
+          {Code::kUnknownTask, "there is no task " + std::string(text->substr(0, 100)), "tasks are numbered from 0"});
+    }
+    task = static_cast<TaskIndex>(*index);
+  }
+  AskEngine(std::move(call), [name = *name, worker, task](Turn& turn, Call c) {
     const Result<JobView> found = FindJob(turn, c, name);
     if (!found.ok()) return AnswerError(turn, std::move(c), found.error());
-    Result<MatchSnapshot> snapshot = turn.engine.Snapshot(found->id);
-    if (!snapshot.ok()) return AnswerError(turn, std::move(c), snapshot.error());
-    snapshot->now = turn.now.wall;
-    JobLimits limits{{}, turn.now.mono};
-    if (Result<LimitHolds> on = turn.engine.LimitsOn(turn.now, found->id, worker); on.ok())
-      limits = {std::move(on->holds), turn.now.mono, on->free, on->free_held};
-    if (worker) return AnswerPair(turn, std::move(c), std::move(*snapshot), std::move(limits), *worker);
-    AnswerAll(turn, std::move(c), std::move(*snapshot), std::move(limits));
+    Result<JobStanding> standing = turn.engine.StandingOf(turn.now, found->id, task, worker);
+    if (!standing.ok()) return AnswerError(turn, std::move(c), standing.error());
+    if (worker) return AnswerPair(turn, std::move(c), std::move(*standing), *worker);
+    if (c.principal().user || !c.principal().Has(Scope::kRead)) {
+      return AnswerAll(turn, std::move(c), std::move(*standing));
+    }
+    FindPlace(turn, std::move(c), std::move(*standing));
   });
 }
 
@@ -88,9 +123,10 @@ void ExplainSpec(Call call) {
   const Result<void> claimed = ClaimUser(call.principal(), *request);
   if (!claimed.ok()) return call.Fail(claimed.error());
   AskEngine(std::move(call), [spec = std::move(request->spec)](Turn& turn, Call c) {
-    MatchSnapshot snapshot = turn.engine.Snapshot(spec);
-    snapshot.now = turn.now.wall;
-    AnswerAll(turn, std::move(c), std::move(snapshot), {});
+    JobStanding standing;
+    standing.match = turn.engine.Snapshot(spec);
+    standing.match.now = turn.now.wall;
+    AnswerAll(turn, std::move(c), std::move(standing));
   });
 }
 

@@ -1,7 +1,4 @@
 // POST /v1/queues/Q/strategy/try: what a worker with some strategy would get, without taking it.
-//
-// The engine thread only looks at jobs, a little at a time; picking has a thread of its own, because it may take long.
-// The two hold one another's place: what is told is about as old as the request.
 #include <atomic>
 #include <memory>
 #include <utility>
@@ -10,62 +7,34 @@
 #include "server/call.h"
 #include "server/clock.h"
 #include "server/preview_json.h"
+#include "server/preview_run.h"
 #include "server/request_query.h"
 
 namespace allot {
 namespace {
 
-// Of the engine thread at a time, in microseconds.
-constexpr std::size_t kStep = 500;
 // What is not seen by then is told as missing. Picking has as long again.
 constexpr Duration kMostTime = std::chrono::seconds(5);
 // Of the server at once: each may hold a hundred bytes and more for every job.
 constexpr std::uint32_t kMostAtOnce = 2;
 
 struct Trial {
-  Trial(Call c, PreviewRequest request)
-      : call(std::move(c)), server(call.server), queue(call.queue), walk(std::move(request)) {}
+  explicit Trial(Call c) : call(std::move(c)), server(call.server) {}
   ~Trial() { server.trials.fetch_sub(1, std::memory_order_relaxed); }
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
-  bool Enough() const {
-    return ReadClock().mono - phase >= kMostTime || server.stopping.load(std::memory_order_relaxed);
-  }
-
   Call call;
   ServerContext& server;
-  const QueuePtr queue;
-  PreviewWalk walk;
   const Instant began = ReadClock().mono;
-  Instant phase = began;
 };
-using TrialPtr = std::shared_ptr<Trial>;
 
-void Finish(Turn& turn, TrialPtr trial) {
-  turn.engine.Resolve(trial->walk);
-  for (const PreviewWalk::Task& task : trial->walk.tasks()) turn.Tells(task.pick.job);
+void Answer(Turn& turn, std::shared_ptr<Trial> trial, Result<PreviewWalk*> walk) {
+  if (!walk.ok()) return AnswerError(turn, std::move(trial->call), walk.error());
+  std::string out;
+  AppendPreview(**walk, ReadClock().mono - trial->began, out);
   NetThread& net = trial->call.reply.net();
-  turn.Send(net, [trial = std::move(trial)] {
-    std::string out;
-    AppendPreview(trial->walk, ReadClock().mono - trial->began, out);
-    trial->call.reply.Send(200, out);
-  });
-}
-
-void Collect(Turn& turn, TrialPtr trial) {
-  const Result<bool> all = turn.engine.Collect(turn.now, trial->walk, kStep);
-  if (!all.ok()) return AnswerError(turn, std::move(trial->call), all.error());
-  // Behind whatever else waits for the engine by now. Where the queue is gone, the answer is that it is.
-  if (!*all && !trial->Enough()) {
-    trial->queue->Post(Command::Look([trial](Turn& next) { Collect(next, trial); }));
-    return;
-  }
-  trial->server.trying.Post([trial] {
-    trial->phase = ReadClock().mono;
-    trial->walk.Pick([&t = *trial] { return t.Enough(); });
-    trial->queue->Post(Command::Look([trial](Turn& last) { Finish(last, trial); }));
-  });
+  turn.Send(net, [trial = std::move(trial), out = std::move(out)] { trial->call.reply.Send(200, out); });
 }
 
 }  // namespace
@@ -90,8 +59,14 @@ void ServeTry(Call call) {
   }
   NetThread& net = call.reply.net();
   const QueuePtr queue = call.queue;
-  auto trial = std::make_shared<Trial>(std::move(call), std::move(*request));
-  net.Tell(queue, Command::Look([trial = std::move(trial)](Turn& turn) { Collect(turn, trial); }));
+  auto trial = std::make_shared<Trial>(std::move(call));
+  net.Tell(queue, Command::Look([trial = std::move(trial), queue, request = std::move(*request)](Turn& turn) mutable {
+             ServerContext& server = trial->server;
+             RunPreview(server, queue, std::move(request), kMostTime, turn,
+                        [trial = std::move(trial)](Turn& last, Result<PreviewWalk*> walk) mutable {
+                          Answer(last, std::move(trial), walk);
+                        });
+           }));
 }
 
 }  // namespace allot

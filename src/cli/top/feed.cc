@@ -191,7 +191,7 @@ Outcome Carry(allotter::Client& client, const Command& command) {
       });
       break;
     case CommandKind::kNextOfWorker:
-      take(client.NextOfWorker(command.id), [&](const allotter::WorkerNext& next) { outcome.next = next; });
+      take(client.NextFor(command.id), [&](const allotter::WorkerOutlook& next) { outcome.next = next; });
       break;
     case CommandKind::kHistory:
       take(client.GetHistory(), [&](const allotter::History& history) { outcome.history = history; });

@@ -70,7 +70,7 @@ struct Outcome {
   std::optional<allotter::Error> error = {};
   std::string text = {};  // for the status line
   std::optional<allotter::ManyJobsAnswer> many = {};
-  std::optional<allotter::WorkerNext> next = {};
+  std::optional<allotter::WorkerOutlook> next = {};
   std::optional<allotter::History> history = {};
 };
 
@@ -118,7 +118,7 @@ struct Model {
   std::size_t overlay_top = 0;
   std::optional<allotter::Explanation> explanation;
   std::optional<allotter::WorkerInfo> worker;
-  std::optional<allotter::WorkerNext> next;
+  std::optional<allotter::WorkerOutlook> next;
   std::string overlay_error;
 
   std::optional<std::string> typing;  // the filter, while it is typed

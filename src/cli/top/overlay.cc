@@ -11,9 +11,6 @@
 namespace allot::cli::top {
 namespace {
 
-using allotter::OrderPlace;
-using allotter::PromisedTasks;
-
 constexpr const char* kHelp[] = {
     "1-5, Tab           jobs, workers, reasons, users, limits",
     "↑ ↓ j k            choose; PgUp PgDn Home End",
@@ -41,34 +38,6 @@ void AddLines(std::vector<std::string>& out, std::string_view text) {
   }
 }
 
-void AddOrder(std::vector<std::string>& out, const OrderPlace& order) {
-  out.push_back("");
-  std::string place = order.place ? fmt::format("place {} in the order", FormatCount(*order.place))
-                                  : std::string("not among the next 100 in the order");
-  if (!order.complete) place += ", at the earliest";
-  out.push_back(place + fmt::format(" ({} of policy {}, which {} {} here)", order.strategy, order.policy,
-                                    FormatCount(order.workers), order.workers == 1 ? "worker has" : "workers have"));
-  for (const std::string& why : order.own_why) out.push_back("  " + why);
-  if (!order.first_job.empty()) {
-    out.push_back("first is job " + order.first_job + (order.first_user.empty() ? "" : " of " + order.first_user));
-    for (const std::string& why : order.first_why) out.push_back("  " + why);
-  }
-  for (const allotter::Ceiling& ceiling : order.ceilings) {
-    out.push_back(fmt::format("ceiling of the {}: {} of {} tasks run whose {} is {}", ceiling.of, ceiling.running,
-                              ceiling.max, ceiling.key, ceiling.value.value_or("not set")));
-  }
-}
-
-void AddPromised(std::vector<std::string>& out, const PromisedTasks& promised) {
-  if (promised.tasks == 0) return;
-  out.push_back("");
-  out.push_back(fmt::format("{} promised to {} worker{}; most of them to {} ({} of the {} in its queue)",
-                            FormatCount(promised.tasks), FormatCount(promised.workers),
-                            promised.workers == 1 ? "" : "s",
-                            promised.longest_name.empty() ? promised.longest_worker : promised.longest_name,
-                            FormatCount(promised.longest_tasks), FormatCount(promised.longest_queue)));
-}
-
 void AddWorker(std::vector<std::string>& out, const allotter::WorkerInfo& worker, std::int64_t now_ms) {
   const auto add = [&](std::string_view name, const std::string& value) {
     if (!value.empty()) out.push_back(fmt::format("{:<13}{}", name, value));
@@ -94,20 +63,6 @@ void AddWorker(std::vector<std::string>& out, const allotter::WorkerInfo& worker
   add("runs", tasks);
 }
 
-void AddNext(std::vector<std::string>& out, const allotter::WorkerNext& next) {
-  out.push_back("");
-  out.push_back("next: " + next.verdict.message);
-  for (const auto& pick : next.picks) {
-    out.push_back(fmt::format("  {}{}{}  {}", pick.job, pick.index ? fmt::format("/{}", *pick.index) : "",
-                              pick.user.empty() ? "" : " of " + pick.user,
-                              pick.why.empty() ? "" : pick.why.back().text));
-  }
-  for (const auto& other : next.others) {
-    out.push_back(fmt::format("not {} task{} ({}): {}{}", FormatCount(other.tasks), other.tasks == 1 ? "" : "s",
-                              other.stage, other.message, other.job.empty() ? "" : ", job " + other.job));
-  }
-}
-
 }  // namespace
 
 std::vector<std::string> OverlayText(const Model& model) {
@@ -126,13 +81,14 @@ std::vector<std::string> OverlayText(const Model& model) {
         if (!e.verdict.hint.empty()) out.push_back("hint: " + e.verdict.hint);
         out.push_back("");
         AddLines(out, ExplanationText(e, model.now_ms, Style{}));
-        if (e.order) AddOrder(out, *e.order);
-        if (e.promised) AddPromised(out, *e.promised);
       }
       break;
     case Overlay::kWorker:
       if (model.worker) AddWorker(out, *model.worker, model.now_ms);
-      if (model.worker && model.next) AddNext(out, *model.next);
+      if (model.worker && model.next) {
+        out.push_back("");
+        AddLines(out, OutlookText(*model.next, Style{}));
+      }
       break;
     case Overlay::kQueues:
       for (const allotter::Queue& queue : model.queues) {

@@ -249,7 +249,7 @@ TEST_F(RenderTest, ExplainsAndScrolls) {
   e.job = "103";
   e.state = "active";
   e.ready = 5;
-  e.verdict = {"wait", "all_busy", "workers could run it, and none has a free slot", "wait"};
+  e.verdict = {"wait", "all_busy", "workers could run it, and none has a free slot", "wait", kTestNow - 65'000};
   e.reasons = {e.verdict};
   e.funnel = {{"total", 4}, {"available", 4}, {"tags", 3}, {"free_slot", 0}};
   e.workers = 4;
@@ -262,8 +262,8 @@ TEST_F(RenderTest, ExplainsAndScrolls) {
   order.first_user = "bob";
   order.first_why = {"shares between users: bob has 0 running tasks"};
   const std::string screen = Screen(model, {80, 40});
-  for (const char* part : {" job 103 ", "verdict: workers could run it", "with its tags", "place 12 in the order",
-                           "first is job 90 of bob", "bob has 0 running tasks"}) {
+  for (const char* part : {" job 103 ", "verdict: workers could run it", "with its tags", "   12  this one",
+                           "1  job 90 of bob", "bob has 0 running tasks"}) {
     EXPECT_THAT(screen, HasSubstr(part));
   }
   model.overlay_top = 1000;

@@ -1,0 +1,234 @@
+// What explanations say agrees with what the engine does next.
+#include <algorithm>
+#include <set>
+
+#include "engine/explain.h"
+#include "engine/preview_walk.h"
+#include "engine/testing_limits.h"
+#include "strategy/some_strategy.h"
+
+namespace allot {
+namespace {
+
+using namespace std::chrono_literals;
+
+class EngineExplain : public testing::LimitedEngineTest {
+ protected:
+  struct Told {
+    std::vector<Reason> reasons;
+    JobStanding standing;
+    bool Has(ReasonCode code) const {
+      return std::any_of(reasons.begin(), reasons.end(), [&](const Reason& reason) { return reason.code == code; });
+    }
+    std::string Codes() const {
+      std::string out;
+      for (const Reason& reason : reasons) out += (out.empty() ? "" : " ") + std::string(ReasonText(reason.code));
+      return out;
+    }
+    std::string Text() const {
+      std::string out;
+      for (const Reason& reason : reasons) {
+        out += std::string(ReasonText(reason.code)) + ": " + reason.message + "\n";
+      }
+      return out;
+    }
+  };
+  // As the server does.
+  Told Tell(JobId job, std::optional<TaskIndex> task = std::nullopt) {
+    Result<JobStanding> standing = engine_->StandingOf(now_, job, task);
+    EXPECT_TRUE(standing.ok());
+    if (standing->order && standing->order->giving > 0) {
+      PreviewRequest request;
+      request.strategy = standing->order->strategy;
+      request.worker = standing->order->like;
+      request.count = 100;
+      request.by_limits = true;
+      request.focus = job;
+      PreviewWalk walk(request);
+      EXPECT_TRUE(*engine_->Collect(now_, walk, 1'000'000));
+      walk.Pick();
+      engine_->Resolve(walk);
+      ApplyWalk(walk, job, *standing->order);
+    }
+    const Explanation explanation = Explain(standing->match);
+    return {AllReasons(*standing, explanation.reasons, explanation.matching), std::move(*standing)};
+  }
+  // What the worker gets by its next pull.
+  std::vector<JobId> Pulled(WorkerId worker, std::uint32_t credit = 1) {
+    Grants();
+    EXPECT_TRUE(engine_->Pull(now_, worker, PullOptions{credit, true, 0s, {}}).ok());
+    std::vector<JobId> jobs;
+    for (const Grant& grant : Grants()) {
+      jobs.push_back(grant.task.job);
+      held_.emplace_back(worker, grant.task);
+    }
+    return jobs;
+  }
+  std::vector<std::pair<WorkerId, TaskRef>> held_;
+};
+
+TEST_F(EngineExplain, TheNextPullTakesWhatNothingHoldsBack) {
+  const WorkerId worker = Register();
+  const JobId first = SubmitOf("ann"), second = SubmitOf("bob");
+  EXPECT_EQ(Tell(first).Codes(), "can_start");
+  const Told behind = Tell(second);
+  EXPECT_EQ(behind.Codes(), "behind");
+  EXPECT_EQ(behind.standing.order->place, 2u);
+  EXPECT_EQ(behind.standing.order->first, first);
+  EXPECT_EQ(behind.standing.order->first_user, "ann");
+  EXPECT_EQ(Pulled(worker), std::vector<JobId>{first});
+  EXPECT_EQ(Tell(second).Codes(), "all_busy");
+  EXPECT_EQ(Tell(first).Codes(), "running");
+}
+
+TEST_F(EngineExplain, ACeilingSaysWhoseItIsAndHowMuchOfIt) {
+  SetPolicy("max_simultaneous(user, 2, worker)");
+  const WorkerId worker = RegisterBy("", {"a"}, 10);
+  const JobId job = SubmitOf("ann", 5);
+  EXPECT_EQ(Pulled(worker, 5).size(), 2u);
+  const Told told = Tell(job);
+  ASSERT_EQ(told.Codes(), "max_simultaneous");
+  EXPECT_EQ(told.reasons[0].message, "the policy lets 2 tasks of a user run at once, and \"ann\" has 2");
+  ASSERT_EQ(told.standing.order->ceilings.size(), 1u);
+  EXPECT_EQ(told.standing.order->ceilings[0].running, 2u);
+  EXPECT_EQ(told.standing.order->ceilings[0].max, 2u);
+}
+
+TEST_F(EngineExplain, AStrategyThatIsForOthersIsSaid) {
+  RegisterBy("select_only(user = bob, oldest)");
+  const Told told = Tell(SubmitOf("ann"));
+  ASSERT_EQ(told.Codes(), "not_selected");
+  EXPECT_EQ(told.reasons[0].advice, Advice::kOperator);
+  EXPECT_EQ(Tell(SubmitOf("bob")).Codes(), "can_start");
+}
+
+TEST_F(EngineExplain, UnderFairSharingItSaysWhoHasLess) {
+  SetPolicy("fair(user, worker)");
+  const WorkerId worker = RegisterBy("", {"a"}, 10);
+  const JobId ann = SubmitOf("ann", 5);
+  EXPECT_EQ(Pulled(worker, 2), (std::vector<JobId>{ann, ann}));
+  SubmitOf("bob", 5);
+  const Told told = Tell(ann);
+  ASSERT_EQ(told.Codes(), "behind");
+  EXPECT_NE(told.reasons[0].message.find("\"bob\" has 0 running tasks"), std::string::npos) << told.Text();
+  EXPECT_NE(told.reasons[0].message.find("\"ann\" has 2 running tasks"), std::string::npos) << told.Text();
+}
+
+TEST_F(EngineExplain, ATaskHasReasonsOfItsOwn) {
+  const WorkerId worker = Register();
+  const JobId job = SubmitOf("ann", 3);
+  EXPECT_EQ(Pulled(worker).size(), 1u);
+  EXPECT_EQ(Tell(job, 0).Codes(), "running");
+  EXPECT_EQ(Tell(job, 1).Codes(), "all_busy");
+  const Report report{held_[0].second, ReportKind::kFailed};
+  ASSERT_TRUE(engine_->ReportAll(now_, worker, {&report, 1}).ok());
+  EXPECT_EQ(Tell(job, 0).Codes(), "backoff");
+  EXPECT_EQ(engine_->StandingOf(now_, job, 3).error().code, Code::kUnknownTask);
+}
+
+TEST_F(EngineExplain, LiftingTheOneLimitThatIsNamedStartsIt) {
+  const WorkerId worker = Register();
+  SetLimit("l-1", testing::SomeLimit("MY.User == \"ann\"", 0));
+  const JobId job = SubmitOf("ann");
+  EXPECT_EQ(Pulled(worker), std::vector<JobId>{});
+  ASSERT_EQ(Tell(job).Codes(), "limit_never");
+  ASSERT_TRUE(engine_->DeleteLimit(now_, "l-1").ok());
+  Pass(1ms);
+  EXPECT_EQ(Tell(job).Codes(), "can_start");
+  EXPECT_EQ(Pulled(worker), std::vector<JobId>{job});
+}
+
+// Random worlds: users, tags, ceilings, strategies, limits, pauses, schedules. Whatever is said of a job is tried out
+// on an engine that came back from the same records.
+TEST_F(EngineExplain, AgreesWithWhatTheEngineDoesNext) {
+  std::map<std::string, int> seen;
+  int lifted = 0, taken = 0;
+  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng(seed);
+    records_.clear();
+    journal_.clear();
+    held_.clear();
+    Load(0s);
+    SetPolicy(rng.Below(2) == 0 ? "worker" : testing::SomePolicy(rng, 2, false));
+    std::vector<WorkerId> workers;
+    for (std::uint64_t n = 1 + rng.Below(3); n > 0; --n) {
+      bool no_worker = false;
+      const std::string strategy = rng.Below(2) == 0 ? "" : testing::SomeStrategy(rng, 2, no_worker, false);
+      workers.push_back(
+          RegisterBy(strategy, rng.Below(3) == 0 ? std::vector<std::string>{"a", "b"} : std::vector<std::string>{"a"},
+                     static_cast<std::uint32_t>(1 + rng.Below(4))));
+    }
+    std::vector<std::string> limits;
+    for (std::uint64_t n = rng.Below(3); n > 0; --n) {
+      limits.push_back("l-" + std::to_string(n));
+      static const char* const kOf[] = {"MY.User == \"u1\"", "true", "MY.User != \"u2\""};
+      SetLimit(limits.back(), testing::SomeLimit(kOf[rng.Below(3)], static_cast<double>(rng.Below(3))));
+    }
+    std::vector<JobId> jobs;
+    for (std::uint64_t n = 1 + rng.Below(8); n > 0; --n) {
+      JobSpec spec = Spec(static_cast<std::uint32_t>(1 + rng.Below(3)),
+                          rng.Below(4) == 0 ? std::vector<std::string>{"b"} : std::vector<std::string>{"a"});
+      spec.user = "u" + std::to_string(rng.Below(3));
+      if (rng.Below(2) == 0) spec.priority = static_cast<std::int64_t>(rng.Below(3));
+      if (rng.Below(2) == 0) spec.meta = {{"customer", "c" + std::to_string(rng.Below(3))}};
+      if (rng.Below(6) == 0) spec.delay = 10s;
+      jobs.push_back(Submit(spec));
+      if (rng.Below(8) == 0) {
+        EXPECT_TRUE(engine_->Pause(now_, jobs.back()).ok());
+      }
+    }
+    for (std::uint64_t n = rng.Below(4); n > 0; --n) Pulled(workers[rng.Below(workers.size())]);
+    Pass(1s);
+    if (rng.Below(8) == 0) engine_->PauseQueue(now_);
+
+    const JobId job = jobs[rng.Below(jobs.size())];
+    const Told told = Tell(job);
+    for (const Reason& reason : told.reasons) ++seen[std::string(ReasonText(reason.code))];
+    SCOPED_TRACE(told.Text());
+    ASSERT_FALSE(told.reasons.empty());
+    // One pull alone: the next would find what that one changed.
+    const auto is_free = [&](WorkerId worker) {
+      const WorkerView view = *engine_->DescribeWorker(worker);
+      return view.leased < view.slots;
+    };
+    const bool only_limits = std::all_of(told.reasons.begin(), told.reasons.end(), [](const Reason& reason) {
+      return reason.code == ReasonCode::kLimit || reason.code == ReasonCode::kLimitNever ||
+             reason.code == ReasonCode::kLimitOvertaken;
+    });
+    if (told.Codes() == "can_start") {
+      ++taken;
+      const OrderStanding& order = *told.standing.order;
+      const WorkerId worker = order.first_for.value == 0 ? order.like : order.first_for;
+      ASSERT_TRUE(is_free(worker));
+      EXPECT_EQ(Pulled(worker), std::vector<JobId>{job});
+    } else if (only_limits) {
+      // At most three are named among the reasons; here there are no more.
+      for (const LimitHold& hold : told.standing.limits.holds) {
+        if (hold.limit.holds_back) {
+          ASSERT_TRUE(engine_->DeleteLimit(now_, hold.limit.limit.uuid).ok());
+        }
+      }
+      Pass(1ms);
+      const WorkerId like = told.standing.order->like;
+      if (is_free(like)) {
+        ++lifted;
+        EXPECT_EQ(Pulled(like), std::vector<JobId>{job});
+      }
+    } else {
+      const WorkerId worker = workers[rng.Below(workers.size())];
+      if (is_free(worker)) {
+        EXPECT_NE(Pulled(worker), std::vector<JobId>{job});
+      }
+    }
+  }
+  EXPECT_GT(taken, 20);
+  EXPECT_GT(lifted, 10);
+  for (const char* code : {"can_start", "behind", "all_busy", "max_simultaneous", "not_selected", "job_paused",
+                           "queue_paused", "scheduled", "running", "limit_never", "tag_never_seen"}) {
+    EXPECT_GT(seen[code], 0) << code;
+  }
+}
+
+}  // namespace
+}  // namespace allot

@@ -1,0 +1,57 @@
+#include "server/preview_run.h"
+
+#include <memory>
+#include <utility>
+
+#include "server/clock.h"
+
+namespace allot {
+namespace {
+
+// Of the engine thread at a time, in microseconds.
+constexpr std::size_t kStep = 500;
+
+struct Run {
+  Run(ServerContext& s, QueuePtr q, PreviewRequest request, Duration m, PreviewDone d)
+      : server(s), queue(std::move(q)), walk(std::move(request)), most(m), done(std::move(d)) {}
+
+  bool Enough() const { return ReadClock().mono - phase >= most || server.stopping.load(std::memory_order_relaxed); }
+
+  ServerContext& server;
+  const QueuePtr queue;
+  PreviewWalk walk;
+  const Duration most;
+  PreviewDone done;
+  Instant phase = ReadClock().mono;
+};
+using RunPtr = std::shared_ptr<Run>;
+
+void Finish(Turn& turn, const RunPtr& run) {
+  turn.engine.Resolve(run->walk);
+  for (const PreviewWalk::Task& task : run->walk.tasks()) turn.Tells(task.pick.job);
+  run->done(turn, &run->walk);
+}
+
+void Collect(Turn& turn, const RunPtr& run) {
+  const Result<bool> all = turn.engine.Collect(turn.now, run->walk, kStep);
+  if (!all.ok()) return run->done(turn, all.error());
+  // Behind whatever else waits for the engine by now.
+  if (!*all && !run->Enough()) {
+    run->queue->Post(Command::Look([run](Turn& next) { Collect(next, run); }));
+    return;
+  }
+  run->server.trying.Post([run] {
+    run->phase = ReadClock().mono;
+    run->walk.Pick([&r = *run] { return r.Enough(); });
+    run->queue->Post(Command::Look([run](Turn& last) { Finish(last, run); }));
+  });
+}
+
+}  // namespace
+
+void RunPreview(ServerContext& server, QueuePtr queue, PreviewRequest request, Duration most, Turn& turn,
+                PreviewDone done) {
+  Collect(turn, std::make_shared<Run>(server, std::move(queue), std::move(request), most, std::move(done)));
+}
+
+}  // namespace allot

@@ -1,0 +1,97 @@
+#include "strategy/standing.h"
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "strategy/strategy_words.h"
+
+namespace allot {
+namespace {
+
+class Look {
+ public:
+  Look(const order::Rules& rules, const Strategy& worker, const PickJob& job)
+      : shared_(*rules.shared), worker_(worker), job_(job) {}
+
+  // Plans and blocks are trees of one shape, but for the worker's own strategy, which stands in the plan.
+  bool Gives(const order::Plan& plan, const Strategy& block, bool own, Standing& out) const {
+    switch (block.kind) {
+      case Strategy::Kind::kRandom:
+      case Strategy::Kind::kOldest:
+      case Strategy::Kind::kNewest:
+      case Strategy::Kind::kPriority:
+      case Strategy::Kind::kLeastRecent:
+        return true;
+      case Strategy::Kind::kWorker:
+        return Gives(*plan.inner.front(), worker_, true, out);
+      case Strategy::Kind::kSelectOnly:
+        if (ValueOf(plan) != plan.wanted) {
+          out.unselected = true;
+          return false;
+        }
+        break;
+      case Strategy::Kind::kMaxSimultaneous: {
+        const ValueId value = ValueOf(plan);
+        const ValueTable::Value& now = shared_.values.Get(shared_.keys[plan.key], value);
+        // What is below it may hold it back, too.
+        const bool open = order::BinOf(plan, shared_, value, now.leased) == 0;
+        if (!open) {
+          out.ceilings.push_back({own, block.key, value == kNoValue ? GroupText() : GroupText(now.text), now.leased,
+                                  order::MaxOf(plan, shared_.slots)});
+        }
+        return Gives(*plan.inner.front(), *block.inner.front(), own, out) && open;
+      }
+      case Strategy::Kind::kOrElse: {
+        Standing tried;
+        bool others = false;  // a branch that selects it, whatever holds it back there
+        for (std::size_t i = 0; i < block.inner.size(); ++i) {
+          Standing branch;
+          if (Gives(*plan.inner[i], *block.inner[i], own, branch)) return true;
+          others = others || !branch.unselected;
+          // A ceiling behind a selection that is for others is not in its way.
+          if (branch.unselected) continue;
+          tried.ceilings.insert(tried.ceilings.end(), branch.ceilings.begin(), branch.ceilings.end());
+        }
+        out.unselected = out.unselected || !others;
+        out.ceilings.insert(out.ceilings.end(), tried.ceilings.begin(), tried.ceilings.end());
+        return false;
+      }
+      case Strategy::Kind::kPreferDistinct:
+      case Strategy::Kind::kFair:
+        break;
+    }
+    return Gives(*plan.inner.front(), *block.inner.front(), own, out);
+  }
+
+ private:
+  ValueId ValueOf(const order::Plan& plan) const { return shared_.values.Of(shared_.keys[plan.key], job_); }
+
+  const order::Shared& shared_;
+  const Strategy& worker_;
+  const PickJob& job_;
+};
+
+}  // namespace
+
+Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker, const PickJob& job) {
+  Standing out;
+  out.given = Look(rules, worker, job).Gives(*rules.plan, policy, false, out);
+  if (out.given) {
+    out.unselected = false;
+    out.ceilings.clear();
+  }
+  return out;
+}
+
+std::string DescribeCeiling(const Ceiling& ceiling) {
+  const std::string_view who = ceiling.own ? "every strategy" : "the policy";
+  const std::string& text = *ceiling.value;
+  const bool plain = text[0] != 's' || ceiling.key.kind == StrategyKey::Kind::kJob;
+  return fmt::format("{} lets {} task{} of a {} run at once, and {} has {}", who, FormatCount(ceiling.max),
+                     ceiling.max == 1 ? "" : "s", strategy_words::NounsOf(ceiling.key).one,
+                     plain ? text.substr(1) : JsonString(text.substr(1)), FormatCount(ceiling.running));
+}
+
+}  // namespace allot

@@ -1,0 +1,38 @@
+// Does a strategy give out a job now, and if not, what holds it back? Reads the rules of an index; takes the time of
+// its blocks, whatever the number of jobs.
+//
+// Threading: confined to the queue's engine thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "strategy/pick_job.h"
+#include "strategy/strategy.h"
+#include "strategy/views.h"
+
+namespace allot {
+
+// A `max_simultaneous` whose value has as many running tasks as it may have.
+struct Ceiling {
+  bool own = false;  // of the worker's own strategy; else of the policy
+  StrategyKey key;
+  GroupText value;
+  std::uint64_t running = 0, max = 0;  // tasks
+  friend bool operator==(const Ceiling&, const Ceiling&) = default;
+};
+
+struct Standing {
+  bool given = true;              // sooner or later: nothing in policy and strategy holds it back
+  bool unselected = false;        // else: a `select_only` is not for it, and there is no other way
+  std::vector<Ceiling> ceilings;  // else: those in its way, from the outside in
+};
+
+// `policy` and `worker` are what the index was made of. REQUIRES: the job is known to the orders.
+Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker, const PickJob& job);
+
+// `the policy gives nothing of a user that has 4 running tasks already: "ann" has 4`.
+std::string DescribeCeiling(const Ceiling& ceiling);
+
+}  // namespace allot
