@@ -32,6 +32,7 @@ Engine::Engine(const EngineOptions& options)
       receipts_(std::make_unique<ReceiptLog>()) {
   if (options_.policy) orders_.SetPolicy(options_.policy);
   orders_.SetWeights({options_.weights.begin(), options_.weights.end()});
+  users_.SetWeights(options_.weights);
   dispatcher_->SetOptions(options_.dispatch);
   default_order_ = orders_.Use(DefaultStrategy());
   orders_.BeginBuild();
@@ -103,13 +104,7 @@ void Engine::Refresh(EngineJob& job) {
     Promise(job);
     if (opened_.empty() || opened_.back() != job.cls) opened_.push_back(job.cls);
   }
-  const bool ended = Ended(job.state);
-  const std::uint32_t ready = ended ? 0 : job.tasks.ready();
-  const std::uint32_t waiting = ended ? 0 : job.tasks.waiting();
-  total_ready_ += std::uint64_t{ready} - job.counted_ready;
-  total_waiting_ += std::uint64_t{waiting} - job.counted_waiting;
-  job.counted_ready = ready;
-  job.counted_waiting = waiting;
+  Recount(job);
 }
 
 void Engine::WakeWaiting() {
@@ -298,7 +293,9 @@ Lease& Engine::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, s
   NoteStart(worker, job, lease, from, limits_met);
   orders_.Leased(job, Stamp{ToMillis(now_.wall), lease.task.lease.serial});
   MarkJob(job);  // when it was picked is in its own record
+  CountStart(job);
   Refresh(job);
+  if (worker.leases.size() == worker.slots) Recount(worker);
 
   Grant grant;
   grant.task = lease.task;
@@ -378,6 +375,7 @@ void Engine::SetPolicy(const Now& now, const StrategyPtr& policy, const Weights&
   Begin(now);
   orders_.SetPolicy(policy ? policy : DefaultPolicy());
   orders_.SetWeights({weights.begin(), weights.end()});
+  users_.SetWeights(weights);
   End();
 }
 
@@ -385,6 +383,7 @@ void Engine::PauseQueue(const Now& now) {
   Begin(now);
   if (!paused_) {
     paused_ = true;
+    paused_since_ = now_.wall;
     Event(EventType::kQueuePaused).U8(1);
     MarkQueue();
   }
@@ -395,6 +394,7 @@ void Engine::ResumeQueue(const Now& now) {
   Begin(now);
   if (paused_) {
     paused_ = false;
+    paused_since_.reset();
     Event(EventType::kQueuePaused).U8(0);
     MarkQueue();
     std::vector<KindId> kinds;

@@ -4,12 +4,13 @@
 #include <set>
 #include <tuple>
 
-#include "base/check.h"
+#include "base/bounds.h"
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/explain.h"
 #include "engine/worker_outlook.h"
+#include "strategy/trace.h"
 
 namespace allot {
 namespace {
@@ -21,6 +22,9 @@ constexpr int kMostHeldMet = 64;
 
 // At jobs, for one of each class.
 constexpr std::size_t kMostLooks = 2000;
+
+// Bytes that how a pick came about takes at most.
+constexpr std::size_t kMostTrace = 2 * (bounds::kMaxStrategyDepth + 1) * (kMostTracedText + 64) + 2048;
 
 bool Free(const EngineWorker& worker) { return worker.leases.size() < worker.slots; }
 
@@ -53,7 +57,7 @@ std::optional<OrderStanding> Engine::OrderOf(EngineJob& job) {
     std::uint32_t workers = 0;
     EngineWorker* one = nullptr;       // with a free slot, if one has
     std::optional<Standing> standing;  // none: its order is being built
-    bool given() const { return !standing || standing->given; }
+    bool given() const { return !standing || standing->given(); }
   };
   std::map<Orders::Id, Like> strategies;
   std::set<std::tuple<Orders::Id, KindId, LimitProfileId>> asked;
@@ -100,11 +104,30 @@ std::optional<OrderStanding> Engine::OrderOf(EngineJob& job) {
       }
     }
   }
-  if (const EngineJob* first = Peek(*like.one); first != nullptr && first != &job) {
+  // What blocks would look at for both, if they were picked now.
+  const auto why = [&](const EngineJob& one, const order::Plan* leaf) {
+    return leaf == nullptr ? std::vector<PreviewStep>() : WhyNow(*like.one, one, *leaf);
+  };
+  const EngineJob* first = Peek(*like.one);
+  if (first != nullptr && first != &job) {
     out.first = first->id();
     out.first_user = first->terms->user;
+    out.first_why = why(*first, dispatcher_->leaf());
   }
+  if (like.standing) out.own_why = why(job, like.standing->leaf);
   return out;
+}
+
+std::vector<PreviewStep> Engine::WhyNow(const EngineWorker& worker, const EngineJob& job,
+                                        const order::Plan& leaf) const {
+  const StrategyIndex& index = orders_.index(worker.Pulls());
+  const KindId kind = classes_.KindOf(worker.handle);
+  const TracedPick pick{index.rules(), leaf, job, kind, worker.rank != nullptr, job.ready};
+  std::string trace(kMostTrace, '\0');
+  const char* const end = WriteTrace(pick, trace.data(), trace.data() + trace.size());
+  if (end == nullptr) return {};
+  trace.resize(static_cast<std::size_t>(end - trace.data()));
+  return ReadTrace(*index.strategies(), trace, now_.wall);
 }
 
 Standing Engine::StandingOfJob(Orders::Id order, const EngineJob& job) const {

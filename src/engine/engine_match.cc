@@ -169,6 +169,7 @@ Result<void> Engine::ChangeWorker(const Now& now, WorkerId id, const WorkerChang
   const WorkerTraits traits = TraitsOf(*worker);
   limits_.ChangeWorker(worker->limited, traits.ad, now_);
   classes_.ChangeWorker(worker->handle, traits);
+  Recount(*worker);
   if (worker->waiting()) MoveAmong(*worker, worker->waiting_kind);
   End();
   return {};
@@ -313,6 +314,7 @@ bool Engine::StepOrders(std::size_t& budget) {
 
 void Engine::Verdicts::OnClass(ClassId cls) {
   engine_.orders_.OnClass(cls);
+  engine_.reasons_.OnVerdicts(cls);
   engine_.dispatcher_->OnClass(cls);
   engine_.opened_.push_back(cls);
 }
@@ -325,6 +327,9 @@ void Engine::Verdicts::OnKind(KindId kind) {
 
 void Engine::Verdicts::OnMoved(KindId from) {
   engine_.dispatcher_->OnMoved(from);
+  engine_.reasons_.OnMoved(from, [this](const ClassReasons::Member& member) {
+    return engine_.classes_.KindOf(static_cast<const EngineWorker&>(member).handle);
+  });
   engine_.MoveWaiting(from);
 }
 
@@ -365,6 +370,7 @@ bool Engine::StepRegrouping(std::size_t& budget) {
       orders_.Close(*job);
     }
     const ClassId cls = classes_.AddJob(std::move(terms));
+    if (job->counted_open) reasons_.Regroup(job->cls, cls, job->id(), job->counted_ready);
     classes_.DropJob(job->cls);
     job->cls = cls;
     if (!open) continue;

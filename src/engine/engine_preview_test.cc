@@ -157,7 +157,9 @@ TEST_F(EnginePreview, IsWhatRealPullsThenGive) {
           // One that is only described, as it is or with more to read than any, is given the same.
           PreviewRequest like{strategy, nullptr, std::nullopt, worker, 6};
           if (!like.like->requirements) like.like->requirements = testing::MustParse("TARGET.Unknown =?= undefined");
-          if (!balanced) EXPECT_EQ(Picks(*Try(like)), Picks(*walk));
+          if (!balanced) {
+            EXPECT_EQ(Picks(*Try(like)), Picks(*walk));
+          }
           EXPECT_TRUE(walk->complete());
           ASSERT_EQ(Pulled(worker.id, 6, strategy), Picks(*walk));
           ASSERT_NO_FATAL_FAILURE(ExpectReceipts(*walk));

@@ -155,7 +155,7 @@ void Preview::Prepare() {
     column.known = {};
   }
   for (Job& job : jobs_) {
-    if (own_) job.apart = job.ready - std::exchange(job.ready, job.own);
+    if (own_) job.apart = std::exchange(job.ready, job.own) - job.own;
   }
   // Told apart by one value after the other.
   const auto count = static_cast<Place>(jobs_.size());
