@@ -29,6 +29,11 @@ Result<QueuePtr> FindQueue(ServerContext& server, const Request& request) {
   return queue;
 }
 
+// Where a job's id would be: what is done to many.
+bool IsManyJobsVerb(std::string_view word) {
+  return word == "cancel" || word == "pause" || word == "resume" || word == "retry";
+}
+
 bool IsQueuePath(const Request& request) {
   return request.parts.size() >= 3 && request.parts[0] == "v1" && request.parts[1] == "queues";
 }
@@ -119,6 +124,9 @@ void Serve(ServerContext& server, Request request, Reply reply) {
   if (watch) return server.views->Open(std::move(call));
   call.queue = std::move(*queue);
   if (parts.size() >= 4 && parts[3] == "jobs") {
+    if (parts.size() == 5 && IsManyJobsVerb(parts[4])) return ServeManyJobs(std::move(call));
+    if (parts.size() == 6 && (parts[5] == "picture" || parts[5] == "errors")) return ServeJobViews(std::move(call));
+    if (parts.size() == 8 && parts[5] == "tasks" && parts[7] == "receipt") return ServeReceipts(std::move(call));
     if (parts.size() >= 6 && (parts[5] == "tasks" || parts[5] == "results" || parts[5] == "events"))
       return ServeResults(std::move(call));
     if (parts.size() == 6 && parts[5] == "explain") return ServeExplain(std::move(call));
@@ -130,6 +138,8 @@ void Serve(ServerContext& server, Request request, Reply reply) {
   if (parts.size() >= 4 && parts[3] == "limits") return ServeLimits(std::move(call));
   if (parts.size() == 4 && parts[3] == "demand") return ServeDemand(std::move(call));
   if (parts.size() == 6 && parts[3] == "workers" && parts[5] == "next") return ServeOutlook(std::move(call));
+  if (parts.size() == 4 && parts[3] == "users") return ServeUsers(std::move(call));
+  if (parts.size() == 4 && parts[3] == "receipts") return ServeReceipts(std::move(call));
   if (parts.size() >= 4 && parts[3] == "workers") return ServeWorkers(std::move(call));
   if (parts.size() == 4 && (parts[3] == "work" || parts[3] == "wait")) {
     return call.Fail({Code::kBadRequest, "this is a WebSocket", "connect to it with an Upgrade"});
