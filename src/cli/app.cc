@@ -81,6 +81,7 @@ int Main(int argc, char** argv) {
   AddStrategyCommands(app, context);
   AddLimitCommands(app, context);
   AddDemandCommand(app, context);
+  AddTopCommand(app, context);
   AddQueueCommands(app, context);
   AddBackupCommands(app, context);
   AddTokenCommands(app, context);
