@@ -52,6 +52,7 @@ Error Forbidden(std::string message, std::string hint = {}) {
 }
 
 std::string Who(const Principal& principal) {
+  if (principal.name.empty() && principal.id.empty()) return "this token";
   return principal.name.empty() ? "the token " + principal.id : fmt::format("the token {}", JsonString(principal.name));
 }
 

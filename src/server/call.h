@@ -76,6 +76,10 @@ Result<JobView> FindJob(Turn& turn, const Call& call, const JobName& name);
 // The same for changing it.
 Result<JobView> FindOwnJob(Turn& turn, const Call& call, const JobName& name);
 
+// A Queue, as this principal may see it. Reads files: cheap ones, on the network thread.
+Result<void> AppendQueueView(const Principal& principal, QueueRuntime& queue, const EngineStats& stats,
+                             std::string& out);
+
 // How a job spec in this call's body is read.
 SpecOptions OptionsOf(const Call& call);
 
@@ -88,6 +92,11 @@ Error Stopping();
 void ServeQueues(Call call);      // /v1/queues and /v1/queues/Q…
 void ServeJobs(Call call);        // /v1/queues/Q/jobs…
 void ServeResults(Call call);     // /v1/queues/Q/jobs/ID/tasks…, /results, /events
+void ServeJobViews(Call call);    // /v1/queues/Q/jobs/ID/picture, /errors
+void ServeManyJobs(Call call);    // /v1/queues/Q/jobs/cancel, /pause, /resume, /retry
+void ServeOverview(Call call);    // /v1/queues/Q/overview, /history
+void ServeUsers(Call call);       // /v1/queues/Q/users
+void ServeReceipts(Call call);    // /v1/queues/Q/receipts, …/jobs/ID/tasks/INDEX/receipt
 void ServeExplain(Call call);     // /v1/queues/Q/jobs/ID/explain, /v1/queues/Q/explain
 void ServeWorkers(Call call);     // /v1/queues/Q/workers…
 void ServeOutlook(Call call);     // /v1/queues/Q/workers/ID/next

@@ -8,6 +8,7 @@
 #include "server/reply_json.h"
 #include "server/request_query.h"
 #include "server/routes.h"
+#include "server/serve_web.h"
 #include "server/ws_connection.h"
 #include "server/ws_upgrade.h"
 
@@ -60,25 +61,39 @@ bool EqualsNoCase(std::string_view a, std::string_view b) {
 
 Reply::~Reply() {
   if (to_ == nullptr) return;
-  NetThread& net = to_->net();
+  NetThread& net = to_->home();
   net.Run(Closure([to = std::move(to_), request = request_] {
     std::string body;
     AppendError({Code::kUnavailable, "the queue is not available", "try again soon"}, body);
-    to->Respond(request, HttpStatus(Code::kUnavailable), body, kJsonType, {});
+    Response response;
+    response.status = HttpStatus(Code::kUnavailable);
+    response.body = body;
+    to->Respond(request, response, {});
   }));
 }
 
-NetThread& Reply::net() const { return to_->net(); }
+NetThread& Reply::net() const { return to_->home(); }
 std::uint64_t Reply::owner() const { return to_->owner(); }
 
-void Reply::Send(int status, std::string_view body, std::string_view type) {
+void Reply::Send(const Response& response) {
   const auto to = std::exchange(to_, nullptr);
-  to->Respond(request_, status, body, type, {});
+  to->Respond(request_, response, {});
+}
+
+void Reply::Send(int status, std::string_view body, std::string_view type) {
+  Response response;
+  response.status = status;
+  response.body = body;
+  response.type = type;
+  Send(response);
 }
 
 void Reply::Send(int status, std::string_view body, Closure on_lost) {
   const auto to = std::exchange(to_, nullptr);
-  to->Respond(request_, status, body, kJsonType, std::move(on_lost));
+  Response response;
+  response.status = status;
+  response.body = body;
+  to->Respond(request_, response, std::move(on_lost));
 }
 
 void Reply::Fail(const Error& error) {
@@ -88,20 +103,12 @@ void Reply::Fail(const Error& error) {
 }
 
 void Reply::OnAbort(Closure abort) {
-  if (alive()) to_->abort_ = std::move(abort);
+  if (to_ != nullptr) to_->OnAbort(request_, std::move(abort));
 }
 
-bool Reply::alive() const {
-  return to_ != nullptr && to_->state_ == HttpConnection::State::kAnswering && to_->request_no_ == request_;
-}
+bool Reply::alive() const { return to_ != nullptr && to_->Awaits(request_); }
 
-std::shared_ptr<OpenResponse> Reply::Hijack() {
-  const auto to = std::exchange(to_, nullptr);
-  if (to->state_ != HttpConnection::State::kAnswering || to->request_no_ != request_) return nullptr;
-  to->abort_ = {};
-  to->state_ = HttpConnection::State::kHijacked;
-  return to;
-}
+std::shared_ptr<OpenResponse> Reply::Hijack() { return std::exchange(to_, nullptr)->Hijack(request_); }
 
 // --- HttpConnection
 
@@ -233,6 +240,16 @@ Result<PrincipalPtr> HttpConnection::Authenticate() {
   return admission_.principal;
 }
 
+bool HttpConnection::Admitted() {
+  const Now now = ReadClock();
+  if (server_.tokens->Holds(admission_, now)) return true;
+  // The tokens have changed; this one may be as it was.
+  Result<TokenBook::Admission> again = server_.tokens->Verify(authorization_, now);
+  if (!again.ok() || !(*again->principal == *admission_.principal)) return false;
+  admission_ = std::move(*again);
+  return true;
+}
+
 std::optional<Error> HttpConnection::Inspect() {
   const auto& head = parser_->get();
   const std::string_view target = View(head.target());
@@ -244,6 +261,11 @@ std::optional<Error> HttpConnection::Inspect() {
   request_.peer = peer_;
   request_.upgrade = EqualsNoCase(View(head[http::field::upgrade]), "websocket");
   head_only_ = head.method() == http::verb::head;
+  if (request_.method == Method::kGet) {
+    request_.events = !head_only_ && Accepts(View(head[http::field::accept]), kEventsType);
+    request_.gzip = Accepts(View(head[http::field::accept_encoding]), "gzip");
+    request_.if_none_match = View(head[http::field::if_none_match]);
+  }
   Result<std::vector<std::string>> parts = SplitPath(request_.path);
   if (!parts.ok()) return parts.error();
   request_.parts = std::move(*parts);
@@ -252,6 +274,9 @@ std::optional<Error> HttpConnection::Inspect() {
   if (!own.ok() && !(open && own.error().code == Code::kBadRequest)) return own.error();
   if (open) {
     request_.principal = LocalPrincipal();
+  } else if (IsWebPath(request_)) {
+    request_.principal = Nobody();
+    return RefuseWeb(request_, parser_->chunked() || parser_->content_length().value_or(0) > 0);
   } else {
     Result<PrincipalPtr> principal = Authenticate();
     if (!principal.ok()) return principal.error();
@@ -410,26 +435,41 @@ void HttpConnection::Refuse(const Error& error) {
   state_ = State::kAnswering;
   std::string body;
   AppendError(error, body);
-  Respond(request_no_, HttpStatus(error.code), body, kJsonType, {});
+  Response response;
+  response.status = HttpStatus(error.code);
+  response.body = body;
+  Respond(request_no_, response, {});
 }
 
-void HttpConnection::Respond(std::uint64_t request, int status, std::string_view body, std::string_view type,
-                             Closure on_lost) {
-  if (state_ != State::kAnswering || request != request_no_) {
+void HttpConnection::OnAbort(std::uint64_t request, Closure abort) {
+  if (Awaits(request)) abort_ = std::move(abort);
+}
+
+std::shared_ptr<OpenResponse> HttpConnection::Hijack(std::uint64_t request) {
+  if (!Awaits(request)) return nullptr;
+  abort_ = {};
+  state_ = State::kHijacked;
+  return std::static_pointer_cast<HttpConnection>(shared_from_this());
+}
+
+void HttpConnection::Respond(std::uint64_t request, const Response& response, Closure on_lost) {
+  if (!Awaits(request)) {
     if (on_lost) on_lost();
     return;
   }
   abort_ = {};
-  server_.metrics.RequestServed(status);
+  server_.metrics.RequestServed(response.status);
   if (server_.stopping.load(std::memory_order_relaxed)) keep_alive_ = false;
   ResponseHead head;
-  head.status = status;
-  head.type = type;
-  head.length = body.size();
+  head.status = response.status;
+  head.type = response.type;
+  // A 304 has no body, and a length would be that of the one that it stands for.
+  if (response.status != 304) head.length = response.body.size();
   head.close = !keep_alive_;
-  if (status == 401) head.extra = "WWW-Authenticate: Bearer\r\n";
+  head.cache = response.cache;
+  head.extra = response.status == 401 ? "WWW-Authenticate: Bearer\r\n" : response.extra;
   AppendHead(head, out_);
-  if (!head_only_) out_.append(body);
+  if (!head_only_) out_.append(response.body);
   if (on_lost) lost_.push_back(std::move(on_lost));
   state_ = keep_alive_ ? State::kIdle : State::kLast;
   read_deadline_ = net().now() + server_.config.idle_timeout;
@@ -536,6 +576,7 @@ void HttpConnection::CloseIfIdle() {
 void HttpConnection::Sweep(Instant now) {
   if (state_ == State::kClosed) return;
   if (write_deadline_ && now >= *write_deadline_) return Close();
+  if (ends_with_token_ && state_ == State::kHijacked && !Admitted()) return Close();
   if (!read_deadline_ || now < *read_deadline_) return;
   if (state_ == State::kHead || state_ == State::kBody) {
     return Refuse({Code::kTimedOut, "the request came too slowly", ""});

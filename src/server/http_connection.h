@@ -31,7 +31,7 @@ namespace allot {
 
 struct ServerContext;
 
-class HttpConnection final : public Connection, public OpenResponse, public BodySource {
+class HttpConnection final : public Connection, public ReplyTarget, public OpenResponse, public BodySource {
  public:
   HttpConnection(NetThread& net, Stream stream, ServerContext& server, std::string peer);
   ~HttpConnection() override;
@@ -45,6 +45,11 @@ class HttpConnection final : public Connection, public OpenResponse, public Body
   NetThread& home() const override { return net(); }
   std::uint64_t owner() const override { return id_; }
 
+  void Respond(std::uint64_t request, const Response& response, Closure on_lost) override;
+  void OnAbort(std::uint64_t request, Closure abort) override;
+  std::shared_ptr<OpenResponse> Hijack(std::uint64_t request) override;
+  bool Awaits(std::uint64_t request) const override { return state_ == State::kAnswering && request_no_ == request; }
+
   void ResumeBody() override;
   void BreakBody(const Error& error) override;
 
@@ -53,9 +58,9 @@ class HttpConnection final : public Connection, public OpenResponse, public Body
   void OnDrained(UniqueFunction<void(bool)> drained) override { drained_ = std::move(drained); }
   void EndResponse() override;
   void BreakResponse() override { Abort(); }
+  void EndWithToken() override { ends_with_token_ = true; }
 
  private:
-  friend class Reply;
   using Parser = beast::http::request_parser<ChunkBody>;
   enum class State {
     kIdle,       // between requests
@@ -75,6 +80,8 @@ class HttpConnection final : public Connection, public OpenResponse, public Body
   void OnHead();
   std::optional<Error> Inspect();
   Result<PrincipalPtr> Authenticate();
+  // The token of the last request is what it was.
+  bool Admitted();
   void Upgrade();
   // False: the request is over.
   bool TakeBody();
@@ -82,7 +89,6 @@ class HttpConnection final : public Connection, public OpenResponse, public Body
   void Malformed(error_code ec);
   // Answers the request that is being read, and ends the connection after it.
   void Refuse(const Error& error);
-  void Respond(std::uint64_t request, int status, std::string_view body, std::string_view type, Closure on_lost);
   void WriteSome();
   void OnWritten();
   void Finish();
@@ -100,6 +106,7 @@ class HttpConnection final : public Connection, public OpenResponse, public Body
   bool keep_alive_ = true;
   bool head_only_ = false;
   bool body_paused_ = false;
+  bool ends_with_token_ = false;
   std::optional<Instant> read_deadline_;
   std::optional<Instant> write_deadline_;
 

@@ -10,6 +10,8 @@ std::string_view ReasonText(int status) {
       return "OK";
     case 201:
       return "Created";
+    case 304:
+      return "Not Modified";
     case 400:
       return "Bad Request";
     case 401:
@@ -67,7 +69,9 @@ void AppendHead(const ResponseHead& head, std::string& out) {
     out.append("\r\nTransfer-Encoding: chunked");
   }
   if (head.close) out.append("\r\nConnection: close");
-  out.append("\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n");
+  out.append("\r\nCache-Control: ");
+  out.append(head.cache);
+  out.append("\r\nX-Content-Type-Options: nosniff\r\n");
   out.append(head.extra);
   out.append("\r\n");
 }
@@ -77,6 +81,20 @@ void AppendChunk(std::string_view bytes, std::string& out) {
   out.append("\r\n");
   out.append(bytes);
   out.append("\r\n");
+}
+
+bool Accepts(std::string_view header, std::string_view name) {
+  while (!header.empty()) {
+    const std::size_t comma = header.find(',');
+    const std::string_view item = header.substr(0, comma);
+    header.remove_prefix(comma == std::string_view::npos ? header.size() : comma + 1);
+    if (MediaType(item) != name) continue;
+    const std::size_t weight = item.find("q=");
+    if (weight == std::string_view::npos) return true;
+    // `q=0`, `q=0.000`
+    return item.substr(weight + 2).find_first_of("123456789") != std::string_view::npos;
+  }
+  return false;
 }
 
 std::string MediaType(std::string_view header) {

@@ -66,4 +66,9 @@ const PrincipalPtr& LocalPrincipal() {
   return local;
 }
 
+const PrincipalPtr& Nobody() {
+  static const PrincipalPtr nobody = std::make_shared<Principal>();
+  return nobody;
+}
+
 }  // namespace allot

@@ -16,6 +16,8 @@ namespace allot {
 
 enum class Scope : std::uint8_t { kSubmit, kWork, kRead, kOperate, kAdmin };
 
+inline constexpr Scope kAllScopes[] = {Scope::kSubmit, Scope::kWork, Scope::kRead, Scope::kOperate, Scope::kAdmin};
+
 std::string_view ScopeText(Scope scope);
 // kBadValue, with the nearest scope as a hint, for any other word.
 Result<Scope> ParseScope(std::string_view text);
@@ -53,5 +55,7 @@ using PrincipalPtr = std::shared_ptr<const Principal>;
 
 // Everyone, while no tokens are configured: all scopes, no fixed user or queue.
 const PrincipalPtr& LocalPrincipal();
+// Whoever asks for what needs no token: no scopes.
+const PrincipalPtr& Nobody();
 
 }  // namespace allot

@@ -270,12 +270,19 @@ Mailbox<Command>::Deadline QueueRuntime::NextWake() {
   if (engine_->UnfoldedEvents() > 0)
     sooner(folding_ ? (committer_->idle() ? now.mono : now.mono + kFoldPause) : last_fold_ + kFoldEvery);
   if (committer_->disk_full() || !held_.empty()) wake = now.mono + kLookForSpace;
+  if (const std::optional<Instant> limits = history_.NextLimits()) sooner(*limits);
   if (!wake) return std::nullopt;
   return ToSteady(*wake);
 }
 
+void QueueRuntime::Sample(const Now& now) {
+  if (history_.Due(now)) history_.Advance(now, engine_->Stats());
+  if (history_.LimitsDue(now)) history_.AdvanceLimits(now, engine_->Limits(now, {}));
+}
+
 void QueueRuntime::EngineLoop() {
   last_fold_ = ReadMonotonic();
+  Sample(ReadClock());
   std::vector<Command> commands;
   for (;;) {
     commands.clear();
@@ -317,6 +324,7 @@ void QueueRuntime::FullRound(std::vector<Command>& commands) {
     turn.uncreated = &uncreated_;
     return turn;
   };
+  Sample(ReadClock());
   for (Command& command : commands) {
     if (!command.looks()) {
       held_.push_back(std::move(command));
@@ -345,6 +353,7 @@ void QueueRuntime::Round(std::vector<Command>& commands) {
     turn.now = ReadClock();
     turn.stopping = stopping_;
     turn.disk_full = committer_->disk_full();
+    Sample(turn.now);
     const std::size_t end = std::min(commands.size(), next + kMaxCommandsPerRound);
     for (; next < end; ++next) {
       commands[next](turn);
@@ -358,7 +367,7 @@ void QueueRuntime::Round(std::vector<Command>& commands) {
     }
     waits_.OnTime(turn);
     TakeEffects(turn);
-    if (options_.metrics != nullptr) options_.metrics->Decided(ReadMonotonic() - turn.now.mono);
+    if (options_.metrics != nullptr) options_.metrics->Decided(ReadMonotonic() - turn.now.mono, turn.starts);
     FoldSome(turn);
     PushWork(turn);
   } while (next < commands.size());
@@ -389,6 +398,7 @@ void QueueRuntime::TakeEffects(Turn& turn) {
       for (const JobId job : effects.ended) turn.Touch(job);
       for (const JobId job : effects.progressed) turn.Touch(job);
       for (const LimitNotice& notice : effects.limit_notices) Tell(options_.name, notice);
+      for (const Assignment& assignment : effects.assignments) turn.starts += assignment.grants.size();
       workers_.OnEffects(turn, effects);
       for (const JobId job : effects.ended) waits_.OnEnded(turn, job);
       for (const JobId job : effects.progressed) waits_.OnProgress(turn, job);

@@ -24,6 +24,7 @@
 #include "server/committer.h"
 #include "server/mailbox.h"
 #include "server/metrics.h"
+#include "server/queue_history.h"
 #include "server/queue_settings.h"
 #include "server/turn.h"
 #include "server/wait_table.h"
@@ -61,6 +62,8 @@ class QueueRuntime {
   Store& store() { return *store_; }
   bool disk_full() const { return committer_->disk_full(); }
   QueueMetrics* metrics() const { return options_.metrics; }
+  // On the engine thread alone.
+  QueueHistory& history() { return history_; }
   // The store cannot be read: nothing more may be promised.
   [[noreturn]] void Fatal(const Error& error);
 
@@ -90,6 +93,8 @@ class QueueRuntime {
   void FoldSome(Turn& turn);
   void FoldAll(Turn& turn);
   Mailbox<Command>::Deadline NextWake();
+  // At the beginning of a round: what was since the last one.
+  void Sample(const Now& now);
 
   std::unique_ptr<Store> store_;
   const Options options_;
@@ -104,6 +109,7 @@ class QueueRuntime {
   std::unique_ptr<Engine> engine_;
   WaitTable waits_;
   WorkerTable workers_;
+  QueueHistory history_;
   Mailbox<Command> mailbox_;
   bool stopping_ = false;                // engine thread
   bool folding_ = false;                 // engine thread: a sweep over what is dirty has begun

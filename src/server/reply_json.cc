@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "expr/expr.h"
+#include "server/overview_json.h"
 #include "server/request_json.h"
 
 namespace allot {
@@ -136,6 +137,14 @@ void AppendJob(const JobView& job, std::string_view queue, std::string& out) {
   json.Key("idempotency_key").String(job.idempotency_key);
   json.Key("payload_prefix").String(job.payload_prefix);
   json.Key("trace").String(job.trace);
+  json.Key("held");
+  if (job.held) {
+    json.BeginObject().Key("code").String(ReasonText(job.held->code)).Key("kind").String(UsualAdvice(job.held->code));
+    Time(json, "since_at_ms", job.held->since);
+    json.EndObject();
+  } else {
+    json.Null();
+  }
   json.EndObject();
 }
 

@@ -16,7 +16,6 @@
 
 namespace allot {
 
-class HttpConnection;
 class NetThread;
 
 enum class Method : std::uint8_t { kGet, kPost, kPut, kPatch, kDelete, kOther };
@@ -31,6 +30,9 @@ struct Request {
   PrincipalPtr principal;
   std::string peer;  // ADDRESS:PORT
   bool upgrade = false;
+  bool events = false;        // it takes server-sent events
+  bool gzip = false;          // it takes compressed bodies
+  std::string if_none_match;  // of a GET
 };
 
 // A response that goes on: its own head and body, until the connection ends.
@@ -49,6 +51,34 @@ class OpenResponse {
   virtual void EndResponse() = 0;
   // Without an end.
   virtual void BreakResponse() = 0;
+  // From now on it breaks off when the token that it was asked for with is no longer what it was.
+  virtual void EndWithToken() = 0;
+};
+
+// An answer as a whole.
+struct Response {
+  int status = 200;
+  std::string_view body;
+  std::string_view type = kJsonType;
+  std::string_view cache = kNoStore;
+  std::string_view extra;  // whole lines of the head
+};
+
+// Where an answer goes: a connection, or whoever asks on behalf of others. Requests are told apart by a number, since
+// an answer may come after its request was given up.
+//
+// Threading: home() and owner() from any thread, the rest on its network thread.
+class ReplyTarget {
+ public:
+  virtual ~ReplyTarget() = default;
+  virtual NetThread& home() const = 0;
+  // What stands for it in a WaitTable.
+  virtual std::uint64_t owner() const = 0;
+  // `on_lost` may be empty.
+  virtual void Respond(std::uint64_t request, const Response& response, Closure on_lost) = 0;
+  virtual void OnAbort(std::uint64_t request, Closure abort) = 0;
+  virtual std::shared_ptr<OpenResponse> Hijack(std::uint64_t request) = 0;
+  virtual bool Awaits(std::uint64_t request) const = 0;
 };
 
 // The duty to answer one request. If it gets lost (a queue that ends, a command that is dropped), the answer is
@@ -58,7 +88,7 @@ class OpenResponse {
 class Reply {
  public:
   Reply() = default;
-  Reply(std::shared_ptr<HttpConnection> to, std::uint64_t request) : to_(std::move(to)), request_(request) {}
+  Reply(std::shared_ptr<ReplyTarget> to, std::uint64_t request) : to_(std::move(to)), request_(request) {}
   Reply(Reply&& other) noexcept : to_(std::move(other.to_)), request_(other.request_) { other.to_ = nullptr; }
   Reply& operator=(Reply&& other) noexcept {
     std::swap(to_, other.to_);
@@ -75,6 +105,7 @@ class Reply {
   void Send(int status, std::string_view body, std::string_view type = kJsonType);
   // `on_lost` runs if the answer surely never left.
   void Send(int status, std::string_view body, Closure on_lost);
+  void Send(const Response& response);
   void Fail(const Error& error);
 
   // Before the answer: runs if the client goes away first.
@@ -85,7 +116,7 @@ class Reply {
   bool alive() const;
 
  private:
-  std::shared_ptr<HttpConnection> to_;
+  std::shared_ptr<ReplyTarget> to_;
   std::uint64_t request_ = 0;
 };
 

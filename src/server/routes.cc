@@ -5,7 +5,9 @@
 #include "server/call.h"
 #include "server/clock.h"
 #include "server/context.h"
+#include "server/live_views.h"
 #include "server/request_json.h"
+#include "server/serve_web.h"
 #include "server/submit_stream.h"
 #include "server/wait_connection.h"
 #include "server/worker_connection.h"
@@ -25,6 +27,11 @@ Result<QueuePtr> FindQueue(ServerContext& server, const Request& request) {
     return Error{Code::kUnknownQueue, "there is no queue " + name, "GET /v1/queues lists them"};
   }
   return queue;
+}
+
+// Where a job's id would be: what is done to many.
+bool IsManyJobsVerb(std::string_view word) {
+  return word == "cancel" || word == "pause" || word == "resume" || word == "retry";
 }
 
 bool IsQueuePath(const Request& request) {
@@ -103,28 +110,36 @@ std::optional<Error> RefuseNew(const Turn& turn) {
 void Serve(ServerContext& server, Request request, Reply reply) {
   Call call{server, std::move(request), std::move(reply), nullptr};
   const std::vector<std::string>& parts = call.request.parts;
+  if (IsWebPath(call.request)) return ServeWeb(std::move(call));
   if (parts.size() >= 2 && parts[0] == "v1" && parts[1] == "strategies") return ServeStrategies(std::move(call));
-  if (parts.empty() || parts[0] != "v1" || parts.size() < 2 || parts[1] != "queues")
-    return ServeServer(std::move(call));
+  if (parts[0] != "v1" || parts.size() < 2 || parts[1] != "queues") return ServeServer(std::move(call));
   const bool winding_up = parts.size() >= 4 && parts[3] == "workers";  // reports are still taken
   if (server.stopping.load(std::memory_order_relaxed) && !winding_up) return call.Fail(Stopping());
   const Result<void> json = RequireJson(call.request);
   if (!json.ok()) return call.Fail(json.error());
-  if (parts.size() == 2) return ServeQueues(std::move(call));
+  const bool watch = call.request.events && LiveViews::Covers(call.request);
+  if (parts.size() == 2) return watch ? server.views->Open(std::move(call)) : ServeQueues(std::move(call));
   Result<QueuePtr> queue = FindQueue(server, call.request);
   if (!queue.ok()) return call.Fail(queue.error());
+  if (watch) return server.views->Open(std::move(call));
   call.queue = std::move(*queue);
   if (parts.size() >= 4 && parts[3] == "jobs") {
+    if (parts.size() == 5 && IsManyJobsVerb(parts[4])) return ServeManyJobs(std::move(call));
+    if (parts.size() == 6 && (parts[5] == "picture" || parts[5] == "errors")) return ServeJobViews(std::move(call));
+    if (parts.size() == 8 && parts[5] == "tasks" && parts[7] == "receipt") return ServeReceipts(std::move(call));
     if (parts.size() >= 6 && (parts[5] == "tasks" || parts[5] == "results" || parts[5] == "events"))
       return ServeResults(std::move(call));
     if (parts.size() == 6 && parts[5] == "explain") return ServeExplain(std::move(call));
     return ServeJobs(std::move(call));
   }
+  if (parts.size() == 4 && (parts[3] == "overview" || parts[3] == "history")) return ServeOverview(std::move(call));
   if (parts.size() == 4 && parts[3] == "explain") return ServeExplain(std::move(call));
   if (parts.size() == 5 && parts[3] == "strategy" && parts[4] == "try") return ServeTry(std::move(call));
   if (parts.size() >= 4 && parts[3] == "limits") return ServeLimits(std::move(call));
   if (parts.size() == 4 && parts[3] == "demand") return ServeDemand(std::move(call));
   if (parts.size() == 6 && parts[3] == "workers" && parts[5] == "next") return ServeOutlook(std::move(call));
+  if (parts.size() == 4 && parts[3] == "users") return ServeUsers(std::move(call));
+  if (parts.size() == 4 && parts[3] == "receipts") return ServeReceipts(std::move(call));
   if (parts.size() >= 4 && parts[3] == "workers") return ServeWorkers(std::move(call));
   if (parts.size() == 4 && (parts[3] == "work" || parts[3] == "wait")) {
     return call.Fail({Code::kBadRequest, "this is a WebSocket", "connect to it with an Upgrade"});

@@ -12,6 +12,7 @@
 #include "server/call.h"
 #include "server/limit_json.h"
 #include "server/log.h"
+#include "server/overview_json.h"
 #include "server/request_query.h"
 #include "server/stepped_walk.h"
 
@@ -50,6 +51,10 @@ Result<void> MayRead(const Call& call) {
                "use a token that is not fixed to a user; explain names the limits on a job of its own"};
 }
 
+Error NoLimit(const std::string& uuid) {
+  return {Code::kUnknownLimit, "there is no limit " + uuid.substr(0, 100), "it may have expired: set it anew"};
+}
+
 // The uuid goes into the log only once the engine has taken it.
 void AnswerLease(Turn& turn, Call call, int status, LimitLease lease, std::optional<bool> created, bool audit) {
   Return(turn, std::move(call), [lease = std::move(lease), status, created, audit](Call done) {
@@ -72,6 +77,7 @@ void Create(Call call) {
     if (auto refused = RefuseNew(turn)) return AnswerError(turn, std::move(c), std::move(*refused));
     Result<LimitLease> lease = turn.engine.CreateLimit(turn.now, uuid, spec);
     if (!lease.ok()) return AnswerError(turn, std::move(c), lease.error());
+    c.queue->history().ExpectLimits();
     AnswerLease(turn, std::move(c), 201, std::move(*lease), std::nullopt, true);
   });
 }
@@ -91,6 +97,7 @@ void Put(Call call) {
     const bool created = !lease.ok() && lease.error().code == Code::kUnknownLimit;
     if (created) lease = turn.engine.CreateLimit(turn.now, uuid, spec);
     if (!lease.ok()) return AnswerError(turn, std::move(c), lease.error());
+    c.queue->history().ExpectLimits();
     // Repeating it, to keep it alive, is no change.
     const bool audit = created || before.empty() || !SameTerms(before.front().spec, spec);
     AnswerLease(turn, std::move(c), created ? 201 : 200, std::move(*lease), created, audit);
@@ -154,13 +161,30 @@ void ShowOne(Call call) {
   AskEngine(std::move(call), [](Turn& turn, Call c) {
     std::vector<LimitView> found = turn.engine.Limits(turn.now, {std::nullopt, c.request.parts[4]});
     if (found.empty()) {
-      Error error{Code::kUnknownLimit, "there is no limit " + c.request.parts[4].substr(0, 100),
-                  "it may have expired: set it anew"};
+      Error error = NoLimit(c.request.parts[4]);
       return AnswerError(turn, std::move(c), std::move(error));
     }
     Answer(turn, std::move(c), 200, [limit = std::move(found.front()), now = turn.now.mono](Call&, std::string& out) {
       AppendLimit(limit, now, out);
     });
+  });
+}
+
+// GET …/limits/UUID/history
+void ShowHistory(Call call) {
+  const Result<void> may = MayRead(call);
+  if (!may.ok()) return call.Fail(may.error());
+  const Result<void> none = ParseNoQuery(call.request.query);
+  if (!none.ok()) return call.Fail(none.error());
+  AskEngine(std::move(call), [](Turn& turn, Call c) {
+    const std::string& uuid = c.request.parts[4];
+    if (turn.engine.Limits(turn.now, {std::nullopt, uuid}).empty()) {
+      Error error = NoLimit(uuid);
+      return AnswerError(turn, std::move(c), std::move(error));
+    }
+    QueueHistory::LimitSeries series = c.queue->history().Limit(uuid);
+    Answer(turn, std::move(c), 200,
+           [series = std::move(series)](Call&, std::string& out) { AppendLimitHistory(series, out); });
   });
 }
 
@@ -198,6 +222,10 @@ void ServeLimits(Call call) {
   if (parts.size() == 6 && parts[5] == "renew") {
     if (method != Method::kPost) return call.Fail(WrongMethod(call.request, "POST"));
     return Renew(std::move(call));
+  }
+  if (parts.size() == 6 && parts[5] == "history") {
+    if (method != Method::kGet) return call.Fail(WrongMethod(call.request, "GET"));
+    return ShowHistory(std::move(call));
   }
   call.Fail(NoSuchPath(call.request));
 }

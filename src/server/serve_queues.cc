@@ -12,10 +12,9 @@
 #include "server/request_query.h"
 
 namespace allot {
-namespace {
 
-// Store and engine together. Reads files: cheap ones, on the network thread.
-Result<void> AppendView(const Principal& principal, QueueRuntime& queue, const EngineStats& stats, std::string& out) {
+Result<void> AppendQueueView(const Principal& principal, QueueRuntime& queue, const EngineStats& stats,
+                             std::string& out) {
   const Result<Store::Usage> usage = queue.store().ReadUsage();
   if (!usage.ok()) return usage.error();
   QueueView view;
@@ -32,10 +31,12 @@ Result<void> AppendView(const Principal& principal, QueueRuntime& queue, const E
   return {};
 }
 
+namespace {
+
 void AnswerQueue(Turn& turn, Call call, int status) {
   Return(turn, std::move(call), [stats = turn.engine.Stats(), status](Call done) {
     std::string out;
-    const Result<void> appended = AppendView(done.principal(), *done.queue, stats, out);
+    const Result<void> appended = AppendQueueView(done.principal(), *done.queue, stats, out);
     if (!appended.ok()) return done.Fail(appended.error());
     done.reply.Send(status, out);
   });
@@ -58,7 +59,7 @@ struct Gathering {
     for (std::size_t i = 0; i < queues.size(); ++i) {
       if (!stats[i]) continue;  // deleted meanwhile
       if (out.back() != '[') out.push_back(',');
-      const Result<void> appended = AppendView(call.principal(), *queues[i], *stats[i], out);
+      const Result<void> appended = AppendQueueView(call.principal(), *queues[i], *stats[i], out);
       if (!appended.ok()) return call.Fail(appended.error());
     }
     out.append("]}");

@@ -20,10 +20,12 @@
 #include "server/clock.h"
 #include "server/context.h"
 #include "server/http_connection.h"
+#include "server/live_views.h"
 #include "server/log.h"
 #include "server/net_thread.h"
 #include "server/queue_set.h"
 #include "server/stream.h"
+#include "server/supervisor.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace allot {
@@ -79,7 +81,7 @@ std::size_t ThreadCount(const Config& config) {
 
 class Server::Impl {
  public:
-  explicit Impl(const Config& config) : context_(config) {}
+  Impl(const Config& config, std::span<const WebAsset> web) : context_(config, web) {}
   ~Impl() {
     BeginStop();
     Wait();
@@ -106,6 +108,8 @@ class Server::Impl {
     }
     context_.started_at = ReadClock().wall;
     for (std::size_t i = 0; i < ThreadCount(config); ++i) nets_.push_back(std::make_unique<NetThread>());
+    views_ = std::make_unique<LiveViews>(context_, *nets_.back());
+    context_.views = views_.get();
     // The port first: a second server must not wait for a large file before it learns that it is one too many.
     const Result<void> bound = Bind();
     if (!bound.ok()) return bound.error();
@@ -123,6 +127,11 @@ class Server::Impl {
       return SqliteStore::Open(sqlite);
     };
     context_.queues = std::make_unique<QueueSet>(std::move(options));
+    supervisor_.emplace(Supervisor::Options{
+        .ask = [this](const Supervisor::Answer& answer) { AskAll(answer); },
+        .status = [this] { return Status(); },
+    });
+    supervisor_->Loading("loading the queues of " + config.data);
     const Result<void> opened = context_.queues->Open();
     if (!opened.ok()) return opened.error();
     error_code ec;
@@ -135,10 +144,12 @@ class Server::Impl {
                           {"tls", config.tls()},
                           {"queues", context_.queues->size()},
                           {"data", config.data}});
+    supervisor_->Ready();
     return {};
   }
 
   std::uint16_t port() const { return port_; }
+  const LiveViews& views() const { return *views_; }
 
   void StopOnSignals() {
     signals_ = std::make_unique<asio::signal_set>(nets_[0]->io(), SIGTERM, SIGINT);
@@ -217,13 +228,30 @@ class Server::Impl {
     asio::dispatch(net.io(), [connection] { connection->Start(); });
   }
 
+  // Whoever does not let go of `answer` soon is stuck.
+  void AskAll(const Supervisor::Answer& answer) {
+    for (const auto& queue : context_.queues->All()) queue->Post(Command::Look([answer](Turn&) {}));
+    for (const auto& net : nets_) net->Run(Closure([answer] {}));
+  }
+
+  std::string Status() const {
+    const std::vector<QueuePtr> queues = context_.queues->All();
+    for (const QueuePtr& queue : queues) {
+      if (queue->disk_full()) return "no space for the queue " + queue->name() + ": reads go on, the rest waits";
+    }
+    return "listening on " + Endpoint{context_.config.listen.host, port_}.Text() + ", " +
+           std::to_string(queues.size()) + (queues.size() == 1 ? " queue" : " queues");
+  }
+
   void StopAll() {
     LogInfo("stopping");
+    supervisor_->Stopping();
     asio::post(nets_[0]->io(), [this] {
       error_code ec;
       acceptor_->close(ec);
       if (signals_) signals_->cancel(ec);
     });
+    views_->Stop();
     context_.queues->BeginStop();
     const auto deadline = std::chrono::steady_clock::now() + context_.config.stop_timeout;
     // Reports in flight are taken; requests under way get their answers, and then their connections go.
@@ -242,9 +270,11 @@ class Server::Impl {
 
   ServerContext context_;
   std::vector<std::unique_ptr<NetThread>> nets_;
+  std::unique_ptr<LiveViews> views_;  // has a timer of a network thread: goes before them
   std::optional<tcp::acceptor> acceptor_;
   std::optional<asio::ssl::context> tls_;
   std::unique_ptr<asio::signal_set> signals_;
+  std::optional<Supervisor> supervisor_;
   std::uint16_t port_ = 0;
   std::size_t next_ = 0;
   bool started_ = false;
@@ -258,14 +288,15 @@ class Server::Impl {
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() = default;
 
-Result<std::unique_ptr<Server>> Server::Start(const Config& config) {
-  auto impl = std::make_unique<Impl>(config);
+Result<std::unique_ptr<Server>> Server::Start(const Config& config, std::span<const WebAsset> web) {
+  auto impl = std::make_unique<Impl>(config, web);
   const Result<void> started = impl->Start();
   if (!started.ok()) return started.error();
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
 std::uint16_t Server::port() const { return impl_->port(); }
+const LiveViews& Server::views() const { return impl_->views(); }
 void Server::Stop() { impl_->BeginStop(); }
 void Server::StopOnSignals() { impl_->StopOnSignals(); }
 int Server::Wait() { return impl_->Wait(); }

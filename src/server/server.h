@@ -5,24 +5,31 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "base/result.h"
 #include "server/config.h"
+#include "server/web_assets.h"
 
 namespace allot {
+
+class LiveViews;
 
 class Server {
  public:
   // Opens and loads all queues, then listens. config.listen.port 0 takes any free port. Fails with what the store says
   // about a file, kForbidden if it would be open to strangers, kUnavailable if the port is taken.
-  static Result<std::unique_ptr<Server>> Start(const Config& config);
+  // `web` is the dashboard; what it refers to outlives the server.
+  static Result<std::unique_ptr<Server>> Start(const Config& config, std::span<const WebAsset> web = {});
   // As Stop() and Wait().
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
   std::uint16_t port() const;
+  // What is being watched; for tests and metrics.
+  const LiveViews& views() const;
   // Begins a graceful stop: nothing more is handed out, reports under way are taken, everything is made durable. Leases
   // stay for the next start. Returns at once.
   void Stop();

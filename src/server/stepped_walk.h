@@ -18,6 +18,7 @@ struct WalkBounds {
   Duration most_time = std::chrono::seconds(5);                // what is not seen by then is told as missing
   std::uint32_t most_at_once = 4;                              // of the server
   std::string_view busy = "others do the same at the moment";  // the refusal of more
+  bool changes = false;                                        // a command: it waits while the disk is full
 };
 
 // `Walk` is something that Engine::Collect() goes on with; `Render` is called with it, the time that it took and the
@@ -40,23 +41,31 @@ class SteppedWalk : public std::enable_shared_from_this<SteppedWalk<Walk, Render
 
   void Step(Turn& turn) {
     const bool all = turn.engine.Collect(turn.now, *walk_, bounds_.step);
-    // A part of it would be taken for the whole, by those who ask again and again.
-    if (!all && server_.stopping.load(std::memory_order_relaxed)) {
-      return AnswerError(turn, std::move(call_), Stopping());
+    if constexpr (requires { walk_->touched(); }) {
+      for (const JobId job : walk_->touched()) turn.Touch(job);
     }
-    const bool enough = ReadClock().mono - began_ >= bounds_.most_time;
-    auto self = this->shared_from_this();
+    const bool stopping = server_.stopping.load(std::memory_order_relaxed);
+    // A part of it would be taken for the whole, by those who ask again and again. What was changed is told.
+    if (!all && stopping && !bounds_.changes) return AnswerError(turn, std::move(call_), Stopping());
+    const bool enough = stopping || ReadClock().mono - began_ >= bounds_.most_time;
     // Behind whatever else waits for the engine by now. Where the queue is gone, the answer is that it is.
     if (!all && !enough) {
-      queue_->Post(Command::Look([self = std::move(self)](Turn& next) { self->Step(next); }));
+      queue_->Post(Next());
       return;
     }
+    auto self = this->shared_from_this();
     NetThread& net = call_.reply.net();
     turn.Send(net, [self = std::move(self)] {
       std::string out;
       self->render_(*self->walk_, ReadClock().mono - self->began_, out);
       self->call_.reply.Send(200, out);
     });
+  }
+
+  // The command that takes the next step.
+  Command Next() {
+    auto step = [self = this->shared_from_this()](Turn& next) { self->Step(next); };
+    return bounds_.changes ? Command(std::move(step)) : Command::Look(std::move(step));
   }
 
  private:
@@ -82,7 +91,7 @@ void WalkInSteps(Call call, std::atomic<std::uint32_t>& under_way, const WalkBou
   const QueuePtr queue = call.queue;
   auto stepped = std::make_shared<SteppedWalk<Walk, Render>>(std::move(call), under_way, bounds, std::move(walk),
                                                              std::move(render));
-  net.Tell(queue, Command::Look([stepped = std::move(stepped)](Turn& turn) { stepped->Step(turn); }));
+  net.Tell(queue, stepped->Next());
 }
 
 }  // namespace allot

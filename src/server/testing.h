@@ -87,20 +87,23 @@ struct Answer {
   int status = 0;
   std::string body;
   Json json;
+  std::string head;  // the fields, a line each
   std::string code() const { return json["error"]["code"].str(); }
 };
 
 // One kept-alive connection.
 class HttpClient {
  public:
+  using Fields = std::vector<std::pair<std::string, std::string>>;
   explicit HttpClient(std::uint16_t port) : port_(port), socket_(io_) { Connect(); }
 
   Answer Do(http::verb verb, const std::string& target, const std::string& body = "",
-            const std::string& type = "application/json") {
+            const std::string& type = "application/json", const Fields& more = {}) {
     http::request<http::string_body> request{verb, target, 11};
     request.set(http::field::host, "127.0.0.1:" + std::to_string(port_));
     if (!token.empty()) request.set(http::field::authorization, "Bearer " + token);
     if (!body.empty()) request.set(http::field::content_type, type);
+    for (const auto& [name, value] : more) request.set(name, value);
     request.body() = body;
     request.prepare_payload();
     if (closed_) Connect();
@@ -108,6 +111,24 @@ class HttpClient {
     return Read();
   }
   Answer Get(const std::string& target) { return Do(http::verb::get, target); }
+  Answer GetWith(const std::string& target, const Fields& more) { return Do(http::verb::get, target, "", "", more); }
+  // Begins to watch: the answer's head.
+  std::string Watch(const std::string& target) {
+    std::string request = "GET " + target + " HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n";
+    if (!token.empty()) request += "Authorization: Bearer " + token + "\r\n";
+    Write(request + "\r\n");
+    return ReadUntil("\r\n\r\n");
+  }
+  // The next event, pings left out: its name, and its data.
+  std::pair<std::string, Json> NextEvent() {
+    for (;;) {
+      const std::string text = ReadUntil("\n\n");
+      if (text.empty()) return {};
+      if (text[0] == ':') continue;
+      const std::size_t line = text.find('\n');
+      return {text.substr(7, line - 7), Json(text.substr(line + 7))};
+    }
+  }
   Answer Post(const std::string& target, const std::string& body = "", const std::string& type = "application/json") {
     return Do(http::verb::post, target, body, type);
   }
@@ -125,6 +146,9 @@ class HttpClient {
     if (ec) return answer;
     answer.status = static_cast<int>(parser.get().result_int());
     answer.body = parser.get().body();
+    for (const auto& field : parser.get()) {
+      answer.head += std::string(field.name_string()) + ": " + std::string(field.value()) + "\n";
+    }
     answer.json = Json(answer.body);
     if (!parser.get().keep_alive()) closed_ = true;  // connects again when it is used again
     return answer;
@@ -241,7 +265,7 @@ class ServerTest : public ::testing::Test {
   }
   void SetUp() override { Start(); }
   void Start() {
-    Result<std::unique_ptr<Server>> server = Server::Start(config_);
+    Result<std::unique_ptr<Server>> server = Server::Start(config_, web_);
     ASSERT_TRUE(server.ok()) << server.error().message;
     server_ = std::move(*server);
   }
@@ -271,6 +295,7 @@ class ServerTest : public ::testing::Test {
 
   std::string data_;
   Config config_;
+  std::span<const WebAsset> web_;
   std::unique_ptr<Server> server_;
 };
 

@@ -1,0 +1,357 @@
+#include "server/live_views.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/json.h"
+#include "server/access.h"
+#include "server/clock.h"
+#include "server/http_text.h"
+#include "server/reply_json.h"
+#include "server/routes.h"
+
+namespace allot {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kLeastPause = 1s;
+constexpr Duration kPingEvery = 15s;
+// A look that takes longer is costly: then looking must take no more than a twentieth of the time.
+constexpr Duration kCostly = 50ms;
+constexpr int kCostlyPause = 20;
+constexpr Duration kMostPause = 30s;
+// A reader that is so far behind misses views; the last one has it all.
+constexpr std::size_t kMaxUnsentBytes = 64 * 1024;
+constexpr std::string_view kPing = ": ping\n\n";
+
+using SharedText = std::shared_ptr<const std::string>;
+
+// JSON of ours has no line breaks, but what clients gave (a payload) may: each line of an event has its own prefix.
+std::string EventText(std::string_view event, std::string_view body) {
+  std::string text;
+  text.reserve(body.size() + 32);
+  text.append("event: ").append(event).append("\ndata: ");
+  while (true) {
+    const std::size_t end = body.find_first_of("\r\n");
+    text.append(body.substr(0, end));
+    if (end == std::string_view::npos) break;
+    text.append("\ndata: ");
+    body.remove_prefix(end + 1);
+  }
+  text.append("\n\n");
+  return text;
+}
+
+// What the principal may see, and nothing of who it is.
+PrincipalPtr Rights(const Principal& principal) {
+  auto rights = std::make_shared<Principal>();
+  rights->scopes = principal.scopes;
+  rights->user = principal.user;
+  rights->queue = principal.queue;
+  return rights;
+}
+
+// Each part in its own brackets, so that no two can be confused.
+std::string KeyOf(const Request& request, const Principal& rights) {
+  std::string key = request.path + "?" + request.query + " " + rights.scopes.Text();
+  for (const std::optional<std::string>& fixed : {rights.user, rights.queue}) {
+    key.push_back(' ');
+    if (fixed) key.append(JsonString(*fixed));
+  }
+  return key;
+}
+
+}  // namespace
+
+// A connection that watches. Its own thread's, but for `view`.
+class LiveViews::Stream : public std::enable_shared_from_this<Stream> {
+ public:
+  Stream(LiveViews& views, NetThread& net, ViewPtr its_view) : view(std::move(its_view)), views_(views), net_(net) {}
+
+  NetThread& net() const { return net_; }
+
+  // `text` is null where there is no view yet.
+  void Begin(Reply reply, const SharedText& text) {
+    connection_ = reply.Hijack();
+    if (connection_ == nullptr) return Gone();
+    ResponseHead head;
+    head.type = kEventsType;
+    head.close = true;
+    head.extra = "X-Accel-Buffering: no\r\n";  // proxies that collect answers would hold it back
+    std::string out;
+    AppendHead(head, out);
+    connection_->Write(out);
+    connection_->EndWithToken();
+    connection_->OnDrained([self = shared_from_this()](bool there) {
+      if (!there) {
+        self->connection_ = nullptr;
+        return self->Gone();
+      }
+      if (self->missed_ != nullptr) self->connection_->Write(*std::exchange(self->missed_, nullptr));
+    });
+    if (text != nullptr) Send(text, false);
+  }
+
+  void Send(const SharedText& text, bool last) {
+    if (connection_ == nullptr) return;
+    if (!last && connection_->unsent() > kMaxUnsentBytes) {
+      missed_ = text;
+      return;
+    }
+    missed_ = nullptr;
+    connection_->Write(*text);
+    if (last) std::exchange(connection_, nullptr)->EndResponse();
+  }
+  void Ping() {
+    if (connection_ != nullptr && connection_->unsent() == 0) connection_->Write(kPing);
+  }
+
+  ViewPtr view;  // of the views' thread; null once it has left
+
+ private:
+  void Gone() {
+    views_.home_.Run(Closure([&views = views_, self = shared_from_this()] { views.Leave(self); }));
+  }
+
+  LiveViews& views_;
+  NetThread& net_;
+  std::shared_ptr<OpenResponse> connection_;
+  SharedText missed_;
+};
+
+struct LiveViews::View : std::enable_shared_from_this<View> {
+  std::string key;
+  Request request;  // as it is asked anew for each look
+  std::unordered_set<StreamPtr> streams;
+  SharedText text;  // the last one told; null: none yet
+  bool looking = false;
+  std::uint64_t looks = 0;
+  Instant look_began{};
+  Instant next_look{};
+  Instant last_told{};         // of a view, or a ping
+  std::optional<Instant> due;  // its place in due_
+  bool ended = false;
+};
+
+// Asks on behalf of a view.
+class LiveViews::Look final : public ReplyTarget {
+ public:
+  Look(LiveViews& views, const ViewPtr& view, std::uint64_t owner) : views_(views), view_(view), owner_(owner) {}
+
+  NetThread& home() const override { return views_.home_; }
+  std::uint64_t owner() const override { return owner_; }
+  void Respond(std::uint64_t request, const Response& response, Closure) override {
+    const ViewPtr view = view_.lock();
+    if (view == nullptr || view->ended || request != view->looks) return;
+    views_.EndLook(*view, response.status, response.body);
+  }
+  // A view that has ended waits for nothing; what still comes is dropped.
+  void OnAbort(std::uint64_t, Closure) override {}
+  std::shared_ptr<OpenResponse> Hijack(std::uint64_t) override { return nullptr; }
+  bool Awaits(std::uint64_t request) const override {
+    const ViewPtr view = view_.lock();
+    return view != nullptr && !view->ended && view->looks == request;
+  }
+
+ private:
+  LiveViews& views_;
+  const std::weak_ptr<View> view_;
+  const std::uint64_t owner_;
+};
+
+LiveViews::LiveViews(ServerContext& server, NetThread& home) : server_(server), home_(home), timer_(home.io()) {}
+
+LiveViews::~LiveViews() {
+  // Views and their streams hold one another.
+  for (const auto& [key, view] : views_) {
+    for (const StreamPtr& stream : view->streams) stream->view = nullptr;
+  }
+}
+
+bool LiveViews::Covers(const Request& request) {
+  const std::vector<std::string>& parts = request.parts;
+  if (request.method != Method::kGet || parts.size() < 2 || parts[0] != "v1" || parts[1] != "queues") return false;
+  const auto is = [&parts](std::size_t at, std::initializer_list<std::string_view> words) {
+    return std::find(words.begin(), words.end(), parts[at]) != words.end();
+  };
+  switch (parts.size()) {
+    case 2:
+    case 3:
+      return true;
+    case 4:
+      return is(3, {"overview", "jobs", "workers", "users", "limits", "receipts"});
+    case 5:
+      return is(3, {"jobs", "workers"});
+    case 6:
+      return is(3, {"jobs"}) && is(5, {"picture", "tasks", "explain"});
+    default:
+      return false;
+  }
+}
+
+void LiveViews::Open(Call call) {
+  // What is refused for lack of a scope is refused by name, before it is asked for together with others.
+  const bool explains = call.request.parts.size() == 6 && call.request.parts[5] == "explain";
+  const Result<void> may = explains ? RequireEither(call.principal(), Scope::kRead, Scope::kSubmit)
+                                    : RequireScope(call.principal(), Scope::kRead);
+  if (!may.ok()) return call.Fail(may.error());
+  if (call.request.query.find("wait_ms") != std::string::npos) {
+    return call.Fail({Code::kBadValue, "a stream of events does not wait", "leave `wait_ms` out"});
+  }
+  home_.Run(Closure([this, held = std::make_shared<Call>(std::move(call))]() mutable { Admit(std::move(held)); }));
+}
+
+void LiveViews::Admit(std::shared_ptr<Call> call) {
+  NetThread& net = call->reply.net();
+  const auto refuse = [&](Error error) { net.Run(Closure([call, error = std::move(error)] { call->Fail(error); })); };
+  if (stopped_) return refuse(Stopping());
+  if (stream_count_ >= kMaxStreams) {
+    return refuse({Code::kTooManyWaits, "there are too many streams of events", "close some"});
+  }
+  const PrincipalPtr rights = Rights(call->principal());
+  std::string key = KeyOf(call->request, *rights);
+  ViewPtr view;
+  if (const auto found = views_.find(key); found != views_.end()) {
+    view = found->second;
+  } else {
+    if (views_.size() >= kMaxViews) {
+      return refuse({Code::kTooManyWaits, "too many different things are being watched", "close some"});
+    }
+    view = std::make_shared<View>();
+    view->key = key;
+    view->request.method = Method::kGet;
+    view->request.path = call->request.path;
+    view->request.query = call->request.query;
+    view->request.parts = call->request.parts;
+    view->request.principal = rights;
+    view->last_told = home_.now();
+    views_.emplace(std::move(key), view);
+    view_count_ = views_.size();
+  }
+  const auto stream = std::make_shared<Stream>(*this, net, view);
+  view->streams.insert(stream);
+  ++stream_count_;
+  net.Run(Closure([call, stream, text = view->text] { stream->Begin(std::move(call->reply), text); }));
+  if (view->looks == 0) BeginLook(*view);
+}
+
+void LiveViews::Leave(const StreamPtr& stream) {
+  const ViewPtr view = std::exchange(stream->view, nullptr);
+  if (view == nullptr) return;
+  view->streams.erase(stream);
+  --stream_count_;
+  if (!view->streams.empty() || view->ended) return;
+  End(view, {});
+}
+
+void LiveViews::BeginLook(View& view) {
+  view.look_began = ReadMonotonic();
+  view.looking = true;
+  ++view.looks;
+  ++looks_;
+  Schedule(view);
+  const auto look = std::make_shared<Look>(*this, view.shared_from_this(), server_.next_connection.fetch_add(1));
+  Serve(server_, view.request, Reply(look, view.looks));
+}
+
+void LiveViews::EndLook(View& view, int status, std::string_view body) {
+  const ViewPtr self = view.shared_from_this();
+  view.looking = false;
+  if (status >= 400) return End(self, body);
+  const std::size_t before = view.text == nullptr ? 0 : view.text->size();
+  if (body.size() > kMaxViewBytes || bytes_ - before + body.size() > kMaxBytes) {
+    std::string error;
+    AppendError({Code::kTooLarge, "this is too much to be watched", "ask for fewer at a time (`limit`)"}, error);
+    return End(self, error);
+  }
+  std::string text = EventText("view", body);
+  const Instant now = ReadMonotonic();
+  if (view.text == nullptr || *view.text != text) {
+    bytes_ += text.size() - before;
+    ++texts_;
+    Publish(view, std::make_shared<const std::string>(std::move(text)), false);
+    view.last_told = now;
+  }
+  const Duration took = now - view.look_began;
+  // Not more than kMostLooks a second, however many views there are.
+  Duration pause = std::max(kLeastPause, Duration(1s) * static_cast<int>(views_.size()) / static_cast<int>(kMostLooks));
+  if (took > kCostly) pause = std::max(pause, std::min(took * kCostlyPause, kMostPause));
+  view.next_look = std::max(view.look_began + pause, now + pause / 2);
+  Schedule(view);
+}
+
+void LiveViews::Publish(View& view, SharedText text, bool last) {
+  if (text != nullptr && !last) view.text = text;
+  // One handover for each thread.
+  std::map<NetThread*, std::vector<StreamPtr>> by_thread;
+  for (const StreamPtr& stream : view.streams) by_thread[&stream->net()].push_back(stream);
+  for (auto& [net, streams] : by_thread) {
+    net->Run(Closure([streams = std::move(streams), text, last] {
+      for (const StreamPtr& stream : streams) {
+        text == nullptr ? stream->Ping() : stream->Send(text, last);
+      }
+    }));
+  }
+}
+
+void LiveViews::End(ViewPtr view, std::string_view error_json) {
+  if (view->ended) return;
+  view->ended = true;
+  if (!view->streams.empty()) {
+    Publish(*view, std::make_shared<const std::string>(EventText("error", error_json)), true);
+  }
+  stream_count_ -= view->streams.size();
+  for (const StreamPtr& stream : view->streams) stream->view = nullptr;
+  view->streams.clear();
+  if (view->text != nullptr) bytes_ -= view->text->size();
+  if (view->due) due_.erase({*view->due, view.get()});
+  views_.erase(view->key);
+  view_count_ = views_.size();
+}
+
+void LiveViews::Schedule(View& view) {
+  const Instant ping = view.last_told + kPingEvery;
+  const Instant at = view.looking ? ping : std::min(view.next_look, ping);
+  if (view.due) due_.erase({*view.due, &view});
+  view.due = at;
+  due_.insert({at, &view});
+  if (due_.begin()->second == &view) Arm();
+}
+
+void LiveViews::Arm() {
+  if (due_.empty()) return;
+  timer_.expires_at(ToSteady(due_.begin()->first));
+  timer_.async_wait([this](const boost::system::error_code& ec) {
+    if (!ec) OnTime();
+  });
+}
+
+void LiveViews::OnTime() {
+  const Instant now = ReadMonotonic();
+  while (!due_.empty() && due_.begin()->first <= now) {
+    View& view = *due_.begin()->second;
+    if (!view.looking && view.next_look <= now) {
+      BeginLook(view);
+      continue;
+    }
+    Publish(view, nullptr, false);
+    view.last_told = now;
+    Schedule(view);
+  }
+  Arm();
+}
+
+LiveViews::Counts LiveViews::counts() const { return {view_count_, stream_count_, looks_, texts_}; }
+
+void LiveViews::Stop() {
+  home_.Run(Closure([this] {
+    stopped_ = true;
+    std::string error;
+    AppendError(Stopping(), error);
+    while (!views_.empty()) End(views_.begin()->second, error);
+    timer_.cancel();
+  }));
+}
+
+}  // namespace allot

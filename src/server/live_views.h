@@ -1,0 +1,91 @@
+// Views that are looked at for as long as somebody watches: the answers to plain GETs, told anew whenever they changed,
+// as server-sent events.
+//
+// Whoever may see the same of the same path watches the same view: it is looked up once for all of them, by the very
+// handler that answers a plain GET, and its text is made once. A look that answers with an error ends the view.
+//
+// Bounds:    a view is looked at once a second at most, and all of them together kMostLooks times; one that takes long,
+//            more seldom. There are at most kMaxViews views and kMaxStreams streams, and the views' texts are bounded.
+//            A reader that lags behind misses views, and gets the last one once it has caught up.
+// Threading: Open() and Stop() from any thread; the views belong to one network thread, `home`, each stream to that of
+//            its connection. It outlives the server's network threads' loops, and is destroyed before their objects.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/steady_timer.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "server/call.h"
+#include "server/net_thread.h"
+
+namespace allot {
+
+class LiveViews {
+ public:
+  static constexpr std::size_t kMaxViews = 1000;
+  static constexpr std::size_t kMaxStreams = 10'000;
+  static constexpr std::size_t kMaxViewBytes = 4 * 1024 * 1024;
+  static constexpr std::size_t kMaxBytes = 256 * 1024 * 1024;  // of all texts
+  static constexpr std::size_t kMostLooks = 200;               // a second
+
+  LiveViews(ServerContext& server, NetThread& home);
+  ~LiveViews();
+  LiveViews(const LiveViews&) = delete;
+  LiveViews& operator=(const LiveViews&) = delete;
+
+  // Can the request be watched? By its path alone.
+  static bool Covers(const Request& request);
+
+  // Answers with a stream. REQUIRES: Covers(), and the token reaches the queue. kForbidden, kTooManyWaits.
+  void Open(Call call);
+  // What there is now, and since the start: looks, and texts that were made. Any thread.
+  struct Counts {
+    std::size_t views = 0, streams = 0;
+    std::uint64_t looks = 0, texts = 0;
+  };
+  Counts counts() const;
+  // Ends all streams, with an error that says so, and takes no more. Returns at once.
+  void Stop();
+
+ private:
+  class Stream;
+  struct View;
+  class Look;
+  using StreamPtr = std::shared_ptr<Stream>;
+  using ViewPtr = std::shared_ptr<View>;
+
+  // All on `home`.
+  void Admit(std::shared_ptr<Call> call);
+  void Leave(const StreamPtr& stream);
+  void BeginLook(View& view);
+  void EndLook(View& view, int status, std::string_view body);
+  // Null: a ping. `last`: the streams end with it.
+  void Publish(View& view, std::shared_ptr<const std::string> text, bool last);
+  void End(ViewPtr view, std::string_view error_json);
+  // When to look again, or to send a ping.
+  void Schedule(View& view);
+  void OnTime();
+  void Arm();
+
+  ServerContext& server_;
+  NetThread& home_;
+  boost::asio::steady_timer timer_;
+  std::map<std::string, ViewPtr, std::less<>> views_;  // by path and by who may see what
+  std::set<std::pair<Instant, View*>> due_;
+  std::size_t bytes_ = 0;
+  std::atomic<std::size_t> view_count_{0}, stream_count_{0};
+  std::atomic<std::uint64_t> looks_{0}, texts_{0};
+  bool stopped_ = false;
+};
+
+}  // namespace allot

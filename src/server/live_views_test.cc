@@ -1,0 +1,229 @@
+// Watching, over real sockets.
+#include "server/live_views.h"
+
+#include <chrono>
+
+#include "server/testing.h"
+#include "server/testing_tokens.h"
+
+namespace allot::testing {
+namespace {
+
+using std::chrono::steady_clock;
+
+class LiveViewsTest : public ServerTest {
+ protected:
+  static std::string Head(const std::string& head) { return head.substr(0, head.find("\r\n")); }
+};
+
+TEST_F(LiveViewsTest, AViewComesNowAndWheneverItChanged) {
+  HttpClient http = Http();
+  HttpClient watcher = Http();
+  const std::string id = Submit(http, R"({"tag":"t","count":2})");
+  const std::string path = kJobs + "/" + id;
+  const std::string head = watcher.Watch(path);
+  EXPECT_EQ(Head(head), "HTTP/1.1 200 OK");
+  EXPECT_NE(head.find("Content-Type: text/event-stream\r\n"), std::string::npos);
+  const auto [event, first] = watcher.NextEvent();
+  EXPECT_EQ(event, "view");
+  EXPECT_EQ(first.text(), http.Get(path).json.text());
+  http.Post(path + "/pause");
+  EXPECT_EQ(watcher.NextEvent().second["state"].str(), "paused");
+  http.Post(path + "/resume");
+  http.Post(path + "/cancel");  // what comes and goes between two looks is not told
+  EXPECT_EQ(watcher.NextEvent().second["state"].str(), "cancelled");
+}
+
+TEST_F(LiveViewsTest, EverythingThatIsListedCanBeWatched) {
+  HttpClient http = Http();
+  WsClient worker = Worker();
+  const std::string worker_id = Greet(worker)["worker"].str();
+  const std::string id = Submit(http, R"({"tag":"t","count":2})");
+  const std::string queue = "/v1/queues/default";
+  const std::vector<std::string> paths = {"/v1/queues",
+                                          queue,
+                                          kJobs,
+                                          kJobs + "?state=active&limit=5",
+                                          kJobs + "/" + id,
+                                          kJobs + "/" + id + "/tasks",
+                                          kJobs + "/last",
+                                          kJobs + "/" + id + "/explain",
+                                          kWorkers,
+                                          kWorkers + "/" + worker_id,
+                                          queue + "/limits"};
+  for (const std::string& path : paths) {
+    HttpClient watcher = Http();
+    EXPECT_EQ(Head(watcher.Watch(path)), "HTTP/1.1 200 OK") << path;
+    const auto [event, json] = watcher.NextEvent();
+    EXPECT_EQ(event, "view") << path;
+    // Times and counts of a moment may differ; the form does not.
+    EXPECT_EQ(json.text().substr(0, 20), http.Get(path).json.text().substr(0, 20)) << path;
+  }
+  // What is not on the list is answered as ever.
+  EXPECT_EQ(http.GetWith(queue + "/demand", {{"Accept", "text/event-stream"}}).status, 200);
+}
+
+TEST_F(LiveViewsTest, OneLookServesAllWhoWatchTheSame) {
+  HttpClient http = Http();
+  const std::string id = Submit(http, R"({"tag":"t"})");
+  std::vector<std::unique_ptr<HttpClient>> watchers;
+  for (int i = 0; i < 200; ++i) {
+    watchers.push_back(std::make_unique<HttpClient>(port()));
+    watchers.back()->Watch(kJobs);
+    EXPECT_EQ(watchers.back()->NextEvent().second["jobs"].size(), 1u);
+  }
+  const LiveViews::Counts before = server_->views().counts();
+  EXPECT_EQ(before.views, 1u);
+  EXPECT_EQ(before.streams, 200u);
+  const auto began = steady_clock::now();
+  http.Post(kJobs + "/" + id + "/cancel");
+  for (const auto& watcher : watchers) {
+    EXPECT_EQ(watcher->NextEvent().second["jobs"][0]["state"].str(), "cancelled");
+  }
+  const auto seconds = std::chrono::duration<double>(steady_clock::now() - began).count();
+  const LiveViews::Counts after = server_->views().counts();
+  EXPECT_LE(static_cast<double>(after.looks - before.looks), seconds + 2);
+  EXPECT_EQ(after.texts, before.texts + 1);  // made once for all
+}
+
+TEST_F(LiveViewsTest, AViewEndsWithItsLastWatcher) {
+  {
+    HttpClient a = Http(), b = Http();
+    a.Watch(kJobs);
+    b.Watch(kJobs + "?limit=3");
+    a.NextEvent();
+    b.NextEvent();
+    EXPECT_EQ(server_->views().counts().views, 2u);
+  }
+  for (int i = 0; i < 500 && server_->views().counts().views != 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(server_->views().counts().views, 0u);
+  EXPECT_EQ(server_->views().counts().streams, 0u);
+}
+
+TEST_F(LiveViewsTest, AnErrorIsTheLastEvent) {
+  HttpClient http = Http();
+  HttpClient watcher = Http();
+  watcher.Watch(kJobs + "/12345");
+  const auto [event, json] = watcher.NextEvent();
+  EXPECT_EQ(event, "error");
+  EXPECT_EQ(json["error"]["code"].str(), "unknown_job");
+  EXPECT_EQ(watcher.NextEvent().first, "");  // the end
+
+  HttpClient wrong = Http();
+  wrong.Watch(kJobs + "?stat=active");
+  EXPECT_EQ(wrong.NextEvent().second["error"]["code"].str(), "unknown_field");
+
+  ASSERT_EQ(http.Post("/v1/queues", R"({"name":"other"})").status, 201);
+  HttpClient other = Http();
+  other.Watch("/v1/queues/other/jobs");
+  EXPECT_EQ(other.NextEvent().first, "view");
+  http.Do(http::verb::delete_, "/v1/queues/other");
+  EXPECT_EQ(other.NextEvent().second["error"]["code"].str(), "unknown_queue");
+}
+
+TEST_F(LiveViewsTest, WhatCannotBeWatchedIsRefusedAtOnce) {
+  HttpClient http = Http();
+  const HttpClient::Fields watch = {{"Accept", "text/event-stream"}};
+  EXPECT_EQ(http.GetWith("/v1/queues/nothing/jobs", watch).code(), "unknown_queue");
+  EXPECT_EQ(http.GetWith(kJobs + "/1?wait_ms=5", watch).code(), "bad_value");
+}
+
+TEST_F(LiveViewsTest, ASlowReaderGetsTheLastViewOnceItHasCaughtUp) {
+  HttpClient http = Http();
+  // A list far larger than what the kernel takes without being read.
+  const std::string meta =
+      R"({"tag":"t","meta":{"a":")" + std::string(1000, 'x') + R"(","b":")" + std::string(1000, 'y') + R"("}})";
+  std::string batch = R"({"jobs":[)";
+  for (int i = 0; i < 1000; ++i) batch += (i == 0 ? "" : ",") + meta;
+  ASSERT_EQ(http.Post(kJobs + "/batch", batch + "]}").status, 201);
+  HttpClient slow = Http();
+  slow.Watch(kJobs + "?limit=1000");
+  HttpClient quick = Http();
+  quick.Watch(kJobs + "?limit=1000");
+  quick.NextEvent();
+  std::string last;
+  for (int i = 0; i < 3; ++i) {
+    last = Submit(http, meta);
+    EXPECT_EQ(quick.NextEvent().second["jobs"][0]["id"].str(), last);
+  }
+  // What was on its way when it lagged, and then the latest; what was between is left out.
+  int seen = 0;
+  std::string newest;
+  while (newest != last && seen < 4) {
+    newest = slow.NextEvent().second["jobs"][0]["id"].str();
+    ++seen;
+  }
+  EXPECT_EQ(newest, last);
+  EXPECT_LT(seen, 4);
+}
+
+TEST_F(LiveViewsTest, StreamsEndWhenTheServerStops) {
+  HttpClient watcher = Http();
+  watcher.Watch(kJobs);
+  EXPECT_EQ(watcher.NextEvent().first, "view");
+  std::thread stop([this] { Stop(); });
+  EXPECT_EQ(watcher.NextEvent().second["error"]["code"].str(), "stopping");
+  EXPECT_EQ(watcher.ReadAll(), "");
+  watcher.socket().close();
+  stop.join();
+}
+
+class LiveTokenTest : public LiveViewsTest {
+ protected:
+  void SetUp() override {
+    read_ = MakeToken(config_, "reader", {Scope::kRead});
+    twin_ = MakeToken(config_, "twin", {Scope::kRead});
+    ann_ = MakeToken(config_, "ann", {Scope::kRead, Scope::kSubmit}, "ann");
+    bob_ = MakeToken(config_, "bob", {Scope::kRead, Scope::kSubmit}, "bob");
+    work_ = MakeToken(config_, "work", {Scope::kWork});
+    Start();
+  }
+  std::string read_, twin_, ann_, bob_, work_;
+};
+
+TEST_F(LiveTokenTest, EachSeesWhatItsTokenMaySee) {
+  HttpClient http = Http();
+  http.token = ann_;
+  Submit(http, R"({"tag":"t"})");
+  const auto watch = [this](HttpClient& watcher, const std::string& token) {
+    watcher.token = token;
+    watcher.Watch(kJobs);
+    return watcher.NextEvent().second["jobs"].size();
+  };
+  HttpClient a = Http(), b = Http(), all = Http(), twin = Http();
+  EXPECT_EQ(watch(a, ann_), 1u);
+  EXPECT_EQ(watch(b, bob_), 0u);
+  EXPECT_EQ(watch(all, read_), 1u);
+  EXPECT_EQ(watch(twin, twin_), 1u);
+  EXPECT_EQ(server_->views().counts().views, 3u);  // who may see the same watches the same
+
+  HttpClient refused = Http();
+  refused.token = work_;
+  EXPECT_EQ(refused.GetWith(kJobs, {{"Accept", "text/event-stream"}}).status, 403);
+  HttpClient other = Http();
+  other.token = ann_;
+  other.Watch(kJobs + "?user=bob");
+  const Json error = other.NextEvent().second["error"];
+  EXPECT_EQ(error["code"].str(), "forbidden");
+  EXPECT_EQ(error["message"].str(), "this token sees jobs of \"ann\" only");
+}
+
+TEST_F(LiveTokenTest, AStreamEndsWithItsTokenAndNoOther) {
+  HttpClient going = Http(), staying = Http();
+  going.token = read_;
+  staying.token = twin_;
+  going.Watch(kJobs);
+  staying.Watch(kJobs);
+  going.NextEvent();
+  staying.NextEvent();
+  ASSERT_TRUE(TokenFile(config_.tokens_file()).Revoke("reader").ok());
+  EXPECT_EQ(going.NextEvent().first, "");  // the end
+  HttpClient http = Http();
+  http.token = ann_;
+  Submit(http, R"({"tag":"t"})");
+  EXPECT_EQ(staying.NextEvent().second["jobs"].size(), 1u);
+}
+
+}  // namespace
+}  // namespace allot::testing

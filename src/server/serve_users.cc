@@ -1,0 +1,28 @@
+// GET /v1/queues/Q/users: who has jobs, and how they fare.
+#include <utility>
+
+#include "server/access.h"
+#include "server/call.h"
+#include "server/users_json.h"
+
+namespace allot {
+
+void ServeUsers(Call call) {
+  if (call.request.method != Method::kGet) return call.Fail(WrongMethod(call.request, "GET"));
+  const Result<void> may = RequireScope(call.principal(), Scope::kRead);
+  if (!may.ok()) return call.Fail(may.error());
+  Result<UserQuery> query = ParseUserQuery(call.request.query);
+  if (!query.ok()) return call.Fail(query.error());
+  // As a list of their jobs is.
+  JobQuery seen;
+  seen.user = query->only.value_or("");
+  const Result<void> narrowed = NarrowToSeen(call.principal(), seen);
+  if (!narrowed.ok()) return call.Fail(narrowed.error());
+  if (call.principal().user) query->only = call.principal().user;
+  AskEngine(std::move(call), [query = std::move(*query)](Turn& turn, Call c) {
+    Answer(turn, std::move(c), 200,
+           [page = turn.engine.Users(query)](Call&, std::string& out) { AppendUsers(page, out); });
+  });
+}
+
+}  // namespace allot

@@ -1,0 +1,16 @@
+// How users fare, as the protocol's JSON.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "engine/types.h"
+
+namespace allot {
+
+// after, limit, user.
+Result<UserQuery> ParseUserQuery(std::string_view query);
+void AppendUsers(const UserPage& page, std::string& out);
+
+}  // namespace allot
