@@ -77,6 +77,7 @@ int Main(int argc, char** argv) {
   AddJobCommands(app, context);
   AddExplainCommand(app, context);
   AddTaskCommands(app, context);
+  AddReceiptCommands(app, context);
   AddWorkerCommands(app, context);
   AddStrategyCommands(app, context);
   AddLimitCommands(app, context);
