@@ -58,6 +58,7 @@ JobView SomeJob() {
   job.max_attempts = 5;
   job.lease = 60s;
   job.retention = 24h;
+  job.held = HeldView{ReasonCode::kAllBusy, WallTime{}};
   return job;
 }
 
