@@ -85,6 +85,8 @@ class Client {
   Result<Explanation> ExplainSpec(const JobSpec& spec);
   // Which tasks a worker would get now, without taking them.
   Result<StrategyPreview> TryStrategy(const StrategyTry& what);
+  // What a registered worker would get next, and why not the others.
+  Result<WorkerOutlook> NextFor(std::string_view worker, std::uint32_t count = 10);
   // Calls `on_change` with the job now and after changes, until it has ended or `on_change` returns false. Returns the
   // last state told.
   Result<Job> Watch(std::string_view job, const std::function<bool(const Job&)>& on_change);

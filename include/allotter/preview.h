@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "allotter/explanation.h"
 #include "allotter/types.h"
 
 namespace allotter {
@@ -37,6 +38,22 @@ struct StrategyPreview {
   bool paused = false, draining = false, complete = true;
   std::uint64_t jobs_looked_at = 0, may_run = 0, ready_tasks = 0, took_ms = 0;
   std::vector<Pick> picks;
+  std::string json;
+};
+
+// What a registered worker would get next, and why not the others.
+struct WorkerOutlook {
+  // Ready tasks that it may not run, by the stage at which they fail.
+  struct Other {
+    std::string stage;
+    std::uint64_t classes = 0, tasks = 0;
+    std::string job;  // an example; empty: none
+    std::string message;
+  };
+  std::string worker, name;
+  Reason verdict;
+  StrategyPreview next;  // strategy, policy, picks and whether they are complete
+  std::vector<Other> others;
   std::string json;
 };
 

@@ -76,7 +76,7 @@ JobTasks::Slot JobTasks::SlotOf(std::uint32_t page) const {
 
 JobTasks::Slot& JobTasks::MutableSlot(std::uint32_t page) {
   if (single()) return store_.slot;
-  if (store_.table == nullptr) store_.table = new Table(pages());
+  if (store_.table == nullptr) store_.table = new Table(*this);
   return store_.table->slots[page];
 }
 
@@ -132,6 +132,7 @@ void JobTasks::SetReady(TaskIndex index) {
     if (page.ready == 0) NoteReady(PageOf(index), true);
     page.SetReady(index % kPageTasks);
     if (page.ready == page.tasks) Close(PageOf(index), kUntouched);
+    CountReadyDone(PageOf(index));
   }
   ++ready_;
 }
@@ -150,6 +151,7 @@ void JobTasks::SetReady(std::uint32_t page_number, const PageBits& bits, std::ui
     }
     page.ready = static_cast<std::uint16_t>(page.ready + n);
     if (page.ready == page.tasks) Close(page_number, kUntouched);
+    CountReadyDone(page_number);
   }
   ready_ += n;
 }
@@ -161,6 +163,7 @@ void JobTasks::ClearReady(TaskIndex index) {
     Page& page = Open(PageOf(index));
     page.ClearReady(index % kPageTasks);
     if (page.ready == 0) NoteReady(PageOf(index), false);
+    CountReadyDone(PageOf(index));
   }
   --ready_;
 }
@@ -174,6 +177,7 @@ void JobTasks::SetDone(TaskIndex index) {
   Page& page = Open(PageOf(index));
   page.SetDone(index % kPageTasks);
   if (page.done == page.tasks) Close(PageOf(index), kAllDone);
+  CountReadyDone(PageOf(index));
   if (done_ == count_ && !single()) FreeBits();
 }
 
@@ -385,6 +389,7 @@ bool JobTasks::TakeWaiting(TaskIndex index) {
   for (auto it = rare_->waiting.begin(); it != rare_->waiting.end(); ++it) {
     if (!it->second.Remove(index)) continue;
     --waiting_;
+    CountRare(PageOf(index), -1, 0);
     if (it->second.empty()) rare_->waiting.erase(it);
     DropRareIfEmpty();
     return true;
@@ -410,6 +415,7 @@ void JobTasks::Wait(TaskIndex index, std::uint32_t attempts_used, WallTime due) 
   CHECK(!IsReady(index) && !IsDone(index) && out() > 0 && attempts_used > 0);
   CHECK((MakeRare().waiting[{due, attempts_used}].Add(index)));
   ++waiting_;
+  CountRare(PageOf(index), 1, 0);
 }
 
 void JobTasks::Promote(TaskIndex index) {
@@ -440,6 +446,7 @@ void JobTasks::Fail(TaskIndex index) {
   CHECK(!IsReady(index) && !IsDone(index) && out() > 0);
   CHECK(MakeRare().failed.Add(index));
   ++failed_;
+  CountRare(PageOf(index), 0, 1);
 }
 
 std::optional<WallTime> JobTasks::NextDue() const {
@@ -460,6 +467,7 @@ std::uint32_t JobTasks::ReleaseDue(WallTime now, std::size_t max_pages,
     set.TakePage(page, rare_->by_attempts[batch.attempts]);
     if (set.empty()) rare_->waiting.erase(first);
     waiting_ -= n;
+    CountRare(page, -static_cast<std::int32_t>(n), 0);
     SetReady(page, bits, n);
     released += n;
     changed(page);
@@ -481,6 +489,7 @@ std::uint32_t JobTasks::RevivePage(std::uint32_t page) {
     it = it->second.empty() ? rare_->waiting.erase(it) : std::next(it);
   }
   waiting_ -= waiting;
+  CountRare(page, -static_cast<std::int32_t>(waiting), -static_cast<std::int32_t>(failed));
   for (auto it = rare_->by_attempts.begin(); it != rare_->by_attempts.end();) {
     it->second.ErasePage(page);
     it = it->second.empty() ? rare_->by_attempts.erase(it) : std::next(it);
@@ -503,7 +512,8 @@ std::size_t JobTasks::MemoryBytes() const {
   if (!small() && single()) {
     if (store_.slot > kAllDone) bytes += Page::BytesFor(count_);
   } else if (!small() && store_.table != nullptr) {
-    bytes += sizeof(Table) + pages() * sizeof(Slot) + store_.table->with_ready.MemoryBytes() + store_.table->page_bytes;
+    bytes += sizeof(Table) + pages() * (sizeof(Slot) + sizeof(Table::PageCounts)) +
+             store_.table->with_ready.MemoryBytes() + store_.table->page_bytes;
   }
   if (rare_ != nullptr) {
     constexpr std::size_t kNode = 4 * sizeof(void*);  // of a map, besides its value

@@ -3,11 +3,11 @@
 // A task is ready, out (leased: by whom is dispatch's business), waiting (for a retry, until a due time), done or
 // failed. Besides, every task that is not done or failed has a number of attempts used (0 for most).
 //
-// Cost:       a job of up to 64 tasks: no heap at all while nothing failed. Above: one pointer per page of 32,768
-// tasks, once any
-//             task was touched; per touched page one ready bit and one done bit a task, the last page no larger than
-//             its tasks; nothing for a page whose tasks are all ready, or all done. Waiting tasks: at most 2 bytes
-//             each, a bit each when many share a due time. An untouched job has no heap memory whatever its count.
+// Cost:       a job of up to 64 tasks: no heap at all while nothing failed. Above: 16 bytes per page of 32,768 tasks,
+//             once any task was touched; per touched page one ready bit and one done bit a task, the last page no
+//             larger than its tasks; nothing for a page whose tasks are all ready, or all done. Waiting tasks: at most
+//             2 bytes each, a bit each when many share a due time. An untouched job has no heap memory whatever its
+//             count.
 // Invariants: ready() + out() + waiting() + done() + failed() == count(), always; counts are O(1).
 #pragma once
 
@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "backlog/page_bits.h"
 #include "backlog/task_set.h"
@@ -52,6 +53,20 @@ class JobTasks {
   TaskIndex RandomReady(Rng& rng) const;
   // The lowest task at or after `from` in that state. For lists: may look at every page after `from`.
   std::optional<TaskIndex> FirstInState(TaskState state, TaskIndex from) const;
+
+  // How the tasks of a stretch stand.
+  struct Counts {
+    std::uint32_t ready = 0, out = 0, waiting = 0, done = 0, failed = 0;
+  };
+  struct Parts {
+    TaskIndex from = 0, to = 0;
+    std::uint32_t width = 1;
+    std::vector<Counts> parts;  // of so many tasks each; the last may have fewer
+  };
+  // The tasks from `from` to before `to` in at most `parts` parts. Where parts would be wider than a page, or bits too
+  // many to count, the parts are of whole pages: fewer than asked for, and the range is widened to the pages that it
+  // touches. At most about a millisecond, whatever the job's size and state. REQUIRES: from ≤ to ≤ count(), parts ≥ 1.
+  Parts Picture(TaskIndex from, TaskIndex to, std::size_t parts) const;
 
   // ready → out. Returns the attempts used before. REQUIRES: ready.
   std::uint32_t Claim(TaskIndex index);
@@ -117,6 +132,12 @@ class JobTasks {
   Slot& MutableSlot(std::uint32_t page);
   // Tells the tree over the pages whether one has ready tasks.
   void NoteReady(std::uint32_t page, bool any);
+  // Of a job of several pages: keeps the counts of all pages side by side.
+  void CountReadyDone(std::uint32_t page);
+  void CountRare(std::uint32_t page, std::int32_t waiting, std::int32_t failed);
+  Counts CountsOf(std::uint32_t page) const;
+  // Of the tasks from `from` to before `to`, adds to counts[(i - first) / width] for each task i.
+  void CountBitsInto(const Parts& into, TaskIndex from, TaskIndex to, Counts* counts) const;
   void FreeBits();
 
   bool IsReady(TaskIndex index) const;

@@ -133,5 +133,59 @@ void BM_SaveAndLoadPage(benchmark::State& state) {
 }
 BENCHMARK(BM_SaveAndLoadPage)->ArgName("percent_done")->Arg(1)->Arg(10)->Arg(50)->Arg(100);
 
+// Pictures, by what was done to the job before. Of the whole range, and of the widest one in which bits are counted.
+enum Before : std::int64_t { kNothing, kEveryPage, kMillionsFailed, kMillionsWaiting };
+
+JobTasks PicturedJob(std::uint32_t count, Before before) {
+  JobTasks job(count);
+  Rng rng(6);
+  const auto spread = [&](auto change) {
+    for (std::uint32_t i = 0; i < 3'000'000; ++i) {
+      const auto index = static_cast<TaskIndex>(rng.Below(count));
+      if (job.State(index) != TaskState::kReady) continue;
+      job.Claim(index);
+      change(index);
+    }
+  };
+  switch (before) {
+    case kNothing:
+      break;
+    case kEveryPage:
+      for (std::uint32_t page = 0; page < job.pages(); ++page) {
+        const std::uint32_t step = page < 256 ? 2 : 1024;
+        for (std::uint32_t i = 0; i < kPageTasks && page * kPageTasks + i < count; i += step) {
+          job.Finish(page * kPageTasks + i);
+        }
+      }
+      break;
+    case kMillionsFailed:
+      spread([&](TaskIndex index) { job.Fail(index); });
+      break;
+    case kMillionsWaiting: {
+      constexpr std::uint64_t kDueTimes = 30;
+      for (std::uint32_t i = 0; i < 3'000'000; ++i) {
+        const auto index = static_cast<TaskIndex>(rng.Below(count));
+        if (!job.FirstReady(index) || *job.FirstReady(index) != index) continue;
+        job.Claim(index);
+        job.Wait(index, 1, FromMillis(static_cast<std::int64_t>(rng.Below(kDueTimes))));
+      }
+      break;
+    }
+  }
+  return job;
+}
+
+void BM_Picture(benchmark::State& state) {
+  constexpr std::uint32_t kCount = 1'000'000'000;
+  const auto before = static_cast<Before>(state.range(0));
+  const auto to = static_cast<TaskIndex>(state.range(1) != 0 ? 256 * kPageTasks : kCount);
+  const JobTasks job = PicturedJob(kCount, before);
+  for (auto _ : state) benchmark::DoNotOptimize(job.Picture(0, to, static_cast<std::size_t>(state.range(2))));
+}
+BENCHMARK(BM_Picture)
+    ->ArgNames({"before", "narrow", "parts"})
+    ->ArgsProduct({{kNothing, kEveryPage, kMillionsFailed, kMillionsWaiting}, {0, 1}, {200, 1000}})
+    ->Unit(benchmark::kMicrosecond);
+
 }  // namespace
 }  // namespace allot

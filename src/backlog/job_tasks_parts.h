@@ -75,9 +75,22 @@ struct JobTasks::Page {
 
 // The pages of a job that has several.
 struct JobTasks::Table {
-  explicit Table(std::uint32_t pages) : with_ready(pages), slots(std::make_unique<Slot[]>(pages)) {}
+  // What there is of a page, beside what is out. All pages side by side, so that a picture of them needs no look at
+  // each.
+  struct PageCounts {
+    std::uint16_t ready, done, waiting, failed;
+  };
+  explicit Table(const JobTasks& job)
+      : with_ready(job.pages()),
+        slots(std::make_unique<Slot[]>(job.pages())),
+        counts(std::make_unique<PageCounts[]>(job.pages())) {
+    for (std::uint32_t page = 0; page < job.pages(); ++page) {
+      counts[page].ready = static_cast<std::uint16_t>(job.TasksOf(page));
+    }
+  }
   BitTree with_ready;
   std::unique_ptr<Slot[]> slots;
+  std::unique_ptr<PageCounts[]> counts;
   std::size_t page_bytes = 0;
 };
 

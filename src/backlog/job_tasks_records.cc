@@ -122,12 +122,15 @@ bool JobTasks::LoadPage(std::uint32_t page, ByteReader& in) {
   in = reader;
   const std::uint32_t n_done = CountBits(done->data(), kPageWords);
   const std::uint32_t n_not_ready = CountBits(not_ready.data(), kPageWords);
-  failed_ += static_cast<std::uint32_t>(failed.size());
+  const auto n_failed = static_cast<std::int32_t>(failed.size());
+  failed_ += static_cast<std::uint32_t>(n_failed);
   if (!failed.empty()) failed.TakePage(page, MakeRare().failed);
+  std::int32_t n_waiting = 0;
   for (auto& [batch, set] : waiting) {
-    waiting_ += static_cast<std::uint32_t>(set.size());
+    n_waiting += static_cast<std::int32_t>(set.size());
     set.TakePage(page, MakeRare().waiting[batch]);
   }
+  waiting_ += static_cast<std::uint32_t>(n_waiting);
   for (auto& [attempts, set] : by_attempts) set.TakePage(page, MakeRare().by_attempts[attempts]);
   if (n_not_ready == 0) return true;
   if (small()) {
@@ -146,6 +149,8 @@ bool JobTasks::LoadPage(std::uint32_t page, ByteReader& in) {
     bits.done = static_cast<std::uint16_t>(n_done);
   }
   if (!small() && n_not_ready == tasks) NoteReady(page, false);
+  if (!small()) CountReadyDone(page);
+  CountRare(page, n_waiting, n_failed);
   ready_ -= n_not_ready;
   done_ += n_done;
   if (done_ == count_ && !small() && !single()) FreeBits();

@@ -36,6 +36,16 @@ std::uint32_t FirstAfterFlip(const std::uint64_t* words, std::uint32_t n_words, 
 
 }  // namespace
 
+std::uint32_t CountBitsIn(const std::uint64_t* words, std::uint32_t from, std::uint32_t to) {
+  if (from >= to) return 0;
+  const std::uint32_t first = from / 64, last = (to - 1) / 64;
+  const std::uint64_t head = ~std::uint64_t{0} << (from % 64);
+  const std::uint64_t tail = ~std::uint64_t{0} >> (63 - (to - 1) % 64);
+  if (first == last) return static_cast<std::uint32_t>(std::popcount(words[first] & head & tail));
+  return static_cast<std::uint32_t>(std::popcount(words[first] & head) + std::popcount(words[last] & tail)) +
+         CountBits(words + first + 1, last - first - 1);
+}
+
 std::uint32_t FirstSet(const std::uint64_t* words, std::uint32_t n_words, std::uint32_t from) {
   return FirstAfterFlip(words, n_words, from, 0);
 }

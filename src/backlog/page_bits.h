@@ -26,6 +26,8 @@ inline void ClearBit(std::uint64_t* words, std::uint32_t i) { words[i / 64] &= ~
 // Sets the first n bits.
 void SetPrefix(std::uint64_t* words, std::uint32_t n);
 std::uint32_t CountBits(const std::uint64_t* words, std::uint32_t n_words);
+// Of the bits from `from` to before `to`.
+std::uint32_t CountBitsIn(const std::uint64_t* words, std::uint32_t from, std::uint32_t to);
 // The lowest bit at or after `from` that is set, or clear. Nothing found: 64 n_words.
 std::uint32_t FirstSet(const std::uint64_t* words, std::uint32_t n_words, std::uint32_t from);
 std::uint32_t FirstClear(const std::uint64_t* words, std::uint32_t n_words, std::uint32_t from);

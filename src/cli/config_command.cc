@@ -1,5 +1,10 @@
-// allot config show|check, allot version.
+// allot config show|check|template, allot version.
+#include <cstdlib>
 #include <iostream>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "allotter/client.h"
 #include "base/json.h"
@@ -10,6 +15,31 @@
 #include "server/tokens.h"
 
 namespace allot::cli {
+namespace {
+
+// A file of settings with every one in it: those that are given hold, the others are remarks with what holds without
+// them.
+std::string Template(const Config& config) {
+  std::string text =
+      "# Settings of `allot serve`. A flag (--worker-grace) or a variable (ALLOT_WORKER_GRACE) goes before what is "
+      "said\n"
+      "# here; what nothing says has the value that is shown. `allot config show` tells what holds, and why.\n";
+  std::map<std::string_view, std::string_view> help;
+  for (const SettingInfo& setting : Settings()) help[setting.name] = setting.help;
+  for (const auto& [name, value, origin] : DescribeConfig(config)) {
+    const bool number = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
+    const auto line = help.find(name);  // names of strategies have none
+    text += line == help.end() ? "\n" : "\n# " + std::string(line->second) + "\n";
+    if (origin == "default") text += "#";
+    text += name + " = " + (number ? value : JsonString(value)) + "\n";
+  }
+  return text +
+         "\n# Names of strategies, for all queues.\n"
+         "#[strategies]\n"
+         "#batch = \"fair(user, oldest)\"\n";
+}
+
+}  // namespace
 
 void AddConfigCommands(CLI::App& app, Context& context) {
   CLI::App& config = *app.add_subcommand("config", "Show and check the server's settings");
@@ -54,6 +84,23 @@ void AddConfigCommands(CLI::App& app, Context& context) {
     if (auto safe = CheckExposure(*loaded, TokenFile(loaded->tokens_file()).Exists()); !safe)
       return context.Fail(safe.error());
     Show(context, "{\"status\":\"ok\"}", "ok", [] { std::cout << "ok\n"; });
+  });
+
+  CLI::App& blank = *config.add_subcommand("template", "A file of settings, with every one explained");
+  auto template_flags = std::make_shared<SettingFlags>();
+  AddSettingFlags(blank, *template_flags);
+  blank.callback([&context, template_flags] {
+    // Of flags and the named file alone: what this machine says otherwise is not for another one's file.
+    ConfigSources sources;
+    sources.flags = template_flags->given;
+    sources.getenv = [](const std::string& name) -> std::optional<std::string> {
+      const char* const text = name.rfind("ALLOT_", 0) == 0 ? nullptr : std::getenv(name.c_str());
+      return text == nullptr ? std::nullopt : std::optional<std::string>(text);
+    };
+    sources.config_file = template_flags->config_file.empty() ? "/dev/null" : template_flags->config_file;
+    auto loaded = LoadConfig(sources);
+    if (!loaded) return context.Fail(loaded.error());
+    std::cout << Template(*loaded);
   });
 }
 

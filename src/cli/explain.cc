@@ -198,9 +198,7 @@ std::string VerdictText(const allotter::Reason& verdict, const std::vector<allot
   for (std::size_t i = reasons.size(); i > 1; --i) {
     out += Paint(Colour::kDim, "also", style) + " " + ReasonLine(reasons[i - 1], now_ms, style);
   }
-  out += ReasonLine(verdict, now_ms, style);
-  if (!verdict.hint.empty()) out += Paint(Colour::kDim, "hint:", style) + " " + Visible(verdict.hint) + "\n";
-  return out;
+  return out + ReasonText(verdict, now_ms, style);
 }
 
 // Limits that hold the job back: what they have, what it costs, and when they can pay.
@@ -228,6 +226,12 @@ std::string Number(double value) {
 }
 
 }  // namespace
+
+std::string ReasonText(const allotter::Reason& reason, std::int64_t now_ms, Style style) {
+  std::string out = ReasonLine(reason, now_ms, style);
+  if (!reason.hint.empty()) out += Paint(Colour::kDim, "hint:", style) + " " + Visible(reason.hint) + "\n";
+  return out;
+}
 
 std::string ExplanationText(const Explanation& e, std::int64_t now_ms, Style style) {
   std::string out;

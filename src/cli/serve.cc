@@ -1,5 +1,6 @@
 // allot serve.
 #include "server/server.h"
+#include "server/web_assets.h"
 
 #include <sys/resource.h>
 
@@ -51,7 +52,7 @@ void AddServeCommand(CLI::App& app, Context& context) {
     if (!config) return context.Fail(config.error());
     RaiseFileLimit();
     InitLog(*config);
-    auto server = Server::Start(*config);
+    auto server = Server::Start(*config, WebAssets());
     if (!server) return context.Fail(server.error());
     (*server)->StopOnSignals();
     if (*hints || StderrStyle().terminal) PrintHints(context, *config, (*server)->port());

@@ -37,19 +37,10 @@ std::string Notes(const StrategyPreview& preview, Style style) {
 
 }  // namespace
 
-std::string TryText(const StrategyPreview& preview, Style style) {
-  std::string out = Fields({{"strategy", preview.strategy}, {"policy", preview.policy}}, style);
-  out += fmt::format("{} of {} {} a ready task for this worker, {} in all\n", FormatCount(preview.may_run),
-                     Counted(preview.jobs_looked_at, "job"), preview.may_run == 1 ? "has" : "have",
-                     Counted(preview.ready_tasks, "task"));
-  if (preview.picks.empty()) {
-    const bool held = preview.may_run > 0 && preview.complete;
-    out += held ? "\nnothing: policy and strategy hold all of them back\n" : "\nnothing\n";
-    return out + Notes(preview, style);
-  }
+std::string PicksText(const std::vector<StrategyPreview::Pick>& picks, Style style) {
   Table table({{"PICK", true}, {"JOB"}, {"TASK", true}, {"USER"}, {"WHY"}});
-  for (std::size_t i = 0; i < preview.picks.size(); ++i) {
-    const StrategyPreview::Pick& pick = preview.picks[i];
+  for (std::size_t i = 0; i < picks.size(); ++i) {
+    const StrategyPreview::Pick& pick = picks[i];
     std::string task = pick.index ? std::to_string(*pick.index) : "-";
     for (std::size_t line = 0; line < std::max<std::size_t>(1, pick.why.size()); ++line) {
       const std::string why = line < pick.why.size() ? pick.why[line].text : "";
@@ -60,7 +51,20 @@ std::string TryText(const StrategyPreview& preview, Style style) {
       }
     }
   }
-  return out + "\n" + table.Text(style) + Notes(preview, style);
+  return table.Text(style);
+}
+
+std::string TryText(const StrategyPreview& preview, Style style) {
+  std::string out = Fields({{"strategy", preview.strategy}, {"policy", preview.policy}}, style);
+  out += fmt::format("{} of {} {} a ready task for this worker, {} in all\n", FormatCount(preview.may_run),
+                     Counted(preview.jobs_looked_at, "job"), preview.may_run == 1 ? "has" : "have",
+                     Counted(preview.ready_tasks, "task"));
+  if (preview.picks.empty()) {
+    const bool held = preview.may_run > 0 && preview.complete;
+    out += held ? "\nnothing: policy and strategy hold all of them back\n" : "\nnothing\n";
+    return out + Notes(preview, style);
+  }
+  return out + "\n" + PicksText(preview.picks, style) + Notes(preview, style);
 }
 
 void AddTryCommand(CLI::App& family, Context& context) {

@@ -11,6 +11,8 @@
 namespace allot::cli {
 
 // A line for every block that a pick went through.
+// A table of picks with their reasons.
+std::string PicksText(const std::vector<allotter::StrategyPreview::Pick>& picks, Style style);
 std::string TryText(const allotter::StrategyPreview& preview, Style style);
 
 // `allot strategy try`, as one of the family.

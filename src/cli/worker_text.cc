@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "base/text.h"
+#include "cli/explain.h"
+#include "cli/strategy_try.h"
 
 namespace allot::cli {
 namespace {
@@ -72,6 +74,20 @@ std::string QueueText(const allotter::WorkerInfo& worker, Style style) {
   std::string out = table.Text(style);
   if (jobs > worker.queue.size()) out += "and " + FormatCount(jobs - worker.queue.size()) + " more\n";
   return out;
+}
+
+std::string OutlookText(const allotter::WorkerOutlook& outlook, Style style) {
+  std::string out = Fields({{"strategy", outlook.next.strategy}, {"policy", outlook.next.policy}}, style);
+  if (!outlook.next.picks.empty()) out += "\n" + PicksText(outlook.next.picks, style);
+  if (!outlook.others.empty()) {
+    Table table({{"NOT", true}, {"STAGE"}, {"EXAMPLE"}, {"WHY"}});
+    for (const allotter::WorkerOutlook::Other& other : outlook.others) {
+      table.Add({Count(other.tasks, "task"), other.stage, other.job.empty() ? "-" : other.job, other.message});
+    }
+    out += "\n" + table.Text(style);
+  }
+  if (!outlook.next.complete) out += "\nthis is not all: there was no time to look at every job\n";
+  return out + "\n" + ReasonText(outlook.verdict, NowMillis(), style);
 }
 
 }  // namespace allot::cli

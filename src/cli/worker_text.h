@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "allotter/preview.h"
 #include "allotter/types.h"
 #include "cli/output.h"
 
@@ -34,5 +35,8 @@ class WorkerList {
 std::string PromisedText(const allotter::WorkerInfo& worker);
 // The shares in its queue that were told, and how many more there are; empty for an empty queue.
 std::string QueueText(const allotter::WorkerInfo& worker, Style style);
+
+// What it would get next and why, and why not the others.
+std::string OutlookText(const allotter::WorkerOutlook& outlook, Style style);
 
 }  // namespace allot::cli

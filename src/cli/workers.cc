@@ -88,8 +88,8 @@ void AddWorkerCommands(CLI::App& app, Context& context) {
   OnRun(*app.add_subcommand("workers", "List workers"), context,
         [&context](Client& client) { return List(context, client); });
 
-  CLI::App& worker =
-      *app.add_subcommand("worker", "Show a worker, what it holds and its queue; `worker set` changes one");
+  CLI::App& worker = *app.add_subcommand(
+      "worker", "Show a worker, what it holds and its queue; `worker set` changes one, `worker next` looks ahead");
   auto id = std::make_shared<std::string>();
   worker.add_option("WORKER", *id, "A worker's id");
   OnRun(worker, context, [&context, id](Client& client) -> Result<void> {
@@ -115,6 +115,21 @@ void AddWorkerCommands(CLI::App& app, Context& context) {
     auto changed = client.ChangeWorker(*set_id, *wanted);
     if (!changed) return changed.error();
     Show(context, changed->json, changed->id, [&] { Print(*changed); });
+    return {};
+  });
+
+  CLI::App& next = *worker.add_subcommand("next", "What a worker would get next and why, and why not the others");
+  auto next_id = std::make_shared<std::string>();
+  auto count = std::make_shared<std::uint32_t>(5);
+  next.add_option("WORKER", *next_id, "A worker's id")->required();
+  next.add_option("-n,--count", *count, "How many tasks to show")
+      ->type_name("N")
+      ->check(CLI::Range(1, 50))
+      ->capture_default_str();
+  OnRun(next, context, [&context, next_id, count](Client& client) -> Result<void> {
+    auto outlook = client.NextFor(*next_id, *count);
+    if (!outlook) return outlook.error();
+    Show(context, outlook->json, outlook->worker, [&] { std::cout << OutlookText(*outlook, StdoutStyle()); });
     return {};
   });
 

@@ -258,6 +258,12 @@ Result<StrategyPreview> Client::TryStrategy(const StrategyTry& what) {
   return impl_->Change<StrategyPreview>("POST", impl_->Path("/strategy/try"), body, kMostWalkTime);
 }
 
+Result<WorkerOutlook> Client::NextFor(std::string_view worker, std::uint32_t count) {
+  Query path(impl_->Path(kWorkerPath, worker, "/next"));
+  path.Add("count", std::to_string(count));
+  return impl_->Get<WorkerOutlook>(path.text());
+}
+
 Result<Job> Client::Watch(std::string_view job, const std::function<bool(const Job&)>& on_change) {
   const std::string path = impl_->Path(kJobPath, job, "/events");
   std::string held;

@@ -258,6 +258,8 @@ constexpr auto kReader = [](Value root, auto& out) { Read(root, out); };
 
 }  // namespace
 
+void ReadReason(json_in::Value value, Reason& out) { Read(value, out); }
+
 template <>
 Result<Explanation> Parse<Explanation>(const std::string& json) {
   return json_in::DocumentAs<Explanation>(json, kReader);

@@ -1,6 +1,7 @@
 #include "client/preview_codec.h"
 
 #include "base/json.h"
+#include "client/explain_codec.h"
 #include "client/json_in.h"
 
 namespace allotter {
@@ -46,6 +47,29 @@ void Read(Value value, StrategyPreview& out) {
   });
 }
 
+void Read(Value value, WorkerOutlook::Other& out) {
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key == "stage") out.stage = json_in::Text(field);
+    if (key == "classes") out.classes = field.get_uint64();
+    if (key == "tasks") out.tasks = field.get_uint64();
+    if (key == "job" && !field.is_null()) out.job = json_in::Text(field);
+    if (key == "message") out.message = json_in::Text(field);
+  });
+}
+
+void Read(Value value, WorkerOutlook& out) {
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key == "worker") out.worker = json_in::Text(field);
+    if (key == "name") out.name = json_in::Text(field);
+    if (key == "verdict") ReadReason(field, out.verdict);
+    if (key == "strategy") out.next.strategy = json_in::Text(field);
+    if (key == "policy") out.next.policy = json_in::Text(field);
+    if (key == "complete") out.next.complete = field.get_bool();
+    if (key == "picks") Each(field, [&](Value pick) { Read(pick, out.next.picks.emplace_back()); });
+    if (key == "others") Each(field, [&](Value other) { Read(other, out.others.emplace_back()); });
+  });
+}
+
 }  // namespace
 
 void AppendTry(const StrategyTry& what, std::string& out) {
@@ -66,6 +90,13 @@ void AppendTry(const StrategyTry& what, std::string& out) {
 template <>
 Result<StrategyPreview> Parse<StrategyPreview>(const std::string& json) {
   StrategyPreview out;
+  if (auto walked = json_in::Document(json, [&](Value root) { Read(root, out); }); !walked) return walked.error();
+  out.json = json;
+  return out;
+}
+template <>
+Result<WorkerOutlook> Parse<WorkerOutlook>(const std::string& json) {
+  WorkerOutlook out;
   if (auto walked = json_in::Document(json, [&](Value root) { Read(root, out); }); !walked) return walked.error();
   out.json = json;
   return out;

@@ -11,5 +11,7 @@ namespace allotter {
 void AppendTry(const StrategyTry& what, std::string& out);
 template <>
 Result<StrategyPreview> Parse<StrategyPreview>(const std::string& json);
+template <>
+Result<WorkerOutlook> Parse<WorkerOutlook>(const std::string& json);
 
 }  // namespace allotter

@@ -26,6 +26,19 @@ struct DispatchOptions {
   friend bool operator==(const DispatchOptions&, const DispatchOptions&) = default;
 };
 
+// Where a task was taken from.
+// Changing it: the words are on the wire. Add, never rename.
+enum class TakenFrom : std::uint8_t {
+  kShared,   // fanout: the order that all workers share
+  kOwn,      // balanced: the worker's own queue
+  kOpen,     // balanced: what was promised to nobody yet
+  kAnother,  // balanced: another worker's queue, since its own had nothing
+};
+inline std::string_view TakenFromText(TakenFrom from) {
+  constexpr std::array<std::string_view, 4> kWords = {"shared", "own_queue", "open", "another_queue"};
+  return kWords[static_cast<std::size_t>(from)];
+}
+
 // The words of configuration, wire and command line, by their number (base/words.h reads them).
 inline constexpr std::array<std::string_view, 2> kDispatchWords = {"fanout", "balanced"};
 inline constexpr std::array<std::string_view, 3> kBalanceWords = {"least_queue", "round_robin", "random"};

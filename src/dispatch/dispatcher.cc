@@ -107,6 +107,8 @@ DispatchJob* Dispatcher::Pick(DispatchWorker& worker, Orders::Id order, StartGat
         Arrange(queue, order, left_arranged_) && Settled() && queue.order->cells() <= std::min(kMostCells, left_looks_);
     if (QueueOrder::Entry* entry = own ? queue.order->Pick(queue.kind, gate, rng_, left_looks_) : nullptr) {
       random_task_ = queue.order->random_task();
+      leaf_ = queue.order->leaf();
+      drawn_of_ = queue.order->candidates();
       return static_cast<DispatchJob*>(entry->job);
     }
   }
@@ -114,27 +116,32 @@ DispatchJob* Dispatcher::Pick(DispatchWorker& worker, Orders::Id order, StartGat
   unfinished_ = job == nullptr && orders_.unfinished(order);
   work_ = orders_.moved(order);
   random_task_ = job != nullptr && orders_.random_task(order);
+  leaf_ = orders_.index(order).leaf();
+  drawn_of_ = orders_.index(order).candidates();
   return static_cast<DispatchJob*>(job);
 }
 
-void Dispatcher::Take(DispatchWorker& worker, DispatchJob& job) {
+TakenFrom Dispatcher::Take(DispatchWorker& worker, DispatchJob& job) {
   if (worker.queue) worker.queue->takes = ++kinds_[worker.queue->kind].takes;
-  if (!job.holding) return;
+  if (!job.holding) return balanced() ? TakenFrom::kOpen : TakenFrom::kShared;
   Holding& holding = *job.holding;
   Share* share = worker.queue ? holding.Find(worker.queue->slot) : nullptr;
   if (share == nullptr && holding.open > 0) {
     if (--holding.open == 0) Unlist(holding);
-    return;
+    return TakenFrom::kOpen;
   }
+  TakenFrom from = TakenFrom::kOwn;
   if (share == nullptr) {
     share = &Longest(holding);
-    if (share->queue->worker != nullptr) ++steals_;
+    // What somebody held who is gone is as good as open.
+    from = share->queue->worker != nullptr ? TakenFrom::kAnother : TakenFrom::kOpen;
+    if (from == TakenFrom::kAnother) ++steals_;
   }
   WorkerQueue& queue = *share->queue;
   Reduce(*share, 1);
-  if (&queue != worker.queue.get()) return Relink(queue);
-  // What was promised runs from now on: it stands where it stood.
-  if (queue.promised == 0) Relink(queue);
+  // Of its own, what was promised runs from now on: it stands where it stood.
+  if (from != TakenFrom::kOwn || queue.promised == 0) Relink(queue);
+  return from;
 }
 
 // --- Where queues stand.

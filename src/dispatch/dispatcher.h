@@ -101,8 +101,11 @@ class Dispatcher {
   std::size_t work() const { return work_; }
   // Does the strategy want a random task of that job?
   bool random_task() const { return random_task_; }
+  // By which leaf of the strategy, and of how many (StrategyIndex says more).
+  const order::Plan* leaf() const { return leaf_; }
+  std::uint64_t drawn_of() const { return drawn_of_; }
   // The worker takes a task of the job: it has one ready task less. Tell the job's tasks and orders after this.
-  void Take(DispatchWorker& worker, DispatchJob& job);
+  TakenFrom Take(DispatchWorker& worker, DispatchJob& job);
 
   // --- What ClassTable tells its listener.
   void OnClass(ClassId cls);
@@ -126,6 +129,13 @@ class Dispatcher {
   std::uint64_t longest() const;  // queue, in tasks
   std::uint64_t moves() const { return moves_; }
   std::uint64_t steals() const { return steals_; }
+  // Does what it was promised come first for the worker, as far as it may start?
+  bool OwnFirst(const DispatchWorker& worker) const { return worker.queue && worker.queue->promised > 0 && Settled(); }
+  // So many of the job's ready tasks.
+  static std::uint32_t Promised(const DispatchWorker& worker, const DispatchJob& job) {
+    const Share* share = worker.queue && job.holding ? job.holding->Find(worker.queue->slot) : nullptr;
+    return share == nullptr ? 0 : share->count;
+  }
   // Shares of the worker, at most so many, in no order of meaning.
   void ForEachShare(const DispatchWorker& worker, std::size_t most,
                     const std::function<void(const DispatchJob&, std::uint32_t)>& f) const;
@@ -237,6 +247,8 @@ class Dispatcher {
   std::uint64_t moves_ = 0, steals_ = 0;
   bool unfinished_ = false;
   bool random_task_ = false;
+  const order::Plan* leaf_ = nullptr;
+  std::uint64_t drawn_of_ = 0;
   std::size_t work_ = 0;
 };
 

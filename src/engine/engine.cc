@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "dispatch/dispatcher.h"
 #include "engine/pace.h"
+#include "engine/receipt_log.h"
 
 namespace allot {
 namespace {
@@ -27,9 +28,11 @@ Engine::Engine(const EngineOptions& options)
       rng_(options.seed),
       limits_(LimitsOf(options)),
       leases_(options.key),
-      dispatcher_(std::make_unique<Dispatcher>(orders_, classes_, rng_)) {
+      dispatcher_(std::make_unique<Dispatcher>(orders_, classes_, rng_)),
+      receipts_(std::make_unique<ReceiptLog>()) {
   if (options_.policy) orders_.SetPolicy(options_.policy);
   orders_.SetWeights({options_.weights.begin(), options_.weights.end()});
+  users_.SetWeights(options_.weights);
   dispatcher_->SetOptions(options_.dispatch);
   default_order_ = orders_.Use(DefaultStrategy());
   orders_.BeginBuild();
@@ -57,6 +60,7 @@ void Engine::Begin(const Now& now) {
   engine_time_ = mono - stalled_;
   classes_.BeginTurn(ToMillis(now_.wall) / 1000);
   dispatcher_->BeginTurn();
+  receipts_->BeginTurn();
   in_vain_.clear();
   OpenPayable();
 }
@@ -100,13 +104,7 @@ void Engine::Refresh(EngineJob& job) {
     Promise(job);
     if (opened_.empty() || opened_.back() != job.cls) opened_.push_back(job.cls);
   }
-  const bool ended = Ended(job.state);
-  const std::uint32_t ready = ended ? 0 : job.tasks.ready();
-  const std::uint32_t waiting = ended ? 0 : job.tasks.waiting();
-  total_ready_ += std::uint64_t{ready} - job.counted_ready;
-  total_waiting_ += std::uint64_t{waiting} - job.counted_waiting;
-  job.counted_ready = ready;
-  job.counted_waiting = waiting;
+  Recount(job);
 }
 
 void Engine::WakeWaiting() {
@@ -229,6 +227,7 @@ EngineJob* Engine::Next(EngineWorker& worker, LimitTable::Drawn& drawn, std::siz
 }
 
 bool Engine::Serve(EngineWorker& worker, bool* more) {
+  constexpr std::uint32_t kGrantsAtOnce = 64;  // that room is made for
   if (paused_ || worker.draining || worker.away || !worker.registered) return false;
   std::vector<Grant> grants;
   if (!orders_.Ready(worker.Pulls())) return false;
@@ -245,7 +244,8 @@ bool Engine::Serve(EngineWorker& worker, bool* more) {
     const TaskIndex index = random ? job.tasks.RandomReady(rng_) : *job.tasks.FirstReady();
     Prefetch(job.terms.get(), sizeof(JobTerms));
     Prefetch(job.extras.get(), sizeof(JobExtras));
-    const Lease& lease = GrantOne(worker, job, index, grants);
+    if (grants.empty()) grants.reserve(std::min(worker.credit, kGrantsAtOnce));
+    const Lease& lease = GrantOne(worker, job, index, drawn.size(), grants);
     if (!drawn.empty()) KeepDrawn(lease, std::move(drawn));
     --worker.credit;
   }
@@ -264,8 +264,9 @@ bool Engine::Serve(EngineWorker& worker, bool* more) {
   return true;
 }
 
-Lease& Engine::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::vector<Grant>& grants) {
-  dispatcher_->Take(worker, job);
+Lease& Engine::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::size_t limits_met,
+                        std::vector<Grant>& grants) {
+  const TakenFrom from = dispatcher_->Take(worker, job);
   const std::uint32_t used = job.tasks.Claim(index);
   Lease& lease = leases_.Grant(job.id(), index);
   lease.job = &job;
@@ -289,9 +290,12 @@ Lease& Engine::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, s
   event.Varint(lease.attempt);
   event.Varint(static_cast<std::uint64_t>(ToMillis(now_.wall)));
   MarkQueue();
+  NoteStart(worker, job, lease, from, limits_met);
   orders_.Leased(job, Stamp{ToMillis(now_.wall), lease.task.lease.serial});
   MarkJob(job);  // when it was picked is in its own record
+  CountStart(job);
   Refresh(job);
+  if (worker.leases.size() == worker.slots) Recount(worker);
 
   Grant grant;
   grant.task = lease.task;
@@ -371,6 +375,7 @@ void Engine::SetPolicy(const Now& now, const StrategyPtr& policy, const Weights&
   Begin(now);
   orders_.SetPolicy(policy ? policy : DefaultPolicy());
   orders_.SetWeights({weights.begin(), weights.end()});
+  users_.SetWeights(weights);
   End();
 }
 
@@ -378,6 +383,7 @@ void Engine::PauseQueue(const Now& now) {
   Begin(now);
   if (!paused_) {
     paused_ = true;
+    paused_since_ = now_.wall;
     Event(EventType::kQueuePaused).U8(1);
     MarkQueue();
   }
@@ -388,6 +394,7 @@ void Engine::ResumeQueue(const Now& now) {
   Begin(now);
   if (paused_) {
     paused_ = false;
+    paused_since_.reset();
     Event(EventType::kQueuePaused).U8(0);
     MarkQueue();
     std::vector<KindId> kinds;

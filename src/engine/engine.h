@@ -33,9 +33,12 @@
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "dispatch/lease_table.h"
+#include "engine/class_reasons.h"
 #include "engine/events.h"
 #include "engine/job.h"
+#include "engine/job_blocks.h"
 #include "engine/types.h"
+#include "engine/user_table.h"
 #include "engine/waiting.h"
 #include "limits/limit_table.h"
 #include "match/class_table.h"
@@ -44,15 +47,23 @@
 
 namespace allot {
 
+namespace order {
+struct Plan;
+}
 class DemandWalk;
 class Dispatcher;
+class JobFilter;
 class JobSweep;
 struct JobStanding;
 struct OrderStanding;
+struct OutlookSnapshot;
+struct PreviewStep;
 struct PromisedStanding;
+enum class SweepAction : std::uint8_t;
 class LimitTrial;
 class PreviewWalk;
 struct Receipt;
+class ReceiptLog;
 struct Standing;
 
 class Engine {
@@ -183,6 +194,8 @@ class Engine {
                                  std::optional<WorkerId> only = std::nullopt);
   Result<MatchSnapshot> Snapshot(JobId job) const;
   MatchSnapshot Snapshot(const JobSpec& spec) const;
+  // Why a worker does not get what it may not run (engine/worker_outlook.h). kUnknownWorker.
+  Result<OutlookSnapshot> OutlookOf(const Now& now, WorkerId worker) const;
   // What a strategy would give, without an order for it (engine/preview_walk.h): goes on with the walk over all jobs
   // for about `budget` microseconds. True: that was all. kUnknownWorker, at the first step.
   Result<bool> Collect(const Now& now, PreviewWalk& walk, std::size_t budget);
@@ -304,7 +317,9 @@ class Engine {
   // The job that the worker is to start next, paid for; null: none. Counts what it did beside looking, and gives up
   // where that is too much for one command.
   EngineJob* Next(EngineWorker& worker, LimitTable::Drawn& drawn, std::size_t& work);
-  Lease& GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::vector<Grant>& grants);
+  // It has paid so many limits.
+  Lease& GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::size_t limits_met,
+                  std::vector<Grant>& grants);
   ByteWriter Event(EventType type);
   // An event of one task; further fields may follow.
   ByteWriter TaskEvent(EventType type, EngineJob& job, TaskIndex index, std::uint64_t serial);
@@ -325,7 +340,9 @@ class Engine {
   void Leave(EngineJob& job);
   // Is there room for its class?
   Result<void> AdmitClass(const ClassTable::Terms& terms) const;
-  MatchSnapshot SnapshotOf(const JobTerms& terms, const OrderKey& key, std::uint32_t count, const Meta& meta) const;
+  // With all workers, or that one alone.
+  MatchSnapshot SnapshotOf(const JobTerms& terms, const OrderKey& key, std::uint32_t count, const Meta& meta,
+                           std::optional<WorkerId> only = std::nullopt) const;
   // That a worker had its tags until now.
   void RememberTags(const EngineWorker& worker);
   // Would such a worker make too many classes, by what it reads of jobs? kTooManyClasses.
@@ -448,6 +465,8 @@ class Engine {
   // Under that order. REQUIRES: it is ready.
   Standing StandingOfJob(Orders::Id order, const EngineJob& job) const;
   std::optional<PromisedStanding> PromisedOf(const EngineJob& job) const;
+  // What the blocks on the way to that leaf see of the job, as if the worker were given it now.
+  std::vector<PreviewStep> WhyNow(const EngineWorker& worker, const EngineJob& job, const order::Plan& leaf) const;
 
   // engine_preview.cc
   Result<void> Start(const Now& now, PreviewWalk& walk);
@@ -455,6 +474,48 @@ class Engine {
   std::vector<std::string> HoldingLimits(const Now& now, EngineJob& job, const EngineWorker& worker);
   // May the worker of that walk run the job, and how does it rank it? None: it may not.
   std::optional<double> Judge(PreviewWalk& walk, const EngineJob& job, std::int64_t& nanoseconds) const;
+
+  // engine_receipts.cc
+  // That start was picked and is granted, of which the orders are still to be told.
+  void NoteStart(const EngineWorker& worker, const EngineJob& job, const Lease& lease, TakenFrom from,
+                 std::size_t limits_met);
+  void BeginStarts(const EngineWorker& worker, const StrategyIndex& index);
+
+  // engine_counts.cc: what lists and metrics know without looking at jobs.
+  // After any change of a job's tasks or state: as Refresh().
+  void Recount(EngineJob& job);
+  // It is open no more, as far as its class is concerned, which it leaves; until the next Recount().
+  void CountClosed(EngineJob& job);
+  // After any change of a worker, of its kind, or of how much it holds.
+  void Recount(EngineWorker& worker);
+  void CountState(const EngineJob& job, JobState state);
+  void CountStart(EngineJob& job);
+  void CountEnd(const Lease& lease, EngineJob& job);
+  // Reasons are looked at once a second, while something is open.
+  bool StepReasons(std::size_t& budget);
+  std::optional<HeldView> HeldBy(const EngineJob& job) const;
+  // A job of that class that is open; null if none was found by a short look.
+  const EngineJob* OneOf(ClassId cls, std::size_t& looks) const;
+
+  // engine_lists.cc: jobs by filter.
+  // Those from place `from` to before `to` in by_id_ that the filter finds, in order of id or from the end, until
+  // `visit` says false or that took about so long. Where it goes on then: `to` or `from`, if it is through.
+  template <typename Visit>
+  std::size_t Ascend(JobFilter& filter, std::size_t from, std::size_t to, std::int64_t& nanoseconds, Visit visit) const;
+  template <typename Visit>
+  std::size_t Descend(JobFilter& filter, std::size_t from, std::size_t to, std::int64_t& nanoseconds,
+                      Visit visit) const;
+  // All of the block was looked at, and nothing found: only what is there is to be found from now on.
+  void RenewBlock(std::size_t block) const;
+  std::size_t EndOf(std::size_t block) const;
+  std::size_t PlaceOf(JobId from) const;  // of the first that is not below it
+  void ListJob(const EngineJob& job, std::size_t place);
+  void NoteKeys(const EngineJob& job);  // after a change of its tags
+  // True if it did something.
+  bool Act(const Now& now, EngineJob& job, SweepAction action, std::int64_t& nanoseconds);
+  // The oldest open job, and of one user.
+  const EngineJob* Oldest() const;
+  const EngineJob* Oldest(UserTable::Entry& user, std::int64_t& nanoseconds) const;
 
   // engine_views.cc
   JobView View(const EngineJob& job) const;
@@ -468,17 +529,22 @@ class Engine {
   Instant engine_time_{};  // monotonic time without stalls: every deadline is in it
   Duration stalled_{0};    // what was taken out
   bool begun_ = false;
+  bool loaded_ = false;  // what is counted from now on has a time
   Now boot_;
 
   boost::unordered_flat_map<JobId, std::unique_ptr<EngineJob>, std::hash<JobId>> jobs_;
   std::vector<std::pair<JobId, EngineJob*>> by_id_;  // in order; null where the job is gone, until compacted
   std::size_t holes_ = 0;
+  mutable JobBlocks blocks_;  // over these; whoever looks at all of a block may say better what is in it
+  mutable std::shared_ptr<const JobTerms> listed_;  // terms of the last one, whose keys the last block has
   std::unordered_map<std::string_view, JobId> idempotency_;
   std::unordered_set<JobId> streamed_sets_;  // payload sets whose id is not their job's
   std::unordered_multimap<std::size_t, std::weak_ptr<const JobTerms>> terms_;  // by hash
   std::size_t terms_swept_at_ = 64;
   Verdicts verdicts_{*this};
   ClassTable classes_{verdicts_};
+  ClassReasons reasons_{classes_};
+  Instant reasons_at_{};  // in engine time: when the last walk over them began
   Keys keys_;
   Orders orders_{keys_, classes_};
   Orders::Id default_order_ = 0;  // `priority`, which is always there
@@ -505,9 +571,11 @@ class Engine {
   std::map<WorkerId, std::unique_ptr<EngineWorker>> workers_;
   std::size_t registered_workers_ = 0;
   std::size_t away_workers_ = 0;
+  std::size_t draining_workers_ = 0;
   Waiting waiting_;
   std::uint64_t next_turn_ = 0;
   const std::unique_ptr<Dispatcher> dispatcher_;
+  const std::unique_ptr<ReceiptLog> receipts_;
   bool dealing_ = false;  // jobs from `deal_next_` on are still to be promised, once it is time
   Instant deal_at_{};     // in engine time
   JobId deal_next_;
@@ -524,6 +592,9 @@ class Engine {
   std::int64_t renewed_at_ = 0;      // the second for which verdicts that read the time were renewed
   std::unordered_map<std::string, ExprPtr> parsed_;  // while loading
   bool paused_ = false;
+  std::optional<WallTime> paused_since_;  // none: from before the start
+  // Jobs that were paused since the start, as far as they are not too many.
+  boost::unordered_flat_map<JobId, WallTime, std::hash<JobId>> jobs_paused_since_;
 
   Timers<WallTime, JobId> schedules_;
   Timers<WallTime, JobId> retries_;   // on the steady clock
@@ -546,7 +617,15 @@ class Engine {
 
   EngineStats stats_;
   std::uint64_t jobs_in_state_[6] = {};
-  std::uint64_t total_ready_ = 0, total_waiting_ = 0;
+  // Tasks of jobs that have not ended, by their state; those of others are none.
+  struct Held {
+    std::uint64_t ready = 0, waiting = 0, jobs = 0;
+    std::optional<WallTime> since;  // when there were none for the last time; none: not since the start
+  };
+  Held held_[4];
+  Held backing_off_;  // of active jobs, those with waiting tasks
+  UserTable users_;
+  mutable std::size_t oldest_block_ = 0;  // none before it has an open job
 };
 
 }  // namespace allot

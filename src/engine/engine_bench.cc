@@ -73,6 +73,59 @@ BENCHMARK(BM_OneJobOfABillionTasks)->Arg(1)->Arg(32);
 void BM_AMillionJobsOfOneTask(benchmark::State& state) { PullAndReport(state, 1'000'000, 1); }
 BENCHMARK(BM_AMillionJobsOfOneTask)->Arg(1)->Arg(32)->Iterations(30'000);
 
+// Pulls of 32 by a strategy below a policy: a thousand jobs of 50 users and 20 customers, and what was taken is
+// released again, so that the backlog stays as it is. Half of the time is for the releases.
+void BM_PullsBy(benchmark::State& state, const char* strategy, const char* policy) {
+  constexpr std::uint32_t kCredit = 32;
+  EngineOptions options{SipKey{1, 2}};
+  options.policy = ParseStrategy(policy, true).strategy;
+  CHECK(options.policy != nullptr);
+  Engine engine(options);
+  engine.FinishLoad(kNow, 0s);
+  for (std::uint64_t i = 1; i <= 1000; ++i) {
+    JobSpec spec;
+    spec.tags = {"a"};
+    spec.count = 1000;
+    spec.user = "user-" + std::to_string(i % 50);
+    spec.meta.emplace_back("customer", "customer-" + std::to_string(i % 20));
+    spec.meta.emplace_back("mode", i % 3 == 0 ? "preview" : "normal");
+    CHECK(engine.Submit(kNow, JobId{i}, spec).ok());
+  }
+  WorkerSpec worker;
+  worker.id = WorkerId{1ull << 40};
+  worker.name = "host-1.example.org";
+  worker.tags = {"a"};
+  worker.connected = true;
+  worker.slots = kCredit;
+  worker.strategy = ParseStrategy(strategy).strategy;
+  CHECK(worker.strategy != nullptr && engine.Register(kNow, worker, std::nullopt).ok());
+  for (int i = 0; i < 100; ++i) engine.Tick(kNow);  // the order is built
+  Fold(engine);
+  std::vector<Report> reports;
+  std::size_t turns = 0;
+  for (auto _ : state) {
+    CHECK(engine.Pull(kNow, worker.id, PullOptions{kCredit, false, 0s}).ok());
+    const auto [position, effects] = engine.Take();
+    reports.clear();
+    for (const Grant& grant : effects.assignments[0].grants) reports.push_back({grant.task, ReportKind::kReleased});
+    CHECK(reports.size() == kCredit);
+    benchmark::DoNotOptimize(engine.ReportAll(kNow, worker.id, reports));
+    if (++turns % 100 == 0) {
+      state.PauseTiming();
+      Fold(engine);
+      state.ResumeTiming();
+    }
+  }
+  state.SetItemsProcessed(state.iterations() * kCredit);
+}
+BENCHMARK_CAPTURE(BM_PullsBy, priority, "priority", "worker");
+BENCHMARK_CAPTURE(BM_PullsBy, fair, "priority", "fair(user, worker)");
+BENCHMARK_CAPTURE(BM_PullsBy, random, "random", "fair(user, worker)");
+BENCHMARK_CAPTURE(BM_PullsBy, nested,
+                  "max_simultaneous(customer, 10, prefer_distinct(customer, 2, or_else(select_only(mode = preview, "
+                  "oldest), least_recent)))",
+                  "fair(user, worker)");
+
 void BM_SubmitOneTaskJob(benchmark::State& state) {
   JobSpec spec;
   spec.tags = {"a"};

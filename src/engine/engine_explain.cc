@@ -4,11 +4,13 @@
 #include <set>
 #include <tuple>
 
-#include "base/check.h"
+#include "base/bounds.h"
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/explain.h"
+#include "engine/worker_outlook.h"
+#include "strategy/trace.h"
 
 namespace allot {
 namespace {
@@ -17,6 +19,12 @@ namespace {
 constexpr std::size_t kMostAsked = 32;
 // What a look meets that limits hold back, before it gives up.
 constexpr int kMostHeldMet = 64;
+
+// At jobs, for one of each class.
+constexpr std::size_t kMostLooks = 2000;
+
+// Bytes that how a pick came about takes at most.
+constexpr std::size_t kMostTrace = 2 * (bounds::kMaxStrategyDepth + 1) * (kMostTracedText + 64) + 2048;
 
 bool Free(const EngineWorker& worker) { return worker.leases.size() < worker.slots; }
 
@@ -49,7 +57,7 @@ std::optional<OrderStanding> Engine::OrderOf(EngineJob& job) {
     std::uint32_t workers = 0;
     EngineWorker* one = nullptr;       // with a free slot, if one has
     std::optional<Standing> standing;  // none: its order is being built
-    bool given() const { return !standing || standing->given; }
+    bool given() const { return !standing || standing->given(); }
   };
   std::map<Orders::Id, Like> strategies;
   std::set<std::tuple<Orders::Id, KindId, LimitProfileId>> asked;
@@ -96,11 +104,30 @@ std::optional<OrderStanding> Engine::OrderOf(EngineJob& job) {
       }
     }
   }
-  if (const EngineJob* first = Peek(*like.one); first != nullptr && first != &job) {
+  // What blocks would look at for both, if they were picked now.
+  const auto why = [&](const EngineJob& one, const order::Plan* leaf) {
+    return leaf == nullptr ? std::vector<PreviewStep>() : WhyNow(*like.one, one, *leaf);
+  };
+  const EngineJob* first = Peek(*like.one);
+  if (first != nullptr && first != &job) {
     out.first = first->id();
     out.first_user = first->terms->user;
+    out.first_why = why(*first, dispatcher_->leaf());
   }
+  if (like.standing) out.own_why = why(job, like.standing->leaf);
   return out;
+}
+
+std::vector<PreviewStep> Engine::WhyNow(const EngineWorker& worker, const EngineJob& job,
+                                        const order::Plan& leaf) const {
+  const StrategyIndex& index = orders_.index(worker.Pulls());
+  const KindId kind = classes_.KindOf(worker.handle);
+  const TracedPick pick{index.rules(), leaf, job, kind, worker.rank != nullptr, job.ready};
+  std::string trace(kMostTrace, '\0');
+  const char* const end = WriteTrace(pick, trace.data(), trace.data() + trace.size());
+  if (end == nullptr) return {};
+  trace.resize(static_cast<std::size_t>(end - trace.data()));
+  return ReadTrace(*index.strategies(), trace, now_.wall);
 }
 
 Standing Engine::StandingOfJob(Orders::Id order, const EngineJob& job) const {
@@ -149,6 +176,47 @@ Result<JobStanding> Engine::StandingOf(const Now& now, JobId id, std::optional<T
   out.held = View(*job).held;
   if (!only) out.order = OrderOf(*job);
   out.promised = PromisedOf(*job);
+  return out;
+}
+
+Result<OutlookSnapshot> Engine::OutlookOf(const Now& now, WorkerId id) const {
+  const EngineWorker* worker = FindWorker(id);
+  if (worker == nullptr || !worker->registered) return UnknownWorker(id);
+  OutlookSnapshot out;
+  out.worker = id;
+  out.name = worker->name;
+  out.strategy = orders_.strategy(worker->Pulls());
+  out.slots = worker->slots;
+  out.leased = static_cast<std::uint32_t>(worker->leases.size());
+  out.draining = worker->draining;
+  out.away = worker->away;
+  out.queue_paused = paused_;
+  const KindId kind = classes_.KindOf(worker->handle);
+  std::vector<std::pair<std::uint64_t, ClassId>> others;  // by their ready tasks
+  for (ClassId cls = 0; cls < reasons_.slots(); ++cls) {
+    const ClassReasons::Row& row = reasons_.row(cls);
+    if (row.jobs > 0 && !classes_.Matches(kind, cls)) others.emplace_back(row.tasks, cls);
+  }
+  const std::size_t shown = std::min(others.size(), OutlookSnapshot::kMostClasses);
+  std::partial_sort(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(shown), others.end(),
+                    std::greater<>());
+  std::size_t looks = kMostLooks;
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const auto& [tasks, cls] = others[i];
+    const EngineJob* job = i < shown ? OneOf(cls, looks) : nullptr;
+    if (job == nullptr) {
+      ++out.more_classes;
+      out.more_tasks += tasks;
+      continue;
+    }
+    const Meta none;
+    MatchSnapshot match =
+        SnapshotOf(*job->terms, job->key, job->tasks.count(), job->extras ? job->extras->meta : none, id);
+    match.job = job->id();
+    match.now = now.wall;
+    match.ready = job->tasks.ready();
+    out.classes.push_back({tasks, std::move(match)});
+  }
   return out;
 }
 

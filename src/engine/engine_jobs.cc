@@ -169,6 +169,7 @@ SubmitAnswer Engine::Insert(JobId id, const JobSpec& spec) {
   orders_.Know(job);
   job.known = true;
   ++jobs_in_state_[static_cast<std::size_t>(job.state)];
+  ListJob(job, by_id_.size() - 1);
   ++stats_.submitted_jobs;
   stats_.submitted_tasks += spec.count;
 
@@ -214,6 +215,7 @@ void Engine::StartTimers(EngineJob& job) {
 void Engine::SetState(EngineJob& job, JobState state) {
   --jobs_in_state_[static_cast<std::size_t>(job.state)];
   ++jobs_in_state_[static_cast<std::size_t>(state)];
+  CountState(job, state);
   job.state = state;
 }
 
@@ -301,6 +303,7 @@ Result<void> Engine::Change(const Now& now, JobId id, const JobChange& change) {
     orders_.Close(*job);
     Ungroup(*job);
   }
+  CountClosed(*job);
   orders_.Forget(*job);
   job->key = key;
   job->terms = Share(std::move(terms));
@@ -313,6 +316,7 @@ Result<void> Engine::Change(const Now& now, JobId id, const JobChange& change) {
     if (job->extras->empty()) job->extras.reset();
   }
   orders_.Know(*job);
+  if (change.tags) NoteKeys(*job);
   if (job->state != JobState::kPaused) {
     SetState(*job, job->key.scheduled_for > now_.wall ? JobState::kScheduled : JobState::kActive);
   }
@@ -417,7 +421,11 @@ void Engine::Drop(EngineJob& job) {
   const JobId id = job.id();
   CHECK(!job.open);
   while (!job.leases.empty()) EndLease(job.leases.front());
-  if (job.known) orders_.Forget(job);
+  if (job.known) {
+    Recount(job);
+    orders_.Forget(job);
+    blocks_.Remove(id, job.state);
+  }
   ForgetKey(job);
   if (job.payload_set && job.payload_set != id) streamed_sets_.erase(job.payload_set);
   Leave(job);
@@ -427,7 +435,10 @@ void Engine::Drop(EngineJob& job) {
   place->second = nullptr;
   if (++holes_ > 1024 && holes_ > by_id_.size() / 2) {
     std::erase_if(by_id_, [](const auto& entry) { return entry.second == nullptr; });
+    if (job.known) blocks_.Compact();
+    listed_.reset();
     holes_ = 0;
+    oldest_block_ = 0;
   }
   jobs_.erase(id);
 }

@@ -169,6 +169,7 @@ Result<void> Engine::ChangeWorker(const Now& now, WorkerId id, const WorkerChang
   const WorkerTraits traits = TraitsOf(*worker);
   limits_.ChangeWorker(worker->limited, traits.ad, now_);
   classes_.ChangeWorker(worker->handle, traits);
+  Recount(*worker);
   if (worker->waiting()) MoveAmong(*worker, worker->waiting_kind);
   End();
   return {};
@@ -187,8 +188,8 @@ void Engine::RememberTags(const EngineWorker& worker) {
   if (seen_tags_.size() > kMostTagsRemembered) seen_tags_.clear();  // all at one moment
 }
 
-MatchSnapshot Engine::SnapshotOf(const JobTerms& terms, const OrderKey& key, std::uint32_t count,
-                                 const Meta& meta) const {
+MatchSnapshot Engine::SnapshotOf(const JobTerms& terms, const OrderKey& key, std::uint32_t count, const Meta& meta,
+                                 std::optional<WorkerId> only) const {
   MatchSnapshot snapshot;
   for (const std::string& tag : terms.tags) {
     MatchSnapshot::Tag& entry = snapshot.tags.emplace_back(MatchSnapshot::Tag{tag, std::nullopt});
@@ -201,11 +202,13 @@ MatchSnapshot Engine::SnapshotOf(const JobTerms& terms, const OrderKey& key, std
   snapshot.ad = std::make_shared<const expr::Ad>(AdOf(terms, key, count, meta));
   snapshot.queue_paused = paused_;
   snapshot.now = now_.wall;
-  snapshot.workers.reserve(registered_workers_);
-  for (const auto& [id, worker] : workers_) {
-    if (!worker->registered) continue;
-    snapshot.workers.push_back({id, classes_.TraitsOf(worker->handle), worker->slots,
-                                static_cast<std::uint32_t>(worker->leases.size()), worker->draining, worker->away});
+  snapshot.workers.reserve(only ? 1 : registered_workers_);
+  const auto end = only ? workers_.upper_bound(*only) : workers_.end();
+  for (auto it = only ? workers_.lower_bound(*only) : workers_.begin(); it != end; ++it) {
+    const EngineWorker& worker = *it->second;
+    if (!worker.registered) continue;
+    snapshot.workers.push_back({it->first, classes_.TraitsOf(worker.handle), worker.slots,
+                                static_cast<std::uint32_t>(worker.leases.size()), worker.draining, worker.away});
   }
   return snapshot;
 }
@@ -311,6 +314,7 @@ bool Engine::StepOrders(std::size_t& budget) {
 
 void Engine::Verdicts::OnClass(ClassId cls) {
   engine_.orders_.OnClass(cls);
+  engine_.reasons_.OnVerdicts(cls);
   engine_.dispatcher_->OnClass(cls);
   engine_.opened_.push_back(cls);
 }
@@ -323,6 +327,9 @@ void Engine::Verdicts::OnKind(KindId kind) {
 
 void Engine::Verdicts::OnMoved(KindId from) {
   engine_.dispatcher_->OnMoved(from);
+  engine_.reasons_.OnMoved(from, [this](const ClassReasons::Member& member) {
+    return engine_.classes_.KindOf(static_cast<const EngineWorker&>(member).handle);
+  });
   engine_.MoveWaiting(from);
 }
 
@@ -363,6 +370,7 @@ bool Engine::StepRegrouping(std::size_t& budget) {
       orders_.Close(*job);
     }
     const ClassId cls = classes_.AddJob(std::move(terms));
+    if (job->counted_open) reasons_.Regroup(job->cls, cls, job->id(), job->counted_ready);
     classes_.DropJob(job->cls);
     job->cls = cls;
     if (!open) continue;

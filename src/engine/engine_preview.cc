@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/preview_walk.h"
@@ -46,6 +47,7 @@ Result<void> Engine::Start(const Now& now, PreviewWalk& walk) {
     if (worker == nullptr || !worker->registered) return UnknownWorker(*request.worker);
     walk.traits_ = classes_.TraitsOf(worker->handle);
     walk.draining_ = worker->draining;
+    walk.own_first_ = dispatcher_->OwnFirst(*worker);
     EngineJob* focus = request.by_limits && request.focus ? FindJob(*request.focus) : nullptr;
     if (focus != nullptr && focus->open) walk.focus_limits_ = HoldingLimits(now, *focus, *worker);
   } else if (request.like) {
@@ -127,6 +129,7 @@ Result<bool> Engine::Collect(const Now& now, PreviewWalk& walk, std::size_t budg
   }
   walk.reads_more_ = walk.traits_ && !classes_.FreshReads(*walk.traits_).empty();
   if (walk.preview_->held() >= kMostHeld) return true;
+  const EngineWorker* owner = walk.own_first_ ? FindWorker(*walk.request_.worker) : nullptr;
   auto left = static_cast<std::int64_t>(budget) * 1000;
   const auto keys = static_cast<std::int64_t>(walk.preview_->keys());
   auto it = std::upper_bound(by_id_.begin(), by_id_.end(), walk.seen_to_,
@@ -160,7 +163,8 @@ Result<bool> Engine::Collect(const Now& now, PreviewWalk& walk, std::size_t budg
           walk.one_held_ = job->id();
         }
       }
-      walk.preview_->Know(keys_, *job, rank, &orders_.values());
+      walk.preview_->Know(keys_, *job, rank, &orders_.values(),
+                          owner != nullptr ? Dispatcher::Promised(*owner, *job) : 0);
     }
     left -= cost;
   }

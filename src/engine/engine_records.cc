@@ -550,6 +550,7 @@ void Engine::FinishLoad(const Now& now, Duration grace) {
     if (worker.leases.empty()) Remove(worker);
   }
   BeginDealing(grace);
+  std::size_t place = 0;
   for (const auto& [id, job] : by_id_) {
     job->leases.sort(by_serial);
     if (job->state == JobState::kScheduled && job->key.scheduled_for <= now_.wall) job->state = JobState::kActive;
@@ -557,6 +558,7 @@ void Engine::FinishLoad(const Now& now, Duration grace) {
     orders_.Know(*job);
     job->known = true;
     ++jobs_in_state_[static_cast<std::size_t>(job->state)];
+    ListJob(*job, place++);
     if (job->reviving && !Ended(job->state)) revivals_.push_back(id);
     StartTimers(*job);
     for (Lease& lease : job->leases) {
@@ -565,13 +567,14 @@ void Engine::FinishLoad(const Now& now, Duration grace) {
     }
     Refresh(*job);
   }
+  loaded_ = true;
   for (auto& [id, worker] : workers_) {
     Seen(*worker);
     worker->away_until = engine_time_ + grace;
     Arm(*worker, std::min(worker->away_until, NextCheck(*worker)));
   }
   opened_.clear();
-  if (total_ready_ == 0) EndDealing();
+  if (held_[0].ready + held_[1].ready + held_[2].ready == 0) EndDealing();
   if (grace.count() <= 0) {
     std::vector<WorkerId> all;
     for (const auto& [id, worker] : workers_) all.push_back(id);

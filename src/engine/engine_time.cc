@@ -24,6 +24,8 @@ void Engine::Tick(const Now& now) {
     swept_at_ = engine_time_;
     dispatcher_->Sweep();
   }
+  budget = kTickBudget / 10;
+  StepReasons(budget);
   budget = kTickBudget;
   StepDispatch(budget);
   End();
@@ -178,6 +180,8 @@ std::optional<Instant> Engine::NextWake(const Now& now) const {
   }
   if (!held_checks_.empty()) sooner(std::max(now.mono, held_checks_.front().first));
   if (classes_.Timed()) sooner(now.mono + milliseconds(1000 - ToMillis(now.wall) % 1000));
+  if (reasons_.Walking()) sooner(now.mono);
+  if (reasons_.Due()) sooner(std::max(now.mono, reasons_at_ + kReasonsEvery + stalled_));
   if (!revivals_.empty() || finished_jobs_ > options_.max_finished_jobs) sooner(now.mono);
   return next;
 }

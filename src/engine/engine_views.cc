@@ -1,7 +1,7 @@
 // Looking at jobs, tasks and workers, without changing anything.
 #include <algorithm>
+#include <span>
 
-#include "base/bounds.h"
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
@@ -10,6 +10,7 @@ namespace allot {
 namespace {
 
 constexpr std::size_t kMaxTasksOfWorkerView = 1000;
+constexpr std::size_t kMaxParts = 1000;  // of a picture
 constexpr std::size_t kMaxSharesOfWorkerView = 100;
 // Of a longer queue, the first of so many: a look must not take long.
 constexpr std::size_t kMaxSharesSorted = 10'000;
@@ -60,6 +61,7 @@ JobView Engine::View(const EngineJob& job) const {
   if (job.started_at != WallTime{}) view.started_at = job.started_at;
   if (job.ended_at != WallTime{}) view.ended_at = job.ended_at;
   if (job.reason == JobReason::kTooManyFailed) view.reason = "more tasks failed than max_failed_tasks allows";
+  view.held = HeldBy(job);
   return view;
 }
 
@@ -67,44 +69,6 @@ Result<JobView> Engine::Describe(JobId id) const {
   const EngineJob* job = FindJob(id);
   if (job == nullptr) return UnknownJob(id);
   return View(*job);
-}
-
-std::optional<JobId> Engine::LastJob(std::string_view user) const {
-  std::size_t looked_at = 0;
-  for (auto it = by_id_.rbegin(); it != by_id_.rend() && looked_at < bounds::kMaxJobsScannedPerPage;
-       ++it, ++looked_at) {
-    if (it->second != nullptr && (user.empty() || it->second->terms->user == user)) return it->first;
-  }
-  return std::nullopt;
-}
-
-JobPage Engine::List(const JobQuery& query) const {
-  JobPage page;
-  auto it = by_id_.end();
-  if (query.before) {
-    it = std::lower_bound(by_id_.begin(), by_id_.end(), *query.before,
-                          [](const auto& entry, JobId key) { return entry.first < key; });
-  }
-  const std::size_t limit = std::max<std::size_t>(1, query.limit);
-  std::size_t looked_at = 0;
-  while (it != by_id_.begin()) {
-    if (page.jobs.size() >= limit || looked_at >= bounds::kMaxJobsScannedPerPage) {
-      page.next = it->first;
-      return page;
-    }
-    --it;
-    ++looked_at;
-    const EngineJob* job = it->second;
-    if (job == nullptr) continue;
-    if (query.state && job->state != *query.state) continue;
-    if (!query.user.empty() && job->terms->user != query.user) continue;
-    if (!query.tag.empty()) {
-      const TagList& tags = job->terms->tags;
-      if (!std::binary_search(tags.begin(), tags.end(), query.tag)) continue;
-    }
-    page.jobs.push_back(View(*job));
-  }
-  return page;
 }
 
 TaskView Engine::ViewTask(const EngineJob& job, TaskIndex index) const {
@@ -158,6 +122,34 @@ Result<TaskPage> Engine::Tasks(const TaskQuery& query) const {
     place->attempts = lease.attempt;
   }
   return page;
+}
+
+Result<TaskPicture> Engine::Picture(JobId id, TaskIndex from, TaskIndex to, std::size_t parts) const {
+  const EngineJob* job = FindJob(id);
+  if (job == nullptr) return UnknownJob(id);
+  const std::uint32_t count = job->tasks.count();
+  if (to == 0 || to > count) to = count;
+  if (count > 0 && from >= to) {
+    return Error{Code::kBadValue,
+                 "there are no tasks from " + std::to_string(from) + " to before " + std::to_string(to),
+                 "its tasks are numbered from 0; it has " + std::to_string(count)};
+  }
+  const JobTasks::Parts counted = job->tasks.Picture(from, to, std::clamp<std::size_t>(parts, 1, kMaxParts));
+  TaskPicture picture;
+  picture.count = count;
+  picture.from = counted.from;
+  picture.to = counted.to;
+  picture.width = counted.width;
+  picture.parts.reserve(counted.parts.size());
+  const bool ended = Ended(job->state);
+  for (const JobTasks::Counts& part : counted.parts) {
+    TaskPicture::Part& shown =
+        picture.parts.emplace_back(TaskPicture::Part{part.ready, part.out, part.waiting, part.done, part.failed, 0});
+    if (!ended) continue;
+    shown.skipped = part.ready + part.waiting;
+    shown.ready = shown.waiting = 0;
+  }
+  return picture;
 }
 
 Result<TaskView> Engine::Task(JobId id, TaskIndex index) const {
@@ -250,14 +242,18 @@ EngineStats Engine::Stats() const {
   stats.jobs_done = jobs_in_state_[3];
   stats.jobs_failed = jobs_in_state_[4];
   stats.jobs_cancelled = jobs_in_state_[5];
-  stats.tasks_ready = total_ready_;
-  stats.tasks_waiting = total_waiting_;
+  for (const Held& held : std::span(held_, EngineJob::kNoState)) {
+    stats.tasks_ready += held.ready;
+    stats.tasks_waiting += held.waiting;
+  }
   stats.tasks_leased = leases_.size();
   stats.workers = registered_workers_;
   stats.workers_waiting = waiting_.size();
   stats.limits = limits_.size();
   stats.limits_waiting = limits_.blocked();
   stats.workers_away = away_workers_;
+  stats.workers_draining = draining_workers_;
+  stats.slots = slots_;
   stats.classes = classes_.classes();
   stats.kinds = classes_.kinds();
   stats.strategies = orders_.strategies();
@@ -270,6 +266,11 @@ EngineStats Engine::Stats() const {
   stats.unfolded_events = UnfoldedEvents();
   stats.dirty_records = dirty_.size();
   stats.paused = paused_;
+  stats.paused_since = paused_since_;
+  if (const EngineJob* oldest = Oldest()) {
+    stats.oldest_waiting = oldest->id();
+    stats.oldest_waiting_since = std::max(oldest->submitted_at, oldest->key.scheduled_for);
+  }
   return stats;
 }
 
@@ -286,7 +287,8 @@ void Engine::Unwatch(JobId id) {
 }
 
 std::size_t Engine::MemoryBytes() const {
-  std::size_t bytes = by_id_.capacity() * sizeof(by_id_[0]) + jobs_.size() * 24;
+  std::size_t bytes = by_id_.capacity() * sizeof(by_id_[0]) + jobs_.size() * 24 + blocks_.MemoryBytes() +
+                      users_.MemoryBytes() + reasons_.MemoryBytes();
   for (const auto& [id, job] : jobs_) {
     bytes += sizeof(EngineJob) + job->tasks.MemoryBytes() + (job->extras ? sizeof(JobExtras) : 0) +
              (job->holding ? sizeof(Holding) : 0);

@@ -115,6 +115,7 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
     }
     return true;
   });
+  Recount(*worker);
   for (Lease* lease : unlisted) GiveBack(*lease, false, "");
   for (Lease& lease : worker->leases) {
     const JobState state = lease.job->state;
@@ -353,7 +354,9 @@ void Engine::EndLease(Lease& lease) {
   EngineJob* job = lease.job;
   CHECK(worker != nullptr && job != nullptr);
   if (!draws_.empty()) draws_.erase(lease.task.lease.serial);
+  CountEnd(lease, *job);
   leases_.End(lease, &worker->leases, &job->leases);
+  if (worker->leases.size() + 1 == worker->slots) Recount(*worker);
   dispatcher_->Finished(*worker);
   if (job->known) {
     orders_.Returned(*job);
@@ -432,6 +435,8 @@ Result<void> Engine::Drain(const Now& now, WorkerId id) {
   if (worker == nullptr || !worker->registered) return UnknownWorker(id);
   if (!worker->draining) {
     worker->draining = true;
+    ++draining_workers_;
+    Recount(*worker);
     if (worker->waiting() && worker->once) effects_.assignments.push_back(Assignment{id, {}});
     EndPull(*worker);
     effects_.drains.push_back(id);
@@ -450,6 +455,7 @@ void Engine::Disconnect(const Now& now, WorkerId id) {
     worker->connected = false;
     worker->away = true;
     ++away_workers_;
+    Recount(*worker);
     Enrol(*worker);
     worker->away_until = engine_time_ + options_.worker_grace;
     Arm(*worker, worker->away_until);
@@ -487,6 +493,8 @@ void Engine::Remove(EngineWorker& worker) {
     orders_.Unuse(worker.order);
     slots_ -= worker.slots;
     orders_.SetSlots(slots_);
+    if (worker.draining) --draining_workers_;
+    reasons_.Remove(worker);
     classes_.DropWorker(worker.handle);
     limits_.DropWorker(worker.limited, now_);
     --registered_workers_;

@@ -240,7 +240,6 @@ void ApplyWalk(const PreviewWalk& walk, JobId job, OrderStanding& order) {
     if (pick.random) order.chance = true;
     if (pick.job != job) continue;
     if (!pick.random) order.place = static_cast<std::uint32_t>(i + 1);
-    order.own_why = pick.why;
     break;
   }
   if (order.place == 1U) order.first.reset();

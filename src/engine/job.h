@@ -14,6 +14,8 @@
 #include "base/record.h"
 #include "dispatch/lease_table.h"
 #include "dispatch/worker_queue.h"
+#include "engine/class_reasons.h"
+#include "engine/user_table.h"
 #include "limits/limit_table.h"
 #include "match/class_table.h"
 #include "strategy/orders.h"
@@ -56,6 +58,7 @@ struct EngineJob : DispatchJob {
   JobLeases leases;
   std::shared_ptr<const JobTerms> terms;
   std::unique_ptr<JobExtras> extras;
+  UserTable::Entry* user = nullptr;  // while it has not ended, or something of it runs; not while loading
   JobId payload_set;
   WallTime started_at{};                   // 0: no task was granted yet
   WallTime ended_at{};                     // 0: has not ended
@@ -73,12 +76,15 @@ struct EngineJob : DispatchJob {
   bool dirty : 1 = false;
   bool reviving : 1 = false;
   bool progressed : 1 = false;
-  bool known : 1 = false;  // to the orders: not while loading
+  bool known : 1 = false;                     // to the orders: not while loading
+  bool counted_open : 1 = false;              // what totals hold for it, too
+  std::uint8_t counted_state : 2 = kNoState;  // of those that have not ended
+  static constexpr std::uint8_t kNoState = 3;
 
   bool one_page() const { return tasks.pages() <= 1; }
 };
 
-struct EngineWorker : boost::intrusive::set_base_hook<>, DispatchWorker {
+struct EngineWorker : boost::intrusive::set_base_hook<>, DispatchWorker, ClassReasons::Member {
   std::string name;
   TagList tags;
   Properties properties;
@@ -111,7 +117,7 @@ struct EngineWorker : boost::intrusive::set_base_hook<>, DispatchWorker {
   std::string address;
   std::string user;
 
-  bool waiting() const { return is_linked(); }
+  bool waiting() const { return set_base_hook::is_linked(); }
   // What it pulls by.
   Orders::Id Pulls() const { return pull_strategy ? pull_order : order; }
   friend bool operator<(const EngineWorker& a, const EngineWorker& b) { return a.waiting_turn < b.waiting_turn; }

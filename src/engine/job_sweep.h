@@ -43,7 +43,7 @@ class JobSweep {
   friend class Engine;
   SweepRequest request_;
   bool begun_ = false;
-  JobId seen_to_, up_to_;
+  JobId seen_to_, up_to_, last_;
   std::uint64_t matching_ = 0, tasks_ = 0, changed_ = 0;
   bool complete_ = false;
   std::vector<JobId> touched_;

@@ -30,6 +30,9 @@ inline constexpr std::size_t kMaxDraws = 100'000;
 // How often queues of workers are levelled, where some have fallen behind.
 inline constexpr Duration kSweepEvery = std::chrono::seconds(1);
 
+// How often it is looked at why classes do not run, where anything about workers has changed.
+inline constexpr Duration kReasonsEvery = std::chrono::seconds(1);
+
 // Words and blocks of all strategies in use in a queue: each costs memory for every job, and time while it is built.
 inline constexpr std::size_t kMaxBlocks = 1024;
 

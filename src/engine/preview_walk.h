@@ -76,6 +76,7 @@ class PreviewWalk {
   std::shared_ptr<const WorkerTraits> traits_;  // null: it may run every job
   bool reads_more_ = false;                     // of jobs than their classes tell
   bool paused_ = false, draining_ = false;
+  bool own_first_ = false;    // what the worker was promised comes first
   std::int64_t seconds_ = 0;  // what time() gives
   JobId seen_to_;
   std::uint64_t jobs_seen_ = 0, jobs_ = 0, ready_tasks_ = 0;

@@ -1,5 +1,5 @@
 // How a start was decided: which stages the task went through, what each of them set aside, which branch of the
-// strategy gave it, and which key won. Kept for the last starts of a queue.
+// strategy gave it, and which key won. Kept for the last starts of a queue (receipt_log.h), in memory.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,6 @@
 #include "strategy/preview.h"
 
 namespace allot {
-
-// Where it was taken from.
-// Changing it: the texts are on the wire. Add, never rename.
-enum class TakenFrom : std::uint8_t {
-  kShared,   // fanout: the order that all workers share
-  kOwn,      // balanced: the worker's own queue
-  kOpen,     // balanced: what was promised to nobody yet
-  kAnother,  // balanced: another worker's queue, since its own had nothing
-};
-std::string_view TakenFromText(TakenFrom from);  // `shared`, `own_queue`, `open`, `another_queue`
 
 struct Receipt {
   std::uint64_t serial = 0;  // of the start; increasing
@@ -36,9 +26,9 @@ struct Receipt {
 
   // The stages, each with what it set aside for this start.
   std::uint32_t classes_open = 0;     // ways of matching among the jobs with ready tasks,
-  std::uint32_t classes_matched = 0;  // and those that this worker may run
+  std::uint32_t classes_matched = 0;  // and those that this worker may run; of more than 64, as of a moment ago
   std::uint32_t limits_met = 0;       // limits that apply to this start, and paid
-  std::uint32_t held_by_limits = 0;   // groups of jobs that came earlier in the order, and limits held back
+  std::uint32_t held_by_limits = 0;   // groups of jobs that limits held back then, from all workers or from some
   DispatchMode mode = DispatchMode::kFanout;
   TakenFrom from = TakenFrom::kShared;
 
@@ -47,6 +37,7 @@ struct Receipt {
   std::vector<PreviewStep> why;
 };
 
+// So many, but no more than fit into 16 MB: that is fewer where strategies go by many long values.
 inline constexpr std::size_t kReceiptsKept = 10'000;
 
 }  // namespace allot

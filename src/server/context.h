@@ -26,7 +26,7 @@ inline constexpr int kProtocol = 1;
 // Threading: const, or for use from any thread, except as said.
 struct ServerContext {
   ServerContext(const Config& c, std::span<const WebAsset> assets)
-      : config(c), web(assets), origins(c), metrics(std::string(Version())) {}
+      : config(c), web(assets), origins(c), metrics(std::string(Version()), c.data) {}
 
   const Config config;
   const std::span<const WebAsset> web;  // none: built without

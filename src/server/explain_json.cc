@@ -10,17 +10,6 @@
 namespace allot {
 namespace {
 
-void AppendReason(const Reason& reason, JsonWriter& w) {
-  w.BeginObject();
-  w.Key("kind").String(AdviceText(reason.advice));
-  w.Key("code").String(ReasonText(reason.code));
-  w.Key("message").String(reason.message);
-  w.Key("hint").String(reason.hint);
-  w.Key("since_at_ms");
-  reason.since ? w.Int(ToMillis(*reason.since)) : w.Null();
-  w.EndObject();
-}
-
 void AppendLimits(const JobStanding& standing, JsonWriter& w) {
   w.Key("limits").BeginArray();
   for (const LimitHold& hold : standing.limits.holds) {
@@ -170,6 +159,17 @@ void AppendRank(std::string_view key, const std::string& expression, double valu
 }
 
 }  // namespace
+
+void AppendReason(const Reason& reason, JsonWriter& w) {
+  w.BeginObject();
+  w.Key("kind").String(AdviceText(reason.advice));
+  w.Key("code").String(ReasonText(reason.code));
+  w.Key("message").String(reason.message);
+  w.Key("hint").String(reason.hint);
+  w.Key("since_at_ms");
+  reason.since ? w.Int(ToMillis(*reason.since)) : w.Null();
+  w.EndObject();
+}
 
 void AppendExplanation(const JobStanding& standing, const Explanation& e, bool order, std::string& out) {
   const MatchSnapshot& snapshot = standing.match;

@@ -3,10 +3,13 @@
 
 #include <string>
 
+#include "base/json.h"
 #include "engine/explain.h"
 #include "match/explain.h"
 
 namespace allot {
+
+void AppendReason(const Reason& reason, JsonWriter& w);
 
 // `order`: may the reader know of others' jobs? Of a job that is there; a spec stands nowhere.
 void AppendExplanation(const JobStanding& standing, const Explanation& explanation, bool order, std::string& out);

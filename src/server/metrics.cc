@@ -1,9 +1,12 @@
 #include "server/metrics.h"
 
+#include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <cstdio>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <utility>
@@ -23,6 +26,10 @@ using prometheus::Gauge;
 using prometheus::Histogram;
 
 double Seconds(Duration duration) { return static_cast<double>(duration.count()) * 1e-6; }
+double Seconds(std::uint64_t ms) { return static_cast<double>(ms) / 1000; }
+double Seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+}
 
 // Every counter and gauge of a queue, once: its name, its help, and where its value is found.
 struct Row {
@@ -68,8 +75,11 @@ constexpr Row kGauges[] = {
     {"allotter_workers", "Workers registered.", [](const EngineStats& s) { return s.workers; }},
     {"allotter_workers_waiting", "Workers that wait for a task.",
      [](const EngineStats& s) { return s.workers_waiting; }},
+    {"allotter_workers_draining", "Workers that take nothing new.",
+     [](const EngineStats& s) { return s.workers_draining; }},
     {"allotter_workers_away", "Workers that lost their connection and may come back.",
      [](const EngineStats& s) { return s.workers_away; }},
+    {"allotter_slots", "Slots of all registered workers.", [](const EngineStats& s) { return s.slots; }},
     {"allotter_classes", "Different sets of tags among jobs.", [](const EngineStats& s) { return s.classes; }},
     {"allotter_strategies", "Different strategies that workers use.",
      [](const EngineStats& s) { return s.strategies; }},
@@ -87,6 +97,23 @@ const Histogram::BucketBoundaries& TimeBuckets() {
                                                       0.01,    0.03,    0.1,    0.3,    1,     3};
   return buckets;
 }
+const Histogram::BucketBoundaries& PickBuckets() {
+  static const Histogram::BucketBoundaries buckets = {0.000001, 0.000003, 0.00001, 0.00003, 0.0001, 0.0003,
+                                                      0.001,    0.003,    0.01,    0.03,    0.1,    1};
+  return buckets;
+}
+// Of waiting and running: as the engine counts them, from a millisecond to a day and a half. What takes longer is in
+// the last one, `+Inf`.
+constexpr std::size_t kTaskBuckets = 28;
+static_assert(kTaskBuckets < TimeHistogram::kBuckets);
+const Histogram::BucketBoundaries& TaskBuckets() {
+  static const Histogram::BucketBoundaries buckets = [] {
+    Histogram::BucketBoundaries all;
+    for (std::size_t i = 0; i < kTaskBuckets; ++i) all.push_back(Seconds(std::uint64_t{1} << i));
+    return all;
+  }();
+  return buckets;
+}
 const Histogram::BucketBoundaries& SizeBuckets() {
   static const Histogram::BucketBoundaries buckets = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096, 16384};
   return buckets;
@@ -97,6 +124,25 @@ auto& Register(Builder builder, prometheus::Registry& registry, const char* name
   return builder.Name(name).Help(help).Register(registry);
 }
 
+// What the engine has counted since it began, told as it grows.
+struct Told {
+  Histogram* histogram = nullptr;
+  TimeHistogram told{};
+
+  void Update(const TimeHistogram& now) {
+    std::vector<double> grown(kTaskBuckets + 1);
+    bool any = false;
+    for (std::size_t i = 0; i < TimeHistogram::kBuckets; ++i) {
+      if (now.counts[i] <= told.counts[i]) continue;
+      grown[std::min(i, kTaskBuckets)] += static_cast<double>(now.counts[i] - told.counts[i]);
+      any = true;
+    }
+    if (!any) return;
+    histogram->ObserveMultiple(grown, Seconds(now.sum_ms - told.sum_ms));
+    told = now;
+  }
+};
+
 }  // namespace
 
 struct QueueMetrics::Impl {
@@ -104,18 +150,27 @@ struct QueueMetrics::Impl {
   std::array<std::uint64_t, std::size(kCounters)> told{};
   std::array<Gauge*, std::size(kGauges)> gauges{};
   std::array<Gauge*, kDispatchWords.size()> dispatch{};
+  Family<Gauge>* held_family = nullptr;
+  std::map<ReasonCode, Gauge*> held;  // those that there have been
+  std::string name;
+  Gauge* oldest = nullptr;
   Gauge* store_bytes = nullptr;
   Gauge* journal_rows = nullptr;
+  Gauge* garbage_jobs = nullptr;
+  Gauge* disk_full = nullptr;
+  Told wait;
+  Told run;
   Histogram* commit_seconds = nullptr;
   Histogram* commit_batches = nullptr;
   Histogram* commit_events = nullptr;
   Histogram* decide_seconds = nullptr;
+  Histogram* pick_seconds = nullptr;
 };
 
 QueueMetrics::QueueMetrics(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 QueueMetrics::~QueueMetrics() = default;
 
-void QueueMetrics::Update(const EngineStats& stats) {
+void QueueMetrics::Update(const EngineStats& stats, const std::vector<ReasonRow>& held, WallTime now) {
   for (std::size_t i = 0; i < std::size(kCounters); ++i) {
     const std::uint64_t value = kCounters[i].value(stats);
     if (value <= impl_->told[i]) continue;
@@ -126,11 +181,25 @@ void QueueMetrics::Update(const EngineStats& stats) {
     impl_->gauges[i]->Set(static_cast<double>(kGauges[i].value(stats)));
   for (std::size_t i = 0; i < kDispatchWords.size(); ++i)
     impl_->dispatch[i]->Set(stats.dispatch == static_cast<DispatchMode>(i) ? 1 : 0);
+  impl_->wait.Update(stats.waited);
+  impl_->run.Update(stats.ran);
+  const bool waits = stats.oldest_waiting != JobId();
+  impl_->oldest->Set(waits ? Seconds(std::max<Duration>(now - stats.oldest_waiting_since, Duration(0))) : 0);
+  std::map<ReasonCode, std::uint64_t> tasks;
+  for (const ReasonRow& row : held) tasks[row.code] += row.tasks;
+  for (const auto& [code, count] : tasks) {
+    Gauge*& gauge = impl_->held[code];
+    if (gauge == nullptr)
+      gauge = &impl_->held_family->Add({{"queue", impl_->name}, {"reason", std::string(ReasonText(code))}});
+  }
+  for (const auto& [code, gauge] : impl_->held) gauge->Set(static_cast<double>(tasks[code]));
 }
 
-void QueueMetrics::Update(const Store::Usage& usage) {
+void QueueMetrics::Update(const Store::Usage& usage, bool disk_full) {
   impl_->store_bytes->Set(static_cast<double>(usage.file_bytes));
   impl_->journal_rows->Set(static_cast<double>(usage.journal_rows));
+  impl_->garbage_jobs->Set(static_cast<double>(usage.garbage_jobs));
+  impl_->disk_full->Set(disk_full ? 1 : 0);
 }
 
 void QueueMetrics::Committed(Duration took, std::size_t batches, std::size_t events) {
@@ -139,19 +208,36 @@ void QueueMetrics::Committed(Duration took, std::size_t batches, std::size_t eve
   impl_->commit_events->Observe(static_cast<double>(events));
 }
 
-void QueueMetrics::Decided(Duration took) { impl_->decide_seconds->Observe(Seconds(took)); }
+void QueueMetrics::Decided(Duration took, std::size_t starts) {
+  impl_->decide_seconds->Observe(Seconds(took));
+  if (starts == 0) return;
+  const double each = Seconds(took) / static_cast<double>(starts);
+  const auto& bounds = PickBuckets();
+  std::vector<double> grown(bounds.size() + 1);
+  const auto bucket = std::lower_bound(bounds.begin(), bounds.end(), each) - bounds.begin();
+  grown[static_cast<std::size_t>(bucket)] = static_cast<double>(starts);
+  impl_->pick_seconds->ObserveMultiple(grown, Seconds(took));
+}
 
 struct Metrics::Impl {
   prometheus::Registry registry;
+  const std::string data;
   std::array<Family<Counter>*, std::size(kCounters)> counters{};
   std::array<Family<Gauge>*, std::size(kGauges)> gauges{};
   Family<Gauge>& dispatch;
+  Family<Gauge>& held;
+  Family<Gauge>& oldest;
   Family<Gauge>& store_bytes;
   Family<Gauge>& journal_rows;
+  Family<Gauge>& garbage_jobs;
+  Family<Gauge>& disk_full;
+  Family<Histogram>& wait_seconds;
+  Family<Histogram>& run_seconds;
   Family<Histogram>& commit_seconds;
   Family<Histogram>& commit_batches;
   Family<Histogram>& commit_events;
   Family<Histogram>& decide_seconds;
+  Family<Histogram>& pick_seconds;
 
   Gauge& connections;
   Counter& connections_total;
@@ -161,12 +247,17 @@ struct Metrics::Impl {
   Counter& messages;
   Counter& bytes_in;
   Counter& bytes_out;
+  Gauge* free_bytes = nullptr;  // null: of no file system
   Gauge& resident;
   Gauge& open_files;
+  Gauge& max_files;
+  Gauge& started;
+  Counter& cpu;
+  double cpu_told = 0;  // guarded by mutex
   Gauge& queues_gauge;
 
-  std::mutex mutex;  // of queues
-  std::map<std::string, std::unique_ptr<QueueMetrics>> queues;
+  std::mutex mutex;
+  std::map<std::string, std::unique_ptr<QueueMetrics>> queues;  // guarded by mutex
 
   Family<Gauge>& GaugeFamily(const char* name, const char* help) {
     return Register(prometheus::BuildGauge(), registry, name, help);
@@ -179,14 +270,24 @@ struct Metrics::Impl {
   }
   Gauge& OneGauge(const char* name, const char* help) { return GaugeFamily(name, help).Add({}); }
 
-  Impl()
-      : dispatch(GaugeFamily("allotter_dispatch", "1 for the mode that is in force, 0 for the other.")),
+  explicit Impl(const std::string& data_dir)
+      : data(data_dir),
+        dispatch(GaugeFamily("allotter_dispatch", "1 for the mode that is in force, 0 for the other.")),
+        held(GaugeFamily("allotter_tasks_held", "Tasks that a reason holds back, by its code.")),
+        oldest(GaugeFamily("allotter_oldest_waiting_seconds",
+                           "For how long the waiting job that was submitted first could have run; 0: none waits.")),
         store_bytes(GaugeFamily("allotter_store_bytes", "Bytes of the queue's files.")),
         journal_rows(GaugeFamily("allotter_store_journal_rows", "Rows of the journal.")),
+        garbage_jobs(GaugeFamily("allotter_store_garbage_jobs", "Removed jobs whose rows are still in the files.")),
+        disk_full(GaugeFamily("allotter_disk_full", "1 while there is no space for the queue's files.")),
+        wait_seconds(HistogramFamily("allotter_wait_seconds", "Of starts: how long since their job could run.")),
+        run_seconds(HistogramFamily("allotter_run_seconds", "Of attempts: how long, however they ended.")),
         commit_seconds(HistogramFamily("allotter_commit_seconds", "How long a group commit took.")),
         commit_batches(HistogramFamily("allotter_commit_batches", "Batches of a group commit.")),
         commit_events(HistogramFamily("allotter_commit_events", "Events of a group commit.")),
         decide_seconds(HistogramFamily("allotter_decide_seconds", "How long the engine took for a round of commands.")),
+        pick_seconds(HistogramFamily("allotter_pick_seconds",
+                                     "Of starts: their part of the round of commands that decided them.")),
         connections(OneGauge("allotter_connections", "Connections open.")),
         connections_total(OneCounter("allotter_connections_total", "Connections accepted.")),
         requests(OneCounter("allotter_http_requests_total", "HTTP requests answered.")),
@@ -197,11 +298,19 @@ struct Metrics::Impl {
         bytes_out(OneCounter("allotter_sent_bytes_total", "Bytes sent.")),
         resident(OneGauge("process_resident_memory_bytes", "Resident memory.")),
         open_files(OneGauge("process_open_fds", "Open file descriptors.")),
+        max_files(OneGauge("process_max_fds", "Open file descriptors that the system allows.")),
+        started(OneGauge("process_start_time_seconds", "When the server started, in seconds since 1970.")),
+        cpu(OneCounter("process_cpu_seconds_total",
+                       "Time of processors used, by the program and by the kernel for it.")),
         queues_gauge(OneGauge("allotter_queues", "Queues.")) {
     for (std::size_t i = 0; i < std::size(kCounters); ++i) {
       counters[i] = &Register(prometheus::BuildCounter(), registry, kCounters[i].name, kCounters[i].help);
     }
     for (std::size_t i = 0; i < std::size(kGauges); ++i) gauges[i] = &GaugeFamily(kGauges[i].name, kGauges[i].help);
+    if (!data.empty())
+      free_bytes = &OneGauge("allotter_data_free_bytes", "Bytes that the data directory's file system has left.");
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    started.Set(std::chrono::duration<double>(now).count());
   }
 
   void ReadProcess() {
@@ -213,10 +322,22 @@ struct Metrics::Impl {
     for (std::filesystem::directory_iterator i("/proc/self/fd", error), end; !error && i != end; i.increment(error))
       ++count;
     open_files.Set(count);
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) max_files.Set(static_cast<double>(limit.rlim_cur));
+    rusage usage{};
+    if (getrusage(RUSAGE_SELF, &usage) == 0) {
+      const double used = Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
+      std::lock_guard lock(mutex);
+      if (used > cpu_told) cpu.Increment(used - cpu_told);
+      cpu_told = std::max(cpu_told, used);
+    }
+    struct statvfs space {};
+    if (free_bytes != nullptr && statvfs(data.c_str(), &space) == 0)
+      free_bytes->Set(static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize));
   }
 };
 
-Metrics::Metrics(const std::string& version) : impl_(std::make_unique<Impl>()) {
+Metrics::Metrics(const std::string& version, const std::string& data) : impl_(std::make_unique<Impl>(data)) {
   impl_->GaugeFamily("allotter_build_info", "1, with the version as a label.").Add({{"version", version}}).Set(1);
 }
 Metrics::~Metrics() = default;
@@ -231,12 +352,20 @@ QueueMetrics& Metrics::ForQueue(const std::string& name) {
   for (std::size_t i = 0; i < std::size(kGauges); ++i) queue->gauges[i] = &impl_->gauges[i]->Add(labels);
   for (std::size_t i = 0; i < kDispatchWords.size(); ++i)
     queue->dispatch[i] = &impl_->dispatch.Add({{"queue", name}, {"mode", std::string(kDispatchWords[i])}});
+  queue->held_family = &impl_->held;
+  queue->name = name;
+  queue->oldest = &impl_->oldest.Add(labels);
   queue->store_bytes = &impl_->store_bytes.Add(labels);
   queue->journal_rows = &impl_->journal_rows.Add(labels);
+  queue->garbage_jobs = &impl_->garbage_jobs.Add(labels);
+  queue->disk_full = &impl_->disk_full.Add(labels);
+  queue->wait.histogram = &impl_->wait_seconds.Add(labels, TaskBuckets());
+  queue->run.histogram = &impl_->run_seconds.Add(labels, TaskBuckets());
   queue->commit_seconds = &impl_->commit_seconds.Add(labels, TimeBuckets());
   queue->commit_batches = &impl_->commit_batches.Add(labels, SizeBuckets());
   queue->commit_events = &impl_->commit_events.Add(labels, SizeBuckets());
   queue->decide_seconds = &impl_->decide_seconds.Add(labels, TimeBuckets());
+  queue->pick_seconds = &impl_->pick_seconds.Add(labels, PickBuckets());
   slot.reset(new QueueMetrics(std::move(queue)));
   impl_->queues_gauge.Set(static_cast<double>(impl_->queues.size()));
   return *slot;
@@ -250,12 +379,19 @@ void Metrics::RemoveQueue(const std::string& name) {
   for (std::size_t i = 0; i < std::size(kCounters); ++i) impl_->counters[i]->Remove(queue.counters[i]);
   for (std::size_t i = 0; i < std::size(kGauges); ++i) impl_->gauges[i]->Remove(queue.gauges[i]);
   for (Gauge* const mode : queue.dispatch) impl_->dispatch.Remove(mode);
+  for (const auto& [code, gauge] : queue.held) impl_->held.Remove(gauge);
+  impl_->oldest.Remove(queue.oldest);
   impl_->store_bytes.Remove(queue.store_bytes);
   impl_->journal_rows.Remove(queue.journal_rows);
+  impl_->garbage_jobs.Remove(queue.garbage_jobs);
+  impl_->disk_full.Remove(queue.disk_full);
+  impl_->wait_seconds.Remove(queue.wait.histogram);
+  impl_->run_seconds.Remove(queue.run.histogram);
   impl_->commit_seconds.Remove(queue.commit_seconds);
   impl_->commit_batches.Remove(queue.commit_batches);
   impl_->commit_events.Remove(queue.commit_events);
   impl_->decide_seconds.Remove(queue.decide_seconds);
+  impl_->pick_seconds.Remove(queue.pick_seconds);
   impl_->queues.erase(found);
   impl_->queues_gauge.Set(static_cast<double>(impl_->queues.size()));
 }

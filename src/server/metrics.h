@@ -1,5 +1,8 @@
-// What Prometheus reads: counters, gauges and histograms, in base units. The only label is `queue`, so the number of
-// series is bounded by the number of queues.
+// What Prometheus reads: counters, gauges and histograms, in base units. Labels are `queue` and, from small fixed sets,
+// `mode` and `reason`; never a user, a job, a worker or a limit. So the number of series is bounded by that of queues.
+// docs/operating.md lists all of them, and a test compares.
+//
+// Changing it: dashboards and alerts go by the names. One that changes is told of there.
 //
 // Threading: all methods may be called from any thread, except as said.
 #pragma once
@@ -10,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "engine/types.h"
 #include "store/store.h"
@@ -26,13 +30,14 @@ namespace allot {
 // Of one queue. Lives as long as its Metrics; after RemoveQueue() it must not be used any more.
 class QueueMetrics {
  public:
-  // Counters since the start, gauges now. Called by one thread at a time, with stats that never go back.
-  void Update(const EngineStats& stats);
-  void Update(const Store::Usage& usage);
+  // Counters since the start, gauges now. Called by one thread at a time, with stats that never go back. A reason that
+  // is not among `held` any more holds nothing back.
+  void Update(const EngineStats& stats, const std::vector<ReasonRow>& held, WallTime now);
+  void Update(const Store::Usage& usage, bool disk_full);
   // One group commit: how long it took, how many batches and events it held.
   void Committed(Duration took, std::size_t batches, std::size_t events);
-  // One round of the engine thread: how long it decided.
-  void Decided(Duration took);
+  // One round of the engine thread: how long it decided, and how many starts came of it.
+  void Decided(Duration took, std::size_t starts);
 
  private:
   friend class Metrics;
@@ -48,8 +53,8 @@ class QueueMetrics {
 
 class Metrics {
  public:
-  // `version` becomes allotter_build_info.
-  explicit Metrics(const std::string& version);
+  // `version` becomes allotter_build_info. Of the file system with `data`, the free space is told; empty: of none.
+  explicit Metrics(const std::string& version, const std::string& data = "");
   ~Metrics();
 
   // The same object for the same name.

@@ -2,6 +2,10 @@
 // thread of its own, because it may take long. What is told is about as old as the request.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
 #include "engine/preview_walk.h"
 #include "server/call.h"
 #include "server/closure.h"
@@ -15,5 +19,28 @@ using PreviewDone = UniqueFunction<void(Turn&, Result<PreviewWalk*>)>;
 // by then is told as missing.
 void RunPreview(ServerContext& server, QueuePtr queue, PreviewRequest request, Duration most, Turn& turn,
                 PreviewDone done);
+
+// A request that looks ahead to answer better, with what it knows already. Few do so at a time.
+template <typename Known>
+class LookAhead {
+ public:
+  static bool Room(ServerContext& server) {
+    if (server.explanations.fetch_add(1, std::memory_order_relaxed) < kMostAtOnce) return true;
+    server.explanations.fetch_sub(1, std::memory_order_relaxed);
+    return false;
+  }
+  // REQUIRES: Room() was true.
+  LookAhead(Call c, Known k) : call(std::move(c)), known(std::move(k)), server_(call.server) {}
+  ~LookAhead() { server_.explanations.fetch_sub(1, std::memory_order_relaxed); }
+  LookAhead(const LookAhead&) = delete;
+  LookAhead& operator=(const LookAhead&) = delete;
+
+  Call call;
+  Known known;
+
+ private:
+  static constexpr std::uint32_t kMostAtOnce = 4;
+  ServerContext& server_;
+};
 
 }  // namespace allot

@@ -367,7 +367,7 @@ void QueueRuntime::Round(std::vector<Command>& commands) {
     }
     waits_.OnTime(turn);
     TakeEffects(turn);
-    if (options_.metrics != nullptr) options_.metrics->Decided(ReadMonotonic() - turn.now.mono);
+    if (options_.metrics != nullptr) options_.metrics->Decided(ReadMonotonic() - turn.now.mono, turn.starts);
     FoldSome(turn);
     PushWork(turn);
   } while (next < commands.size());
@@ -398,6 +398,7 @@ void QueueRuntime::TakeEffects(Turn& turn) {
       for (const JobId job : effects.ended) turn.Touch(job);
       for (const JobId job : effects.progressed) turn.Touch(job);
       for (const LimitNotice& notice : effects.limit_notices) Tell(options_.name, notice);
+      for (const Assignment& assignment : effects.assignments) turn.starts += assignment.grants.size();
       workers_.OnEffects(turn, effects);
       for (const JobId job : effects.ended) waits_.OnEnded(turn, job);
       for (const JobId job : effects.progressed) waits_.OnProgress(turn, job);

@@ -25,7 +25,6 @@ constexpr Duration kMostTime = milliseconds(50);
 // Nor has the engine thread more for one who wants to know where a job stands among the others.
 constexpr Duration kMostLooking = milliseconds(50);
 constexpr std::uint32_t kMostPlaces = 100;
-constexpr std::uint32_t kMostAtOnce = 4;
 
 void AnswerAll(Turn& turn, Call call, JobStanding standing) {
   Answer(turn, std::move(call), 200,
@@ -50,26 +49,13 @@ void AnswerPair(Turn& turn, Call call, JobStanding standing, WorkerId worker) {
   });
 }
 
-// One explanation that looks at all jobs.
-struct Looking {
-  Looking(Call c, JobStanding s) : call(std::move(c)), server(call.server), standing(std::move(s)) {}
-  ~Looking() { server.explanations.fetch_sub(1, std::memory_order_relaxed); }
-  Looking(const Looking&) = delete;
-  Looking& operator=(const Looking&) = delete;
-
-  Call call;
-  ServerContext& server;
-  JobStanding standing;
-};
+using Looking = LookAhead<JobStanding>;
 
 // Where the job stands among the others, if there is time for it; the rest is known.
 void FindPlace(Turn& turn, Call call, JobStanding standing) {
   ServerContext& server = call.server;
   const bool given = standing.order && standing.order->giving > 0;
-  if (!given || server.explanations.fetch_add(1, std::memory_order_relaxed) >= kMostAtOnce) {
-    if (given) server.explanations.fetch_sub(1, std::memory_order_relaxed);
-    return AnswerAll(turn, std::move(call), std::move(standing));
-  }
+  if (!given || !Looking::Room(server)) return AnswerAll(turn, std::move(call), std::move(standing));
   PreviewRequest request;
   request.strategy = standing.order->strategy;
   request.worker = standing.order->like;
@@ -81,8 +67,8 @@ void FindPlace(Turn& turn, Call call, JobStanding standing) {
   RunPreview(server, queue, std::move(request), kMostLooking, turn,
              [looking = std::move(looking)](Turn& last, Result<PreviewWalk*> walk) {
                // A worker that is gone meanwhile leaves the place unknown.
-               if (walk.ok()) ApplyWalk(**walk, *looking->standing.match.job, *looking->standing.order);
-               AnswerAll(last, std::move(looking->call), std::move(looking->standing));
+               if (walk.ok()) ApplyWalk(**walk, *looking->known.match.job, *looking->known.order);
+               AnswerAll(last, std::move(looking->call), std::move(looking->known));
              });
 }
 

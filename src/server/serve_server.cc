@@ -30,6 +30,20 @@ void Ready(Call call) {
   call.reply.Send(200, "{\"status\":\"ok\"}");
 }
 
+// A reading of all metrics. It is answered when the last queue has let go of it, having told its numbers or, because it
+// was just being deleted, not.
+struct Scrape {
+  explicit Scrape(Call c) : call(std::move(c)) {}
+  ~Scrape() {
+    NetThread& net = call.reply.net();
+    net.Run(Closure(
+        [held = std::move(call)]() mutable { held.reply.Send(200, held.server.metrics.Render(), kMetricsType); }));
+  }
+  Scrape(const Scrape&) = delete;
+  Scrape& operator=(const Scrape&) = delete;
+  Call call;
+};
+
 void ShowMetrics(Call call) {
   const Result<void> may = RequireScope(call.principal(), Scope::kRead);
   if (!may.ok()) return call.Fail(may.error());
@@ -37,20 +51,16 @@ void ShowMetrics(Call call) {
     return call.Fail({Code::kForbidden, "metrics speak of all queues, this token only of its own",
                       "use a token that is fixed to neither queue nor user"});
   }
-  NetThread& net = call.reply.net();
-  const auto held = std::make_shared<Call>(std::move(call));
-  const std::vector<QueuePtr> queues = held->server.queues->All();
-  const auto missing = std::make_shared<std::size_t>(queues.size());
-  for (const QueuePtr& queue : queues) {
-    net.Tell(queue, Command::Look([held, missing, &net, queue](Turn& turn) {
-               if (queue->metrics() != nullptr) queue->metrics()->Update(turn.engine.Stats());
-               turn.Send(net, [held, missing, queue] {
-                 if (queue->metrics() != nullptr && held->server.queues->Find(queue->name()) == queue) {
-                   const Result<Store::Usage> usage = queue->store().ReadUsage();
-                   if (usage.ok()) queue->metrics()->Update(*usage);
-                 }
-                 if (--*missing == 0) held->reply.Send(200, held->server.metrics.Render(), kMetricsType);
-               });
+  const auto scrape = std::make_shared<Scrape>(std::move(call));
+  NetThread& net = scrape->call.reply.net();
+  for (const QueuePtr& queue : scrape->call.server.queues->All()) {
+    if (queue->metrics() == nullptr) continue;
+    // All of it on the engine thread: that one has ended before a queue's metrics go.
+    net.Tell(queue, Command::Look([scrape, queue](Turn& turn) {
+               queue->metrics()->Update(turn.engine.Stats(), turn.engine.Reasons(), turn.now.wall);
+               const Result<Store::Usage> usage = queue->store().ReadUsage();
+               if (usage.ok()) queue->metrics()->Update(*usage, turn.disk_full);
+               turn.Send(scrape->call.reply.net(), [scrape] {});
              }));
   }
 }

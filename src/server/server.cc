@@ -25,6 +25,7 @@
 #include "server/net_thread.h"
 #include "server/queue_set.h"
 #include "server/stream.h"
+#include "server/supervisor.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace allot {
@@ -126,6 +127,11 @@ class Server::Impl {
       return SqliteStore::Open(sqlite);
     };
     context_.queues = std::make_unique<QueueSet>(std::move(options));
+    supervisor_.emplace(Supervisor::Options{
+        .ask = [this](const Supervisor::Answer& answer) { AskAll(answer); },
+        .status = [this] { return Status(); },
+    });
+    supervisor_->Loading("loading the queues of " + config.data);
     const Result<void> opened = context_.queues->Open();
     if (!opened.ok()) return opened.error();
     error_code ec;
@@ -138,6 +144,7 @@ class Server::Impl {
                           {"tls", config.tls()},
                           {"queues", context_.queues->size()},
                           {"data", config.data}});
+    supervisor_->Ready();
     return {};
   }
 
@@ -221,8 +228,24 @@ class Server::Impl {
     asio::dispatch(net.io(), [connection] { connection->Start(); });
   }
 
+  // Whoever does not let go of `answer` soon is stuck.
+  void AskAll(const Supervisor::Answer& answer) {
+    for (const auto& queue : context_.queues->All()) queue->Post(Command::Look([answer](Turn&) {}));
+    for (const auto& net : nets_) net->Run(Closure([answer] {}));
+  }
+
+  std::string Status() const {
+    const std::vector<QueuePtr> queues = context_.queues->All();
+    for (const QueuePtr& queue : queues) {
+      if (queue->disk_full()) return "no space for the queue " + queue->name() + ": reads go on, the rest waits";
+    }
+    return "listening on " + Endpoint{context_.config.listen.host, port_}.Text() + ", " +
+           std::to_string(queues.size()) + (queues.size() == 1 ? " queue" : " queues");
+  }
+
   void StopAll() {
     LogInfo("stopping");
+    supervisor_->Stopping();
     asio::post(nets_[0]->io(), [this] {
       error_code ec;
       acceptor_->close(ec);
@@ -251,6 +274,7 @@ class Server::Impl {
   std::optional<tcp::acceptor> acceptor_;
   std::optional<asio::ssl::context> tls_;
   std::unique_ptr<asio::signal_set> signals_;
+  std::optional<Supervisor> supervisor_;
   std::uint16_t port_ = 0;
   std::size_t next_ = 0;
   bool started_ = false;

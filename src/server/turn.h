@@ -30,6 +30,7 @@ struct Turn {
   Batch batch{};           // payloads and outcomes that go with this round's events
   Outbox outbox{};         // leaves when they are durable
   std::uint32_t events = 0;
+  std::size_t starts = 0;  // that this round decided; for metrics
 
   std::vector<JobId> touched{};                        // jobs that this round changed
   const std::unordered_set<JobId>* unsaved = nullptr;  // while the disk is full: changed, but not durable

@@ -176,7 +176,8 @@ struct StrategyIndex::Parts {
 
 StrategyIndex::StrategyIndex(const StrategyPtr& policy, const StrategyPtr& worker, ValueTable& values,
                              const ClassTable& verdicts)
-    : parts_(std::make_unique<Parts>(values, verdicts)) {
+    : parts_(std::make_unique<Parts>(values, verdicts)),
+      strategies_(std::make_shared<const StrategyPair>(StrategyPair{policy, worker})) {
   parts_->FairKeys(*policy);
   parts_->FairKeys(*worker);
   parts_->plan = parts_->Compile(*policy, worker.get());
@@ -191,6 +192,8 @@ StrategyIndex::StrategyIndex(const StrategyPtr& policy, const StrategyPtr& worke
   parts_->shape.orders = parts_->orders.size();
   parts_->shape.links = parts_->linked.size();
   parts_->trees = std::make_unique<order::CellTrees>(*parts_->plan, parts_->shared);
+  rules_ = std::make_unique<const order::Rules>(
+      order::Rules{parts_->plan.get(), &parts_->shared, &parts_->orders, parts_->leaves, parts_->random});
 }
 
 StrategyIndex::~StrategyIndex() {
@@ -204,9 +207,6 @@ StrategyIndex::~StrategyIndex() {
 }
 
 const std::vector<KeyId>& StrategyIndex::keys() const { return parts_->shared.keys; }
-order::Rules StrategyIndex::rules() const {
-  return {parts_->plan.get(), &parts_->shared, &parts_->orders, parts_->leaves, parts_->random};
-}
 std::size_t StrategyIndex::cells() const { return parts_->cells.size(); }
 
 void StrategyIndex::Add(PickJob& job) {
@@ -316,6 +316,8 @@ std::size_t StrategyIndex::cost() const { return 1 + (parts_->leaves + parts_->b
 PickJob* StrategyIndex::Pick(KindId kind, StartGate* gate, Rng* rng) {
   const Choice choice = parts_->trees->Pick(kind, gate, rng);
   random_task_ = choice && choice.leaf->kind == Strategy::Kind::kRandom;
+  leaf_ = choice.leaf;
+  candidates_ = choice.tasks;
   if (!choice) return nullptr;
   if (!random_task_) return choice.cell->orders[choice.leaf->list].Front();
   return rng == nullptr ? choice.cell->lottery->Any() : choice.cell->lottery->Draw(*rng);

@@ -25,8 +25,9 @@
 namespace allot {
 
 namespace order {
+struct Plan;
 struct Rules;
-}
+}  // namespace order
 
 class StrategyIndex {
  public:
@@ -57,6 +58,10 @@ class StrategyIndex {
   std::size_t moved() const;  // how many cells it moved aside
   // Does the strategy want a random task of the job that the last Pick() gave?
   bool random_task() const { return random_task_; }
+  // The leaf of the strategy that gave it, and, if that is `random`, how many tasks it was drawn from: some of these
+  // may be held, or of values that are full, and would have been drawn in vain.
+  const order::Plan* leaf() const { return leaf_; }
+  std::uint64_t candidates() const { return candidates_; }
 
   void OnWidth();
   void OnClass(ClassId cls);
@@ -79,8 +84,9 @@ class StrategyIndex {
   bool Shrink(std::size_t& budget);
 
   const std::vector<KeyId>& keys() const;
+  const std::shared_ptr<const StrategyPair>& strategies() const { return strategies_; }
   // Valid as long as the index is.
-  order::Rules rules() const;
+  const order::Rules& rules() const { return *rules_; }
   std::size_t cells() const;
   // What one job more costs, in units of about one order.
   std::size_t cost() const;
@@ -89,8 +95,12 @@ class StrategyIndex {
  private:
   struct Parts;
   std::unique_ptr<Parts> parts_;
+  const std::shared_ptr<const StrategyPair> strategies_;
+  std::unique_ptr<const order::Rules> rules_;
   std::vector<ClassId> opened_;
   bool random_task_ = false;
+  const order::Plan* leaf_ = nullptr;
+  std::uint64_t candidates_ = 0;
 };
 
 }  // namespace allot

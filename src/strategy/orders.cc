@@ -8,7 +8,7 @@
 namespace allot {
 
 Orders::Orders(const JobKeys& keys, const ClassTable& verdicts)
-    : verdicts_(verdicts), values_(keys), policy_(DefaultPolicy()) {}
+    : verdicts_(verdicts), values_(keys), policy_(DefaultPolicy()), open_(verdicts) {}
 
 Orders::~Orders() = default;
 
@@ -200,8 +200,7 @@ void Orders::Tell(const Changed& changed, std::uint32_t fewer) {
 void Orders::Open(PickJob& job) {
   CHECK(!job.open && job.ready > 0);
   job.open = true;
-  if (open_.size() <= job.cls) open_.resize(job.cls + 1);
-  ++open_[job.cls];
+  open_.Open(job.cls);
   Changed changed;
   ForEachKey(job, [&](KeyId key) {
     if (values_.Open(key, job)) changed.emplace_back(key, values_.Of(key, job));
@@ -214,7 +213,7 @@ void Orders::Close(PickJob& job) {
   CHECK(job.open);
   ForEachIndex(job, [&](StrategyIndex& index) { index.Remove(job); });
   job.open = false;
-  --open_[job.cls];
+  open_.Close(job.cls);
   Changed changed;
   ForEachKey(job, [&](KeyId key) {
     if (values_.Close(key, job)) changed.emplace_back(key, values_.Of(key, job));
@@ -301,6 +300,7 @@ std::vector<ClassId> Orders::TakeOpened() {
 // --- Verdicts.
 
 void Orders::OnWidth() {
+  open_.OnWidth();
   for (Entry& entry : entries_) {
     if (entry.index) entry.index->OnWidth();
     if (entry.next) entry.next->OnWidth();
@@ -308,6 +308,7 @@ void Orders::OnWidth() {
 }
 
 void Orders::OnClass(ClassId cls) {
+  open_.OnClass(cls);
   for (Entry& entry : entries_) {
     if (entry.index) entry.index->OnClass(cls);
     if (entry.next) entry.next->OnClass(cls);
@@ -315,6 +316,7 @@ void Orders::OnClass(ClassId cls) {
 }
 
 void Orders::OnKind(KindId kind) {
+  open_.OnKind(kind);
   for (Entry& entry : entries_) {
     if (entry.index) entry.index->OnKind(kind);
     if (entry.next) entry.next->OnKind(kind);

@@ -20,6 +20,7 @@
 
 #include "base/rng.h"
 #include "strategy/index.h"
+#include "strategy/open_classes.h"
 #include "strategy/pick_job.h"
 #include "strategy/strategy.h"
 #include "strategy/value_log.h"
@@ -103,7 +104,8 @@ class Orders {
   const StrategyIndex& index(Id id) const { return *entries_[id].index; }
   ValueLog& log() { return log_; }
   // Is a job of that class open?
-  bool HasOpen(ClassId cls) const { return cls < open_.size() && open_[cls] > 0; }
+  bool HasOpen(ClassId cls) const { return open_.Has(cls); }
+  OpenClasses& open_classes() { return open_; }
   // --- Groups whose starts are held (StrategyIndex says what these are).
   // The bits of all orders are added to `kinds`, where it is not null.
   void OpenGroup(std::uint32_t group, std::vector<std::uint64_t>* kinds);
@@ -158,7 +160,7 @@ class Orders {
   std::vector<std::uint32_t> free_slots_;
   std::vector<Id> became_ready_;
   std::uint64_t next_version_ = 1;
-  std::vector<std::uint32_t> open_;  // jobs, by class
+  OpenClasses open_;
 };
 
 }  // namespace allot

@@ -8,6 +8,8 @@
 #include "strategy/preview.h"
 #include "strategy/some_strategy.h"
 #include "strategy/testing.h"
+#include "strategy/testing_steps.h"
+#include "strategy/trace.h"
 
 namespace allot {
 namespace {
@@ -52,8 +54,21 @@ StrategyPtr Parse(const std::string& text, bool policy = false) {
   return parsed.strategy;
 }
 
+// Of how the last pick came about, what is written before the lease and read when all has changed.
+std::vector<PreviewStep> Traced(Orders& orders, Orders::Id id, const PickJob& job, KindId kind, bool ranked) {
+  const StrategyIndex& index = orders.index(id);
+  const order::Rules rules = index.rules();
+  char bytes[8192];
+  const TracedPick pick{rules, *index.leaf(), job, kind, ranked, index.candidates()};
+  const char* end = WriteTrace(pick, bytes, bytes + sizeof(bytes));
+  EXPECT_NE(end, nullptr);
+  // A little too little room is none.
+  EXPECT_EQ(WriteTrace(pick, bytes, bytes + 63), nullptr);
+  return ReadTrace(*index.strategies(), {bytes, end}, WallTime{});
+}
+
 TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
-  std::uint64_t picks = 0, held = 0;
+  std::uint64_t picks = 0, held = 0, traced = 0;
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     Rng rng(seed);
     World world;
@@ -192,16 +207,27 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
           const Worker& worker = workers[gate.worker];
           const Kind& kind = strategies[rng.Below(strategies.size())];
           Preview naive({policy, kind.strategy, {weights.begin(), weights.end()}, slots});
+          const KindId worker_kind = world.table.KindOf(worker.handle);
+          std::set<ClassId> open, matched;
+          bool ranked = false, ranked_here = false;
           for (const auto& j : world.jobs) {
             const Verdict verdict = testing::NaiveVerdict(j->sample, worker.sample, 1000);
+            if (j->open) open.insert(j->cls);
+            if (j->open && verdict.match) matched.insert(j->cls);
+            if (j->open && verdict.match && verdict.worker_rank != 0) {
+              ranked = true;
+              ranked_here = ranked_here || gate.Ask(j->group) == StartGate::Held::kNo;
+            }
             const bool may_start = gate.Ask(j->group) == StartGate::Held::kNo;
             if (verdict.match && !may_start && j->open) ++held;
             naive.Know(world.keys, *j, verdict.match && may_start ? std::optional(verdict.worker_rank) : std::nullopt);
           }
           bool random = false;
           const std::vector<JobId> allowed = naive.Allowed(random);
-          PickJob* picked =
-              world.orders.Pick(kind.id, world.table.KindOf(worker.handle), gate.Any() ? &gate : nullptr, &rng);
+          ASSERT_EQ(world.orders.open_classes().count(), open.size());
+          ASSERT_EQ(world.orders.open_classes().By(worker_kind).matched, matched.size());
+          ASSERT_EQ(world.orders.open_classes().By(worker_kind).ranked, ranked);
+          PickJob* picked = world.orders.Pick(kind.id, worker_kind, gate.Any() ? &gate : nullptr, &rng);
           ++picks;
           if (allowed.empty()) {
             ASSERT_EQ(picked, nullptr) << "step " << step << ", strategy " << kind.text;
@@ -212,6 +238,19 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
           ASSERT_TRUE(std::find(allowed.begin(), allowed.end(), picked->id()) != allowed.end())
               << "step " << step << ", strategy " << kind.text << ": " << picked->id().value << " instead of "
               << allowed[0].value;
+          // How it came about is told in the same words; where chance has a say, if that says the same.
+          std::vector<PreviewStep> why = Traced(world.orders, kind.id, *picked, worker_kind, ranked_here);
+          std::optional<PreviewPick> pick = naive.Next();
+          ASSERT_TRUE(pick);
+          if (pick->job == picked->id()) {
+            ++traced;
+            if (random) {
+              // Of those that it was drawn from some may be held, or of values that are full.
+              ASSERT_GE(why.back().candidates, pick->why.back().candidates);
+              why.back() = pick->why.back();
+            }
+            ASSERT_EQ(testing::Told(why), testing::Told(pick->why)) << "step " << step << ", strategy " << kind.text;
+          }
           world.orders.Leased(*picked, Stamp{ms, ++serial});
           if (picked->ready == 1) {
             world.orders.Close(*picked);
@@ -237,6 +276,7 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
   }
   EXPECT_GE(picks, 90'000u);
   EXPECT_GE(held, 80'000u);
+  EXPECT_GE(traced, 25'000u);
 }
 
 }  // namespace

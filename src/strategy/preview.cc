@@ -105,7 +105,8 @@ std::size_t Preview::held() const {
   return held;
 }
 
-void Preview::Know(const JobKeys& keys, const PickJob& job, std::optional<double> rank, const ValueTable* memory) {
+void Preview::Know(const JobKeys& keys, const PickJob& job, std::optional<double> rank, const ValueTable* memory,
+                   std::uint32_t own) {
   CHECK(!prepared_);
   const bool may = job.open && rank;
   const bool told = job.open || job.leased > 0 || job.picked.serial != 0;
@@ -139,7 +140,8 @@ void Preview::Know(const JobKeys& keys, const PickJob& job, std::optional<double
   const auto [it, fresh] = rank_ids_.try_emplace(*rank + 0.0, static_cast<std::uint32_t>(ranks_.size()));
   if (fresh) ranks_.push_back(it->first);
   row_.push_back(it->second);
-  jobs_.push_back(Job{job.key, job.picked, ToMillis(job.submitted_at), job.ready, 0});
+  jobs_.push_back(Job{job.key, job.picked, ToMillis(job.submitted_at), job.ready, std::min(own, job.ready), 0, 0});
+  own_ = own_ || own > 0;  // of those that it may run
   rows_.insert(rows_.end(), row_.begin(), row_.end());
   tasks_ += job.ready;
 }
@@ -151,6 +153,9 @@ void Preview::Prepare() {
   for (Column& column : columns_) {
     column.values.assign(column.known.begin(), column.known.end());
     column.known = {};
+  }
+  for (Job& job : jobs_) {
+    if (own_) job.apart = std::exchange(job.ready, job.own) - job.own;
   }
   // Told apart by one value after the other.
   const auto count = static_cast<Place>(jobs_.size());
@@ -280,8 +285,27 @@ int Preview::Compare(const Node& node, Place a, Place b) const {
   return 0;
 }
 
+void Preview::LeaveOwn() {
+  own_ = false;
+  for (Cell& cell : cells_) {
+    for (std::uint32_t at = cell.begin; at < cell.end; ++at) {
+      Job& job = jobs_[by_cell_[at]];
+      job.ready += job.apart;
+      cell.ready += std::exchange(job.apart, 0);
+    }
+    FindFirst(cell);
+  }
+}
+
 std::vector<Preview::Place> Preview::First(Kind& order) {
   Prepare();
+  std::vector<Place> found = Look(order);
+  if (!found.empty() || stopped_ || !own_) return found;
+  LeaveOwn();
+  return Look(order);
+}
+
+std::vector<Preview::Place> Preview::Look(Kind& order) {
   const auto count = static_cast<Place>(cells_.size());
   Place best = kNone;
   std::vector<Place> found;

@@ -81,8 +81,10 @@ class Preview {
   Preview& operator=(const Preview&) = delete;
 
   // A job is there; ended ones count too. `rank`: the worker may run it, and ranks it so. `memory` knows since when
-  // values wait that no job tells of any more.
-  void Know(const JobKeys& keys, const PickJob& job, std::optional<double> rank, const ValueTable* memory = nullptr);
+  // values wait that no job tells of any more. Of its ready tasks `own` stand in the worker's own queue: as long as
+  // something may start there, that comes first.
+  void Know(const JobKeys& keys, const PickJob& job, std::optional<double> rank, const ValueTable* memory = nullptr,
+            std::uint32_t own = 0);
   // Jobs that have a ready task for this worker, and how many tasks.
   std::uint64_t jobs() const { return jobs_.size(); }
   std::uint64_t tasks() const { return tasks_; }
@@ -112,6 +114,8 @@ class Preview {
     Stamp picked;
     std::int64_t submitted = 0;
     std::uint32_t ready = 0;
+    std::uint32_t own = 0;    // of these
+    std::uint32_t apart = 0;  // that are not, as long as those come first: then `ready` is without
     std::uint32_t taken = 0;  // by picks
   };
   struct Value {
@@ -160,6 +164,8 @@ class Preview {
 
   void Prepare();
   void FindFirst(Cell& cell);
+  // In the worker's own queue there is nothing more: all that is ready may come next.
+  void LeaveOwn();
   bool Before(Strategy::Kind order, const Job& a, const Job& b) const;
 
   const Value& ValueOf(const Node& node, Place cell) const {
@@ -172,6 +178,7 @@ class Preview {
   int Compare(const Node& node, Place a, Place b) const;
   // All cells that may come next, and the order at the innermost place there.
   std::vector<Place> First(Strategy::Kind& order);
+  std::vector<Place> Look(Strategy::Kind& order);
   Place Draw(const std::vector<Place>& cells, std::uint64_t tasks, Place& cell);
   void Take(Place cell, Place job);
   PreviewMoment Moment(const Stamp& stamp, std::int64_t otherwise) const;
@@ -188,6 +195,7 @@ class Preview {
   std::vector<double> ranks_;
   std::map<double, std::uint32_t> rank_ids_;
   std::uint64_t tasks_ = 0;
+  bool own_ = false;  // the worker's own queue comes first, and has something
   bool prepared_ = false;
   std::vector<Cell> cells_;
   std::vector<Place> by_cell_;

@@ -14,6 +14,7 @@ struct Row : PickJob {
   std::optional<std::string> customer;
   bool async = true;
   std::optional<double> rank = 0;  // none: not for this worker
+  std::uint32_t own = 0;           // tasks in its own queue
 };
 
 class Queue : public JobKeys {
@@ -48,7 +49,7 @@ class Queue : public JobKeys {
     options.now = FromMillis(kNow);
     options.seed = seed;
     auto preview = std::make_unique<Preview>(options);
-    for (const Row& row : rows) preview->Know(*this, row, row.rank);
+    for (const Row& row : rows) preview->Know(*this, row, row.rank, nullptr, row.own);
     return preview;
   }
   std::vector<std::uint64_t> Picks(const std::string& strategy, const std::string& policy = "worker",
@@ -191,6 +192,23 @@ TEST(Preview, RandomIsAsLikelyForEveryTask) {
     ++count[pick->job.value];
   }
   EXPECT_NEAR(count[1], 1000, 120);
+}
+
+TEST(Preview, TheWorkersOwnQueueComesFirstAsFarAsItMayStart) {
+  Queue queue;
+  queue.Add("ann", 2);
+  queue.Add("bob", 3).own = 2;
+  queue.Add("cid", 1).own = 1;
+  EXPECT_EQ(queue.Picks("oldest"), (Ids{2, 2, 3, 1, 1, 2}));
+  EXPECT_EQ(queue.Picks("newest"), (Ids{3, 2, 2, 2, 1, 1}));
+  // Of bob no second may run: others' come next.
+  EXPECT_EQ(queue.Picks("oldest", "max_simultaneous(user, 1, worker)"), (Ids{2, 3, 1}));
+  const auto preview = queue.Try("random");
+  EXPECT_EQ(preview->tasks(), 6u);
+  EXPECT_EQ(preview->Next()->why.back().candidates, 3u);
+  // What the worker may not run does not stand in its queue any more.
+  queue.rows[1].rank = queue.rows[2].rank = std::nullopt;
+  EXPECT_EQ(queue.Picks("oldest"), (Ids{1, 1}));
 }
 
 TEST(Preview, StopsWhenToldThatItIsEnough) {

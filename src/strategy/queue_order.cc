@@ -319,7 +319,10 @@ QueueOrder::Entry* QueueOrder::Pick(KindId kind, StartGate* gate, Rng& rng, std:
       it = tree_.begin();
       continue;
     }
-    if (!Held(*cell.core, gate)) return cell.orders[cell.leaf->list].Front().second;
+    if (!Held(*cell.core, gate)) {
+      leaf_ = cell.leaf;
+      return cell.orders[cell.leaf->list].Front().second;
+    }
     ++it;
   }
   return nullptr;
@@ -344,6 +347,8 @@ QueueOrder::Entry* QueueOrder::Scan(KindId kind, StartGate* gate, Rng& rng) {
   }
   if (!best) return nullptr;
   random_task_ = best.leaf->kind == Strategy::Kind::kRandom;
+  leaf_ = best.leaf;
+  candidates_ = drawn;
   return random_task_ ? Draw(*cells_[where], rng) : cells_[where]->orders[best.leaf->list].Front().second;
 }
 

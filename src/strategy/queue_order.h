@@ -66,6 +66,9 @@ class QueueOrder {
   Entry* Pick(KindId kind, StartGate* gate, Rng& rng, std::size_t& looks);
   // Does the strategy want a random task of the job that the last Pick() gave?
   bool random_task() const { return random_task_; }
+  // As StrategyIndex says.
+  const order::Plan* leaf() const { return leaf_; }
+  std::uint64_t candidates() const { return candidates_; }
 
   // Nobody needs it any more: throws some of it away, taking from the budget, and is true when nothing is left. Nothing
   // else may be called then but this.
@@ -154,6 +157,8 @@ class QueueOrder {
   boost::unordered_flat_set<Cell*, HashOf, Same> by_key_;  // only where there are several
   std::vector<ValueId> sought_;
   bool random_task_ = false;
+  const order::Plan* leaf_ = nullptr;
+  std::uint64_t candidates_ = 0;
 
   const ValueLog& log_;
   std::uint64_t picked_at_ = 0;  // where the log ended at the last pick

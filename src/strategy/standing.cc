@@ -16,20 +16,20 @@ class Look {
       : shared_(*rules.shared), worker_(worker), job_(job) {}
 
   // Plans and blocks are trees of one shape, but for the worker's own strategy, which stands in the plan.
-  bool Gives(const order::Plan& plan, const Strategy& block, bool own, Standing& out) const {
+  const order::Plan* Gives(const order::Plan& plan, const Strategy& block, bool own, Standing& out) const {
     switch (block.kind) {
       case Strategy::Kind::kRandom:
       case Strategy::Kind::kOldest:
       case Strategy::Kind::kNewest:
       case Strategy::Kind::kPriority:
       case Strategy::Kind::kLeastRecent:
-        return true;
+        return &plan;
       case Strategy::Kind::kWorker:
         return Gives(*plan.inner.front(), worker_, true, out);
       case Strategy::Kind::kSelectOnly:
         if (ValueOf(plan) != plan.wanted) {
           out.unselected = true;
-          return false;
+          return nullptr;
         }
         break;
       case Strategy::Kind::kMaxSimultaneous: {
@@ -41,14 +41,15 @@ class Look {
           out.ceilings.push_back({own, block.key, value == kNoValue ? GroupText() : GroupText(now.text), now.leased,
                                   order::MaxOf(plan, shared_.slots)});
         }
-        return Gives(*plan.inner.front(), *block.inner.front(), own, out) && open;
+        const order::Plan* leaf = Gives(*plan.inner.front(), *block.inner.front(), own, out);
+        return open ? leaf : nullptr;
       }
       case Strategy::Kind::kOrElse: {
         Standing tried;
         bool others = false;  // a branch that selects it, whatever holds it back there
         for (std::size_t i = 0; i < block.inner.size(); ++i) {
           Standing branch;
-          if (Gives(*plan.inner[i], *block.inner[i], own, branch)) return true;
+          if (const order::Plan* leaf = Gives(*plan.inner[i], *block.inner[i], own, branch)) return leaf;
           others = others || !branch.unselected;
           // A ceiling behind a selection that is for others is not in its way.
           if (branch.unselected) continue;
@@ -56,7 +57,7 @@ class Look {
         }
         out.unselected = out.unselected || !others;
         out.ceilings.insert(out.ceilings.end(), tried.ceilings.begin(), tried.ceilings.end());
-        return false;
+        return nullptr;
       }
       case Strategy::Kind::kPreferDistinct:
       case Strategy::Kind::kFair:
@@ -77,8 +78,8 @@ class Look {
 
 Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker, const PickJob& job) {
   Standing out;
-  out.given = Look(rules, worker, job).Gives(*rules.plan, policy, false, out);
-  if (out.given) {
+  out.leaf = Look(rules, worker, job).Gives(*rules.plan, policy, false, out);
+  if (out.given()) {
     out.unselected = false;
     out.ceilings.clear();
   }

@@ -24,9 +24,10 @@ struct Ceiling {
 };
 
 struct Standing {
-  bool given = true;              // sooner or later: nothing in policy and strategy holds it back
-  bool unselected = false;        // else: a `select_only` is not for it, and there is no other way
-  std::vector<Ceiling> ceilings;  // else: those in its way, from the outside in
+  const order::Plan* leaf = nullptr;  // through which it is given; null: it is not
+  bool given() const { return leaf != nullptr; }
+  bool unselected = false;        // then: a `select_only` is not for it, and there is no other way
+  std::vector<Ceiling> ceilings;  // then: those in its way, from the outside in
 };
 
 // `policy` and `worker` are what the index was made of. REQUIRES: the job is known to the orders.

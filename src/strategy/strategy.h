@@ -67,6 +67,11 @@ struct Strategy {
   friend bool operator==(const Strategy& a, const Strategy& b);
 };
 
+// A queue's policy, and the strategy of a worker below it, which `worker` stands for.
+struct StrategyPair {
+  StrategyPtr policy, worker;
+};
+
 // `oldest`, `select_only`, …: the word that texts and JSON have for it.
 std::string_view StrategyWord(Strategy::Kind kind);
 

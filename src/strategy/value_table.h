@@ -74,6 +74,11 @@ class ValueTable {
     Stamp Served() const { return served.serial != 0 || first.first == 0 ? served : Stamp{first.second, 0}; }
   };
   const Value& Get(KeyId key, ValueId value) const { return keys_[key].values[value]; }
+  // What it is that the job has. REQUIRES: the job is known.
+  const Value& GetOf(KeyId key, const PickJob& job) const {
+    const Key& found = keys_[key];
+    return found.values[found.of_slot[job.slot]];
+  }
 
   // Weights of `fair`, by key and value as people write them. Gives the values whose weight changed.
   std::vector<std::pair<KeyId, ValueId>> SetWeights(std::unordered_map<std::string, std::uint32_t> weights);
@@ -103,7 +108,7 @@ class ValueTable {
   std::uint32_t WeightOf(const Key& key, const std::string& text) const;
 
   const JobKeys& job_keys_;
-  std::deque<Key> keys_;  // orders refer to texts in them
+  std::vector<Key> keys_;  // orders refer to texts in them, which stay where they are
   std::vector<KeyId> used_;
   std::deque<Key> left_;                                    // of keys without users
   std::unordered_map<std::string, std::uint32_t> weights_;  // `user.acme`

@@ -400,8 +400,8 @@ std::uint32_t BinOf(const Plan& plan, const Shared& shared, ValueId value, std::
   return leased >= MaxOf(plan, shared.slots) ? 1 : 0;
 }
 
-std::uint64_t MaxOf(const Plan& plan, std::uint64_t slots) {
-  return plan.percent ? std::max<std::uint64_t>(1, slots * plan.max / 100) : plan.max;
+std::uint64_t MaxOf(std::uint64_t max, bool percent, std::uint64_t slots) {
+  return percent ? std::max<std::uint64_t>(1, slots * max / 100) : max;
 }
 
 std::uint32_t TrueBin(const Plan& plan, const Shared& shared, const Cell& cell) {

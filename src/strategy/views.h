@@ -105,7 +105,8 @@ std::unique_ptr<View> MakeFairView(const Plan& plan, Shared& shared);  // of a b
 // Where a value of a block with bins belongs that has so many leased tasks: its level, or 1 for held and 0 for open.
 std::uint32_t BinOf(const Plan& plan, const Shared& shared, ValueId value, std::uint32_t leased);
 // How many tasks `max_simultaneous` lets run, of so many slots in all.
-std::uint64_t MaxOf(const Plan& plan, std::uint64_t slots);
+std::uint64_t MaxOf(std::uint64_t max, bool percent, std::uint64_t slots);
+inline std::uint64_t MaxOf(const Plan& plan, std::uint64_t slots) { return MaxOf(plan.max, plan.percent, slots); }
 // Where the cell's value belongs now.
 std::uint32_t TrueBin(const Plan& plan, const Shared& shared, const Cell& cell);
 

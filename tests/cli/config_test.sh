@@ -36,3 +36,16 @@ export ALLOT_WORKER_GRACE=45s
 serve --retention 3d
 json "$(allot queue show -o json)" '.settings.worker_grace_ms == 45000'
 json "$(allot submit --count 1 -o json)" '.job.retention_ms == 259200000'
+
+# A template has every setting, in words that are read again as they were; what is given holds.
+unset ALLOT_WORKER_GRACE
+ALLOT_LISTEN=127.0.0.1:9 allot config template --data /srv/allotter >template.toml
+same 'data = "/srv/allotter"' "$(grep -v '^#' template.toml | sed '/^$/d')"
+same "/srv/allotter $PWD/template.toml:$(grep -n '^data' template.toml | cut -d : -f 1)" "$(value data --config "$PWD/template.toml")"
+sed 's/^#\([a-z_]* = \)/\1/; s/^#\[/[/' template.toml >full.toml
+same "$(allot config show -o json | jq '.settings | length')" "$(sed '/^\[/,$d' full.toml | grep -c '^[a-z_]* = ')"
+ALLOT_CONFIG='' allot config show --data /srv/allotter -o json | jq -r '.settings[] | "\(.name) \(.value)"' >plain
+allot config show --config full.toml -o json | jq -r '.settings[] | "\(.name) \(.value)"' >read
+has "$(cat read)" "batch fair(user, oldest)"
+sed -i '/batch fair/d' read
+cmp plain read

@@ -1,4 +1,4 @@
-// connections, waits: many that are there and mostly silent.
+// connections, waits, dashboards: many that are there and mostly silent.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -19,6 +19,7 @@ constexpr int kDrains = 3;  // before and with the others: the median counts
 constexpr std::size_t kWaitLinks = 1'000;
 constexpr std::size_t kWaitedJobs = 100'000;
 constexpr std::size_t kFinishedJobs = 100;
+constexpr std::size_t kDashboards = 200;
 constexpr auto kLimit = 60s;
 
 // Tasks a second of the first kBusy workers.
@@ -53,7 +54,78 @@ class WaitLink final : public WebSocketLink {
   }
 };
 
+// One view of an open dashboard: a stream of server-sent events.
+class ViewLink final : public Link {
+ public:
+  ViewLink(Loop& loop, const Target& target, std::string_view rest) : Link(loop) {
+    const std::string plain = target.Request("GET", target.Path(rest), {}, {});
+    const std::size_t end = plain.find("\r\n") + 2;
+    request_ = plain.substr(0, end) + "Accept: text/event-stream\r\n" + plain.substr(end);
+  }
+  std::size_t views = 0;
+
+ protected:
+  void OnOpen() override { Send(request_); }
+  std::size_t OnData(std::string_view data) override {
+    if (views == 0 && data.substr(0, 12) != "HTTP/1.1 200") throw Failure("a view was refused: " + std::string(data));
+    for (std::size_t at = data.find("event: view"); at != std::string_view::npos; at = data.find("event: view", at + 1))
+      ++views;
+    return data.size();
+  }
+
+ private:
+  std::string request_;
+};
+
 }  // namespace
+
+void MeasureDashboards(const Plan& plan, Figures& figures) {
+  const std::size_t dashboards = plan.Scaled(kDashboards);
+  constexpr std::string_view kViews[] = {"/overview", "/jobs?limit=50", "/workers?limit=100"};
+  RaiseFileLimit(dashboards * std::size(kViews) + kBusy + 100);
+  Site site(plan);
+  Loop loop;
+  Crew crew;
+  std::vector<std::unique_ptr<WorkerLink>> workers;
+  ConnectWorkers(loop, site.target(), crew, kBusy, workers);
+  Heartbeats heartbeats(workers);
+  loop.on_tick = [&] { heartbeats.Tick(); };
+  const auto tasks = static_cast<std::uint64_t>(50'000 * plan.seconds);
+  std::vector<double> alone, watched;
+  double views = 0, seconds = 0;
+  DrainOnce(site, loop, crew, workers, tasks, plan);  // what is first is slower
+  // By turns, so that a machine that becomes slower or faster meanwhile does not decide.
+  for (int i = 0; i < kDrains; ++i) {
+    alone.push_back(DrainOnce(site, loop, crew, workers, tasks, plan));
+    std::vector<std::unique_ptr<ViewLink>> open;
+    for (std::size_t d = 0; d < dashboards; ++d) {
+      for (const std::string_view view : kViews) {
+        open.push_back(std::make_unique<ViewLink>(loop, site.target(), view));
+        open.back()->Connect(site.port());
+      }
+    }
+    loop.RunUntil(
+        [&] { return std::all_of(open.begin(), open.end(), [](const auto& view) { return view->views > 0; }); }, kLimit,
+        "opening dashboards");
+    const auto count = [&] {
+      std::size_t n = 0;
+      for (const auto& view : open) n += view->views;
+      return n;
+    };
+    const std::size_t before = count();
+    const auto begun = SteadyClock::now();
+    watched.push_back(DrainOnce(site, loop, crew, workers, tasks, plan));
+    views += static_cast<double>(count() - before);
+    seconds += SecondsSince(begun);
+    open.clear();
+    const auto left = SteadyClock::now();
+    loop.RunUntil([&] { return SecondsSince(left) > 0.5; }, kLimit, "closing dashboards");
+  }
+  figures.Add("dashboards/drain_alone", Median(alone), "tasks/s");
+  figures.Add("dashboards/drain_watched", Median(watched), "tasks/s");
+  figures.Add("dashboards/views", views / seconds, "views/s");
+  figures.Add("dashboards/drain_ratio", Median(watched) / Median(alone), "ratio");
+}
 
 void MeasureConnections(const Plan& plan, Figures& figures) {
   const std::size_t crowd = std::max<std::size_t>(kBusy, plan.Scaled(kWorkers));

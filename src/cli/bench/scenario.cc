@@ -20,6 +20,7 @@ constexpr Scenario kScenarios[] = {
     {"restart", "start with many jobs in the file", MeasureRestart, true},
     {"connections", "ten thousand connected workers", MeasureConnections, true},
     {"waits", "a hundred thousand jobs awaited over a thousand connections", MeasureWaits, true},
+    {"dashboards", "drain with two hundred open dashboards, and without", MeasureDashboards, true},
 };
 
 constexpr auto kStartLimit = 120s;

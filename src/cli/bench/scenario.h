@@ -89,5 +89,6 @@ void MeasureMemory(const Plan& plan, Figures& figures);
 void MeasureRestart(const Plan& plan, Figures& figures);
 void MeasureConnections(const Plan& plan, Figures& figures);
 void MeasureWaits(const Plan& plan, Figures& figures);
+void MeasureDashboards(const Plan& plan, Figures& figures);
 
 }  // namespace allot::bench

@@ -1,0 +1,46 @@
+# Builds the dashboard (web/) with npm and embeds its files: library web_assets, which implements server/web_assets.h.
+# With ALLOT_WEB off it has none.
+option(ALLOT_WEB "Build the dashboard into the program" ON)
+
+set(web_dir ${CMAKE_SOURCE_DIR}/web)
+set(web_source ${CMAKE_BINARY_DIR}/generated/web_assets.cc)
+
+if(ALLOT_WEB)
+  find_program(NPM npm)
+  find_program(NODE NAMES node nodejs)
+  if(NOT NPM OR NOT NODE)
+    message(FATAL_ERROR "the dashboard needs node and npm; -DALLOT_WEB=OFF builds without it")
+  endif()
+
+  # Packages come from the lock file, without their scripts; nothing is asked and nothing is told.
+  set(web_packages ${CMAKE_BINARY_DIR}/web_packages.stamp)
+  add_custom_command(OUTPUT ${web_packages}
+    COMMAND ${CMAKE_COMMAND} -E env npm_config_update_notifier=false
+      ${NPM} ci --prefix ${web_dir} --silent --no-audit --no-fund --ignore-scripts
+    COMMAND ${CMAKE_COMMAND} -E touch ${web_packages}
+    DEPENDS ${web_dir}/package.json ${web_dir}/package-lock.json
+    WORKING_DIRECTORY ${web_dir}
+    COMMENT "web: packages" VERBATIM)
+
+  file(GLOB_RECURSE web_sources CONFIGURE_DEPENDS ${web_dir}/src/*)
+  add_custom_command(OUTPUT ${web_source}
+    COMMAND ${CMAKE_COMMAND} -E env ALLOT_WEB_OUT=${CMAKE_BINARY_DIR}/web npm_config_update_notifier=false
+      ${NPM} run --prefix ${web_dir} --silent build -- --logLevel warn
+    COMMAND ${NODE} ${web_dir}/embed.mjs ${CMAKE_BINARY_DIR}/web ${web_source}
+    DEPENDS ${web_packages} ${web_sources} ${web_dir}/index.html ${web_dir}/vite.config.ts ${web_dir}/tsconfig.json ${web_dir}/embed.mjs
+    WORKING_DIRECTORY ${web_dir}
+    COMMENT "web: dashboard" VERBATIM)
+
+  if(ALLOT_TESTS)
+    add_test(NAME web_unit COMMAND ${NPM} run --silent check-and-test WORKING_DIRECTORY ${web_dir})
+    set_tests_properties(web_unit PROPERTIES TIMEOUT 120)
+  endif()
+else()
+  file(CONFIGURE OUTPUT ${web_source} @ONLY CONTENT "// Built without the dashboard (ALLOT_WEB).
+#include \"server/web_assets.h\"
+
+std::span<const allot::WebAsset> allot::WebAssets() { return {}; }
+")
+endif()
+
+add_library(web_assets STATIC ${web_source})

@@ -1,0 +1,145 @@
+// How the tasks of a job stand over the range of their indices.
+#include <algorithm>
+
+#include "backlog/job_tasks.h"
+#include "backlog/job_tasks_parts.h"
+#include "base/check.h"
+
+namespace allot {
+namespace {
+
+// Bits are counted in so many pages at most; and due times are looked up in so many, each in each of them.
+constexpr std::uint32_t kMostPagesOfBits = 256;
+constexpr std::size_t kMostLooks = 10'000;
+
+}  // namespace
+
+void JobTasks::CountReadyDone(std::uint32_t page) {
+  if (single()) return;
+  Table::PageCounts& counts = store_.table->counts[page];
+  const Slot slot = store_.table->slots[page];
+  if (slot > kAllDone) {
+    const auto* bits = reinterpret_cast<const Page*>(slot);
+    counts.ready = bits->ready;
+    counts.done = bits->done;
+    return;
+  }
+  const auto tasks = static_cast<std::uint16_t>(TasksOf(page));
+  counts.ready = slot == kUntouched ? tasks : 0;
+  counts.done = slot == kUntouched ? 0 : tasks;
+}
+
+void JobTasks::CountRare(std::uint32_t page, std::int32_t waiting, std::int32_t failed) {
+  if (single() || (waiting == 0 && failed == 0)) return;
+  Table::PageCounts& counts = store_.table->counts[page];
+  counts.waiting = static_cast<std::uint16_t>(counts.waiting + waiting);
+  counts.failed = static_cast<std::uint16_t>(counts.failed + failed);
+}
+
+JobTasks::Counts JobTasks::CountsOf(std::uint32_t page) const {
+  if (single()) return {ready_, out(), waiting_, done_, failed_};
+  const std::uint32_t tasks = TasksOf(page);
+  if (store_.table == nullptr) return ready_ == count_ ? Counts{tasks, 0, 0, 0, 0} : Counts{0, 0, 0, tasks, 0};
+  const Table::PageCounts& counts = store_.table->counts[page];
+  return {counts.ready, tasks - counts.ready - counts.waiting - counts.done - counts.failed, counts.waiting,
+          counts.done, counts.failed};
+}
+
+void JobTasks::CountBitsInto(const Parts& into, TaskIndex from, TaskIndex to, Counts* counts) const {
+  const std::uint32_t page = PageOf(from);
+  const Counts all = CountsOf(page);
+  const TaskIndex first = page * kPageTasks;
+  PageBits copy[2];
+  const std::uint64_t* ready = nullptr;
+  const std::uint64_t* done = nullptr;
+  const std::uint32_t tasks = TasksOf(page);
+  if (all.ready < tasks && all.done < tasks) {
+    const Slot slot = small() ? kUntouched : SlotOf(page);
+    if (slot > kAllDone) {
+      const auto* bits = reinterpret_cast<const Page*>(slot);
+      ready = bits->ready_words();
+      done = bits->done_words();
+    } else {
+      CopyBits(page, copy[0], copy[1]);
+      ready = copy[0].data();
+      done = copy[1].data();
+    }
+  }
+  PageBits failed, waiting;
+  if (all.failed > 0) {
+    failed.fill(0);
+    rare_->failed.OrPageInto(page, failed);
+  }
+  if (all.waiting > 0) {
+    waiting.fill(0);
+    for (const auto& [batch, set] : rare_->waiting) set.OrPageInto(page, waiting);
+  }
+  while (from < to) {
+    const std::uint32_t part = (from - into.from) / into.width;
+    const auto end = static_cast<TaskIndex>(
+        std::min<std::uint64_t>(to, std::uint64_t{into.from} + std::uint64_t{part + 1} * into.width));
+    const std::uint32_t lo = from - first, hi = end - first;
+    const auto count = [&](std::uint32_t n, const std::uint64_t* words) -> std::uint32_t {
+      return n == 0 ? 0 : n == tasks ? hi - lo : CountBitsIn(words, lo, hi);
+    };
+    Counts here;
+    here.ready = count(all.ready, ready);
+    here.done = count(all.done, done);
+    here.failed = count(all.failed, failed.data());
+    here.waiting = count(all.waiting, waiting.data());
+    here.out = hi - lo - here.ready - here.done - here.failed - here.waiting;
+    Counts& sum = counts[part];
+    sum.ready += here.ready;
+    sum.out += here.out;
+    sum.waiting += here.waiting;
+    sum.done += here.done;
+    sum.failed += here.failed;
+    from = end;
+  }
+}
+
+JobTasks::Parts JobTasks::Picture(TaskIndex from, TaskIndex to, std::size_t parts) const {
+  CHECK(from <= to && to <= count_ && parts > 0);
+  Parts out{from, to, 1, {}};
+  if (from == to) return out;
+  const auto divide = [](std::uint64_t n, std::uint64_t by) { return (n + by - 1) / by; };
+  const std::uint32_t first = PageOf(from), last = PageOf(to - 1);
+  const std::uint32_t pages = last - first + 1;
+  std::uint64_t width = divide(to - from, parts);
+  bool whole = width > kPageTasks || pages > kMostPagesOfBits;
+  if (!whole && waiting_ > 0) {
+    std::size_t looks = 0;
+    for (std::uint32_t page = first; page <= last; ++page) {
+      looks += CountsOf(page).waiting > 0 ? rare_->waiting.size() : 0;
+    }
+    whole = looks > kMostLooks;
+  }
+  if (!whole) {
+    out.width = static_cast<std::uint32_t>(width);
+    out.parts.resize(divide(to - from, width));
+    for (std::uint32_t page = first; page <= last; ++page) {
+      const TaskIndex begin = page * kPageTasks;
+      CountBitsInto(out, std::max(from, begin), page == last ? to : begin + kPageTasks, out.parts.data());
+    }
+    return out;
+  }
+  const std::uint64_t per_part = divide(pages, parts);
+  out.from = first * kPageTasks;
+  out.to = static_cast<TaskIndex>(std::min<std::uint64_t>(count_, (std::uint64_t{last} + 1) * kPageTasks));
+  out.width = static_cast<std::uint32_t>(std::min<std::uint64_t>(per_part * kPageTasks, out.to - out.from));
+  out.parts.resize(divide(pages, per_part));
+  for (std::uint32_t page = first, part = 0; page <= last; ++part) {
+    Counts& sum = out.parts[part];
+    for (std::uint64_t i = 0; i < per_part && page <= last; ++i, ++page) {
+      const Counts here = CountsOf(page);
+      sum.ready += here.ready;
+      sum.out += here.out;
+      sum.waiting += here.waiting;
+      sum.done += here.done;
+      sum.failed += here.failed;
+    }
+  }
+  return out;
+}
+
+}  // namespace allot

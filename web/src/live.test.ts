@@ -1,0 +1,161 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Live } from './live';
+import { LiveView, lostSince } from './live';
+
+// A document that can be hidden and focused, and a server that answers as it is told.
+const heard = new Map<string, Set<() => void>>();
+const target = {
+  addEventListener: (name: string, f: () => void) => void (heard.get(name) ?? heard.set(name, new Set()).get(name)!).add(f),
+  removeEventListener: (name: string, f: () => void) => void heard.get(name)?.delete(f),
+};
+const tell = (name: string) => [...(heard.get(name) ?? [])].forEach((f) => f());
+const doc = { ...target, hidden: false, focused: true, hasFocus: () => doc.focused };
+
+interface Asked {
+  accept: string | null;
+  send: (text: string) => void;
+  end: () => void;
+  aborted: () => boolean;
+}
+let asked: Asked[];
+let answer: (request: Asked) => Response | undefined;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  heard.clear();
+  asked = [];
+  answer = () => undefined;
+  Object.assign(doc, { hidden: false, focused: true });
+  vi.stubGlobal('document', doc);
+  vi.stubGlobal('window', target);
+  vi.stubGlobal('fetch', (_: string, init: RequestInit) => {
+    let control!: ReadableStreamDefaultController<Uint8Array>;
+    const body = new ReadableStream<Uint8Array>({ start: (c) => void (control = c) });
+    init.signal?.addEventListener('abort', () => control.error(new DOMException('', 'AbortError')));
+    const request: Asked = {
+      accept: new Headers(init.headers).get('Accept'),
+      send: (text) => control.enqueue(new TextEncoder().encode(text)),
+      end: () => control.close(),
+      aborted: () => init.signal?.aborted ?? false,
+    };
+    asked.push(request);
+    const given = answer(request);
+    return given ? Promise.resolve(given) : Promise.resolve(new Response(body, { headers: { 'Content-Type': 'text/event-stream' } }));
+  });
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+function follow(secondary = false) {
+  const seen: Live<{ n: number }>[] = [];
+  const view = new LiveView<{ n: number }>('/v1/x', { secondary }, (live) => seen.push(live));
+  return { view, last: () => seen[seen.length - 1] };
+}
+const settle = () => vi.advanceTimersByTimeAsync(0);
+const json = (value: unknown, status = 200) => new Response(JSON.stringify(value), { status, headers: { 'Content-Type': 'application/json' } });
+
+describe('LiveView', () => {
+  it('shows every view that comes', async () => {
+    const { view, last } = follow();
+    await settle();
+    expect(asked[0]!.accept).toBe('text/event-stream');
+    asked[0]!.send('event: view\ndata: {"n": 1}\n\n');
+    await settle();
+    expect(last()).toMatchObject({ data: { n: 1 }, state: 'live' });
+    asked[0]!.send(': ping\n\nevent: view\nda');
+    asked[0]!.send('ta: {"n": 2}\n\n');
+    await settle();
+    expect(last()).toMatchObject({ data: { n: 2 }, state: 'live' });
+    view.stop();
+    expect(asked[0]!.aborted()).toBe(true);
+  });
+
+  it('keeps what it saw while the connection is lost, and comes back', async () => {
+    const { view, last } = follow();
+    await settle();
+    asked[0]!.send('event: view\ndata: {"n": 1}\n\n');
+    await settle();
+    asked[0]!.end();
+    await settle();
+    expect(last()).toMatchObject({ data: { n: 1 }, state: 'lost' });
+    expect(lostSince.value).not.toBeNull();
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(asked.length).toBe(2);
+    asked[1]!.send('event: view\ndata: {"n": 2}\n\n');
+    await settle();
+    expect(last()).toMatchObject({ data: { n: 2 }, state: 'live' });
+    expect(lostSince.value).toBeNull();
+    view.stop();
+  });
+
+  it('asks less and less often while nobody answers', async () => {
+    answer = () => json({ error: { code: 'unavailable', message: '', hint: '' } }, 503);
+    const { view } = follow();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(asked.length).toBeGreaterThan(5);
+    expect(asked.length).toBeLessThan(15);
+    view.stop();
+    const before = asked.length;
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(asked.length).toBe(before);
+  });
+
+  it('ends with what asking again does not change', async () => {
+    answer = () => json({ error: { code: 'unknown_job', message: 'there is no job 1', hint: '' } }, 404);
+    const { last } = follow();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(asked.length).toBe(1);
+    expect(last()).toMatchObject({ state: 'failed', error: { code: 'unknown_job' } });
+  });
+
+  it('ends with an error in the stream, and keeps the last view', async () => {
+    const { last } = follow();
+    await settle();
+    asked[0]!.send('event: view\ndata: {"n": 1}\n\nevent: error\ndata: {"error": {"code": "unknown_job", "message": "gone"}}\n\n');
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(asked.length).toBe(1);
+    expect(last()).toMatchObject({ state: 'failed', data: { n: 1 }, error: { message: 'gone' } });
+  });
+
+  it('asks from time to time where the server does not stream', async () => {
+    let n = 0;
+    answer = () => json({ n: ++n });
+    const { view, last } = follow();
+    await vi.advanceTimersByTimeAsync(11_000);
+    expect(last()).toMatchObject({ data: { n: 3 }, state: 'live' });
+    view.stop();
+  });
+
+  it('holds no connection while the tab is hidden', async () => {
+    const { view } = follow();
+    await settle();
+    doc.hidden = true;
+    tell('visibilitychange');
+    expect(asked[0]!.aborted()).toBe(true);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(asked.length).toBe(1);
+    doc.hidden = false;
+    tell('visibilitychange');
+    await settle();
+    expect(asked.length).toBe(2);
+    view.stop();
+  });
+
+  it('streams a secondary view only with the focus', async () => {
+    let streams = 0;
+    answer = (request) => (request.accept === 'text/event-stream' ? (streams++, undefined) : json({ n: 1 }));
+    doc.focused = false;
+    const { view, last } = follow(true);
+    await settle();
+    expect(streams).toBe(0);
+    expect(last()).toMatchObject({ data: { n: 1 }, state: 'live' });
+    doc.focused = true;
+    tell('focus');
+    await settle();
+    expect(streams).toBe(1);
+    view.stop();
+  });
+});
