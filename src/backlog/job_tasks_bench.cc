@@ -152,7 +152,7 @@ JobTasks PicturedJob(std::uint32_t count, Before before) {
       break;
     case kEveryPage:
       for (std::uint32_t page = 0; page < job.pages(); ++page) {
-        const std::uint32_t step = page < 256 ? 2 : 1024;
+        const std::uint32_t step = page < 100 ? 2 : 1024;
         for (std::uint32_t i = 0; i < kPageTasks && page * kPageTasks + i < count; i += step) {
           job.Finish(page * kPageTasks + i);
         }
@@ -178,7 +178,7 @@ JobTasks PicturedJob(std::uint32_t count, Before before) {
 void BM_Picture(benchmark::State& state) {
   constexpr std::uint32_t kCount = 1'000'000'000;
   const auto before = static_cast<Before>(state.range(0));
-  const auto to = static_cast<TaskIndex>(state.range(1) != 0 ? 256 * kPageTasks : kCount);
+  const auto to = static_cast<TaskIndex>(state.range(1) != 0 ? 100 * kPageTasks : kCount);
   const JobTasks job = PicturedJob(kCount, before);
   for (auto _ : state) benchmark::DoNotOptimize(job.Picture(0, to, static_cast<std::size_t>(state.range(2))));
 }

@@ -8,9 +8,14 @@
 namespace allot {
 namespace {
 
-// Bits are counted in so many pages at most; and due times are looked up in so many, each in each of them.
-constexpr std::uint32_t kMostPagesOfBits = 256;
-constexpr std::size_t kMostLooks = 10'000;
+// What it costs to count the bits of a page; besides, where some wait, for each due time and each of them, and where
+// some have failed.
+constexpr std::uint64_t kPageNanoseconds = 4000;
+constexpr std::uint64_t kSetNanoseconds = 50;
+constexpr std::uint64_t kMemberNanoseconds = 8;
+constexpr std::uint64_t kFailedNanoseconds = 2000;
+// Beyond that, whole pages are told of.
+constexpr std::uint64_t kMostNanoseconds = 500'000;
 
 }  // namespace
 
@@ -106,13 +111,14 @@ JobTasks::Parts JobTasks::Picture(TaskIndex from, TaskIndex to, std::size_t part
   const std::uint32_t first = PageOf(from), last = PageOf(to - 1);
   const std::uint32_t pages = last - first + 1;
   std::uint64_t width = divide(to - from, parts);
-  bool whole = width > kPageTasks || pages > kMostPagesOfBits;
-  if (!whole && waiting_ > 0) {
-    std::size_t looks = 0;
-    for (std::uint32_t page = first; page <= last; ++page) {
-      looks += CountsOf(page).waiting > 0 ? rare_->waiting.size() : 0;
-    }
-    whole = looks > kMostLooks;
+  bool whole = width > kPageTasks;
+  std::uint64_t nanoseconds = 0;
+  for (std::uint32_t page = first; page <= last && !whole; ++page) {
+    const Counts here = CountsOf(page);
+    nanoseconds += kPageNanoseconds;
+    if (here.failed > 0) nanoseconds += kFailedNanoseconds;
+    if (here.waiting > 0) nanoseconds += kSetNanoseconds * rare_->waiting.size() + kMemberNanoseconds * here.waiting;
+    whole = nanoseconds > kMostNanoseconds;
   }
   if (!whole) {
     out.width = static_cast<std::uint32_t>(width);

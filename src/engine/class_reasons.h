@@ -71,8 +71,10 @@ class ClassReasons {
     }
     for (Member* member : moved) Put(*member, kind_of(*member), member->standing);
   }
-  // Verdicts on a class have changed.
+  // Verdicts on a class have changed; or which classes have the bit of a kind, be it one that comes under the number of
+  // another.
   void OnVerdicts(ClassId cls) { changed_ = changed_ || (cls < rows_.size() && rows_[cls].jobs > 0); }
+  void OnKind() { changed_ = true; }
 
   // --- Jobs. By how much the open tasks and jobs of a class have changed; at the load of a queue nothing has a time.
 

@@ -115,12 +115,12 @@ void Engine::CountEnd(const Lease& lease, EngineJob& job) {
 }
 
 void Engine::Recount(EngineWorker& worker) {
-  using Standing = ClassReasons::Standing;
+  using Is = ClassReasons::Standing;
   if (!worker.registered) return;
-  const Standing standing = worker.draining                       ? Standing::kDraining
-                            : worker.away                         ? Standing::kAway
-                            : worker.leases.size() < worker.slots ? Standing::kFree
-                                                                  : Standing::kBusy;
+  const Is standing = worker.draining                       ? Is::kDraining
+                      : worker.away                         ? Is::kAway
+                      : worker.leases.size() < worker.slots ? Is::kFree
+                                                            : Is::kBusy;
   reasons_.Put(worker, classes_.KindOf(worker.handle), standing);
 }
 

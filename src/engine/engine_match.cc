@@ -321,6 +321,7 @@ void Engine::Verdicts::OnClass(ClassId cls) {
 
 void Engine::Verdicts::OnKind(KindId kind) {
   engine_.orders_.OnKind(kind);
+  engine_.reasons_.OnKind();
   engine_.dispatcher_->OnKind(kind);
   engine_.woken_.push_back(kind);
 }

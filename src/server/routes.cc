@@ -137,9 +137,9 @@ void Serve(ServerContext& server, Request request, Reply reply) {
   if (parts.size() == 5 && parts[3] == "strategy" && parts[4] == "try") return ServeTry(std::move(call));
   if (parts.size() >= 4 && parts[3] == "limits") return ServeLimits(std::move(call));
   if (parts.size() == 4 && parts[3] == "demand") return ServeDemand(std::move(call));
+  if (parts.size() == 6 && parts[3] == "workers" && parts[5] == "next") return ServeOutlook(std::move(call));
   if (parts.size() == 4 && parts[3] == "users") return ServeUsers(std::move(call));
   if (parts.size() == 4 && parts[3] == "receipts") return ServeReceipts(std::move(call));
-  if (parts.size() == 6 && parts[3] == "workers" && parts[5] == "next") return ServeOutlook(std::move(call));
   if (parts.size() >= 4 && parts[3] == "workers") return ServeWorkers(std::move(call));
   if (parts.size() == 4 && (parts[3] == "work" || parts[3] == "wait")) {
     return call.Fail({Code::kBadRequest, "this is a WebSocket", "connect to it with an Upgrade"});
