@@ -9,9 +9,11 @@ screen() { tmux capture-pane -p -t top; }
 keys() { tmux send-keys -t top "$@"; }
 shows() { screen | grep -qF -- "$1"; }
 shows_not() { ! shows "$1"; }
-# row_shows ID TEXT: in one line.
-row_shows() { screen | grep -F -- "$1" | grep -qF -- "$2"; }
-line_of() { screen | grep -nF -- "$1" | head -n 1 | cut -d: -f1; }
+# Rows of the table, by their id: it is named elsewhere, too.
+lists() { screen | grep -q "^$1"; }
+lists_not() { ! lists "$1"; }
+row_shows() { screen | grep "^$1" | grep -qF -- "$2"; }
+line_of() { screen | grep -n "^$1" | cut -d: -f1; }
 above() { [ "$(line_of "$1")" -lt "$(line_of "$2")" ]; }
 last_line() { screen | tail -n 1 | grep -qF -- "$1"; }
 # soon COMMAND...: until it holds, for fifteen seconds; otherwise the screen is told.
@@ -54,7 +56,7 @@ has "$(allot top --once --tab reasons --width 120)" 'REASON'
 has "$(allot top --once --tab workers --width 120)" 'none'
 text=$(allot top --once --filter user:bob --width 120)
 has "$text" "$other"
-hasnt "$text" "$job"
+hasnt "$text" $'\n'"$job"
 
 # Live. A shell stays behind it, to see what is left of the screen.
 tmux new-session -d -s top -x 120 -y 30 "PS1='ready> ' bash --norc --noprofile"
@@ -83,11 +85,11 @@ soon above "$new" "$job"
 
 # Filtered by the server; a state that is none is told, and changes nothing.
 keys / 'user:bob' Enter
-soon shows_not "$job"
-soon shows "$other"
+soon lists_not "$job"
+soon lists "$other"
 keys / C-u 'state:runing' Enter
 soon shows 'there is no state `runing`'
-soon shows "$other"
+soon lists "$other"
 
 # Paused, and resumed.
 keys p
@@ -125,7 +127,7 @@ soon shows 'cancel 3 jobs with 6 unfinished tasks? y/N'
 keys y
 soon shows '3 jobs cancelled'
 keys / C-u Enter
-soon shows "$job"
+soon lists "$job"
 
 # The other tables, and one worker.
 keys 2
@@ -151,7 +153,7 @@ soon shows 'PROGRESS'
 tmux resize-window -t top -x 60 -y 16
 soon last_line 'q quit'
 same 16 "$(screen | wc -l)"
-soon shows "$job"
+soon lists "$job"
 tmux resize-window -t top -x 120 -y 30
 soon shows 'HELD BY'
 
@@ -167,9 +169,9 @@ keys t
 soon shows 'frozen'
 late=$(allot submit --tag later --count 3 --user late)
 sleep 2  # longer than a change takes to be shown
-shows_not "$late" || fail "frozen, and yet it changes"
+lists_not "$late" || fail "frozen, and yet it changes"
 keys t
-soon shows "$late"
+soon lists "$late"
 
 # Another queue, and back.
 allot queue create elsewhere >queue.log
@@ -179,14 +181,14 @@ keys j Enter
 soon shows 'allot top  queue elsewhere'
 soon shows 'none'
 keys Q k Enter
-soon shows "$job"
+soon lists "$job"
 
 # The server goes, and comes back: the last picture stays.
 kill "$server_pid"
 ends "$server_pid"
 soon shows 'no connection'
 soon shows 'trying again'
-shows "$job" || fail "the last picture is gone"
+lists "$job" || fail "the last picture is gone"
 serve
 soon shows 'live'
 soon shows_not 'trying again'

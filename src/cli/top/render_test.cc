@@ -95,6 +95,14 @@ TEST_F(RenderTest, NoSizeIsTooStrange) {
   }
 }
 
+TEST_F(RenderTest, IdsAreNeverCut) {
+  Model model = TestModel();
+  model.jobs->jobs[0].id = "380711418204258304";
+  for (const int width : {30, 40, 60, 80, 200}) {
+    EXPECT_THAT(Screen(model, {width, 16}), HasSubstr("380711418204258304")) << width;
+  }
+}
+
 TEST_F(RenderTest, EveryTabShowsItsOwn) {
   Model model = TestModel();
   const auto shows = [&](Tab tab, std::initializer_list<const char*> parts) {

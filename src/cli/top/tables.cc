@@ -14,8 +14,8 @@ namespace allot::cli::top {
 namespace {
 
 constexpr Column kJobColumns[] = {
-    {.key = "id", .title = "ID", .least = 6, .most = 20, .keep = 10, .downward = true},
-    {.key = "state", .title = "STATE", .least = 6, .most = 9, .keep = 8},
+    {.key = "id", .title = "ID", .least = 6, .most = 20, .keep = 10, .downward = true, .whole = true},
+    {.key = "state", .title = "STATE", .least = 9, .most = 9, .keep = 8},
     {.key = "user", .title = "USER", .least = 5, .most = 14, .keep = 6},
     {.key = "tags", .title = "TAGS", .least = 5, .most = 22, .keep = 5},
     {.key = "tasks", .title = "TASKS", .least = 5, .most = 13, .keep = 1, .right = true, .downward = true},
@@ -26,7 +26,7 @@ constexpr Column kJobColumns[] = {
     {.key = "held", .title = "HELD BY", .least = 9, .most = 48, .keep = 2},
 };
 constexpr Column kWorkerColumns[] = {
-    {.key = "id", .title = "ID", .least = 6, .most = 20, .keep = 5},
+    {.key = "id", .title = "ID", .least = 6, .most = 20, .keep = 5, .whole = true},
     {.key = "name", .title = "NAME", .least = 6, .most = 24, .keep = 10},
     {.key = "state", .title = "STATE", .least = 8, .most = 9, .keep = 9},
     {.key = "slots", .title = "SLOTS", .least = 6, .most = 9, .keep = 8, .right = true, .downward = true},
@@ -44,7 +44,7 @@ constexpr Column kReasonColumns[] = {
     {.key = "jobs", .title = "JOBS", .least = 5, .most = 11, .keep = 8, .right = true, .downward = true},
     {.key = "ways", .title = "WAYS", .least = 4, .most = 6, .keep = 1, .right = true, .downward = true},
     {.key = "since", .title = "SINCE", .least = 6, .most = 8, .keep = 6, .right = true, .downward = true},
-    {.key = "job", .title = "FOR EXAMPLE", .least = 6, .most = 20, .keep = 5},
+    {.key = "job", .title = "FOR EXAMPLE", .least = 6, .most = 20, .keep = 5, .whole = true},
     {.key = "tags", .title = "TAGS", .least = 5, .most = 40, .keep = 4},
 };
 constexpr Column kUserColumns[] = {
@@ -113,7 +113,7 @@ Field Held(const Model& model, const allotter::Job& job) {
 
 Line JobLine(const Model& model, const allotter::Job& job) {
   const double count = static_cast<double>(job.count);
-  const double ended = static_cast<double>(job.done + job.failed + job.skipped);
+  const double ended = static_cast<double>(job.done + job.failed);  // what was skipped was not done
   const double part = job.count == 0 ? 1.0 : ended / count;
   double rate = 0;
   if (const auto meter = model.rates.find(job.id); meter != model.rates.end()) rate = meter->second.per_second();
@@ -343,7 +343,7 @@ Table BuildTable(const Model& model) {
 
 std::vector<int> ColumnWidths(const Table& table, int width, bool unicode) {
   const std::size_t n = table.columns.size();
-  std::vector<int> widths(n);
+  std::vector<int> widths(n), least(n);
   std::vector<bool> shown(n, true);
   for (std::size_t i = 0; i < n; ++i) {
     int natural = ColumnsOf(table.columns[i].title, unicode) + 1;  // for the mark of the sorted one
@@ -352,6 +352,7 @@ std::vector<int> ColumnWidths(const Table& table, int width, bool unicode) {
                          line.fields[i].bar.empty() ? ColumnsOf(line.fields[i].text, unicode) : table.columns[i].most);
     }
     widths[i] = std::clamp(natural, table.columns[i].least, table.columns[i].most);
+    least[i] = table.columns[i].whole ? widths[i] : table.columns[i].least;
   }
   const auto total = [&](const auto& width_of) {
     int sum = -1;
@@ -362,22 +363,20 @@ std::vector<int> ColumnWidths(const Table& table, int width, bool unicode) {
   };
   // Columns go until the rest fits at its narrowest, and then the widest of the rest shrink.
   for (;;) {
-    if (total([&](std::size_t i) { return std::min(widths[i], table.columns[i].least); }) <= width) break;
-    std::size_t least = n, left = 0;
+    if (total([&](std::size_t i) { return least[i]; }) <= width) break;
+    std::size_t first = n, left = 0;
     for (std::size_t i = 0; i < n; ++i) {
       if (!shown[i]) continue;
       ++left;
-      if (least == n || table.columns[i].keep < table.columns[least].keep) least = i;
+      if (first == n || table.columns[i].keep < table.columns[first].keep) first = i;
     }
     if (left <= 1) break;
-    shown[least] = false;
+    shown[first] = false;
   }
   for (int over = total([&](std::size_t i) { return widths[i]; }) - width; over > 0; --over) {
     std::size_t widest = n;
     for (std::size_t i = 0; i < n; ++i) {
-      if (shown[i] &&
-          (widest == n || widths[i] - table.columns[i].least > widths[widest] - table.columns[widest].least))
-        widest = i;
+      if (shown[i] && (widest == n || widths[i] - least[i] > widths[widest] - least[widest])) widest = i;
     }
     if (widths[widest] <= 1) break;
     --widths[widest];

@@ -34,6 +34,7 @@ struct Column {
   int keep = 0;  // where there is no room for all, those with the lowest go first
   bool right = false;
   bool downward = false;  // sorted from the largest, unless reversed
+  bool whole = false;     // never cut: ids are alike in their first half
 };
 
 struct Line {
