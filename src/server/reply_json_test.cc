@@ -73,6 +73,18 @@ TEST(Reply, JobIsAsThePageShowsIt) {
   EXPECT_EQ(out, want);
 }
 
+TEST(Reply, AJobOfWhichNothingWaitsIsNotHeld) {
+  JobView job = SomeJob();
+  job.held = HeldView{ReasonCode::kNoMatch, std::nullopt};
+  std::string out;
+  AppendJob(job, "default", out);
+  EXPECT_NE(out.find(R"("held":{"code":"no_match","kind":"operator","since_at_ms":null})"), std::string::npos) << out;
+  job.held.reset();
+  out.clear();
+  AppendJob(job, "default", out);
+  EXPECT_NE(out.find(R"("held":null})"), std::string::npos) << out;
+}
+
 TEST(Reply, AJobWithoutPromisesDoesNotSpeakOfThem) {
   JobView job = SomeJob();
   job.promised = 0;
