@@ -24,6 +24,7 @@
 
 #include "allotter/explanation.h"
 #include "allotter/limits.h"
+#include "allotter/overview.h"
 #include "allotter/preview.h"
 #include "allotter/result.h"
 #include "allotter/types.h"
@@ -55,6 +56,12 @@ class Client {
   // kUnavailable.
   Result<void> Backup(std::string_view name, const std::function<bool(std::string_view)>& sink);
 
+  // --- How this client's queue stands, and its users. LiveView (live.h) has the same as it changes.
+  Result<Overview> GetOverview();
+  // Of the last 10 minutes, a step being a second; or of the last 24 hours.
+  Result<History> GetHistory(bool by_minute = false);
+  Result<UserPage> Users(const UserQuery& query = {});
+
   // --- Jobs, of this client's queue.
   Result<Submitted> Submit(const JobSpec& spec);
   // All, or none.
@@ -79,6 +86,9 @@ class Client {
     std::string json;
   };
   Result<Retried> RetryJob(std::string_view job);
+  // To all that `which` finds. Ask with `dry_run` first, and give back its `up_to`: then no other jobs are touched.
+  Result<ManyJobsAnswer> ChangeJobs(JobAction action, const ManyJobs& which);
+  Result<Picture> GetPicture(std::string_view job, const PictureQuery& query = {});
   // Why it, or one task of it, does not run; why not on that worker; and the same of a job that is not submitted.
   Result<Explanation> ExplainJob(std::string_view job, std::optional<std::uint32_t> task = std::nullopt);
   Result<PairExplanation> ExplainPair(std::string_view job, std::string_view worker);
@@ -94,6 +104,10 @@ class Client {
   // --- Tasks and results.
   Result<TaskPage> Tasks(std::string_view job, const TaskQuery& query);
   Result<Task> GetTask(std::string_view job, std::uint64_t index);
+  // How its last start was decided. kUnknownReceipt where that is not remembered.
+  Result<Receipt> GetReceipt(std::string_view job, std::uint64_t index);
+  // Of the queue's last starts, newest first.
+  Result<ReceiptPage> Receipts(std::optional<std::uint64_t> before = {}, std::size_t limit = 100);
   Result<ResultPage> Results(std::string_view job, const ResultQuery& query);
   // Every result in order of index, as the tasks end, until all are told or `on_result` returns false. Returns how many
   // were told.

@@ -75,6 +75,11 @@ struct JobChange {
 };
 
 struct Job {
+  // Why what waits of it does not run.
+  struct Held {
+    std::string code, kind;
+    std::optional<std::int64_t> since_at_ms;
+  };
   std::string id;
   std::string state;  // scheduled active paused done failed cancelled
   bool paused = false;
@@ -91,6 +96,7 @@ struct Job {
   std::int64_t scheduled_at_ms = 0;
   std::optional<std::int64_t> started_at_ms, ended_at_ms, next_retry_at_ms;
   std::string reason;
+  std::optional<Held> held;  // none: nothing waits, or it is not known
   std::string json;
 
   bool ended() const { return state == "done" || state == "failed" || state == "cancelled"; }
@@ -289,7 +295,14 @@ struct NamedStrategy {
 };
 
 struct ServerInfo {
+  // Who asks.
+  struct You {
+    bool tokens = false;            // none are configured: everyone may do everything
+    std::string name, user, queue;  // empty: not fixed to one
+    std::vector<std::string> scopes;
+  };
   std::string name, version;
+  You you;
   std::uint64_t protocol = 0, queues = 0;
   std::int64_t started_at_ms = 0, now_at_ms = 0;
   std::string json;

@@ -77,10 +77,12 @@ int Main(int argc, char** argv) {
   AddJobCommands(app, context);
   AddExplainCommand(app, context);
   AddTaskCommands(app, context);
+  AddReceiptCommands(app, context);
   AddWorkerCommands(app, context);
   AddStrategyCommands(app, context);
   AddLimitCommands(app, context);
   AddDemandCommand(app, context);
+  AddTopCommand(app, context);
   AddQueueCommands(app, context);
   AddBackupCommands(app, context);
   AddTokenCommands(app, context);

@@ -11,10 +11,12 @@ void AddWorkCommand(CLI::App& app, Context& context);
 void AddJobCommands(CLI::App& app, Context& context);  // jobs, job, job set, cancel, pause, resume, retry
 void AddExplainCommand(CLI::App& app, Context& context);
 void AddTaskCommands(CLI::App& app, Context& context);      // tasks, results, wait
-void AddWorkerCommands(CLI::App& app, Context& context);    // workers, worker, worker set, drain
+void AddReceiptCommands(CLI::App& app, Context& context);   // receipt, receipts
+void AddWorkerCommands(CLI::App& app, Context& context);    // workers, worker, worker set, worker next, drain
 void AddStrategyCommands(CLI::App& app, Context& context);  // strategy …
 void AddLimitCommands(CLI::App& app, Context& context);     // limit …
 void AddDemandCommand(CLI::App& app, Context& context);
+void AddTopCommand(CLI::App& app, Context& context);
 void AddQueueCommands(CLI::App& app, Context& context);   // queue …
 void AddBackupCommands(CLI::App& app, Context& context);  // backup, restore
 void AddTokenCommands(CLI::App& app, Context& context);   // token …

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "allotter/live.h"
 #include "base/bounds.h"
 #include "base/json.h"
 #include "client/codec.h"
+#include "client/event_stream.h"
 #include "client/explain_codec.h"
 #include "client/http.h"
 #include "client/limit_codec.h"
+#include "client/overview_codec.h"
 #include "client/preview_codec.h"
 #include "client/url.h"
 
@@ -19,31 +22,13 @@ constexpr std::string_view kNdjson = "application/x-ndjson";
 constexpr std::size_t kStreamPieceBytes = 128 * 1024;
 constexpr milliseconds kResultWait{20'000};
 constexpr milliseconds kWatchSilence{60'000};  // on top of the usual timeout; the server pings far more often
-constexpr std::size_t kMaxEventBytes = 16u << 20;
 constexpr std::string_view kJobPath = "/jobs/";
 constexpr std::string_view kWorkerPath = "/workers/";
 constexpr std::string_view kLimitPath = "/limits/";
 // Of answers for which the server looks at all jobs, behind others who ask the same.
 constexpr milliseconds kMostWalkTime{15'000};
-
-// Appends ?key=value&…, leaving out what is empty.
-class Query {
- public:
-  explicit Query(std::string path) : text_(std::move(path)) {}
-  Query& Add(std::string_view key, std::string_view value) {
-    if (value.empty()) return *this;
-    text_.push_back(first_ ? '?' : '&');
-    first_ = false;
-    text_.append(key).append("=").append(UrlEncode(value));
-    return *this;
-  }
-  Query& Add(std::string_view key, std::uint64_t value) { return Add(key, std::string_view(std::to_string(value))); }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-  bool first_ = true;
-};
+// Of an action on many jobs.
+constexpr milliseconds kMostChangeTime{60'000};
 
 }  // namespace
 
@@ -117,7 +102,7 @@ Result<std::vector<NamedStrategy>> Client::Strategies() {
 
 // --- Queues.
 
-Result<std::vector<Queue>> Client::Queues() { return impl_->Get<std::vector<Queue>>("/v1/queues"); }
+Result<std::vector<Queue>> Client::Queues() { return impl_->Get<std::vector<Queue>>(QueuesPath()); }
 
 Result<Queue> Client::CreateQueue(std::string_view name, const QueueSettings& settings) {
   std::string body = "{\"name\":" + allot::JsonString(name) + ",\"settings\":";
@@ -154,6 +139,18 @@ Result<void> Client::Backup(std::string_view name, const std::function<bool(std:
   auto answer = impl_->http().Send({.target = Impl::QueuePath(name, "/backup"), .wait = milliseconds(600'000)}, sink);
   if (!answer) return answer.error();
   return {};
+}
+
+Result<Overview> Client::GetOverview() { return impl_->Get<Overview>(OverviewPath(options().queue)); }
+
+Result<History> Client::GetHistory(bool by_minute) {
+  PathQuery path(impl_->Path("/history"));
+  path.Add("step", by_minute ? "minute" : "second");
+  return impl_->Get<History>(path.text());
+}
+
+Result<UserPage> Client::Users(const UserQuery& query) {
+  return impl_->Get<UserPage>(UsersPath(options().queue, query));
 }
 
 // --- Jobs.
@@ -204,15 +201,10 @@ Result<Submitted> Client::SubmitStream(const JobSpec& spec, const NextPayload& n
   return Parse<Submitted>(answer->body);
 }
 
-Result<JobPage> Client::Jobs(const JobQuery& query) {
-  Query path(impl_->Path("/jobs"));
-  path.Add("state", query.state).Add("tag", query.tag).Add("user", query.user).Add("before", query.before);
-  path.Add("limit", std::min<std::uint64_t>(query.limit, allot::bounds::kMaxPageItems));
-  return impl_->Get<JobPage>(path.text());
-}
+Result<JobPage> Client::Jobs(const JobQuery& query) { return impl_->Get<JobPage>(JobsPath(options().queue, query)); }
 
 Result<Job> Client::GetJob(std::string_view job, milliseconds wait) {
-  Query path(impl_->Path(kJobPath, job));
+  PathQuery path(impl_->Path(kJobPath, job));
   if (wait.count() > 0) path.Add("wait_ms", static_cast<std::uint64_t>(wait.count()));
   return impl_->Get<Job>(path.text(), wait);
 }
@@ -236,13 +228,28 @@ Result<Client::Retried> Client::RetryJob(std::string_view job) {
   return impl_->Change<Retried>("POST", impl_->Path(kJobPath, job, "/retry"));
 }
 
+Result<ManyJobsAnswer> Client::ChangeJobs(JobAction action, const ManyJobs& which) {
+  constexpr std::string_view kPaths[] = {"/jobs/cancel", "/jobs/pause", "/jobs/resume", "/jobs/retry"};
+  std::string body;
+  AppendManyJobs(which, body);
+  return impl_->Change<ManyJobsAnswer>("POST", impl_->Path(kPaths[static_cast<std::size_t>(action)]), body,
+                                       kMostChangeTime);
+}
+
+Result<Picture> Client::GetPicture(std::string_view job, const PictureQuery& query) {
+  PathQuery path(impl_->Path(kJobPath, job, "/picture"));
+  path.Add("parts", query.parts).Add("from", query.from);
+  if (query.to) path.Add("to", *query.to);
+  return impl_->Get<Picture>(path.text());
+}
+
 Result<Explanation> Client::ExplainJob(std::string_view job, std::optional<std::uint32_t> task) {
-  Query path(impl_->Path(kJobPath, job, "/explain"));
+  PathQuery path(ExplainPath(options().queue, job));
   if (task) path.Add("task", std::to_string(*task));
   return impl_->Get<Explanation>(path.text());
 }
 Result<PairExplanation> Client::ExplainPair(std::string_view job, std::string_view worker) {
-  Query path(impl_->Path(kJobPath, job, "/explain"));
+  PathQuery path(impl_->Path(kJobPath, job, "/explain"));
   path.Add("worker", worker);
   return impl_->Get<PairExplanation>(path.text());
 }
@@ -259,45 +266,29 @@ Result<StrategyPreview> Client::TryStrategy(const StrategyTry& what) {
 }
 
 Result<WorkerOutlook> Client::NextFor(std::string_view worker, std::uint32_t count) {
-  Query path(impl_->Path(kWorkerPath, worker, "/next"));
-  path.Add("count", std::to_string(count));
+  PathQuery path(impl_->Path(kWorkerPath, worker, "/next"));
+  path.Add("count", count);
   return impl_->Get<WorkerOutlook>(path.text());
 }
 
 Result<Job> Client::Watch(std::string_view job, const std::function<bool(const Job&)>& on_change) {
   const std::string path = impl_->Path(kJobPath, job, "/events");
-  std::string held;
+  EventStream events;
   std::optional<Job> last;
   std::optional<Error> garbled;
-  bool ended = false;
-  const auto sink = [&](std::string_view piece) {
-    held.append(piece);
-    if (held.size() > kMaxEventBytes) {
-      garbled = Error{Code::kInternal, "an event without an end", ""};
+  const auto on_event = [&](std::string_view event, const std::string& data) {
+    auto parsed = Parse<Job>(data);
+    if (!parsed) {
+      garbled = parsed.error();
       return false;
     }
-    std::size_t end = 0;
-    while ((end = held.find("\n\n")) != std::string::npos) {
-      std::string event, data;
-      for (std::size_t at = 0; at < end;) {
-        const std::size_t stop = std::min(held.find('\n', at), end);
-        const std::string_view line = std::string_view(held).substr(at, stop - at);
-        if (line.starts_with("event:")) event = line.substr(line.starts_with("event: ") ? 7 : 6);
-        if (line.starts_with("data:")) data.append(line.substr(line.starts_with("data: ") ? 6 : 5));
-        at = stop + 1;
-      }
-      held.erase(0, end + 2);
-      if (data.empty()) continue;
-      auto parsed = Parse<Job>(data);
-      if (!parsed) {
-        garbled = parsed.error();
-        return false;
-      }
-      last = std::move(*parsed);
-      ended = event == "end";
-      if (!on_change(*last) || ended) return false;
-    }
-    return true;
+    last = std::move(*parsed);
+    return on_change(*last) && event != "end";
+  };
+  const auto sink = [&](std::string_view piece) {
+    auto more = events.Add(piece, on_event);
+    if (!more) garbled = more.error();
+    return more && *more;
   };
   auto answer = impl_->http().Send({.target = path, .wait = kWatchSilence}, sink);
   impl_->http().Close();
@@ -310,7 +301,7 @@ Result<Job> Client::Watch(std::string_view job, const std::function<bool(const J
 // --- Tasks and results.
 
 Result<TaskPage> Client::Tasks(std::string_view job, const TaskQuery& query) {
-  Query path(impl_->Path(kJobPath, job, "/tasks"));
+  PathQuery path(impl_->Path(kJobPath, job, "/tasks"));
   path.Add("state", query.state).Add("from", query.from);
   path.Add("limit", std::min<std::uint64_t>(query.limit, allot::bounds::kMaxPageItems));
   return impl_->Get<TaskPage>(path.text());
@@ -321,7 +312,7 @@ Result<Task> Client::GetTask(std::string_view job, std::uint64_t index) {
 }
 
 Result<ResultPage> Client::Results(std::string_view job, const ResultQuery& query) {
-  Query path(impl_->Path(kJobPath, job, "/results"));
+  PathQuery path(impl_->Path(kJobPath, job, "/results"));
   path.Add("from", query.from).Add("limit", std::min<std::uint64_t>(query.limit, allot::bounds::kMaxPageItems));
   if (query.wait.count() > 0) path.Add("wait_ms", static_cast<std::uint64_t>(query.wait.count()));
   return impl_->Get<ResultPage>(path.text(), query.wait);
@@ -342,16 +333,25 @@ Result<std::uint64_t> Client::EachResult(std::string_view job, const std::functi
   }
 }
 
+Result<Receipt> Client::GetReceipt(std::string_view job, std::uint64_t index) {
+  return impl_->Get<Receipt>(impl_->Path(kJobPath, job, "/tasks/" + std::to_string(index) + "/receipt"));
+}
+
+Result<ReceiptPage> Client::Receipts(std::optional<std::uint64_t> before, std::size_t limit) {
+  PathQuery path(impl_->Path("/receipts"));
+  if (before) path.Add("before", *before);
+  path.Add("limit", std::min<std::uint64_t>(limit, allot::bounds::kMaxPageItems));
+  return impl_->Get<ReceiptPage>(path.text());
+}
+
 // --- Workers.
 
 Result<WorkerPage> Client::Workers(std::string_view after, std::size_t limit) {
-  Query path(impl_->Path("/workers"));
-  path.Add("after", after).Add("limit", std::min<std::uint64_t>(limit, allot::bounds::kMaxPageItems));
-  return impl_->Get<WorkerPage>(path.text());
+  return impl_->Get<WorkerPage>(WorkersPath(options().queue, after, limit));
 }
 
 Result<WorkerInfo> Client::GetWorker(std::string_view worker) {
-  return impl_->Get<WorkerInfo>(impl_->Path(kWorkerPath, worker));
+  return impl_->Get<WorkerInfo>(WorkerPath(options().queue, worker));
 }
 
 Result<WorkerInfo> Client::DrainWorker(std::string_view worker) {
@@ -442,9 +442,7 @@ Result<void> Client::DeleteLimit(std::string_view uuid) {
 }
 
 Result<std::vector<Limit>> Client::Limits(const LimitFilter& filter) {
-  Query path(impl_->Path("/limits"));
-  path.Add("tag", filter.tag).Add("uuid", filter.uuid);
-  return impl_->Get<std::vector<Limit>>(path.text());
+  return impl_->Get<std::vector<Limit>>(LimitsPath(options().queue, filter));
 }
 
 Result<Limit> Client::GetLimit(std::string_view uuid) { return impl_->Get<Limit>(impl_->Path(kLimitPath, uuid)); }
@@ -457,7 +455,7 @@ Result<LimitTrial> Client::TryLimit(std::string_view expr, std::string_view cost
 }
 
 Result<Demand> Client::GetDemand(const DemandQuery& query) {
-  Query path(impl_->Path("/demand"));
+  PathQuery path(impl_->Path("/demand"));
   path.Add("user", query.user).Add("tag", query.tag).Add("limit", query.limit);
   return impl_->Get<Demand>(path.text(), kMostWalkTime);
 }

@@ -274,6 +274,14 @@ void Read(Value value, Meta& out) {
   });
 }
 
+void Read(Value value, Job::Held& held) {
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key == "code") Read(field, held.code);
+    if (key == "kind") Read(field, held.kind);
+    if (key == "since_at_ms") Read(field, held.since_at_ms);
+  });
+}
+
 void Read(Value value, Job& job) {
   job.json = Raw(value);
   EachField(value, [&](std::string_view key, Value field) {
@@ -302,6 +310,7 @@ void Read(Value value, Job& job) {
     if (key == "ended_at_ms") Read(field, job.ended_at_ms);
     if (key == "next_retry_at_ms") Read(field, job.next_retry_at_ms);
     if (key == "reason") Read(field, job.reason);
+    if (key == "held" && !field.is_null()) Read(field, job.held.emplace());
   });
 }
 
@@ -445,6 +454,15 @@ void Read(Value value, ServerInfo& info) {
     if (key == "queues") Read(field, info.queues);
     if (key == "started_at_ms") Read(field, info.started_at_ms);
     if (key == "now_at_ms") Read(field, info.now_at_ms);
+    if (key == "you") {
+      EachField(field, [&](std::string_view of, Value inner) {
+        if (of == "tokens") Read(inner, info.you.tokens);
+        if (of == "name") ReadOrEmpty(inner, info.you.name);
+        if (of == "user") ReadOrEmpty(inner, info.you.user);
+        if (of == "queue") ReadOrEmpty(inner, info.you.queue);
+        if (of == "scopes") Read(inner, info.you.scopes);
+      });
+    }
   });
 }
 

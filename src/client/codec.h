@@ -87,6 +87,9 @@ struct ServerMessage {
   void Clear();
 };
 
+// A queue inside another object.
+void ReadQueue(simdjson::ondemand::value value, Queue& queue);
+
 // The object of `set`: what it does not name stays, null is empty.
 void ReadWorkerChange(simdjson::ondemand::value value, WorkerChange& change);
 

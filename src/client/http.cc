@@ -105,7 +105,7 @@ Result<void> HttpConnection::Open(bool& reused) {
   last_used_ = now;
   reused = transport_ != nullptr;
   if (reused) return {};
-  auto connected = Transport::Connect(endpoint_, tls_, timeout_);
+  auto connected = Transport::Connect(endpoint_, tls_, timeout_, stop_fd_);
   if (!connected) return connected.error();
   transport_ = std::move(*connected);
   return {};
@@ -113,6 +113,7 @@ Result<void> HttpConnection::Open(bool& reused) {
 
 void HttpConnection::AppendHead(const HttpRequest& request, std::string& out) const {
   out.append(request.method).append(" ").append(request.target).append(" HTTP/1.1\r\n").append(fixed_headers_);
+  if (!request.accept.empty()) out.append("Accept: ").append(request.accept).append("\r\n");
   if (!request.type.empty()) out.append("Content-Type: ").append(request.type).append("\r\n");
 }
 

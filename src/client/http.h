@@ -16,7 +16,8 @@ struct HttpRequest {
   std::string_view target = {};
   std::string_view type = {};  // of the body; empty: none
   std::string_view body = {};
-  milliseconds wait{0};  // how long the server may take on top of the usual
+  milliseconds wait{0};          // how long the server may take on top of the usual
+  std::string_view accept = {};  // a type to ask for; empty: the usual one
 };
 
 struct HttpAnswer {
@@ -39,6 +40,8 @@ class HttpConnection {
   // The body comes from `source`, chunked. An error of `source` breaks the connection off, and is returned.
   Result<HttpAnswer> SendStream(const HttpRequest& request, const Source& source);
   void Close() { transport_.reset(); }
+  // From now on whatever waits for the server ends with an error once `fd` is readable. -1: none.
+  void SetStop(int fd) { stop_fd_ = fd; }
 
  private:
   Result<void> Open(bool& reused);
@@ -53,6 +56,7 @@ class HttpConnection {
   std::chrono::steady_clock::time_point last_used_{};
   std::string out_;
   std::unique_ptr<char[]> buffer_;
+  int stop_fd_ = -1;
 };
 
 // The Error of an answer's body; for a body of another form, one that quotes the status.

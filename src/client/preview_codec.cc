@@ -72,6 +72,8 @@ void Read(Value value, WorkerOutlook& out) {
 
 }  // namespace
 
+void ReadStep(Value value, StrategyPreview::Step& out) { Read(value, out); }
+
 void AppendTry(const StrategyTry& what, std::string& out) {
   JsonWriter w(out);
   w.BeginObject();

@@ -9,6 +9,9 @@
 namespace allotter {
 
 void AppendTry(const StrategyTry& what, std::string& out);
+// A block of another answer.
+void ReadStep(simdjson::ondemand::value value, StrategyPreview::Step& out);
+
 template <>
 Result<StrategyPreview> Parse<StrategyPreview>(const std::string& json);
 template <>

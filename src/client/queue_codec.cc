@@ -74,6 +74,8 @@ constexpr auto kReader = [](Value root, auto& out) { Read(root, out); };
 
 }  // namespace
 
+void ReadQueue(Value value, Queue& queue) { Read(value, queue); }
+
 void AppendSettings(const QueueSettings& settings, std::string& out) {
   JsonWriter w(out);
   w.BeginObject();

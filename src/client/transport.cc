@@ -1,5 +1,6 @@
 #include "client/transport.h"
 
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -60,7 +61,7 @@ Result<std::shared_ptr<SSL_CTX>> MakeTlsContext(const std::string& ca_file) {
 }
 
 Result<std::unique_ptr<Transport>> Transport::Connect(const Endpoint& endpoint, const std::shared_ptr<SSL_CTX>& tls,
-                                                      milliseconds timeout) {
+                                                      milliseconds timeout, int stop_fd) {
   const std::string peer = (endpoint.tls ? "https://" : "http://") + endpoint.authority;
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
@@ -77,9 +78,9 @@ Result<std::unique_ptr<Transport>> Transport::Connect(const Endpoint& endpoint, 
       why = ErrnoText();
       continue;
     }
-    transport.reset(new Transport(fd, peer));
+    transport.reset(new Transport(fd, peer, stop_fd));
     transport->SetTimeout(timeout);  // SO_SNDTIMEO bounds connect() too
-    if (::connect(fd, at->ai_addr, at->ai_addrlen) == 0) break;
+    if (transport->ConnectTo(at->ai_addr, at->ai_addrlen)) break;
     why = ErrnoText();
     transport.reset();
   }
@@ -92,6 +93,37 @@ Result<std::unique_ptr<Transport>> Transport::Connect(const Endpoint& endpoint, 
     if (auto shaken = transport->Handshake(endpoint, tls.get()); !shaken) return shaken.error();
   }
   return transport;
+}
+
+bool Transport::ConnectTo(const sockaddr* address, unsigned length) {
+  if (stop_fd_ < 0) return ::connect(fd_, address, length) == 0;
+  const int flags = ::fcntl(fd_, F_GETFL);
+  ::fcntl(fd_, F_SETFL, flags | O_NONBLOCK);
+  int error = ::connect(fd_, address, length) == 0 ? 0 : errno;
+  if (error == EINPROGRESS) {
+    pollfd pollers[] = {{fd_, POLLOUT, 0}, {stop_fd_, POLLIN, 0}};
+    const int ready = ::poll(pollers, 2, static_cast<int>(timeout_.count()));
+    socklen_t size = sizeof error;
+    if (ready > 0 && pollers[1].revents != 0) {
+      error = ECANCELED;
+    } else if (ready > 0) {
+      ::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size);
+    }
+  }
+  ::fcntl(fd_, F_SETFL, flags);
+  errno = error;
+  return error == 0;
+}
+
+bool Transport::AwaitInput() const {
+  if (stop_fd_ < 0 || (ssl_ != nullptr && SSL_pending(ssl_) > 0)) return true;
+  pollfd pollers[] = {{fd_, POLLIN, 0}, {stop_fd_, POLLIN, 0}};
+  for (;;) {
+    const int ready = ::poll(pollers, 2, static_cast<int>(timeout_.count()));
+    if (ready < 0 && errno == EINTR) continue;
+    errno = ready == 0 ? EAGAIN : ECANCELED;
+    return ready > 0 && pollers[1].revents == 0;
+  }
 }
 
 Result<void> Transport::Handshake(const Endpoint& endpoint, SSL_CTX* context) {
@@ -152,6 +184,7 @@ Result<void> Transport::Write(std::string_view bytes) {
 
 Result<std::size_t> Transport::Read(char* buffer, std::size_t size) {
   for (;;) {
+    if (!AwaitInput()) return Lost("lost the connection to");
     if (ssl_ != nullptr) {
       errno = 0;
       const int got = SSL_read(ssl_, buffer, static_cast<int>(std::min<std::size_t>(size, 1 << 20)));

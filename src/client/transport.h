@@ -11,6 +11,7 @@
 #include "allotter/types.h"
 #include "client/url.h"
 
+struct sockaddr;
 typedef struct ssl_st SSL;
 typedef struct ssl_ctx_st SSL_CTX;
 
@@ -21,9 +22,10 @@ Result<std::shared_ptr<SSL_CTX>> MakeTlsContext(const std::string& ca_file);
 
 class Transport {
  public:
-  // `tls` may be null for a plain endpoint.
+  // `tls` may be null for a plain endpoint. Once `stop_fd` is readable, connecting and reading fail at once (but for a
+  // TLS handshake under way); -1: none. It is not owned.
   static Result<std::unique_ptr<Transport>> Connect(const Endpoint& endpoint, const std::shared_ptr<SSL_CTX>& tls,
-                                                    milliseconds timeout);
+                                                    milliseconds timeout, int stop_fd = -1);
   ~Transport();
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
@@ -37,12 +39,17 @@ class Transport {
   bool Readable() const;
 
  private:
-  Transport(int fd, std::string peer) : fd_(fd), peer_(std::move(peer)) {}
+  Transport(int fd, std::string peer, int stop_fd) : fd_(fd), peer_(std::move(peer)), stop_fd_(stop_fd) {}
+  // As connect(), but ends early when it is told to stop.
+  bool ConnectTo(const sockaddr* address, unsigned length);
+  // Until there is something to read. False, with errno: it took too long, or it is to stop.
+  bool AwaitInput() const;
   Result<void> Handshake(const Endpoint& endpoint, SSL_CTX* context);
   Error Lost(const char* what) const;
 
   int fd_;
   std::string peer_;
+  int stop_fd_;
   SSL* ssl_ = nullptr;
   std::shared_ptr<SSL_CTX> context_;
   milliseconds timeout_{0};

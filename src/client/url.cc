@@ -99,4 +99,12 @@ std::string UrlEncode(std::string_view text) {
   return out;
 }
 
+PathQuery& PathQuery::Add(std::string_view key, std::string_view value) {
+  if (value.empty()) return *this;
+  text_.push_back(first_ ? '?' : '&');
+  first_ = false;
+  text_.append(key).append("=").append(UrlEncode(value));
+  return *this;
+}
+
 }  // namespace allotter

@@ -1,6 +1,7 @@
 // The server's address as people write it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -24,5 +25,20 @@ Result<Endpoint> CheckOptions(const ConnectionOptions& options);
 
 // A path segment or query value, percent-encoded.
 std::string UrlEncode(std::string_view text);
+
+// A path, and ?key=value&… behind it, without what is empty.
+class PathQuery {
+ public:
+  explicit PathQuery(std::string path) : text_(std::move(path)) {}
+  PathQuery& Add(std::string_view key, std::string_view value);
+  PathQuery& Add(std::string_view key, std::uint64_t value) {
+    return Add(key, std::string_view(std::to_string(value)));
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+  bool first_ = true;
+};
 
 }  // namespace allotter

@@ -60,7 +60,8 @@ std::optional<OrderStanding> Engine::OrderOf(EngineJob& job) {
     bool given() const { return !standing || standing->given(); }
   };
   std::map<Orders::Id, Like> strategies;
-  std::set<std::tuple<Orders::Id, KindId, LimitProfileId>> asked;
+  // Those alike are given the same, unless each has a queue of its own.
+  std::set<std::tuple<Orders::Id, KindId, LimitProfileId, WorkerId>> asked;
   OrderStanding out;
   out.policy = orders_.policy();
   for (const auto& [id, worker] : workers_) {
@@ -77,8 +78,13 @@ std::optional<OrderStanding> Engine::OrderOf(EngineJob& job) {
     if (!like.given()) continue;
     ++out.giving;
     if (free) ++out.giving_free;
-    if (!free || out.first_for.value != 0 || !like.standing || asked.size() >= kMostAsked) continue;
-    if (!asked.emplace(order, kind, limits_.ProfileOf(worker->limited, now_)).second) continue;
+    if (!free || out.first_for.value != 0 || !like.standing) continue;
+    const WorkerId own = dispatcher_->balanced() ? id : WorkerId{};
+    if (!asked.emplace(order, kind, limits_.ProfileOf(worker->limited, now_), own).second) continue;
+    if (asked.size() > kMostAsked) {
+      out.asked_all = false;
+      continue;
+    }
     if (Peek(*worker) != &job) continue;
     out.first_for = id;
     out.chance = dispatcher_->random_task();

@@ -140,7 +140,7 @@ bool IsFirst(const OrderStanding& order) {
 }
 // Is it known that others come first?
 bool IsBehind(const OrderStanding& order) {
-  if (order.giving == 0 || IsFirst(order) || order.place == 1U) return false;
+  if (order.giving == 0 || IsFirst(order) || order.place == 1U || !order.asked_all) return false;
   return order.first || order.place || (order.looked_for > 0 && order.complete);
 }
 

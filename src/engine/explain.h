@@ -31,6 +31,7 @@ struct OrderStanding {
   std::vector<Ceiling> ceilings;  // where none is given it: what holds it back, whatever the worker
   bool unselected = false;        // where none is given it: strategies that are for others
   WorkerId first_for;             // the next pull of that one, which has a free slot, takes a task of it; 0: of none
+  bool asked_all = true;          // false: there are too many different ones to ask each
   bool chance = false;            // it may be first for one: that is left to chance
   // What comes first for workers like `like`; null where nothing does, or it is the job itself.
   std::optional<JobId> first;

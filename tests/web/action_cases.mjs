@@ -87,7 +87,7 @@ export function actionCases(world) {
       await tab.row(b).waitFor({ state: 'detached' });
       await tab.page.waitForURL(/tag=f1/);
       assert.equal(await tab.row(a).count(), 1);
-      await tab.page.getByLabel('state', { exact: true }).selectOption('done');
+      await tab.page.locator('.filters select').selectOption('done');
       await tab.shows('No jobs that are done, with the tag f1, of fay');
       tab.clean();
       await tab.close();
@@ -157,7 +157,7 @@ export function actionCases(world) {
 
     it('tells where an expression or a strategy is wrong', { timeout: 60_000 }, async () => {
       const tab = await Tab.open(world.browser, server, '/strategies');
-      await tab.page.getByLabel('strategy', { exact: true }).fill('fair(user, oldst)');
+      await tab.page.getByRole('textbox', { name: 'strategy', exact: true }).fill('fair(user, oldst)');
       await tab.shows(/old/, '.place');
       assert.ok((await tab.page.locator('.place mark').innerText()).length > 0);
       tab.clean(/status of 400/);
@@ -181,8 +181,8 @@ export function actionCases(world) {
     it('tries a strategy: what would come next, and why', { timeout: 60_000 }, async () => {
       const ben = await server.submit({ tag: 's', user: 'ben', count: 30 });
       const tab = await Tab.open(world.browser, server, '/strategies');
-      await tab.page.getByLabel('strategy', { exact: true }).fill('fair(user, oldest)');
-      await tab.page.getByLabel('for a worker', { exact: true }).selectOption('tags');
+      await tab.page.getByRole('textbox', { name: 'strategy', exact: true }).fill('fair(user, oldest)');
+      await tab.page.getByRole('combobox', { name: 'for a worker' }).selectOption('tags');
       await tab.page.getByLabel('its tags, separated by spaces').fill('s l');
       await tab.shows(['ben', 'lea', 'fair ben', 'fair lea'], '[aria-label="next picks"]');
       await tab.page.getByLabel('why, of all').check();

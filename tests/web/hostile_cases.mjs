@@ -26,7 +26,7 @@ export function hostileCases(world) {
       ids.job = await server.submit({ tags: [kTag], user: kName, payloads: [kAll, { [kAll]: kAll + kControl }, kControl, [kAll], kAll, kAll], constraints: { gpu: kName },
         requirements: `TARGET.note != "${kLink}"`, meta: { note: kAll + kControl, link: kLink, onerror: kImage }, max_failed_tasks: 5, max_attempts: 2,
         idempotency_key: kName, payload_prefix: kName, trace: kName });
-      ids.wanting = await server.submit({ tags: ['never-seen', kTag], user: kName, requirements: `TARGET.x == "${kImage}"`, count: 3 });
+      ids.wanting = await server.submit({ tags: ['never-seen', kTag], user: kName, requirements: `TARGET.x == ${JSON.stringify(kImage)}`, count: 3 });
       const tasks = await worker.pull(4);
       await worker.done(tasks.slice(0, 1), kAll);
       await worker.done(tasks.slice(1, 2), { [kAll]: [kAll + kControl] });
@@ -71,7 +71,7 @@ export function hostileCases(world) {
         if (index === 2) await tab.shows([kImage, 'Error'], '#one-task');
         await harmless(tab, `task ${index}`);
       }
-      await tab.shows(kImage, '[aria-label=errors]');
+      await tab.shows(kImage.replace('1', '#'), '[aria-label=errors]');
       await tab.go(`/jobs/${ids.wanting}?worker=${ids.worker}`);
       await tab.shows([kImage, 'never-seen', 'mismatch']);
       await harmless(tab, 'explained');

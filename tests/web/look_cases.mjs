@@ -24,7 +24,7 @@ export function lookCases(world) {
     });
     after(() => server?.stop());
 
-    const places = () => ({ ...allPages(ids), stuck: `/jobs/${ids.stuck}`, task: `/jobs/${ids.job}?task=101`, new_limit: '/limits?new=1', tried: '/strategies?s=fair(user%2C+oldest)',
+    const places = () => ({ ...allPages(ids), stuck: `/jobs/${ids.stuck}`, task: `/jobs/${ids.job}?task=100`, new_limit: '/limits?new=1', tried: '/strategies?s=fair(user%2C+oldest)',
       long_job: '/jobs/last', long_limit: `/limits/${'l'.repeat(64)}` });
     const backgrounds = {};
     for (const theme of ['light', 'dark']) {

@@ -41,8 +41,8 @@ export function pageCases(world) {
     }
 
     it('shows a task with payload, result and receipt', { timeout: 60_000 }, async () => {
-      const tab = await Tab.open(world.browser, server, `/jobs/${ids.job}?task=101`);
-      await tab.shows(['Task 101', '"n": 101', '10201', 'How its last start was decided', 'host-1'], '#one-task');
+      const tab = await Tab.open(world.browser, server, `/jobs/${ids.job}?task=100`);
+      await tab.shows(['Task 100', '"n": 100', '10000', 'How its last start was decided', 'host-1'], '#one-task');
       // A part of the picture, and the tasks from there.
       await tab.go(`/jobs/${ids.job}?from=100&to=120`);
       await tab.shows(['100 – 119', 'Zoom out'], '[aria-label="picture of its tasks"]');
@@ -80,7 +80,7 @@ export function pageCases(world) {
       await tab.page.goBack();
       await tab.shows('carl, slowly');
       // The other queue has the same pages.
-      await tab.page.getByLabel('queue', { exact: true }).selectOption('renders');
+      await tab.page.locator('.queue-switch select').selectOption('renders');
       await tab.shows('No limits');
       assert.match(tab.page.url(), /q=renders/);
       tab.clean();
