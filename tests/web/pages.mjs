@@ -123,8 +123,9 @@ export class Tab {
     return this.page.evaluate(() => {
       const { scrollWidth, clientWidth } = document.documentElement;
       const wide = scrollWidth <= clientWidth ? [] : [...document.querySelectorAll('body *')]
-        .filter((one) => one.getBoundingClientRect().right > clientWidth + 1)
-        .map((one) => `${one.tagName.toLowerCase()}.${one.className} ${Math.round(one.getBoundingClientRect().right)}`);
+        .map((one) => ({ one, right: one.getBoundingClientRect().left + Math.max(one.offsetWidth ?? 0, one.scrollWidth) }))
+        .filter(({ right }) => right > clientWidth + 1)
+        .map(({ one, right }) => `${one.tagName.toLowerCase()}.${one.className} ${Math.round(right)} ${one.textContent.slice(0, 30)}`).reverse();
       return { by: scrollWidth - clientWidth, wide: wide.slice(0, 8) };
     });
   }
