@@ -85,11 +85,9 @@ class ClassReasons {
     if (jobs == 0) return;
     if (jobs > 0) {
       row.job = job;
-      open_jobs_ += 1;
       if (row.jobs++ == 0) Begin(cls, row, now);
     } else {
       if (row.job == job) row.job = JobId{};
-      open_jobs_ -= 1;
       if (--row.jobs == 0) --open_classes_;
     }
   }
@@ -116,8 +114,6 @@ class ClassReasons {
   const Row& row(ClassId cls) const { return rows_[cls]; }
   // Upper bound of all classes that have one; those without jobs have none.
   std::size_t slots() const { return rows_.size(); }
-  std::uint64_t open_jobs() const { return open_jobs_; }
-  std::size_t open_classes() const { return open_classes_; }
 
   std::size_t MemoryBytes() const;
 
@@ -142,7 +138,6 @@ class ClassReasons {
   std::vector<std::array<std::uint64_t, kStandings>> bits_;
   std::size_t workers_ = 0;
   std::vector<Row> rows_;  // by class
-  std::uint64_t open_jobs_ = 0;
   std::size_t open_classes_ = 0;
   bool changed_ = false, walking_ = false;
   ClassId next_ = 0;

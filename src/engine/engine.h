@@ -459,9 +459,10 @@ class Engine {
                     WallTime granted_at);
 
   // engine_explain.cc
-  // What the worker would get now, without taking it.
-  EngineJob* Peek(EngineWorker& worker);
-  std::optional<OrderStanding> OrderOf(EngineJob& job);
+  // What the worker would get now, without taking it. `known` is false where that cannot be told by a short look that
+  // changes nothing: the order is being built, or what comes first meets limits.
+  EngineJob* Peek(EngineWorker& worker, bool& known);
+  std::optional<OrderStanding> OrderOf(EngineJob& job, std::optional<WorkerId> only);
   // Under that order. REQUIRES: it is ready.
   Standing StandingOfJob(Orders::Id order, const EngineJob& job) const;
   std::optional<PromisedStanding> PromisedOf(const EngineJob& job) const;
@@ -535,7 +536,7 @@ class Engine {
   boost::unordered_flat_map<JobId, std::unique_ptr<EngineJob>, std::hash<JobId>> jobs_;
   std::vector<std::pair<JobId, EngineJob*>> by_id_;  // in order; null where the job is gone, until compacted
   std::size_t holes_ = 0;
-  mutable JobBlocks blocks_;  // over these; whoever looks at all of a block may say better what is in it
+  mutable JobBlocks blocks_;                // over these; whoever looks at all of a block may say better what is in it
   mutable std::shared_ptr<const JobTerms> listed_;  // terms of the last one, whose keys the last block has
   std::unordered_map<std::string_view, JobId> idempotency_;
   std::unordered_set<JobId> streamed_sets_;  // payload sets whose id is not their job's

@@ -4,7 +4,6 @@
 #include <set>
 #include <tuple>
 
-#include "base/bounds.h"
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
@@ -15,43 +14,38 @@
 namespace allot {
 namespace {
 
-// Workers that differ in strategy, kind or in what limits read of them, and are each asked what comes first for them.
-constexpr std::size_t kMostAsked = 32;
-// What a look meets that limits hold back, before it gives up.
-constexpr int kMostHeldMet = 64;
-
+// Workers that differ in strategy, kind or in what limits read of them (with balanced dispatch: all), and are each
+// asked what comes first for them; until that took so many units of about a microsecond.
+constexpr std::size_t kMostAsked = 16;
+constexpr std::size_t kMostWork = 500;
 // At jobs, for one of each class.
 constexpr std::size_t kMostLooks = 2000;
-
-// Bytes that how a pick came about takes at most.
-constexpr std::size_t kMostTrace = 2 * (bounds::kMaxStrategyDepth + 1) * (kMostTracedText + 64) + 2048;
 
 bool Free(const EngineWorker& worker) { return worker.leases.size() < worker.slots; }
 
 }  // namespace
 
-EngineJob* Engine::Peek(EngineWorker& worker) {
+EngineJob* Engine::Peek(EngineWorker& worker, bool& known) {
   const Orders::Id order = worker.Pulls();
-  if (paused_ || !orders_.Ready(order)) return nullptr;
-  // Looking leaves no trace, also where chance decides.
+  known = orders_.Ready(order);
+  if (!known) return nullptr;
+  // Chance is as before, and whoever is looked at has not asked for anything: else those who do not are not found out.
   const Rng before = rng_;
+  const std::uint64_t takes = worker.queue ? worker.queue->takes : 0;
   gate_.worker = worker.limited;
-  EngineJob* found = nullptr;
-  for (int met = 0; met < kMostHeldMet; ++met) {
-    found = static_cast<EngineJob*>(dispatcher_->Pick(worker, order, limits_.blocked() > 0 ? &gate_ : nullptr));
-    if (found == nullptr) {
-      if (dispatcher_->unfinished()) continue;
-      break;
-    }
-    Group(*found);
-    if (found->group == kFreeGroup || limits_.Probe(found->group, worker.limited, now_)) break;
-    found = nullptr;
-  }
+  auto* found = static_cast<EngineJob*>(dispatcher_->Pick(worker, order, limits_.blocked() > 0 ? &gate_ : nullptr));
   rng_ = before;
-  return found;
+  if (worker.queue) worker.queue->takes = takes;
+  if (found == nullptr) {
+    known = !dispatcher_->unfinished();
+    return nullptr;
+  }
+  // What limits do not let start would be passed over by a pull, which then marks it; a look does not.
+  known = Grouped(*found) && (found->group == kFreeGroup || limits_.CanStart(found->group, worker.limited, now_));
+  return known ? found : nullptr;
 }
 
-std::optional<OrderStanding> Engine::OrderOf(EngineJob& job) {
+std::optional<OrderStanding> Engine::OrderOf(EngineJob& job, std::optional<WorkerId> only) {
   if (!job.open) return std::nullopt;
   struct Like {
     std::uint32_t workers = 0;
@@ -62,31 +56,36 @@ std::optional<OrderStanding> Engine::OrderOf(EngineJob& job) {
   std::map<Orders::Id, Like> strategies;
   // Those alike are given the same, unless each has a queue of its own.
   std::set<std::tuple<Orders::Id, KindId, LimitProfileId, WorkerId>> asked;
+  std::size_t work = 0;
   OrderStanding out;
-  out.policy = orders_.policy();
-  for (const auto& [id, worker] : workers_) {
-    if (!worker->registered || worker->draining || worker->away) continue;
-    const KindId kind = classes_.KindOf(worker->handle);
+  const auto end = only ? workers_.upper_bound(*only) : workers_.end();
+  for (auto it = only ? workers_.lower_bound(*only) : workers_.begin(); it != end; ++it) {
+    EngineWorker& worker = *it->second;
+    if (!worker.registered || worker.draining || worker.away) continue;
+    const KindId kind = classes_.KindOf(worker.handle);
     if (!classes_.Matches(kind, job.cls)) continue;
-    const Orders::Id order = worker->Pulls();
+    const Orders::Id order = worker.Pulls();
     Like& like = strategies[order];
-    if (like.workers++ == 0 && orders_.Ready(order)) {
-      like.standing = StandingOfJob(order, job);
-    }
-    const bool free = Free(*worker);
-    if (like.one == nullptr || (free && !Free(*like.one))) like.one = worker.get();
+    if (like.workers++ == 0 && orders_.Ready(order)) like.standing = StandingOfJob(order, job);
+    const bool free = Free(worker);
+    if (like.one == nullptr || (free && !Free(*like.one))) like.one = &worker;
     if (!like.given()) continue;
     ++out.giving;
     if (free) ++out.giving_free;
-    if (!free || out.first_for.value != 0 || !like.standing) continue;
-    const WorkerId own = dispatcher_->balanced() ? id : WorkerId{};
-    if (!asked.emplace(order, kind, limits_.ProfileOf(worker->limited, now_), own).second) continue;
-    if (asked.size() > kMostAsked) {
+    if (!free || paused_ || out.first_for.value != 0 || !out.asked_all) continue;
+    const WorkerId own = dispatcher_->balanced() ? worker.id : WorkerId{};
+    if (!asked.emplace(order, kind, limits_.ProfileOf(worker.limited, now_), own).second) continue;
+    if (asked.size() > kMostAsked || work > kMostWork) {
       out.asked_all = false;
       continue;
     }
-    if (Peek(*worker) != &job) continue;
-    out.first_for = id;
+    dispatcher_->BeginTurn();
+    bool known = false;
+    const EngineJob* first = Peek(worker, known);
+    work += dispatcher_->work();
+    if (!known) out.asked_all = false;
+    if (first != &job) continue;
+    out.first_for = worker.id;
     out.chance = dispatcher_->random_task();
   }
   if (strategies.empty()) return std::nullopt;
@@ -95,32 +94,38 @@ std::optional<OrderStanding> Engine::OrderOf(EngineJob& job) {
     return key(a.second) < key(b.second);
   });
   const Like& like = most->second;
-  out.strategy = orders_.strategy(most->first);
+  const Orders::Id order = most->first;
+  out.policy = orders_.Ready(order) ? orders_.index(order).strategies()->policy : orders_.policy();
+  out.strategy = orders_.strategy(order);
   out.workers = like.workers;
   out.like = like.one->id;
   out.like_free = Free(*like.one);
   if (out.giving == 0) {
-    for (const auto& [order, each] : strategies) {
+    out.unselected = true;
+    for (const auto& [id, each] : strategies) {
       if (!each.standing) continue;
-      out.unselected = out.unselected || each.standing->unselected;
+      out.unselected = out.unselected && each.standing->unselected;
       for (const Ceiling& ceiling : each.standing->ceilings) {
+        // What a strategy that is for others allows does not matter.
+        if (ceiling.own && each.standing->unselected) continue;
         if (std::find(out.ceilings.begin(), out.ceilings.end(), ceiling) == out.ceilings.end()) {
           out.ceilings.push_back(ceiling);
         }
       }
     }
+    return out;
   }
-  // What blocks would look at for both, if they were picked now.
-  const auto why = [&](const EngineJob& one, const order::Plan* leaf) {
-    return leaf == nullptr ? std::vector<PreviewStep>() : WhyNow(*like.one, one, *leaf);
-  };
-  const EngineJob* first = Peek(*like.one);
+  dispatcher_->BeginTurn();
+  bool known = false;
+  const EngineJob* first = Peek(*like.one, known);
   if (first != nullptr && first != &job) {
+    out.others_first = !dispatcher_->random_task();
     out.first = first->id();
     out.first_user = first->terms->user;
-    out.first_why = why(*first, dispatcher_->leaf());
+    out.first_why = WhyNow(*like.one, *first, *dispatcher_->leaf());
   }
-  if (like.standing) out.own_why = why(job, like.standing->leaf);
+  // What blocks would look at for the job, if it were picked now.
+  if (like.standing) out.own_why = WhyNow(*like.one, job, *like.standing->leaf);
   return out;
 }
 
@@ -129,7 +134,7 @@ std::vector<PreviewStep> Engine::WhyNow(const EngineWorker& worker, const Engine
   const StrategyIndex& index = orders_.index(worker.Pulls());
   const KindId kind = classes_.KindOf(worker.handle);
   const TracedPick pick{index.rules(), leaf, job, kind, worker.rank != nullptr, job.ready};
-  std::string trace(kMostTrace, '\0');
+  std::string trace(kMostTraceBytes, '\0');
   const char* const end = WriteTrace(pick, trace.data(), trace.data() + trace.size());
   if (end == nullptr) return {};
   trace.resize(static_cast<std::size_t>(end - trace.data()));
@@ -137,7 +142,9 @@ std::vector<PreviewStep> Engine::WhyNow(const EngineWorker& worker, const Engine
 }
 
 Standing Engine::StandingOfJob(Orders::Id order, const EngineJob& job) const {
-  return allot::StandingOf(orders_.index(order).rules(), *orders_.policy(), *orders_.strategy(order), job);
+  // What the index was made of: a new policy is in force only once its own is built.
+  const StrategyPair& strategies = *orders_.index(order).strategies();
+  return allot::StandingOf(orders_.index(order).rules(), *strategies.policy, *strategies.worker, job);
 }
 
 std::optional<PromisedStanding> Engine::PromisedOf(const EngineJob& job) const {
@@ -180,7 +187,7 @@ Result<JobStanding> Engine::StandingOf(const Now& now, JobId id, std::optional<T
   out.now = now.mono;
   if (Result<LimitHolds> holds = LimitsOn(now, id, only); holds.ok()) out.limits = std::move(*holds);
   out.held = View(*job).held;
-  if (!only) out.order = OrderOf(*job);
+  out.order = OrderOf(*job, only);
   out.promised = PromisedOf(*job);
   return out;
 }

@@ -138,8 +138,73 @@ TEST_F(EngineExplain, LiftingTheOneLimitThatIsNamedStartsIt) {
   EXPECT_EQ(Pulled(worker), std::vector<JobId>{job});
 }
 
-// Random worlds: users, tags, ceilings, strategies, limits, pauses, schedules. Whatever is said of a job is tried out
-// on an engine that came back from the same records.
+TEST_F(EngineExplain, OneWorkerHasReasonsOfItsStrategyToo) {
+  SetPolicy("max_simultaneous(user, 1, worker)");
+  const WorkerId any = RegisterBy("", {"a"}, 10), picky = RegisterBy("select_only(user = bob, oldest)");
+  const JobId job = SubmitOf("ann", 3);
+  const auto codes = [&](WorkerId worker) {
+    const Result<JobStanding> standing = engine_->StandingOf(now_, job, std::nullopt, worker);
+    const PairExplanation pair = *ExplainPair(standing->match, worker);
+    return Told{AllReasons(*standing, pair.reasons, 1), {}}.Codes();
+  };
+  EXPECT_EQ(codes(any), "can_start");
+  EXPECT_EQ(codes(picky), "not_selected");
+  EXPECT_EQ(Pulled(any).size(), 1u);
+  EXPECT_EQ(codes(any), "max_simultaneous");
+  EXPECT_EQ(codes(picky), "max_simultaneous not_selected");
+}
+
+TEST_F(EngineExplain, WhileANewPolicyIsBuiltTheOneBeforeIsSaid) {
+  Register();
+  JobId last;
+  for (int i = 0; i < 5000; ++i) last = SubmitOf("ann");
+  const ParsedStrategy policy = ParseStrategy("max_simultaneous(user, 1, fair(customer, worker))", true);
+  engine_->SetPolicy(now_, policy.strategy, {});
+  EXPECT_EQ(Tell(last).Codes(), "behind");
+  EXPECT_EQ(PrintStrategy(*Tell(last).standing.order->policy), "worker");
+  Pass(10s);
+  EXPECT_NE(PrintStrategy(*Tell(last).standing.order->policy), "worker");
+}
+
+TEST_F(EngineExplain, ChanceIsSaidOnlyOfThoseItIsLeftTo) {
+  SetPolicy("fair(user, worker)");
+  const WorkerId worker = RegisterBy("random", {"a"}, 10);
+  const JobId ann = SubmitOf("ann", 5);
+  EXPECT_EQ(Pulled(worker).size(), 1u);
+  const JobId bob = SubmitOf("bob", 5), other = SubmitOf("bob", 5);
+  EXPECT_EQ(Tell(ann).Codes(), "behind");
+  EXPECT_EQ(Tell(bob).Codes(), "can_start");
+  EXPECT_EQ(Tell(other).Codes(), "can_start");
+  EXPECT_NE(Tell(other).reasons[0].message.find("chance"), std::string::npos);
+}
+
+TEST_F(EngineExplain, LookingIsNotAsking) {
+  // Grants are the same whether somebody looks all the time or not.
+  std::vector<std::uint64_t> granted[2];
+  for (const bool looks : {false, true}) {
+    records_.clear();
+    journal_.clear();
+    Load(0s);
+    last_id_ = 0;
+    SetPolicy("fair(user, worker)");
+    const WorkerId worker = RegisterBy("random", {"a"}, 50), other = RegisterBy("oldest", {"a"}, 50);
+    SetLimit("l-1", testing::SomeLimit("MY.User == \"ann\"", 3));
+    std::vector<JobId> jobs;
+    for (int i = 0; i < 20; ++i) jobs.push_back(SubmitOf(i % 2 == 0 ? "ann" : "bob", 2));
+    for (int i = 0; i < 20; ++i) {
+      for (const JobId job : jobs) {
+        if (looks) Tell(job);
+      }
+      for (const JobId job : Pulled(i % 3 == 0 ? other : worker)) granted[looks].push_back(job.value);
+      Pass(100ms);
+    }
+    granted[looks].push_back(engine_->Limits(now_, {}).at(0).skipped);
+  }
+  EXPECT_EQ(granted[0], granted[1]);
+  EXPECT_GT(granted[0].size(), 15u);
+}
+
+// Random worlds: users, tags, ceilings, strategies, limits, pauses, schedules. Whatever is said of a job is tried out.
 TEST_F(EngineExplain, AgreesWithWhatTheEngineDoesNext) {
   std::map<std::string, int> seen;
   int lifted = 0, taken = 0;
@@ -216,7 +281,9 @@ TEST_F(EngineExplain, AgreesWithWhatTheEngineDoesNext) {
         EXPECT_EQ(Pulled(like), std::vector<JobId>{job});
       }
     } else {
-      const WorkerId worker = workers[rng.Below(workers.size())];
+      // Where not every worker could be asked, it is said of those like one.
+      const bool all = !told.standing.order || told.standing.order->asked_all;
+      const WorkerId worker = all ? workers[rng.Below(workers.size())] : told.standing.order->like;
       if (is_free(worker)) {
         EXPECT_NE(Pulled(worker), std::vector<JobId>{job});
       }

@@ -18,6 +18,7 @@ constexpr std::int64_t kVerdictNanoseconds = 1500;
 constexpr std::int64_t kStepNanoseconds = 10;
 // What it costs to ask limits about a group of jobs.
 constexpr std::int64_t kLimitsNanoseconds = 5000;
+constexpr std::int64_t kEvaluationNanoseconds = 2000;
 // Jobs and values that a walk remembers at most, a few hundred MB: what comes behind them is not looked at.
 constexpr std::size_t kMostHeld = 4'000'000;
 
@@ -31,6 +32,11 @@ void PreviewWalk::Pick(std::function<bool()> enough) {
   enough_ = std::move(enough);
   jobs_ = preview_->jobs();
   ready_tasks_ = preview_->tasks();
+  if (request_.focus) {
+    bool random = false;
+    const std::vector<JobId> first = preview_->Allowed(random);
+    focus_by_chance_ = random && std::find(first.begin(), first.end(), *request_.focus) != first.end();
+  }
   while (tasks_.size() < request_.count) {
     std::optional<PreviewPick> pick = preview_->Next();
     if (!pick) break;
@@ -147,7 +153,9 @@ Result<bool> Engine::Collect(const Now& now, PreviewWalk& walk, std::size_t budg
       ++walk.jobs_seen_;
       std::optional<double> rank = job->open ? Judge(walk, *job, cost) : std::nullopt;
       if (rank && worker != nullptr && worker->registered) {
+        const std::uint64_t before = limits_.matcher().evaluations();
         Group(*job);
+        cost += static_cast<std::int64_t>(limits_.matcher().evaluations() - before) * kEvaluationNanoseconds;
         const auto [at, fresh] = held.try_emplace(job->group);
         if (fresh) {
           const std::vector<std::string> limits = HoldingLimits(now, *job, *worker);

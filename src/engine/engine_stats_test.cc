@@ -119,5 +119,14 @@ TEST_F(EngineStatsTest, TheOldestWaitingJobIsTheOpenOneThatCameFirst) {
   EXPECT_EQ(Stats().oldest_waiting, JobId{});
 }
 
+TEST_F(EngineStatsTest, APictureOfAnEmptyJobIsEmptyAndBeyondItThereIsNone) {
+  const JobId empty = Submit(Spec(0)), some = Submit(Spec(10));
+  EXPECT_TRUE(engine_->Picture(empty, 0, 0, 10)->parts.empty());
+  EXPECT_EQ(engine_->Picture(empty, 1, 0, 10).error().code, Code::kBadValue);
+  EXPECT_EQ(engine_->Picture(some, 10, 0, 10).error().code, Code::kBadValue);
+  EXPECT_EQ(engine_->Picture(some, 3, 2, 10).error().code, Code::kBadValue);
+  EXPECT_EQ(engine_->Picture(some, 9, 0, 10)->parts.size(), 1u);
+}
+
 }  // namespace
 }  // namespace allot

@@ -5,6 +5,7 @@
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
+#include "engine/receipt_log.h"
 
 namespace allot {
 namespace {
@@ -129,7 +130,7 @@ Result<TaskPicture> Engine::Picture(JobId id, TaskIndex from, TaskIndex to, std:
   if (job == nullptr) return UnknownJob(id);
   const std::uint32_t count = job->tasks.count();
   if (to == 0 || to > count) to = count;
-  if (count > 0 && from >= to) {
+  if (from > to || (count > 0 && from == to)) {
     return Error{Code::kBadValue,
                  "there are no tasks from " + std::to_string(from) + " to before " + std::to_string(to),
                  "its tasks are numbered from 0; it has " + std::to_string(count)};
@@ -288,7 +289,7 @@ void Engine::Unwatch(JobId id) {
 
 std::size_t Engine::MemoryBytes() const {
   std::size_t bytes = by_id_.capacity() * sizeof(by_id_[0]) + jobs_.size() * 24 + blocks_.MemoryBytes() +
-                      users_.MemoryBytes() + reasons_.MemoryBytes();
+                      users_.MemoryBytes() + reasons_.MemoryBytes() + receipts_->MemoryBytes();
   for (const auto& [id, job] : jobs_) {
     bytes += sizeof(EngineJob) + job->tasks.MemoryBytes() + (job->extras ? sizeof(JobExtras) : 0) +
              (job->holding ? sizeof(Holding) : 0);

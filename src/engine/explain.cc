@@ -127,7 +127,7 @@ std::vector<Reason> OfCeilings(const OrderStanding& order) {
     out.push_back({Advice::kWait, ReasonCode::kMaxSimultaneous, DescribeCeiling(ceiling),
                    ceiling.own ? std::string() : std::string("allot queue show tells the policy")});
   }
-  if (out.empty() && order.unselected) {
+  if (order.unselected) {
     out.push_back({Advice::kOperator, ReasonCode::kNotSelected,
                    "no worker that may run it has a strategy that gives it out: they select other jobs",
                    "allot workers shows their strategies"});
@@ -138,10 +138,11 @@ std::vector<Reason> OfCeilings(const OrderStanding& order) {
 bool IsFirst(const OrderStanding& order) {
   return order.first_for.value != 0 || (order.like_free && order.place == 1U) || order.chance;
 }
-// Is it known that others come first?
+// Is it known that others come first, at least for workers like the one that was looked at?
 bool IsBehind(const OrderStanding& order) {
-  if (order.giving == 0 || IsFirst(order) || order.place == 1U || !order.asked_all) return false;
-  return order.first || order.place || (order.looked_for > 0 && order.complete);
+  if (order.giving == 0 || IsFirst(order)) return false;
+  if (order.place) return *order.place > 1;
+  return order.others_first || (order.looked_for > 0 && order.complete);
 }
 
 Reason Behind(const JobStanding& standing) {
@@ -149,13 +150,17 @@ Reason Behind(const JobStanding& standing) {
   if (standing.promised && standing.promised->open == 0 && standing.promised->workers > 0 &&
       standing.promised->busy == standing.promised->workers) {
     const PromisedStanding& promised = *standing.promised;
-    return {Advice::kWait, ReasonCode::kPromised,
-            fmt::format("its tasks are promised to {} {}, and {} busy: {} is promised the most of it, {} of {} tasks",
-                        FormatCount(promised.workers), promised.workers == 1 ? "worker" : "workers",
-                        promised.workers == 1 ? "it is" : "all are",
-                        promised.longest_name.empty() ? ToText(promised.longest) : promised.longest_name,
-                        FormatCount(promised.longest_tasks), FormatCount(promised.longest_queue)),
-            "allot worker " + ToText(promised.longest)};
+    const std::string who = promised.longest_name.empty() ? ToText(promised.longest) : promised.longest_name;
+    Reason held{Advice::kWait, ReasonCode::kPromised,
+                fmt::format("its tasks are promised to {} {}, and {} busy", FormatCount(promised.workers),
+                            promised.workers == 1 ? "worker" : "workers", promised.workers == 1 ? "it is" : "all are"),
+                ""};
+    if (standing.worker_names) {
+      held.message += fmt::format(": {} is promised the most of it, {} of {} tasks", who,
+                                  FormatCount(promised.longest_tasks), FormatCount(promised.longest_queue));
+      held.hint = "allot worker " + ToText(promised.longest);
+    }
+    return held;
   }
   Reason said{Advice::kWait, ReasonCode::kBehind, "others come first", ""};
   if (order.place) {
@@ -185,15 +190,16 @@ std::optional<Reason> OfTask(const JobStanding& standing) {
   switch (task.state) {
     case TaskState::kReady:
       return std::nullopt;
-    case TaskState::kLeased:
-      return Reason{
-          Advice::kWait, ReasonCode::kRunning,
-          fmt::format("it runs on {}{}",
-                      standing.task_worker.empty() ? "worker " + ToText(task.worker) : standing.task_worker,
-                      task.leased_at
-                          ? ", since " + FormatDuration(std::max(standing.match.now - *task.leased_at, milliseconds(0)))
-                          : std::string()),
-          "", task.leased_at};
+    case TaskState::kLeased: {
+      std::string where = "on a worker";
+      if (standing.worker_names) {
+        where = "on " + (standing.task_worker.empty() ? "worker " + ToText(task.worker) : standing.task_worker);
+      }
+      if (task.leased_at) {
+        where += ", for " + FormatDuration(std::max(standing.match.now - *task.leased_at, milliseconds(0)));
+      }
+      return Reason{Advice::kWait, ReasonCode::kRunning, "it runs " + where, "", task.leased_at};
+    }
     case TaskState::kWaiting:
       if (Ended(standing.match.state)) return std::nullopt;
       return Reason{Advice::kWait, ReasonCode::kBackoff,
@@ -234,19 +240,26 @@ void ApplyWalk(const PreviewWalk& walk, JobId job, OrderStanding& order) {
   order.looked_for = static_cast<std::uint32_t>(walk.tasks().size());
   order.complete = walk.complete();
   if (order.giving == 0) return;
+  order.chance = order.chance || (order.like_free && walk.focus_by_chance());
   for (std::size_t i = 0; i < walk.tasks().size(); ++i) {
-    const PreviewPick& pick = walk.tasks()[i].pick;
-    // Where it is left to chance there is no place.
-    if (pick.random) order.chance = true;
-    if (pick.job != job) continue;
-    if (!pick.random) order.place = static_cast<std::uint32_t>(i + 1);
+    // Behind what is left to chance there is no place.
+    if (walk.tasks()[i].pick.random) break;
+    if (walk.tasks()[i].pick.job != job) continue;
+    order.place = static_cast<std::uint32_t>(i + 1);
     break;
   }
-  if (order.place == 1U) order.first.reset();
-  if (walk.tasks().empty() || walk.tasks().front().pick.job == job) return;
-  order.first = walk.tasks().front().pick.job;
-  order.first_user = walk.tasks().front().user;
-  order.first_why = walk.tasks().front().pick.why;
+  if (walk.tasks().empty()) return;
+  const PreviewWalk::Task& first = walk.tasks().front();
+  order.others_first = first.pick.job != job && !walk.focus_by_chance();
+  if (first.pick.job == job) {
+    order.first.reset();
+    order.first_user.clear();
+    order.first_why.clear();
+  } else if (first.pick.job != order.first) {
+    order.first = first.pick.job;
+    order.first_user = first.user;
+    order.first_why = first.pick.why;
+  }
 }
 
 std::vector<Reason> AllReasons(const JobStanding& standing, const std::vector<Reason>& of_matching,

@@ -31,8 +31,9 @@ struct OrderStanding {
   std::vector<Ceiling> ceilings;  // where none is given it: what holds it back, whatever the worker
   bool unselected = false;        // where none is given it: strategies that are for others
   WorkerId first_for;             // the next pull of that one, which has a free slot, takes a task of it; 0: of none
-  bool asked_all = true;          // false: there are too many different ones to ask each
-  bool chance = false;            // it may be first for one: that is left to chance
+  bool asked_all = true;          // false: too many differ, or what comes first for one was not found by a short look
+  bool chance = false;            // it may be first: that is left to chance
+  bool others_first = false;      // for workers like `like` something else is
   // What comes first for workers like `like`; null where nothing does, or it is the job itself.
   std::optional<JobId> first;
   std::string first_user;
@@ -61,6 +62,7 @@ struct JobStanding {
   LimitHolds limits;
   std::optional<HeldView> held;
   std::optional<OrderStanding> order;        // none: nothing of it is ready, or no worker may run it
+  bool worker_names = true;                  // may the reasons name workers?
   std::optional<PromisedStanding> promised;  // none: fanout, or nothing of it is ready
   // Where one task was asked for.
   std::optional<TaskView> task;

@@ -36,15 +36,6 @@ std::size_t JobBlocks::Find(JobId id, std::size_t& near) const {
   return near = static_cast<std::size_t>(above - first_.begin()) - 1;
 }
 
-void JobBlocks::Clear() {
-  first_.clear();
-  begin_.clear();
-  states_.clear();
-  open_.clear();
-  stale_.clear();
-  filters_.clear();
-}
-
 void JobBlocks::Append(JobId id, std::size_t place, JobState state, std::span<const Key> keys) {
   if (Full(place)) {
     first_.push_back(id);

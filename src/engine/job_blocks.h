@@ -40,7 +40,6 @@ class JobBlocks {
     std::vector<Key> keys;
   };
 
-  void Clear();
   // The job at `place` of the owner's vector, which is its end. REQUIRES: its id is above all before.
   void Append(JobId id, std::size_t place, JobState state, std::span<const Key> keys);
   // Does the one at that place begin a block?

@@ -65,6 +65,8 @@ class PreviewWalk {
   std::uint64_t held_jobs() const { return held_jobs_; }
   std::uint64_t held_tasks() const { return held_tasks_; }
   JobId one_held() const { return one_held_; }
+  // Whether the job `focus` comes first is left to chance.
+  bool focus_by_chance() const { return focus_by_chance_; }
   bool complete() const { return complete_; }  // all jobs were looked at, and for all picks
 
  private:
@@ -83,7 +85,7 @@ class PreviewWalk {
   std::uint64_t held_jobs_ = 0, held_tasks_ = 0;
   JobId one_held_;
   std::vector<std::string> focus_limits_;  // that hold back the job of the request, by uuid
-  bool seen_all_ = false, complete_ = false;
+  bool seen_all_ = false, complete_ = false, focus_by_chance_ = false;
   expr::Evaluator evaluator_;
   // By the serial of a class; none: not for this worker.
   std::unordered_map<std::uint64_t, std::optional<double>> verdicts_;

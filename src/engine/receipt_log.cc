@@ -19,7 +19,7 @@ namespace {
 
 static_assert(std::max(bounds::kMaxUserBytes, bounds::kMaxNameBytes) <= ReceiptLog::kMostName);
 // Any start fits into a piece of its own.
-static_assert(ReceiptLog::kPieceBytes > 2 * (bounds::kMaxStrategyDepth + 1) * (kMostTracedText + 64) + 2048);
+static_assert(ReceiptLog::kPieceBytes > kMostTraceBytes);
 
 template <typename T>
 T Get(const char* from) {

@@ -167,7 +167,7 @@ struct RegisterAnswer {
 // everyone has one. An explanation (engine/explain.h) has all reasons.
 struct HeldView {
   ReasonCode code = ReasonCode::kCanStart;
-  std::optional<WallTime> since;  // to about a second; none: from before the start
+  std::optional<WallTime> since;  // to about a second; none: not known, as from before the start
 };
 
 // A job as people see it.

@@ -1,5 +1,6 @@
 #include "engine/worker_outlook.h"
 
+#include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
@@ -12,27 +13,37 @@ namespace {
 
 std::string Tasks(std::uint64_t n) { return n == 1 ? std::string("1 task") : FormatCount(n) + " tasks"; }
 
+bool Has(const Strategy& strategy, Strategy::Kind kind) {
+  return strategy.kind == kind || std::any_of(strategy.inner.begin(), strategy.inner.end(),
+                                              [kind](const StrategyPtr& inner) { return Has(*inner, kind); });
+}
+
 }  // namespace
 
 std::vector<WorkerOther> WhyNotOthers(const OutlookSnapshot& snapshot, const std::function<bool()>& enough) {
   std::map<Stage, WorkerOther> by_stage;
   WorkerOther rest{"others", snapshot.more_classes, snapshot.more_tasks, std::nullopt, "not looked at: there are many"};
+  WorkerOther settling{std::string(ReasonText(ReasonCode::kBeingMatched)), 0, 0, std::nullopt,
+                       "the queue is still working out whether it may run them"};
   bool stopped = false;
   for (const OutlookSnapshot::Class& cls : snapshot.classes) {
     stopped = stopped || (enough && enough());
     const std::optional<PairExplanation> pair = stopped ? std::nullopt : ExplainPair(cls.job, snapshot.worker);
     const Condition* first = nullptr;
-    if (pair) {
-      // Whether the worker is there and free is the same for all: that is its verdict.
-      for (const Condition& condition : pair->conditions) {
-        if (condition.holds() || condition.stage == Stage::kAvailable || condition.stage == Stage::kFreeSlot) continue;
-        first = &condition;
-        break;
-      }
-    }
-    if (first == nullptr) {
+    if (!pair) {
       ++rest.classes;
       rest.tasks += cls.tasks;
+      continue;
+    }
+    // Whether the worker is there and free is the same for all: that is its verdict.
+    for (const Condition& condition : pair->conditions) {
+      if (condition.holds() || condition.stage == Stage::kAvailable || condition.stage == Stage::kFreeSlot) continue;
+      first = &condition;
+      break;
+    }
+    if (first == nullptr) {
+      if (settling.classes++ == 0) settling.job = cls.job.job;
+      settling.tasks += cls.tasks;
       continue;
     }
     const auto [at, fresh] = by_stage.try_emplace(first->stage);
@@ -48,6 +59,7 @@ std::vector<WorkerOther> WhyNotOthers(const OutlookSnapshot& snapshot, const std
   }
   std::vector<WorkerOther> out;
   for (auto& [stage, other] : by_stage) out.push_back(std::move(other));
+  if (settling.classes > 0) out.push_back(std::move(settling));
   if (rest.classes > 0) out.push_back(std::move(rest));
   return out;
 }
@@ -81,9 +93,13 @@ Reason OutlookVerdict(const OutlookSnapshot& snapshot, const PreviewWalk& walk) 
     return {Advice::kWait, ReasonCode::kEmpty, "nothing was found for it among the jobs that were looked at", ""};
   }
   if (walk.jobs() > 0) {
-    return {Advice::kWait, ReasonCode::kMaxSimultaneous,
+    // A strategy that selects and sets no maximum holds back for good.
+    const bool maximum = Has(*walk.policy(), Strategy::Kind::kMaxSimultaneous) ||
+                         Has(*walk.strategy(), Strategy::Kind::kMaxSimultaneous);
+    return {maximum ? Advice::kWait : Advice::kOperator,
+            maximum ? ReasonCode::kMaxSimultaneous : ReasonCode::kNotSelected,
             fmt::format("policy and strategy hold back all {} that it may run", Tasks(walk.ready_tasks())),
-            "allot explain JOB tells which maximum"};
+            "allot explain JOB tells what does"};
   }
   if (walk.held_jobs() > 0) {
     return {Advice::kWait, ReasonCode::kLimit,

@@ -35,7 +35,7 @@ struct OutlookSnapshot {
 };
 
 struct WorkerOther {
-  std::string stage;  // as in a funnel; `limits`; `others`: not looked at
+  std::string stage;  // as in a funnel; `being_matched`; `others`: not looked at
   std::uint64_t classes = 0, tasks = 0;
   std::optional<JobId> job;  // an example
   std::string message;

@@ -36,7 +36,8 @@ struct ServerContext {
   std::unique_ptr<TokenBook> tokens;
   std::unique_ptr<QueueSet> queues;
   SlowLane slow;
-  SlowLane trying;             // of strategies
+  SlowLane trying;   // of strategies
+  SlowLane looking;  // ahead, for explanations
   LiveViews* views = nullptr;  // there while network threads run
   WallTime started_at{};
   std::atomic<bool> stopping{false};

@@ -158,6 +158,20 @@ void AppendRank(std::string_view key, const std::string& expression, double valu
   w.Key("value").Real(value).EndObject();
 }
 
+// That there are others, and that somebody runs a task, may be told to all; not who they are.
+JobStanding Seen(JobStanding standing, const ExplainEyes& eyes) {
+  if (standing.order && !eyes.others) {
+    standing.order->first_user.clear();
+    standing.order->first.reset();
+    standing.order->first_why.clear();
+  }
+  if (!eyes.workers) {
+    standing.worker_names = false;
+    if (standing.task) standing.task->worker = WorkerId{};
+  }
+  return standing;
+}
+
 }  // namespace
 
 void AppendReason(const Reason& reason, JsonWriter& w) {
@@ -171,21 +185,15 @@ void AppendReason(const Reason& reason, JsonWriter& w) {
   w.EndObject();
 }
 
-void AppendExplanation(const JobStanding& standing, const Explanation& e, bool order, std::string& out) {
+void AppendExplanation(const JobStanding& all, const Explanation& e, const ExplainEyes& eyes, std::string& out) {
+  const JobStanding standing = Seen(all, eyes);
   const MatchSnapshot& snapshot = standing.match;
   JsonWriter w(out);
   w.BeginObject();
-  JobStanding shown = standing;
-  if (!order && shown.order) {
-    // That there are others may be told, not who they are.
-    shown.order->first_user.clear();
-    shown.order->first.reset();
-    shown.order->first_why.clear();
-  }
-  AppendHead(snapshot, AllReasons(shown, e.reasons, e.matching), w);
+  AppendHead(snapshot, AllReasons(standing, e.reasons, e.matching), w);
   AppendLimits(standing, w);
-  if (standing.order) AppendOrder(*standing.order, order, w);
-  AppendPromised(standing.promised, order, w);
+  if (standing.order) AppendOrder(*standing.order, eyes.others, w);
+  AppendPromised(standing.promised, eyes.workers, w);
   if (standing.task) {
     std::string task;
     AppendTask(*standing.task, {}, task);
@@ -225,7 +233,9 @@ void AppendExplanation(const JobStanding& standing, const Explanation& e, bool o
   w.EndArray().EndObject();
 }
 
-void AppendPairExplanation(const JobStanding& standing, const PairExplanation& pair, std::string& out) {
+void AppendPairExplanation(const JobStanding& all, const PairExplanation& pair, const ExplainEyes& eyes,
+                           std::string& out) {
+  const JobStanding standing = Seen(all, eyes);
   JsonWriter w(out);
   w.BeginObject();
   AppendHead(standing.match, AllReasons(standing, pair.reasons, 1), w);

@@ -11,8 +11,16 @@ namespace allot {
 
 void AppendReason(const Reason& reason, JsonWriter& w);
 
-// `order`: may the reader know of others' jobs? Of a job that is there; a spec stands nowhere.
-void AppendExplanation(const JobStanding& standing, const Explanation& explanation, bool order, std::string& out);
-void AppendPairExplanation(const JobStanding& standing, const PairExplanation& pair, std::string& out);
+// What the reader may know of.
+struct ExplainEyes {
+  bool workers = true;  // what they are called and have
+  bool others = true;   // jobs of others: who comes first, and why
+};
+
+// Of a job that is there, or of a spec, which stands nowhere.
+void AppendExplanation(const JobStanding& standing, const Explanation& explanation, const ExplainEyes& eyes,
+                       std::string& out);
+void AppendPairExplanation(const JobStanding& standing, const PairExplanation& pair, const ExplainEyes& eyes,
+                           std::string& out);
 
 }  // namespace allot

@@ -23,7 +23,7 @@ TEST(ExplainJson, ListsAllLimitsThatApplyAlsoWhereTheReasonsNameThree) {
     hold.limit.payable_at = kNow + std::chrono::seconds(i);
   }
   std::string out;
-  AppendExplanation(standing, Explain(standing.match), true, out);
+  AppendExplanation(standing, Explain(standing.match), {}, out);
   EXPECT_NE(out.find(R"({"uuid":"uuid-of-l4","tag":"agent","name":"l4","monitor":false,"reads_worker":false,)"
                      R"("level":0.25,"cost":1,"holds_back":true,"never":false,"stops":false,"overtaken":false,)"
                      R"("payable_in_ms":4000,"workers":0,"workers_held":0})"),
@@ -41,10 +41,10 @@ TEST(ExplainJson, WhoIsFirstIsLeftOutForThoseWhoMayNotKnow) {
   order.giving = order.giving_free = order.workers = 1;
   order.first = JobId{5};
   order.first_user = "bob";
-  order.looked_for = 100;
+  order.others_first = true;
   std::string all, own;
-  AppendExplanation(standing, Explain(standing.match), true, all);
-  AppendExplanation(standing, Explain(standing.match), false, own);
+  AppendExplanation(standing, Explain(standing.match), {}, all);
+  AppendExplanation(standing, Explain(standing.match), {true, false}, own);
   EXPECT_NE(all.find("bob"), std::string::npos) << all;
   EXPECT_NE(all.find(R"("code":"behind")"), std::string::npos) << all;
   EXPECT_EQ(own.find("bob"), std::string::npos) << own;

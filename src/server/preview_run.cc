@@ -12,12 +12,13 @@ namespace {
 constexpr std::size_t kStep = 500;
 
 struct Run {
-  Run(ServerContext& s, QueuePtr q, PreviewRequest request, Duration m, PreviewDone d)
-      : server(s), queue(std::move(q)), walk(std::move(request)), most(m), done(std::move(d)) {}
+  Run(ServerContext& s, SlowLane& l, QueuePtr q, PreviewRequest request, Duration m, PreviewDone d)
+      : server(s), lane(l), queue(std::move(q)), walk(std::move(request)), most(m), done(std::move(d)) {}
 
   bool Enough() const { return ReadClock().mono - phase >= most || server.stopping.load(std::memory_order_relaxed); }
 
   ServerContext& server;
+  SlowLane& lane;
   const QueuePtr queue;
   PreviewWalk walk;
   const Duration most;
@@ -29,7 +30,7 @@ using RunPtr = std::shared_ptr<Run>;
 void Finish(Turn& turn, const RunPtr& run) {
   turn.engine.Resolve(run->walk);
   for (const PreviewWalk::Task& task : run->walk.tasks()) turn.Tells(task.pick.job);
-  run->done(turn, &run->walk);
+  run->done(turn, WalkPtr(run, &run->walk));
 }
 
 void Collect(Turn& turn, const RunPtr& run) {
@@ -40,7 +41,7 @@ void Collect(Turn& turn, const RunPtr& run) {
     run->queue->Post(Command::Look([run](Turn& next) { Collect(next, run); }));
     return;
   }
-  run->server.trying.Post([run] {
+  run->lane.Post([run] {
     run->phase = ReadClock().mono;
     run->walk.Pick([&r = *run] { return r.Enough(); });
     run->queue->Post(Command::Look([run](Turn& last) { Finish(last, run); }));
@@ -49,9 +50,9 @@ void Collect(Turn& turn, const RunPtr& run) {
 
 }  // namespace
 
-void RunPreview(ServerContext& server, QueuePtr queue, PreviewRequest request, Duration most, Turn& turn,
-                PreviewDone done) {
-  Collect(turn, std::make_shared<Run>(server, std::move(queue), std::move(request), most, std::move(done)));
+void RunPreview(ServerContext& server, SlowLane& lane, QueuePtr queue, PreviewRequest request, Duration most,
+                Turn& turn, PreviewDone done) {
+  Collect(turn, std::make_shared<Run>(server, lane, std::move(queue), std::move(request), most, std::move(done)));
 }
 
 }  // namespace allot

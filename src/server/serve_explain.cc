@@ -26,14 +26,18 @@ constexpr Duration kMostTime = milliseconds(50);
 constexpr Duration kMostLooking = milliseconds(50);
 constexpr std::uint32_t kMostPlaces = 100;
 
+ExplainEyes EyesOf(const Call& call) {
+  const bool read = call.principal().Has(Scope::kRead);  // as GET workers does
+  return {read, read && !call.principal().user};
+}
+
 void AnswerAll(Turn& turn, Call call, JobStanding standing) {
   Answer(turn, std::move(call), 200,
          [held = std::make_shared<const JobStanding>(std::move(standing))](Call& done, std::string& out) {
            ExplainOptions options;
-           options.show_workers = done.principal().Has(Scope::kRead);  // as GET workers does
+           options.show_workers = EyesOf(done).workers;
            options.enough = [until = ReadClock().mono + kMostTime] { return ReadClock().mono >= until; };
-           const bool order = options.show_workers && !done.principal().user;
-           AppendExplanation(*held, Explain(held->match, options), order, out);
+           AppendExplanation(*held, Explain(held->match, options), EyesOf(done), out);
          });
 }
 
@@ -44,7 +48,7 @@ void AnswerPair(Turn& turn, Call call, JobStanding standing, WorkerId worker) {
       return done.Fail({Code::kUnknownWorker, "there is no worker " + ToText(worker), "GET …/workers lists them"});
     }
     std::string out;
-    AppendPairExplanation(*held, *pair, out);
+    AppendPairExplanation(*held, *pair, EyesOf(done), out);
     done.reply.Send(200, out);
   });
 }
@@ -58,14 +62,15 @@ void FindPlace(Turn& turn, Call call, JobStanding standing) {
   if (!given || !Looking::Room(server)) return AnswerAll(turn, std::move(call), std::move(standing));
   PreviewRequest request;
   request.strategy = standing.order->strategy;
+  request.policy = standing.order->policy;
   request.worker = standing.order->like;
   request.count = kMostPlaces;
   request.by_limits = true;
   request.focus = standing.match.job;
   const QueuePtr queue = call.queue;
   auto looking = std::make_shared<Looking>(std::move(call), std::move(standing));
-  RunPreview(server, queue, std::move(request), kMostLooking, turn,
-             [looking = std::move(looking)](Turn& last, Result<PreviewWalk*> walk) {
+  RunPreview(server, server.looking, queue, std::move(request), kMostLooking, turn,
+             [looking = std::move(looking)](Turn& last, const Result<WalkPtr>& walk) {
                // A worker that is gone meanwhile leaves the place unknown.
                if (walk.ok()) ApplyWalk(**walk, *looking->known.match.job, *looking->known.order);
                AnswerAll(last, std::move(looking->call), std::move(looking->known));

@@ -39,20 +39,27 @@ void AppendOthers(const OutlookSnapshot& snapshot, const PreviewWalk& walk, Json
   w.EndArray();
 }
 
-void Finish(Turn& turn, const std::shared_ptr<Looking>& looking, Result<PreviewWalk*> walk) {
-  if (!walk.ok()) return AnswerError(turn, std::move(looking->call), walk.error());
-  const OutlookSnapshot& snapshot = looking->known;
-  std::string out;
+void Render(const OutlookSnapshot& snapshot, const PreviewWalk& walk, std::string& out) {
   JsonWriter w(out);
   w.BeginObject().Key("worker").Id(snapshot.worker.value).Key("name").String(snapshot.name).Key("verdict");
-  AppendReason(OutlookVerdict(snapshot, **walk), w);
-  w.Key("strategy").String(PrintStrategy(*(*walk)->strategy()));
-  w.Key("policy").String(PrintStrategy(*(*walk)->policy()));
-  w.Key("complete").Bool((*walk)->complete());
-  AppendPicks(**walk, w);
-  AppendOthers(snapshot, **walk, w);
+  AppendReason(OutlookVerdict(snapshot, walk), w);
+  w.Key("strategy").String(PrintStrategy(*walk.strategy()));
+  w.Key("policy").String(PrintStrategy(*walk.policy()));
+  w.Key("complete").Bool(walk.complete());
+  AppendPicks(walk, w);
+  AppendOthers(snapshot, walk, w);
   w.EndObject();
-  Return(turn, std::move(looking->call), [out = std::move(out)](Call done) { done.reply.Send(200, out); });
+}
+
+void Finish(Turn& turn, std::shared_ptr<Looking> looking, const Result<WalkPtr>& walk) {
+  if (!walk.ok()) return AnswerError(turn, std::move(looking->call), walk.error());
+  // Conditions are looked at on the network thread.
+  NetThread& net = looking->call.reply.net();
+  turn.Send(net, [looking = std::move(looking), walk = *walk] {
+    std::string out;
+    Render(looking->known, *walk, out);
+    looking->call.reply.Send(200, out);
+  });
 }
 
 }  // namespace
@@ -91,8 +98,9 @@ void ServeOutlook(Call call) {
     request.seed = static_cast<std::uint64_t>(turn.now.mono.time_since_epoch().count());
     const QueuePtr queue = c.queue;
     auto looking = std::make_shared<Looking>(std::move(c), std::move(*snapshot));
-    RunPreview(server, queue, std::move(request), kMostLooking, turn,
-               [looking = std::move(looking)](Turn& last, Result<PreviewWalk*> walk) { Finish(last, looking, walk); });
+    RunPreview(
+        server, server.looking, queue, std::move(request), kMostLooking, turn,
+        [looking = std::move(looking)](Turn& last, const Result<WalkPtr>& walk) { Finish(last, looking, walk); });
   });
 }
 

@@ -29,7 +29,7 @@ struct Trial {
   const Instant began = ReadClock().mono;
 };
 
-void Answer(Turn& turn, std::shared_ptr<Trial> trial, Result<PreviewWalk*> walk) {
+void Answer(Turn& turn, std::shared_ptr<Trial> trial, const Result<WalkPtr>& walk) {
   if (!walk.ok()) return AnswerError(turn, std::move(trial->call), walk.error());
   std::string out;
   AppendPreview(**walk, ReadClock().mono - trial->began, out);
@@ -62,8 +62,8 @@ void ServeTry(Call call) {
   auto trial = std::make_shared<Trial>(std::move(call));
   net.Tell(queue, Command::Look([trial = std::move(trial), queue, request = std::move(*request)](Turn& turn) mutable {
              ServerContext& server = trial->server;
-             RunPreview(server, queue, std::move(request), kMostTime, turn,
-                        [trial = std::move(trial)](Turn& last, Result<PreviewWalk*> walk) mutable {
+             RunPreview(server, server.trying, queue, std::move(request), kMostTime, turn,
+                        [trial = std::move(trial)](Turn& last, const Result<WalkPtr>& walk) mutable {
                           Answer(last, std::move(trial), walk);
                         });
            }));

@@ -264,6 +264,7 @@ class Server::Impl {
     for (const auto& net : nets_) net->Stop();
     context_.slow.Finish();
     context_.trying.Finish();
+    context_.looking.Finish();
     LogInfo("stopped");
     FlushLog();
   }

@@ -33,7 +33,7 @@ struct Standing {
 // `policy` and `worker` are what the index was made of. REQUIRES: the job is known to the orders.
 Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker, const PickJob& job);
 
-// `the policy gives nothing of a user that has 4 running tasks already: "ann" has 4`.
+// `the policy lets 4 tasks of a user run at once, and "ann" has 4`.
 std::string DescribeCeiling(const Ceiling& ceiling);
 
 }  // namespace allot

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/bounds.h"
 #include "strategy/pick_job.h"
 #include "strategy/preview.h"
 #include "strategy/strategy.h"
@@ -52,6 +53,8 @@ inline char* CopyText(const char* from, std::size_t bytes, char* to) {
 
 // Longer texts of values are cut; none that a job may have is.
 inline constexpr std::size_t kMostTracedText = 4096;
+// What any trace has room in.
+inline constexpr std::size_t kMostTraceBytes = 2 * (bounds::kMaxStrategyDepth + 1) * (kMostTracedText + 64) + 2048;
 // Gives the end of what it wrote at `out`; null: there is not enough room before `end`.
 char* WriteTrace(const TracedPick& pick, char* out, const char* end);
 
