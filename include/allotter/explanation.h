@@ -15,7 +15,7 @@ struct Reason {
   std::string kind;  // wait change_request operator
   std::string code;
   std::string message, hint;
-  std::optional<std::int64_t> since_at_ms;  // none: not known
+  std::optional<std::int64_t> since_at_ms = std::nullopt;  // not known
 };
 
 // What a worker must be, and whether it is.

@@ -14,7 +14,7 @@ void Engine::NoteStart(const EngineWorker& worker, const EngineJob& job, const L
   ReceiptLog& log = *receipts_;
   const ReceiptLog::Common& common = log.common();
   bool begun = common.worker == worker.id.value && common.version == orders_.open_classes().version() &&
-               common.held_by_limits == limits_.blocked();
+               common.strategies == index.strategies().get() && common.held_by_limits == limits_.blocked();
   for (;; begun = false) {
     if (!begun) BeginStarts(worker, index);
     const TracedPick pick{index.rules(), *dispatcher_->leaf(), job,
@@ -31,6 +31,7 @@ void Engine::BeginStarts(const EngineWorker& worker, const StrategyIndex& index)
   common.kind = classes_.KindOf(worker.handle);
   const OpenClasses::Seen& seen = open.By(common.kind);
   common.version = open.version();
+  common.strategies = index.strategies().get();
   common.classes_open = open.count();
   common.classes_matched = seen.matched;
   common.ranked = seen.ranked;

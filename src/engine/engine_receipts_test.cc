@@ -139,6 +139,35 @@ TEST_F(EngineReceipts, TellThePolicyThatWasInForce) {
   EXPECT_EQ(engine_->ReceiptOf(job, 0)->why.size(), 1u);
 }
 
+TEST_F(EngineReceipts, OfOneCommandMayBeByTwoPolicies) {
+  // How many jobs there are decides whether another policy is in force at once, at the end of the next command, or
+  // later.
+  std::size_t in_one = 0;
+  for (int jobs = 100; jobs <= 3000; jobs += 100) {
+    SCOPED_TRACE(std::to_string(jobs) + " jobs");
+    options_.policy = Strategy("max_simultaneous(user, 1, worker)", true);
+    Load(30s);
+    const WorkerId worker = RegisterBy("", {"a"}, 8);
+    for (int i = 0; i < jobs; ++i) Submit(Spec(1, {"b"}));
+    const JobId job = SubmitOf("ann", 3);
+    engine_->SetPolicy(now_, Strategy("fair(user, worker)", true), {});
+    Wait(worker, 3);
+    const std::uint64_t granted = engine_->Stats().granted;
+    const std::optional<Receipt> first = engine_->ReceiptOf(job, 0);
+    ASSERT_TRUE(first);
+    if (granted < 3 || first->policy == "fair(user, worker)") continue;
+    ++in_one;
+    EXPECT_EQ(first->policy, "max_simultaneous(user, 1, worker)");
+    for (const TaskIndex index : {1u, 2u}) {
+      const std::optional<Receipt> later = engine_->ReceiptOf(job, index);
+      ASSERT_TRUE(later);
+      EXPECT_EQ(later->policy, "fair(user, worker)");
+      EXPECT_EQ(later->why[0].block, Strategy::Kind::kFair);
+    }
+  }
+  EXPECT_GT(in_one, 0u);
+}
+
 TEST_F(EngineReceipts, AreThoseOfTheLastTenThousandStarts) {
   constexpr std::uint32_t kStarts = 25'500;
   const WorkerId worker = RegisterBy("", {"a"}, 1000);

@@ -58,6 +58,7 @@ JobView SomeJob() {
   job.max_attempts = 5;
   job.lease = 60s;
   job.retention = 24h;
+  job.held = HeldView{ReasonCode::kAllBusy, WallTime{}};
   return job;
 }
 
@@ -70,6 +71,18 @@ TEST(Reply, JobIsAsThePageShowsIt) {
   want = std::regex_replace(want, std::regex("…"), "77");
   want = std::regex_replace(want, std::regex("([:,]) +|\n *"), "$1");
   EXPECT_EQ(out, want);
+}
+
+TEST(Reply, AJobOfWhichNothingWaitsIsNotHeld) {
+  JobView job = SomeJob();
+  job.held = HeldView{ReasonCode::kNoMatch, std::nullopt};
+  std::string out;
+  AppendJob(job, "default", out);
+  EXPECT_NE(out.find(R"("held":{"code":"no_match","kind":"operator","since_at_ms":null})"), std::string::npos) << out;
+  job.held.reset();
+  out.clear();
+  AppendJob(job, "default", out);
+  EXPECT_NE(out.find(R"("held":null})"), std::string::npos) << out;
 }
 
 TEST(Reply, AJobWithoutPromisesDoesNotSpeakOfThem) {

@@ -91,15 +91,10 @@ void ExplainJob(Call call) {
     }
     worker = WorkerId{*id};
   }
+  const Result<std::optional<std::uint64_t>> index = query->Number("task", 0, bounds::kMaxTasksPerJob);
+  if (!index.ok()) return call.Fail(index.error());
   std::optional<TaskIndex> task;
-  if (const std::optional<std::string_view> text = query->Get("task")) {
-    const std::optional<std::uint64_t> index = ParseId(*text);
-    if (!index || *index > bounds::kMaxTasksPerJob) {
-      return call.Fail(
-          {Code::kUnknownTask, "there is no task " + std::string(text->substr(0, 100)), "tasks are numbered from 0"});
-    }
-    task = static_cast<TaskIndex>(*index);
-  }
+  if (*index) task = static_cast<TaskIndex>(**index);
   AskEngine(std::move(call), [name = *name, worker, task](Turn& turn, Call c) {
     const Result<JobView> found = FindJob(turn, c, name);
     if (!found.ok()) return AnswerError(turn, std::move(c), found.error());

@@ -8,13 +8,12 @@ page=$root/docs/operating.md
 # A server that has something to tell of everything: tasks done, failed, held back, in two queues.
 serve
 allot queue create other >/dev/null
-worker square -- sh -c 'read n; [ "$n" != 7 ] && echo $((n*n))'
+worker square --prefetch 0 -- sh -c 'read n; [ "$n" != 7 ] && echo $((n*n))'
 seq 20 | allot submit --tag square --max-attempts 1 --max-failed 5 --wait --quiet >/dev/null || true
 allot submit --tag nobody --count 5 >/dev/null
 allot submit -q other --tag nobody --count 3 >/dev/null
-held() { curl -sSf "$ALLOT_SERVER/metrics" | grep -q '^allotter_tasks_held{'; }
+held() { curl -sSf "$ALLOT_SERVER/metrics" >exposed && [ "$(awk '/^allotter_tasks_held{/ { n += $2 } END { print n + 0 }' exposed)" = 8 ]; }
 eventually held
-curl -sSf "$ALLOT_SERVER/metrics" >exposed
 
 # value NAME LABELS
 value() { sed -n "s/^$1{$2} //p" exposed; }
@@ -98,7 +97,7 @@ same "$alerts" "$(grep -c '^ *description: ".*Look: .*"$' "$rules")"
 grep -oE 'Look: .*"$' "$rules" | grep -oE 'allot [a-z]+( (list|show|resume))?' | sort -u >commands
 [ "$(wc -l <commands)" -gt 5 ] || fail "no commands were found"
 while read -r command; do
-  $command --help >/dev/null 2>&1 || fail "there is no command $command"
+  has "$($command --help)" "Usage: $command "  # a wrong one gets the help of what is before it
 done <commands
 if command -v promtool >/dev/null; then
   promtool check rules "$rules"
@@ -120,4 +119,5 @@ bash -c "$create --data '$work_dir/data'" >prometheus.token
 path=$(sed -n 's/^ *metrics_path: //p' "$scrape")
 refused() { [ "$(curl -sS -o /dev/null -w '%{http_code}' "$ALLOT_SERVER$path")" = 401 ]; }
 eventually refused
-curl -sSf -H "Authorization: Bearer $(cat prometheus.token)" "$ALLOT_SERVER$path" | grep -q '^allotter_build_info{'
+curl -sSf -H "Authorization: Bearer $(cat prometheus.token)" "$ALLOT_SERVER$path" >scraped
+has "$(cat scraped)" "allotter_build_info{"

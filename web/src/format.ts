@@ -72,7 +72,9 @@ export function duration(ms: number): string {
   const minutes = Math.round(seconds / 60);
   if (minutes < 24 * 60) return two(Math.floor(minutes / 60), 'h', minutes % 60, 'm');
   const hours = Math.round(minutes / 60);
-  return two(Math.floor(hours / 24), 'd', hours % 24, 'h');
+  if (hours < 100 * 24) return two(Math.floor(hours / 24), 'd', hours % 24, 'h');
+  const days = Math.round(hours / 24);
+  return days < 1000 ? `${days}d` : `${count(days / 365)}y`;
 }
 
 // One unit: for ages in lists.

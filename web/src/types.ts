@@ -200,7 +200,8 @@ export interface Banner {
 export interface Overview {
   queue: Queue;
   rates: { submitted: number; started: number; done: number; failed: number };
-  oldest_waiting: { job: string; since_at_ms: Ms } | null;
+  // Tokens that are fixed to a user are not told which job.
+  oldest_waiting: { job?: string; since_at_ms: Ms } | null;
   workers: { registered: number; waiting: number; away: number; draining: number; slots: number; busy: number };
   reasons: OverviewReason[];
   banners: Banner[];
@@ -244,6 +245,7 @@ export interface Reason {
   code: string;
   message: string;
   hint: string;
+  since_at_ms?: Ms | null;
 }
 
 export type Stage =

@@ -66,7 +66,7 @@ export function Chart({ label, times, lines, format = String, height = 160, min 
         } },
       },
       axes: [
-        { ...axis, space: 60, size: 28, values: (_, ticks) => ticks.map((at) => clock(at)) },
+        { ...axis, space: 60, size: 28, values: (_, ticks) => ticks.map((at) => clock(at, (ticks[1] ?? 60) - (ticks[0] ?? 0) < 60 ? 8 : 5)) },
         { ...axis, size: 48, space: 28, values: (_, ticks) => ticks.map((tick) => (tick === null ? '' : format(tick))) },
       ],
       series: [

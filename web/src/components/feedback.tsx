@@ -85,8 +85,13 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
   const ref = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
-    ref.current?.showModal();
-    return () => before?.focus?.();
+    const dialog = ref.current!;
+    dialog.showModal();
+    return () => {
+      // As long as it is open nothing behind it takes the focus.
+      dialog.close();
+      before?.focus?.();
+    };
   }, []);
   return (
     <dialog ref={ref} class="dialog" aria-labelledby="dialog-title"

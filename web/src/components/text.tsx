@@ -93,7 +93,7 @@ export function JobLink({ id, queue, children }: { id: string; queue?: string; c
 }
 
 export function WorkerLink({ id, name, queue }: { id: string; name?: string; queue?: string }) {
-  return <a class="id" href={href('worker', queue ?? route.value.queue, id)} title={name ? `worker ${id}` : undefined}>{name || id}</a>;
+  return <a class={name ? 'named' : 'id'} href={href('worker', queue ?? route.value.queue, id)} title={name ? `worker ${id}` : undefined}>{name || id}</a>;
 }
 
 // Name and value pairs.

@@ -2,6 +2,7 @@
 import type { Reason, Why } from '../types';
 import { kKinds } from '../reasons';
 import { CopyButton } from './feedback';
+import { Since } from './text';
 
 export function WhyList({ why }: { why: Why[] }) {
   if (!why.length) return <span class="dim">–</span>;
@@ -23,6 +24,7 @@ export function ReasonLine({ reason, strong = false }: { reason: Reason; strong?
         <span>{reason.message}</span>
         {reason.hint && <span class="dim"> {reason.hint.startsWith('allot ') ? <CopyButton text={reason.hint} /> : reason.hint}</span>}
       </span>
+      {reason.since_at_ms !== null && reason.since_at_ms !== undefined && <span class="dim">for <Since at={reason.since_at_ms} /></span>}
       <code class="dim">{reason.code}</code>
     </div>
   );

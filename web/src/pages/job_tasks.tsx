@@ -97,7 +97,9 @@ function OneTask({ queue, job, index }: { queue: string; job: Job; index: number
 function TaskBody({ queue, job, task, version }: { queue: string; job: Job; task: TaskWithText; version: string }) {
   const over = task.state === 'done' || task.state === 'failed' || task.state === 'skipped';
   const explained = useGet<Explanation>(over ? null : apiPath(queue, 'jobs', job.id, 'explain') + queryText({ task: task.index }), version, 5_000);
-  const receipt = useGet<Receipt>(apiPath(queue, 'jobs', job.id, 'tasks', task.index, 'receipt'), `${task.state} ${task.attempts}`);
+  // What was never delivered has none; of what has ended that is not told.
+  const started = over || task.attempts > 0 || task.state === 'leased';
+  const receipt = useGet<Receipt>(!started ? null : apiPath(queue, 'jobs', job.id, 'tasks', task.index, 'receipt'), `${task.state} ${task.attempts}`);
   return (
     <>
       <Facts>

@@ -94,8 +94,8 @@ function Body({ queue, overview }: { queue: string; overview: Overview }) {
         <Tile name="running" value={level(state.tasks.leased)} more={`${format.count(workers.busy)} of ${format.plural(workers.slots, 'slot')}`} />
         <Tile name="failed attempts" value={format.rate(rates.failed)} tone={rates.failed > 0 ? 'bad' : ''} more={format.plural(state.jobs.failed, 'failed job')}
           link={href('jobs', queue, '', { state: 'failed' })} />
-        <Tile name="oldest waiting" value={oldest ? format.duration(now - oldest.since_at_ms) : '–'} more={oldest ? `job ${oldest.job}` : 'nothing waits'}
-          link={oldest ? href('job', queue, oldest.job) : undefined} />
+        <Tile name="oldest waiting" value={oldest ? format.duration(now - oldest.since_at_ms) : '–'} more={oldest ? (oldest.job ? `job ${oldest.job}` : '') : 'nothing waits'}
+          link={oldest?.job ? href('job', queue, oldest.job) : undefined} />
         <Tile name="workers" value={format.count(workers.registered)}
           more={apart.filter(Boolean).join(' · ') || `${format.count(workers.waiting)} idle`} link={href('workers', queue)} />
       </div>
@@ -151,7 +151,7 @@ function Charts({ queue, overview }: { queue: string; overview: Overview }) {
       </div>
       {charts && (
         <div class="charts">
-          <Chart label="Tasks a second" times={charts.times} lines={charts.flow} format={format.real} />
+          <Chart label="Tasks a second" times={charts.times} lines={charts.flow} format={(n) => (n < 1000 ? format.real(n) : format.short(n))} />
           <Chart label="Tasks that wait and run" times={charts.times} lines={charts.levels} format={format.short} />
           <Chart label="Age of the oldest that waits" times={charts.times} lines={charts.oldest} format={(ms) => (ms === 0 ? '0' : format.duration(ms))} />
         </div>

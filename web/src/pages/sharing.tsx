@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { apiPath, queryText } from '../api';
 import { CopyButton, Empty, Show } from '../components/feedback';
 import { Pager, Table } from '../components/table';
-import { Duration, Num, Since, User as UserText } from '../components/text';
+import { Duration, Nothing, Num, Since, User as UserText } from '../components/text';
 import * as format from '../format';
 import { useLive } from '../live';
 import { href, setQuery } from '../router';
@@ -95,6 +95,11 @@ function Total({ name, value }: { name: string; value: string }) {
   return <div class="tile"><div class="name">{name}</div><div class="value">{value}</div></div>;
 }
 
+// Percentiles are told to the next power of two.
+function AtMost({ ms }: { ms: number | undefined }) {
+  return ms === undefined ? <Nothing /> : <span class="num" title="to the next power of two">≤{format.duration(ms)}</span>;
+}
+
 // Share above, use below, on one scale.
 function Pair({ user, scale }: { user: User; scale: number }) {
   const width = (part: number) => `${Math.min(1, part / scale) * 100}%`;
@@ -128,8 +133,8 @@ function List({ queue, users, sort }: { queue: string; users: User[]; sort: (by:
         { name: 'jobs', num: true, ...sort('jobs'), cell: (user) => <Num value={user.jobs} short /> },
         { name: 'starts', num: true, ...sort('starts'), cell: (user) => <span title={`${format.count(user.started)} since the server’s start`}>{format.rate(user.starts_per_s)}</span> },
         { name: 'mean wait', num: true, ...sort('mean'), cell: (user) => <Duration ms={waited(user)?.mean} /> },
-        { name: 'median', num: true, minor: true, ...sort('p50'), cell: (user) => <Duration ms={waited(user)?.p50} /> },
-        { name: '95%', num: true, ...sort('p95'), cell: (user) => <Duration ms={waited(user)?.p95} /> },
+        { name: 'median', num: true, minor: true, ...sort('p50'), cell: (user) => <AtMost ms={waited(user)?.p50} /> },
+        { name: '95%', num: true, ...sort('p95'), cell: (user) => <AtMost ms={waited(user)?.p95} /> },
         { name: 'oldest', num: true, ...sort('oldest'), cell: (user) => <Since at={user.oldest_at_ms} /> },
       ]} />
       {weighing && <WeightDialog queue={queue} name={`user.${weighing.user}`} title={<>Weight of <UserText user={weighing.user} /></>} weight={weighing.weight} onClose={() => setWeighing(null)} />}

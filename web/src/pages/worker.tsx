@@ -122,7 +122,7 @@ function NextBody({ next }: { next: WorkerNext }) {
           <Table label="tasks that it may not run" rows={next.others} id={(other) => other.stage} columns={[
             { name: 'they fail at', main: true, cell: (other) => kAt[other.stage] ?? kStages[other.stage] ?? other.stage },
             { name: 'tasks', num: true, cell: (other) => <Num value={other.tasks} /> },
-            { name: 'ways of matching', num: true, cell: (other) => <Num value={other.classes} /> },
+            { name: 'ways of matching', num: true, cell: (other) => other.classes ? <Num value={other.classes} /> : <Nothing /> },
             { name: 'for example', cell: (other) => other.job ? <JobLink id={other.job} /> : <Nothing /> },
             { name: 'because', wide: true, cell: (other) => <span class="because">{other.message}</span> },
           ]} />
