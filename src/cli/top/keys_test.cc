@@ -241,6 +241,15 @@ TEST_F(KeysTest, WhatTheServerRefusesIsSaid) {
   EXPECT_THAT(Render(model, kSize).Text(), HasSubstr("limits are not for you"));
 }
 
+TEST_F(KeysTest, WhatIsSaidGoesAfterAWhile) {
+  model.Say("job 103 is paused");
+  const auto begun = std::chrono::steady_clock::now();
+  for (int i = 1; i < kStatusTicks; ++i) Tick(model, kTestNow, begun);
+  EXPECT_EQ(model.status, "job 103 is paused");
+  Tick(model, kTestNow, begun);
+  EXPECT_EQ(model.status, "");
+}
+
 TEST_F(KeysTest, ViewsThatAreNotOfTheProtocolChangeNothing) {
   Apply(model, WatchedOf(model).table, "[1,2");
   EXPECT_EQ(model.jobs->jobs.size(), 3u);

@@ -209,6 +209,7 @@ void Apply(Model& model, const Outcome& outcome) {
 }
 
 void Tick(Model& model, std::int64_t now_ms, std::chrono::steady_clock::time_point now) {
+  if (!model.status.empty() && --model.status_ticks <= 0) model.Say("");
   if (model.frozen) return;
   model.now_ms = now_ms;
   Meter(model, now);

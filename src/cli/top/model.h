@@ -25,6 +25,8 @@ inline constexpr std::array<std::string_view, kTabs> kTabNames = {"jobs", "worke
 
 // Rows of one page of a list.
 inline constexpr std::size_t kPageRows = 100;
+// How many ticks, of a second each, the status line is there.
+inline constexpr int kStatusTicks = 10;
 
 struct Size {
   int width = 80, height = 24;
@@ -124,8 +126,9 @@ struct Model {
   std::optional<std::string> typing;  // the filter, while it is typed
   std::optional<Command> confirm;     // to be done if the answer is yes
   std::string question;
-  std::string status;  // what came of the last action
+  std::string status;  // what came of the last action; for a while
   bool status_bad = false;
+  int status_ticks = 0;  // left of it
 
   // How much fits, as of the last Settle().
   std::size_t table_rows = 0, overlay_rows = 0, overlay_lines = 0;
@@ -133,6 +136,7 @@ struct Model {
   void Say(std::string text, bool bad = false) {
     status = std::move(text);
     status_bad = bad;
+    status_ticks = kStatusTicks;
   }
 };
 

@@ -298,12 +298,13 @@ void PutStatus(const Model& model, const Table& table, const Layout& plan, Grid&
     grid.Put(row, at, " ", kReverse);
     return;
   }
-  if (!model.status.empty()) {
-    grid.Put(row, 0, model.status, model.status_bad ? Look{.ink = Ink::kRed, .bold = true} : kBold);
+  // That nothing is new goes before what was done, and not before what went wrong.
+  if (model.connection == Connection::kLost && !model.status_bad) {
+    grid.Put(row, 0, model.lost_why + "; trying again", {.ink = Ink::kRed, .bold = true});
     return;
   }
-  if (model.connection == Connection::kLost) {
-    grid.Put(row, 0, model.lost_why + "; trying again", {.ink = Ink::kRed, .bold = true});
+  if (!model.status.empty()) {
+    grid.Put(row, 0, model.status, model.status_bad ? Look{.ink = Ink::kRed, .bold = true} : kBold);
     return;
   }
   const char* keys = model.tab == Tab::kJobs ? "q quit  ? help  s sort  / filter  e explain  p pause  c cancel  Q queue"

@@ -211,6 +211,7 @@ TEST_F(RenderTest, ALostConnectionDimsWhatIsOld) {
   Model model = TestModel();
   model.connection = Connection::kLost;
   model.lost_why = "cannot reach the server";
+  model.Say("job 103 is paused");
   Settle(model, {80, 24});
   const Grid grid = Render(model, {80, 24});
   EXPECT_THAT(grid.Row(0), HasSubstr("no connection"));
