@@ -34,6 +34,11 @@ export function real(n: number): string {
   return trim(n.toFixed(2)) || '0';
 }
 
+// The same where there is little room: 4.3G.
+export function compact(n: number): string {
+  return Math.abs(n) >= 10_000 ? short(n) : real(n);
+}
+
 // 12.5/s, 4/min, 3/h: whichever has a number of some size.
 export function rate(perSecond: number): string {
   if (perSecond <= 0 || !Number.isFinite(perSecond)) return `0/s`;

@@ -58,7 +58,8 @@ export function Chart({ label, times, lines, format = String, height = 160, min 
       legend: { show: false },
       hooks: { setCursor: [(made) => setAt(made.cursor.idx ?? null)] },
       scales: {
-        x: { time: true },
+        // One moment alone is in the middle of a minute.
+        x: { time: true, range: (_, low, high) => (high > low ? [low, high] : [(low ?? 0) - 30, (low ?? 0) + 30]) },
         y: { range: (_, low, high) => {
           const least = Math.min(min, low ?? 0);
           const most = Math.max(max ?? -Infinity, high ?? 1);
@@ -66,7 +67,7 @@ export function Chart({ label, times, lines, format = String, height = 160, min 
         } },
       },
       axes: [
-        { ...axis, space: 60, size: 28, values: (_, ticks) => ticks.map((at) => clock(at, (ticks[1] ?? 60) - (ticks[0] ?? 0) < 60 ? 8 : 5)) },
+        { ...axis, space: 60, size: 28, values: (_, ticks) => ticks.map((at) => clock(at, ticks.length > 1 && ticks[1]! - ticks[0]! < 60 ? 8 : 5)) },
         { ...axis, size: 48, space: 28, values: (_, ticks) => ticks.map((tick) => (tick === null ? '' : format(tick))) },
       ],
       series: [

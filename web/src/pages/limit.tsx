@@ -98,7 +98,7 @@ function LevelOverTime({ queue, limit }: { queue: string; limit: Limit }) {
       {chart && chart.times.length < 2 && <p class="dim">The level over time is drawn once there is some of it.</p>}
       {chart && chart.times.length >= 2 && (
         <div class="charts">
-          <Chart label="Level, over the last 10 minutes" times={chart.times} lines={chart.level} format={format.real} min={-limit.burst} max={limit.count} />
+          <Chart label="Level, over the last 10 minutes" times={chart.times} lines={chart.level} format={format.compact} min={-limit.burst} max={limit.count} />
           <Chart label="What waited for it" times={chart.times} lines={chart.waits} format={format.real} />
         </div>
       )}

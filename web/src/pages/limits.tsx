@@ -112,7 +112,7 @@ function List({ queue, limits, arrived }: { queue: string; limits: Limit[]; arri
       { name: 'level', wide: true, cell: (limit) => (
         <div class="bar-cell level-cell">
           <LevelBar limit={limit} label={`level of ${nameOf(limit)}`} />
-          <span class="num">{format.real(limit.tokens)}<span class="dim">/{format.short(limit.count)}</span></span>
+          <span class="num">{format.compact(limit.tokens)}<span class="dim">/{format.short(limit.count)}</span></span>
         </div>
       ) },
       { name: 'refills', num: true, minor: true, cell: (limit) => rateText(limit) },
