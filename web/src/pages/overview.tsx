@@ -94,7 +94,7 @@ function Body({ queue, overview }: { queue: string; overview: Overview }) {
         <Tile name="running" value={level(state.tasks.leased)} more={`${format.count(workers.busy)} of ${format.plural(workers.slots, 'slot')}`} />
         <Tile name="failed attempts" value={format.rate(rates.failed)} tone={rates.failed > 0 ? 'bad' : ''} more={format.plural(state.jobs.failed, 'failed job')}
           link={href('jobs', queue, '', { state: 'failed' })} />
-        <Tile name="oldest waiting" value={oldest ? format.duration(now - oldest.since_at_ms) : '–'} more={oldest ? (oldest.job ? `job ${oldest.job}` : '') : 'nothing waits'}
+        <Tile name="oldest waiting" value={oldest ? format.duration(now - oldest.since_at_ms) : '–'} more={oldest ? (oldest.job ? `job ${oldest.job}` : 'since its job could run') : 'nothing waits'}
           link={oldest?.job ? href('job', queue, oldest.job) : undefined} />
         <Tile name="workers" value={format.count(workers.registered)}
           more={apart.filter(Boolean).join(' · ') || `${format.count(workers.waiting)} idle`} link={href('workers', queue)} />

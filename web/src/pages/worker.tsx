@@ -140,6 +140,7 @@ const kAt: Record<string, string> = {
   limits: 'limits',
   available: 'its presence',
   free_slot: 'its slots',
+  others: 'not looked at',
 };
 
 function Tasks({ worker }: { worker: Worker }) {
