@@ -7,6 +7,7 @@
 import { signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, errorFrom, errorOf, get, headers, statusOf, tellUnauthorized, unreachable } from './api';
+import { whenSeen } from './clock';
 import { SseParser } from './sse';
 
 const kFirstPause = 500;
@@ -227,7 +228,7 @@ export interface Loaded<T> {
 }
 
 // What a GET answers, once; and again when `version` changes, what was there being shown until then, at most once in
-// `atMostEveryMs`.
+// `atMostEveryMs`. A page that is hidden asks when it is seen again.
 export function useGet<T>(path: string | null, version: unknown = 0, atMostEveryMs = 0, load: (path: string) => Promise<T> = get<T>): Loaded<T> {
   const [state, setState] = useState<{ path: string | null; data?: T; error?: ApiError; loading: boolean }>({ path, loading: true });
   const [again, setAgain] = useState(0);
@@ -239,7 +240,8 @@ export function useGet<T>(path: string | null, version: unknown = 0, atMostEvery
     if (path === null) return;
     const wait = lastPath.current === path ? Math.max(0, lastAt.current + atMostEveryMs - Date.now()) : 0;
     // A request that has begun is let to its end: with changes that come faster than answers nothing would be seen.
-    const timer = setTimeout(() => {
+    let cancel = () => {};
+    const ask = () => {
       lastAt.current = Date.now();
       lastPath.current = path;
       load(path).then(
@@ -251,8 +253,12 @@ export function useGet<T>(path: string | null, version: unknown = 0, atMostEvery
           setState((before) => ({ path, data: before.path === path ? before.data : undefined, error: error as ApiError, loading: false }));
         },
       );
-    }, wait);
-    return () => clearTimeout(timer);
+    };
+    const timer = setTimeout(() => void (cancel = whenSeen(ask)), wait);
+    return () => {
+      clearTimeout(timer);
+      cancel();
+    };
   }, [path, version, again]);
   const reload = () => {
     lastAt.current = 0;

@@ -1,7 +1,7 @@
 // How a queue stands: what comes and goes, what waits and why, and what somebody should look at.
 import { useMemo, useRef } from 'preact/hooks';
 import { apiPath, post } from '../api';
-import { tick, useNow } from '../clock';
+import { returns, tick, useNow } from '../clock';
 import { Chart } from '../components/chart';
 import type { Line } from '../components/chart';
 import { ActionButton, confirm, CopyButton, Empty, ErrorState, Show, toast } from '../components/feedback';
@@ -130,12 +130,12 @@ function Banners({ queue, overview }: { queue: string; overview: Overview }) {
 
 const kSteps = { minutes: { step: 'second', least: 600 }, day: { step: 'minute', least: 1440 } } as const;
 
-// What is seen of the past comes once a minute; what happens meanwhile is in the overview, which is live.
+// What is seen of the past comes once a minute, and when the page is seen again; what happens meanwhile is in the overview, which is live.
 function Charts({ queue, overview }: { queue: string; overview: Overview }) {
   const now = useNow();
   const span = route.value.query.get('span') === 'day' ? 'day' : 'minutes';
   const { step, least } = kSteps[span];
-  const { data, error } = useGet<History>(`${apiPath(queue, 'history')}?step=${step}`, Math.floor(tick.value / 60));
+  const { data, error } = useGet<History>(`${apiPath(queue, 'history')}?step=${step}`, `${Math.floor(tick.value / 60)} ${returns.value}`, 1_000);
   const shown = useRef<{ of: History; now: History } | null>(null);
   if (data) shown.current = { of: data, now: extendHistory(shown.current?.of === data ? shown.current.now : data, overview, now, least) };
   const history = data ? shown.current!.now : undefined;
