@@ -54,6 +54,40 @@ export function errorFrom(status: number, body: unknown): ApiError {
   return new ApiError(status, 'bad_answer', `the server answered with status ${status}`);
 }
 
+// The status that the protocol has for a code.
+const kStatuses: Record<string, number> = {
+  unauthorized: 401,
+  forbidden: 403,
+  foreign_origin: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  timed_out: 408,
+  stale: 409,
+  idempotency_conflict: 409,
+  job_ended: 409,
+  job_active: 409,
+  queue_exists: 409,
+  queue_not_empty: 409,
+  too_large: 413,
+  unsupported_media: 415,
+  unknown_field: 400,
+  internal: 500,
+  stopping: 503,
+  unavailable: 503,
+  disk_full: 507,
+};
+
+// Codes that are not known here, as newer servers may have, are told by how they begin; else they pass.
+export function statusOf(code: string): number {
+  const known = kStatuses[code];
+  if (known !== undefined) return known;
+  if (code.startsWith('bad_') && code !== 'bad_answer') return 400;
+  if (code.startsWith('unknown_')) return 404;
+  if (code.startsWith('too_many_')) return 429;
+  if (code.startsWith('store_')) return 500;
+  return 503;
+}
+
 export function unreachable(): ApiError {
   return new ApiError(0, 'unreachable', 'the server cannot be reached', 'it may be restarting, or the network is down');
 }

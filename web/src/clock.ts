@@ -13,10 +13,30 @@ export function serverNow(): number {
 }
 
 export const tick = signal(0);
+// How often the page came to be seen again: what is asked for now and then is out of date by then.
+export const returns = signal(0);
 if (typeof document !== 'undefined') {
   setInterval(() => {
     if (!document.hidden) tick.value++;
   }, 1000);
+  document.addEventListener('visibilitychange', () => {
+    if (!document.hidden) returns.value++;
+  });
+}
+
+// Runs it once the page is seen: at once if it is. The answer cancels what is still to come.
+export function whenSeen(run: () => void): () => void {
+  if (!document.hidden) {
+    run();
+    return () => {};
+  }
+  const look = () => {
+    if (document.hidden) return;
+    document.removeEventListener('visibilitychange', look);
+    run();
+  };
+  document.addEventListener('visibilitychange', look);
+  return () => document.removeEventListener('visibilitychange', look);
 }
 
 // The present, in components: they are drawn anew every second.

@@ -72,6 +72,25 @@ export async function actOnSelected(action: Action, queue: string, jobs: Job[]):
   if (failure) throw failure;
 }
 
+// The server stops after 30 s: it is asked again until it is through, `most` times in all. What was done stays done
+// where a later round fails.
+export async function inRounds(most: number, act: () => Promise<BulkAnswer>): Promise<{ changed: number; complete: boolean; failure?: unknown }> {
+  let changed = 0;
+  for (let round = 0; round < most; round++) {
+    try {
+      const answer = await act();
+      changed += answer.changed;
+      if (answer.complete) return { changed, complete: true };
+    } catch (failure) {
+      return { changed, complete: false, failure };
+    }
+  }
+  return { changed, complete: false };
+}
+
+// What was retried and failed again is found again: rounds without end could retry it over and over.
+const kRounds: Record<Action, number> = { pause: 20, resume: 20, cancel: 20, retry: 2 };
+
 // First counted, then asked, then done to exactly those that were counted: none that came meanwhile.
 export async function actOnFilter(action: Action, queue: string, filter: JobsFilter, words: string): Promise<void> {
   const path = apiPath(queue, 'jobs', action);
@@ -85,17 +104,14 @@ export async function actOnFilter(action: Action, queue: string, filter: JobsFil
   const sure = await confirm({
     // What is retried has ended, and is not in the count of tasks.
     title: `${name} ${found.complete ? '' : 'at least '}${jobs}${action === 'retry' ? '' : ` (${format.plural(found.tasks, 'task')})`}?`,
-    text: `These are all jobs ${words}, as of now; what is submitted meanwhile is left alone, and those for which it has no meaning are passed over. ${text}`,
+    text: `These are all jobs ${words}, as of now; what is submitted meanwhile is left alone, and those for which it has no meaning are passed over. ${text}${action === 'retry' ? ' If it takes more than 30 s it goes on once more: what has failed again by then is retried again.' : ''}`,
     yes: `${name} ${jobs}`,
     danger,
   });
   if (!sure) return;
   const { dry_run: _, ...exact } = { ...filter, ...(found.up_to ? { up_to: found.up_to } : {}) };
-  let changed = 0;
-  for (let round = 0; round < 20; round++) {
-    const answer = await post<BulkAnswer>(path, exact);
-    changed += answer.changed;
-    if (answer.complete) break;
-  }
-  toast(`${done}: ${format.plural(changed, 'job')}`);
+  const { changed, complete, failure } = await inRounds(kRounds[action], () => post<BulkAnswer>(path, exact));
+  if (complete) toast(`${done}: ${format.plural(changed, 'job')}`);
+  else if (!failure || changed) toast(`${done}: ${format.plural(changed, 'job')}, and that is not all of them`, { failed: true, hint: `${name} again for the rest.` });
+  if (failure) throw failure;
 }

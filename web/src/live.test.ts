@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import page from '../../docs/protocol.md?raw';
+import { ApiError, statusOf } from './api';
 import type { Live } from './live';
-import { LiveView, lostSince } from './live';
+import { LiveView, lostSince, passing } from './live';
 
 // A document that can be hidden and focused, and a server that answers as it is told.
 const heard = new Map<string, Set<() => void>>();
@@ -120,6 +122,25 @@ describe('LiveView', () => {
     expect(last()).toMatchObject({ state: 'failed', data: { n: 1 }, error: { message: 'gone' } });
   });
 
+  it('ends with what is too large, and tells the hint', async () => {
+    const { last } = follow();
+    await settle();
+    asked[0]!.send('event: error\ndata: {"error": {"code": "too_large", "message": "over 4 MiB", "hint": "ask for fewer"}}\n\n');
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(asked.length).toBe(1);
+    expect(last()).toMatchObject({ state: 'failed', error: { status: 413, message: 'over 4 MiB', hint: 'ask for fewer' } });
+  });
+
+  it('asks again where the server is at its bound of streams', async () => {
+    const { view, last } = follow();
+    await settle();
+    asked[0]!.send('event: error\ndata: {"error": {"code": "too_many_waits", "message": "full"}}\n\n');
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(asked.length).toBe(2);
+    expect(last()).toMatchObject({ state: 'lost', error: { status: 429 } });
+    view.stop();
+  });
+
   it('asks from time to time where the server does not stream', async () => {
     let n = 0;
     answer = () => json({ n: ++n });
@@ -158,4 +179,53 @@ describe('LiveView', () => {
     expect(streams).toBe(1);
     view.stop();
   });
+
+  it('streams no more than two secondary views; when one goes, another takes its place', async () => {
+    answer = (request) => (request.accept === 'text/event-stream' ? undefined : json({ n: 1 }));
+    const views = [follow(true), follow(true), follow(true)];
+    await settle();
+    expect(asked.map((request) => request.accept === 'text/event-stream')).toEqual([true, true, false]);
+    expect(views[2]!.last()).toMatchObject({ data: { n: 1 }, state: 'live' });
+    const primary = follow();
+    await settle();
+    expect(asked[3]!.accept).toBe('text/event-stream');
+    views[0]!.view.stop();
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(asked.length).toBe(5);
+    expect(asked[4]!.accept).toBe('text/event-stream');
+    for (const one of [...views, primary]) one.view.stop();
+  });
+
+  it('gives its places back with the focus, and takes as many again', async () => {
+    answer = (request) => (request.accept === 'text/event-stream' ? undefined : json({ n: 1 }));
+    const views = [follow(true), follow(true), follow(true)];
+    await settle();
+    doc.focused = false;
+    tell('blur');
+    await settle();
+    expect(asked.filter((request) => request.accept === 'text/event-stream' && !request.aborted()).length).toBe(0);
+    doc.focused = true;
+    tell('focus');
+    await settle();
+    expect(asked.filter((request) => request.accept === 'text/event-stream' && !request.aborted()).length).toBe(2);
+    for (const one of views) one.view.stop();
+  });
+});
+
+describe('whether an error passes', () => {
+  const error = (status: number, code: string) => new ApiError(status, code, '');
+  it.each([[0, 'unreachable'], [503, 'stopping'], [507, 'disk_full'], [500, 'internal'], [429, 'too_many_waits'], [408, 'timed_out'], [429, 'bad_answer'], [502, 'bad_answer']])('%d %s does', (status, code) => {
+    expect(passing(error(status, code))).toBe(true);
+  });
+  it.each([[400, 'bad_value'], [401, 'unauthorized'], [403, 'forbidden'], [404, 'unknown_job'], [409, 'stale'], [413, 'too_large'], [429, 'too_many_jobs']])('%d %s does not', (status, code) => {
+    expect(passing(error(status, code))).toBe(false);
+  });
+});
+
+// The table of the protocol's page is what statusOf() has to say.
+describe('statusOf', () => {
+  const errors = page.slice(page.indexOf('\n## Errors'), page.indexOf('\n## Bounds'));
+  const rows = [...errors.matchAll(/^\| (`[^|]*`) \| (\d{3}) \|/gm)].flatMap(([, codes, status]) => [...codes!.matchAll(/`(\w+)`/g)].map((code): [string, number] => [code[1]!, Number(status)]));
+  it('is found on the page', () => expect(rows.length).toBeGreaterThan(30));
+  it.each(rows)('%s is %d', (code, status) => expect(statusOf(code)).toBe(status));
 });

@@ -1,16 +1,19 @@
 // Live views: what a GET answers, now and whenever it changed, by server-sent events.
 //
-// A browser opens six connections to a server and no more, in all tabs together. So a tab that is hidden holds none,
-// and of those that are seen only the one with the focus holds streams of secondary views; elsewhere these are asked for
-// every few seconds. Primary views (one a page) stream wherever they are seen.
+// A browser opens six connections to a server and no more, in all tabs together, and what a button does needs one, too.
+// So a tab that is hidden holds none, and of those that are seen only the one with the focus holds streams of secondary
+// views, two at most; the others are asked for every few seconds. Primary views (one a page) stream wherever they are
+// seen.
 import { signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ApiError, errorFrom, errorOf, get, headers, tellUnauthorized, unreachable } from './api';
+import { ApiError, errorFrom, errorOf, get, headers, statusOf, tellUnauthorized, unreachable } from './api';
+import { whenSeen } from './clock';
 import { SseParser } from './sse';
 
 const kFirstPause = 500;
 const kLongestPause = 15_000;
 const kPoll = 5_000;
+const kSecondaryStreams = 2;
 
 export interface LiveOptions {
   secondary?: boolean;
@@ -38,18 +41,22 @@ function tellLost(view: object, seenAt: number | null): void {
   lostSince.value = times.length ? Math.min(...times) : null;
 }
 
-// Whether asking again later may help.
-function passing(error: ApiError): boolean {
-  return error.status === 0 || error.status === 408 || error.status === 429 || error.status >= 500;
+// Whether asking again later may help: where nothing was reached, the server has a problem of its own or is at its bound
+// of streams, or something in between had enough (it has no code). What is wrong with the request stays wrong.
+export function passing(error: ApiError): boolean {
+  if (error.status === 408 || error.status === 429) return ['timed_out', 'too_many_waits', 'bad_answer'].includes(error.code);
+  return error.status === 0 || error.status >= 500;
 }
 
 // An error inside a stream has no status: this is the one that a request would have had.
 function errorInStream(body: unknown): ApiError {
   const { code } = errorFrom(0, body);
   if (code === 'unauthorized') tellUnauthorized();
-  const status = code.startsWith('unknown_') ? 404 : code === 'forbidden' ? 403 : code === 'unauthorized' ? 401 : code.startsWith('bad_') ? 400 : 503;
-  return errorFrom(status, body);
+  return errorFrom(statusOf(code), body);
 }
+
+// The secondary views that hold a stream.
+const streaming = new Set<object>();
 
 // One view, followed until stop().
 export class LiveView<T> {
@@ -95,6 +102,7 @@ export class LiveView<T> {
 
   private close(): void {
     clearTimeout(this.timer);
+    streaming.delete(this);
     this.abort?.abort();
     this.abort = null;
   }
@@ -103,16 +111,26 @@ export class LiveView<T> {
     if (this.stopped || document.hidden) return;
     const abort = new AbortController();
     this.abort = abort;
-    const streams = !this.options.secondary || document.hasFocus();
-    this.read(streams, abort.signal).then(
+    this.read(this.mayStream(), abort.signal).then(
       (again) => {
-        if (!abort.signal.aborted) this.later(again);
+        if (abort.signal.aborted) return;
+        streaming.delete(this);
+        this.later(again);
       },
       (error) => {
         if (abort.signal.aborted) return;
+        streaming.delete(this);
         this.fail(error instanceof ApiError ? error : unreachable());
       },
     );
+  }
+
+  // A secondary view that finds no room looks again when it asks the next time.
+  private mayStream(): boolean {
+    if (!this.options.secondary) return true;
+    if (!document.hasFocus() || streaming.size >= kSecondaryStreams) return false;
+    streaming.add(this);
+    return true;
   }
 
   private later(ms: number): void {
@@ -210,7 +228,7 @@ export interface Loaded<T> {
 }
 
 // What a GET answers, once; and again when `version` changes, what was there being shown until then, at most once in
-// `atMostEveryMs`.
+// `atMostEveryMs`. A page that is hidden asks when it is seen again.
 export function useGet<T>(path: string | null, version: unknown = 0, atMostEveryMs = 0, load: (path: string) => Promise<T> = get<T>): Loaded<T> {
   const [state, setState] = useState<{ path: string | null; data?: T; error?: ApiError; loading: boolean }>({ path, loading: true });
   const [again, setAgain] = useState(0);
@@ -222,7 +240,8 @@ export function useGet<T>(path: string | null, version: unknown = 0, atMostEvery
     if (path === null) return;
     const wait = lastPath.current === path ? Math.max(0, lastAt.current + atMostEveryMs - Date.now()) : 0;
     // A request that has begun is let to its end: with changes that come faster than answers nothing would be seen.
-    const timer = setTimeout(() => {
+    let cancel = () => {};
+    const ask = () => {
       lastAt.current = Date.now();
       lastPath.current = path;
       load(path).then(
@@ -234,8 +253,12 @@ export function useGet<T>(path: string | null, version: unknown = 0, atMostEvery
           setState((before) => ({ path, data: before.path === path ? before.data : undefined, error: error as ApiError, loading: false }));
         },
       );
-    }, wait);
-    return () => clearTimeout(timer);
+    };
+    const timer = setTimeout(() => void (cancel = whenSeen(ask)), wait);
+    return () => {
+      clearTimeout(timer);
+      cancel();
+    };
   }, [path, version, again]);
   const reload = () => {
     lastAt.current = 0;

@@ -44,6 +44,7 @@ export interface QueueSettings {
   max_result_bytes: number;
   property_keys: string[];
   max_property_keys: number;
+  // Not told to tokens that are fixed to a user: they may name others.
   policy?: string;
   weights?: Record<string, number>;
   max_limit_expiration_ms: Ms;
@@ -108,7 +109,8 @@ export interface Task {
   attempts: number;
   worker: string | null;
   leased_at_ms: Ms | null;
-  error: string | null;
+  // Empty where there is none.
+  error: string;
   payload?: Json;
   result?: Json;
 }
@@ -245,6 +247,7 @@ export interface Reason {
   code: string;
   message: string;
   hint: string;
+  // Null where it is not known; not told of what a worker would get next.
   since_at_ms?: Ms | null;
 }
 
@@ -263,7 +266,8 @@ export interface Condition {
   condition: string;
   holds: boolean;
   outcome: 'true' | 'false' | 'undefined' | 'error' | 'no_boolean';
-  values: { name: string; value: string }[];
+  // Null: it has none of that name.
+  values: { name: string; value: string | null }[];
   message: string;
 }
 
@@ -420,7 +424,8 @@ export interface WorkerNext {
   strategy: string;
   policy: string;
   picks: Pick_[];
-  others: { stage: Stage; classes: number; tasks: number; job: string; message: string }[];
+  // The stage `others` is what was not looked at, and has no example.
+  others: { stage: Stage | 'others'; classes: number; tasks: number; job: string | null; message: string }[];
   complete: boolean;
 }
 
@@ -434,9 +439,10 @@ export interface Receipt {
   user: string;
   at_ms: Ms;
   waited_ms: Ms;
-  stages?: { stage: string; text: string; [name: string]: Json }[];
   strategy: string;
-  policy: string;
+  // Not told to tokens that are fixed to a user: they tell of everyone's jobs.
+  stages?: { stage: string; text: string; [name: string]: Json }[];
+  policy?: string;
   why?: Why[];
 }
 

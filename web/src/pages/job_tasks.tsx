@@ -122,7 +122,7 @@ function TaskBody({ queue, job, task, version }: { queue: string; job: Job; task
 export function ReceiptPart({ receipt }: { receipt: Receipt }) {
   return (
     <details class="receipt" open>
-      <summary>How its last start was decided</summary>
+      <summary>{receipt.why || receipt.stages ? 'How its last start was decided' : 'Its last start'}</summary>
       <Facts>
         <Fact name="attempt">{receipt.attempt}</Fact>
         <Fact name="worker"><WorkerLink id={receipt.worker} name={receipt.worker_name} /></Fact>
@@ -130,7 +130,7 @@ export function ReceiptPart({ receipt }: { receipt: Receipt }) {
         <Fact name="started"><TimeAgo at={receipt.at_ms} /></Fact>
         <Fact name="had waited">{format.duration(receipt.waited_ms)}</Fact>
         <Fact name="strategy"><code>{receipt.strategy}</code></Fact>
-        <Fact name="policy"><code>{receipt.policy}</code></Fact>
+        {receipt.policy !== undefined && <Fact name="policy"><code>{receipt.policy}</code></Fact>}
       </Facts>
       {receipt.stages && receipt.stages.length > 0 && (
         <ol class="why">{receipt.stages.map((stage, i) => <li key={i}><code>{stage.stage}</code> <span>{stage.text}</span></li>)}</ol>

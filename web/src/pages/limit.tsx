@@ -1,7 +1,7 @@
 // One limit: its level over time, its terms, whom it holds back; edit, renew and delete.
 import { useMemo, useState } from 'preact/hooks';
 import { apiPath, queryText } from '../api';
-import { tick, useNow } from '../clock';
+import { returns, tick, useNow } from '../clock';
 import { Chart } from '../components/chart';
 import type { Line } from '../components/chart';
 import { ActionButton, CopyButton, ErrorState, Loading, Show } from '../components/feedback';
@@ -83,7 +83,7 @@ function Body({ queue, limit, arrived }: { queue: string; limit: Limit; arrived:
 }
 
 function LevelOverTime({ queue, limit }: { queue: string; limit: Limit }) {
-  const history = useGet<LimitHistory>(apiPath(queue, 'limits', limit.uuid, 'history'), Math.floor(tick.value / 5), 4_000);
+  const history = useGet<LimitHistory>(apiPath(queue, 'limits', limit.uuid, 'history'), `${Math.floor(tick.value / 5)} ${returns.value}`, 4_000);
   const chart = useMemo(() => {
     if (!history.data) return null;
     const { from_at_ms: from, step_ms: step, tokens, waiting } = history.data;

@@ -1,7 +1,7 @@
 // How a queue stands: what comes and goes, what waits and why, and what somebody should look at.
 import { useMemo, useRef } from 'preact/hooks';
 import { apiPath, post } from '../api';
-import { tick, useNow } from '../clock';
+import { returns, tick, useNow } from '../clock';
 import { Chart } from '../components/chart';
 import type { Line } from '../components/chart';
 import { ActionButton, confirm, CopyButton, Empty, ErrorState, Show, toast } from '../components/feedback';
@@ -94,7 +94,7 @@ function Body({ queue, overview }: { queue: string; overview: Overview }) {
         <Tile name="running" value={level(state.tasks.leased)} more={`${format.count(workers.busy)} of ${format.plural(workers.slots, 'slot')}`} />
         <Tile name="failed attempts" value={format.rate(rates.failed)} tone={rates.failed > 0 ? 'bad' : ''} more={format.plural(state.jobs.failed, 'failed job')}
           link={href('jobs', queue, '', { state: 'failed' })} />
-        <Tile name="oldest waiting" value={oldest ? format.duration(now - oldest.since_at_ms) : '–'} more={oldest ? (oldest.job ? `job ${oldest.job}` : '') : 'nothing waits'}
+        <Tile name="oldest waiting" value={oldest ? format.duration(now - oldest.since_at_ms) : '–'} more={oldest ? (oldest.job ? `job ${oldest.job}` : 'since its job could run') : 'nothing waits'}
           link={oldest?.job ? href('job', queue, oldest.job) : undefined} />
         <Tile name="workers" value={format.count(workers.registered)}
           more={apart.filter(Boolean).join(' · ') || `${format.count(workers.waiting)} idle`} link={href('workers', queue)} />
@@ -130,12 +130,12 @@ function Banners({ queue, overview }: { queue: string; overview: Overview }) {
 
 const kSteps = { minutes: { step: 'second', least: 600 }, day: { step: 'minute', least: 1440 } } as const;
 
-// What is seen of the past comes once a minute; what happens meanwhile is in the overview, which is live.
+// What is seen of the past comes once a minute, and when the page is seen again; what happens meanwhile is in the overview, which is live.
 function Charts({ queue, overview }: { queue: string; overview: Overview }) {
   const now = useNow();
   const span = route.value.query.get('span') === 'day' ? 'day' : 'minutes';
   const { step, least } = kSteps[span];
-  const { data, error } = useGet<History>(`${apiPath(queue, 'history')}?step=${step}`, Math.floor(tick.value / 60));
+  const { data, error } = useGet<History>(`${apiPath(queue, 'history')}?step=${step}`, `${Math.floor(tick.value / 60)} ${returns.value}`, 1_000);
   const shown = useRef<{ of: History; now: History } | null>(null);
   if (data) shown.current = { of: data, now: extendHistory(shown.current?.of === data ? shown.current.now : data, overview, now, least) };
   const history = data ? shown.current!.now : undefined;

@@ -55,7 +55,7 @@ export function SharingPage({ queue, query }: { queue: string; query: URLSearchP
     <>
       <div class="head">
         <h1>Sharing</h1>
-        <div class="actions"><CopyButton text={`allot queue set${more} --weight user.NAME=3`} /></div>
+        {settings?.weights && <div class="actions"><CopyButton text={`allot queue set${more} --weight user.NAME=3`} /></div>}
       </div>
       {settings?.policy !== undefined && !/\bfair\(\s*user\b/.test(settings.policy) && (
         <p class="dim">The queue’s policy is <code>{settings.policy}</code>: shares by weight hold only where workers’ own strategies have <code>fair(user, …)</code>.</p>

@@ -1,7 +1,7 @@
 // One worker: what it is, what it does, and what it would get next.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { apiPath, patch } from '../api';
-import { tick } from '../clock';
+import { returns, tick } from '../clock';
 import { ActionButton, CopyButton, Dialog, Empty, ErrorState, Loading, Show, toast, toastError } from '../components/feedback';
 import { TextField } from '../components/fields';
 import { Picks, TaskLink } from '../components/picks';
@@ -96,7 +96,7 @@ function Body({ queue, worker, gone }: { queue: string; worker: Worker; gone: bo
 
 // What it would get is looked up anew when the worker changes, and now and then: the queue changes, too.
 function Next({ queue, worker }: { queue: string; worker: Worker }) {
-  const slow = Math.floor(tick.value / 10);
+  const slow = `${Math.floor(tick.value / 10)} ${returns.value}`;
   const version = `${worker.leased} ${worker.credit} ${worker.promised} ${worker.draining} ${worker.away} ${worker.strategy} ${worker.tags.join()} ${slow}`;
   const next = useGet<WorkerNext>(apiPath(queue, 'workers', worker.id, 'next'), version, 3_000);
   return (
@@ -140,6 +140,7 @@ const kAt: Record<string, string> = {
   limits: 'limits',
   available: 'its presence',
   free_slot: 'its slots',
+  others: 'not looked at',
 };
 
 function Tasks({ worker }: { worker: Worker }) {
