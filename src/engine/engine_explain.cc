@@ -27,7 +27,8 @@ bool Free(const EngineWorker& worker) { return worker.leases.size() < worker.slo
 
 EngineJob* Engine::Peek(EngineWorker& worker, bool& known) {
   const Orders::Id order = worker.Pulls();
-  known = orders_.Ready(order);
+  // What is held is put aside when a pick meets it; a draw that came after would be another one.
+  known = orders_.Ready(order) && (limits_.blocked() == 0 || !orders_.index(order).rules().random);
   if (!known) return nullptr;
   // Chance is as before, and whoever is looked at has not asked for anything: else those who do not are not found out.
   const Rng before = rng_;
