@@ -120,21 +120,19 @@ export function keyboardCases(world) {
       const keys = tab.page.keyboard;
       const strip = tab.page.locator('.strip');
       await strip.waitFor();
-      for (let depth = 0; depth < 8; depth++) {
-        await strip.focus();
-        await keys.press('End');
-        await keys.press('Enter');
-        const next = await eventually('in', () => {
-          const url = new URL(tab.page.url());
-          const found = url.searchParams.get('task') ?? url.searchParams.get('from');
-          return found && found !== strip.last && ((strip.last = found), url);
+      // Until the part is drawn the keys mean the one before, which changes nothing.
+      for (let depth = 0; depth < 12 && !tab.page.url().includes('task='); depth++) {
+        const before = tab.page.url();
+        await eventually('further in', async () => {
+          await strip.focus();
+          await keys.press('End');
+          await keys.press('Enter');
+          return tab.page.url() !== before;
         });
-        if (next.searchParams.has('task')) break;
-        await eventually('drawn', async () => (await tab.text('[aria-label="picture of its tasks"] h2')).includes(Number(next.searchParams.get('from')).toLocaleString('en-US')));
       }
       assert.equal(new URL(tab.page.url()).searchParams.get('task'), '999999999');
       await tab.shows('Task 999,999,999', '#one-task');
-      tab.clean(/status of 404.*|receipt/);
+      tab.clean(/status of 404/);
       await tab.close();
     });
   });

@@ -35,4 +35,8 @@ describe('format', () => {
     expect(format.shellWord(`it's $(x)`)).toBe(`'it'\\''s $(x)'`);
     expect(format.shellWord('')).toBe(`''`);
   });
+
+  it('is short where a number is long, and exact where it is not', () => {
+    expect([0, 0.25, 9999, 10_000, 4_294_967_295, -1e12].map(format.compact)).toEqual(['0', '0.25', '9,999', '10k', '4.3G', '-1T']);
+  });
 });

@@ -53,13 +53,17 @@ export function Chart({ label, times, lines, format = String, height = 160, min 
     const options: uPlot.Options = {
       width: Math.max(200, element.clientWidth),
       height,
-      padding: [8, 8, 0, 0],
+      padding: [8, 24, 0, 0],
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
       legend: { show: false },
       hooks: { setCursor: [(made) => setAt(made.cursor.idx ?? null)] },
       scales: {
-        // One moment alone is in the middle of a minute.
-        x: { time: true, range: (_, low, high) => (high > low ? [low, high] : [(low ?? 0) - 30, (low ?? 0) + 30]) },
+        // One moment alone is in the middle of a minute, not at the beginning of a day.
+        x: { time: true, range: (made, low, high) => {
+          if (made.data[0].length > 1) return [low, high];
+          const middle = made.data[0][0] ?? Date.now() / 1000;
+          return [middle - 30, middle + 30];
+        } },
         y: { range: (_, low, high) => {
           const least = Math.min(min, low ?? 0);
           const most = Math.max(max ?? -Infinity, high ?? 1);

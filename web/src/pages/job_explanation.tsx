@@ -109,7 +109,7 @@ function OrderPart({ order }: { order: Order }) {
 
 function Limits({ queue, limits }: { queue: string; limits: ExplainedLimit[] }) {
   const state = (limit: ExplainedLimit) => {
-    if (limit.monitor) return <span class="dim">only counts</span>;
+    if (limit.monitor) return <span class="dim nowrap">only counts</span>;
     if (!limit.holds_back) return <span class="good">lets it pass</span>;
     if (limit.stops) return <span class="bad">stops it</span>;
     if (limit.never || limit.payable_in_ms === null) return <span class="bad">can never pay</span>;
