@@ -35,4 +35,15 @@ describe('format', () => {
     expect(format.shellWord(`it's $(x)`)).toBe(`'it'\\''s $(x)'`);
     expect(format.shellWord('')).toBe(`''`);
   });
+
+  it('tells no two times of an axis alike', () => {
+    const noon = Date.UTC(2026, 0, 31, 12) / 1000;
+    for (const step of [1, 5, 15, 30, 60, 300, 3600]) {
+      const labels = format.clockLabels(Array.from({ length: 6 }, (_, i) => noon + i * step));
+      expect(new Set(labels).size).toBe(6);
+      expect(labels[0]!.length).toBe(step < 60 ? 8 : 5);
+    }
+    expect(format.clockLabels([noon + 30])[0]).toMatch(/:30$/);
+    expect(format.clockLabels([])).toEqual([]);
+  });
 });
