@@ -39,4 +39,15 @@ describe('format', () => {
   it('is short where a number is long, and exact where it is not', () => {
     expect([0, 0.25, 9999, 10_000, 4_294_967_295, -1e12].map(format.compact)).toEqual(['0', '0.25', '9,999', '10k', '4.3G', '-1T']);
   });
+
+  it('tells no two times of an axis alike', () => {
+    const noon = Date.UTC(2026, 0, 31, 12) / 1000;
+    for (const step of [1, 5, 15, 30, 60, 300, 3600]) {
+      const labels = format.clockLabels(Array.from({ length: 6 }, (_, i) => noon + i * step));
+      expect(new Set(labels).size).toBe(6);
+      expect(labels[0]!.length).toBe(step < 60 ? 8 : 5);
+    }
+    expect(format.clockLabels([noon + 30])[0]).toMatch(/:30$/);
+    expect(format.clockLabels([])).toEqual([]);
+  });
 });

@@ -106,6 +106,17 @@ export function dateTime(at_ms: number): string {
   return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
 }
 
+// 10:00:07, or 10:00 without seconds; of seconds since 1970.
+export function clock(at_s: number, seconds: boolean): string {
+  return new Date(at_s * 1000).toTimeString().slice(0, seconds ? 8 : 5);
+}
+
+// What stands at an axis of time: with seconds where without them two would be alike.
+export function clockLabels(ticks_s: number[]): string[] {
+  const seconds = ticks_s.some((at) => at % 60 !== 0);
+  return ticks_s.map((at) => clock(at, seconds));
+}
+
 export function plural(n: number, one: string, many = `${one}s`): string {
   return `${count(n)} ${n === 1 ? one : many}`;
 }

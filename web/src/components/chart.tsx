@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { clock, clockLabels } from '../format';
 import { dark } from '../theme';
 
 export interface Line {
@@ -28,6 +29,9 @@ export interface ChartProps {
   max?: number;
 }
 
+// Seconds between two times at the axis: below one they would be alike.
+const kSteps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200, 86400];
+
 function css(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
@@ -53,7 +57,8 @@ export function Chart({ label, times, lines, format = String, height = 160, min 
     const options: uPlot.Options = {
       width: Math.max(200, element.clientWidth),
       height,
-      padding: [8, 24, 0, 0],
+      // Half of the last time may stand beside the axis.
+      padding: [8, 28, 0, 0],
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
       legend: { show: false },
       hooks: { setCursor: [(made) => setAt(made.cursor.idx ?? null)] },
@@ -71,7 +76,7 @@ export function Chart({ label, times, lines, format = String, height = 160, min 
         } },
       },
       axes: [
-        { ...axis, space: 60, size: 28, values: (_, ticks) => ticks.map((at) => clock(at, ticks.length > 1 && ticks[1]! - ticks[0]! < 60 ? 8 : 5)) },
+        { ...axis, space: 64, size: 28, incrs: kSteps, values: (_, ticks) => clockLabels(ticks) },
         { ...axis, size: 48, space: 28, values: (_, ticks) => ticks.map((tick) => (tick === null ? '' : format(tick))) },
       ],
       series: [
@@ -102,7 +107,7 @@ export function Chart({ label, times, lines, format = String, height = 160, min 
 
   return (
     <figure class="chart">
-      <figcaption>{label}{at !== null && <span class="dim num"> at {clock(times[shown] ?? 0, 8)}</span>}</figcaption>
+      <figcaption>{label}{at !== null && <span class="dim num"> at {clock(times[shown] ?? 0, true)}</span>}</figcaption>
       <div ref={box} role="img" aria-label={`${label}: ${lines.map((line) => `${line.label} now ${valueAt(line, times.length - 1, format)}`).join(', ')}`} />
       <ul class="chart-legend" aria-hidden="true">
         {lines.map((line) => (
@@ -114,10 +119,6 @@ export function Chart({ label, times, lines, format = String, height = 160, min 
       </ul>
     </figure>
   );
-}
-
-function clock(at: number, length = 5): string {
-  return new Date(at * 1000).toTimeString().slice(0, length);
 }
 
 function valueAt(line: Line, at: number, format: (value: number) => string): string {

@@ -150,7 +150,7 @@ function Charts({ queue, overview }: { queue: string; overview: Overview }) {
         </div>
       </div>
       {charts && (
-        <div class="charts">
+        <div class="charts charts-3">
           <Chart label="Tasks a second" times={charts.times} lines={charts.flow} format={format.compact} />
           <Chart label="Tasks that wait and run" times={charts.times} lines={charts.levels} format={format.short} />
           <Chart label="Age of the oldest that waits" times={charts.times} lines={charts.oldest} format={(ms) => (ms === 0 ? '0' : format.duration(ms))} />
