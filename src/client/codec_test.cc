@@ -163,6 +163,11 @@ TEST(Parse, WhatMatchingNeedsOfJobsWorkersAndQueues) {
   EXPECT_EQ(queue->settings.max_property_keys, 3u);
   EXPECT_EQ(queue->settings.policy, "worker");
   EXPECT_EQ(queue->settings.weights, (std::vector<std::pair<std::string, std::uint64_t>>{{"user.a", 2}}));
+  const auto fixed =
+      Parse<Queue>(R"({"settings":{"max_property_keys":3,"dispatch":"shared"}})");  // as a user's token sees it
+  ASSERT_TRUE(fixed);
+  EXPECT_FALSE(fixed->settings.policy);
+  EXPECT_TRUE(fixed->settings.weights.empty());
   const auto names = Parse<std::vector<NamedStrategy>>(
       R"({"strategies":[{"name":"fair","strategy":"s","json":{"fair":{}},"words":"w"}]})");
   ASSERT_TRUE(names.ok());

@@ -6,12 +6,12 @@
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/receipt_log.h"
+#include "engine/view_bounds.h"
 
 namespace allot {
 namespace {
 
 constexpr std::size_t kMaxTasksOfWorkerView = 1000;
-constexpr std::size_t kMaxParts = 1000;  // of a picture
 constexpr std::size_t kMaxSharesOfWorkerView = 100;
 // Of a longer queue, the first of so many: a look must not take long.
 constexpr std::size_t kMaxSharesSorted = 10'000;
@@ -135,7 +135,7 @@ Result<TaskPicture> Engine::Picture(JobId id, TaskIndex from, TaskIndex to, std:
                  "there are no tasks from " + std::to_string(from) + " to before " + std::to_string(to),
                  "its tasks are numbered from 0; it has " + std::to_string(count)};
   }
-  const JobTasks::Parts counted = job->tasks.Picture(from, to, std::clamp<std::size_t>(parts, 1, kMaxParts));
+  const JobTasks::Parts counted = job->tasks.Picture(from, to, std::clamp<std::size_t>(parts, 1, kMaxPictureParts));
   TaskPicture picture;
   picture.count = count;
   picture.from = counted.from;

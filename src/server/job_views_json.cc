@@ -2,12 +2,12 @@
 
 #include "base/bounds.h"
 #include "base/json.h"
+#include "engine/view_bounds.h"
 #include "server/request_query.h"
 
 namespace allot {
 namespace {
 
-constexpr std::uint64_t kMaxParts = 1000;
 constexpr std::uint64_t kMaxErrors = 10'000;
 
 using Part = TaskPicture::Part;
@@ -25,7 +25,7 @@ Result<PictureQuery> ParsePictureQuery(std::string_view text) {
   const Result<Query> query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   PictureQuery out;
-  const auto parts = query->Number("parts", 1, kMaxParts);
+  const auto parts = query->Number("parts", 1, kMaxPictureParts);
   if (!parts.ok()) return parts.error();
   if (*parts) out.parts = static_cast<std::size_t>(**parts);
   const auto from = query->Number("from", 0, bounds::kMaxTasksPerJob);

@@ -8,6 +8,7 @@
 #include "server/clock.h"
 #include "server/http_text.h"
 #include "server/reply_json.h"
+#include "server/request_query.h"
 #include "server/routes.h"
 
 namespace allot {
@@ -21,11 +22,10 @@ constexpr Duration kPingEvery = 15s;
 constexpr Duration kCostly = 50ms;
 constexpr int kCostlyPause = 20;
 constexpr Duration kMostPause = 30s;
-// A reader that is so far behind misses views; the last one has it all.
-constexpr std::size_t kMaxUnsentBytes = 64 * 1024;
+// So much of a text is given to a connection at a time. A reader that has more to read misses views; the last one has
+// it all.
+constexpr std::size_t kPieceBytes = 16 * 1024;
 constexpr std::string_view kPing = ": ping\n\n";
-
-using SharedText = std::shared_ptr<const std::string>;
 
 // JSON of ours has no line breaks, but what clients gave (a payload) may: each line of an event has its own prefix.
 std::string EventText(std::string_view event, std::string_view body) {
@@ -62,18 +62,85 @@ std::string KeyOf(const Request& request, const Principal& rights) {
   return key;
 }
 
+// By its decoded name, as the handlers read it.
+bool HasParameter(std::string_view query, std::string_view name) {
+  while (!query.empty()) {
+    const std::size_t end = query.find('&');
+    const std::string_view pair = query.substr(0, end);
+    query.remove_prefix(end == std::string_view::npos ? query.size() : end + 1);
+    if (PercentDecode(pair.substr(0, pair.find('=')), true) == name) return true;
+  }
+  return false;
+}
+
+// Whose streams count together.
+std::string WhoAsks(const Request& request) {
+  if (!request.principal->id.empty()) return "token " + request.principal->id;
+  return "address " + request.peer.substr(0, request.peer.rfind(':'));
+}
+
 }  // namespace
 
 // A connection that watches. Its own thread's, but for `view`.
 class LiveViews::Stream : public std::enable_shared_from_this<Stream> {
  public:
-  Stream(LiveViews& views, NetThread& net, ViewPtr its_view) : view(std::move(its_view)), views_(views), net_(net) {}
+  Stream(LiveViews& views, NetThread& net, ViewPtr its_view, std::string its_who)
+      : view(std::move(its_view)), who(std::move(its_who)), views_(views), net_(net) {}
 
   NetThread& net() const { return net_; }
 
-  // `text` is null where there is no view yet.
+  // `text` is null where there is no view yet: the answer waits for it.
   void Begin(Reply reply, const SharedText& text) {
-    connection_ = reply.Hijack();
+    if (!reply.alive()) return Gone();
+    reply_ = std::move(reply);
+    reply_->OnAbort(Closure([self = shared_from_this()] {
+      self->reply_.reset();
+      self->Gone();
+    }));
+    if (text != nullptr) Send(text);
+  }
+
+  void Send(const SharedText& text) {
+    if (reply_) SendHead();
+    if (connection_ == nullptr) return;
+    next_ = text;
+    if (sending_ == nullptr && connection_->unsent() <= kPieceBytes) GoOn();
+  }
+
+  // An error instead of the answer, or as the last event. A reader in the middle of a view does not get it: nobody
+  // would count what it still holds.
+  void End(int status, const std::string& error_json, const SharedText& event) {
+    if (reply_) {
+      reply_->Send(status, error_json);
+      reply_.reset();
+      return;
+    }
+    if (connection_ == nullptr) return;
+    next_ = nullptr;
+    const std::shared_ptr<OpenResponse> connection = std::exchange(connection_, nullptr);
+    if (sending_ != nullptr) {
+      sending_ = nullptr;
+      return connection->BreakResponse();
+    }
+    connection->Write(*event);
+    connection->EndResponse();
+  }
+
+  void Ping() {
+    if (connection_ != nullptr && sending_ == nullptr && connection_->unsent() == 0) connection_->Write(kPing);
+  }
+
+  void BreakIfBehind(const SharedText& newest) {
+    if (connection_ != nullptr && sending_ != nullptr && sending_ != newest) connection_->BreakResponse();
+  }
+
+  ViewPtr view;           // of the views' thread; null once it has left
+  const std::string who;  // counts together with others' of the same
+
+ private:
+  void SendHead() {
+    connection_ = reply_->Hijack();
+    reply_.reset();
     if (connection_ == nullptr) return Gone();
     ResponseHead head;
     head.type = kEventsType;
@@ -84,40 +151,38 @@ class LiveViews::Stream : public std::enable_shared_from_this<Stream> {
     connection_->Write(out);
     connection_->EndWithToken();
     connection_->OnDrained([self = shared_from_this()](bool there) {
-      if (!there) {
-        self->connection_ = nullptr;
-        return self->Gone();
-      }
-      if (self->missed_ != nullptr) self->connection_->Write(*std::exchange(self->missed_, nullptr));
+      if (there) return self->GoOn();
+      self->connection_ = nullptr;
+      self->sending_ = self->next_ = nullptr;
+      self->Gone();
     });
-    if (text != nullptr) Send(text, false);
   }
 
-  void Send(const SharedText& text, bool last) {
+  // The next piece. Whatever is longer than one stays shared until the connection has sent what came before.
+  void GoOn() {
     if (connection_ == nullptr) return;
-    if (!last && connection_->unsent() > kMaxUnsentBytes) {
-      missed_ = text;
-      return;
+    if (sending_ == nullptr) {
+      sending_ = std::exchange(next_, nullptr);
+      sent_ = 0;
     }
-    missed_ = nullptr;
-    connection_->Write(*text);
-    if (last) std::exchange(connection_, nullptr)->EndResponse();
-  }
-  void Ping() {
-    if (connection_ != nullptr && connection_->unsent() == 0) connection_->Write(kPing);
+    if (sending_ == nullptr) return;
+    const std::string_view piece = std::string_view(*sending_).substr(sent_, kPieceBytes);
+    connection_->Write(piece);
+    sent_ += piece.size();
+    if (sent_ == sending_->size()) sending_ = nullptr;
   }
 
-  ViewPtr view;  // of the views' thread; null once it has left
-
- private:
   void Gone() {
     views_.home_.Run(Closure([&views = views_, self = shared_from_this()] { views.Leave(self); }));
   }
 
   LiveViews& views_;
   NetThread& net_;
+  std::optional<Reply> reply_;  // before the head is sent
   std::shared_ptr<OpenResponse> connection_;
-  SharedText missed_;
+  SharedText sending_;  // begun, and not at its end
+  std::size_t sent_ = 0;
+  SharedText next_;  // the last one, for when that is through
 };
 
 struct LiveViews::View : std::enable_shared_from_this<View> {
@@ -196,7 +261,7 @@ void LiveViews::Open(Call call) {
   const Result<void> may = explains ? RequireEither(call.principal(), Scope::kRead, Scope::kSubmit)
                                     : RequireScope(call.principal(), Scope::kRead);
   if (!may.ok()) return call.Fail(may.error());
-  if (call.request.query.find("wait_ms") != std::string::npos) {
+  if (HasParameter(call.request.query, "wait_ms")) {
     return call.Fail({Code::kBadValue, "a stream of events does not wait", "leave `wait_ms` out"});
   }
   home_.Run(Closure([this, held = std::make_shared<Call>(std::move(call))]() mutable { Admit(std::move(held)); }));
@@ -209,12 +274,22 @@ void LiveViews::Admit(std::shared_ptr<Call> call) {
   if (stream_count_ >= kMaxStreams) {
     return refuse({Code::kTooManyWaits, "there are too many streams of events", "close some"});
   }
+  std::string who = WhoAsks(call->request);
+  const auto found_use = uses_.find(who);
+  if (found_use != uses_.end() && found_use->second.streams >= kMaxStreamsOfOne) {
+    return refuse({Code::kTooManyWaits, "this token or address has too many streams of events open", "close some"});
+  }
   const PrincipalPtr rights = Rights(call->principal());
   std::string key = KeyOf(call->request, *rights);
   ViewPtr view;
   if (const auto found = views_.find(key); found != views_.end()) {
     view = found->second;
-  } else {
+  }
+  if (found_use != uses_.end() && found_use->second.views.size() >= kMaxViewsOfOne &&
+      !found_use->second.views.contains(view.get())) {
+    return refuse({Code::kTooManyWaits, "this token or address watches too many different things", "close some"});
+  }
+  if (view == nullptr) {
     if (views_.size() >= kMaxViews) {
       return refuse({Code::kTooManyWaits, "too many different things are being watched", "close some"});
     }
@@ -229,7 +304,10 @@ void LiveViews::Admit(std::shared_ptr<Call> call) {
     views_.emplace(std::move(key), view);
     view_count_ = views_.size();
   }
-  const auto stream = std::make_shared<Stream>(*this, net, view);
+  Use& use = uses_[who];
+  ++use.streams;
+  ++use.views[view.get()];
+  const auto stream = std::make_shared<Stream>(*this, net, view, std::move(who));
   view->streams.insert(stream);
   ++stream_count_;
   net.Run(Closure([call, stream, text = view->text] { stream->Begin(std::move(call->reply), text); }));
@@ -239,10 +317,27 @@ void LiveViews::Admit(std::shared_ptr<Call> call) {
 void LiveViews::Leave(const StreamPtr& stream) {
   const ViewPtr view = std::exchange(stream->view, nullptr);
   if (view == nullptr) return;
+  Drop(*view, stream);
   view->streams.erase(stream);
+  if (view->streams.empty()) End(view, 0, {});
+}
+
+void LiveViews::Drop(View& view, const StreamPtr& stream) {
+  stream->view = nullptr;
   --stream_count_;
-  if (!view->streams.empty() || view->ended) return;
-  End(view, {});
+  const auto use = uses_.find(stream->who);
+  if (--use->second.views[&view] == 0) use->second.views.erase(&view);
+  if (--use->second.streams == 0) uses_.erase(use);
+}
+
+LiveViews::SharedText LiveViews::Hold(std::string text) const {
+  const std::size_t bytes = text.size();
+  auto held = std::make_unique<const std::string>(std::move(text));
+  *held_bytes_ += bytes;
+  return SharedText(held.release(), [bytes, count = held_bytes_](const std::string* gone) {
+    delete gone;
+    *count -= bytes;
+  });
 }
 
 void LiveViews::BeginLook(View& view) {
@@ -258,20 +353,27 @@ void LiveViews::BeginLook(View& view) {
 void LiveViews::EndLook(View& view, int status, std::string_view body) {
   const ViewPtr self = view.shared_from_this();
   view.looking = false;
-  if (status >= 400) return End(self, body);
-  const std::size_t before = view.text == nullptr ? 0 : view.text->size();
-  if (body.size() > kMaxViewBytes || bytes_ - before + body.size() > kMaxBytes) {
-    std::string error;
-    AppendError({Code::kTooLarge, "this is too much to be watched", "ask for fewer at a time (`limit`)"}, error);
-    return End(self, error);
-  }
+  if (status >= 400) return End(self, status, body);
   std::string text = EventText("view", body);
   const Instant now = ReadMonotonic();
   if (view.text == nullptr || *view.text != text) {
-    bytes_ += text.size() - before;
-    ++texts_;
-    Publish(view, std::make_shared<const std::string>(std::move(text)), false);
-    view.last_told = now;
+    const std::size_t before = view.text == nullptr ? 0 : view.text->size();
+    if (body.size() > kMaxViewBytes || bytes_ - before + text.size() > kMaxBytes) {
+      return End(self, {Code::kTooLarge, "this is too much to be watched", "ask for fewer at a time (`limit`)"});
+    }
+    if (*held_bytes_ + text.size() > kMaxHeldBytes) {
+      // It is told with the next look, when those are gone.
+      BreakLaggards();
+      if (view.text == nullptr) {
+        return End(self, {Code::kUnavailable, "too much waits to be read by those who watch", "try again soon"});
+      }
+    } else {
+      bytes_ += text.size() - before;
+      ++texts_;
+      view.text = Hold(std::move(text));
+      ToStreams(view, [told = view.text](Stream& stream) { stream.Send(told); });
+      view.last_told = now;
+    }
   }
   const Duration took = now - view.look_began;
   // Not more than kMostLooks a second, however many views there are.
@@ -281,28 +383,40 @@ void LiveViews::EndLook(View& view, int status, std::string_view body) {
   Schedule(view);
 }
 
-void LiveViews::Publish(View& view, SharedText text, bool last) {
-  if (text != nullptr && !last) view.text = text;
+template <typename Tell>
+void LiveViews::ToStreams(const View& view, Tell tell) {
   // One handover for each thread.
   std::map<NetThread*, std::vector<StreamPtr>> by_thread;
   for (const StreamPtr& stream : view.streams) by_thread[&stream->net()].push_back(stream);
   for (auto& [net, streams] : by_thread) {
-    net->Run(Closure([streams = std::move(streams), text, last] {
-      for (const StreamPtr& stream : streams) {
-        text == nullptr ? stream->Ping() : stream->Send(text, last);
-      }
+    net->Run(Closure([streams = std::move(streams), tell] {
+      for (const StreamPtr& stream : streams) tell(*stream);
     }));
   }
 }
 
-void LiveViews::End(ViewPtr view, std::string_view error_json) {
+void LiveViews::BreakLaggards() {
+  for (const auto& [key, view] : views_) {
+    ToStreams(*view, [newest = view->text](Stream& stream) { stream.BreakIfBehind(newest); });
+  }
+}
+
+void LiveViews::End(ViewPtr view, const Error& error) {
+  std::string json;
+  AppendError(error, json);
+  End(std::move(view), HttpStatus(error.code), json);
+}
+
+void LiveViews::End(ViewPtr view, int status, std::string_view error_json) {
   if (view->ended) return;
   view->ended = true;
   if (!view->streams.empty()) {
-    Publish(*view, std::make_shared<const std::string>(EventText("error", error_json)), true);
+    ToStreams(*view, [status, json = std::make_shared<const std::string>(error_json),
+                      event = std::make_shared<const std::string>(EventText("error", error_json))](Stream& stream) {
+      stream.End(status, *json, event);
+    });
   }
-  stream_count_ -= view->streams.size();
-  for (const StreamPtr& stream : view->streams) stream->view = nullptr;
+  for (const StreamPtr& stream : view->streams) Drop(*view, stream);
   view->streams.clear();
   if (view->text != nullptr) bytes_ -= view->text->size();
   if (view->due) due_.erase({*view->due, view.get()});
@@ -335,21 +449,19 @@ void LiveViews::OnTime() {
       BeginLook(view);
       continue;
     }
-    Publish(view, nullptr, false);
+    ToStreams(view, [](Stream& stream) { stream.Ping(); });
     view.last_told = now;
     Schedule(view);
   }
   Arm();
 }
 
-LiveViews::Counts LiveViews::counts() const { return {view_count_, stream_count_, looks_, texts_}; }
+LiveViews::Counts LiveViews::counts() const { return {view_count_, stream_count_, looks_, texts_, *held_bytes_}; }
 
 void LiveViews::Stop() {
   home_.Run(Closure([this] {
     stopped_ = true;
-    std::string error;
-    AppendError(Stopping(), error);
-    while (!views_.empty()) End(views_.begin()->second, error);
+    while (!views_.empty()) End(views_.begin()->second, Stopping());
     timer_.cancel();
   }));
 }

@@ -2,11 +2,15 @@
 // as server-sent events.
 //
 // Whoever may see the same of the same path watches the same view: it is looked up once for all of them, by the very
-// handler that answers a plain GET, and its text is made once. A look that answers with an error ends the view.
+// handler that answers a plain GET, and its text is made once. A look that answers with an error ends the view. Whoever
+// has seen nothing yet gets that error as a plain answer, with its status: the head is sent with the first view.
 //
 // Bounds:    a view is looked at once a second at most, and all of them together kMostLooks times; one that takes long,
-//            more seldom. There are at most kMaxViews views and kMaxStreams streams, and the views' texts are bounded.
-//            A reader that lags behind misses views, and gets the last one once it has caught up.
+//            more seldom. There are at most kMaxViews views and kMaxStreams streams, of one token (or, where there are
+//            no tokens, of one address) at most kMaxViewsOfOne and kMaxStreamsOfOne. A text is shared until it is sent:
+//            a connection has only a piece of it at a time, and all texts that some reader still needs are bounded.
+//            A reader that lags behind misses views, and gets the last one once it has caught up; if the texts of
+//            such readers become too many, their streams break off.
 // Threading: Open() and Stop() from any thread; the views belong to one network thread, `home`, each stream to that of
 //            its connection. It outlives the server's network threads' loops, and is destroyed before their objects.
 #pragma once
@@ -34,8 +38,11 @@ class LiveViews {
  public:
   static constexpr std::size_t kMaxViews = 1000;
   static constexpr std::size_t kMaxStreams = 10'000;
+  static constexpr std::size_t kMaxViewsOfOne = 100;
+  static constexpr std::size_t kMaxStreamsOfOne = 1000;
   static constexpr std::size_t kMaxViewBytes = 4 * 1024 * 1024;
-  static constexpr std::size_t kMaxBytes = 256 * 1024 * 1024;  // of all texts
+  static constexpr std::size_t kMaxBytes = 256 * 1024 * 1024;  // of all views' last texts
+  static constexpr std::size_t kMaxHeldBytes = 2 * kMaxBytes;  // with those that are still being sent
   static constexpr std::size_t kMostLooks = 200;               // a second
 
   LiveViews(ServerContext& server, NetThread& home);
@@ -52,6 +59,7 @@ class LiveViews {
   struct Counts {
     std::size_t views = 0, streams = 0;
     std::uint64_t looks = 0, texts = 0;
+    std::size_t held_bytes = 0;  // of all texts that somebody may still need
   };
   Counts counts() const;
   // Ends all streams, with an error that says so, and takes no more. Returns at once.
@@ -63,15 +71,30 @@ class LiveViews {
   class Look;
   using StreamPtr = std::shared_ptr<Stream>;
   using ViewPtr = std::shared_ptr<View>;
+  using SharedText = std::shared_ptr<const std::string>;
+  // What one token has open: its views, and how many streams of each.
+  struct Use {
+    std::map<const View*, std::size_t> views;
+    std::size_t streams = 0;
+  };
 
   // All on `home`.
   void Admit(std::shared_ptr<Call> call);
   void Leave(const StreamPtr& stream);
+  // Takes it off its view, and off what its token has open.
+  void Drop(View& view, const StreamPtr& stream);
+  // A text that counts in held_bytes_ for as long as it lives.
+  SharedText Hold(std::string text) const;
+  // Breaks the streams off that still send a text that is not their view's last.
+  void BreakLaggards();
   void BeginLook(View& view);
   void EndLook(View& view, int status, std::string_view body);
-  // Null: a ping. `last`: the streams end with it.
-  void Publish(View& view, std::shared_ptr<const std::string> text, bool last);
-  void End(ViewPtr view, std::string_view error_json);
+  // Calls `tell(stream)` for all of its streams, on their threads.
+  template <typename Tell>
+  void ToStreams(const View& view, Tell tell);
+  // With an error, and the status that it has as an answer.
+  void End(ViewPtr view, int status, std::string_view error_json);
+  void End(ViewPtr view, const Error& error);
   // When to look again, or to send a ping.
   void Schedule(View& view);
   void OnTime();
@@ -82,7 +105,9 @@ class LiveViews {
   boost::asio::steady_timer timer_;
   std::map<std::string, ViewPtr, std::less<>> views_;  // by path and by who may see what
   std::set<std::pair<Instant, View*>> due_;
-  std::size_t bytes_ = 0;
+  std::map<std::string, Use, std::less<>> uses_;
+  std::size_t bytes_ = 0;  // of the views' last texts
+  std::shared_ptr<std::atomic<std::size_t>> held_bytes_ = std::make_shared<std::atomic<std::size_t>>(0);
   std::atomic<std::size_t> view_count_{0}, stream_count_{0};
   std::atomic<std::uint64_t> looks_{0}, texts_{0};
   bool stopped_ = false;

@@ -103,30 +103,59 @@ TEST_F(LiveViewsTest, AViewEndsWithItsLastWatcher) {
 
 TEST_F(LiveViewsTest, AnErrorIsTheLastEvent) {
   HttpClient http = Http();
-  HttpClient watcher = Http();
-  watcher.Watch(kJobs + "/12345");
-  const auto [event, json] = watcher.NextEvent();
-  EXPECT_EQ(event, "error");
-  EXPECT_EQ(json["error"]["code"].str(), "unknown_job");
-  EXPECT_EQ(watcher.NextEvent().first, "");  // the end
-
-  HttpClient wrong = Http();
-  wrong.Watch(kJobs + "?stat=active");
-  EXPECT_EQ(wrong.NextEvent().second["error"]["code"].str(), "unknown_field");
-
   ASSERT_EQ(http.Post("/v1/queues", R"({"name":"other"})").status, 201);
   HttpClient other = Http();
   other.Watch("/v1/queues/other/jobs");
   EXPECT_EQ(other.NextEvent().first, "view");
   http.Do(http::verb::delete_, "/v1/queues/other");
-  EXPECT_EQ(other.NextEvent().second["error"]["code"].str(), "unknown_queue");
+  const auto [event, json] = other.NextEvent();
+  EXPECT_EQ(event, "error");
+  EXPECT_EQ(json["error"]["code"].str(), "unknown_queue");
+  EXPECT_EQ(other.NextEvent().first, "");  // the end
 }
 
 TEST_F(LiveViewsTest, WhatCannotBeWatchedIsRefusedAtOnce) {
   HttpClient http = Http();
   const HttpClient::Fields watch = {{"Accept", "text/event-stream"}};
   EXPECT_EQ(http.GetWith("/v1/queues/nothing/jobs", watch).code(), "unknown_queue");
-  EXPECT_EQ(http.GetWith(kJobs + "/1?wait_ms=5", watch).code(), "bad_value");
+  for (const char* wait : {"wait_ms=5", "wait%5Fms=5", "%77ait_ms", "a=b&wait_m%73=5"}) {
+    const Answer refused = http.GetWith(kJobs + "/1?" + wait, watch);
+    EXPECT_EQ(refused.code(), "bad_value") << wait;
+    EXPECT_NE(refused.body.find("does not wait"), std::string::npos) << refused.body;
+  }
+}
+
+TEST_F(LiveViewsTest, WhatTheFirstLookRefusesHasItsStatus) {
+  HttpClient http = Http();
+  const HttpClient::Fields watch = {{"Accept", "text/event-stream"}};
+  const Answer unknown = http.GetWith(kJobs + "/12345", watch);
+  EXPECT_EQ(unknown.status, 404);
+  EXPECT_EQ(unknown.code(), "unknown_job");
+  const Answer wrong = http.GetWith(kJobs + "?stat=active", watch);  // on the same connection
+  EXPECT_EQ(wrong.status, 400);
+  EXPECT_EQ(wrong.code(), "unknown_field");
+  EXPECT_EQ(server_->views().counts().views, 0u);
+  EXPECT_EQ(server_->views().counts().streams, 0u);
+}
+
+TEST_F(LiveViewsTest, OneAddressCannotTakeAllViews) {
+  const auto path = [](std::size_t i) { return kJobs + "?user=u" + std::to_string(i); };
+  std::vector<std::unique_ptr<HttpClient>> watchers;
+  for (std::size_t i = 0; i < LiveViews::kMaxViewsOfOne; ++i) {
+    watchers.push_back(std::make_unique<HttpClient>(port()));
+    ASSERT_EQ(Head(watchers.back()->Watch(path(i))), "HTTP/1.1 200 OK");
+  }
+  HttpClient http = Http();
+  const Answer refused = http.GetWith(path(LiveViews::kMaxViewsOfOne), {{"Accept", "text/event-stream"}});
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(refused.code(), "too_many_waits");
+  HttpClient same = Http();  // of what it watches already it may have more streams
+  EXPECT_EQ(Head(same.Watch(path(0))), "HTTP/1.1 200 OK");
+  watchers.pop_back();
+  for (int i = 0; i < 500 && server_->views().counts().views == LiveViews::kMaxViewsOfOne; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  HttpClient next = Http();
+  EXPECT_EQ(Head(next.Watch(path(LiveViews::kMaxViewsOfOne))), "HTTP/1.1 200 OK");
 }
 
 TEST_F(LiveViewsTest, ASlowReaderGetsTheLastViewOnceItHasCaughtUp) {
@@ -139,6 +168,11 @@ TEST_F(LiveViewsTest, ASlowReaderGetsTheLastViewOnceItHasCaughtUp) {
   ASSERT_EQ(http.Post(kJobs + "/batch", batch + "]}").status, 201);
   HttpClient slow = Http();
   slow.Watch(kJobs + "?limit=1000");
+  std::vector<std::unique_ptr<HttpClient>> crowd;
+  for (int i = 0; i < 20; ++i) {
+    crowd.push_back(std::make_unique<HttpClient>(port()));
+    crowd.back()->Watch(kJobs + "?limit=1000");
+  }
   HttpClient quick = Http();
   quick.Watch(kJobs + "?limit=1000");
   quick.NextEvent();
@@ -147,6 +181,10 @@ TEST_F(LiveViewsTest, ASlowReaderGetsTheLastViewOnceItHasCaughtUp) {
     last = Submit(http, meta);
     EXPECT_EQ(quick.NextEvent().second["jobs"][0]["id"].str(), last);
   }
+  // At most what was on its way, and the latest: for all of them together.
+  EXPECT_GT(server_->views().counts().held_bytes, 2'000'000u);
+  EXPECT_LT(server_->views().counts().held_bytes, 15'000'000u);
+  crowd.clear();
   // What was on its way when it lagged, and then the latest; what was between is left out.
   int seen = 0;
   std::string newest;
@@ -203,10 +241,24 @@ TEST_F(LiveTokenTest, EachSeesWhatItsTokenMaySee) {
   EXPECT_EQ(refused.GetWith(kJobs, {{"Accept", "text/event-stream"}}).status, 403);
   HttpClient other = Http();
   other.token = ann_;
-  other.Watch(kJobs + "?user=bob");
-  const Json error = other.NextEvent().second["error"];
-  EXPECT_EQ(error["code"].str(), "forbidden");
-  EXPECT_EQ(error["message"].str(), "this token sees jobs of \"ann\" only");
+  const Answer bobs = other.GetWith(kJobs + "?user=bob", {{"Accept", "text/event-stream"}});
+  EXPECT_EQ(bobs.status, 403);
+  EXPECT_EQ(bobs.json["error"]["message"].str(), "this token sees jobs of \"ann\" only");
+  const Answer limits = other.GetWith("/v1/queues/default/limits", {{"Accept", "text/event-stream"}});
+  EXPECT_EQ(limits.status, 403);
+  EXPECT_EQ(limits.code(), "forbidden");
+}
+
+TEST_F(LiveTokenTest, OneTokenLeavesRoomForOthers) {
+  std::vector<std::unique_ptr<HttpClient>> watchers;
+  const auto watch = [&](const std::string& token, std::size_t i) {
+    watchers.push_back(std::make_unique<HttpClient>(port()));
+    watchers.back()->token = token;
+    return Head(watchers.back()->Watch(kJobs + "?user=u" + std::to_string(i)));
+  };
+  for (std::size_t i = 0; i < LiveViews::kMaxViewsOfOne; ++i) ASSERT_EQ(watch(read_, i), "HTTP/1.1 200 OK");
+  EXPECT_NE(watch(read_, LiveViews::kMaxViewsOfOne), "HTTP/1.1 200 OK");
+  EXPECT_EQ(watch(twin_, LiveViews::kMaxViewsOfOne), "HTTP/1.1 200 OK");
 }
 
 TEST_F(LiveTokenTest, AStreamEndsWithItsTokenAndNoOther) {

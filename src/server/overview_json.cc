@@ -45,12 +45,6 @@ std::vector<Banner> Banners(const OverviewFacts& facts) {
       case ReasonCode::kNoWorkers:
         message = "no worker is there for " + jobs;
         break;
-      case ReasonCode::kLimitNever:
-        message = "limits hold back for good: " + jobs;
-        break;
-      case ReasonCode::kNotSelected:
-        message = "no worker's strategy gives out " + jobs;
-        break;
       default:
         continue;
     }

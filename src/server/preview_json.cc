@@ -102,9 +102,11 @@ void AppendPicks(const PreviewWalk& walk, JsonWriter& w) {
 Result<PreviewRequest> ParsePreview(std::string_view json, const Vocabulary& vocabulary) {
   JsonReader& reader = ThreadReader();
   PreviewRequest request;
+  bool given = false;
   const auto on_field = [&](std::size_t field, Value value) {
     switch (field) {
       case 0:
+        given = true;
         return ReadStrategy(reader, value, vocabulary.strategies, request.strategy);
       case 1:
         return ReadPolicy(reader, value, vocabulary.strategies, request.policy);
@@ -120,8 +122,7 @@ Result<PreviewRequest> ParsePreview(std::string_view json, const Vocabulary& voc
         return reader.IntTo(value, 1, kMaxPreviewPicks, request.count);
     }
   };
-  if (!reader.Begin(json) || !reader.Root(kFields, on_field) ||
-      (request.strategy == nullptr && !Missing(reader, "strategy"))) {
+  if (!reader.Begin(json) || !reader.Root(kFields, on_field) || (!given && !Missing(reader, "strategy"))) {
     return reader.error();
   }
   if (request.like) {

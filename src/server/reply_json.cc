@@ -273,7 +273,7 @@ void AppendWorkerChange(const WorkerChange& change, std::string& out) {
   json.EndObject();
 }
 
-void AppendQueueSettings(const QueueSettings& settings, std::string& out) {
+void AppendQueueSettings(const QueueSettings& settings, std::string& out, bool names) {
   JsonWriter json(out);
   json.BeginObject();
   json.Key("max_finished_jobs").Uint(settings.max_finished_jobs);
@@ -281,10 +281,12 @@ void AppendQueueSettings(const QueueSettings& settings, std::string& out) {
   json.Key("max_result_bytes").Uint(settings.max_result_bytes);
   Strings(json, "property_keys", settings.property_keys);
   json.Key("max_property_keys").Uint(settings.max_property_keys);
-  json.Key("policy").String(settings.policy);
-  json.Key("weights").BeginObject();
-  for (const auto& [name, weight] : settings.weights) json.OpenKey(name).Uint(weight);
-  json.EndObject();
+  if (names) {
+    json.Key("policy").String(settings.policy);
+    json.Key("weights").BeginObject();
+    for (const auto& [name, weight] : settings.weights) json.OpenKey(name).Uint(weight);
+    json.EndObject();
+  }
   json.Key("max_limit_expiration_ms").Int(ToMillis(settings.max_limit_expiration));
   json.Key("dispatch").String(Text(settings.dispatch.mode));
   json.Key("balance").String(Text(settings.dispatch.balance));
@@ -314,7 +316,7 @@ void AppendQueue(const QueueView& queue, std::string& out) {
   json.Key("workers").Uint(stats.workers);
   json.Key("workers_waiting").Uint(stats.workers_waiting);
   std::string settings;
-  AppendQueueSettings(queue.settings, settings);
+  AppendQueueSettings(queue.settings, settings, queue.names);
   json.Key("settings").Raw(settings);
   json.Key("store").BeginObject();
   json.Key("file_bytes").Uint(queue.usage.file_bytes);

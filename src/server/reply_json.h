@@ -51,10 +51,11 @@ struct QueueView {
   WallTime created_at{};
   EngineStats stats;
   QueueSettings settings;
+  bool names = true;  // false: without what may name users, the policy and the weights
   Store::Usage usage;
 };
 void AppendQueue(const QueueView& queue, std::string& out);
-void AppendQueueSettings(const QueueSettings& settings, std::string& out);
+void AppendQueueSettings(const QueueSettings& settings, std::string& out, bool names = true);
 
 // The payloads of a grant, as JSON text.
 struct GrantPayloads {

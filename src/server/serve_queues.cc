@@ -22,10 +22,7 @@ Result<void> AppendQueueView(const Principal& principal, QueueRuntime& queue, co
   view.created_at = queue.created_at();
   view.stats = stats;
   view.settings = queue.settings();
-  if (principal.user) {  // they may name others
-    view.settings.policy.clear();
-    view.settings.weights.clear();
-  }
+  view.names = !principal.user;
   view.usage = *usage;
   AppendQueue(view, out);
   return {};

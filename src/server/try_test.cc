@@ -61,6 +61,15 @@ TEST_F(TryTest, ShowsWhatWouldBeGivenAndWhy) {
   EXPECT_EQ(all.json["picks"].size(), 2u);
 }
 
+TEST_F(TryTest, NullIsTheDefaultButSomethingMustBeSaid) {
+  HttpClient http = Http();
+  const Answer answer = http.Post(kTry, R"({"strategy":null,"policy":null})");
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  EXPECT_EQ(answer.json["strategy"].str(), "priority");
+  EXPECT_EQ(answer.json["policy"].str(), "worker");
+  EXPECT_NE(http.Post(kTry, "{}").body.find("`strategy` is missing"), std::string::npos);
+}
+
 TEST_F(TryTest, ARegisteredWorkerIsTriedAsItIs) {
   HttpClient http = Http();
   const std::string job = Submit(http, R"({"tag":"t"})");
