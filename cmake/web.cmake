@@ -12,14 +12,10 @@ if(ALLOT_WEB)
     message(FATAL_ERROR "the dashboard needs node and npm; -DALLOT_WEB=OFF builds without it")
   endif()
 
-  # Packages come from the lock file, without their scripts; nothing is asked and nothing is told.
-  set(web_packages ${CMAKE_BINARY_DIR}/web_packages.stamp)
+  set(web_packages ${web_dir}/node_modules/.allot-packages)
   add_custom_command(OUTPUT ${web_packages}
-    COMMAND ${CMAKE_COMMAND} -E env npm_config_update_notifier=false
-      ${NPM} ci --prefix ${web_dir} --silent --no-audit --no-fund --ignore-scripts
-    COMMAND ${CMAKE_COMMAND} -E touch ${web_packages}
+    COMMAND ${CMAKE_COMMAND} -DWEB_DIR=${web_dir} -DNPM=${NPM} -P ${CMAKE_SOURCE_DIR}/cmake/web_packages.cmake
     DEPENDS ${web_dir}/package.json ${web_dir}/package-lock.json
-    WORKING_DIRECTORY ${web_dir}
     COMMENT "web: packages" VERBATIM)
 
   file(GLOB_RECURSE web_sources CONFIGURE_DEPENDS ${web_dir}/src/*)

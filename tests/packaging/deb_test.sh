@@ -4,7 +4,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/cli/lib.sh"
 
 for tool in cpack dpkg-shlibdeps dpkg-deb file; do
-  command -v "$tool" >/dev/null || { echo "no $tool: left out" && exit 0; }
+  command -v "$tool" >/dev/null || skip "no $tool"
 done
 cpack --config "$build/CPackConfig.cmake" -B "$PWD/made" >cpack.log 2>&1 || fail "cpack: $(cat cpack.log)"
 package=$(echo made/allotter_*.deb)
@@ -46,5 +46,3 @@ ALLOT_BIN=$PWD/there/usr/bin/allot
 serve --config "$PWD/there/etc/allotter/allotter.toml"
 worker square -- sh -c 'read n; echo $((n*n))'
 same 49 "$(echo 7 | "$ALLOT_BIN" submit --tag square --results --quiet)"
-
-if command -v lintian >/dev/null; then lintian --fail-on error "$package"; fi

@@ -99,10 +99,6 @@ grep -oE 'Look: .*"$' "$rules" | grep -oE 'allot [a-z]+( (list|show|resume))?' |
 while read -r command; do
   has "$($command --help)" "Usage: $command "  # a wrong one gets the help of what is before it
 done <commands
-if command -v promtool >/dev/null; then
-  promtool check rules "$rules"
-  (cd "$(dirname "$rules")" && promtool test rules allotter.rules.test.yml)
-fi
 
 # The dashboard: every panel has an id of its own, a place on the page, and the data source that is chosen.
 json "$(cat "$dashboard")" '

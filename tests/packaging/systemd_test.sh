@@ -9,16 +9,15 @@ same "/usr/bin/allot serve --config /etc/allotter/allotter.toml" "$start"
 allot config template --data "$work_dir/data" >allotter.toml
 exits 0 allot config check --config allotter.toml
 
-command -v systemd-analyze >/dev/null || { echo "no systemd-analyze: the rest is left out" && exit 0; }
+command -v systemd-analyze >/dev/null || skip "no systemd-analyze"
 sed "s|/usr/bin/allot|$ALLOT_BIN|; s| man:allot(1)||" "$unit" >allotter.service
 systemd-analyze verify ./allotter.service 2>&1 | tee verified
 same "" "$(grep -i allotter verified || true)"
 systemd-analyze security --offline=yes --threshold=20 ./allotter.service >security || fail "more than 2.0: $(tail -n 1 security)"
 tail -n 1 security
 
-if command -v systemd-sysusers >/dev/null; then
-  mkdir -p root/etc
-  systemd-sysusers --root="$PWD/root" "$root/packaging/systemd/allotter.sysusers"
-  has "$(cat root/etc/passwd)" "allotter"
-  has "$(cat root/etc/passwd)" ":/var/lib/allotter:/usr/sbin/nologin"
-fi
+command -v systemd-sysusers >/dev/null || skip "no systemd-sysusers"
+mkdir -p root/etc
+systemd-sysusers --root="$PWD/root" "$root/packaging/systemd/allotter.sysusers"
+has "$(cat root/etc/passwd)" "allotter"
+has "$(cat root/etc/passwd)" ":/var/lib/allotter:/usr/sbin/nologin"
