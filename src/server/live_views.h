@@ -38,7 +38,7 @@ class LiveViews {
  public:
   static constexpr std::size_t kMaxViews = 1000;
   static constexpr std::size_t kMaxStreams = 10'000;
-  static constexpr std::size_t kMaxViewsOfOne = 100;
+  static constexpr std::size_t kMaxViewsOfOne = 250;
   static constexpr std::size_t kMaxStreamsOfOne = 1000;
   static constexpr std::size_t kMaxViewBytes = 4 * 1024 * 1024;
   static constexpr std::size_t kMaxBytes = 256 * 1024 * 1024;  // of all views' last texts

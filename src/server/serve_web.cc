@@ -56,7 +56,9 @@ bool Has(std::string_view header, std::string_view tag) {
 
 bool IsWebPath(const Request& request) {
   const std::string& first = request.parts[0];
-  return first != "v1" && first != "livez" && first != "readyz" && first != "metrics";
+  // A client of another version of the protocol is no browser.
+  const bool protocol = first.size() == 2 && first[0] == 'v' && first[1] >= '0' && first[1] <= '9';
+  return !protocol && first != "livez" && first != "readyz" && first != "metrics";
 }
 
 std::optional<Error> RefuseWeb(const Request& request, bool has_body) {

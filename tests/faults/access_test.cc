@@ -55,7 +55,7 @@ TEST_F(Tokens, WithoutAKnownOneNothingIsSaid) {
                            {{"Authorization", std::string(8000, 'x')}}};
   for (const Headers& headers : cases) {
     for (const char* path :
-         {"/v1/queues", "/v1/server", "/metrics", "/v1/queues/default/jobs", "/v1/queues/nowhere", "/nothing"}) {
+         {"/v1/queues", "/v1/server", "/metrics", "/v1/queues/default/jobs", "/v1/queues/nowhere", "/v1/nothing"}) {
       const Answer answer = http_.Call("GET", path, "", headers);
       EXPECT_EQ(answer.status, 401) << path;
       EXPECT_EQ(answer.ErrorCode(), "unauthorized") << path;

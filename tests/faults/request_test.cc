@@ -163,7 +163,7 @@ TEST_F(BadRequest, HasItsCodeAndChangesNothing) {
       {"POST", "/v1/queues/nowhere/pause", "", 404, "unknown_queue"},
       {"DELETE", "/v1/queues/nowhere", "", 404, "unknown_queue"},
       {"GET", "/v1/queues/..%2f..%2fetc", "", 404, "unknown_queue"},
-      {"GET", "/", "", 404, "not_found"},
+      {"GET", "/nothing.js", "", 404, "not_found"},
       {"GET", "/v2/queues", "", 404, "not_found"},
       {"GET", "/v1/queues/default/../../../etc/passwd", "", 404, "not_found"},
       {"GET", at + "/nothing", "", 404, "not_found"},
