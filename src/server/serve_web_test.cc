@@ -21,7 +21,7 @@ class WebTest : public ServerTest {
 
 TEST_F(WebTest, ThePageIsAtEveryPathThatIsNoFile) {
   HttpClient http = Http();
-  for (const char* path : {"/", "/index.html", "/q/default/jobs/123", "/workers", "/q/my.queue", "/v2/x", "//"}) {
+  for (const char* path : {"/", "/index.html", "/q/default/jobs/123", "/workers", "/q/my.queue", "/views/x", "//"}) {
     const Answer answer = http.Get(path);
     EXPECT_EQ(answer.status, 200) << path;
     EXPECT_EQ(answer.body, "<!doctype html><p>page</p>") << path;
