@@ -46,7 +46,7 @@ void Engine::Recount(EngineJob& job) {
     const std::int64_t before = job.counted_open ? job.counted_ready : 0;
     reasons_.Count(job.cls, job.id(), (job.open ? std::int64_t{ready} : 0) - before, opened, now);
     if (opened != 0) {
-      const std::size_t block = blocks_.SetOpen(job.id(), job.open);
+      const std::size_t block = blocks_.SetOpen(job.id(), job.open, job.block);
       if (job.open) oldest_block_ = std::min(oldest_block_, block);
     }
   }
@@ -90,12 +90,12 @@ void Engine::CountClosed(EngineJob& job) {
   job.counted_open = false;
   reasons_.Count(job.cls, job.id(), -std::int64_t{job.counted_ready}, -1, std::nullopt);
   users_.Count(*job.user, 0, 0, -1);
-  blocks_.SetOpen(job.id(), false);
+  blocks_.SetOpen(job.id(), false, job.block);
 }
 
 void Engine::CountState(const EngineJob& job, JobState state) {
   if (state == job.state) return;
-  blocks_.SetState(job.id(), job.state, state);
+  blocks_.SetState(job.id(), job.state, state, job.block);
   if (job.state == JobState::kPaused) jobs_paused_since_.erase(job.id());
   if (state == JobState::kPaused && jobs_paused_since_.size() < kMostPausedKnown) {
     jobs_paused_since_.emplace(job.id(), now_.wall);

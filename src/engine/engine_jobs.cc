@@ -424,7 +424,7 @@ void Engine::Drop(EngineJob& job) {
   if (job.known) {
     Recount(job);
     orders_.Forget(job);
-    blocks_.Remove(id, job.state);
+    blocks_.Remove(id, job.state, job.block);
   }
   ForgetKey(job);
   if (job.payload_set && job.payload_set != id) streamed_sets_.erase(job.payload_set);

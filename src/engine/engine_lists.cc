@@ -89,12 +89,13 @@ void Engine::ListJob(const EngineJob& job, std::size_t place) {
     listed_ = job.terms;
   }
   blocks_.Append(job.id(), place, job.state, keys);
+  job.block = static_cast<std::uint32_t>(blocks_.size() - 1);
 }
 
 void Engine::NoteKeys(const EngineJob& job) {
   JobKeyList keys;
   AppendKeys(*job.terms, keys);
-  blocks_.AddKeys(job.id(), keys);
+  blocks_.AddKeys(job.id(), keys, job.block);
 }
 
 void Engine::RenewBlock(std::size_t block) const {

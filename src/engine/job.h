@@ -68,6 +68,7 @@ struct EngineJob : DispatchJob {
   std::uint32_t counted_waiting = 0;
   std::uint32_t revive_from = 0;  // pages from here on are still to be revived, while `reviving`
   std::uint32_t watchers = 0;
+  mutable std::uint32_t block = 0;  // of lists, in which it was found last
   std::uint32_t limit_epoch = 0;  // of the limits that its group is of; 0: it is in none
   JobState state = JobState::kActive;
   JobReason reason = JobReason::kNone;

@@ -29,11 +29,11 @@ void JobBlocks::Add(Filter& filter, std::span<const Key> keys) {
   }
 }
 
-std::size_t JobBlocks::Find(JobId id, std::size_t& near) const {
+std::size_t JobBlocks::Find(JobId id, std::uint32_t& near) const {
   if (near < first_.size() && first_[near] <= id && (near + 1 == first_.size() || id < first_[near + 1])) return near;
   const auto above = std::upper_bound(first_.begin(), first_.end(), id);
   CHECK(above != first_.begin());
-  return near = static_cast<std::size_t>(above - first_.begin()) - 1;
+  return near = static_cast<std::uint32_t>(above - first_.begin()) - 1;
 }
 
 void JobBlocks::Append(JobId id, std::size_t place, JobState state, std::span<const Key> keys) {
@@ -49,20 +49,20 @@ void JobBlocks::Append(JobId id, std::size_t place, JobState state, std::span<co
   Add(filters_.back(), keys);
 }
 
-void JobBlocks::AddKeys(JobId id, std::span<const Key> keys) {
-  const std::size_t block = Find(id, near_state_);
+void JobBlocks::AddKeys(JobId id, std::span<const Key> keys, std::uint32_t& near) {
+  const std::size_t block = Find(id, near);
   Add(filters_[block], keys);
   stale_[block] = true;
 }
 
-void JobBlocks::SetState(JobId id, JobState from, JobState to) {
-  Counts& counts = states_[Find(id, near_state_)];
+void JobBlocks::SetState(JobId id, JobState from, JobState to, std::uint32_t& near) {
+  Counts& counts = states_[Find(id, near)];
   --counts[static_cast<std::size_t>(from)];
   ++counts[static_cast<std::size_t>(to)];
 }
 
-std::size_t JobBlocks::SetOpen(JobId id, bool open) {
-  const std::size_t block = Find(id, open ? near_open_ : near_close_);
+std::size_t JobBlocks::SetOpen(JobId id, bool open, std::uint32_t& near) {
+  const std::size_t block = Find(id, near);
   if (open) {
     ++open_[block];
   } else {
@@ -71,8 +71,8 @@ std::size_t JobBlocks::SetOpen(JobId id, bool open) {
   return block;
 }
 
-void JobBlocks::Remove(JobId id, JobState state) {
-  const std::size_t block = Find(id, near_gone_);
+void JobBlocks::Remove(JobId id, JobState state, std::uint32_t& near) {
+  const std::size_t block = Find(id, near);
   --states_[block][static_cast<std::size_t>(state)];
   stale_[block] = true;
 }

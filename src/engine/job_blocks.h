@@ -44,12 +44,13 @@ class JobBlocks {
   void Append(JobId id, std::size_t place, JobState state, std::span<const Key> keys);
   // Does the one at that place begin a block?
   bool Full(std::size_t place) const { return begin_.empty() || place - begin_.back() >= kBlockJobs; }
-  void AddKeys(JobId id, std::span<const Key> keys);
-  void SetState(JobId id, JobState from, JobState to);
+  // `near`, here and below, is kept with the job: where it was found last, so that it is found at once the next time.
+  void AddKeys(JobId id, std::span<const Key> keys, std::uint32_t& near);
+  void SetState(JobId id, JobState from, JobState to, std::uint32_t& near);
   // Gives its block.
-  std::size_t SetOpen(JobId id, bool open);
+  std::size_t SetOpen(JobId id, bool open, std::uint32_t& near);
   // It is gone, and leaves a hole. REQUIRES: it is not open.
-  void Remove(JobId id, JobState state);
+  void Remove(JobId id, JobState state, std::uint32_t& near);
   // All holes are gone from the owner's vector.
   void Compact();
 
@@ -95,8 +96,7 @@ class JobBlocks {
     return true;
   }
   static void Add(Filter& filter, std::span<const Key> keys);
-  // `near`: where the last one was found that was looked up for the same reason.
-  std::size_t Find(JobId id, std::size_t& near) const;
+  std::size_t Find(JobId id, std::uint32_t& near) const;
 
   std::vector<JobId> first_;  // no job of the block is below it, all of the next are above
   std::vector<std::uint32_t> begin_;
@@ -104,7 +104,6 @@ class JobBlocks {
   std::vector<std::uint8_t> open_;
   std::vector<bool> stale_;
   std::vector<Filter> filters_;
-  std::size_t near_state_ = 0, near_open_ = 0, near_close_ = 0, near_gone_ = 0;
 };
 
 }  // namespace allot

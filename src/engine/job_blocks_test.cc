@@ -17,6 +17,7 @@ struct Job {
   JobState state;
   bool open = false, gone = false;
   std::vector<JobBlocks::Key> keys;
+  std::uint32_t near = 0;
 };
 
 // What blocks say, against the jobs themselves.
@@ -79,19 +80,19 @@ TEST(JobBlocks, KnowWhatTheirJobsAre) {
         const std::uint64_t what = rng.Below(4);
         if (what == 0) {
           const auto state = static_cast<JobState>(rng.Below(6));
-          model.blocks.SetState(job.id, job.state, state);
+          model.blocks.SetState(job.id, job.state, state, job.near);
           job.state = state;
         } else if (what == 1) {
           job.open = !job.open;
-          model.blocks.SetOpen(job.id, job.open);
+          model.blocks.SetOpen(job.id, job.open, job.near);
         } else if (what == 2) {
           job.keys.push_back(JobBlocks::TagKey("tag" + std::to_string(rng.Below(10))));
-          model.blocks.AddKeys(job.id, job.keys);
+          model.blocks.AddKeys(job.id, job.keys, job.near);
         } else {
-          if (job.open) model.blocks.SetOpen(job.id, false);
+          if (job.open) model.blocks.SetOpen(job.id, false, job.near);
           job.open = false;
           job.gone = true;
-          model.blocks.Remove(job.id, job.state);
+          model.blocks.Remove(job.id, job.state, job.near);
         }
       }
       if (rng.Below(5) == 0) model.Compact();
@@ -121,7 +122,8 @@ TEST(JobBlocks, ForgetWhoIsGoneWhenTheyAreRenewed) {
   const JobBlocks::Want ann{std::nullopt, false, {JobBlocks::UserKey("ann")}};
   EXPECT_TRUE(model.blocks.May(0, ann));
   EXPECT_FALSE(model.blocks.stale(0));
-  model.blocks.Remove(JobId{7}, JobState::kActive);
+  std::uint32_t near = 0;
+  model.blocks.Remove(JobId{7}, JobState::kActive, near);
   EXPECT_TRUE(model.blocks.May(0, ann));
   EXPECT_TRUE(model.blocks.stale(0));
   model.blocks.Renew(0, std::vector{JobBlocks::UserKey("bob")});
