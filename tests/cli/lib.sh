@@ -26,7 +26,8 @@ finish() {
       [ -s "$log" ] && printf -- '--- %s\n' "$(basename "$log")" && tail -n 40 "$log"
     done
   fi
-  cd / && rm -rf "$work_dir"
+  # Whoever is on its way out (a terminal's server) may still take its own files away.
+  cd / && for _ in 1 2 3 4 5; do rm -rf "$work_dir" 2>/dev/null && break || sleep 0.2; done
   exit "$status"
 }
 trap finish EXIT
