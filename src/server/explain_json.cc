@@ -158,21 +158,18 @@ void AppendRank(std::string_view key, const std::string& expression, double valu
   w.Key("value").Real(value).EndObject();
 }
 
-// That there are others, and that somebody runs a task, may be told to all; not who they are.
-JobStanding Seen(JobStanding standing, const ExplainEyes& eyes) {
+}  // namespace
+
+void Hide(const ExplainEyes& eyes, JobStanding& standing) {
   if (standing.order && !eyes.others) {
     standing.order->first_user.clear();
     standing.order->first.reset();
     standing.order->first_why.clear();
   }
-  if (!eyes.workers) {
-    standing.worker_names = false;
-    if (standing.task) standing.task->worker = WorkerId{};
-  }
-  return standing;
+  if (eyes.workers) return;
+  standing.worker_names = false;
+  if (standing.task) standing.task->worker = WorkerId{};
 }
-
-}  // namespace
 
 void AppendReason(const Reason& reason, JsonWriter& w) {
   w.BeginObject();
@@ -185,8 +182,7 @@ void AppendReason(const Reason& reason, JsonWriter& w) {
   w.EndObject();
 }
 
-void AppendExplanation(const JobStanding& all, const Explanation& e, const ExplainEyes& eyes, std::string& out) {
-  const JobStanding standing = Seen(all, eyes);
+void AppendExplanation(const JobStanding& standing, const Explanation& e, const ExplainEyes& eyes, std::string& out) {
   const MatchSnapshot& snapshot = standing.match;
   JsonWriter w(out);
   w.BeginObject();
@@ -233,9 +229,7 @@ void AppendExplanation(const JobStanding& all, const Explanation& e, const Expla
   w.EndArray().EndObject();
 }
 
-void AppendPairExplanation(const JobStanding& all, const PairExplanation& pair, const ExplainEyes& eyes,
-                           std::string& out) {
-  const JobStanding standing = Seen(all, eyes);
+void AppendPairExplanation(const JobStanding& standing, const PairExplanation& pair, std::string& out) {
   JsonWriter w(out);
   w.BeginObject();
   AppendHead(standing.match, AllReasons(standing, pair.reasons, 1), w);

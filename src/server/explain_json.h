@@ -17,10 +17,12 @@ struct ExplainEyes {
   bool others = true;   // jobs of others: who comes first, and why
 };
 
-// Of a job that is there, or of a spec, which stands nowhere.
+// That there are others, and that somebody runs a task, may be told to all; who they are is taken out.
+void Hide(const ExplainEyes& eyes, JobStanding& standing);
+
+// Of a job that is there, or of a spec, which stands nowhere. REQUIRES, here and below: Hide().
 void AppendExplanation(const JobStanding& standing, const Explanation& explanation, const ExplainEyes& eyes,
                        std::string& out);
-void AppendPairExplanation(const JobStanding& standing, const PairExplanation& pair, const ExplainEyes& eyes,
-                           std::string& out);
+void AppendPairExplanation(const JobStanding& standing, const PairExplanation& pair, std::string& out);
 
 }  // namespace allot

@@ -44,6 +44,7 @@ TEST(ExplainJson, WhoIsFirstIsLeftOutForThoseWhoMayNotKnow) {
   order.others_first = true;
   std::string all, own;
   AppendExplanation(standing, Explain(standing.match), {}, all);
+  Hide({true, false}, standing);
   AppendExplanation(standing, Explain(standing.match), {true, false}, own);
   EXPECT_NE(all.find("bob"), std::string::npos) << all;
   EXPECT_NE(all.find(R"("code":"behind")"), std::string::npos) << all;

@@ -32,6 +32,7 @@ ExplainEyes EyesOf(const Call& call) {
 }
 
 void AnswerAll(Turn& turn, Call call, JobStanding standing) {
+  Hide(EyesOf(call), standing);
   Answer(turn, std::move(call), 200,
          [held = std::make_shared<const JobStanding>(std::move(standing))](Call& done, std::string& out) {
            ExplainOptions options;
@@ -42,13 +43,14 @@ void AnswerAll(Turn& turn, Call call, JobStanding standing) {
 }
 
 void AnswerPair(Turn& turn, Call call, JobStanding standing, WorkerId worker) {
+  Hide(EyesOf(call), standing);
   Return(turn, std::move(call), [held = std::make_shared<const JobStanding>(std::move(standing)), worker](Call done) {
     const std::optional<PairExplanation> pair = ExplainPair(held->match, worker);
     if (!pair) {
       return done.Fail({Code::kUnknownWorker, "there is no worker " + ToText(worker), "GET …/workers lists them"});
     }
     std::string out;
-    AppendPairExplanation(*held, *pair, EyesOf(done), out);
+    AppendPairExplanation(*held, *pair, out);
     done.reply.Send(200, out);
   });
 }

@@ -22,6 +22,19 @@ constexpr std::size_t kFinishedJobs = 100;
 constexpr std::size_t kDashboards = 200;
 constexpr auto kLimit = 60s;
 
+// A server, and kBusy workers that wait for a word.
+struct Drainers {
+  explicit Drainers(const Plan& plan) : site(plan) {
+    ConnectWorkers(loop, site.target(), crew, kBusy, workers);
+    loop.on_tick = [this] { heartbeats.Tick(); };
+  }
+  Site site;
+  Loop loop;
+  Crew crew;
+  std::vector<std::unique_ptr<WorkerLink>> workers;
+  Heartbeats heartbeats{workers};
+};
+
 // Tasks a second of the first kBusy workers.
 double DrainOnce(Site& site, Loop& loop, Crew& crew, std::vector<std::unique_ptr<WorkerLink>>& workers,
                  std::uint64_t tasks, const Plan& plan) {
@@ -83,13 +96,11 @@ void MeasureDashboards(const Plan& plan, Figures& figures) {
   const std::size_t dashboards = plan.Scaled(kDashboards);
   constexpr std::size_t kViews = 3;  // of a dashboard
   RaiseFileLimit(dashboards * kViews + kBusy + 100);
-  Site site(plan);
-  Loop loop;
-  Crew crew;
-  std::vector<std::unique_ptr<WorkerLink>> workers;
-  ConnectWorkers(loop, site.target(), crew, kBusy, workers);
-  Heartbeats heartbeats(workers);
-  loop.on_tick = [&] { heartbeats.Tick(); };
+  Drainers drainers(plan);
+  Site& site = drainers.site;
+  Loop& loop = drainers.loop;
+  Crew& crew = drainers.crew;
+  auto& workers = drainers.workers;
   const auto tasks = static_cast<std::uint64_t>(50'000 * plan.seconds);
   std::vector<double> alone, watched;
   double views = 0, seconds = 0;
@@ -139,13 +150,11 @@ void MeasureDashboards(const Plan& plan, Figures& figures) {
 void MeasureConnections(const Plan& plan, Figures& figures) {
   const std::size_t crowd = std::max<std::size_t>(kBusy, plan.Scaled(kWorkers));
   RaiseFileLimit(crowd + 100);
-  Site site(plan);
-  Loop loop;
-  Crew crew;
-  std::vector<std::unique_ptr<WorkerLink>> workers;
-  ConnectWorkers(loop, site.target(), crew, kBusy, workers);
-  Heartbeats heartbeats(workers);
-  loop.on_tick = [&] { heartbeats.Tick(); };
+  Drainers drainers(plan);
+  Site& site = drainers.site;
+  Loop& loop = drainers.loop;
+  Crew& crew = drainers.crew;
+  auto& workers = drainers.workers;
   const auto tasks = static_cast<std::uint64_t>(30'000 * plan.seconds);
   std::vector<double> alone, among;
   for (int i = 0; i < kDrains; ++i) alone.push_back(DrainOnce(site, loop, crew, workers, tasks, plan));
