@@ -62,6 +62,39 @@ TEST_F(ExplainTest, AJobThatNobodyCanRunIsExplained) {
   EXPECT_EQ(http.Get(kJobs + "/last/explain").json["job"].str(), id);
 }
 
+TEST_F(ExplainTest, OthersThatComeFirstAreNamedAndTheFirstTaskCanBeExplained) {
+  HttpClient http = Http();
+  const std::string worker = http.Post(kWorkers, R"({"tags":["t"],"name":"w"})").json["worker"].str();
+  const std::string first = Submit(http, R"({"tag":"t","user":"ann"})"), second = Submit(http, R"({"tag":"t"})");
+  const Json e = http.Get(PathOf(second)).json;
+  EXPECT_EQ(e["verdict"]["code"].str(), "behind");
+  EXPECT_EQ(e["order"]["place"].num(), 2);
+  EXPECT_EQ(e["order"]["first"]["job"].str(), first);
+  EXPECT_EQ(e["order"]["first"]["user"].str(), "ann");
+  const Json task = http.Get(PathOf(first) + "?task=0").json;
+  EXPECT_EQ(task["verdict"]["code"].str(), "can_start");
+  EXPECT_EQ(task["task"]["index"].num(), 0);
+  EXPECT_EQ(http.Get(PathOf(first) + "?task=1").status, 404);
+  EXPECT_EQ(http.Get(PathOf(first) + "?task=x").status, 400);
+}
+
+TEST_F(ExplainTest, AWorkerIsToldWhatItWouldGetAndWhyNotTheOthers) {
+  HttpClient http = Http();
+  const std::string worker = http.Post(kWorkers, R"({"tags":["t"],"name":"w"})").json["worker"].str();
+  const std::string mine = Submit(http, R"({"tag":"t"})"), other = Submit(http, R"({"tag":"gpu","count":7})");
+  const std::string path = kWorkers + "/" + worker + "/next";
+  const Json next = http.Get(path + "?count=3").json;
+  EXPECT_EQ(next["name"].str(), "w");
+  EXPECT_EQ(next["verdict"]["code"].str(), "can_start");
+  EXPECT_EQ(next["picks"].size(), 1u);
+  EXPECT_EQ(next["picks"][0]["job"].str(), mine);
+  EXPECT_EQ(next["others"].text(),
+            R"([{"stage":"tags","classes":1,"tasks":7,"job":")" + other + R"(","message":"tag `gpu`: missing"}])");
+  EXPECT_EQ(http.Get(path + "?count=51").status, 400);
+  EXPECT_EQ(http.Get(kWorkers + "/77/next").json["error"]["code"].str(), "unknown_worker");
+  EXPECT_EQ(http.Post(path, "{}").status, 405);
+}
+
 TEST_F(ExplainTest, AWorkerThatLeftIsRememberedByItsTags) {
   HttpClient http = Http();
   const std::string id = Submit(http, R"({"tag":"rare"})");
