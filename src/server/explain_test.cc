@@ -250,5 +250,33 @@ TEST_F(ExplainTokenTest, EachSeesWhatItsTokenLetsItSee) {
   EXPECT_EQ(http.Get(PathOf(bobs) + "?worker=" + welcome["worker"].str()).code(), "forbidden");
 }
 
+TEST_F(ExplainTokenTest, ThatOthersComeFirstIsToldToAllAndWhoTheyAreIsNot) {
+  HttpClient http = Http();
+  http.token = work_;
+  const Json welcome = http.Post(kWorkers, R"({"name":"secret-name","tags":["t"],"slots":2})").json;
+  const std::string worker = welcome["worker"].str();
+  http.token = admin_;
+  const std::string bobs = Submit(http, R"({"tag":"t","user":"secret-bob","count":2})");
+  const std::string anns = Submit(http, R"({"tag":"t","user":"ann"})");
+  const auto hidden = [&](const Answer& answer) {
+    for (const std::string& secret : {std::string("secret-"), bobs, worker})
+      EXPECT_EQ(answer.body.find(secret), std::string::npos) << secret << " in " << answer.body;
+  };
+  http.token = ann_;
+  const Answer behind = http.Get(PathOf(anns));
+  EXPECT_EQ(behind.json["verdict"]["code"].str(), "behind") << behind.body;
+  hidden(behind);
+  EXPECT_EQ(http.Get(kWorkers + "/" + worker + "/next").code(), "forbidden");
+  // A task that runs: on whom is for those who may read.
+  http.token = work_;
+  const std::string pull = R"({"key":")" + welcome["key"].str() + R"(","pull":1})";
+  ASSERT_EQ(http.Post(kWorkers + "/" + worker + "/pull", pull).json["tasks"].size(), 1u);
+  http.token = submit_;
+  const Answer runs = http.Get(PathOf(bobs) + "?task=0");
+  EXPECT_EQ(runs.json["verdict"]["code"].str(), "running") << runs.body;
+  EXPECT_EQ(runs.body.find("secret-name"), std::string::npos) << runs.body;
+  EXPECT_EQ(runs.body.find(worker), std::string::npos) << runs.body;
+}
+
 }  // namespace
 }  // namespace allot::testing
