@@ -3,6 +3,7 @@
 #include <new>
 
 #include "base/bounds.h"
+#include "expr/arena.h"
 #include "expr/evaluator.h"
 #include "expr/expr.h"
 
@@ -58,9 +59,24 @@ Value ApplyWithin(Op op, const Value& a, const Value& b, std::int64_t& steps) {
   return ApplyBinary(op, a, b);
 }
 
-Value SelectWithin(const Value& base, std::string_view name, std::int64_t& steps) {
-  if (base.is(Type::kRecord)) steps -= static_cast<std::int64_t>(base.record().size() * 3 / 2);
-  return steps < 0 ? Value::Error() : SelectField(base, name);
+Value Select(const Value& base, std::string_view name, CallContext& context) {
+  switch (base.type()) {
+    case Type::kUndefined:
+      return base;
+    case Type::kRecord:
+      if (!context.Charge(static_cast<std::int64_t>(base.record().size() * 3 / 2))) return Value::Error();
+      return FieldOf(base, name);
+    case Type::kList: {
+      const auto from = base.list();
+      if (!context.Charge(static_cast<std::int64_t>(from.size()))) return Value::Error();
+      const auto items = context.arena.Values(from.size());
+      if (items.size() != from.size()) return Value::Error();
+      for (std::size_t i = 0; i < from.size(); ++i) new (&items[i]) Value(Select(from[i], name, context));
+      return Value::List(items);
+    }
+    default:
+      return Value::Error();
+  }
 }
 
 Value Evaluation::Run(NodeId id) {
@@ -98,11 +114,10 @@ Value Evaluation::Run(NodeId id) {
       return value.is(Type::kUndefined) ? Operand(links[1].node) : value;
     }
     case Kind::kSelect:
-      return SelectWithin(Operand(links[0].node), program_.name(*node).text, context_.steps_left);
+      return Select(Operand(links[0].node), program_.name(*node).text, context_);
     case Kind::kIndex: {
       const Value base = Operand(links[0].node), index = Operand(links[1].node);
-      if (base.is(Type::kRecord) && index.is(Type::kString))
-        return SelectWithin(base, index.string(), context_.steps_left);
+      if (base.is(Type::kRecord) && index.is(Type::kString)) return Select(base, index.string(), context_);
       return SelectIndex(base, index);
     }
     case Kind::kCall:

@@ -26,8 +26,10 @@ class Evaluation {
   const Ad* ads_[5];  // by scope
 };
 
-// As ApplyBinary() and SelectField(), and pays for what is looked at.
+// As ApplyBinary(), and pays for what is looked at.
 Value ApplyWithin(Op op, const Value& a, const Value& b, std::int64_t& steps);
-Value SelectWithin(const Value& base, std::string_view name, std::int64_t& steps);
+// `base.name`: of a list, the list of what is selected from each element. Without meaning once the context's steps are
+// below 0, or its arena exhausted.
+Value Select(const Value& base, std::string_view name, CallContext& context);
 
 }  // namespace allot::expr

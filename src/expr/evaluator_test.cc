@@ -105,7 +105,7 @@ TEST(Evaluator, GivesWhatTheReferenceSays) {
       {"disk[\"PARTS\"][1]", "8"},
       {"disk.none", "undefined"},
       {"disk.none.deeper", "undefined"},
-      {"Tags.name", "error"},
+      {"Tags.name", "{error, error}"},
       {"Tags[2]", "error"},
       {"Tags[-1]", "error"},
       {"Tags[0.0]", "error"},

@@ -5,6 +5,7 @@
 #include "expr/parser.h"
 #include "expr/printer.h"
 #include "expr/program.h"
+#include "expr/unreadable.h"
 
 namespace allot::expr {
 namespace {
@@ -71,7 +72,15 @@ std::optional<Value> Expr::Constant() const {
   return program_->constant(root);
 }
 
+ExprPtr Unreadable(std::string source) {
+  ProgramBuilder builder;
+  const auto root = builder.Constant(Value::Error());
+  return std::make_shared<const Expr>(builder.Finish(root), std::move(source));
+}
+
 std::vector<ExprPtr> Expr::Clauses() const {
+  // A constant has no parts, and may be Unreadable(): then its text says more than its value.
+  if (const auto constant = Constant(); constant && constant->is(Type::kError)) return {Unreadable(source_)};
   std::vector<ExprPtr> clauses;
   AddClauses(*program_, program_->root(), clauses);
   return clauses;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "expr/parser.h"
+#include "expr/unreadable.h"
 
 namespace allot::expr {
 namespace {
@@ -135,6 +136,19 @@ TEST(Expr, ComparisonsOfAnAttributeWithAConstant) {
 TEST(Expr, SourceStaysAsWritten) {
   EXPECT_EQ(MustParse(" ( a&&b ) ")->source(), " ( a&&b ) ");
   EXPECT_EQ(MustParse(" ( a&&b ) ")->Print(), "a && b");
+}
+
+TEST(Unreadable, IsErrorAndKeepsItsText) {
+  const ExprPtr expr = Unreadable("no (( longer");
+  EXPECT_EQ(expr->source(), "no (( longer");
+  EXPECT_EQ(expr->Print(), "error");
+  Evaluator evaluator;
+  EXPECT_TRUE(evaluator.Evaluate(*expr, {}).is(Type::kError));
+  EXPECT_FALSE(evaluator.True(*expr, {}));
+  EXPECT_EQ(evaluator.Number(*expr, {}), 0);
+  ASSERT_EQ(expr->Clauses().size(), 1u);
+  EXPECT_EQ(expr->Clauses()[0]->source(), "no (( longer");
+  EXPECT_EQ(Flatten(*expr, {})->Print(), "error");
 }
 
 }  // namespace

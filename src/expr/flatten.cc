@@ -22,9 +22,9 @@ bool Starts(std::string_view text, std::string_view with) { return text.substr(0
 
 // Functions that give a boolean, UNDEFINED or ERROR.
 bool IsPredicate(const Function& function) {
-  for (const std::string_view name :
-       {"bool", "member", "identicalMember", "anyCompare", "allCompare", "regexp", "regexpMember", "stringListMember",
-        "stringListIMember", "stringListSubsetMatch", "stringListsIntersect"}) {
+  for (const std::string_view name : {"bool", "member", "identicalMember", "anyCompare", "allCompare", "regexp",
+                                      "regexpMember", "stringListMember", "stringListIMember", "stringListSubsetMatch",
+                                      "stringListISubsetMatch", "stringListsIntersect", "stringList_regexpMember"}) {
     if (function.name == name) return true;
   }
   return Starts(function.name, "is") || (Starts(function.name, "version") && function.name != "versioncmp");
@@ -136,7 +136,7 @@ class Flattener {
       case Kind::kSelect: {
         const Part base = Fold(links[0].node);
         if (!base.constant) return Residual(out_.Select(base.item, source_.name(node).text));
-        const Value value = SelectWithin(base.value, source_.name(node).text, context_.steps_left);
+        const Value value = Select(base.value, source_.name(node).text, context_);
         return Exhausted() ? Unchanged(id) : Constant(value, id);
       }
       case Kind::kIndex:
@@ -296,8 +296,8 @@ class Flattener {
       return Residual(out_.Index(first, Put(index)));
     }
     const bool by_name = base.value.is(Type::kRecord) && index.value.is(Type::kString);
-    const Value value = by_name ? SelectWithin(base.value, index.value.string(), context_.steps_left)
-                                : SelectIndex(base.value, index.value);
+    const Value value =
+        by_name ? Select(base.value, index.value.string(), context_) : SelectIndex(base.value, index.value);
     return Exhausted() ? Unchanged(id) : Constant(value, id);
   }
 

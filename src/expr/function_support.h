@@ -50,6 +50,18 @@ inline std::int64_t AsInteger(const Value& value) {
   return value.is(Type::kBoolean) ? value.boolean() : value.integer();
 }
 
+// The value as a number, where a function wants one: a string counts as what real() makes of it. ERROR if it is none,
+// or once the steps are used up.
+Value NumberOf(CallContext& context, const Value& value);
+// A number as it is written in an expression, with or without a sign before it, and nothing else; else ERROR.
+Value ParseNumber(std::string_view text);
+
+// Those of a list of numbers.
+Value Sum(CallContext& context, std::span<const Value> arguments);
+Value Avg(CallContext& context, std::span<const Value> arguments);
+Value Min(CallContext& context, std::span<const Value> arguments);
+Value Max(CallContext& context, std::span<const Value> arguments);
+
 // For what would become larger than an evaluation may be: ERROR, and that of the whole evaluation.
 inline Value TooLarge(CallContext& context) {
   context.steps_left = -1;
@@ -69,7 +81,8 @@ std::optional<std::string_view> AsText(CallContext& context, const Value& value)
 // A string of its own in the arena.
 Value NewString(CallContext& context, std::string_view text);
 
-// ASCII characters that separate; pieces between them are never empty.
+// ASCII characters that separate; white space around what stands between them does not belong to it, and pieces are
+// never empty.
 class Separators {
  public:
   static constexpr std::string_view kDefault = " ,";
@@ -80,7 +93,7 @@ class Separators {
     const auto byte = static_cast<unsigned char>(c);
     return byte < 128 && (bits_[byte / 64] >> (byte % 64) & 1) != 0;
   }
-  // Takes the next piece off `text`; empty if there is none left.
+  // Takes the next piece off `text`, up to its separator; empty if there is none left.
   std::string_view Next(std::string_view& text) const;
 
  private:

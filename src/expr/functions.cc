@@ -101,12 +101,14 @@ std::optional<Separators> Separators::From(std::string_view characters) {
 }
 
 std::string_view Separators::Next(std::string_view& text) const {
+  const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
   std::size_t begin = 0;
-  while (begin < text.size() && Has(text[begin])) ++begin;
+  while (begin < text.size() && (Has(text[begin]) || is_space(text[begin]))) ++begin;
   std::size_t end = begin;
   while (end < text.size() && !Has(text[end])) ++end;
-  const std::string_view piece = text.substr(begin, end - begin);
+  std::string_view piece = text.substr(begin, end - begin);
   text.remove_prefix(end);
+  while (!piece.empty() && is_space(piece.back())) piece.remove_suffix(1);
   return piece;
 }
 

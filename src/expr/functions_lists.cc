@@ -61,7 +61,7 @@ Value Member(CallContext& context, Arguments arguments) {
 Value IdenticalMember(CallContext& context, Arguments arguments) {
   const Value &x = arguments[0], &list = arguments[1];
   if (list.is(Type::kUndefined)) return list;
-  if (!list.is(Type::kList)) return Value::Error();
+  if (!list.is(Type::kList) || x.is(Type::kList) || x.is(Type::kRecord)) return Value::Error();
   return Search(context, Op::kIs, list, x, true);
 }
 
@@ -70,7 +70,7 @@ Value CompareAll(CallContext& context, Arguments arguments, bool all) {
   const auto op = name.is(Type::kString) ? ComparisonFromText(name.string()) : std::nullopt;
   const bool is = op == Op::kIs || op == Op::kIsnt;  // for these, x may be anything
   if (const auto unusable = Unusable(is ? arguments.first(2) : arguments)) return *unusable;
-  if (!op || !list.is(Type::kList)) return Value::Error();
+  if (!op || !list.is(Type::kList) || x.is(Type::kList) || x.is(Type::kRecord)) return Value::Error();
   const Value found = Search(context, *op, list, x, !all);
   return all && found.is(Type::kBoolean) ? Value::Boolean(!found.boolean()) : found;
 }

@@ -25,17 +25,19 @@ struct Match {
 // A compiled pattern with the options of the call.
 class Searcher {
  public:
-  // Not usable if pattern or options are bad, or cost too much. REQUIRES: both are strings.
+  // `groups`: for what puts something in. Not usable if pattern or options are bad, or cost too much.
+  // REQUIRES: both are strings.
   Searcher(CallContext& context, std::string_view pattern, std::string_view options, bool groups)
       : context_(context), groups_(groups) {
     const auto parsed = ParsePatternOptions(options);
     if (!parsed) return;
     pattern_ = context.patterns.Get(pattern, *parsed, groups, context.steps_left);
-    full_ = parsed->full;
+    options_ = *parsed;
     if (usable()) price_ = MatchSteps(pattern_->size, groups);
   }
   bool usable() const { return pattern_ != nullptr && pattern_->regexp != nullptr; }
   std::size_t groups() const { return pattern_->groups; }
+  const PatternOptions& options() const { return options_; }
 
   enum class Outcome : std::uint8_t { kNone, kFound, kTooMuch };
   // The leftmost match at or after `from`.
@@ -43,7 +45,7 @@ class Searcher {
     if (!context_.Charge(price_.Search(text.size() - from))) return Outcome::kTooMuch;
     const int wanted = groups_ ? static_cast<int>(std::min(groups() + 1, kMaxGroups)) : 0;
     const bool found = pattern_->regexp->Match({text.data(), text.size()}, from, text.size(),
-                                               full_ ? re2::RE2::ANCHOR_BOTH : re2::RE2::UNANCHORED,
+                                               options_.full && !groups_ ? re2::RE2::ANCHOR_BOTH : re2::RE2::UNANCHORED,
                                                wanted > 0 ? match.groups : nullptr, wanted);
     return found ? Outcome::kFound : Outcome::kNone;
   }
@@ -53,7 +55,7 @@ class Searcher {
   const Pattern* pattern_ = nullptr;
   MatchSteps price_{0, false};
   bool groups_;
-  bool full_ = false;
+  PatternOptions options_;
 };
 
 std::string_view OptionsOf(Arguments arguments, std::size_t at) {
@@ -76,15 +78,38 @@ Value RegexpMember(CallContext& context, Arguments arguments) {
   if (arguments.size() > 2 && !arguments[2].is(Type::kString)) return Value::Error();
   Searcher searcher(context, arguments[0].string(), OptionsOf(arguments, 2), false);
   if (!searcher.usable()) return Value::Error();
+  bool undefined = false;
   for (const Value& element : arguments[1].list()) {
     if (!context.Charge(1)) return Value::Error();
-    if (!element.is(Type::kString)) continue;
+    if (element.is(Type::kUndefined)) {
+      undefined = true;  // it might have matched
+      continue;
+    }
+    if (!element.is(Type::kString)) return Value::Error();
     Match match;
     const auto outcome = searcher.Find(element.string(), 0, match);
     if (outcome == Searcher::Outcome::kTooMuch) return Value::Error();
     if (outcome == Searcher::Outcome::kFound) return Value::Boolean(true);
   }
-  return Value::Boolean(false);
+  return undefined ? Value::Undefined() : Value::Boolean(false);
+}
+
+// The pieces of a string instead of a list's elements; the options come after the separators.
+Value StringListRegexpMember(CallContext& context, Arguments arguments) {
+  if (const auto unusable = UnusableAsStrings(arguments)) return *unusable;
+  const auto separators = Separators::From(arguments.size() > 2 ? arguments[2].string() : Separators::kDefault);
+  std::string_view rest = arguments[1].string();
+  if (!separators || !ChargeBytes(context, 8 + 4 * rest.size())) return Value::Error();
+  Searcher searcher(context, arguments[0].string(), OptionsOf(arguments, 3), false);
+  if (!searcher.usable()) return Value::Error();
+  while (true) {
+    const std::string_view piece = separators->Next(rest);
+    if (piece.empty()) return Value::Boolean(false);
+    Match match;
+    const auto outcome = searcher.Find(piece, 0, match);
+    if (outcome == Searcher::Outcome::kTooMuch) return Value::Error();
+    if (outcome == Searcher::Outcome::kFound) return Value::Boolean(true);
+  }
 }
 
 // Text that grows to what an evaluation may use, and no further.
@@ -131,27 +156,20 @@ bool AppendSubstitute(CallContext& context, std::string_view substitute, const M
   return true;
 }
 
-Value Regexps(CallContext& context, Arguments arguments) {
-  if (const auto unusable = UnusableAsStrings(arguments)) return *unusable;
-  const std::string_view text = arguments[1].string(), substitute = arguments[2].string();
-  Searcher searcher(context, arguments[0].string(), OptionsOf(arguments, 3), true);
-  if (!searcher.usable() || !ChargeBytes(context, substitute.size())) return Value::Error();
-  if (!IsSubstitute(substitute, searcher.groups())) return Value::Error();
-  Match match;
-  Output out;
-  const auto outcome = searcher.Find(text, 0, match);
-  if (outcome == Searcher::Outcome::kTooMuch) return Value::Error();
-  if (outcome == Searcher::Outcome::kNone) return Value::String("");
-  if (!AppendSubstitute(context, substitute, match, out)) return TooLarge(context);
-  return NewString(context, out.text());
-}
+// The text with a substitute for the first match, or for every one (`all`); without `rest`, the substitutes alone.
+struct Replacing {
+  bool all = false;
+  bool rest = false;
+};
 
-Value Replaced(CallContext& context, Arguments arguments, bool all) {
+Value Replaced(CallContext& context, Arguments arguments, Replacing how) {
   if (const auto unusable = UnusableAsStrings(arguments)) return *unusable;
   const std::string_view text = arguments[1].string(), substitute = arguments[2].string();
   Searcher searcher(context, arguments[0].string(), OptionsOf(arguments, 3), true);
   if (!searcher.usable() || !ChargeBytes(context, substitute.size())) return Value::Error();
   if (!IsSubstitute(substitute, searcher.groups())) return Value::Error();
+  how.all |= searcher.options().all;
+  how.rest |= searcher.options().full;
   Output out;
   std::size_t copied = 0;  // of the text: all before has been put out
   bool any = false;
@@ -163,11 +181,11 @@ Value Replaced(CallContext& context, Arguments arguments, bool all) {
     const std::size_t begin = match.begin(text), end = begin + match.groups[0].size();
     // Nothing is not found again at the very end of the match before it.
     if (!any || begin != end || begin != copied) {
-      if (!out.Append(text.substr(copied, begin - copied))) return TooLarge(context);
+      if (how.rest && !out.Append(text.substr(copied, begin - copied))) return TooLarge(context);
       if (!AppendSubstitute(context, substitute, match, out)) return TooLarge(context);
       copied = end;
       any = true;
-      if (!all) break;
+      if (!how.all) break;
     }
     from = end;
     if (begin == end) {
@@ -175,16 +193,23 @@ Value Replaced(CallContext& context, Arguments arguments, bool all) {
       while (from < text.size() && (static_cast<unsigned char>(text[from]) & 0xC0) == 0x80);
     }
   }
-  if (!any) return arguments[1];
-  if (!out.Append(text.substr(copied))) return TooLarge(context);
+  if (!any) return how.rest ? arguments[1] : Value::String("");
+  if (how.rest && !out.Append(text.substr(copied))) return TooLarge(context);
   return NewString(context, out.text());
 }
-Value Replace(CallContext& context, Arguments arguments) { return Replaced(context, arguments, false); }
-Value ReplaceAll(CallContext& context, Arguments arguments) { return Replaced(context, arguments, true); }
+Value Regexps(CallContext& context, Arguments arguments) { return Replaced(context, arguments, {}); }
+Value Replace(CallContext& context, Arguments arguments) { return Replaced(context, arguments, {.rest = true}); }
+Value ReplaceAll(CallContext& context, Arguments arguments) {
+  return Replaced(context, arguments, {.all = true, .rest = true});
+}
 
 constexpr Function kFunctions[] = {
-    {"regexp", 2, 3, Regexp, 2},   {"regexps", 3, 4, Regexps, 3},       {"regexpMember", 2, 3, RegexpMember, 2},
-    {"replace", 3, 4, Replace, 3}, {"replaceAll", 3, 4, ReplaceAll, 3},
+    {"regexp", 2, 3, Regexp, 2},
+    {"regexps", 3, 4, Regexps, 3},
+    {"regexpMember", 2, 3, RegexpMember, 2},
+    {"replace", 3, 4, Replace, 3},
+    {"replaceAll", 3, 4, ReplaceAll, 3},
+    {"stringList_regexpMember", 2, 4, StringListRegexpMember, 3},
 };
 
 }  // namespace

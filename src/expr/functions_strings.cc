@@ -47,14 +47,18 @@ Value Strcat(CallContext& context, Arguments arguments) {
 
 Value Join(CallContext& context, Arguments arguments) {
   if (const auto unusable = Unusable(arguments)) return *unusable;
-  if (!arguments[0].is(Type::kString)) return Value::Error();
-  Arguments items = arguments.subspan(1);
+  // With one argument there is no separator.
+  Arguments items = arguments.size() == 1 ? arguments : arguments.subspan(1);
+  const auto separator = arguments.size() == 1 ? std::string_view() : AsText(context, arguments[0]);
+  if (!separator) return Value::Error();
   if (items.size() == 1 && items[0].is(Type::kList)) {
     items = items[0].list();
     if (!context.Charge(static_cast<std::int64_t>(items.size()))) return Value::Error();
     if (const auto unusable = Unusable(items)) return *unusable;
+  } else if (arguments.size() == 1) {
+    return Value::Error();
   }
-  return Concatenated(context, arguments[0].string(), items);
+  return Concatenated(context, *separator, items);
 }
 
 bool InsideCharacter(std::string_view text, std::size_t at) {
@@ -81,31 +85,33 @@ Value Substr(CallContext&, Arguments arguments) {
   return Value::String(text.substr(begin, std::max(begin, end) - begin));
 }
 
+// Both as string() gives them.
 Value Strcmp(CallContext& context, Arguments arguments) {
-  if (const auto unusable = UnusableAsStrings(arguments)) return *unusable;
-  const std::string_view a = arguments[0].string(), b = arguments[1].string();
-  if (!ChargeCopy(context, std::min(a.size(), b.size()))) return Value::Error();
-  const int sign = a.compare(b);
+  if (const auto unusable = Unusable(arguments)) return *unusable;
+  const auto a = AsText(context, arguments[0]), b = AsText(context, arguments[1]);
+  if (!a || !b || !ChargeCopy(context, std::min(a->size(), b->size()))) return Value::Error();
+  const int sign = a->compare(*b);
   return Value::Integer(sign < 0 ? -1 : sign > 0);
 }
 
 Value Stricmp(CallContext& context, Arguments arguments) {
-  if (const auto unusable = UnusableAsStrings(arguments)) return *unusable;
-  const std::string_view a = arguments[0].string(), b = arguments[1].string();
-  if (!ChargeBytes(context, std::min(a.size(), b.size()))) return Value::Error();
-  return Value::Integer(CompareText(a, b));
+  if (const auto unusable = Unusable(arguments)) return *unusable;
+  const auto a = AsText(context, arguments[0]), b = AsText(context, arguments[1]);
+  if (!a || !b || !ChargeBytes(context, std::min(a->size(), b->size()))) return Value::Error();
+  return Value::Integer(CompareText(*a, *b));
 }
 
 template <typename Map>
 Value Mapped(CallContext& context, Arguments arguments, Map map) {
-  if (const auto unusable = UnusableAsStrings(arguments)) return *unusable;
-  const std::string_view text = arguments[0].string();
-  if (text.empty()) return arguments[0];
-  if (!ChargeBytes(context, text.size())) return Value::Error();
-  char* const result = static_cast<char*>(context.arena.Allocate(text.size()));
+  if (const auto unusable = Unusable(arguments)) return *unusable;
+  const auto text = AsText(context, arguments[0]);
+  if (!text) return Value::Error();
+  if (text->empty()) return Value::String("");
+  if (!ChargeBytes(context, text->size())) return Value::Error();
+  char* const result = static_cast<char*>(context.arena.Allocate(text->size()));
   if (result == nullptr) return Value::Error();
-  std::transform(text.begin(), text.end(), result, map);
-  return Value::String({result, text.size()});
+  std::transform(text->begin(), text->end(), result, map);
+  return Value::String({result, text->size()});
 }
 Value ToUpper(CallContext& context, Arguments arguments) {
   return Mapped(context, arguments, [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
@@ -128,10 +134,36 @@ Value Split(CallContext& context, Arguments arguments) {
   return Value::List(pieces);
 }
 
+// What stands before the first `@`, and what after it. Without one, all of it is the `whole` part: 0 or 1.
+Value SplitName(CallContext& context, Arguments arguments, std::size_t whole) {
+  if (const auto unusable = UnusableAsStrings(arguments)) return *unusable;
+  const std::string_view text = arguments[0].string();
+  const auto parts = context.arena.Values(2);
+  if (parts.empty() || !ChargeBytes(context, text.size())) return Value::Error();
+  const std::size_t at = text.find('@');
+  parts[0] = parts[1] = Value::String("");
+  if (at == std::string_view::npos) {
+    parts[whole] = arguments[0];
+  } else {
+    parts[0] = Value::String(text.substr(0, at));
+    parts[1] = Value::String(text.substr(at + 1));
+  }
+  return Value::List(parts);
+}
+Value SplitUserName(CallContext& context, Arguments arguments) { return SplitName(context, arguments, 0); }
+Value SplitSlotName(CallContext& context, Arguments arguments) { return SplitName(context, arguments, 1); }
+
 constexpr Function kFunctions[] = {
-    {"strcat", 1, kAnyNumber, Strcat}, {"join", 2, kAnyNumber, Join}, {"substr", 2, 3, Substr},
-    {"strcmp", 2, 2, Strcmp},          {"stricmp", 2, 2, Stricmp},    {"toUpper", 1, 1, ToUpper},
-    {"toLower", 1, 1, ToLower},        {"split", 1, 2, Split},
+    {"strcat", 1, kAnyNumber, Strcat},
+    {"join", 1, kAnyNumber, Join},
+    {"substr", 2, 3, Substr},
+    {"strcmp", 2, 2, Strcmp},
+    {"stricmp", 2, 2, Stricmp},
+    {"toUpper", 1, 1, ToUpper},
+    {"toLower", 1, 1, ToLower},
+    {"split", 1, 2, Split},
+    {"splitUserName", 1, 1, SplitUserName},
+    {"splitSlotName", 1, 1, SplitSlotName},
 };
 
 }  // namespace

@@ -40,7 +40,7 @@ TEST(Functions, AreFoundInAnyCaseAndHaveNamesOfTheirOwn) {
     EXPECT_EQ(FindFunction(upper), &function);
     EXPECT_LE(function.min_arguments, function.max_arguments);
   }
-  EXPECT_EQ(names.size(), 51u);
+  EXPECT_EQ(names.size(), 63u);
   EXPECT_EQ(FindFunction("no_such"), nullptr);
   EXPECT_EQ(FindFunction(""), nullptr);
 }
@@ -118,12 +118,12 @@ TEST(Functions, ChooseAndTellTheTime) {
 TEST(Functions, Calculate) {
   Check({{"floor(-1.5)", "-2"},
          {"ceiling(-1.5)", "-1"},
-         {"round(2.5)", "3"},
-         {"round(-2.5)", "-3"},
+         {"round(2.5)", "2"},
+         {"round(-2.5)", "-2"},
          {"round(0.49999999999999994)", "0"},
          {"floor(7)", "7"},
          {"floor(true)", "1"},
-         {"floor(\"1\")", "error"},
+         {"floor(\"1\")", "1"},
          {"floor(1e300)", "error"},
          {"pow(2, 62)", "4611686018427387904"},
          {"pow(2, 63)", "error"},
@@ -141,12 +141,12 @@ TEST(Functions, Calculate) {
          {"quantize(-3, 8)", "0"},
          {"quantize(-9, 8)", "-8"},
          {"quantize(3, 2.5)", "5.0"},
-         {"quantize(3, 0)", "error"},
+         {"quantize(3, 0)", "3"},
          {"quantize(3, -1)", "error"},
          {"quantize(9223372036854775807, 2)", "error"},
          {"quantize(5, {1, 4, 16})", "16"},
          {"quantize(40, {1, 4, 16})", "48"},
-         {"quantize(1, {})", "error"},
+         {"quantize(1, {})", "1"},
          {"quantize(1, {\"x\"})", "error"},
          {"quantize(1, {undefined, 2})", "undefined"},
          {"quantize(undefined, 2)", "undefined"}});
@@ -158,7 +158,7 @@ TEST(Functions, SummariseLists) {
          {"min({})", "undefined"},
          {"max({})", "undefined"},
          {"avg({})", "undefined"},
-         {"sum({})", "0"},
+         {"sum({})", "undefined"},
          {"sum({1, true, 2})", "4"},
          {"sum({1, 0.5})", "1.5"},
          {"sum({9223372036854775807, 1})", "error"},
@@ -187,7 +187,7 @@ TEST(Functions, LookIntoLists) {
          {"identicalMember(\"A\", {\"b\", \"a\"})", "false"},
          {"identicalMember(undefined, {1, undefined})", "true"},
          {"identicalMember(error, {error})", "true"},
-         {"identicalMember({1}, {{1}})", "true"},
+         {"identicalMember({1}, {{1}})", "error"},
          {"identicalMember(1, undefined)", "undefined"},
          {"identicalMember(1, 2)", "error"},
          {"anyCompare(\">\", {1, \"x\", 5}, 4)", "true"},
@@ -211,7 +211,7 @@ TEST(Functions, PutStringsTogetherAndCutThem) {
          {"join(\"-\", 1, \"b\")", "\"1-b\""},
          {"join(\"-\", {1}, {2})", "\"{1}-{2}\""},
          {"join(\"-\", {1, undefined})", "undefined"},
-         {"join(1, {1})", "error"},
+         {"join(1, {1})", "\"1\""},
          {"substr(\"abcde\", 1)", "\"bcde\""},
          {"substr(\"abcde\", -2)", "\"de\""},
          {"substr(\"abcde\", 1, 2)", "\"bc\""},
@@ -228,7 +228,7 @@ TEST(Functions, PutStringsTogetherAndCutThem) {
          {"strcmp(\"a\", \"B\")", "1"},
          {"stricmp(\"a\", \"B\")", "-1"},
          {"strcmp(\"a\", \"a\")", "0"},
-         {"strcmp(1, 1)", "error"},
+         {"strcmp(1, 1)", "0"},
          {"toUpper(\"a\\u00e9z\")", "\"A\xC3\xA9Z\""},
          {"toLower(\"AZ\")", "\"az\""},
          {"split(\"a, b,,c\")", "{\"a\", \"b\", \"c\"}"},
@@ -260,8 +260,8 @@ TEST(Functions, FindAndReplacePatterns) {
          {"regexps(\"a\", \"a\", \"\\\\x\")", "error"},
          {"regexps(\"a\", \"a\", \"\\\\\")", "error"},
          {"regexps(\"a\", \"a\", \"\\\\\\\\\")", "\"\\\\\""},
-         {"regexpMember(\"^b\", {\"ab\", 1, \"bc\"})", "true"},
-         {"regexpMember(\"^b\", {\"ab\", undefined})", "false"},
+         {"regexpMember(\"^b\", {\"ab\", 1, \"bc\"})", "error"},
+         {"regexpMember(\"^b\", {\"ab\", undefined})", "undefined"},
          {"regexpMember(\"^b\", \"b\")", "error"},
          {"replace(\"[0-9]\", \"a1b2\", \"_\")", "\"a_b2\""},
          {"replaceAll(\"[0-9]\", \"a1b2\", \"<\\\\0>\")", "\"a<1>b<2>\""},
@@ -271,7 +271,7 @@ TEST(Functions, FindAndReplacePatterns) {
          {"replaceAll(\"^a\", \"aaa\", \"b\")", "\"baa\""},
          {"replaceAll(\"x\", \"abc\", \"y\")", "\"abc\""},
          {"replaceAll(\"a+\", \"aaa\", \"b\", \"f\")", "\"b\""},
-         {"replaceAll(\"a\", \"aaa\", \"b\", \"f\")", "\"aaa\""}});
+         {"replaceAll(\"a\", \"aaa\", \"b\", \"f\")", "\"bbb\""}});
 }
 
 TEST(Functions, ReadListsOutOfStrings) {

@@ -20,7 +20,8 @@ Value Is(CallContext&, Arguments arguments) {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// A number as it is written in an expression, with or without a sign before it, and nothing else; else ERROR.
+}  // namespace
+
 Value ParseNumber(std::string_view text) {
   const bool negative = text.starts_with('-');
   if (negative || text.starts_with('+')) text.remove_prefix(1);
@@ -61,6 +62,15 @@ Value ParseNumber(std::string_view text) {
   return Value::Real(negative ? -real : real);
 }
 
+Value NumberOf(CallContext& context, const Value& value) {
+  if (CountsAsNumber(value)) return value;
+  if (!value.is(Type::kString) || !ChargeBytes(context, 2 * value.string().size())) return Value::Error();
+  const Value number = ParseNumber(value.string());
+  return number.is(Type::kError) ? number : Value::Real(AsReal(number));
+}
+
+namespace {
+
 Value ToInteger(double real) {
   constexpr double kLimit = 9223372036854775808.0;  // 2^63
   return real >= -kLimit && real < kLimit ? Value::Integer(static_cast<std::int64_t>(real)) : Value::Error();
@@ -79,12 +89,8 @@ Value Int(CallContext& context, Arguments arguments) {
 
 Value Real(CallContext& context, Arguments arguments) {
   if (const auto unusable = Unusable(arguments)) return *unusable;
-  Value number = arguments[0];
-  if (number.is(Type::kString)) {
-    if (!ChargeBytes(context, 2 * number.string().size())) return Value::Error();
-    number = ParseNumber(number.string());
-  }
-  return CountsAsNumber(number) ? Value::Real(AsReal(number)) : Value::Error();
+  const Value number = NumberOf(context, arguments[0]);
+  return number.is(Type::kError) ? number : Value::Real(AsReal(number));
 }
 
 Value Bool(CallContext&, Arguments arguments) {
@@ -119,6 +125,7 @@ constexpr Function kFunctions[] = {
     {"isReal", 1, 1, Is<Type::kReal>},
     {"isBoolean", 1, 1, Is<Type::kBoolean>},
     {"isList", 1, 1, Is<Type::kList>},
+    {"isClassAd", 1, 1, Is<Type::kRecord>},
     {"int", 1, 1, Int},
     {"real", 1, 1, Real},
     {"bool", 1, 1, Bool},

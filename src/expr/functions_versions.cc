@@ -71,7 +71,7 @@ constexpr Function kFunctions[] = {
     {"versioncmp", 2, 2, Versioncmp},         {"versionEQ", 2, 2, VersionIs<Equal>},
     {"versionLT", 2, 2, VersionIs<Less>},     {"versionLE", 2, 2, VersionIs<LessEqual>},
     {"versionGT", 2, 2, VersionIs<Greater>},  {"versionGE", 2, 2, VersionIs<GreaterEqual>},
-    {"versionInRange", 3, 3, VersionInRange},
+    {"versionInRange", 3, 3, VersionInRange}, {"version_in_range", 3, 3, VersionInRange},
 };
 
 }  // namespace

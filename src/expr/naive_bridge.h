@@ -244,6 +244,7 @@ class RandomTrees {
                                            {"isReal", 1, 1},
                                            {"isBoolean", 1, 1},
                                            {"isList", 1, 1},
+                                           {"isClassAd", 1, 1},
                                            {"int", 1, 1},
                                            {"real", 1, 1},
                                            {"bool", 1, 1},
@@ -252,6 +253,7 @@ class RandomTrees {
                                            {"time", 0, 0},
                                            {"floor", 1, 1},
                                            {"ceiling", 1, 1},
+                                           {"ceil", 1, 1},
                                            {"round", 1, 1},
                                            {"pow", 2, 2},
                                            {"quantize", 2, 2},
@@ -265,41 +267,51 @@ class RandomTrees {
                                            {"anyCompare", 3, 3},
                                            {"allCompare", 3, 3},
                                            {"strcat", 1, 6},
-                                           {"join", 2, 6},
+                                           {"join", 1, 6},
                                            {"substr", 2, 3},
                                            {"strcmp", 2, 2},
                                            {"stricmp", 2, 2},
                                            {"toUpper", 1, 1},
                                            {"toLower", 1, 1},
                                            {"split", 1, 2},
+                                           {"splitUserName", 1, 1},
+                                           {"splitSlotName", 1, 1},
                                            {"regexp", 2, 3},
                                            {"regexps", 3, 4},
                                            {"regexpMember", 2, 3},
                                            {"replace", 3, 4},
                                            {"replaceAll", 3, 4},
+                                           {"stringList_regexpMember", 2, 4},
                                            {"stringListMember", 2, 3},
                                            {"stringListIMember", 2, 3},
                                            {"stringListSubsetMatch", 2, 3},
+                                           {"stringListISubsetMatch", 2, 3},
                                            {"stringListsIntersect", 2, 3},
+                                           {"stringListSize", 1, 2},
+                                           {"stringListSum", 1, 2},
+                                           {"stringListAvg", 1, 2},
+                                           {"stringListMin", 1, 2},
+                                           {"stringListMax", 1, 2},
                                            {"versioncmp", 2, 2},
                                            {"versionEQ", 2, 2},
                                            {"versionLT", 2, 2},
                                            {"versionLE", 2, 2},
                                            {"versionGT", 2, 2},
                                            {"versionGE", 2, 2},
-                                           {"versionInRange", 3, 3}};
+                                           {"versionInRange", 3, 3},
+                                           {"version_in_range", 3, 3}};
     const Signature& signature = kFunctions[rng_.Below(std::size(kFunctions))];
     Tree call{.kind = Tree::kCall, .text = signature.name};
     auto count = signature.least + rng_.Below(signature.most - signature.least + 1);
-    const bool pattern = call.text.starts_with("regexp") || call.text.starts_with("replace");
+    const bool pattern = call.text.find("regexp") != std::string::npos || call.text.starts_with("replace");
     const std::size_t options_at = call.text == "regexp" || call.text == "regexpMember" ? 2 : 3;
     while (call.kids.size() < count) {
       const std::size_t i = call.kids.size();
       if (pattern && i == 0) {
         call.kids.push_back(Text({"a", "^[a-c]+", "(b|c)(d)?", "[0-9]+$", "x*", "N(o)de", ""}));
       } else if (pattern && i == options_at) {
-        call.kids.push_back(Text({"", "i", "F", "if"}));
-      } else if (pattern && i == 2) {
+        call.kids.push_back(Text({"", "i", "F", "if", "g", "fG"}));
+      } else if (pattern && i == 2 && !call.text.starts_with("stringList")) {
         call.kids.push_back(Text({"", "z", "<\\0>", "\\\\", "\\1", "\\2-\\1"}));
       } else if (call.text.ends_with("Compare") && i == 0) {
         call.kids.push_back(Text({"<", "<=", ">", ">=", "==", "!=", "is", "isnt", "=?=", "=!=", "?"}));
@@ -323,7 +335,8 @@ class RandomTrees {
   // What most functions want.
   Tree ListOrText() {
     if (rng_.Below(2) == 0) {
-      return Text({"abc", "a b,c", "b", "c,, a", "", "Node12", "node7", "1.2.10", "1.2.9-x", "ab\xC3\xA9"});
+      return Text({"abc", "a b,c", "b", "c,, a", "", "Node12", "node7", "1.2.10", "1.2.9-x", "ab\xC3\xA9", "3.9", "-2",
+                   "4, 2.5\t,3", "9007199254740993", ",", "ann@b@c"});
     }
     Tree list{.kind = Tree::kList};
     const Val like = RandomScalar(rng_);

@@ -250,6 +250,11 @@ inline Val Unary(const std::string& op, const Val& a) {
 
 inline Val Select(const Val& base, const std::string& name) {
   if (base.kind == Val::kUndefined) return Undefined();
+  if (base.kind == Val::kList) {
+    std::vector<Val> selected;
+    for (const Val& item : base.items) selected.push_back(Select(item, name));
+    return List(selected);
+  }
   if (base.kind != Val::kRecord) return Error();
   for (std::size_t i = 0; i < base.names.size(); ++i) {
     if (Lower(base.names[i]) == Lower(name)) return base.items[i];

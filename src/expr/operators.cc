@@ -205,10 +205,8 @@ Value ApplyUnary(UnaryOp op, const Value& a) {
   return Calculate(op == UnaryOp::kPlus ? Op::kAdd : Op::kSubtract, Value::Integer(0), a);
 }
 
-Value SelectField(const Value& base, std::string_view name) {
-  if (base.is(Type::kUndefined)) return base;
-  if (!base.is(Type::kRecord)) return Value::Error();
-  for (const Field& field : base.record()) {
+Value FieldOf(const Value& record, std::string_view name) {
+  for (const Field& field : record.record()) {
     if (SameName(field.name, name)) return field.value;
   }
   return Value::Undefined();
@@ -217,7 +215,7 @@ Value SelectField(const Value& base, std::string_view name) {
 Value SelectIndex(const Value& base, const Value& index) {
   if (base.is(Type::kError) || index.is(Type::kError)) return Value::Error();
   if (base.is(Type::kUndefined) || index.is(Type::kUndefined)) return Value::Undefined();
-  if (base.is(Type::kRecord) && index.is(Type::kString)) return SelectField(base, index.string());
+  if (base.is(Type::kRecord) && index.is(Type::kString)) return FieldOf(base, index.string());
   if (!base.is(Type::kList) || !index.is(Type::kInteger)) return Value::Error();
   const auto items = base.list();
   if (index.integer() < 0 || static_cast<std::uint64_t>(index.integer()) >= items.size()) return Value::Error();

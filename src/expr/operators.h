@@ -51,8 +51,9 @@ inline constexpr int kBindingLevels = 10;
 // The value of `a op b`. Costs what it looks at: short for numbers, the length of strings, the size of lists (`is`).
 Value ApplyBinary(Op op, const Value& a, const Value& b);
 Value ApplyUnary(UnaryOp op, const Value& a);
-// `base.name` and `base[index]`.
-Value SelectField(const Value& base, std::string_view name);
+// `record.name`. REQUIRES: a record.
+Value FieldOf(const Value& record, std::string_view name);
+// `base[index]`.
 Value SelectIndex(const Value& base, const Value& index);
 
 // What a value is where a boolean is wanted: numbers are true unless 0; strings, lists and records are ERROR.

@@ -242,6 +242,9 @@ std::optional<PatternOptions> ParsePatternOptions(std::string_view letters) {
       case 'f':
         options.full = true;
         break;
+      case 'g':
+        options.all = true;
+        break;
       default:
         return std::nullopt;
     }

@@ -28,7 +28,8 @@ struct PatternOptions {
   bool ignore_case = false;      // i
   bool many_lines = false;       // m: ^ and $ also match at the ends of lines
   bool dot_is_anything = false;  // s: . also matches a newline
-  bool full = false;             // f: the whole string has to match
+  bool full = false;             // f: the whole string has to match; where something is put in: with what stays
+  bool all = false;              // g: where something is put in: for every match
   friend bool operator==(const PatternOptions&, const PatternOptions&) = default;
 };
 // None if there is a letter that means nothing.

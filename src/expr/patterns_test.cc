@@ -156,9 +156,9 @@ TEST(Patterns, NoProgramIsMuchLargerThanItsEstimate) {
 
 TEST(PatternOptions, AreLettersInAnyCase) {
   EXPECT_EQ(ParsePatternOptions(""), PatternOptions{});
-  EXPECT_EQ(ParsePatternOptions("iMsF"), (PatternOptions{true, true, true, true}));
+  EXPECT_EQ(ParsePatternOptions("iMsF"), (PatternOptions{true, true, true, true, false}));
+  EXPECT_EQ(ParsePatternOptions("g"), (PatternOptions{false, false, false, false, true}));
   EXPECT_EQ(ParsePatternOptions("x"), std::nullopt);
-  EXPECT_EQ(ParsePatternOptions("g"), std::nullopt);
   EXPECT_EQ(ParsePatternOptions("i i"), std::nullopt);
 }
 

@@ -167,7 +167,8 @@ TEST(Reference, EveryFunctionIsDescribedAndHasAnExample) {
     for (std::size_t i = 0; i < text.size(); ++i) {
       if (text[i] != '(') continue;
       std::size_t begin = i;
-      while (begin > 0 && std::isalnum(static_cast<unsigned char>(text[begin - 1])) != 0) --begin;
+      const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+      while (begin > 0 && in_name(text[begin - 1])) --begin;
       if (begin < i) names.insert(text.substr(begin, i - begin));
     }
   };

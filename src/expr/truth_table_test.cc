@@ -218,7 +218,7 @@ TEST(TruthTable, WhatTheDesignSays) {
       {"[a = 1].b", "undefined"},
       {"[a = 1][\"A\"]", "1"},
       {"undefined.x", "undefined"},
-      {"{1}.x", "error"},
+      {"{1}.x", "{error}"},
       {"{1} == {1}", "error"},
       {"{1} =?= {1}", "true"},
       {"[a = 1; b = 2] =?= [B = 2; A = 1]", "true"},

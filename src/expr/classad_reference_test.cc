@@ -1,0 +1,440 @@
+// Every function with a value of every type in every place, and what HTCondor's reference and tests say of the
+// language. What differs from them on purpose is on the page: docs/expressions.md, "For those who know ClassAds".
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "expr/expr.h"
+#include "expr/functions.h"
+
+namespace allot::expr {
+namespace {
+
+std::string Eval(const std::string& text) {
+  static Evaluator evaluator;
+  const Parsed parsed = Expr::Parse(text);
+  if (parsed.expr == nullptr) return "does not parse: " + parsed.error.message;
+  return Print(evaluator.Evaluate(*parsed.expr, {.time = 1'700'000'000}));
+}
+
+struct Row {
+  const char* text;
+  const char* want;
+};
+
+// From src/classad/functional_tests.txt and the reference, by meaning. Left out: times as a type of their own, eval(),
+// interval(), XML, infinities and NaN.
+TEST(ClassAdReference, ItsOwnTestsHold) {
+  const Row rows[] = {
+      {"(1 + 2)", "3"},
+      {"(8 / 2)", "4"},
+      {"0.0 is -(0.0)", "true"},
+      {"0.0 is real(\"-0.0\")", "true"},
+      {"string(0.0)", R"("0.0")"},
+      // Select on lists.
+      {"{[a = 3; b = \"x\"], [a = 2; b = \"y\"], [a = 1; b = \"z\"]}.a", "{3, 2, 1}"},
+      {"{[a = 3; b = \"x\"], [a = 2; b = \"y\"]}.b", R"({"x", "y"})"},
+      {"{[a = 3], [a = 2]}.c", "{undefined, undefined}"},
+      {"{}.a", "{}"},
+      {"{[a = 1], {[a = 2], []}, undefined, error, 5, \"a\"}.a", "{1, {2, undefined}, undefined, error, error, error}"},
+      {"{[a = 3], [a = 2]}.A[1]", "2"},
+      {"sum({[a = 3], [a = 2]}.a)", "5"},
+      {"undefined.a", "undefined"},
+      {"\"text\".a", "error"},
+      {"true.a", "error"},
+      // Subscripts.
+      {"[a = 3; b = \"x\"][\"A\"]", "3"},
+      {"[ab = 4][strcat(\"a\", \"b\")]", "4"},
+      {"[a = 3][\"c\"]", "undefined"},
+      {"[a = 3][0]", "error"},
+      {"{\"a\", \"b\"}[1]", R"("b")"},
+      {"{\"a\", \"b\"}[2]", "error"},
+      {"{\"a\", \"b\"}[-1]", "error"},
+      {"{[a = 1]}[\"a\"]", "error"},
+      {"{1}[\"0\"]", "error"},
+      {"{1}[0.0]", "error"},
+      {"{1}[false]", "error"},
+      {"{1}[undefined]", "undefined"},
+      {"{1}[error]", "error"},
+      {"\"abc\"[0]", "error"},
+      // Conversions.
+      {"int(3.9)", "3"},
+      {"int(\"3.9\")", "3"},
+      {"real(3)", "3.0"},
+      {"real(\"3.9\")", "3.9"},
+      {"string(\"alain\")", R"("alain")"},
+      {"string(1)", R"("1")"},
+      {"bool(\"TRUE\")", "true"},
+      {"real(\"INF\")", "error"},
+      {"real(\"NaN\")", "error"},
+      // Numbers.
+      {"floor(3.9)", "3"},
+      {"floor(\"3.9\")", "3"},
+      {"ceiling(\"3.9\")", "4"},
+      {"ceil(3.1)", "4"},
+      {"round(3.1)", "3"},
+      {"round(\"3.9\")", "4"},
+      {"round(2.5)", "2"},
+      {"round(3.5)", "4"},
+      {"round(-2.5)", "-2"},
+      {"round(-0.5)", "0"},
+      {"round(0.49999999999999994)", "0"},
+      {"pow(2, 3)", "8"},
+      {"pow(2, -1)", "0.5"},
+      {"pow(\"2\", 3)", "8.0"},
+      {"pow(0, 0)", "1"},
+      {"pow(0.0, 0)", "1.0"},
+      {"quantize(3, 8)", "8"},
+      {"quantize(3, 2)", "4"},
+      {"quantize(0, 4)", "0"},
+      {"quantize(1.5, 6.8)", "6.8"},
+      {"quantize(6.8, 1.2)", "7.199999999999999"},
+      {"quantize(10, 5.1)", "10.2"},
+      {"quantize(0, {4})", "4"},
+      {"quantize(2, {1, 2, \"A\"})", "2"},
+      {"quantize(3, {1, 2, 0.5})", "3.0"},
+      {"quantize(2.7, {1, 2, 0.5})", "3.0"},
+      {"quantize(3, {1, 2, \"A\"})", "error"},
+      {"quantize(3, 0)", "3"},
+      {"quantize(3, 0.0)", "3"},
+      {"quantize(3.5, {})", "3.5"},
+      {"quantize(\"3\", 8)", "8.0"},
+      // Aggregates.
+      {"sum({})", "undefined"},
+      {"avg({})", "undefined"},
+      {"min({})", "undefined"},
+      {"max({})", "undefined"},
+      {"sum({1, 2, 3, 4, 5})", "15"},
+      {"avg({1, 2, 3, 4, 5})", "3.0"},
+      {"min({1, 2, 3, 4, 5})", "1"},
+      {"max({1, 2, 3, 4, 5})", "5"},
+      {"max({1, 2.5})", "2.5"},
+      {"anyCompare(\"<\", {}, 3)", "false"},
+      {"allCompare(\"<\", {}, 3)", "true"},
+      {"anyCompare(\"<\", {1, 2, 3, 4, 5}, 3)", "true"},
+      {"allCompare(\"<\", {1, 2, 3, 4, 5}, 3)", "false"},
+      {"size({})", "0"},
+      {"size([a = 1; b = 2])", "2"},
+      {"size(\"ab\")", "2"},
+      {"size(3)", "error"},
+      {"size(3.4)", "error"},
+      // Strings.
+      {"strcat(\"\", \"roy\")", R"("roy")"},
+      {"strcat(14, \" bottles of root beer\")", R"("14 bottles of root beer")"},
+      {"substr(\"abcde\", 1)", R"("bcde")"},
+      {"substr(\"abcde\", 5)", R"("")"},
+      {"substr(\"abcde\", 1, 2)", R"("bc")"},
+      {"substr(\"abcde\", 4, 2)", R"("e")"},
+      {"substr(\"abcde\", -7, 3)", R"("abc")"},
+      {"substr(\"abcde\", 1, -1)", R"("bcd")"},
+      {"strcmp(\"alain\", \"roy\")", "-1"},
+      {"strcmp(\"alain\", \"alain\")", "0"},
+      {"strcmp(10, 9)", "-1"},
+      {"strcmp(true, \"true\")", "0"},
+      {"stricmp(\"alain\", \"ALAIN\")", "0"},
+      {"stricmp(TRUE, \"True\")", "0"},
+      {"toLower(\"ALAIN\")", R"("alain")"},
+      {"toUpper(\"alain\")", R"("ALAIN")"},
+      {"toLower(true)", R"("true")"},
+      {"toUpper(true)", R"("TRUE")"},
+      {"toUpper(1.5e300)", R"("1.5E+300")"},
+      {"join(\", \", \"a\", \"b\", \"c\")", R"("a, b, c")"},
+      {"join(split(\"a b c\"))", R"("abc")"},
+      {"join(\";\", split(\"a b c\"))", R"("a;b;c")"},
+      {"join(0, {1, 2})", R"("102")"},
+      {"splitUserName(\"user@domain\")", R"({"user", "domain"})"},
+      {"splitUserName(\"username\")", R"({"username", ""})"},
+      {"splitSlotName(\"slot1@machine\")", R"({"slot1", "machine"})"},
+      {"splitSlotName(\"machinename\")", R"({"", "machinename"})"},
+      // Membership.
+      {"member(1, {1, 2, 3})", "true"},
+      {"member(4, {1, 2, 3})", "false"},
+      {"member(\"A\", {1, \"a\"})", "true"},
+      {"member({1}, {{1}})", "error"},
+      {"identicalMember({1}, {{1}})", "error"},
+      {"identicalMember(undefined, {1, undefined})", "true"},
+      {"anyCompare(\"is\", {{1}}, {1})", "error"},
+      // Regular expressions.
+      {"regexp(\"Alain.*Roy\", \"Alain Aslag Roy\")", "true"},
+      {"regexp(\"alain.*roy\", \"Alain Aslag Roy\")", "false"},
+      {"regexp(\"alain.*roy\", \"Alain Aslag Roy\", \"I\")", "true"},
+      {"regexpMember(\"b.*\", {})", "false"},
+      {"regexpMember(\"b.*\", {\"aa\"})", "false"},
+      {"regexpMember(\"b.*\", {\"aa\", \"bb\"})", "true"},
+      {"regexpMember(\"b.*\", {1, \"bb\"})", "error"},
+      {"regexpMember(\"b.*\", {\"bb\", 1})", "true"},
+      {"regexpMember(\"b.*\", {undefined, \"bb\"})", "true"},
+      {"regexpMember(\"b.*\", {undefined, \"aa\"})", "undefined"},
+      {"regexpMember(\"b.*\", {undefined, true})", "error"},
+      {"regexpMember(\"b.*\", {error})", "error"},
+      {R"(regexps("[abc]*([def]*)[ghi]*", "aaaabbbbcccccdddeeefffggghhhiii", "\\1"))", R"("dddeeefff")"},
+      {R"(regexps("[abc]*([def]*)[ghi]*", "abcdefghi", "\\0"))", R"("abcdefghi")"},
+      {R"(regexps("[abc]*([def]*)[ghi]*", "abcdefghi", "\\2"))", "error"},
+      {R"(regexps("[abc]+([def]*)[ghi]*", "NO", "\\0"))", R"("")"},
+      {R"(regexps("b", "abcb", "x"))", R"("x")"},
+      {R"(regexps("b", "abcb", "x", "f"))", R"("axcb")"},
+      {R"(regexps("b", "abcb", "x", "g"))", R"("xx")"},
+      {R"(regexps("b", "abcb", "x", "fg"))", R"("axcx")"},
+      {R"(regexps("z", "abcb", "x", "f"))", R"("abcb")"},
+      {R"(replace("b", "abcb", "x"))", R"("axcb")"},
+      {R"(replace("b", "abcb", "x", "g"))", R"("axcx")"},
+      {R"(replaceAll("b", "abcb", "x"))", R"("axcx")"},
+      {R"(replaceAll("b", "abcb", "x", "f"))", R"("axcx")"},
+      {R"(stringList_regexpMember("^b", "aa, bb"))", "true"},
+      {R"(stringList_regexpMember("^b", "aa; bb", ";"))", "true"},
+      {R"(stringList_regexpMember("^B", "aa; bb", ";", "i"))", "true"},
+      {R"(stringList_regexpMember("^B", "aa; bb", ";"))", "false"},
+      // Lists in strings: white space around a piece is not its own, whatever separates.
+      {R"(stringListSize("a, b,,c "))", "3"},
+      {R"(stringListSize(""))", "0"},
+      {R"(stringListSum("1, 2, 3"))", "6"},
+      {R"(stringListSum("1, 2.5"))", "3.5"},
+      {R"(stringListSum("1, x"))", "error"},
+      {R"(stringListSum(""))", "0.0"},
+      {R"(stringListAvg("1, 2"))", "1.5"},
+      {R"(stringListAvg(""))", "0.0"},
+      {R"(stringListMin("3, 1, 2"))", "1"},
+      {R"(stringListMax("3:1:2.5", ":"))", "3.0"},
+      {R"(stringListMin(""))", "undefined"},
+      {R"(stringListMember("bb", "cc, bb , aa", ","))", "true"},
+      {R"(stringListMember("a b", "x, a b ", ","))", "true"},
+      {R"(stringListMember("", "cc,bb,,"))", "false"},
+      {R"(stringListIMember("BB", "cc,bb"))", "true"},
+      {R"(stringListSubsetMatch("BB", "cc, BB, , aa", ","))", "true"},
+      {R"(stringListSubsetMatch("", "a"))", "true"},
+      {R"(stringListSubsetMatch("B", "a b"))", "false"},
+      {R"(stringListISubsetMatch("B", "a b"))", "true"},
+      {R"(stringListsIntersect("a, c", "b,c"))", "true"},
+      {R"(split("a, b;c", ";"))", R"({"a, b", "c"})"},
+      {R"(split(" a ; b ", ";"))", R"({"a", "b"})"},
+      // Versions.
+      {R"(versioncmp("7.x", "7.y"))", "-1"},
+      {R"(versionLT("7.9", "7.10"))", "true"},
+      {R"(version_in_range("8.9.7", "8.9", "8.10"))", "true"},
+      {R"(versionInRange("8.9.7", "8.10", "9"))", "false"},
+      // Choice.
+      {"ifThenElse(1 + 1 == 2, 3, 4)", "3"},
+      {"ifThenElse(0.0, 3, 4)", "4"},
+      {"ifThenElse(error, 3, 4)", "error"},
+      {"ifThenElse(undefined, 3, 4)", "undefined"},
+      {"ifThenElse(\"true\", 3, 4)", "error"},
+      {"isClassAd([a = 1])", "true"},
+      {"isClassAd({1})", "false"},
+  };
+  for (const Row& row : rows) EXPECT_EQ(Eval(row.text), row.want) << row.text;
+}
+
+// In the place of `?`: undefined, error, true, 2, 2.5, "x", "3", {1}, [a = 1].
+const Row kPlaces[] = {
+    {"isUndefined(?)", "true | false | false | false | false | false | false | false | false"},
+    {"isError(?)", "false | true | false | false | false | false | false | false | false"},
+    {"isString(?)", "false | false | false | false | false | true | true | false | false"},
+    {"isInteger(?)", "false | false | false | true | false | false | false | false | false"},
+    {"isReal(?)", "false | false | false | false | true | false | false | false | false"},
+    {"isBoolean(?)", "false | false | true | false | false | false | false | false | false"},
+    {"isList(?)", "false | false | false | false | false | false | false | true | false"},
+    {"isClassAd(?)", "false | false | false | false | false | false | false | false | true"},
+    {"int(?)", "undefined | error | 1 | 2 | 2 | error | 3 | error | error"},
+    {"real(?)", "undefined | error | 1.0 | 2.0 | 2.5 | error | 3.0 | error | error"},
+    {"bool(?)", "undefined | error | true | true | true | error | error | error | error"},
+    {"string(?)", R"(undefined | error | "true" | "2" | "2.5" | "x" | "3" | "{1}" | "[a = 1]")"},
+    {"ifThenElse(?, 1, 2)", "undefined | error | 1 | 1 | 1 | error | error | error | error"},
+    {"ifThenElse(true, ?, 2)", R"(undefined | error | true | 2 | 2.5 | "x" | "3" | {1} | [a = 1])"},
+    {"ifThenElse(false, 1, ?)", R"(undefined | error | true | 2 | 2.5 | "x" | "3" | {1} | [a = 1])"},
+    {"floor(?)", "undefined | error | 1 | 2 | 2 | error | 3 | error | error"},
+    {"ceiling(?)", "undefined | error | 1 | 2 | 3 | error | 3 | error | error"},
+    {"ceil(?)", "undefined | error | 1 | 2 | 3 | error | 3 | error | error"},
+    {"round(?)", "undefined | error | 1 | 2 | 2 | error | 3 | error | error"},
+    {"pow(?, 2)", "undefined | error | 1 | 4 | 6.25 | error | 9.0 | error | error"},
+    {"pow(2, ?)", "undefined | error | 2 | 4 | 5.656854249492381 | error | 8.0 | error | error"},
+    {"quantize(?, 2)", "undefined | error | 2 | 2 | 4.0 | error | 4.0 | error | error"},
+    {"quantize(3, ?)", "undefined | error | 3 | 4 | 5.0 | error | 3.0 | 3 | error"},
+    {"quantize(3, {?})", "undefined | error | 3 | 4 | 5.0 | error | 3.0 | error | error"},
+    {"min(?)", "undefined | error | error | error | error | error | error | 1 | error"},
+    {"min({?})", "undefined | error | 1 | 2 | 2.5 | error | error | error | error"},
+    {"max(?)", "undefined | error | error | error | error | error | error | 1 | error"},
+    {"max({?, 1})", "undefined | error | 1 | 2 | 2.5 | error | error | error | error"},
+    {"sum(?)", "undefined | error | error | error | error | error | error | 1 | error"},
+    {"sum({?, 1})", "undefined | error | 2 | 3 | 3.5 | error | error | error | error"},
+    {"avg(?)", "undefined | error | error | error | error | error | error | 1.0 | error"},
+    {"avg({?})", "undefined | error | 1.0 | 2.0 | 2.5 | error | error | error | error"},
+    {"size(?)", "undefined | error | error | error | error | 1 | 1 | 1 | 1"},
+    {R"(member(?, {2, "X"}))", "undefined | error | false | true | false | true | false | error | error"},
+    {"member(2, ?)", "undefined | error | error | error | error | error | error | false | error"},
+    {"member(2, {?})", "false | false | false | true | false | false | false | false | false"},
+    {R"(identicalMember(?, {2, "X", undefined}))",
+     "true | false | false | true | false | false | false | error | error"},
+    {"identicalMember(2, ?)", "undefined | error | error | error | error | error | error | false | error"},
+    {"identicalMember(2, {?})", "false | false | false | true | false | false | false | false | false"},
+    {"anyCompare(?, {2}, 2)", "undefined | error | error | error | error | error | error | error | error"},
+    {R"(anyCompare("<", ?, 3))", "undefined | error | error | error | error | error | error | true | error"},
+    {R"(anyCompare("<", {?}, 3))", "false | false | true | true | true | false | false | false | false"},
+    {R"(anyCompare("<", {1}, ?))", "undefined | error | false | true | true | false | false | error | error"},
+    {R"(anyCompare("is", {1}, ?))", "false | false | false | false | false | false | false | error | error"},
+    {"allCompare(?, {2}, 2)", "undefined | error | error | error | error | error | error | error | error"},
+    {R"(allCompare("<", ?, 3))", "undefined | error | error | error | error | error | error | true | error"},
+    {R"(allCompare("<", {?}, 3))", "false | false | true | true | true | false | false | false | false"},
+    {R"(allCompare("<", {1}, ?))", "undefined | error | false | true | true | false | false | error | error"},
+    {R"(allCompare("isnt", {1}, ?))", "true | true | true | true | true | true | true | error | error"},
+    {"strcat(?)", R"(undefined | error | "true" | "2" | "2.5" | "x" | "3" | "{1}" | "[a = 1]")"},
+    {R"(strcat("a", ?))", R"(undefined | error | "atrue" | "a2" | "a2.5" | "ax" | "a3" | "a{1}" | "a[a = 1]")"},
+    {"join(?)", R"(undefined | error | error | error | error | error | error | "1" | error)"},
+    {"join(?, {1, 2})", R"(undefined | error | "1true2" | "122" | "12.52" | "1x2" | "132" | "1{1}2" | "1[a = 1]2")"},
+    {R"(join("-", ?))", R"(undefined | error | "true" | "2" | "2.5" | "x" | "3" | "1" | "[a = 1]")"},
+    {R"(join("-", {?, 1}))",
+     R"(undefined | error | "true-1" | "2-1" | "2.5-1" | "x-1" | "3-1" | "{1}-1" | "[a = 1]-1")"},
+    {R"(join("-", 1, ?))", R"(undefined | error | "1-true" | "1-2" | "1-2.5" | "1-x" | "1-3" | "1-{1}" | "1-[a = 1]")"},
+    {"substr(?, 0)", R"(undefined | error | error | error | error | "x" | "3" | error | error)"},
+    {R"(substr("abc", ?))", R"(undefined | error | error | "c" | error | error | error | error | error)"},
+    {R"(substr("abc", 0, ?))", R"(undefined | error | error | "ab" | error | error | error | error | error)"},
+    {R"(strcmp(?, "x"))", "undefined | error | -1 | -1 | -1 | 0 | -1 | 1 | -1"},
+    {R"(strcmp("x", ?))", "undefined | error | 1 | 1 | 1 | 0 | 1 | -1 | 1"},
+    {R"(stricmp(?, "X"))", "undefined | error | -1 | -1 | -1 | 0 | -1 | 1 | -1"},
+    {R"(stricmp("X", ?))", "undefined | error | 1 | 1 | 1 | 0 | 1 | -1 | 1"},
+    {"toUpper(?)", R"(undefined | error | "TRUE" | "2" | "2.5" | "X" | "3" | "{1}" | "[A = 1]")"},
+    {"toLower(?)", R"(undefined | error | "true" | "2" | "2.5" | "x" | "3" | "{1}" | "[a = 1]")"},
+    {"split(?)", R"(undefined | error | error | error | error | {"x"} | {"3"} | error | error)"},
+    {R"(split("x1", ?))", R"(undefined | error | error | error | error | {"1"} | {"x1"} | error | error)"},
+    {"splitUserName(?)", R"(undefined | error | error | error | error | {"x", ""} | {"3", ""} | error | error)"},
+    {"splitSlotName(?)", R"(undefined | error | error | error | error | {"", "x"} | {"", "3"} | error | error)"},
+    {R"(regexp(?, "x"))", "undefined | error | error | error | error | true | false | error | error"},
+    {R"(regexp("x", ?))", "undefined | error | error | error | error | true | false | error | error"},
+    {R"(regexp("x", "x", ?))", "undefined | error | error | error | error | error | error | error | error"},
+    {R"(regexps(?, "x", "y"))", R"(undefined | error | error | error | error | "y" | "" | error | error)"},
+    {R"(regexps("x", ?, "y"))", R"(undefined | error | error | error | error | "y" | "" | error | error)"},
+    {R"(regexps("x", "x", ?))", R"(undefined | error | error | error | error | "x" | "3" | error | error)"},
+    {R"(regexps("x", "x", "y", ?))", "undefined | error | error | error | error | error | error | error | error"},
+    {R"(regexpMember(?, {"x"}))", "undefined | error | error | error | error | true | false | error | error"},
+    {R"(regexpMember("x", ?))", "undefined | error | error | error | error | error | error | error | error"},
+    {R"(regexpMember("x", {?}))", "undefined | error | error | error | error | true | false | error | error"},
+    {R"(regexpMember("x", {"x"}, ?))", "undefined | error | error | error | error | error | error | error | error"},
+    {R"(replace(?, "x", "y"))", R"(undefined | error | error | error | error | "y" | "x" | error | error)"},
+    {R"(replace("x", ?, "y"))", R"(undefined | error | error | error | error | "y" | "3" | error | error)"},
+    {R"(replace("x", "x", ?))", R"(undefined | error | error | error | error | "x" | "3" | error | error)"},
+    {R"(replace("x", "x", "y", ?))", "undefined | error | error | error | error | error | error | error | error"},
+    {R"(replaceAll(?, "x", "y"))", R"(undefined | error | error | error | error | "y" | "x" | error | error)"},
+    {R"(replaceAll("x", ?, "y"))", R"(undefined | error | error | error | error | "y" | "3" | error | error)"},
+    {R"(replaceAll("x", "x", ?))", R"(undefined | error | error | error | error | "x" | "3" | error | error)"},
+    {R"(replaceAll("x", "x", "y", ?))", "undefined | error | error | error | error | error | error | error | error"},
+    {R"(stringList_regexpMember(?, "x"))", "undefined | error | error | error | error | true | false | error | error"},
+    {R"(stringList_regexpMember("x", ?))", "undefined | error | error | error | error | true | false | error | error"},
+    {R"(stringList_regexpMember("x", "x", ?))",
+     "undefined | error | error | error | error | false | true | error | error"},
+    {R"(stringList_regexpMember("x", "x", ",", ?))",
+     "undefined | error | error | error | error | error | error | error | error"},
+    {R"(stringListMember(?, "x"))", "undefined | error | error | error | error | true | false | error | error"},
+    {R"(stringListMember("x", ?))", "undefined | error | error | error | error | true | false | error | error"},
+    {R"(stringListMember("x", "x", ?))", "undefined | error | error | error | error | false | true | error | error"},
+    {R"(stringListIMember(?, "X"))", "undefined | error | error | error | error | true | false | error | error"},
+    {R"(stringListIMember("X", ?))", "undefined | error | error | error | error | true | false | error | error"},
+    {R"(stringListIMember("x", "x", ?))", "undefined | error | error | error | error | false | true | error | error"},
+    {R"(stringListSubsetMatch(?, "x"))", "undefined | error | error | error | error | true | false | error | error"},
+    {R"(stringListSubsetMatch("x", ?))", "undefined | error | error | error | error | true | false | error | error"},
+    {R"(stringListSubsetMatch("x", "x", ?))",
+     "undefined | error | error | error | error | true | true | error | error"},
+    {R"(stringListISubsetMatch(?, "X"))", "undefined | error | error | error | error | true | false | error | error"},
+    {R"(stringListISubsetMatch("X", ?))", "undefined | error | error | error | error | true | false | error | error"},
+    {R"(stringListISubsetMatch("x", "x", ?))",
+     "undefined | error | error | error | error | true | true | error | error"},
+    {R"(stringListsIntersect(?, "x"))", "undefined | error | error | error | error | true | false | error | error"},
+    {R"(stringListsIntersect("x", ?))", "undefined | error | error | error | error | true | false | error | error"},
+    {R"(stringListsIntersect("x", "x", ?))",
+     "undefined | error | error | error | error | false | true | error | error"},
+    {"stringListSize(?)", "undefined | error | error | error | error | 1 | 1 | error | error"},
+    {R"(stringListSize("a", ?))", "undefined | error | error | error | error | 1 | 1 | error | error"},
+    {"stringListSum(?)", "undefined | error | error | error | error | error | 3 | error | error"},
+    {R"(stringListSum("1", ?))", "undefined | error | error | error | error | 1 | 1 | error | error"},
+    {"stringListAvg(?)", "undefined | error | error | error | error | error | 3.0 | error | error"},
+    {R"(stringListAvg("1", ?))", "undefined | error | error | error | error | 1.0 | 1.0 | error | error"},
+    {"stringListMin(?)", "undefined | error | error | error | error | error | 3 | error | error"},
+    {R"(stringListMin("1", ?))", "undefined | error | error | error | error | 1 | 1 | error | error"},
+    {"stringListMax(?)", "undefined | error | error | error | error | error | 3 | error | error"},
+    {R"(stringListMax("1", ?))", "undefined | error | error | error | error | 1 | 1 | error | error"},
+    {R"(versioncmp(?, "x"))", "undefined | error | error | error | error | 0 | -1 | error | error"},
+    {R"(versioncmp("x", ?))", "undefined | error | error | error | error | 0 | 1 | error | error"},
+    {R"(versionEQ(?, "x"))", "undefined | error | error | error | error | true | false | error | error"},
+    {R"(versionEQ("x", ?))", "undefined | error | error | error | error | true | false | error | error"},
+    {R"(versionLT(?, "x"))", "undefined | error | error | error | error | false | true | error | error"},
+    {R"(versionLT("x", ?))", "undefined | error | error | error | error | false | false | error | error"},
+    {R"(versionLE(?, "x"))", "undefined | error | error | error | error | true | true | error | error"},
+    {R"(versionLE("x", ?))", "undefined | error | error | error | error | true | false | error | error"},
+    {R"(versionGT(?, "x"))", "undefined | error | error | error | error | false | false | error | error"},
+    {R"(versionGT("x", ?))", "undefined | error | error | error | error | false | true | error | error"},
+    {R"(versionGE(?, "x"))", "undefined | error | error | error | error | true | false | error | error"},
+    {R"(versionGE("x", ?))", "undefined | error | error | error | error | true | true | error | error"},
+    {R"(versionInRange(?, "a", "z"))", "undefined | error | error | error | error | true | false | error | error"},
+    {R"(versionInRange("x", ?, "z"))", "undefined | error | error | error | error | true | true | error | error"},
+    {R"(versionInRange("x", "a", ?))", "undefined | error | error | error | error | true | false | error | error"},
+    {R"(version_in_range(?, "a", "z"))", "undefined | error | error | error | error | true | false | error | error"},
+    {R"(version_in_range("x", ?, "z"))", "undefined | error | error | error | error | true | true | error | error"},
+    {R"(version_in_range("x", "a", ?))", "undefined | error | error | error | error | true | false | error | error"},
+    {"(?).a", "undefined | error | error | error | error | error | error | {error} | 1"},
+    {"{?}.a", "{undefined} | {error} | {error} | {error} | {error} | {error} | {error} | {{error}} | {1}"},
+    {"?[0]", "undefined | error | error | error | error | error | error | 1 | error"},
+    {R"(?["a"])", "undefined | error | error | error | error | error | error | error | 1"},
+    {"{5}[?]", "undefined | error | error | error | error | error | error | error | error"},
+    {"[x = 5][?]", "undefined | error | error | error | error | 5 | undefined | error | error"},
+    {"-?", "undefined | error | -1 | -2 | -2.5 | error | error | error | error"},
+    {"+?", "undefined | error | 1 | 2 | 2.5 | error | error | error | error"},
+    {"~?", "undefined | error | error | -3 | error | error | error | error | error"},
+    {"!?", "undefined | error | false | false | false | error | error | error | error"},
+    {"? + 1", "undefined | error | 2 | 3 | 3.5 | error | error | error | error"},
+    {"1 - ?", "undefined | error | 0 | -1 | -1.5 | error | error | error | error"},
+    {"? * 2.0", "undefined | error | 2.0 | 4.0 | 5.0 | error | error | error | error"},
+    {"6 / ?", "undefined | error | 6 | 3 | 2.4 | error | error | error | error"},
+    {"? % 2", "undefined | error | 1 | 0 | error | error | error | error | error"},
+    {"? | 1", "undefined | error | error | 3 | error | error | error | error | error"},
+    {"? << 1", "undefined | error | error | 4 | error | error | error | error | error"},
+    {"? < 3", "undefined | error | true | true | true | error | error | error | error"},
+    {R"(? == "X")", "undefined | error | error | error | error | true | false | error | error"},
+    {"2 == ?", "undefined | error | false | true | false | error | error | error | error"},
+    {"? is 2", "false | false | false | true | false | false | false | false | false"},
+    {R"(? =!= "x")", "true | true | true | true | true | false | true | true | true"},
+    {"? && true", "undefined | error | true | true | true | error | error | error | error"},
+    {"true && ?", "undefined | error | true | true | true | error | error | error | error"},
+    {"false || ?", "undefined | error | true | true | true | error | error | error | error"},
+    {"? || true", "true | error | true | true | true | error | error | error | error"},
+    {"? ? 1 : 2", "undefined | error | 1 | 1 | 1 | error | error | error | error"},
+};
+
+TEST(ClassAdReference, EveryTypeInEveryPlace) {
+  const std::string values[] = {"undefined", "error", "true", "2", "2.5", "\"x\"", "\"3\"", "{1}", "[a = 1]"};
+  for (const Row& row : kPlaces) {
+    std::string got;
+    for (const std::string& value : values) {
+      std::string text = row.text;
+      text.replace(text.find('?'), 1, value);
+      got += (got.empty() ? "" : " | ") + Eval(text);
+    }
+    EXPECT_EQ(got, row.want) << row.text;
+  }
+}
+
+TEST(ClassAdReference, EveryPlaceOfEveryFunctionIsInTheTable) {
+  std::set<std::string> places;  // `substr 1`
+  for (const Row& row : kPlaces) {
+    const std::string text = row.text;
+    const std::size_t open = text.find('(');
+    if (open == 0 || open == std::string::npos) continue;
+    int depth = 0, place = 0;
+    bool quoted = false;
+    for (std::size_t i = open + 1; text[i] != '?'; ++i) {
+      if (text[i] == '"') quoted = !quoted;
+      depth += text[i] == '{' ? 1 : text[i] == '}' ? -1 : 0;
+      if (depth == 0 && !quoted && text[i] == ',') ++place;
+    }
+    if (depth == 0) places.insert(text.substr(0, open) + " " + std::to_string(place));
+  }
+  for (const Function& function : Functions()) {
+    const int most = function.max_arguments == kAnyNumber ? 2 : function.max_arguments;
+    for (int place = 0; place < most; ++place) {
+      EXPECT_TRUE(places.contains(std::string(function.name) + " " + std::to_string(place)))
+          << function.name << ", argument " << place;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace allot::expr
