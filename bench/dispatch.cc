@@ -85,10 +85,15 @@ void CheckPromised(Bench& bench) {
 // What the fewest and the most tasks of a worker are, promised and running.
 std::pair<std::uint64_t, std::uint64_t> Loads(Bench& bench) {
   std::uint64_t least = UINT64_MAX, most = 0;
-  for (const WorkerView& view : bench.engine().Workers(std::nullopt, 100'000)) {
-    least = std::min(least, view.promised + view.leased);
-    most = std::max(most, view.promised + view.leased);
-  }
+  WorkerPage page;
+  do {
+    const auto after = page.workers.empty() ? std::nullopt : std::optional(page.workers.back().id);
+    page = bench.engine().Workers(after, 100'000);
+    for (const WorkerView& view : page.workers) {
+      least = std::min(least, view.promised + view.leased);
+      most = std::max(most, view.promised + view.leased);
+    }
+  } while (page.more);
   return {least, most};
 }
 

@@ -23,6 +23,7 @@ declare -A may=(
 # Single files that may know more, and why.
 declare -A besides=(
   [src/cli/backup.cc]="store" # `restore` puts a queue's file in its place, without a server
+  [src/cli/check.cc]="store"  # reads a queue's files, without a server
 )
 
 # Complains about each fault of the tree in folder $1; prints nothing if there is none.

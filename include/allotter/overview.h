@@ -29,11 +29,23 @@ struct Overview {
   };
   // What holds back ready and waiting tasks, of all that match in the same way together.
   struct HeldBack {
+    // Limits and ceilings that stop them: those that stop the most, a few, for your eyes.
+    struct Limit {
+      std::string uuid, tag, name;
+      std::uint64_t tasks = 0;
+    };
+    struct Ceiling {
+      std::string of, key;  // `policy` or `strategy`; `user`
+      std::string value;    // as JSON
+      std::uint64_t running = 0, max = 0, tasks = 0;
+    };
     std::string code, kind;
     std::uint64_t tasks = 0, jobs = 0, classes = 0;
     std::optional<std::int64_t> since_at_ms;  // none: since before the server's start
     std::string job;                          // the one with the most tasks; empty: not for your eyes
     std::vector<std::string> tags;
+    std::vector<Limit> limits = {};
+    std::vector<Ceiling> ceilings = {};
   };
   struct Banner {
     std::string level;  // info warning error

@@ -273,6 +273,7 @@ struct QueueSettings {
   std::optional<milliseconds> max_limit_expiration = {};
   std::optional<std::string> dispatch = {};  // fanout balanced; set to an empty text: fanout
   std::optional<std::string> balance = {};   // least_queue round_robin random; set to an empty text: least_queue
+  std::optional<std::uint64_t> memory_budget_bytes = {};  // 0: as much as the server has for all queues
 };
 
 struct Queue {
@@ -285,6 +286,8 @@ struct Queue {
   std::uint64_t workers = 0, workers_waiting = 0;
   QueueSettings settings;
   std::uint64_t file_bytes = 0, journal_rows = 0;
+  std::uint64_t memory_bytes = 0, memory_budget_bytes = 0;
+  std::vector<std::pair<std::string, std::uint64_t>> memory_parts = {};  // what uses it
   std::string json;
 };
 

@@ -41,6 +41,9 @@ inline constexpr std::size_t kMaxPropertyValueBytes = 128;
 inline constexpr std::size_t kMaxAlternatives = 16;  // of a job's constraints
 inline constexpr std::size_t kMaxAttributePairs = 128;
 
+// Memory of a queue.
+inline constexpr std::uint64_t kMinMemoryBudget = 16 * 1024 * 1024;
+
 // Workers and leases.
 inline constexpr std::size_t kMaxWorkers = 100'000;
 inline constexpr std::uint32_t kMaxSlots = 10'000;
@@ -62,6 +65,8 @@ inline constexpr std::size_t kMaxStrategyBytes = 4 * 1024;
 inline constexpr std::size_t kMaxStrategyNodes = 64;
 inline constexpr std::size_t kMaxStrategyDepth = 16;  // strategies inside one another
 inline constexpr std::size_t kMaxStrategies = 256;    // different ones in use in a queue
+inline constexpr std::size_t kMaxStrategyBlocks =
+    1024;  // words and blocks of all of them: each costs memory for all jobs
 inline constexpr std::size_t kMaxNamedStrategies = 256;
 inline constexpr std::size_t kMaxWeights = 10'000;  // of a queue
 inline constexpr std::uint32_t kMaxWeight = 1'000'000;

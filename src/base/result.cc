@@ -42,6 +42,7 @@ constexpr Row kRows[] = {
     {Code::kTooManyWaits, "too_many_waits", 429},
     {Code::kTooManyStrategies, "too_many_strategies", 429},
     {Code::kTooManyLimits, "too_many_limits", 429},
+    {Code::kMemoryFull, "memory_full", 429},
     {Code::kTimedOut, "timed_out", 408},
     {Code::kDiskFull, "disk_full", 507},
     {Code::kStopping, "stopping", 503},

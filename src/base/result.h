@@ -44,6 +44,7 @@ enum class Code {
   kTooManyWaits,         //
   kTooManyStrategies,    //
   kTooManyLimits,        //
+  kMemoryFull,           // the queue's memory budget is used up
   kTimedOut,             // the client was too slow
   kDiskFull,             // nothing new is taken until there is space
   kStopping,             // the server is going down: try again soon

@@ -85,6 +85,7 @@ int Main(int argc, char** argv) {
   AddTopCommand(app, context);
   AddQueueCommands(app, context);
   AddBackupCommands(app, context);
+  AddCheckCommand(app, context);
   AddTokenCommands(app, context);
   AddConfigCommands(app, context);
   AddExprCommands(app, context);

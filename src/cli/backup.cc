@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "cli/setting_flags.h"
+#include "server/queue_set.h"
 #include "server/request_json.h"
 #include "store/sqlite/file_lock.h"
 #include "store/sqlite/sqlite_store.h"
@@ -147,9 +148,11 @@ Result<void> Restore(Context& context, const SettingFlags& flags, const std::str
   NewFile copy(target);
   if (auto opened = copy.Open(); !opened) return opened;
   if (auto copied = CopyInto(file, copy); !copied) return copied;
+  // Leases that were granted since the backup was made must not be granted again: under a new key no id is the same.
+  constexpr std::string_view kForget[] = {kQueueKeySetting};
+  if (auto prepared = SqliteStore::PrepareRestored(copy.part(), kForget); !prepared) return prepared;
   if (auto synced = copy.Sync(); !synced) return synced;
-  // The old file's log must not be taken for the new one's.
-  for (const char* suffix : {"-wal", "-shm"}) fs::remove(target + suffix, ec);
+  if (auto gone = SqliteStore::MakeWay(target); !gone) return gone;
   if (auto finished = copy.Finish(); !finished) return finished;
   Show(context, "{\"queue\":" + JsonString(queue) + ",\"bytes\":" + std::to_string(copy.size()) + "}", queue, [&] {
     std::cout << Visible(file) << " → queue " << queue << " in " << Visible(config->data) << ", "

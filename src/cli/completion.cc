@@ -1,5 +1,6 @@
 // allot completion bash|zsh|fish: scripts made from the tree of commands itself.
 #include <iostream>
+#include <sstream>
 
 #include "cli/commands.h"
 #include "cli/completion.h"
@@ -16,8 +17,10 @@ struct Node {
     std::vector<std::string> names;  // with their dashes
     std::string help;
     bool value = false;
+    std::vector<std::string> words;  // that the value can be, as far as they are known
   };
   std::vector<Flag> flags;
+  std::vector<std::string> words;  // that an argument can be
 };
 
 std::string OneLine(std::string text) {
@@ -26,6 +29,33 @@ std::string OneLine(std::string text) {
       c = ' ';
   }
   return text;
+}
+
+// What an option can be, where it is one of some words: its check says `{table,json}`.
+std::vector<std::string> WordsOf(const CLI::Option& option) {
+  // The rest is checked by what reads it.
+  static const std::pair<std::string_view, std::vector<std::string>> kElsewhere[] = {
+      {"strategy", {"random", "oldest", "newest", "priority", "least_recent", "fair"}},
+      {"policy", {"worker", "fair"}},
+      {"dispatch", {"fanout", "balanced"}},
+      {"balance", {"least_queue", "round_robin", "random"}},
+      {"log-level", {"trace", "debug", "info", "warning", "error", "off"}},
+      {"log-format", {"auto", "text", "json"}},
+  };
+  for (const auto& [name, words] : kElsewhere) {
+    if (option.check_lname(std::string(name)) && option.get_items_expected_max() > 0) return words;
+  }
+  const std::string type = option.get_type_name();
+  const std::size_t open = type.find('{'), close = type.find('}', open);
+  std::vector<std::string> words;
+  if (open == std::string::npos || close == std::string::npos) return words;
+  std::istringstream list(type.substr(open + 1, close - open - 1));
+  for (std::string word; std::getline(list, word, ',');) {
+    if (word.empty() || word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_-0123456789") != std::string::npos)
+      return {};
+    words.push_back(std::move(word));
+  }
+  return words;
 }
 
 void Collect(const CLI::App& app, const std::string& path, std::vector<Node>& out) {
@@ -38,9 +68,13 @@ void Collect(const CLI::App& app, const std::string& path, std::vector<Node>& ou
     Node::Flag flag;
     for (const std::string& name : option->get_snames()) flag.names.push_back("-" + name);
     for (const std::string& name : option->get_lnames()) flag.names.push_back("--" + name);
-    if (flag.names.empty()) continue;  // positional
+    if (flag.names.empty()) {  // positional
+      for (std::string& word : WordsOf(*option)) node.words.push_back(std::move(word));
+      continue;
+    }
     flag.help = OneLine(option->get_description());
     flag.value = option->get_items_expected_max() > 0 && option->get_type_size() > 0;
+    if (flag.value) flag.words = WordsOf(*option);
     node.flags.push_back(std::move(flag));
   }
   out.push_back(std::move(node));
@@ -50,6 +84,12 @@ void Collect(const CLI::App& app, const std::string& path, std::vector<Node>& ou
 std::string Words(const std::vector<std::pair<std::string, std::string>>& commands) {
   std::string out;
   for (const auto& [name, help] : commands) out += (out.empty() ? "" : " ") + name;
+  return out;
+}
+
+std::string Spaced(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
   return out;
 }
 
@@ -65,7 +105,8 @@ std::string FlagWords(const Node& node, bool only_with_value) {
 std::string Bash(const std::vector<Node>& nodes) {
   std::string out =
       "# bash completion of allot. Use: source <(allot completion bash)\n_allot() {\n"
-      "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} path= word i commands= flags= values=\n"
+      "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} path= word i commands= flags= values= "
+      "words=\n"
       "  for ((i = 1; i < COMP_CWORD; i++)); do\n    word=${COMP_WORDS[i]}\n"
       "    [[ $word == -- ]] && { compopt -o default; COMPREPLY=(); return; }\n    case \"$path $word\" in\n      ";
   std::string paths;
@@ -75,12 +116,22 @@ std::string Bash(const std::vector<Node>& nodes) {
   out += paths + ") path=\"$path $word\" ;;\n    esac\n  done\n  case $path in\n";
   for (const Node& node : nodes) {
     out += "    '" + node.path + "') commands='" + Words(node.commands) + "' flags='" + FlagWords(node, false) +
-           "' values='" + FlagWords(node, true) + "' ;;\n";
+           "' values='" + FlagWords(node, true) + "' words='" + Spaced(node.words) + "' ;;\n";
+  }
+  out += "  esac\n  case \"$path $prev\" in\n";
+  for (const Node& node : nodes) {
+    for (const Node::Flag& flag : node.flags) {
+      if (flag.words.empty()) continue;
+      std::string places;
+      for (const std::string& name : flag.names)
+        places += (places.empty() ? "'" : " | '") + node.path + " " + name + "'";
+      out += "    " + places + ") COMPREPLY=($(compgen -W '" + Spaced(flag.words) + "' -- \"$cur\")); return ;;\n";
+    }
   }
   out +=
       "  esac\n  if [[ \" $values \" == *\" $prev \"* ]]; then compopt -o default; COMPREPLY=(); return; fi\n"
       "  if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W \"$flags\" -- \"$cur\"))\n"
-      "  elif [[ -n $commands ]]; then COMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))\n"
+      "  elif [[ -n $commands$words ]]; then COMPREPLY=($(compgen -W \"$commands $words\" -- \"$cur\"))\n"
       "  else compopt -o default; COMPREPLY=(); fi\n}\ncomplete -F _allot allot\n";
   return out;
 }
@@ -89,7 +140,7 @@ std::string Zsh(const std::vector<Node>& nodes) {
   std::string out =
       "#compdef allot\n# zsh completion of allot. Use: source <(allot completion zsh), or save as _allot in "
       "$fpath\n_allot() {\n"
-      "  local path_= word\n  local -a commands flags values\n  for word in ${words[2,CURRENT-1]}; do\n"
+      "  local path_= word\n  local -a commands flags values words_\n  for word in ${words[2,CURRENT-1]}; do\n"
       "    [[ $word == -- ]] && { _files; return }\n    case \"$path_ $word\" in\n      ";
   std::string paths;
   for (const Node& node : nodes) {
@@ -103,12 +154,22 @@ std::string Zsh(const std::vector<Node>& nodes) {
     for (const Node::Flag& flag : node.flags) {
       for (const std::string& name : flag.names) out += "'" + name + ":" + flag.help + "' ";
     }
-    out += ")\n      values=(" + FlagWords(node, true) + ") ;;\n";
+    out += ")\n      values=(" + FlagWords(node, true) + ") words_=(" + Spaced(node.words) + ") ;;\n";
+  }
+  out += "  esac\n  case \"$path_ ${words[CURRENT-1]}\" in\n";
+  for (const Node& node : nodes) {
+    for (const Node::Flag& flag : node.flags) {
+      if (flag.words.empty()) continue;
+      std::string places;
+      for (const std::string& name : flag.names) places += (places.empty() ? "'" : "|'") + node.path + " " + name + "'";
+      out += "    " + places + ") compadd -- " + Spaced(flag.words) + "; return ;;\n";
+    }
   }
   out +=
       "  esac\n  if (( ${values[(Ie)${words[CURRENT-1]}]} )); then _files\n"
       "  elif [[ ${words[CURRENT]} == -* ]]; then _describe option flags\n"
-      "  elif (( ${#commands} )); then _describe command commands\n  else _files; fi\n}\n"
+      "  elif (( ${#commands} )); then _describe command commands\n"
+      "  elif (( ${#words_} )); then compadd -- $words_\n  else _files; fi\n}\n"
       "if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _allot \"$@\"; else compdef _allot allot; fi\n";
   return out;
 }
@@ -127,11 +188,12 @@ std::string Fish(const std::vector<Node>& nodes) {
     const std::string condition = " -n '__allot_at \"" + node.path + "\"'";
     for (const auto& [name, help] : node.commands)
       out += "complete -c allot -f" + condition + " -a " + name + " -d '" + help + "'\n";
+    if (!node.words.empty()) out += "complete -c allot -f" + condition + " -a '" + Spaced(node.words) + "'\n";
     for (const Node::Flag& flag : node.flags) {
       out += "complete -c allot" + condition;
       for (const std::string& name : flag.names)
         out += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
-      if (flag.value) out += " -r";
+      if (flag.value) out += flag.words.empty() ? " -r" : " -x -a '" + Spaced(flag.words) + "'";
       out += " -d '" + flag.help + "'\n";
     }
   }

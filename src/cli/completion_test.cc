@@ -22,6 +22,24 @@ TEST(Completion, KnowsEveryCommandAndFlagOfTheTree) {
   }
 }
 
+TEST(Completion, OffersTheWordsThatAValueCanBe) {
+  CLI::App app("test", "allot");
+  std::string text;
+  CLI::App& jobs = *app.add_subcommand("jobs", "List");
+  jobs.add_option("-s,--state", text)->type_name("STATE")->check(CLI::IsMember({"active", "done"}));
+  jobs.add_option("--strategy", text)->type_name("TEXT");
+  jobs.add_option("--file", text)->check(CLI::ExistingFile);
+  jobs.add_option("SHELL", text)->check(CLI::IsMember({"bash", "zsh"}));
+  const std::string bash = CompletionScript(app, "bash");
+  EXPECT_NE(bash.find("' jobs -s' | ' jobs --state') COMPREPLY=($(compgen -W 'active done' "), std::string::npos)
+      << bash;
+  EXPECT_NE(bash.find("least_recent"), std::string::npos) << bash;
+  EXPECT_NE(bash.find("words='bash zsh'"), std::string::npos) << bash;
+  EXPECT_NE(CompletionScript(app, "zsh").find("' jobs -s'|' jobs --state') compadd -- active done;"),
+            std::string::npos);
+  EXPECT_NE(CompletionScript(app, "fish").find(" -s s -l state -x -a 'active done'"), std::string::npos);
+}
+
 TEST(Completion, BashTellsFlagsWithAValueFromThoseWithout) {
   CLI::App app("test", "allot");
   std::string text;

@@ -37,6 +37,7 @@ ExitCode ExitCodeOf(Code code) {
     case Code::kTooManyWaits:
     case Code::kTooManyStrategies:
     case Code::kTooManyLimits:
+    case Code::kMemoryFull:
     case Code::kStoreLocked:
       return ExitCode::kConflict;
     case Code::kTimedOut:

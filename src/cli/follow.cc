@@ -1,15 +1,12 @@
 #include "cli/follow.h"
 
-#include <signal.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <iostream>
 #include <mutex>
 #include <thread>
 
+#include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/result_printer.h"
 
@@ -23,24 +20,6 @@ constexpr milliseconds kGlance{300};  // between looks for the progress line
 constexpr std::chrono::seconds kPatience{60};
 constexpr milliseconds kFirstPause{100};
 constexpr milliseconds kLongestPause{3'000};
-
-// For the signal handler: written before it is installed.
-char g_interrupt_text[1024];
-
-void OnInterrupt(int) {
-  // Nothing to be done if it fails.
-  [[maybe_unused]] const auto n = ::write(STDERR_FILENO, g_interrupt_text, std::strlen(g_interrupt_text));
-  ::_exit(static_cast<int>(ExitCode::kInterrupted));
-}
-
-void SayOnInterrupt(const Context& context, const std::string& job) {
-  const std::string text = "\njob " + job + " goes on; see `" + context.program + " results " + job +
-                           "`, or stop it with `" + context.program + " cancel " + job + "`\n";
-  text.copy(g_interrupt_text, sizeof g_interrupt_text - 1);
-  struct sigaction action {};
-  action.sa_handler = OnInterrupt;
-  ::sigaction(SIGINT, &action, nullptr);
-}
 
 bool WorthTryingAgain(Code code) {
   return code == Code::kUnavailable || code == Code::kStopping || code == Code::kTimedOut;
@@ -120,7 +99,10 @@ template Result<allotter::ResultPage> Patiently(const std::function<Result<allot
 
 Result<allotter::Job> Follow(const Context& context, allotter::Client& client, const std::string& job,
                              const FollowOptions& options) {
-  if (options.say_on_interrupt) SayOnInterrupt(context, job);
+  if (options.say_on_interrupt) {
+    SayOnInterrupt("job " + job + " goes on; see `" + context.program + " results " + job + "`, or stop it with `" +
+                   context.program + " cancel " + job + "`");
+  }
   if (options.results) {
     if (auto printed = PrintResults(context, client, job, options); !printed) return printed.error();
   }

@@ -86,7 +86,8 @@ std::optional<Rate> ParseRate(std::string_view text) {
 std::string RateText(const allotter::LimitSpec& spec) { return TokensText(spec.count) + "/" + Compact(spec.window); }
 
 std::string TokensText(double tokens) {
-  std::string text = fmt::format("{:.3f}", tokens);
+  // What is small has more digits: the least amount is a millionth.
+  std::string text = fmt::format("{:.{}f}", tokens, std::abs(tokens) < 0.0005 ? 6 : 3);
   text.erase(text.find_last_not_of('0') + 1);
   if (text.back() == '.') text.pop_back();
   return text == "-0" ? "0" : text;

@@ -58,7 +58,9 @@ TEST(LimitText, NumbersAreShort) {
   EXPECT_EQ(TokensText(10), "10");
   EXPECT_EQ(TokensText(-2.5), "-2.5");
   EXPECT_EQ(TokensText(10.0 / 3), "3.333");
-  EXPECT_EQ(TokensText(-0.0001), "0");
+  EXPECT_EQ(TokensText(-0.0001), "-0.0001") << "what is not 0 is not shown as 0";
+  EXPECT_EQ(TokensText(0.000001), "0.000001");
+  EXPECT_EQ(TokensText(-1e-9), "0");
   EXPECT_EQ(TokensText(1e12), "1000000000000");
 }
 

@@ -14,6 +14,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/close_on_exec.h"
+
 extern char** environ;
 
 namespace allot::cli {
@@ -93,6 +95,8 @@ class Spawned final : public Process, public std::enable_shared_from_this<Spawne
     ::posix_spawn_file_actions_adddup2(&actions, in.read.get(), STDIN_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions, out.write.get(), STDOUT_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions, err.write.get(), STDERR_FILENO);
+    // Nothing else of this process: what a task may touch are its three streams, not the connection to the server.
+    ::posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
     // A group of its own, and signals as a program expects them.
     sigset_t none, defaults;
     ::sigemptyset(&none);
@@ -121,7 +125,7 @@ class Spawned final : public Process, public std::enable_shared_from_this<Spawne
       ::waitpid(pid_, nullptr, 0);
       return CannotStart(spec_.argv[0], why);
     }
-    ::fcntl(pidfd, F_SETFD, FD_CLOEXEC);
+    CloseOnExec(pidfd);
     exit_.assign(pidfd);
     out_.assign(out.read.release());
     err_.assign(err.read.release());

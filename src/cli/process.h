@@ -1,8 +1,8 @@
 // Child processes on an io_context: no thread each, nothing blocks.
 //
-// A child runs in a process group of its own, gets `input` on stdin, and its output is collected. It has ended when it
-// has exited: what a process that it left behind writes later is not waited for. Threading: confined to the
-// io_context's thread.
+// A child runs in a process group of its own, gets `input` on stdin, and its output is collected. It inherits no
+// descriptor of this process but these streams. It has ended when it has exited: what a process that it left behind
+// writes later is not waited for. Threading: confined to the io_context's thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

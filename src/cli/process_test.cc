@@ -1,7 +1,9 @@
 #include "cli/process.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -80,6 +82,15 @@ TEST(Process, VariablesReplaceThoseOfThisProcess) {
   ProcessSpec spec = Shell("echo $ALLOT_JOB $ALLOT_INDEX; env | grep -c ^ALLOT_JOB=");
   spec.variables = {"ALLOT_JOB=7", "ALLOT_INDEX=3"};
   EXPECT_EQ(RunToEnd(std::move(spec)).output, "7 3\n1\n");
+}
+
+// Not even those that lack the flag, such as a socket that a library has just made.
+TEST(Process, AChildInheritsItsThreeStreamsOnly) {
+  const int leak = ::open("/dev/null", O_RDONLY);
+  ASSERT_GE(leak, 0);
+  const ProcessEnd end = RunToEnd(Shell("ls /proc/$$/fd"));
+  ::close(leak);
+  EXPECT_EQ(end.output, "0\n1\n2\n");
 }
 
 TEST(Process, StopReachesTheWholeGroup) {

@@ -18,7 +18,7 @@ using allotter::Queue;
 struct SettingOptions {
   std::string name;
   std::optional<std::uint64_t> max_finished_jobs;
-  std::string worker_grace, max_result, max_limit_expiration;
+  std::string worker_grace, max_result, max_limit_expiration, memory_budget;
   std::optional<std::string> property_keys;
   bool no_property_keys = false;
   std::optional<std::uint64_t> max_property_keys;
@@ -38,6 +38,10 @@ void AddSettingOptions(CLI::App& command, SettingOptions& options) {
                   "How long a limit lives without being renewed, at most")
       ->type_name("DURATION");
   command.add_option("--max-result-bytes", options.max_result, "How large a result may be, as in 64KiB")
+      ->type_name("SIZE");
+  command
+      .add_option("--memory-budget", options.memory_budget,
+                  "How much memory it may use, as in 4GiB; 0: as much as the server has for all queues")
       ->type_name("SIZE");
   command
       .add_option("--property-keys", options.property_keys, "Which properties workers may have, as in gpu,mem,region")
@@ -84,6 +88,13 @@ Result<allotter::QueueSettings> ToSettings(const SettingOptions& options, const 
     if (!settings.max_result_bytes) {
       return Error{Code::kBadValue, "--max-result-bytes cannot be `" + options.max_result + "`",
                    "a size looks like 64KiB or 1MB"};
+    }
+  }
+  if (!options.memory_budget.empty()) {
+    settings.memory_budget_bytes = ParseSize(options.memory_budget);
+    if (!settings.memory_budget_bytes) {
+      return Error{Code::kBadValue, "--memory-budget cannot be `" + options.memory_budget + "`",
+                   "a size looks like 512MiB or 4GiB"};
     }
   }
   settings.max_property_keys = options.max_property_keys;
@@ -141,6 +152,18 @@ std::string DispatchText(const allotter::QueueSettings& settings) {
   return mode == "balanced" ? mode + ", " + settings.balance.value_or("") : mode;
 }
 
+// What uses it, without what is hardly anything.
+std::string MemoryText(const Queue& queue) {
+  std::string text = FormatSize(queue.memory_bytes);
+  if (queue.memory_budget_bytes > 0) text += " of " + FormatSize(queue.memory_budget_bytes);
+  std::string parts;
+  for (const auto& [part, bytes] : queue.memory_parts) {
+    if (bytes * 100 >= queue.memory_bytes && bytes > 0)
+      parts += (parts.empty() ? "" : ", ") + part + " " + FormatSize(bytes);
+  }
+  return parts.empty() ? text : text + ": " + parts;
+}
+
 void Print(const Queue& queue) {
   std::cout << Fields(
       {{"queue", queue.name},
@@ -153,6 +176,7 @@ void Print(const Queue& queue) {
                     FormatCount(queue.jobs_failed) + " failed, " + FormatCount(queue.jobs_cancelled) + " cancelled"},
        {"workers", FormatCount(queue.workers) + ", " + FormatCount(queue.workers_waiting) + " waiting for tasks"},
        {"file", FormatSize(queue.file_bytes) + ", journal of " + FormatCount(queue.journal_rows)},
+       {"memory", MemoryText(queue)},
        {"max finished jobs", FormatCount(queue.settings.max_finished_jobs.value_or(0))},
        {"worker grace", FormatDuration(queue.settings.worker_grace.value_or(std::chrono::milliseconds(0)))},
        {"max limit expiration",
@@ -251,7 +275,7 @@ void AddQueueCommands(CLI::App& app, Context& context) {
         if (!settings->max_finished_jobs && !settings->worker_grace && !settings->max_result_bytes &&
             !settings->property_keys && !settings->max_property_keys && !settings->policy &&
             settings->weights.empty() && !settings->no_weights && !settings->max_limit_expiration &&
-            !settings->dispatch && !settings->balance) {
+            !settings->dispatch && !settings->balance && !settings->memory_budget_bytes) {
           return Error{Code::kBadValue, "nothing to change was named",
                        "`allot queue set --help` lists what can be changed"};
         }

@@ -23,7 +23,7 @@ void RaiseFileLimit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// What to try next, to be pasted as it is.
+// Where the dashboard is, and what to try next, to be pasted as it is.
 void PrintHints(const Context& context, const Config& config, std::uint16_t port) {
   std::string server;
   const std::string host =
@@ -31,7 +31,12 @@ void PrintHints(const Context& context, const Config& config, std::uint16_t port
   if (config.tls() || host != "127.0.0.1" || port != 7420) {
     server = std::string(" --server ") + (config.tls() ? "https://" : "http://") + Endpoint{host, port}.Text();
   }
-  std::string text = "Try, in two other terminals:\n";
+  std::string text;
+  if (!WebAssets().empty()) {
+    text +=
+        std::string("The dashboard: ") + (config.tls() ? "https://" : "http://") + Endpoint{host, port}.Text() + "/\n";
+  }
+  text += "Try, in two other terminals:\n";
   if (TokenFile(config.tokens_file()).Exists())
     text += "  (each with ALLOT_TOKEN set: see `" + context.program + " token create --help`)\n";
   text += "  " + context.program + " work --tag square -j 4" + server + " -- sh -c 'read n; echo $((n*n))'\n";
@@ -45,14 +50,18 @@ void AddServeCommand(CLI::App& app, Context& context) {
   CLI::App& command = *app.add_subcommand("serve", "Run the server");
   auto flags = std::make_shared<SettingFlags>();
   auto hints = std::make_shared<bool>(false);
-  command.add_flag("--hints", *hints, "Print two commands to try next; on a terminal it does anyway");
+  command.add_flag("--hints", *hints,
+                   "Print the dashboard's address and two commands to try; on a terminal it does anyway");
+  auto accept_loss = std::make_shared<bool>(false);
+  command.add_flag("--accept-loss", *accept_loss,
+                   "Start although a queue's files have lost something that was promised; the log says what");
   AddSettingFlags(command, *flags);
-  command.callback([&context, flags, hints] {
+  command.callback([&context, flags, hints, accept_loss] {
     auto config = flags->Load();
     if (!config) return context.Fail(config.error());
     RaiseFileLimit();
     InitLog(*config);
-    auto server = Server::Start(*config, WebAssets());
+    auto server = Server::Start(*config, WebAssets(), {.accept_loss = *accept_loss});
     if (!server) return context.Fail(server.error());
     (*server)->StopOnSignals();
     if (*hints || StderrStyle().terminal) PrintHints(context, *config, (*server)->port());

@@ -5,12 +5,6 @@
 #include "expr/expr.h"
 
 namespace allot::cli {
-namespace {
-
-// How NoSuchStrategy() begins.
-constexpr std::string_view kNoSuchStrategy = "there is no strategy";
-
-}  // namespace
 
 Result<NamedStrategies> NamesFrom(allotter::Client& client) {
   auto given = client.Strategies();
@@ -30,7 +24,7 @@ Result<StrategyPtr> ReadStrategyText(std::string_view label, const std::string& 
   if (parsed.strategy != nullptr) return std::move(parsed.strategy);
   const auto wrong = [&] { return Error{Code::kBadValue, expr::PointAt(label, text, parsed.error), ""}; };
   // Anything else is wrong whatever the names.
-  if (!parsed.error.message.starts_with(kNoSuchStrategy)) return wrong();
+  if (!parsed.unknown_name) return wrong();
   auto client = allotter::Client::Open(connection);
   if (!client) return wrong();
   auto names = NamesFrom(*client);

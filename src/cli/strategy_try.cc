@@ -30,6 +30,11 @@ std::string Notes(const StrategyPreview& preview, Style style) {
   std::string out;
   const auto note = [&](std::string_view text) { out += Paint(Colour::kYellow, text, style) + "\n"; };
   if (preview.paused) note("the queue is paused: nothing is given until `allot queue resume`");
+  if (preview.held_jobs > 0) {
+    note(fmt::format("limits hold back {} of {} now, which are left out: `allot explain {}` says which limits",
+                     Counted(preview.held_tasks, "task"), Counted(preview.held_jobs, "job"), preview.held_job));
+  }
+  if (preview.limited && !preview.picks.empty()) note("after these, limits let nothing more start for now");
   if (preview.draining) note("the worker is draining: it gets no more tasks");
   if (!preview.complete) note("this is not all: there was no time to look at every job for every pick");
   return out;
@@ -61,7 +66,9 @@ std::string TryText(const StrategyPreview& preview, Style style) {
                      Counted(preview.ready_tasks, "task"));
   if (preview.picks.empty()) {
     const bool held = preview.may_run > 0 && preview.complete;
-    out += held ? "\nnothing: policy and strategy hold all of them back\n" : "\nnothing\n";
+    out += held                    ? "\nnothing: policy and strategy hold all of them back\n"
+           : preview.held_jobs > 0 ? "\nnothing: limits hold it back\n"
+                                   : "\nnothing\n";
     return out + Notes(preview, style);
   }
   return out + "\n" + PicksText(preview.picks, style) + Notes(preview, style);

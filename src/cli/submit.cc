@@ -11,6 +11,7 @@
 #include "cli/context.h"
 #include "cli/explain.h"
 #include "cli/follow.h"
+#include "cli/interrupt.h"
 #include "cli/payload_text.h"
 #include "cli/spec_options.h"
 
@@ -35,23 +36,34 @@ Result<std::string> ToPayload(const std::string& text, bool json) {
   return text;
 }
 
-Result<allotter::Submitted> SubmitLines(allotter::Client& client, const allotter::JobSpec& spec, std::istream& in,
-                                        bool json) {
+// Until the last line is there, the server has nothing but a part, which it forgets.
+constexpr const char* kNothing = "nothing was submitted";
+
+// Once all is sent, it may be stored before its answer comes.
+void SayThatItMayBeThere(const Context& context) {
+  SayOnInterrupt("interrupted before the server answered: it may be submitted all the same, `" + context.program +
+                 " jobs` tells");
+}
+
+Result<allotter::Submitted> SubmitLines(const Context& context, allotter::Client& client, const allotter::JobSpec& spec,
+                                        std::istream& in, bool json) {
+  SayOnInterrupt(std::string("interrupted: ") + kNothing);
   std::string line;
   std::uint64_t number = 0;
   return client.SubmitStream(spec, [&](std::string& payload) -> Result<bool> {
     if (!std::getline(in, line)) {
-      if (in.bad()) return Error{Code::kBadValue, "cannot read line " + std::to_string(number + 1), ""};
+      if (in.bad()) return Error{Code::kBadValue, "cannot read line " + std::to_string(number + 1), kNothing};
+      SayThatItMayBeThere(context);
       return false;
     }
     ++number;
     if (line.size() > bounds::kMaxPayloadBytes) {
       return Error{Code::kTooLarge,
-                   "line " + std::to_string(number) + " is over " + FormatSize(bounds::kMaxPayloadBytes), ""};
+                   "line " + std::to_string(number) + " is over " + FormatSize(bounds::kMaxPayloadBytes), kNothing};
     }
     if (json && !IsJson(line)) {
       return Error{Code::kBadJson, "line " + std::to_string(number) + " is not JSON: " + line.substr(0, 60),
-                   "leave --json out to send lines as text"};
+                   std::string(kNothing) + "; leave --json out to send lines as text"};
     }
     payload = json ? line : BytesToJson(line);
     return true;
@@ -88,12 +100,15 @@ Result<T> WithLines(const SubmitOptions& options, const std::function<Result<T>(
   return take(file);
 }
 
-Result<allotter::Submitted> Submit(allotter::Client& client, const SubmitOptions& options) {
+Result<allotter::Submitted> Submit(const Context& context, allotter::Client& client, const SubmitOptions& options) {
   auto spec = MakeSpec(options);
   if (!spec) return spec.error();
-  if (spec->count) return client.Submit(*spec);
-  return WithLines<allotter::Submitted>(options,
-                                        [&](std::istream& in) { return SubmitLines(client, *spec, in, options.json); });
+  if (spec->count) {
+    SayThatItMayBeThere(context);
+    return client.Submit(*spec);
+  }
+  return WithLines<allotter::Submitted>(
+      options, [&](std::istream& in) { return SubmitLines(context, client, *spec, in, options.json); });
 }
 
 // Nothing is stored. Lines are only counted: how many tasks a job has may matter to workers, what is in them does not.
@@ -125,11 +140,23 @@ std::string Quoted(const std::string& word) {
   return out + "'";
 }
 
+// What is not as expected of a submit: it made no new job, or one without anything to do. Empty otherwise.
+std::string OddText(const allotter::Submitted& submitted) {
+  const allotter::Job& job = submitted.job;
+  if (submitted.existing) {
+    return "job " + job.id + " was there already, by its idempotency key; it is " + job.state +
+           (job.reason.empty() ? "" : ": " + job.reason);
+  }
+  if (job.count == 0) return "job " + job.id + " has no tasks, so it is " + job.state + " at once";
+  return {};
+}
+
 Result<void> Run(Context& context, allotter::Client& client, const SubmitOptions& options) {
   if (options.dry_run) return DryRun(context, client, options);
-  auto submitted = Submit(client, options);
+  auto submitted = Submit(context, client, options);
   if (!submitted) return submitted.error();
   const allotter::Job& job = submitted->job;
+  if (const std::string odd = OddText(*submitted); !odd.empty() && !options.quiet) std::cerr << Visible(odd) << '\n';
   const bool wait = options.wait || options.results;
   if (submitted->matching_workers == 0 && !job.ended() && !options.quiet && (wait || StderrStyle().terminal)) {
     std::string flags = job.tags.empty() ? "" : " --tag " + Joined(job.tags, " --tag ");

@@ -27,30 +27,19 @@ void WorkerList::Add(const allotter::WorkerInfo& worker, std::int64_t now_ms) {
                     std::to_string(worker.leased)},
                    std::to_string(worker.credit),
                    worker.promised ? FormatCount(*worker.promised) : "-",
-                   worker.address,
                    AgeText(worker.registered_at_ms, now_ms)});
 }
 
 std::string WorkerList::Text(Style style) const {
   if (rows_.empty()) return "no workers\n";
   std::vector<Table::Column> columns = {{"ID"}, {"NAME"}, {"STATE"}, {"TAGS"}, {"SLOTS", true}, {"RUNNING", true}};
-  if (balanced_) {
-    columns.push_back({"QUEUE", true});
-  } else {
-    columns.push_back({"WANTS", true});
-    columns.push_back({"ADDRESS"});
-  }
+  columns.push_back(balanced_ ? Table::Column{"QUEUE", true} : Table::Column{"WANTS", true});
   columns.push_back({"SINCE"});
   Table table(std::move(columns));
   table.ColourStates(2);
   for (const Row& row : rows_) {
     std::vector<std::string> cells = row.cells;
-    if (balanced_) {
-      cells.push_back(row.queue);
-    } else {
-      cells.push_back(row.wants);
-      cells.push_back(row.address);
-    }
+    cells.push_back(balanced_ ? row.queue : row.wants);
     cells.push_back(row.since);
     table.Add(std::move(cells));
   }

@@ -15,8 +15,8 @@ namespace allot::cli {
 // connected, polling, draining or away.
 std::string StateOf(const allotter::WorkerInfo& worker);
 
-// The list, page by page. Where dispatch is balanced a worker's queue is shown in place of what it wants and its
-// address, so that a line stays within 80 columns: `allot worker` has all.
+// The list, page by page. Where dispatch is balanced a worker's queue is shown in place of what it wants. Addresses are
+// left out, so that a line stays within 80 columns: `allot worker` has all.
 class WorkerList {
  public:
   void Add(const allotter::WorkerInfo& worker, std::int64_t now_ms);
@@ -25,7 +25,7 @@ class WorkerList {
  private:
   struct Row {
     std::vector<std::string> cells;  // up to RUNNING
-    std::string wants, queue, address, since;
+    std::string wants, queue, since;
   };
   std::vector<Row> rows_;
   bool balanced_ = false;

@@ -15,6 +15,8 @@ using json_in::ReadOrEmpty;
 using json_in::Value;
 
 void Read(Value value, Overview::HeldBack& out);
+void Read(Value value, Overview::HeldBack::Limit& out);
+void Read(Value value, Overview::HeldBack::Ceiling& out);
 void Read(Value value, Overview::Banner& out);
 void Read(Value value, UserInfo& out);
 void Read(Value value, Receipt::Stage& out);
@@ -62,6 +64,28 @@ void Read(Value value, Overview::HeldBack& out) {
     if (key == "since_at_ms") Read(field, out.since_at_ms);
     if (key == "job") ReadOrEmpty(field, out.job);
     if (key == "tags") Read(field, out.tags);
+    if (key == "limits") Read(field, out.limits);
+    if (key == "ceilings") Read(field, out.ceilings);
+  });
+}
+
+void Read(Value value, Overview::HeldBack::Limit& out) {
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key == "uuid") Read(field, out.uuid);
+    if (key == "tag") Read(field, out.tag);
+    if (key == "name") Read(field, out.name);
+    if (key == "tasks") Read(field, out.tasks);
+  });
+}
+
+void Read(Value value, Overview::HeldBack::Ceiling& out) {
+  EachField(value, [&](std::string_view key, Value field) {
+    if (key == "of") Read(field, out.of);
+    if (key == "key") Read(field, out.key);
+    if (key == "value") out.value = json_in::Raw(field);
+    if (key == "running") Read(field, out.running);
+    if (key == "max") Read(field, out.max);
+    if (key == "tasks") Read(field, out.tasks);
   });
 }
 

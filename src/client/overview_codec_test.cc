@@ -12,7 +12,9 @@ TEST(ParseOverview, HasTheProtocolsFields) {
     "rates":{"submitted":12.5,"started":10,"done":9.5,"failed":0.1},"oldest_waiting":{"job":"7","since_at_ms":50},
     "workers":{"registered":4,"waiting":1,"away":2,"draining":3,"slots":16,"busy":11},
     "reasons":[{"code":"all_busy","kind":"wait","tasks":1204,"jobs":12,"classes":2,"since_at_ms":9,"job":"7","tags":["render"]},
-               {"code":"new","kind":"wait","tasks":1,"jobs":1,"classes":1,"since_at_ms":null}],
+               {"code":"new","kind":"wait","tasks":1,"jobs":1,"classes":1,"since_at_ms":null,
+                "limits":[{"uuid":"u","tag":"agent","name":"slow","tasks":7}],
+                "ceilings":[{"of":"policy","key":"user","value":"ann","running":2,"max":2,"tasks":5}]}],
     "banners":[{"level":"warning","code":"no_match","message":"m","hint":"h","job":"7"},{"level":"info","code":"x","message":"n"}],
     "unheard":{"of":[1]}})");
   ASSERT_TRUE(overview) << overview.error().message;
@@ -29,6 +31,13 @@ TEST(ParseOverview, HasTheProtocolsFields) {
   EXPECT_EQ(overview->reasons[0].tasks, 1204u);
   EXPECT_EQ(overview->reasons[0].tags, std::vector<std::string>{"render"});
   EXPECT_FALSE(overview->reasons[1].since_at_ms);
+  EXPECT_TRUE(overview->reasons[0].limits.empty());
+  ASSERT_EQ(overview->reasons[1].limits.size(), 1u);
+  EXPECT_EQ(overview->reasons[1].limits[0].name, "slow");
+  EXPECT_EQ(overview->reasons[1].limits[0].tasks, 7u);
+  ASSERT_EQ(overview->reasons[1].ceilings.size(), 1u);
+  EXPECT_EQ(overview->reasons[1].ceilings[0].value, "\"ann\"");
+  EXPECT_EQ(overview->reasons[1].ceilings[0].max, 2u);
   ASSERT_EQ(overview->banners.size(), 2u);
   EXPECT_EQ(overview->banners[0].hint, "h");
   EXPECT_EQ(overview->banners[1].job, "");

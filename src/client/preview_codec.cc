@@ -39,6 +39,14 @@ void Read(Value value, StrategyPreview& out) {
     if (key == "paused") out.paused = field.get_bool();
     if (key == "draining") out.draining = field.get_bool();
     if (key == "complete") out.complete = field.get_bool();
+    if (key == "limited") out.limited = field.get_bool();
+    if (key == "held") {
+      EachField(field, [&](std::string_view inner, Value held) {
+        if (inner == "jobs") out.held_jobs = held.get_uint64();
+        if (inner == "tasks") out.held_tasks = held.get_uint64();
+        if (inner == "job" && !held.is_null()) out.held_job = json_in::Text(held);
+      });
+    }
     if (key == "jobs_looked_at") out.jobs_looked_at = field.get_uint64();
     if (key == "may_run") out.may_run = field.get_uint64();
     if (key == "ready_tasks") out.ready_tasks = field.get_uint64();

@@ -48,9 +48,21 @@ void Read(Value value, Queue& queue) {
         if (name == "policy") Read(inner, queue.settings.policy.emplace());
         if (name == "dispatch") Read(inner, queue.settings.dispatch.emplace());
         if (name == "balance") Read(inner, queue.settings.balance.emplace());
+        if (name == "memory_budget_bytes") Read(inner, queue.settings.memory_budget_bytes);
         if (name == "weights") {
           EachField(inner, [&](std::string_view of, Value weight) {
             Read(weight, queue.settings.weights.emplace_back(std::string(of), 0).second);
+          });
+        }
+      });
+    }
+    if (key == "memory") {
+      EachField(field, [&](std::string_view name, Value inner) {
+        if (name == "budget_bytes") Read(inner, queue.memory_budget_bytes);
+        if (name == "used_bytes") Read(inner, queue.memory_bytes);
+        if (name == "parts") {
+          EachField(inner, [&](std::string_view part, Value bytes) {
+            Read(bytes, queue.memory_parts.emplace_back(std::string(part), 0).second);
           });
         }
       });
@@ -92,6 +104,7 @@ void AppendSettings(const QueueSettings& settings, std::string& out) {
   if (settings.policy) WriteOrNull("policy", *settings.policy, w);
   if (settings.dispatch) WriteOrNull("dispatch", *settings.dispatch, w);
   if (settings.balance) WriteOrNull("balance", *settings.balance, w);
+  if (settings.memory_budget_bytes) w.Key("memory_budget_bytes").Uint(*settings.memory_budget_bytes);
   if (settings.no_weights) {
     w.Key("weights").Null();
   } else if (!settings.weights.empty()) {

@@ -10,6 +10,7 @@
 #include <boost/beast/websocket/ssl.hpp>
 
 #include "base/bounds.h"
+#include "base/close_on_exec.h"
 #include "client/http.h"
 
 namespace allotter {
@@ -42,6 +43,8 @@ class Link final : public WsLink, public std::enable_shared_from_this<Link<Strea
     const auto address = asio::ip::make_address(endpoint_.host, ec);
     if (!ec) {  // the common case, and no thread for a look-up
       const tcp::endpoint at(address, static_cast<std::uint16_t>(std::stoul(endpoint_.port)));
+      socket().open(at.protocol(), ec);
+      if (!ec) allot::CloseOnExec(socket().native_handle());
       socket().async_connect(at, [self = this->shared_from_this()](error_code e) { self->Connected(e); });
       return;
     }
@@ -87,6 +90,7 @@ class Link final : public WsLink, public std::enable_shared_from_this<Link<Strea
     if (closed_) return;
     if (e) return Fail(e);
     error_code ignored;
+    allot::CloseOnExec(socket().native_handle());
     socket().set_option(tcp::no_delay(true), ignored);
     if constexpr (std::is_same_v<Stream, Tls>) {
       SSL* ssl = stream_.next_layer().native_handle();

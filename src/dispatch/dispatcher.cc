@@ -23,15 +23,14 @@ void Dispatcher::SetOptions(const DispatchOptions& options) {
   const bool was = balanced();
   options_ = options;
   if (was != balanced()) orders_.log().Keep(balanced());
-  if (!was || balanced()) return;
+  if (was == balanced()) return;
+  leaving_ = was;
+  if (!was) return;
   // Jobs lose their holdings as the queues and lists that they are in are cleared, or as they change, whatever is
   // first.
-  std::vector<DispatchWorker*> all;
-  for (const WorkerQueue* queue : slots_) {
-    if (queue != nullptr && queue->worker != nullptr) all.push_back(queue->worker);
-  }
-  for (DispatchWorker* worker : all) Unregister(*worker);
+  leave_from_ = 0;
   sweep_ = false;
+  StepLeaving(left_);
 }
 
 // --- Workers.
@@ -100,7 +99,7 @@ void Dispatcher::SetHungry(DispatchWorker& worker, std::optional<std::uint64_t> 
 DispatchJob* Dispatcher::Pick(DispatchWorker& worker, Orders::Id order, StartGate* gate) {
   unfinished_ = false;
   work_ = 0;
-  if (worker.queue && worker.queue->promised > 0) {
+  if (balanced() && worker.queue && worker.queue->promised > 0) {
     WorkerQueue& queue = *worker.queue;
     queue.takes = kinds_[queue.kind].takes;
     const bool own =
@@ -123,6 +122,7 @@ DispatchJob* Dispatcher::Pick(DispatchWorker& worker, Orders::Id order, StartGat
 
 TakenFrom Dispatcher::Take(DispatchWorker& worker, DispatchJob& job) {
   if (worker.queue) worker.queue->takes = ++kinds_[worker.queue->kind].takes;
+  if (job.holding && !balanced()) DropHolding(job);
   if (!job.holding) return balanced() ? TakenFrom::kOpen : TakenFrom::kShared;
   Holding& holding = *job.holding;
   Share* share = worker.queue ? holding.Find(worker.queue->slot) : nullptr;

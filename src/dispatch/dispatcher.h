@@ -44,7 +44,7 @@ class Dispatcher {
   ~Dispatcher();
 
   // From fanout to balanced: register the workers, and Open() the jobs that are open, one after the other; until then
-  // all of a job is open. The other way round all queues are given up.
+  // all of a job is open. The other way round all queues are given up, in steps, and nobody looks at them any more.
   void SetOptions(const DispatchOptions& options);
   // Are there jobs that it was not told of yet?
   void SetGathering(bool gathering) { gathering_ = gathering; }
@@ -130,7 +130,9 @@ class Dispatcher {
   std::uint64_t moves() const { return moves_; }
   std::uint64_t steals() const { return steals_; }
   // Does what it was promised come first for the worker, as far as it may start?
-  bool OwnFirst(const DispatchWorker& worker) const { return worker.queue && worker.queue->promised > 0 && Settled(); }
+  bool OwnFirst(const DispatchWorker& worker) const {
+    return balanced() && worker.queue && worker.queue->promised > 0 && Settled();
+  }
   // So many of the job's ready tasks.
   static std::uint32_t Promised(const DispatchWorker& worker, const DispatchJob& job) {
     const Share* share = worker.queue && job.holding ? job.holding->Find(worker.queue->slot) : nullptr;
@@ -202,6 +204,7 @@ class Dispatcher {
 
   // dispatcher_steps.cc
   void Suspect(WorkerQueue& queue);
+  bool StepLeaving(std::size_t& budget);
   bool StepWanted(std::size_t& budget);
   bool StepGone(std::size_t& budget);
   bool StepSuspects(std::size_t& budget);
@@ -239,6 +242,8 @@ class Dispatcher {
   std::set<ClassId> open_classes_;  // that have something open
   std::deque<ClassId> wanted_;
   bool gathering_ = false;
+  bool leaving_ = false;          // back to fanout: queues from this slot on are still to be given up
+  std::uint32_t leave_from_ = 0;  //
   bool sweep_ = false;
   KindId sweep_from_ = 0;
 

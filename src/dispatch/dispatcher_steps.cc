@@ -8,15 +8,28 @@
 namespace allot {
 
 bool Dispatcher::Busy() const {
-  return !wanted_.empty() || !gone_.empty() || !suspects_.empty() || sweep_ || !left_orders_.empty() ||
+  return leaving_ || !wanted_.empty() || !gone_.empty() || !suspects_.empty() || sweep_ || !left_orders_.empty() ||
          (!balanced() && !open_classes_.empty());
 }
 
 bool Dispatcher::Step(std::size_t& budget) {
-  const bool frees = !gone_.empty() || !left_orders_.empty();
-  const bool finished = StepGone(budget) && StepSuspects(budget) && StepWanted(budget) && StepSweep(budget);
+  const bool frees = leaving_ || !gone_.empty() || !left_orders_.empty();
+  const bool finished = StepLeaving(budget) && StepGone(budget) && StepSuspects(budget) && StepWanted(budget) && StepSweep(budget);
   if (frees) SortFreedMemory();
   return finished;
+}
+
+bool Dispatcher::StepLeaving(std::size_t& budget) {
+  constexpr std::size_t kLeaveCost = 4;
+  for (; leaving_ && leave_from_ < slots_.size(); ++leave_from_) {
+    if (budget == 0) return false;
+    const WorkerQueue* queue = slots_[leave_from_];
+    if (queue == nullptr || queue->worker == nullptr) continue;
+    budget -= std::min(budget, kLeaveCost);
+    Unregister(*queue->worker);
+  }
+  leaving_ = false;
+  return true;
 }
 
 bool Dispatcher::StepGone(std::size_t& budget) {
@@ -56,6 +69,10 @@ bool Dispatcher::StepSuspects(std::size_t& budget) {
   for (; !suspects_.empty(); suspects_.pop_front()) {
     WorkerQueue* queue = slots_[suspects_.front()];
     if (queue == nullptr || !queue->suspect) continue;
+    if (!balanced()) {
+      queue->suspect = false;
+      continue;
+    }
     auto& shares = queue->shares;
     // Whoever began to take from it looks at all of it on the way.
     if (queue->unarranged < shares.size() && Current(*queue)) {

@@ -12,6 +12,7 @@ void ClassReasons::Note(KindId kind, Standing standing, bool any) {
 }
 
 void ClassReasons::Move(Member& member, KindId kind, Standing standing) {
+  ++moves_;
   if (kind >= kinds_.size()) {
     // Lists cannot be moved by copying what they begin with.
     std::vector<Kind> wider(std::max<std::size_t>(kind + 1, 2 * kinds_.size()));
@@ -65,6 +66,7 @@ void ClassReasons::Regroup(ClassId from, ClassId to, JobId job, std::uint32_t ta
 }
 
 ReasonCode ClassReasons::Look(ClassId cls) const {
+  if (cls < rows_.size() && rows_[cls].never && Judged(cls)) return ReasonCode::kRequirementsNeverTrue;
   if (workers_ == 0) return ReasonCode::kNoWorkers;
   if (classes_.Unsettled(cls)) return ReasonCode::kBeingMatched;
   const auto mask = classes_.Mask(cls);

@@ -4,9 +4,9 @@
 // Workers count under their kind, by how they stand. A kind has a bit in the masks of the classes that it may run, and
 // one here for each way in which some of its workers stand; a look at a class is what both have in common.
 //
-// Codes are kBeingMatched, kNoWorkers, kNoMatch, kWorkersDraining, kWorkersAway, kAllBusy and kCanStart. They are
-// looked at when a class opens, and, if workers or verdicts have changed, all of them again, in steps, at most once a
-// second.
+// Codes are kRequirementsNeverTrue, kBeingMatched, kNoWorkers, kNoMatch, kWorkersDraining, kWorkersAway, kAllBusy and
+// kCanStart. They are looked at when a class opens, and, if workers or verdicts have changed, all of them again, in
+// steps, at most once a second.
 //
 // Threading:  confined to the queue's engine thread.
 // Invariants: tasks and jobs of each class are exact; a class without open jobs has no reason.
@@ -45,6 +45,8 @@ class ClassReasons {
     WallTime since{};         // 0: from before the start
     std::uint32_t jobs = 0;   // open ones
     ReasonCode code = ReasonCode::kCanStart;
+    bool never = false;        // no worker that there could be may run it
+    std::uint64_t judged = 0;  // the serial of the class of which that is known
   };
 
   explicit ClassReasons(const ClassTable& classes) : classes_(classes) {}
@@ -73,8 +75,22 @@ class ClassReasons {
   }
   // Verdicts on a class have changed; or which classes have the bit of a kind, be it one that comes under the number of
   // another.
-  void OnVerdicts(ClassId cls) { changed_ = changed_ || (cls < rows_.size() && rows_[cls].jobs > 0); }
-  void OnKind() { changed_ = true; }
+  void OnVerdicts(ClassId cls) {
+    changed_ = changed_ || (cls < rows_.size() && rows_[cls].jobs > 0);
+    ++moves_;
+  }
+  void OnKind() {
+    changed_ = true;
+    ++moves_;
+  }
+
+  // --- What no worker could run. Told once for each class, before its first job counts.
+  bool Judged(ClassId cls) const { return cls < rows_.size() && rows_[cls].judged == classes_.SerialOf(cls); }
+  void Judge(ClassId cls, bool never) {
+    if (cls >= rows_.size()) rows_.resize(cls + 1);
+    rows_[cls].judged = classes_.SerialOf(cls);
+    rows_[cls].never = never;
+  }
 
   // --- Jobs. By how much the open tasks and jobs of a class have changed; at the load of a queue nothing has a time.
 
@@ -109,6 +125,9 @@ class ClassReasons {
   // Goes on, taking about a microsecond for each unit off the budget. True: through.
   bool Step(std::size_t& budget, WallTime now);
 
+  // Is another whenever a worker came, left, or stands otherwise; or verdicts have changed.
+  std::uint64_t moves() const { return moves_; }
+
   // --- Looking.
   ReasonCode Look(ClassId cls) const;
   const Row& row(ClassId cls) const { return rows_[cls]; }
@@ -140,6 +159,7 @@ class ClassReasons {
   std::vector<Row> rows_;  // by class
   std::size_t open_classes_ = 0;
   bool changed_ = false, walking_ = false;
+  std::uint64_t moves_ = 1;
   ClassId next_ = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "dispatch/dispatcher.h"
+#include "engine/hold_reasons.h"
 #include "engine/pace.h"
 #include "engine/receipt_log.h"
 
@@ -27,9 +28,11 @@ Engine::Engine(const EngineOptions& options)
     : options_(options),
       rng_(options.seed),
       limits_(LimitsOf(options)),
+      holds_(std::make_unique<HoldReasons>(classes_, reasons_, orders_, limits_)),
       leases_(options.key),
       dispatcher_(std::make_unique<Dispatcher>(orders_, classes_, rng_)),
       receipts_(std::make_unique<ReceiptLog>()) {
+  memory_budget_ = options_.memory_budget;
   if (options_.policy) orders_.SetPolicy(options_.policy);
   orders_.SetWeights({options_.weights.begin(), options_.weights.end()});
   users_.SetWeights(options_.weights);
@@ -43,6 +46,7 @@ Engine::Engine(const EngineOptions& options)
 Engine::~Engine() = default;
 
 void Engine::Begin(const Now& now) {
+  grants_left_ = kGrantsAtOnce;
   if (!begun_) {
     begun_ = true;
     boot_ = now_ = now;
@@ -59,6 +63,7 @@ void Engine::Begin(const Now& now) {
   now_ = Now{mono, now.wall};
   engine_time_ = mono - stalled_;
   classes_.BeginTurn(ToMillis(now_.wall) / 1000);
+  orders_.BeginTurn();
   dispatcher_->BeginTurn();
   receipts_->BeginTurn();
   in_vain_.clear();
@@ -70,7 +75,13 @@ void Engine::End() {
   if (grouped_epoch_ != classes_.epoch()) StepRegrouping(budget);
   OpenPayable();  // before jobs change groups: who waits for what opens is found by where it stands
   if (std::size_t few = kSmallBudget / 3; limit_epoch_ != limits_.epoch()) StepGrouping(few);
-  if (orders_.Building() || orders_.Cleaning()) StepOrders(budget);
+  ++commands_;
+  if (orders_.Building() || orders_.Cleaning()) {
+    if (!SmallBuild()) budget = std::min(budget, kBuildBesides);
+    StepOrders(budget);
+  }
+  holds_->Renew();
+  if (std::size_t few = kSmallBudget / 3; celling_ || holds_->stale()) StepCells(few);
   if (std::size_t few = kSmallBudget / 3; dispatcher_->Busy() || dealing_) StepDispatch(few);
   WakeWaiting();
 }
@@ -181,6 +192,10 @@ void Engine::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened)
   while (!turns.empty()) {
     const Turn turn = turns.top();
     turns.pop();
+    if (grants_left_ == 0) {
+      look_again_.push_back(turn.kind);
+      continue;
+    }
     EngineWorker* worker = waiting_.First(turn.order, turn.kind, turn.profile);
     if (worker == nullptr || !orders_.Ready(turn.order)) continue;
     if (in_vain_.contains({turn.order, turn.kind, turn.profile})) continue;
@@ -227,12 +242,16 @@ EngineJob* Engine::Next(EngineWorker& worker, LimitTable::Drawn& drawn, std::siz
 }
 
 bool Engine::Serve(EngineWorker& worker, bool* more) {
-  constexpr std::uint32_t kGrantsAtOnce = 64;  // that room is made for
+  constexpr std::uint32_t kGrantsExpected = 64;  // that room is made for
   if (paused_ || worker.draining || worker.away || !worker.registered) return false;
   std::vector<Grant> grants;
   if (!orders_.Ready(worker.Pulls())) return false;
   std::size_t work = 0;
   while (worker.credit > 0) {
+    if (grants_left_ == 0) {
+      look_again_.push_back(classes_.KindOf(worker.handle));
+      break;
+    }
     LimitTable::Drawn drawn;
     EngineJob* next = Next(worker, drawn, work);
     if (next == nullptr) break;
@@ -244,10 +263,11 @@ bool Engine::Serve(EngineWorker& worker, bool* more) {
     const TaskIndex index = random ? job.tasks.RandomReady(rng_) : *job.tasks.FirstReady();
     Prefetch(job.terms.get(), sizeof(JobTerms));
     Prefetch(job.extras.get(), sizeof(JobExtras));
-    if (grants.empty()) grants.reserve(std::min(worker.credit, kGrantsAtOnce));
+    if (grants.empty()) grants.reserve(std::min(worker.credit, kGrantsExpected));
     const Lease& lease = GrantOne(worker, job, index, drawn.size(), grants);
     if (!drawn.empty()) KeepDrawn(lease, std::move(drawn));
     --worker.credit;
+    --grants_left_;
   }
   if (grants.empty()) return false;
   if (more != nullptr) *more = worker.credit == 0;
@@ -267,8 +287,10 @@ bool Engine::Serve(EngineWorker& worker, bool* more) {
 Lease& Engine::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::size_t limits_met,
                         std::vector<Grant>& grants) {
   const TakenFrom from = dispatcher_->Take(worker, job);
+  std::optional<MemoryPool::Scope> scope(std::in_place, &memory_.jobs);
   const std::uint32_t used = job.tasks.Claim(index);
   Lease& lease = leases_.Grant(job.id(), index);
+  scope.reset();
   lease.job = &job;
   lease.worker = worker.id;
   lease.attempt = used + 1;
@@ -314,6 +336,12 @@ Lease& Engine::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, s
 
 ByteWriter Engine::Event(EventType type) {
   ++effects_.event_count;
+  // It leaves the engine: room for what follows is made outside of any pool.
+  constexpr std::size_t kRoom = 4096;
+  if (std::string& events = effects_.events; events.capacity() - events.size() < kRoom) {
+    MemoryPool::Scope none(nullptr);
+    events.reserve(2 * events.size() + 2 * kRoom);
+  }
   ByteWriter out(effects_.events);
   out.U8(static_cast<std::uint8_t>(type));
   return out;

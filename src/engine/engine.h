@@ -32,6 +32,7 @@
 
 #include "base/bytes.h"
 #include "base/rng.h"
+#include "base/share_pool.h"
 #include "dispatch/lease_table.h"
 #include "engine/class_reasons.h"
 #include "engine/events.h"
@@ -52,6 +53,7 @@ struct Plan;
 }
 class DemandWalk;
 class Dispatcher;
+class HoldReasons;
 class JobFilter;
 class JobSweep;
 struct JobStanding;
@@ -75,12 +77,16 @@ class Engine {
 
   // --- Jobs. Each fails with kUnknownJob where there is none of that id.
 
-  // Takes the job as `id`, which must be above all before it. With an idempotency key that is known: answers with that
-  // job (kIdempotencyConflict for other content). kTooManyJobs, kTooManyClasses at the bounds.
+  // Takes the job as `id`, which must be above all before it. With an idempotency key that the job's user has used
+  // before: answers with that job (kIdempotencyConflict for other content). kTooManyJobs, kTooManyClasses at the
+  // bounds, kMemoryFull where the budget is used up.
   Result<SubmitAnswer> Submit(const Now& now, JobId id, const JobSpec& spec);
-  // All of them, or none. Same ids and order as single submits.
+  // All of them, or none. Same ids and order as single submits. `folds`: FoldOf() each, where that was done before.
   Result<std::vector<SubmitAnswer>> SubmitAll(const Now& now, std::span<const JobId> ids,
-                                              std::span<const JobSpec> specs);
+                                              std::span<const JobSpec> specs, std::span<const JobFold> folds = {});
+  // What matching goes by of the job's own expressions. Takes a millisecond where these are long and hostile: whoever
+  // submits many at a time asks for it on another thread.
+  static JobFold FoldOf(const JobSpec& spec);
   // Leased tasks stay; the others are matched and ordered anew. kJobEnded.
   Result<void> Change(const Now& now, JobId job, const JobChange& change);
   // Ready and waiting tasks are skipped; workers that hold one are told. Cancelling an ended job changes nothing.
@@ -104,8 +110,14 @@ class Engine {
   // What holds for all workers; takes over once its order is built.
   void SetPolicy(const Now& now, const StrategyPtr& policy, const Weights& weights);
   // Is there room for these strategies, as far as they are not in use already? Null ones need none.
-  // kTooManyStrategies.
-  Result<void> AdmitStrategies(std::initializer_list<StrategyPtr> strategies) const;
+  // For that worker, if one is named: its user may have a share of them. kTooManyStrategies, kMemoryFull.
+  Result<void> AdmitStrategies(std::initializer_list<StrategyPtr> strategies,
+                               std::optional<WorkerId> worker = std::nullopt) const;
+  // New jobs, strategies and limits that would take it beyond are refused (kMemoryFull); what is there stays, also if
+  // it is more. 0: none.
+  void SetMemoryBudget(std::uint64_t bytes) { memory_budget_ = bytes; }
+  // What is used of it, and by what. At once.
+  MemoryUse Memory() const;
   // Who holds ready tasks. From one to the other, or to another balance, nothing is lost: ready tasks are promised, or
   // are open again, in steps.
   void SetDispatch(const Now& now, const DispatchOptions& dispatch);
@@ -178,39 +190,28 @@ class Engine {
   // Is a payload set of that id used by a job?
   bool UsesPayloadSet(JobId set) const;
 
-  // --- Looking, without changing anything.
+  // --- Looking. What is const changes nothing that anyone could see; the rest is below.
   Result<JobView> Describe(JobId job) const;
   std::optional<JobId> LastJob(std::string_view user) const;  // empty user: anyone's
   JobPage List(const JobQuery& query) const;
   Result<TaskPage> Tasks(const TaskQuery& query) const;
   Result<TaskView> Task(JobId job, TaskIndex index) const;
-  // Workers in order of id, after `after`.
-  std::vector<WorkerView> Workers(std::optional<WorkerId> after, std::size_t limit) const;
-  // With a user: of its queue, that user's jobs alone.
+  // Workers in order of id, after `after`: so many, or fewer where they are as large as a page may be.
+  WorkerPage Workers(std::optional<WorkerId> after, std::size_t limit) const;
+  // With a user: of what it holds, and of its queue, that user's jobs alone.
   Result<WorkerView> DescribeWorker(WorkerId worker, std::optional<std::string_view> jobs_of = std::nullopt) const;
-  // What explanations are made from (engine/explain.h): for a job, or one of its tasks, with all workers or as if there
-  // were no other than that one; or for one that might be submitted. kUnknownTask.
-  Result<JobStanding> StandingOf(const Now& now, JobId job, std::optional<TaskIndex> task = std::nullopt,
-                                 std::optional<WorkerId> only = std::nullopt);
+  // For a job, or for one that might be submitted: what matching knows of it (match/explain.h).
   Result<MatchSnapshot> Snapshot(JobId job) const;
   MatchSnapshot Snapshot(const JobSpec& spec) const;
   // Why a worker does not get what it may not run (engine/worker_outlook.h). kUnknownWorker.
   Result<OutlookSnapshot> OutlookOf(const Now& now, WorkerId worker) const;
-  // What a strategy would give, without an order for it (engine/preview_walk.h): goes on with the walk over all jobs
-  // for about `budget` microseconds. True: that was all. kUnknownWorker, at the first step.
-  Result<bool> Collect(const Now& now, PreviewWalk& walk, std::size_t budget);
   // What there is to know of the jobs and tasks that the finished walk picks.
   void Resolve(PreviewWalk& walk) const;
   // In order of creation.
   std::vector<LimitView> Limits(const Now& now, const LimitTable::Filter& filter) const;
-  // All limits that apply to starts of the job, and how they stand; with a worker, as if there were no other.
-  Result<LimitHolds> LimitsOn(const Now& now, JobId job, std::optional<WorkerId> only = std::nullopt);
-  // What could start if workers were there (engine/demand_walk.h), and what a limit would apply to
-  // (engine/limit_trial.h): each goes on with a walk over all jobs for about `budget` microseconds. True: that was all.
-  bool Collect(const Now& now, DemandWalk& walk, std::size_t budget);
+  // What a limit would apply to (engine/limit_trial.h): goes on with a walk over all jobs for about `budget`
+  // microseconds. True: that was all.
   bool Collect(const Now& now, LimitTrial& trial, std::size_t budget) const;
-  // Counts the jobs that a filter finds, and does something with each of them, in the same way (engine/job_sweep.h).
-  bool Collect(const Now& now, JobSweep& sweep, std::size_t budget);
   // How the tasks from `from` to before `to` stand, in at most `parts` (1 to 1,000) parts of equal width; an end of 0
   // is that of the job. Not linear in tasks.
   Result<TaskPicture> Picture(JobId job, TaskIndex from, TaskIndex to, std::size_t parts) const;
@@ -223,6 +224,27 @@ class Engine {
   std::vector<Receipt> Receipts(std::optional<std::uint64_t> before, std::size_t limit,
                                 std::optional<std::string_view> user) const;
   EngineStats Stats() const;
+
+  // --- Looking that prepares what it looks at: it puts jobs into groups of limits, or counts who comes first, as a
+  // pull would. What is granted later, and what is stored, is the same as if nobody had looked.
+
+  // What explanations are made from (engine/explain.h): for a job, or one of its tasks, with all workers or as if there
+  // were no other than that one. kUnknownTask.
+  Result<JobStanding> StandingOf(const Now& now, JobId job, std::optional<TaskIndex> task = std::nullopt,
+                                 std::optional<WorkerId> only = std::nullopt);
+  // All limits that apply to starts of the job, and how they stand; with a worker, as if there were no other.
+  Result<LimitHolds> LimitsOn(const Now& now, JobId job, std::optional<WorkerId> only = std::nullopt);
+  // What a strategy would give, without an order for it (engine/preview_walk.h), and what could start if workers were
+  // there (engine/demand_walk.h): each goes on with a walk over all jobs for about `budget` microseconds. True: that was
+  // all. kUnknownWorker, at the first step.
+  Result<bool> Collect(const Now& now, PreviewWalk& walk, std::size_t budget);
+  bool Collect(const Now& now, DemandWalk& walk, std::size_t budget);
+
+  // --- Many jobs at once, in steps like a look (engine/job_sweep.h): counts those that a filter finds, and changes
+  // each of them, unless it is only to count.
+  bool Collect(const Now& now, JobSweep& sweep, std::size_t budget);
+
+  // --- For those who look.
   // Asks for `progressed` effects of that job; calls nest.
   Result<void> Watch(JobId job);
   void Unwatch(JobId job);
@@ -333,13 +355,23 @@ class Engine {
   // engine_match.cc: what jobs and workers show to each other, and the classes of jobs.
   static JobTerms TermsOf(const JobSpec& spec);
   static expr::Ad AdOf(const JobTerms& terms, const OrderKey& key, std::uint32_t count, const Meta& meta);
-  ClassTable::Terms ClassTerms(const JobTerms& terms, const OrderKey& key, std::uint32_t count, const Meta& meta) const;
+  ClassTable::Terms ClassTerms(const JobTerms& terms, const OrderKey& key, std::uint32_t count, const Meta& meta,
+                               const JobFold* fold = nullptr) const;
   static WorkerTraits TraitsOf(const EngineWorker& worker);
   // A job that has not ended has a class.
-  void Enter(EngineJob& job);
+  void Enter(EngineJob& job, std::string_view token = {}, const JobFold* fold = nullptr);
   void Leave(EngineJob& job);
   // Is there room for its class?
-  Result<void> AdmitClass(const ClassTable::Terms& terms) const;
+  Result<void> AdmitClass(const ClassTable::Terms& terms, std::string_view user, std::string_view token = {}) const;
+  // All registered workers as explanations see them, as of now: made anew when one came, changed or left, and otherwise
+  // brought up to date in place.
+  struct Crew {
+    std::vector<const EngineWorker*> workers;
+    std::vector<MatchSnapshot::Worker> rows;
+    std::shared_ptr<const void> kept;  // their traits
+    bool current = false;              // else one came, changed or left
+  };
+  const Crew& CrewNow() const;
   // With all workers, or that one alone.
   MatchSnapshot SnapshotOf(const JobTerms& terms, const OrderKey& key, std::uint32_t count, const Meta& meta,
                            std::optional<WorkerId> only = std::nullopt) const;
@@ -386,14 +418,17 @@ class Engine {
   void ServeFed();
 
   // engine_jobs.cc
-  Result<void> Admit(std::span<const JobSpec> specs) const;
-  SubmitAnswer Insert(JobId id, const JobSpec& spec);
+  Result<void> Admit(std::span<const JobSpec> specs, std::span<const JobFold> folds) const;
+  SubmitAnswer Insert(JobId id, const JobSpec& spec, const JobFold* fold);
   Result<std::optional<SubmitAnswer>> Known(const JobSpec& spec) const;
+  void RememberKey(const EngineJob& job);
   std::shared_ptr<const JobTerms> Share(JobTerms terms);
   void SetState(EngineJob& job, JobState state);
   void Settle(EngineJob& job);  // ends it if nothing is left, or too much failed
   void EndJob(EngineJob& job, JobState state, JobReason reason);
+  // Those that hold a task of it are told, in steps where they are many.
   void OrderStop(EngineJob& job);
+  bool StepStops(std::size_t& budget);
   static std::string_view StopReason(JobState state);
   void Forget(EngineJob& job);
   void Drop(EngineJob& job);  // out of every table
@@ -410,8 +445,6 @@ class Engine {
   // Those that wait do so among their like.
   void WaitAmong(EngineWorker& worker, KindId kind);
   void MoveAmong(EngineWorker& worker, KindId kind);
-  // The order for a worker's strategy, with one more user; kTooManyStrategies.
-  Result<Orders::Id> UseStrategy(const StrategyPtr& strategy);
   // It wants nothing more, and the strategy of that pull is over.
   void EndPull(EngineWorker& worker);
   // Orders of pulls that are over are dropped once they were not asked for for a while.
@@ -425,6 +458,10 @@ class Engine {
   Instant NextCheck(const EngineWorker& worker) const;
   void CheckWorker(EngineWorker& worker);
   void Remove(EngineWorker& worker);
+  // It is not registered any more, as far as others are concerned; what it holds is still to be given back.
+  void Deregister(EngineWorker& worker);
+  // At most so many of its leases. True: it has none any more.
+  bool GiveAllBack(EngineWorker& worker, std::size_t most, std::string_view why);
   EngineWorker& Stub(WorkerId worker);
   ReportVerdict ReportOne(const Report& report);
   void EndLease(Lease& lease);
@@ -433,6 +470,29 @@ class Engine {
   // Its worker was ordered to stop, and then the job was retried: how it ends says nothing about the task, so that,
   // unless it is done after all, the task starts with fresh attempts like the others.
   static bool Stopped(const Lease& lease, const EngineJob& job);
+
+  // engine_memory.cc: what there is room for.
+  bool Fits(std::uint64_t more) const;
+  // Looks and new workers may go somewhat beyond it.
+  bool LooksFit() const;
+  Result<void> AdmitMemory(std::uint64_t more, std::string_view what) const;
+  std::uint64_t MostBytesOf(const JobSpec& spec) const;
+  // Orders that were given up for want of memory are begun again when there is some.
+  void RetryOrders();
+  // A class belongs to the user, and token, whose job made it.
+  ClassId JoinClass(ClassTable::Terms terms, std::string_view user, std::string_view token);
+  void LeaveClass(ClassId cls);
+  std::string_view TokenOf(ClassId cls) const;
+  Result<void> AdmitClasses(std::string_view user, std::size_t of_user, std::string_view token,
+                            std::size_t of_token) const;
+  Result<void> AdmitStrategies(std::initializer_list<StrategyPtr> strategies,
+                               std::optional<std::string_view> owner) const;
+  // The order for a worker's strategy, with one more user; kTooManyStrategies, kMemoryFull.
+  Result<Orders::Id> UseStrategy(const StrategyPtr& strategy, std::string_view owner);
+  void UnuseOrder(Orders::Id order);
+  // Are orders over all jobs built, and dropped, within one command?
+  bool SmallBuild() const { return by_id_.size() <= kSmallQueue; }
+  static constexpr std::size_t kSmallQueue = 1500;
 
   // engine_time.cc
   bool StepSchedules(std::size_t& budget);
@@ -473,6 +533,9 @@ class Engine {
   Result<void> Start(const Now& now, PreviewWalk& walk);
   // The limits that hold back starts of an open job on the worker, by uuid.
   std::vector<std::string> HoldingLimits(const Now& now, EngineJob& job, const EngineWorker& worker);
+  // The number under which the walk knows that group, with what its starts cost there.
+  std::uint32_t PurseGroup(const Now& now, PreviewWalk& walk, GroupId group,
+                           std::optional<LimitTable::WorkerHandle> worker, std::int64_t& nanoseconds);
   // May the worker of that walk run the job, and how does it rank it? None: it may not.
   std::optional<double> Judge(PreviewWalk& walk, const EngineJob& job, std::int64_t& nanoseconds) const;
 
@@ -495,6 +558,23 @@ class Engine {
   // Reasons are looked at once a second, while something is open.
   bool StepReasons(std::size_t& budget);
   std::optional<HeldView> HeldBy(const EngineJob& job) const;
+
+  // engine_holds.cc: which of the open jobs limits and ceilings stop.
+  // Puts open jobs into other cells where those are of another making by now, and looks at all of them once a second.
+  bool StepHolds(std::size_t& budget);
+  bool StepCells(std::size_t& budget);
+  // Which sorts of workers there are, as of now: where there are few, or `all` the same.
+  void RenewSorts(bool all) const;
+  // After a change of what tells cells apart.
+  void Recell(EngineJob& job);
+  void PutIntoCell(EngineJob& job, std::uint32_t tasks);
+  // Is there no worker at all that could meet its requirements?
+  static bool Never(const EngineJob& job);
+  Instant NextHolds() const;  // in engine time
+
+  // engine_counts.cc, too.
+  // Makes the job the example of that row.
+  void Show(const EngineJob& job, ReasonRow& row) const;
   // A job of that class that is open; null if none was found by a short look.
   const EngineJob* OneOf(ClassId cls, std::size_t& looks) const;
 
@@ -524,6 +604,11 @@ class Engine {
   std::vector<PromisedView> QueueOf(const EngineWorker& worker, std::optional<std::string_view> user) const;
   TaskView ViewTask(const EngineJob& job, TaskIndex index) const;
 
+  // Before all that is in it.
+  mutable EngineMemory memory_;
+  std::uint64_t memory_budget_ = 0;
+  std::uint64_t commands_ = 0;  // since the last tick
+
   EngineOptions options_;
   Rng rng_;
   Now now_;
@@ -536,20 +621,32 @@ class Engine {
   boost::unordered_flat_map<JobId, std::unique_ptr<EngineJob>, std::hash<JobId>> jobs_;
   std::vector<std::pair<JobId, EngineJob*>> by_id_;  // in order; null where the job is gone, until compacted
   std::size_t holes_ = 0;
-  mutable JobBlocks blocks_;                // over these; whoever looks at all of a block may say better what is in it
+  mutable JobBlocks blocks_;  // over these; whoever looks at all of a block may say better what is in it
   mutable std::shared_ptr<const JobTerms> listed_;  // terms of the last one, whose keys the last block has
-  std::unordered_map<std::string_view, JobId> idempotency_;
+  JobsByKey idempotency_;
   std::unordered_set<JobId> streamed_sets_;  // payload sets whose id is not their job's
   std::unordered_multimap<std::size_t, std::weak_ptr<const JobTerms>> terms_;  // by hash
   std::size_t terms_swept_at_ = 64;
   Verdicts verdicts_{*this};
   ClassTable classes_{verdicts_};
+  struct ClassOwner {
+    SharePool::Owner* user = nullptr;
+    SharePool::Owner* token = nullptr;  // an empty one is not known
+  };
+  std::vector<ClassOwner> class_owners_;  // by class
+  SharePool class_users_{bounds::kMaxClasses}, class_tokens_{bounds::kMaxClasses};
   ClassReasons reasons_{classes_};
   Instant reasons_at_{};  // in engine time: when the last walk over them began
   Keys keys_;
   Orders orders_{keys_, classes_};
   Orders::Id default_order_ = 0;  // `priority`, which is always there
-  std::uint64_t slots_ = 0;       // of all registered workers
+  struct OrderOwner {
+    SharePool::Owner* strategies = nullptr;
+    SharePool::Owner* blocks = nullptr;
+  };
+  std::vector<OrderOwner> order_owners_;  // by order, but the default one
+  SharePool strategy_owners_{bounds::kMaxStrategies}, block_owners_{bounds::kMaxStrategyBlocks};
+  std::uint64_t slots_ = 0;  // of all registered workers
   struct Lingering {
     Orders::Id order;  // with a use of its own
     Instant until;
@@ -561,6 +658,11 @@ class Engine {
   JobId limit_walk_from_;               // groups of this one
   std::uint64_t limit_reads_ = 1;       // all who wait are in lists of these profiles
   Gate gate_{*this};
+  const std::unique_ptr<HoldReasons> holds_;
+  bool celling_ = false;  // open jobs from `cell_from_` on are still to be put into cells of the present making
+  JobId cell_from_;
+  Instant holds_at_{};              // in engine time: when the last walk over cells began
+  std::size_t grants_left_ = 0;     // in this command
   std::vector<KindId> look_again_;  // kinds whose look met too much that is held: it goes on with the next tick
   // Groups that stand apart in the orders, and when each was held for the last time; in the order in which that is to
   // be looked at.
@@ -571,12 +673,14 @@ class Engine {
   LeaseTable leases_;
   std::map<WorkerId, std::unique_ptr<EngineWorker>> workers_;
   std::size_t registered_workers_ = 0;
+  mutable Crew crew_;
   std::size_t away_workers_ = 0;
   std::size_t draining_workers_ = 0;
   Waiting waiting_;
   std::uint64_t next_turn_ = 0;
   const std::unique_ptr<Dispatcher> dispatcher_;
   const std::unique_ptr<ReceiptLog> receipts_;
+  std::optional<WorkerId> enrol_from_;  // workers from this one on are still to be told to the dispatcher
   bool dealing_ = false;  // jobs from `deal_next_` on are still to be promised, once it is time
   Instant deal_at_{};     // in engine time
   JobId deal_next_;
@@ -604,6 +708,7 @@ class Engine {
   Timers<Instant, WorkerId> checks_;  // in engine time
   std::size_t finished_jobs_ = 0;
   std::deque<JobId> revivals_;
+  std::deque<std::pair<JobId, std::size_t>> stops_;  // jobs that have ended, and how many of their leases to look at
   std::uint64_t highest_id_ = 0;
 
   Effects effects_;

@@ -5,6 +5,7 @@
 
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
+#include "engine/hold_reasons.h"
 #include "engine/pace.h"
 
 namespace allot {
@@ -36,6 +37,7 @@ void Engine::Recount(EngineJob& job) {
     held_[state].ready += more;
     job.user->ready += more;
     if (job.open) reasons_.CountTasks(job.cls, more);
+    if (job.cell != HoldReasons::kNoCell) holds_->CountTasks(job.cell, more);
     job.counted_ready = ready;
     return;
   }
@@ -43,8 +45,18 @@ void Engine::Recount(EngineJob& job) {
   const std::optional<WallTime> now = loaded_ ? std::optional(now_.wall) : std::nullopt;
 
   if (job.open || job.counted_open) {
+    if (opened > 0 && job.terms->requirements && !reasons_.Judged(job.cls)) reasons_.Judge(job.cls, Never(job));
     const std::int64_t before = job.counted_open ? job.counted_ready : 0;
     reasons_.Count(job.cls, job.id(), (job.open ? std::int64_t{ready} : 0) - before, opened, now);
+    if (job.cell != HoldReasons::kNoCell) {
+      if (opened < 0) {
+        holds_->Take(std::exchange(job.cell, HoldReasons::kNoCell), job.id(), job.counted_ready);
+      } else {
+        holds_->CountTasks(job.cell, std::uint64_t{ready} - job.counted_ready);
+      }
+    } else if (opened > 0 && holds_->active()) {
+      PutIntoCell(job, ready);
+    }
     if (opened != 0) {
       const std::size_t block = blocks_.SetOpen(job.id(), job.open, job.block);
       if (job.open) oldest_block_ = std::min(oldest_block_, block);
@@ -89,6 +101,9 @@ void Engine::CountClosed(EngineJob& job) {
   if (!job.counted_open) return;
   job.counted_open = false;
   reasons_.Count(job.cls, job.id(), -std::int64_t{job.counted_ready}, -1, std::nullopt);
+  if (job.cell != HoldReasons::kNoCell) {
+    holds_->Take(std::exchange(job.cell, HoldReasons::kNoCell), job.id(), job.counted_ready);
+  }
   users_.Count(*job.user, 0, 0, -1);
   blocks_.SetOpen(job.id(), false, job.block);
 }
@@ -110,6 +125,7 @@ void Engine::CountStart(EngineJob& job) {
 
 void Engine::CountEnd(const Lease& lease, EngineJob& job) {
   if (job.user == nullptr) return;  // while loading
+  holds_->OnLease();
   stats_.ran.Add(std::chrono::duration_cast<milliseconds>(engine_time_ - lease.granted));
   users_.Ended(*job.user);
 }
@@ -144,11 +160,14 @@ std::optional<HeldView> Engine::HeldBy(const EngineJob& job) const {
   if (paused_) return HeldView{ReasonCode::kQueuePaused, paused_since_};
   if (job.tasks.ready() == 0) return HeldView{ReasonCode::kBackoff, std::nullopt};
   const ReasonCode code = reasons_.Look(job.cls);
-  const bool limited = limits_.blocked() > 0 && job.open && Grouped(job) && limits_.Blocked(job.group);
-  if (limited && (code == ReasonCode::kCanStart || code == ReasonCode::kAllBusy)) {
-    return HeldView{ReasonCode::kLimit, std::nullopt};
-  }
   if (!job.open) return HeldView{code, std::nullopt};
+  if (holds_->active()) {
+    RenewSorts(false);
+    if (const HoldReasons::Found found = holds_->Look(job, now_); found.held) {
+      const WallTime since = holds_->SinceOf(job.cell, found.code);
+      return HeldView{found.code, since != WallTime{} ? since : now_.wall};
+    }
+  }
   const ClassReasons::Row& row = reasons_.row(job.cls);
   return HeldView{code, row.code == code ? Told(row.since) : std::optional(now_.wall)};
 }
@@ -167,19 +186,29 @@ const EngineJob* Engine::OneOf(ClassId cls, std::size_t& looks) const {
   return nullptr;
 }
 
+void Engine::Show(const EngineJob& job, ReasonRow& row) const {
+  row.job = job.id();
+  row.tags = job.terms->tags;
+  if (row.code != ReasonCode::kNoMatch && row.code != ReasonCode::kNoWorkers) return;
+  row.constraints = job.terms->constraints;
+  row.requirements = job.terms->requirements;
+  if (row.requirements) row.ad = std::make_shared<const expr::Ad>(AdOf(job));
+}
+
 std::vector<ReasonRow> Engine::Reasons() const {
   struct Sum {
     ReasonRow row;
     ClassId cls = kNoClass;  // with the most tasks
     bool always = false;     // one of them is from before the start
   };
-  std::array<Sum, static_cast<std::size_t>(ReasonCode::kNoMatch) + 1> sums{};
+  std::array<Sum, HoldReasons::kCodes> sums{};
   for (ClassId cls = 0; cls < reasons_.slots(); ++cls) {
     const ClassReasons::Row& known = reasons_.row(cls);
-    if (known.jobs == 0) continue;
+    const HoldReasons::OfClass held = paused_ ? HoldReasons::OfClass{} : holds_->of_class(cls);
+    if (known.jobs <= held.jobs) continue;  // none, or all of them are held by something else
     Sum& sum = sums[static_cast<std::size_t>(paused_ ? ReasonCode::kQueuePaused : known.code)];
-    sum.row.tasks += known.tasks;
-    sum.row.jobs += known.jobs;
+    sum.row.tasks += known.tasks - held.tasks;
+    sum.row.jobs += known.jobs - held.jobs;
     ++sum.row.classes;
     sum.always = sum.always || known.since == WallTime{};
     if (!sum.row.since || known.since < *sum.row.since) sum.row.since = known.since;
@@ -193,14 +222,27 @@ std::vector<ReasonRow> Engine::Reasons() const {
     sum.row.code = static_cast<ReasonCode>(code);
     if (sum.always) sum.row.since.reset();
     if (sum.row.code == ReasonCode::kQueuePaused) sum.row.since = paused_since_;
-    if (const EngineJob* one = OneOf(sum.cls, looks)) {
-      sum.row.job = one->id();
-      sum.row.tags = one->terms->tags;
-    }
+    if (const EngineJob* one = OneOf(sum.cls, looks)) Show(*one, sum.row);
     rows.push_back(std::move(sum.row));
   }
+  for (std::size_t code = 0; code < HoldReasons::kCodes && !paused_; ++code) {
+    const HoldReasons::Sum& held = holds_->sum(code);
+    if (held.jobs == 0) continue;
+    const auto same = std::find_if(rows.begin(), rows.end(),
+                                   [&](const ReasonRow& row) { return row.code == static_cast<ReasonCode>(code); });
+    const bool fresh = same == rows.end();
+    ReasonRow& row = fresh ? rows.emplace_back() : *same;
+    row.code = static_cast<ReasonCode>(code);
+    row.tasks += held.tasks;
+    row.jobs += held.jobs;
+    row.classes += held.cells;
+    if (fresh) row.since = Told(held.since);
+    if (const EngineJob* one = FindJob(held.job); !row.job && one != nullptr && one->open) Show(*one, row);
+    if (row.code == ReasonCode::kLimit || row.code == ReasonCode::kLimitNever) row.limits = holds_->limits();
+    if (row.code == ReasonCode::kMaxSimultaneous) row.ceilings = holds_->ceilings();
+  }
   const auto add = [&rows](ReasonCode code, std::uint64_t tasks, const Held& held) {
-    if (tasks > 0) rows.push_back(ReasonRow{code, tasks, held.jobs, 0, held.since, {}, {}});
+    if (tasks > 0) rows.push_back(ReasonRow{code, tasks, held.jobs, 0, held.since, {}, {}, {}, {}, {}, {}, {}});
   };
   add(ReasonCode::kScheduled, held_[kScheduled].ready + held_[kScheduled].waiting, held_[kScheduled]);
   add(ReasonCode::kJobPaused, held_[kPaused].ready + held_[kPaused].waiting, held_[kPaused]);

@@ -310,6 +310,7 @@ void DemandWalk::State::Finish() {
 }
 
 bool Engine::Collect(const Now& now, DemandWalk& walk, std::size_t budget) {
+  MemoryPool::Scope scope(&memory_.looks);
   using State = DemandWalk::State;
   const auto limits = [&] { return LimitForecast(limits_, walk.request_.lookahead, now); };
   if (!walk.state_) walk.state_ = std::make_unique<State>(*orders_.policy(), limits());

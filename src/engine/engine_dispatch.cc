@@ -14,15 +14,19 @@ void Engine::SetDispatch(const Now& now, const DispatchOptions& dispatch) {
   const bool was = dispatcher_->balanced();
   options_.dispatch = dispatch;
   dispatcher_->SetOptions(dispatch);
-  if (!dispatcher_->balanced()) EndDealing();
+  if (!dispatcher_->balanced()) {
+    EndDealing();
+    enrol_from_.reset();
+  }
   if (!was && dispatcher_->balanced()) {
-    for (const auto& [id, worker] : workers_) Enrol(*worker);
+    enrol_from_ = WorkerId{};
     BeginDealing(Duration(0));
   }
   End();
 }
 
 void Engine::Enrol(EngineWorker& worker) {
+  MemoryPool::Scope scope(&memory_.dispatch);
   if (worker.registered && !worker.draining && !worker.away) {
     dispatcher_->Register(worker);
   } else {
@@ -44,10 +48,23 @@ void Engine::EndDealing() {
 }
 
 void Engine::Promise(EngineJob& job) {
+  MemoryPool::Scope scope(&memory_.dispatch);
   if (!dealing_ || job.id() < deal_next_) dispatcher_->Open(job);
 }
 
 bool Engine::StepDispatch(std::size_t& budget) {
+  MemoryPool::Scope scope(&memory_.dispatch);
+  constexpr std::size_t kEnrolCost = 4;
+  for (auto it = workers_.lower_bound(enrol_from_.value_or(WorkerId{})); enrol_from_; ++it) {
+    if (it == workers_.end()) {
+      enrol_from_.reset();
+      break;
+    }
+    enrol_from_ = it->first;
+    if (budget == 0) return false;
+    budget -= std::min(budget, kEnrolCost);
+    Enrol(*it->second);
+  }
   if (!dispatcher_->Step(budget)) return false;
   if (!dealing_ || engine_time_ < deal_at_) return true;
   auto it = std::lower_bound(by_id_.begin(), by_id_.end(), deal_next_,
@@ -74,6 +91,10 @@ void Engine::ServeFed() {
   // Where one finds nothing, neither in its queue nor in those of others, nobody like it does.
   for (EngineWorker* worker : fed) {
     if (!worker->waiting()) continue;
+    if (grants_left_ == 0) {
+      look_again_.push_back(worker->waiting_kind);
+      continue;
+    }
     const auto like = std::tuple(worker->waiting_order, worker->waiting_kind, worker->waiting_profile);
     if (in_vain_.contains(like) || Serve(*worker)) continue;
     ++stats_.woken_empty;

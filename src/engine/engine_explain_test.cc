@@ -151,7 +151,7 @@ TEST_F(EngineExplain, OneWorkerHasReasonsOfItsStrategyToo) {
   EXPECT_EQ(codes(picky), "not_selected");
   EXPECT_EQ(Pulled(any).size(), 1u);
   EXPECT_EQ(codes(any), "max_simultaneous");
-  EXPECT_EQ(codes(picky), "max_simultaneous not_selected");
+  EXPECT_EQ(codes(picky), "not_selected max_simultaneous");
 }
 
 TEST_F(EngineExplain, WhileANewPolicyIsBuiltTheOneBeforeIsSaid) {

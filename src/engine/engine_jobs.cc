@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <map>
 #include <set>
 
 #include "base/bounds.h"
@@ -9,6 +10,7 @@
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
+#include "engine/pace.h"
 #include "match/constraints.h"
 
 namespace allot {
@@ -60,23 +62,49 @@ std::shared_ptr<const JobTerms> Engine::Share(JobTerms terms) {
     std::erase_if(terms_, [](const auto& entry) { return entry.second.expired(); });
     terms_swept_at_ = std::max<std::size_t>(64, 2 * terms_.size());
   }
-  auto shared = std::make_shared<const JobTerms>(std::move(terms));
+  // What its expressions have comes from elsewhere.
+  const std::uint64_t exprs =
+      (terms.requirements ? terms.requirements->MemoryBytes() : 0) + (terms.rank ? terms.rank->MemoryBytes() : 0);
+  std::shared_ptr<const JobTerms> shared;
+  if (exprs == 0) {
+    shared = std::make_shared<const JobTerms>(std::move(terms));
+  } else {
+    memory_.job_exprs += exprs;
+    shared = std::shared_ptr<const JobTerms>(new JobTerms(std::move(terms)), [this, exprs](const JobTerms* gone) {
+      memory_.job_exprs -= exprs;
+      delete gone;
+    });
+  }
   terms_.emplace(hash, shared);
   return shared;
 }
 
-Result<void> Engine::Admit(std::span<const JobSpec> specs) const {
+Result<void> Engine::Admit(std::span<const JobSpec> specs, std::span<const JobFold> folds) const {
   if (jobs_.size() + specs.size() > bounds::kMaxJobsPerQueue) {
     return Error{Code::kTooManyJobs, "the queue holds as many jobs as it may",
                  "wait for some to pass their retention, or shorten it"};
   }
-  if (classes_.classes() + specs.size() <= bounds::kMaxClasses) return {};
+  if (memory_budget_ > 0) {
+    std::uint64_t bytes = 0;
+    for (const JobSpec& spec : specs) bytes += MostBytesOf(spec);
+    if (auto admitted = AdmitMemory(bytes, specs.size() == 1 ? "the job" : "the jobs"); !admitted) return admitted;
+  }
+  // Nearly always there is room for all of them, were each a class of its own.
+  const bool room = std::all_of(specs.begin(), specs.end(), [&](const JobSpec& spec) {
+    return class_users_.Admits(spec.user, specs.size()) &&
+           (spec.token.empty() || class_tokens_.Admits(spec.token, specs.size()));
+  });
+  if (room && classes_.classes() + specs.size() <= bounds::kMaxClasses) return {};
+  std::map<std::string_view, std::size_t> users, tokens;  // new classes of each
   std::set<std::string> fresh;
-  for (const JobSpec& spec : specs) {
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const JobSpec& spec = specs[i];
     const JobTerms terms = TermsOf(spec);
     const OrderKey key{!spec.priority.has_value(), spec.priority.value_or(0), {}, {}};
-    const auto class_terms = ClassTerms(terms, key, spec.count, spec.meta);
-    if (!classes_.Knows(class_terms)) fresh.insert(class_terms.key());
+    const auto class_terms = ClassTerms(terms, key, spec.count, spec.meta, folds.empty() ? nullptr : &folds[i]);
+    if (classes_.Knows(class_terms) || !fresh.insert(class_terms.key()).second) continue;
+    auto admitted = AdmitClasses(spec.user, ++users[spec.user], spec.token, ++tokens[spec.token]);
+    if (!admitted) return admitted;
   }
   if (!fresh.empty() && classes_.classes() + fresh.size() > bounds::kMaxClasses) return TooManyClasses();
   return {};
@@ -84,10 +112,9 @@ Result<void> Engine::Admit(std::span<const JobSpec> specs) const {
 
 Result<std::optional<SubmitAnswer>> Engine::Known(const JobSpec& spec) const {
   if (spec.idempotency_key.empty()) return std::optional<SubmitAnswer>();
-  const auto found = idempotency_.find(spec.idempotency_key);
+  const auto found = idempotency_.find(UserKey{spec.user, spec.idempotency_key});
   if (found == idempotency_.end()) return std::optional<SubmitAnswer>();
-  const EngineJob* job = FindJob(found->second);
-  CHECK(job != nullptr && job->extras);
+  const EngineJob* job = *found;
   if (job->extras->content != spec.content) {
     return Error{Code::kIdempotencyConflict,
                  "the idempotency key belongs to job " + ToText(job->id()) + ", which has other content",
@@ -104,40 +131,41 @@ Result<SubmitAnswer> Engine::Submit(const Now& now, JobId id, const JobSpec& spe
 }
 
 Result<std::vector<SubmitAnswer>> Engine::SubmitAll(const Now& now, std::span<const JobId> ids,
-                                                    std::span<const JobSpec> specs) {
-  CHECK(ids.size() == specs.size());
+                                                    std::span<const JobSpec> specs, std::span<const JobFold> folds) {
+  CHECK(ids.size() == specs.size() && (folds.empty() || folds.size() == specs.size()));
   Begin(now);
   std::vector<SubmitAnswer> answers;
   answers.reserve(specs.size());
   // Everything that can fail comes first, so that all are taken or none.
-  std::unordered_map<std::string_view, const JobSpec*> keys;
+  std::unordered_map<UserKey, const JobSpec*, UserKeyHash> keys;
   bool all_known = true;
   for (const JobSpec& spec : specs) {
     const auto known = Known(spec);
     if (!known) return known.error();
     all_known = all_known && known->has_value();
     if (!spec.idempotency_key.empty() && !*known) {
-      const auto [it, fresh] = keys.emplace(spec.idempotency_key, &spec);
+      const auto [it, fresh] = keys.emplace(UserKey{spec.user, spec.idempotency_key}, &spec);
       if (!fresh && it->second->content != spec.content) {
         return Error{Code::kIdempotencyConflict,
-                     "two jobs of the batch have the same idempotency key and other content", ""};
+                     "two jobs of one user in the batch have the same idempotency key and other content", ""};
       }
     }
   }
   // What is there already is answered at the bounds too.
   if (!all_known) {
-    if (auto admitted = Admit(specs); !admitted) return admitted.error();
+    if (auto admitted = Admit(specs, folds); !admitted) return admitted.error();
   }
   for (std::size_t i = 0; i < specs.size(); ++i) {
     auto known = Known(specs[i]);
-    answers.push_back(*known ? **known : Insert(ids[i], specs[i]));
+    answers.push_back(*known ? **known : Insert(ids[i], specs[i], folds.empty() ? nullptr : &folds[i]));
   }
   End();
   return answers;
 }
 
-SubmitAnswer Engine::Insert(JobId id, const JobSpec& spec) {
+SubmitAnswer Engine::Insert(JobId id, const JobSpec& spec, const JobFold* fold) {
   CHECK(id.value > 0 && (by_id_.empty() || by_id_.back().first < id));
+  MemoryPool::Scope scope(&memory_.jobs);
   auto owned = std::make_unique<EngineJob>(id, spec.count);
   EngineJob& job = *owned;
   jobs_.emplace(id, std::move(owned));
@@ -145,10 +173,11 @@ SubmitAnswer Engine::Insert(JobId id, const JobSpec& spec) {
   highest_id_ = std::max({highest_id_, id.value, spec.payload.set.value});
 
   job.terms = Share(TermsOf(spec));
-  JobExtras extras{spec.meta, spec.payload_prefix, spec.idempotency_key, spec.trace, spec.content};
+  JobExtras extras{spec.meta.empty() ? Shared<Meta>() : Shared<Meta>(spec.meta), spec.payload_prefix,
+                   spec.idempotency_key, spec.trace, spec.content};
   if (!extras.empty()) {
     job.extras = std::make_unique<JobExtras>(std::move(extras));
-    if (!spec.idempotency_key.empty()) idempotency_.emplace(job.extras->idempotency_key, id);
+    RememberKey(job);
   }
   job.payload_set = spec.payload.set;
   job.payload_common = spec.payload.common;
@@ -164,7 +193,7 @@ SubmitAnswer Engine::Insert(JobId id, const JobSpec& spec) {
     job.ended_at = now_.wall;
     effects_.ended.push_back(id);
   } else {
-    Enter(job);
+    Enter(job, spec.token, fold);
   }
   orders_.Know(job);
   job.known = true;
@@ -266,11 +295,28 @@ std::string_view Engine::StopReason(JobState state) {
 }
 
 void Engine::OrderStop(EngineJob& job) {
-  for (Lease& lease : job.leases) {
-    if (lease.told) continue;
-    lease.told = true;
-    effects_.cancels.push_back(CancelOrder{lease.worker, lease.task, StopReason(job.state)});
+  if (job.leases.empty()) return;
+  stops_.emplace_back(job.id(), job.tasks.out());
+  std::size_t budget = stops_.size() == 1 ? kLeasesAtOnce : 0;
+  StepStops(budget);
+}
+
+bool Engine::StepStops(std::size_t& budget) {
+  for (; !stops_.empty(); stops_.pop_front()) {
+    auto& [id, left] = stops_.front();
+    EngineJob* job = FindJob(id);
+    if (job == nullptr || !Ended(job->state)) continue;  // it was retried meanwhile
+    for (; left > 0 && !job->leases.empty(); --left) {
+      if (budget == 0) return false;
+      --budget;
+      Lease& lease = job->leases.front();
+      job->leases.splice(job->leases.end(), job->leases, job->leases.begin());
+      if (lease.told) continue;
+      lease.told = true;
+      effects_.cancels.push_back(CancelOrder{lease.worker, lease.task, StopReason(job->state)});
+    }
   }
+  return true;
 }
 
 Result<void> Engine::Change(const Now& now, JobId id, const JobChange& change) {
@@ -296,8 +342,9 @@ Result<void> Engine::Change(const Now& now, JobId id, const JobChange& change) {
   const Meta none;
   const Meta& meta = change.meta ? *change.meta : job->extras ? job->extras->meta : none;
   auto class_terms = ClassTerms(terms, key, job->tasks.count(), meta);
-  if (auto admitted = AdmitClass(class_terms); !admitted) return admitted.error();
+  if (auto admitted = AdmitClass(class_terms, terms.user, TokenOf(job->cls)); !admitted) return admitted.error();
 
+  MemoryPool::Scope scope(&memory_.jobs);
   if (job->open) {
     dispatcher_->Close(*job);
     orders_.Close(*job);
@@ -307,12 +354,12 @@ Result<void> Engine::Change(const Now& now, JobId id, const JobChange& change) {
   orders_.Forget(*job);
   job->key = key;
   job->terms = Share(std::move(terms));
-  const ClassId cls = classes_.AddJob(std::move(class_terms));
-  classes_.DropJob(job->cls);
+  const ClassId cls = JoinClass(std::move(class_terms), job->terms->user, TokenOf(job->cls));
+  LeaveClass(job->cls);
   job->cls = cls;
   if (change.meta) {
     if (!job->extras) job->extras = std::make_unique<JobExtras>();
-    job->extras->meta = *change.meta;
+    job->extras->meta = change.meta->empty() ? Shared<Meta>() : Shared<Meta>(*change.meta);
     if (job->extras->empty()) job->extras.reset();
   }
   orders_.Know(*job);
@@ -380,7 +427,8 @@ Result<std::uint32_t> Engine::Retry(const Now& now, JobId id) {
   if (again > 0) {
     const Meta none;
     const auto terms = ClassTerms(*job->terms, job->key, job->tasks.count(), job->extras ? job->extras->meta : none);
-    if (auto admitted = AdmitClass(terms); !admitted) return admitted.error();
+    if (auto admitted = AdmitClass(terms, job->terms->user); !admitted) return admitted.error();
+    MemoryPool::Scope scope(&memory_.jobs);
     Enter(*job);
     SetState(*job, job->key.scheduled_for > now_.wall ? JobState::kScheduled : JobState::kActive);
     --finished_jobs_;
@@ -410,11 +458,15 @@ void Engine::Forget(EngineJob& job) {
   Drop(job);
 }
 
+void Engine::RememberKey(const EngineJob& job) {
+  if (job.extras && !job.extras->idempotency_key.empty()) idempotency_.insert(&job);
+}
+
 void Engine::ForgetKey(const EngineJob& job) {
   if (!job.extras || job.extras->idempotency_key.empty()) return;
   // In a replay a later job may have the key already.
-  const auto found = idempotency_.find(job.extras->idempotency_key);
-  if (found != idempotency_.end() && found->second == job.id()) idempotency_.erase(found);
+  const auto found = idempotency_.find(KeyOf(job));
+  if (found != idempotency_.end() && *found == &job) idempotency_.erase(found);
 }
 
 void Engine::Drop(EngineJob& job) {

@@ -47,6 +47,24 @@ TEST_F(EngineLimitTest, WhoWaitsIsWokenAtTheInstantOfPayment) {
   EXPECT_EQ(Grants().size(), 1u);
 }
 
+TEST_F(EngineLimitTest, NoChangeOfTermsStartsWhatTheTermsWouldNotHave) {
+  SubmitOf("slow", 100);
+  LimitSpec own = Limit("User == \"slow\"", 1);
+  own.window = 1h, own.burst = 5;
+  SetLimit("l1", own);
+  const WorkerId worker = Register();
+  EXPECT_EQ(Pull(worker, 50).size(), 6u);
+  for (int i = 0; i < 5; ++i) {
+    for (const auto& [count, burst] : {std::pair(1.0, 0.0), {0.0, 0.0}, {0.0, 5.0}, {1.0, 5.0}}) {
+      LimitSpec other = own;
+      other.count = count, other.burst = burst, other.monitor = false;
+      ASSERT_TRUE(engine_->UpdateLimit(now_, "l1", other).ok());
+      EXPECT_TRUE(Pull(worker, 50).empty()) << "count " << count << ", burst " << burst;
+    }
+  }
+  EXPECT_EQ(ViewOf("l1").tokens, -5);
+}
+
 TEST_F(EngineLimitTest, APullThatDoesNotWaitFindsWhatCanPayByThen) {
   SubmitOf("slow", 10);
   SetLimit("l1", Limit("User == \"slow\"", 1));

@@ -140,6 +140,7 @@ LimitTrial::LimitTrial(ExprPtr expr, ExprPtr cost) : state_(std::make_unique<Sta
 LimitTrial::~LimitTrial() = default;
 
 bool Engine::Collect(const Now& now, LimitTrial& trial, std::size_t budget) const {
+  MemoryPool::Scope scope(&memory_.looks);
   using State = LimitTrial::State;
   State& state = *trial.state_;
   if (state.through) return true;

@@ -14,7 +14,11 @@ namespace allot {
 
 Result<LimitLease> Engine::CreateLimit(const Now& now, std::string_view uuid, const LimitSpec& spec) {
   Begin(now);
+  constexpr std::uint64_t kLimitBytes = 16 * 1024;  // or so, with what it reads of jobs
+  if (auto admitted = AdmitMemory(kLimitBytes, "another limit"); !admitted) return admitted.error();
+  std::optional<MemoryPool::Scope> scope(std::in_place, &memory_.limits);
   Result<LimitLease> lease = limits_.Create(uuid, spec, now_);
+  scope.reset();
   OnLimits();
   End();
   return lease;
@@ -71,6 +75,7 @@ bool Engine::Grouped(const EngineJob& job) const {
 
 void Engine::Group(EngineJob& job) {
   if (Grouped(job)) return;
+  MemoryPool::Scope scope(&memory_.limits);
   job.limit_epoch = static_cast<std::uint32_t>(limits_.epoch());
   const GroupId before = job.group;
   const GroupId group = limits_.AddJob([&job] { return AdOf(job); });
@@ -81,6 +86,7 @@ void Engine::Group(EngineJob& job) {
     dispatcher_->BeforeGroup(job);
     orders_.SetGroup(job, group);
     dispatcher_->AfterGroup(job);
+    Recell(job);
   }
   limits_.DropJob(before, now_);
 }
@@ -123,6 +129,7 @@ bool Engine::StepGrouping(std::size_t& budget) {
 // --- Starts.
 
 StartGate::Held Engine::Gate::Ask(std::uint32_t group) {
+  MemoryPool::Scope scope(&engine_.memory_.limits);  // not that of the order that asks
   const bool everywhere = engine_.limits_.Blocked(group);
   if (!everywhere && !engine_.limits_.Blocked(group, worker, engine_.now_)) return Held::kNo;
   const auto [at, fresh] = engine_.held_at_.insert_or_assign(group, engine_.now_.mono);
@@ -131,6 +138,7 @@ StartGate::Held Engine::Gate::Ask(std::uint32_t group) {
 }
 
 StartGate::Held Engine::Gate::AskClosely(std::uint32_t group) {
+  MemoryPool::Scope scope(&engine_.memory_.limits);
   if (const Held held = Ask(group); held != Held::kNo) return held;
   // Where many open at one moment, what one of them takes is gone for the others.
   return engine_.limits_.Probe(group, worker, engine_.now_) ? Held::kNo : Ask(group);

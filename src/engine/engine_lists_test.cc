@@ -38,7 +38,7 @@ class EngineLists : public testing::EngineTest {
       const JobView job = View(id);
       if (filter.state && job.state != *filter.state) continue;
       if (!filter.user.empty() && job.user != filter.user) continue;
-      if (!filter.tag.empty() && std::find(job.tags.begin(), job.tags.end(), filter.tag) == job.tags.end()) continue;
+      if (!filter.tag.empty() && std::find(job.tags->begin(), job.tags->end(), filter.tag) == job.tags->end()) continue;
       ids.push_back(id);
     }
     return ids;

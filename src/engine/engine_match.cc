@@ -6,6 +6,7 @@
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
+#include "engine/hold_reasons.h"
 #include "match/constraints.h"
 
 namespace allot {
@@ -23,6 +24,27 @@ void SetTags(expr::Ad& ad, const TagList& tags) {
   items.reserve(tags.size());
   for (const std::string& tag : tags) items.push_back(expr::Value::String(tag));
   ad.Set("Tags", expr::Value::List(items));
+}
+
+// What folding costs at most, in about a microsecond.
+std::size_t FoldCost(const ExprPtr& expr) {
+  constexpr std::size_t kBytesInAMicrosecond = 16;
+  return expr ? expr->source().size() / kBytesInAMicrosecond : 0;
+}
+
+// Of what expressions see of the job under that name.
+std::size_t HashOfAttribute(const EngineJob& job, const std::string& name) {
+  const std::hash<std::string> text;
+  if (expr::SameName(name, "User")) return text(job.terms->user);
+  if (expr::SameName(name, "Tasks")) return job.tasks.count();
+  if (expr::SameName(name, "Async")) return job.terms->async ? 1 : 0;
+  if (expr::SameName(name, "Priority")) return job.key.no_priority ? 0 : std::hash<std::int64_t>()(job.key.priority);
+  if (expr::SameName(name, "Tags")) return 0;  // told apart by the class already
+  if (!job.extras) return 0;
+  for (const auto& [key, value] : *job.extras->meta) {
+    if (expr::SameName(key, name)) return std::hash<MetaValue>()(value);
+  }
+  return 0;
 }
 
 bool SameText(const ExprPtr& a, const ExprPtr& b) { return a == b || (a && b && a->source() == b->source()); }
@@ -77,28 +99,37 @@ WorkerTraits Engine::TraitsOf(const EngineWorker& worker) {
                       worker.requirements, worker.rank,       std::make_shared<const expr::Ad>(std::move(ad))};
 }
 
-ClassTable::Terms Engine::ClassTerms(const JobTerms& terms, const OrderKey& key, std::uint32_t count,
-                                     const Meta& meta) const {
+ClassTable::Terms Engine::ClassTerms(const JobTerms& terms, const OrderKey& key, std::uint32_t count, const Meta& meta,
+                                     const JobFold* fold) const {
+  MemoryPool::Scope scope(&memory_.classes);
   const std::function<expr::Ad()> ad = [&] { return AdOf(terms, key, count, meta); };
-  return classes_.TermsOf(JobTraits{terms.tags, terms.constraint_tags, terms.requirements, terms.rank, ad});
+  return classes_.TermsOf(JobTraits{terms.tags, terms.constraint_tags, terms.requirements, terms.rank, ad, fold});
 }
 
-void Engine::Enter(EngineJob& job) {
+JobFold Engine::FoldOf(const JobSpec& spec) {
+  if (!spec.requirements && !spec.rank) return {};
+  const JobTerms terms = TermsOf(spec);
+  const OrderKey key{!spec.priority.has_value(), spec.priority.value_or(0), {}, {}};
+  const std::function<expr::Ad()> ad = [&] { return AdOf(terms, key, spec.count, spec.meta); };
+  return FoldJob(JobTraits{terms.tags, terms.constraint_tags, terms.requirements, terms.rank, ad});
+}
+
+void Engine::Enter(EngineJob& job, std::string_view token, const JobFold* fold) {
   CHECK(job.cls == kNoClass);
   const Meta none;
-  job.cls = classes_.AddJob(ClassTerms(*job.terms, job.key, job.tasks.count(), job.extras ? job.extras->meta : none));
+  const Meta& meta = job.extras ? job.extras->meta : none;
+  job.cls = JoinClass(ClassTerms(*job.terms, job.key, job.tasks.count(), meta, fold), job.terms->user, token);
 }
 
 void Engine::Leave(EngineJob& job) {
   if (job.cls == kNoClass) return;
   CHECK(!job.open);
-  classes_.DropJob(job.cls);
+  LeaveClass(job.cls);
   job.cls = kNoClass;
 }
 
-Result<void> Engine::AdmitClass(const ClassTable::Terms& terms) const {
-  if (classes_.classes() >= bounds::kMaxClasses && !classes_.Knows(terms)) return TooManyClasses();
-  return {};
+Result<void> Engine::AdmitClass(const ClassTable::Terms& terms, std::string_view user, std::string_view token) const {
+  return classes_.Knows(terms) ? Result<void>() : AdmitClasses(user, 1, token, 1);
 }
 
 Result<void> Engine::AdmitReads(const WorkerTraits& traits) const {
@@ -107,29 +138,35 @@ Result<void> Engine::AdmitReads(const WorkerTraits& traits) const {
   if (live <= bounds::kMaxClasses) return {};
   const std::vector<std::string> fresh = classes_.FreshReads(traits);
   if (fresh.empty()) return {};
-  // A look at so many jobs, evenly spread, shows whether they would be told apart too often.
-  constexpr std::size_t kLookedAt = 100'000;
+  // A look at so many jobs, evenly spread, shows whether they would be told apart too often: from how many look like no
+  // other, and how many like just one other, follows about how many there are of all (Chao's estimate, which does not
+  // exceed the truth by much).
+  constexpr std::size_t kLookedAt = 4096;
+  constexpr std::size_t kMostCompared = 500'000;  // names
   const std::size_t stride = std::max<std::size_t>(1, by_id_.size() / kLookedAt);
-  const Meta none;
-  boost::unordered_flat_set<std::size_t> apart;
-  for (std::size_t i = 0; i < by_id_.size(); i += stride) {
+  boost::unordered_flat_map<std::size_t, std::uint32_t> apart;
+  std::size_t compared = 0;
+  for (std::size_t i = 0; i < by_id_.size() && compared < kMostCompared; i += stride) {
     const EngineJob* job = by_id_[i].second;
     if (job == nullptr || job->cls == kNoClass) continue;
-    const expr::Ad ad = AdOf(*job->terms, job->key, job->tasks.count(), job->extras ? job->extras->meta : none);
     std::size_t hash = job->cls;
     for (const std::string& name : fresh) {
-      const expr::Value* value = ad.Find(name);
-      hash = (hash ^ (value == nullptr ? 0 : std::hash<std::string>()(expr::Print(*value)))) * 0x9E3779B97F4A7C15ull;
+      hash = (hash ^ HashOfAttribute(*job, name)) * 0x9E3779B97F4A7C15ull;
+      compared += 1 + (job->extras ? job->extras->meta->size() : 0);
     }
-    apart.insert(hash);
-    if (apart.size() > bounds::kMaxClasses) {
-      Error error = TooManyClasses();
-      error.message = "the worker reads `" + fresh.front() + "` of jobs, which tells too many of them apart";
-      error.hint = "let its requirements and rank read attributes with few different values";
-      return error;
-    }
+    ++apart[hash];
   }
-  return {};
+  double once = 0, twice = 0;
+  for (const auto& [hash, jobs] : apart) {
+    once += jobs == 1;
+    twice += jobs == 2;
+  }
+  const double classes = static_cast<double>(apart.size()) + once * (once - 1) / (2 * (twice + 1));
+  if (std::min(classes, static_cast<double>(live)) <= static_cast<double>(bounds::kMaxClasses)) return {};
+  Error error = TooManyClasses();
+  error.message = "the worker reads `" + fresh.front() + "` of jobs, which tells too many of them apart";
+  error.hint = "let its requirements and rank read attributes with few different values";
+  return error;
 }
 
 Result<void> Engine::ChangeWorker(const Now& now, WorkerId id, const WorkerChange& change) {
@@ -146,7 +183,7 @@ Result<void> Engine::ChangeWorker(const Now& now, WorkerId id, const WorkerChang
   if (change.strategy) strategy = *change.strategy ? *change.strategy : DefaultStrategy();
   std::optional<Orders::Id> order;
   if (strategy) {
-    auto used = UseStrategy(strategy);
+    auto used = UseStrategy(strategy, worker->charged_to);
     if (!used) return used.error();
     order = *used;
   }
@@ -164,11 +201,14 @@ Result<void> Engine::ChangeWorker(const Now& now, WorkerId id, const WorkerChang
     worker->strategy = strategy;
     worker->order = *order;
     if (waits) MoveAmong(*worker, worker->waiting_kind);
-    orders_.Unuse(before);
+    UnuseOrder(before);
   }
+  crew_.current = false;
   const WorkerTraits traits = TraitsOf(*worker);
   limits_.ChangeWorker(worker->limited, traits.ad, now_);
+  MemoryPool::Scope scope(&memory_.classes);
   classes_.ChangeWorker(worker->handle, traits);
+  holds_->OnWorkers();
   Recount(*worker);
   if (worker->waiting()) MoveAmong(*worker, worker->waiting_kind);
   End();
@@ -202,15 +242,42 @@ MatchSnapshot Engine::SnapshotOf(const JobTerms& terms, const OrderKey& key, std
   snapshot.ad = std::make_shared<const expr::Ad>(AdOf(terms, key, count, meta));
   snapshot.queue_paused = paused_;
   snapshot.now = now_.wall;
-  snapshot.workers.reserve(only ? 1 : registered_workers_);
-  const auto end = only ? workers_.upper_bound(*only) : workers_.end();
-  for (auto it = only ? workers_.lower_bound(*only) : workers_.begin(); it != end; ++it) {
-    const EngineWorker& worker = *it->second;
-    if (!worker.registered) continue;
-    snapshot.workers.push_back({it->first, classes_.TraitsOf(worker.handle), worker.slots,
-                                static_cast<std::uint32_t>(worker.leases.size()), worker.draining, worker.away});
+  if (!only) {
+    const Crew& crew = CrewNow();
+    snapshot.workers = crew.rows;
+    snapshot.kept = crew.kept;
+  } else if (const EngineWorker* worker = FindWorker(*only); worker != nullptr && worker->registered) {
+    snapshot.workers.push_back({*only, classes_.TraitsOf(worker->handle), worker->slots,
+                                static_cast<std::uint32_t>(worker->leases.size()), worker->draining, worker->away});
   }
   return snapshot;
+}
+
+const Engine::Crew& Engine::CrewNow() const {
+  if (!crew_.current) {
+    auto kept = std::make_shared<std::vector<std::shared_ptr<const WorkerTraits>>>();
+    kept->reserve(registered_workers_);
+    crew_.workers.clear();
+    crew_.rows.clear();
+    for (const auto& [id, worker] : workers_) {
+      if (!worker->registered) continue;
+      kept->push_back(classes_.TraitsOf(worker->handle));
+      crew_.workers.push_back(worker.get());
+      // Without an owner: `kept` is that of all.
+      crew_.rows.push_back({id, {std::shared_ptr<const WorkerTraits>(), kept->back().get()}});
+    }
+    crew_.kept = std::move(kept);
+    crew_.current = true;
+  }
+  for (std::size_t i = 0; i < crew_.rows.size(); ++i) {
+    const EngineWorker& worker = *crew_.workers[i];
+    MatchSnapshot::Worker& row = crew_.rows[i];
+    row.slots = worker.slots;
+    row.leased = static_cast<std::uint32_t>(worker.leases.size());
+    row.draining = worker.draining;
+    row.away = worker.away;
+  }
+  return crew_;
 }
 
 Result<MatchSnapshot> Engine::Snapshot(JobId id) const {
@@ -281,7 +348,7 @@ GroupText Engine::Keys::Get(const PickJob& picked, const StrategyKey& key) const
       break;
   }
   if (!job.extras) return std::nullopt;
-  for (const auto& [name, value] : job.extras->meta) {
+  for (const auto& [name, value] : *job.extras->meta) {
     if (expr::SameName(name, key.name)) return TextOf(value);
   }
   return std::nullopt;
@@ -293,6 +360,8 @@ bool Engine::Keys::HasTag(const PickJob& job, const std::string& tag) const {
 }
 
 bool Engine::StepOrders(std::size_t& budget) {
+  constexpr std::size_t kLookEvery = 64;  // jobs
+  std::size_t jobs = 0;
   while (orders_.Building()) {
     orders_.BeginBuild();
     auto it = std::upper_bound(by_id_.begin(), by_id_.end(), orders_.built_to(),
@@ -306,9 +375,11 @@ bool Engine::StepOrders(std::size_t& budget) {
       }
       budget -= std::min(budget, orders_.build_cost());
       orders_.Build(*it->second);
+      if (++jobs % kLookEvery == 0 && !Fits(0)) orders_.GiveUp();
     }
     orders_.Built();
   }
+  holds_->Renew();
   return orders_.Clean(budget);
 }
 
@@ -340,6 +411,7 @@ bool Engine::StepRenewal(std::size_t& budget) {
     renewed_at_ = second;
     classes_.Renew();
   }
+  MemoryPool::Scope scope(&memory_.classes);
   return classes_.Settled() || classes_.Settle(budget);
 }
 
@@ -360,20 +432,22 @@ bool Engine::StepRegrouping(std::size_t& budget) {
     --budget;
     EngineJob* job = it->second;
     if (job == nullptr || job->cls == kNoClass || !classes_.Outdated(job->cls)) continue;
-    budget -= std::min(budget, kRegroupCost);
+    budget -= std::min(budget, kRegroupCost + FoldCost(job->terms->requirements) + FoldCost(job->terms->rank));
     const Meta none;
     auto terms = ClassTerms(*job->terms, job->key, job->tasks.count(), job->extras ? job->extras->meta : none);
     // Where there is no room it stays where it is, and is not for those who read more of it.
-    if (!AdmitClass(terms)) continue;
+    if (classes_.classes() >= bounds::kMaxClasses && !classes_.Knows(terms)) continue;
     const bool open = job->open;
     if (open) {
       dispatcher_->Close(*job);
       orders_.Close(*job);
     }
-    const ClassId cls = classes_.AddJob(std::move(terms));
+    const ClassId cls = JoinClass(std::move(terms), job->terms->user, TokenOf(job->cls));
+    if (job->terms->requirements && !reasons_.Judged(cls)) reasons_.Judge(cls, Never(*job));
     if (job->counted_open) reasons_.Regroup(job->cls, cls, job->id(), job->counted_ready);
-    classes_.DropJob(job->cls);
+    LeaveClass(job->cls);
     job->cls = cls;
+    Recell(*job);
     if (!open) continue;
     orders_.Open(*job);
     Promise(*job);

@@ -47,6 +47,29 @@ TEST_F(EngineMatchTest, SubmitSaysHowManyWorkersMayRunTheJob) {
   EXPECT_EQ(engine_->Submit(now_, JobId{++last_id_}, Requiring("TARGET.Memroy >= 1"))->matching_workers, 0u);
 }
 
+// By an older version, or a newer one: the queue loads, and the job waits, with its text as it was.
+TEST_F(EngineMatchTest, AStoredExpressionThatIsNotReadAnyMoreMatchesNothingAndIsKept) {
+  const std::string good = "TARGET.Memory >= 2", bad = "TARGET.Memory >=<2";
+  ASSERT_EQ(expr::Expr::Parse(bad).expr, nullptr);
+  const JobId job = Submit(Requiring(good));
+  const JobId other = Submit(Spec(1));
+  Fold();
+  for (int round = 0; round < 2; ++round) {
+    for (auto& [key, blob] : records_) {
+      if (const std::size_t at = blob.find(good); at != std::string::npos) blob.replace(at, good.size(), bad);
+    }
+    Load(0s);
+    const std::vector<Grant> grants = Pull(WithMemory(4), 5);
+    ASSERT_LE(grants.size(), 1u);  // the other one, once
+    for (const Grant& grant : grants) EXPECT_EQ(grant.task.job, other);
+    EXPECT_EQ(View(job).requirements->source(), bad);
+    EXPECT_EQ(View(job).ready, 1u);
+    EXPECT_TRUE(engine_->Pause(now_, job).ok());  // written anew, as it was
+    EXPECT_TRUE(engine_->Resume(now_, job).ok());
+    Fold();
+  }
+}
+
 TEST_F(EngineMatchTest, AWaitingWorkerThatChangesIsServedAtOnceAndWhatIsLeasedStays) {
   WorkerSpec plain;
   const WorkerId worker = RegisterAs(plain);
@@ -212,7 +235,7 @@ TEST_F(EngineMatchTest, EndedJobsHoldNoClassAndARetryTakesOneAgain) {
   EXPECT_EQ(Say(worker, grants[0].task, ReportKind::kRejected), ReportVerdict::kTaken);
   EXPECT_EQ(View(job).state, JobState::kFailed);
   EXPECT_EQ(engine_->Stats().classes, 0u);
-  EXPECT_EQ(View(job).tags, std::vector<std::string>{"a"});
+  EXPECT_EQ(*View(job).tags, std::vector<std::string>{"a"});
   EXPECT_TRUE(engine_->Retry(now_, job).ok());
   EXPECT_EQ(engine_->Stats().classes, 1u);
   EXPECT_EQ(Pull(worker).size(), 1u);
@@ -229,8 +252,8 @@ TEST_F(EngineMatchTest, DemandsComeBackFromRecordsAndJournalAlike) {
     Grants();
     Load(30s);
     const JobView view = View(job);
-    EXPECT_EQ(view.constraints, spec.constraints);
-    EXPECT_EQ(view.constraint_tags, (std::vector<std::string>{"c:gpu=a100,region=eu%20west", "c:gpu=h100"}));
+    EXPECT_EQ(*view.constraints, spec.constraints);
+    EXPECT_EQ(*view.constraint_tags, (std::vector<std::string>{"c:gpu=a100,region=eu%20west", "c:gpu=h100"}));
     EXPECT_EQ(view.requirements->source(), spec.requirements->source());
     EXPECT_EQ(view.rank->source(), spec.rank->source());
   }

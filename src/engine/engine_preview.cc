@@ -43,7 +43,20 @@ void PreviewWalk::Pick(std::function<bool()> enough) {
     tasks_.push_back(Task{std::move(*pick), std::nullopt, {}, {}});
   }
   complete_ = seen_all_ && !preview_->stopped();
+  ran_out_ = tasks_.size() < request_.count && (preview_->gated() || held_jobs_ > 0);
   preview_.reset();
+}
+
+bool PreviewWalk::Purses::Open(std::uint32_t group) {
+  open.resize(groups.size(), -1);
+  if (open[group] < 0) open[group] = left.CanTake(groups[group]) ? 1 : 0;
+  return open[group] > 0;
+}
+
+void PreviewWalk::Purses::Take(std::uint32_t group) {
+  left.Take(groups[group], 1);
+  // Others may draw from the same.
+  std::fill(open.begin(), open.end(), -1);
 }
 
 Result<void> Engine::Start(const Now& now, PreviewWalk& walk) {
@@ -79,6 +92,10 @@ Result<void> Engine::Start(const Now& now, PreviewWalk& walk) {
   options.now = now.wall;
   options.seed = request.seed;
   options.enough = [&walk] { return walk.enough_ && walk.enough_(); };
+  if (request.by_limits && !request.focus && limits_.size() > 0) {
+    walk.purses_ = std::make_unique<PreviewWalk::Purses>(limits_, now);
+    options.gate = walk.purses_.get();
+  }
   walk.preview_ = std::make_unique<Preview>(std::move(options));
   walk.preview_->Expect(std::min(by_id_.size(), kMostHeld));
   walk.begun_ = true;
@@ -130,6 +147,8 @@ std::optional<double> Engine::Judge(PreviewWalk& walk, const EngineJob& job, std
 }
 
 Result<bool> Engine::Collect(const Now& now, PreviewWalk& walk, std::size_t budget) {
+  if (!LooksFit()) return AdmitMemory(1, "a look at all jobs").error();
+  MemoryPool::Scope scope(&memory_.looks);
   if (!walk.begun_) {
     if (const Result<void> started = Start(now, walk); !started.ok()) return started.error();
   }
@@ -143,16 +162,34 @@ Result<bool> Engine::Collect(const Now& now, PreviewWalk& walk, std::size_t budg
   const EngineWorker* worker = walk.request_.by_limits && walk.request_.worker && limits_.size() > 0
                                    ? FindWorker(*walk.request_.worker)
                                    : nullptr;
+  if (worker != nullptr && !worker->registered) worker = nullptr;
+  // What limits see of the worker; one that is only described is there for as long as this takes.
+  std::optional<LimitTable::WorkerHandle> limited, described;
+  if (worker != nullptr) limited = worker->limited;
+  if (walk.purses_ && walk.request_.like) limited = described = limits_.AddWorker(walk.traits_->ad);
+  const auto leave = [&] {
+    if (described) limits_.DropWorker(*described, now);
+  };
   std::unordered_map<GroupId, bool> held;  // by limits that do not hold back the focus, too
   for (; it != by_id_.end(); ++it) {
-    if (left <= 0) return false;
+    if (left <= 0) {
+      leave();
+      return false;
+    }
     walk.seen_to_ = it->first;
     EngineJob* job = it->second;
+    std::uint32_t group = 0;
     std::int64_t cost = kJobNanoseconds + keys * kKeyNanoseconds;
     if (job != nullptr) {
       ++walk.jobs_seen_;
       std::optional<double> rank = job->open ? Judge(walk, *job, cost) : std::nullopt;
-      if (rank && worker != nullptr && worker->registered) {
+      if (rank && walk.purses_) {
+        const std::uint64_t before = limits_.matcher().evaluations();
+        Group(*job);
+        cost += static_cast<std::int64_t>(limits_.matcher().evaluations() - before) * kEvaluationNanoseconds;
+        group = PurseGroup(now, walk, job->group, limited, cost);
+        if (group != 0 && !walk.purses_->Open(group)) rank.reset(), walk.Hold(*job);
+      } else if (rank && worker != nullptr) {
         const std::uint64_t before = limits_.matcher().evaluations();
         Group(*job);
         cost += static_cast<std::int64_t>(limits_.matcher().evaluations() - before) * kEvaluationNanoseconds;
@@ -166,18 +203,31 @@ Result<bool> Engine::Collect(const Now& now, PreviewWalk& walk, std::size_t budg
         }
         if (at->second && job->id() != walk.request_.focus) {
           rank.reset();
-          ++walk.held_jobs_;
-          walk.held_tasks_ += job->ready;
-          walk.one_held_ = job->id();
+          walk.Hold(*job);
         }
       }
       walk.preview_->Know(keys_, *job, rank, &orders_.values(),
-                          owner != nullptr ? Dispatcher::Promised(*owner, *job) : 0);
+                          owner != nullptr ? Dispatcher::Promised(*owner, *job) : 0, group);
     }
     left -= cost;
   }
   walk.seen_all_ = true;
+  leave();
   return true;
+}
+
+std::uint32_t Engine::PurseGroup(const Now& now, PreviewWalk& walk, GroupId group,
+                                 std::optional<LimitTable::WorkerHandle> worker, std::int64_t& nanoseconds) {
+  if (group == kFreeGroup) return 0;
+  PreviewWalk::Purses& purses = *walk.purses_;
+  const auto [at, fresh] = purses.places.try_emplace({group, limits_.matcher().SerialOf(group)},
+                                                     static_cast<std::uint32_t>(purses.groups.size()));
+  if (fresh) {
+    purses.groups.push_back(worker ? LimitForecast::Group{limits_.ChargesOn(group, *worker, now), {}}
+                                   : LimitForecast::GroupOf(limits_.matcher(), group));
+    nanoseconds += kLimitsNanoseconds;
+  }
+  return at->second;
 }
 
 void Engine::Resolve(PreviewWalk& walk) const {

@@ -4,6 +4,7 @@
 #include "engine/preview_walk.h"
 #include "engine/receipts.h"
 #include "engine/testing.h"
+#include "limits/testing.h"
 #include "match/testing.h"
 #include "strategy/some_strategy.h"
 #include "strategy/testing_steps.h"
@@ -70,7 +71,9 @@ class EnginePreview : public testing::EngineTest {
       // A preview knows its picks before by number, and whether the worker ranks any job from its beginning.
       std::vector<PreviewStep> told = receipt.why, said = task.pick.why;
       for (std::vector<PreviewStep>* steps : {&told, &said}) {
-        if (i > 0) std::erase_if(*steps, [](const auto& step) { return step.block == Strategy::Kind::kWorker; });
+        // It does not look at the ranks of what is left out.
+        if (i > 0 || walk.held_jobs() > 0)
+          std::erase_if(*steps, [](const auto& step) { return step.block == Strategy::Kind::kWorker; });
       }
       ASSERT_EQ(testing::Told(told, i == 0), testing::Told(said, i == 0)) << "pick " << i;
     }
@@ -88,7 +91,7 @@ class EnginePreview : public testing::EngineTest {
 TEST_F(EnginePreview, IsWhatRealPullsThenGive) {
   // What is promised comes first, which one that is only described has not.
   const bool balanced = options_.dispatch.mode == DispatchMode::kBalanced;
-  std::size_t picks = 0, previews = 0;
+  std::size_t picks = 0, previews = 0, ran_out = 0, held = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     Rng rng(seed);
     records_.clear();
@@ -112,6 +115,15 @@ TEST_F(EnginePreview, IsWhatRealPullsThenGive) {
       spec.requirements = testing::MustParse(kRequirements[rng.Below(4)]);
       ASSERT_TRUE(engine_->Register(now_, spec, std::nullopt).ok());
       specs.push_back(spec);
+    }
+    // Half of the worlds have limits: on all starts, on a user's, at several costs, on some workers.
+    for (std::uint64_t n = seed % 2 == 0 ? 0 : 1 + rng.Below(3); n > 0; --n) {
+      static const char* const kOf[] = {"MY.User == \"u1\"", "true", "MY.Tasks > 2", "MACHINE.Slots > 2",
+                                        "MACHINE.Slots < 3 && MY.User != \"u2\""};
+      LimitSpec spec = testing::SomeLimit(kOf[rng.Below(5)], static_cast<double>(rng.Below(6)));
+      if (rng.Below(3) == 0) spec.cost = testing::MustParse("MY.Tasks");
+      if (rng.Below(3) == 0) spec.burst = 2;
+      ASSERT_TRUE(engine_->CreateLimit(now_, "l-" + std::to_string(n), spec).ok());
     }
     std::vector<JobId> jobs;
     for (int step = 0; step < 60; ++step) {
@@ -153,9 +165,11 @@ TEST_F(EnginePreview, IsWhatRealPullsThenGive) {
           SCOPED_TRACE("seed " + std::to_string(seed) + ", step " + std::to_string(step) + ", policy " + policy +
                        ", strategy " + text);
           PreviewRequest request{strategy, nullptr, worker.id, std::nullopt, 6};
+          request.by_limits = true;
           const auto walk = Try(request, rng.Below(3));
           // One that is only described, as it is or with more to read than any, is given the same.
           PreviewRequest like{strategy, nullptr, std::nullopt, worker, 6};
+          like.by_limits = true;
           if (!like.like->requirements) like.like->requirements = testing::MustParse("TARGET.Unknown =?= undefined");
           if (!balanced) {
             EXPECT_EQ(Picks(*Try(like)), Picks(*walk));
@@ -165,6 +179,8 @@ TEST_F(EnginePreview, IsWhatRealPullsThenGive) {
           ASSERT_NO_FATAL_FAILURE(ExpectReceipts(*walk));
           picks += walk->tasks().size();
           ++previews;
+          ran_out += walk->ran_out() ? 1 : 0;
+          held += walk->held_tasks();
         }
       }
     }
@@ -172,6 +188,8 @@ TEST_F(EnginePreview, IsWhatRealPullsThenGive) {
   EXPECT_GT(previews, 1500u);
   EXPECT_GT(picks, 2000u);
   EXPECT_GT(steps_, 300u);  // of walks in several steps
+  EXPECT_GT(ran_out, 200u);
+  EXPECT_GT(held, 200u);
 }
 
 TEST_F(EnginePreview, TakesNothingAndTakesNoIndex) {

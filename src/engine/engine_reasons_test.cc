@@ -120,6 +120,24 @@ TEST_F(EngineReasons, TellALimitThatHoldsAJobEverywhere) {
   EXPECT_EQ(Held(other), "none");
 }
 
+TEST_F(EngineReasons, WhatNoWorkerThatThereCouldBeMayRunIsToldApart) {
+  JobSpec spec = Spec(3);
+  spec.requirements = expr::Expr::Parse("TARGET.Memory > 5 && MY.Need < 3").expr;
+  spec.meta = {{"Need", std::int64_t{4}}};
+  const JobId never = Submit(spec);
+  EXPECT_EQ(Held(never), "requirements_never_true");
+  spec.meta = {{"Need", std::int64_t{2}}};
+  const JobId some = Submit(spec);
+  EXPECT_EQ(Held(some), "no_workers");
+  Register();
+  Pass(2s);
+  EXPECT_EQ(Rows(), (List{"requirements_never_true 3 tasks 1 jobs 1 classes", "no_match 3 tasks 1 jobs 1 classes"}));
+  JobChange change;
+  change.meta = Meta{{"Need", std::int64_t{2}}};
+  ASSERT_TRUE(engine_->Change(now_, never, change).ok());
+  EXPECT_EQ(Held(never), "no_match");
+}
+
 TEST_F(EngineReasons, HaveAnExampleWithTheTagsOfTheClassWithTheMostTasks) {
   Submit(Spec(1, {"few"}));
   const JobId first = Submit(Spec(2, {"many"}));
@@ -210,9 +228,9 @@ TEST_F(EngineReasons, AgreeWithALookAtAllWorkers) {
     std::vector<WorkerId> workers;
     const auto naive = [&](const JobView& job) {
       std::size_t free = 0, busy = 0, away = 0, draining = 0;
-      const std::vector<WorkerView> all = engine_->Workers(std::nullopt, 1000);
+      const std::vector<WorkerView> all = engine_->Workers(std::nullopt, 1000).workers;
       for (const WorkerView& worker : all) {
-        if (!std::includes(worker.tags.begin(), worker.tags.end(), job.tags.begin(), job.tags.end())) continue;
+        if (!std::includes(worker.tags.begin(), worker.tags.end(), job.tags->begin(), job.tags->end())) continue;
         ++(worker.draining ? draining : worker.away ? away : worker.leased < worker.slots ? free : busy);
       }
       return all.empty()    ? ReasonCode::kNoWorkers

@@ -1,12 +1,18 @@
 // Folding: the engine's state as records, and back from records and journal.
 //
-// Changing it: kRecordVersion is the first byte of every record. A new field goes to the end of the header, under a new
-// version, or behind a flag that was 0 before; LoadRecord() reads all versions there ever were.
+// Changing it: kRecordVersion is the first byte of every record; LoadRecord() reads all versions there ever were. The
+// header stands in the journal too, which has no versions, and its flags are used up. A new field of it goes into the
+// extension: set kExtended in the byte of the reason, and write, behind everything else, one Text() that holds a varint
+// number, which is never used for another field, and a Text(), for each field that is not at its default. What is not
+// there is at its default, and numbers that are not known are passed over.
 #include <algorithm>
 
+#include "base/bounds.h"
 #include "base/check.h"
+#include "base/json.h"
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
+#include "expr/unreadable.h"
 #include "match/constraints.h"
 
 namespace allot {
@@ -14,6 +20,7 @@ namespace {
 
 constexpr std::uint8_t kRecordVersion = 2;
 constexpr std::uint8_t kWithoutPicks = 1;  // records of jobs do not say when they were picked
+constexpr std::uint8_t kExtended = 128;    // in the byte of the reason: an extension follows the header
 
 Error Corrupt(const char* what) {
   return {Code::kStoreCorrupt, std::string("the store holds ") + what + " that cannot be read", "restore a backup"};
@@ -120,13 +127,16 @@ bool Engine::ParseStored(std::string_view text, ExprPtr& expr) {
   if (text.empty()) return true;
   ExprPtr& known = parsed_[std::string(text)];
   if (!known) known = expr::Expr::Parse(text).expr;
+  // One that this version does not read must not make the whole queue unreadable.
+  if (!known && text.size() <= bounds::kMaxExpressionBytes && IsUtf8(text)) known = expr::Unreadable(std::string(text));
   expr = known;
   return expr != nullptr;
 }
 
 bool Engine::ParseHeader(ByteReader& in, Header& header) {
   const std::uint8_t state = in.U8();
-  header.reason = static_cast<JobReason>(in.U8());
+  const std::uint8_t reason = in.U8();
+  header.reason = static_cast<JobReason>(reason & ~kExtended);
   const std::uint8_t flags = in.U8();
   if (!in.ok() || state > static_cast<std::uint8_t>(JobState::kCancelled)) return false;
   header.state = static_cast<JobState>(state);
@@ -158,7 +168,7 @@ bool Engine::ParseHeader(ByteReader& in, Header& header) {
   terms.retention = GetSpan(in);
   if ((flags & 32) != 0) {
     header.extras = std::make_unique<JobExtras>();
-    header.extras->meta = GetMeta(in);
+    header.extras->meta = Shared<Meta>(GetMeta(in));
     header.extras->payload_prefix = in.Text();
     header.extras->idempotency_key = in.Text();
     header.extras->trace = in.Text();
@@ -178,11 +188,20 @@ bool Engine::ParseHeader(ByteReader& in, Header& header) {
     terms.constraint_tags = ConstraintTags(terms.constraints);
     if (!ParseStored(in.Text(), terms.requirements) || !ParseStored(in.Text(), terms.rank)) return false;
   }
+  if ((reason & kExtended) != 0) {
+    ByteReader extension(in.Text());
+    while (in.ok() && !extension.AtEnd()) {
+      extension.Varint();  // no field is known yet
+      extension.Text();
+    }
+    if (!extension.ok()) return false;
+  }
   return in.ok();
 }
 
 void Engine::ApplyHeader(EngineJob& job, Header header) {
   const JobId id = job.id();
+  ForgetKey(job);  // while it has the terms under which it is known
   job.state = header.state;
   job.reason = header.reason;
   job.reviving = header.reviving;
@@ -196,9 +215,8 @@ void Engine::ApplyHeader(EngineJob& job, Header header) {
   job.payload_common = header.payload.common;
   job.payload_per_task = header.payload.per_task;
   job.terms = Share(std::move(header.terms));
-  ForgetKey(job);
   job.extras = std::move(header.extras);
-  if (job.extras && !job.extras->idempotency_key.empty()) idempotency_.emplace(job.extras->idempotency_key, id);
+  RememberKey(job);
   if (job.payload_set && job.payload_set != id) streamed_sets_.insert(job.payload_set);
   highest_id_ = std::max({highest_id_, id.value, job.payload_set.value});
 }
@@ -346,6 +364,7 @@ EngineJob& Engine::AddLoaded(JobId id, std::uint32_t count) {
 }
 
 Result<void> Engine::LoadRecord(JobId id, std::uint32_t page, std::string_view blob) {
+  MemoryPool::Scope scope(&memory_.jobs);
   if (id == kQueueRecord) {
     if (!LoadQueue(blob)) return Corrupt("a queue record");
     return {};
@@ -381,6 +400,7 @@ Result<void> Engine::LoadRecord(JobId id, std::uint32_t page, std::string_view b
 }
 
 Result<void> Engine::Replay(Position position, std::string_view events) {
+  MemoryPool::Scope scope(&memory_.jobs);
   CHECK(position > 0);
   position_ = position;
   ByteReader in(events);
@@ -537,6 +557,7 @@ bool Engine::ReplayTask(Position position, EventType type, ByteReader& in) {
 }
 
 void Engine::FinishLoad(const Now& now, Duration grace) {
+  MemoryPool::Scope scope(&memory_.jobs);
   Begin(now);
   stored_pages_.reset();
   parsed_.clear();

@@ -18,7 +18,7 @@ class EngineStrategyTest : public testing::EngineTest {
     spec.meta = {{"customer", customer}};
     return spec;
   }
-  std::string CustomerOf(const Grant& grant) { return std::get<std::string>(View(grant.task.job).meta.at(0).second); }
+  std::string CustomerOf(const Grant& grant) { return std::get<std::string>(View(grant.task.job).meta->at(0).second); }
 };
 
 TEST_F(EngineStrategyTest, CustomersTakeTurnsForAWorkerThatNeverReports) {
@@ -40,7 +40,7 @@ TEST_F(EngineStrategyTest, TagsGroupAsOneValueAndJobsWithoutAnyAreNotHeld) {
   Submit(Spec(5, {}));
   const auto grants = Pull(RegisterBy("max_simultaneous(tag, 2, oldest)", {"a", "b"}, 20), 20);
   std::map<std::size_t, int> by_tags;
-  for (const Grant& grant : grants) ++by_tags[View(grant.task.job).tags.size()];
+  for (const Grant& grant : grants) ++by_tags[View(grant.task.job).tags->size()];
   EXPECT_EQ(by_tags, (std::map<std::size_t, int>{{0, 5}, {1, 2}, {2, 2}}));
 }
 
@@ -289,7 +289,14 @@ class EngineManyStrategies : public EngineStrategyTest {
   // So many that there is no room for another.
   void FillUp() {
     for (std::size_t i = 0; engine_->Stats().strategies < bounds::kMaxStrategies; ++i) {
-      others_.push_back(RegisterBy("select_only(n = " + std::to_string(i) + ", oldest)", {"b"}));
+      WorkerSpec spec;
+      spec.id = WorkerId{++last_id_};
+      spec.tags = {"b"};
+      spec.connected = true;
+      spec.user = "u" + std::to_string(i);  // one user alone may not
+      spec.strategy = Strategy("select_only(n = " + std::to_string(i) + ", oldest)");
+      ASSERT_TRUE(engine_->Register(now_, spec, std::nullopt).ok());
+      others_.push_back(spec.id);
     }
   }
   std::vector<WorkerId> others_;
@@ -341,10 +348,10 @@ TEST_F(EngineManyStrategies, LargeOnesCountForMore) {
   for (int i = 0; i < 40; ++i) {
     const StrategyPtr strategy = Strategy(large + ", select_only(n = " + std::to_string(i) + ", oldest))");
     if (!engine_->AdmitStrategies({strategy}).ok()) break;
-    RegisterBy(PrintStrategy(*strategy));
+    RegisterBy(PrintStrategy(*strategy), {"a"}, 1, "u" + std::to_string(i));  // one user alone may not
     ++taken;
   }
-  EXPECT_EQ(taken, (kMaxBlocks - 1) / 64);
+  EXPECT_EQ(taken, (bounds::kMaxStrategyBlocks - 1) / 64);
   // Together there is no room for what each would fit.
   const StrategyPtr one = Strategy(large + ")");
   const StrategyPtr other = Strategy("fair(job, oldest)");

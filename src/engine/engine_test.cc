@@ -1,3 +1,5 @@
+#include <set>
+
 #include "engine/testing.h"
 
 namespace allot {
@@ -350,6 +352,79 @@ TEST_F(EngineTest, AKeyBelongsToTheJobThatHasItNowHoweverTheJournalGotThere) {
   EXPECT_EQ(again->job, now_its_own);
 }
 
+TEST_F(EngineTest, AnIdempotencyKeyBelongsToTheUserOfItsJob) {
+  const auto of = [&](const std::string& user, std::uint64_t content) {
+    JobSpec spec = Spec(1);
+    spec.user = user;
+    spec.idempotency_key = "nightly";
+    spec.content = ContentHash{content, 1};
+    return spec;
+  };
+  const JobId anns = Submit(of("ann", 1));
+  // Another content is no conflict for others, also for those without a user, and the same content no answer.
+  const JobId bobs = Submit(of("bob", 2));
+  const JobId nobodys = Submit(of("", 3));
+  const JobId cats = Submit(of("cat", 1));
+  const std::vector<JobId> ids = {anns, bobs, nobodys, cats};
+  EXPECT_EQ(std::set<JobId>(ids.begin(), ids.end()).size(), 4u);
+  JobChange change;
+  change.tags = std::vector<std::string>{"b"};
+  ASSERT_TRUE(engine_->Change(now_, bobs, change).ok());
+  for (const char* stage : {"at once", "from the journal", "from records"}) {
+    if (stage == std::string("from records")) Fold();
+    Grants();
+    if (stage != std::string("at once")) Load(30s);
+    const std::pair<const char*, std::uint64_t> first[] = {{"ann", 1}, {"bob", 2}, {"", 3}, {"cat", 1}};
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const auto again = engine_->Submit(now_, JobId{++last_id_}, of(first[i].first, first[i].second));
+      ASSERT_TRUE(again.ok()) << stage;
+      EXPECT_TRUE(again->existing) << stage;
+      EXPECT_EQ(again->job, ids[i]) << stage;
+      const auto other = engine_->Submit(now_, JobId{++last_id_}, of(first[i].first, 9));
+      ASSERT_FALSE(other.ok()) << stage;
+      EXPECT_EQ(other.error().code, Code::kIdempotencyConflict) << stage;
+      EXPECT_NE(other.error().message.find(ToText(ids[i])), std::string::npos) << other.error().message;
+    }
+  }
+  // In one batch as well.
+  const std::vector<JobId> two = {JobId{++last_id_}, JobId{++last_id_}};
+  JobSpec specs[] = {of("dan", 1), of("eve", 2)};
+  EXPECT_TRUE(engine_->SubmitAll(now_, two, specs).ok());
+}
+
+TEST_F(EngineTest, AHeaderMayHaveFieldsThatAreNotKnownYet) {
+  JobSpec spec = Spec(3);
+  spec.user = "ann";
+  const JobId job = Submit(spec);
+  Grants();
+  // The event: its type, id and count, and the header: state, reason, and so on to its end.
+  std::string& events = journal_.begin()->second;
+  ByteReader in(events);
+  in.U8(), in.Varint(), in.Varint(), in.U8();
+  std::string rest;
+  ByteWriter(rest).Varint(job.value);
+  const std::size_t reason = 1 + rest.size() + 1 + 1;
+  ASSERT_EQ(events[reason], 0);
+  const std::string plain = events;
+  std::string extension;
+  ByteWriter fields(extension);
+  fields.Varint(77);
+  fields.Text("of a later version");
+  fields.Varint(1000);
+  fields.Text("");
+  events[reason] = static_cast<char>(128);
+  ByteWriter(events).Text(extension);
+  Load(30s);
+  EXPECT_EQ(View(job).user, "ann");
+  EXPECT_EQ(View(job).ready, 3u);
+  // One that is cut is none.
+  for (std::size_t cut = 1; cut <= extension.size(); ++cut) {
+    Engine other(options_);
+    EXPECT_FALSE(other.Replay(1, std::string_view(events).substr(0, events.size() - cut)).ok());
+  }
+  events = plain;
+}
+
 TEST_F(EngineTest, TheIdOfARemovedJobIsRememberedAcrossARestart) {
   JobSpec spec = Spec(0);
   spec.retention = 1s;
@@ -431,13 +506,20 @@ TEST_F(EngineTest, BytesThatAreNoRecordAreRefusedAndNeverEndTheProgram) {
 // --- Bounds and corners.
 
 TEST_F(EngineTest, ABatchOfOneNewClassNeedsRoomForOneOnly) {
-  for (int i = 0; i < 65'530; ++i) Submit(Spec(1, {"t" + std::to_string(i)}));
+  for (int i = 0; i < 65'530; ++i) {
+    JobSpec spec = Spec(1, {"t" + std::to_string(i)});
+    spec.user = "u" + std::to_string(i);  // one user alone may not
+    Submit(spec);
+  }
   const std::vector<JobSpec> specs(10, Spec(1, {"new"}));
   std::vector<JobId> ids;
   for (int i = 0; i < 10; ++i) ids.push_back(JobId{++last_id_});
   EXPECT_TRUE(engine_->SubmitAll(now_, ids, specs).ok());
   std::vector<JobSpec> different;
-  for (int i = 0; i < 6; ++i) different.push_back(Spec(1, {"other" + std::to_string(i)}));
+  for (int i = 0; i < 6; ++i) {
+    different.push_back(Spec(1, {"other" + std::to_string(i)}));
+    different.back().user = "v" + std::to_string(i);
+  }
   for (JobId& id : ids) id = JobId{++last_id_};
   const auto refused = engine_->SubmitAll(now_, std::span(ids).first(6), different);
   ASSERT_FALSE(refused.ok());

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
+#include "engine/hold_reasons.h"
 #include "engine/pace.h"
 
 namespace allot {
@@ -12,10 +13,16 @@ void Engine::Tick(const Now& now) {
   Begin(now);
   std::size_t budget = kTickBudget;
   DropLingering();
+  RetryOrders();
+  if (std::size_t few = kLeasesAtOnce; !stops_.empty()) StepStops(few);
   // Leases first: who holds a task matters more than what could be held.
   if (StepWorkers(budget) && StepRetries(budget) && StepSchedules(budget) && StepRenewal(budget) &&
-      StepRegrouping(budget) && StepOrders(budget) && StepRevivals(budget)) {
-    StepRetention(budget);
+      StepRegrouping(budget)) {
+    // Orders of large queues take long: who asks for something meanwhile has most of the time.
+    std::size_t share = SmallBuild() ? kTickBudget : commands_ == 0 ? kBuildAtRest : kBuildBesides * commands_;
+    share = std::min(share, kTickBudget);
+    StepOrders(share);
+    if (StepRevivals(budget)) StepRetention(budget);
   }
   // Apart: limits that change again and again keep nothing else waiting.
   budget = kTickBudget / 2;
@@ -25,10 +32,11 @@ void Engine::Tick(const Now& now) {
     dispatcher_->Sweep();
   }
   budget = kTickBudget / 10;
-  StepReasons(budget);
+  if (StepReasons(budget)) StepHolds(budget);
   budget = kTickBudget;
   StepDispatch(budget);
   End();
+  commands_ = 0;
 }
 
 // Each step takes what it did from the budget and is true if nothing is left to do now.
@@ -54,6 +62,7 @@ bool Engine::StepWorkers(std::size_t& budget) {
 }
 
 bool Engine::StepRetries(std::size_t& budget) {
+  MemoryPool::Scope scope(&memory_.jobs);
   constexpr std::size_t kPageCost = 8;
   const WallTime steady = Steady();
   while (!retries_.empty() && retries_.top().at <= steady) {
@@ -92,6 +101,7 @@ bool Engine::StepSchedules(std::size_t& budget) {
 }
 
 bool Engine::StepRevivals(std::size_t& budget) {
+  MemoryPool::Scope scope(&memory_.jobs);
   while (!revivals_.empty()) {
     EngineJob* job = FindJob(revivals_.front());
     if (job == nullptr || !job->reviving) {
@@ -182,6 +192,9 @@ std::optional<Instant> Engine::NextWake(const Now& now) const {
   if (classes_.Timed()) sooner(now.mono + milliseconds(1000 - ToMillis(now.wall) % 1000));
   if (reasons_.Walking()) sooner(now.mono);
   if (reasons_.Due()) sooner(std::max(now.mono, reasons_at_ + kReasonsEvery + stalled_));
+  if (celling_ || holds_->Walking()) sooner(now.mono);
+  if (holds_->Due()) sooner(std::max(now.mono, NextHolds() + stalled_));
+  if (!stops_.empty()) sooner(now.mono);
   if (!revivals_.empty() || finished_jobs_ > options_.max_finished_jobs) sooner(now.mono);
   return next;
 }

@@ -188,6 +188,18 @@ TEST_F(EngineUsers, AgreeWithALookAtAllJobs) {
   }
 }
 
+TEST_F(EngineUsers, OfAWorkerOneUserSeesItsOwnTasksAlone) {
+  const JobId anns = Submit(SpecOf("ann"));
+  Submit(SpecOf("bob"));
+  const WorkerId worker = RegisterBy("", {"a"}, 4);
+  ASSERT_EQ(Pull(worker, 4).size(), 2u);
+  EXPECT_EQ(engine_->DescribeWorker(worker)->tasks.size(), 2u);
+  const WorkerView seen = *engine_->DescribeWorker(worker, "ann");
+  ASSERT_EQ(seen.tasks.size(), 1u);
+  EXPECT_EQ(seen.tasks[0].job, anns);
+  EXPECT_TRUE(engine_->DescribeWorker(worker, "eve")->tasks.empty());
+}
+
 TEST_F(EngineUsers, AMillionUsersAreNoBurden) {
   constexpr int kUsers = 100'000;  // as many as a test can afford
   for (int i = 0; i < kUsers; ++i) Submit(SpecOf("user" + std::to_string(i)));

@@ -5,6 +5,7 @@
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
+#include "engine/hold_reasons.h"
 #include "engine/receipt_log.h"
 #include "engine/view_bounds.h"
 
@@ -23,9 +24,9 @@ JobView Engine::View(const EngineJob& job) const {
   view.id = job.id();
   view.state = job.state;
   view.paused = job.state == JobState::kPaused;
-  view.tags = job.terms->tags;
-  view.constraints = job.terms->constraints;
-  view.constraint_tags = job.terms->constraint_tags;
+  view.tags = {job.terms, job.terms->tags};
+  view.constraints = {job.terms, job.terms->constraints};
+  view.constraint_tags = {job.terms, job.terms->constraint_tags};
   view.requirements = job.terms->requirements;
   view.rank = job.terms->rank;
   if (!job.key.no_priority) view.priority = job.key.priority;
@@ -164,6 +165,22 @@ Result<TaskView> Engine::Task(JobId id, TaskIndex index) const {
   return page->tasks.front();
 }
 
+namespace {
+
+// About as many as its view has on the wire.
+std::size_t BytesOf(const EngineWorker& worker) {
+  std::size_t bytes = 500;
+  for (const std::string& tag : worker.tags) bytes += tag.size() + 3;
+  for (const auto& [key, value] : worker.properties) bytes += key.size() + value.size() + 6;
+  for (const auto& [name, value] : worker.attributes) {
+    const auto* const text = std::get_if<std::string>(&value);
+    bytes += name.size() + (text == nullptr ? 16 : text->size()) + 6;
+  }
+  return bytes;
+}
+
+}  // namespace
+
 WorkerView Engine::View(const EngineWorker& worker) const {
   WorkerView view;
   view.id = worker.id;
@@ -210,13 +227,20 @@ std::vector<PromisedView> Engine::QueueOf(const EngineWorker& worker, std::optio
   return views;
 }
 
-std::vector<WorkerView> Engine::Workers(std::optional<WorkerId> after, std::size_t limit) const {
-  std::vector<WorkerView> views;
-  for (auto it = after ? workers_.upper_bound(*after) : workers_.begin(); it != workers_.end() && views.size() < limit;
-       ++it) {
-    if (it->second->registered) views.push_back(View(*it->second));
+WorkerPage Engine::Workers(std::optional<WorkerId> after, std::size_t limit) const {
+  WorkerPage page;
+  std::size_t bytes = 0;
+  for (auto it = after ? workers_.upper_bound(*after) : workers_.begin(); it != workers_.end(); ++it) {
+    const EngineWorker& worker = *it->second;
+    if (!worker.registered) continue;
+    if (page.workers.size() >= limit || bytes >= kMaxPageBytes) {
+      page.more = true;
+      break;
+    }
+    page.workers.push_back(View(worker));
+    bytes += BytesOf(worker);
   }
-  return views;
+  return page;
 }
 
 Result<WorkerView> Engine::DescribeWorker(WorkerId id, std::optional<std::string_view> jobs_of) const {
@@ -230,7 +254,7 @@ Result<WorkerView> Engine::DescribeWorker(WorkerId id, std::optional<std::string
   view.constraint_tags = classes_.TraitsOf(worker->handle)->constraint_tags;
   for (const Lease& lease : worker->leases) {
     if (view.tasks.size() >= kMaxTasksOfWorkerView) break;
-    view.tasks.push_back(lease.task);
+    if (!jobs_of || lease.job->terms->user == *jobs_of) view.tasks.push_back(lease.task);
   }
   return view;
 }
@@ -266,6 +290,7 @@ EngineStats Engine::Stats() const {
   stats.wasted_pops = pops_ - stats.granted;
   stats.unfolded_events = UnfoldedEvents();
   stats.dirty_records = dirty_.size();
+  stats.memory = Memory();
   stats.paused = paused_;
   stats.paused_since = paused_since_;
   if (const EngineJob* oldest = Oldest()) {
@@ -289,7 +314,7 @@ void Engine::Unwatch(JobId id) {
 
 std::size_t Engine::MemoryBytes() const {
   std::size_t bytes = by_id_.capacity() * sizeof(by_id_[0]) + jobs_.size() * 24 + blocks_.MemoryBytes() +
-                      users_.MemoryBytes() + reasons_.MemoryBytes() + receipts_->MemoryBytes();
+                      users_.MemoryBytes() + reasons_.MemoryBytes() + holds_->MemoryBytes() + receipts_->MemoryBytes();
   for (const auto& [id, job] : jobs_) {
     bytes += sizeof(EngineJob) + job->tasks.MemoryBytes() + (job->extras ? sizeof(JobExtras) : 0) +
              (job->holding ? sizeof(Holding) : 0);

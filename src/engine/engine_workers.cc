@@ -7,6 +7,7 @@
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
+#include "engine/hold_reasons.h"
 #include "engine/pace.h"
 
 namespace allot {
@@ -20,6 +21,9 @@ milliseconds BackoffAfter(const Backoff& backoff, std::uint32_t attempt, Rng& rn
   const double base = std::min(grown, static_cast<double>(backoff.max.count()));
   return milliseconds(static_cast<std::int64_t>(std::llround(base * (1.0 + backoff.jitter * rng.Unit()))));
 }
+
+constexpr std::string_view kLeft = "its worker left without a word about it";
+constexpr std::string_view kNotBack = "its worker did not come back";
 
 WallTime RoundUp(WallTime due, milliseconds wait) {
   std::int64_t grain = 1;
@@ -51,16 +55,24 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
     as.rank = spec.rank;
     if (auto admitted = AdmitReads(TraitsOf(as)); !admitted) return admitted.error();
   }
+  constexpr std::uint64_t kWorkerBytes = 4096;  // or so, with what it shows
+  // Not as soon as the budget is used up: workers are what works it off.
+  if (worker == nullptr && !LooksFit()) return AdmitMemory(kWorkerBytes, "another worker").error();
   const StrategyPtr strategy = spec.strategy ? spec.strategy : DefaultStrategy();
-  auto order = UseStrategy(strategy);
+  const std::string charged_to = !spec.user.empty()    ? "user " + spec.user
+                                 : !spec.token.empty() ? "token " + spec.token
+                                                       : std::string();
+  auto order = UseStrategy(strategy, charged_to);
   if (!order) return order.error();
+  std::optional<MemoryPool::Scope> scope(std::in_place, &memory_.workers);
   if (worker == nullptr) worker = &Stub(spec.id);
   EndPull(*worker);
-  if (worker->registered) orders_.Unuse(worker->order);
+  if (worker->registered) UnuseOrder(worker->order);
+  worker->charged_to = charged_to;
   worker->strategy = strategy;
   worker->order = *order;
   if (worker->away) {
-    worker->away = false;
+    worker->away = worker->left = false;
     --away_workers_;
   }
   worker->name = spec.name;
@@ -79,9 +91,11 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
   worker->user = spec.user;
   // An order to drain outlives a lost connection, and is repeated: it may have been lost with it.
   if (worker->draining) effects_.drains.push_back(spec.id);
+  crew_.current = false;
   if (worker->registered) {
     const WorkerTraits traits = TraitsOf(*worker);
     limits_.ChangeWorker(worker->limited, traits.ad, now_);
+    MemoryPool::Scope classes(&memory_.classes);
     classes_.ChangeWorker(worker->handle, traits);
   } else {
     worker->registered = true;
@@ -89,8 +103,10 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
     ++registered_workers_;
     const WorkerTraits traits = TraitsOf(*worker);
     worker->limited = limits_.AddWorker(traits.ad);
+    MemoryPool::Scope classes(&memory_.classes);
     worker->handle = classes_.AddWorker(traits);
   }
+  scope.reset();
   Seen(*worker);
 
   RegisterAnswer answer;
@@ -115,6 +131,7 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
     }
     return true;
   });
+  holds_->OnWorkers();
   Recount(*worker);
   for (Lease* lease : unlisted) GiveBack(*lease, false, "");
   for (Lease& lease : worker->leases) {
@@ -130,6 +147,7 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
 EngineWorker& Engine::Stub(WorkerId id) {
   auto [it, fresh] = workers_.try_emplace(id);
   if (fresh) {
+    MemoryPool::Scope scope(&memory_.workers);
     it->second = std::make_unique<EngineWorker>();
     it->second->id = id;
     it->second->away = true;
@@ -160,7 +178,7 @@ Result<void> Engine::Pull(const Now& now, WorkerId id, const PullOptions& option
   Seen(*worker);
   std::optional<Orders::Id> order;
   if (options.strategy) {
-    auto used = UseStrategy(options.strategy);
+    auto used = UseStrategy(options.strategy, worker->charged_to);
     if (!used) return used.error();
     order = *used;
   }
@@ -177,6 +195,8 @@ Result<void> Engine::Pull(const Now& now, WorkerId id, const PullOptions& option
   }
   if (options.wait) worker->pull_until = engine_time_ + *options.wait;
   Enrol(*worker);  // it may have been passed over
+  // Whoever does not wait for the rest gets all of it now.
+  if (options.once || (options.wait && options.wait->count() <= 0)) grants_left_ = bounds::kMaxCredit;
   const bool served = worker->credit > 0 && Serve(*worker);
   if (worker->credit == 0) {
     EndPull(*worker);
@@ -211,54 +231,6 @@ void Engine::MoveAmong(EngineWorker& worker, KindId kind) {
   woken_.push_back(kind);
 }
 
-Result<void> Engine::AdmitStrategies(std::initializer_list<StrategyPtr> strategies) const {
-  std::size_t count = orders_.strategies(), blocks = orders_.blocks();
-  std::vector<std::string> wanted;
-  bool more = false;
-  for (const StrategyPtr& strategy : strategies) {
-    if (!strategy) continue;
-    std::string text = PrintStrategy(*strategy);
-    if (std::find(wanted.begin(), wanted.end(), text) != wanted.end()) continue;
-    wanted.push_back(std::move(text));
-    if (orders_.Knows(strategy)) continue;
-    more = true;
-    ++count;
-    blocks += CountBlocks(*strategy);
-  }
-  if (!more) return {};
-  // What only lingers gives way, unless it is wanted again.
-  for (const Lingering& old : lingering_) {
-    const Strategy& strategy = *orders_.strategy(old.order);
-    const bool again = std::find(wanted.begin(), wanted.end(), PrintStrategy(strategy)) != wanted.end();
-    if (orders_.users(old.order) > 1 || again) continue;
-    --count;
-    blocks -= CountBlocks(strategy);
-  }
-  if (count > bounds::kMaxStrategies) {
-    return Error{Code::kTooManyStrategies, "the queue's workers use as many different strategies as they may",
-                 "let workers share strategies: each different text has an index of its own"};
-  }
-  if (blocks > kMaxBlocks) {
-    return Error{Code::kTooManyStrategies,
-                 "the strategies of the queue's workers have as many words and blocks as they may, in all",
-                 "let workers share strategies, or use shorter ones: each block is an index over all jobs"};
-  }
-  return {};
-}
-
-Result<Orders::Id> Engine::UseStrategy(const StrategyPtr& strategy) {
-  if (const Result<void> admitted = AdmitStrategies({strategy}); !admitted.ok()) return admitted.error();
-  while (!orders_.Knows(strategy) &&
-         (orders_.strategies() >= bounds::kMaxStrategies || orders_.blocks() + CountBlocks(*strategy) > kMaxBlocks)) {
-    orders_.Unuse(lingering_.front().order);
-    lingering_.pop_front();
-  }
-  const Orders::Id order = orders_.Use(strategy);
-  std::size_t budget = kSmallBudget;  // of a small queue it is ready at once
-  if (orders_.Building()) StepOrders(budget);
-  return order;
-}
-
 void Engine::EndPull(EngineWorker& worker) {
   Unpark(worker);
   worker.credit = 0;
@@ -269,7 +241,7 @@ void Engine::EndPull(EngineWorker& worker) {
   const auto same = std::find_if(lingering_.begin(), lingering_.end(),
                                  [&](const Lingering& old) { return old.order == worker.pull_order; });
   if (same != lingering_.end()) {
-    orders_.Unuse(same->order);
+    UnuseOrder(same->order);
     lingering_.erase(same);
   }
   lingering_.push_back({worker.pull_order, engine_time_ + kOrderLingers});
@@ -278,7 +250,7 @@ void Engine::EndPull(EngineWorker& worker) {
 
 void Engine::DropLingering() {
   while (!lingering_.empty() && (lingering_.size() > kMaxLingering || lingering_.front().until <= engine_time_)) {
-    orders_.Unuse(lingering_.front().order);
+    UnuseOrder(lingering_.front().order);
     lingering_.pop_front();
   }
 }
@@ -302,6 +274,7 @@ Result<std::vector<ReportVerdict>> Engine::ReportAll(const Now& now, WorkerId id
 }
 
 ReportVerdict Engine::ReportOne(const Report& report) {
+  MemoryPool::Scope scope(&memory_.jobs);  // of pages of tasks
   const TaskRef task = report.task;
   Lease* lease = leases_.Find(task);
   EngineJob* job = lease != nullptr ? lease->job : FindJob(task.job);
@@ -369,6 +342,7 @@ void Engine::EndLease(Lease& lease) {
 bool Engine::Stopped(const Lease& lease, const EngineJob& job) { return lease.told && !Ended(job.state); }
 
 void Engine::AttemptFailed(Lease& lease, bool final) {
+  MemoryPool::Scope scope(&memory_.jobs);
   EngineJob& job = *lease.job;
   if (Stopped(lease, job)) return GiveBack(lease, false, "");
   const TaskIndex index = lease.task.index;
@@ -397,6 +371,7 @@ void Engine::AttemptFailed(Lease& lease, bool final) {
 }
 
 void Engine::GiveBack(Lease& lease, bool counted, std::string_view why) {
+  MemoryPool::Scope scope(&memory_.jobs);
   EngineJob& job = *lease.job;
   const TaskIndex index = lease.task.index;
   const bool stopped = Stopped(lease, job);
@@ -467,8 +442,16 @@ void Engine::Unregister(const Now& now, WorkerId id) {
   Begin(now);
   EngineWorker* worker = FindWorker(id);
   if (worker != nullptr && worker->registered) {
-    while (!worker->leases.empty()) GiveBack(worker->leases.front(), true, "its worker left without a word about it");
-    Remove(*worker);
+    if (GiveAllBack(*worker, kLeasesAtOnce, kLeft)) {
+      Remove(*worker);
+    } else {
+      // The others follow with the next ticks, as those of one that does not come back.
+      Deregister(*worker);
+      worker->left = true;
+      if (!std::exchange(worker->away, true)) ++away_workers_;
+      worker->away_until = engine_time_;
+      Arm(*worker, engine_time_);
+    }
   }
   End();
 }
@@ -484,23 +467,35 @@ void Engine::Undelivered(const Now& now, std::span<const TaskRef> tasks) {
   End();
 }
 
+bool Engine::GiveAllBack(EngineWorker& worker, std::size_t most, std::string_view why) {
+  for (; !worker.leases.empty() && most > 0; --most) GiveBack(worker.leases.front(), true, why);
+  return worker.leases.empty();
+}
+
 void Engine::Remove(EngineWorker& worker) {
   CHECK(worker.leases.empty());
+  Deregister(worker);
+  if (worker.away) --away_workers_;
+  workers_.erase(worker.id);
+}
+
+void Engine::Deregister(EngineWorker& worker) {
   EndPull(worker);
   dispatcher_->Unregister(worker);
   if (worker.registered) {
+    crew_.current = false;
     RememberTags(worker);
-    orders_.Unuse(worker.order);
+    UnuseOrder(worker.order);
     slots_ -= worker.slots;
     orders_.SetSlots(slots_);
     if (worker.draining) --draining_workers_;
     reasons_.Remove(worker);
+    holds_->OnWorkers();
     classes_.DropWorker(worker.handle);
     limits_.DropWorker(worker.limited, now_);
     --registered_workers_;
+    worker.registered = worker.draining = worker.connected = false;
   }
-  if (worker.away) --away_workers_;
-  workers_.erase(worker.id);
 }
 
 void Engine::Arm(EngineWorker& worker, Instant at) {
@@ -543,7 +538,10 @@ void Engine::CheckWorker(EngineWorker& worker) {
   }
   if (worker.away && worker.away_until <= engine_time_) {
     const bool known = worker.registered;
-    while (!worker.leases.empty()) GiveBack(worker.leases.front(), true, "its worker did not come back");
+    if (!GiveAllBack(worker, kLeasesAtOnce, worker.left ? kLeft : kNotBack)) {
+      Arm(worker, engine_time_);
+      return;
+    }
     if (known) effects_.gone.push_back(worker.id);
     Remove(worker);
     return;
@@ -551,6 +549,7 @@ void Engine::CheckWorker(EngineWorker& worker) {
   std::vector<Lease*> timed_out;
   std::vector<Lease*> expired;
   for (Lease& lease : worker.leases) {
+    if (timed_out.size() + expired.size() == kLeasesAtOnce) break;  // the others at once after this
     if (lease.timeout.count() > 0 && lease.granted + lease.timeout <= engine_time_) {
       timed_out.push_back(&lease);
     } else if (Deadline(worker, lease) <= engine_time_) {

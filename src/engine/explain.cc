@@ -303,6 +303,9 @@ std::vector<Reason> AllReasons(const JobStanding& standing, const std::vector<Re
   say_held();
   // Also where something else holds it back: when that is gone, its turn has not come yet.
   if (order != nullptr && IsBehind(*order)) out.push_back(Behind(standing));
+  std::stable_sort(out.begin(), out.end(), [](const Reason& a, const Reason& b) {
+    return Gravity(a.advice, a.code) < Gravity(b.advice, b.code);
+  });
   if (standing.held && standing.held->since) {
     for (Reason& reason : out) {
       if (!reason.since && SameAs(standing.held->code, reason.code)) reason.since = standing.held->since;

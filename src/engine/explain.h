@@ -70,7 +70,8 @@ struct JobStanding {
   std::optional<WallTime> task_due;  // while it waits for its next attempt
 };
 
-// The reasons of matching together with those of limits and order, what decides first; never empty. `matching`: how
+// The reasons of matching together with those of limits and order, the gravest first (Gravity() in match/reason.h) and
+// of those alike what decides first; never empty. `matching`: how
 // many workers may run the job, as far as availability and slots do not count. Where the reasons are of one worker, so
 // are the limits, and there is no order.
 std::vector<Reason> AllReasons(const JobStanding& standing, const std::vector<Reason>& of_matching,

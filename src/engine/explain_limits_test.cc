@@ -95,6 +95,15 @@ TEST(ExplainLimits, WhatCheaperStartsOvertakeIsSaidToBe) {
             "keep it waiting");
 }
 
+TEST(ExplainLimits, WhatCanNeverPayIsTheHeadlineWhateverElseWaits) {
+  const Reason scheduled{Advice::kWait, ReasonCode::kScheduled, "its time has not come", ""};
+  const Reason paused{Advice::kOperator, ReasonCode::kQueuePaused, "the queue is paused", ""};
+  EXPECT_EQ(Codes(SayReasons(Waiting(), {scheduled}, {{Never("stop")}, kNow}, 2)), "limit_never scheduled");
+  EXPECT_EQ(Codes(SayReasons(Waiting(), {paused, scheduled}, {{Never("stop")}, kNow}, 2)),
+            "limit_never queue_paused scheduled");
+  EXPECT_EQ(Codes(SayReasons(Waiting(), {scheduled}, {{Hold("slow", 9s)}, kNow}, 2)), "scheduled limit");
+}
+
 TEST(ExplainLimits, OtherReasonsKeepTheirPlace) {
   struct Row {
     std::vector<ReasonCode> reasons;

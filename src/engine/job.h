@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include <boost/intrusive/set.hpp>
@@ -12,6 +14,7 @@
 #include "backlog/job_tasks.h"
 #include "base/job.h"
 #include "base/record.h"
+#include "base/shared.h"
 #include "dispatch/lease_table.h"
 #include "dispatch/worker_queue.h"
 #include "engine/class_reasons.h"
@@ -41,12 +44,12 @@ struct JobTerms {
 
 // What few jobs have at all.
 struct JobExtras {
-  Meta meta;
+  Shared<Meta> meta;
   std::string payload_prefix;
   std::string idempotency_key;
   std::string trace;
   ContentHash content{};
-  bool empty() const { return meta.empty() && payload_prefix.empty() && idempotency_key.empty() && trace.empty(); }
+  bool empty() const { return meta->empty() && payload_prefix.empty() && idempotency_key.empty() && trace.empty(); }
 };
 
 // Why a job failed. Persisted: add at the end.
@@ -69,7 +72,8 @@ struct EngineJob : DispatchJob {
   std::uint32_t revive_from = 0;  // pages from here on are still to be revived, while `reviving`
   std::uint32_t watchers = 0;
   mutable std::uint32_t block = 0;  // of lists, in which it was found last
-  std::uint32_t limit_epoch = 0;  // of the limits that its group is of; 0: it is in none
+  std::uint32_t limit_epoch = 0;    // of the limits that its group is of; 0: it is in none
+  std::uint32_t cell = 0;           // of HoldReasons, while it is counted as open; 0: it is in none
   JobState state = JobState::kActive;
   JobReason reason = JobReason::kNone;
   bool payload_common : 1 = false;
@@ -84,6 +88,33 @@ struct EngineJob : DispatchJob {
 
   bool one_page() const { return tasks.pages() <= 1; }
 };
+
+// Idempotency keys belong to users: what one of them uses says nothing to another. Jobs without a user have one in
+// common.
+struct UserKey {
+  std::string_view user, key;
+  friend bool operator==(const UserKey&, const UserKey&) = default;
+};
+// REQUIRES: it has extras, with a key.
+inline UserKey KeyOf(const EngineJob& job) { return {job.terms->user, job.extras->idempotency_key}; }
+struct UserKeyHash {
+  using is_transparent = void;
+  std::size_t operator()(const UserKey& key) const {
+    const std::hash<std::string_view> text;
+    return text(key.user) * 0x9E3779B97F4A7C15ull ^ text(key.key);
+  }
+  std::size_t operator()(const EngineJob* job) const { return (*this)(KeyOf(*job)); }
+};
+struct UserKeyEqual {
+  using is_transparent = void;
+  static const UserKey& Of(const UserKey& key) { return key; }
+  static UserKey Of(const EngineJob* job) { return KeyOf(*job); }
+  template <typename A, typename B>
+  bool operator()(const A& a, const B& b) const {
+    return Of(a) == Of(b);
+  }
+};
+using JobsByKey = std::unordered_set<const EngineJob*, UserKeyHash, UserKeyEqual>;
 
 struct EngineWorker : boost::intrusive::set_base_hook<>, DispatchWorker, ClassReasons::Member {
   std::string name;
@@ -103,6 +134,7 @@ struct EngineWorker : boost::intrusive::set_base_hook<>, DispatchWorker, ClassRe
   bool away = false;        // lost its connection, or not seen since a restart
   bool registered = false;  // false: only its leases are known, from before a restart; has no kind
   bool draining = false;
+  bool left = false;  // unregistered, and so many leases that they are given back in steps
   Instant away_until{};
   Instant last_seen{};
   WallTime last_seen_at{};
@@ -117,6 +149,7 @@ struct EngineWorker : boost::intrusive::set_base_hook<>, DispatchWorker, ClassRe
   WorkerLeases leases;
   std::string address;
   std::string user;
+  std::string charged_to;  // what its strategies count for: `user ann`, `token 0123`, or nothing
 
   bool waiting() const { return set_base_hook::is_linked(); }
   // What it pulls by.

@@ -15,6 +15,11 @@ inline constexpr std::size_t kTickBudget = 1000;
 // The same inside a command, for what it sets off: small queues are through with it at once, large ones by and by.
 inline constexpr std::size_t kSmallBudget = 1500;
 
+// Starts in one command; who is left waits for the next tick, in the same order.
+inline constexpr std::size_t kGrantsAtOnce = 2000;
+// Leases that end because their worker left, and workers that are told that a job has ended, in one command or tick.
+inline constexpr std::size_t kLeasesAtOnce = 2000;
+
 // How long, and how many, orders of single pulls' strategies are kept after the pull.
 inline constexpr Duration kOrderLingers = std::chrono::seconds(60);
 inline constexpr std::size_t kMaxLingering = 8;
@@ -33,7 +38,12 @@ inline constexpr Duration kSweepEvery = std::chrono::seconds(1);
 // How often it is looked at why classes do not run, where anything about workers has changed.
 inline constexpr Duration kReasonsEvery = std::chrono::seconds(1);
 
-// Words and blocks of all strategies in use in a queue: each costs memory for every job, and time while it is built.
-inline constexpr std::size_t kMaxBlocks = 1024;
+// What building the orders of a large queue may take: for each command that was served meanwhile, so that it has about
+// a third of the time; and at once, while nobody wants anything.
+inline constexpr std::size_t kBuildBesides = 16;
+inline constexpr std::size_t kBuildAtRest = 250;
+
+// New workers, and looks, may go beyond the memory budget by a part in so many: what is there must be worked off.
+inline constexpr std::size_t kBudgetReserve = 20;
 
 }  // namespace allot

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 
 #include "engine/types.h"
 #include "expr/expr.h"
+#include "limits/limit_forecast.h"
 #include "match/class_table.h"
 #include "strategy/preview.h"
 
@@ -29,9 +31,11 @@ struct PreviewRequest {
   std::optional<WorkerSpec> like;  // or one that might register; neither: one that may run every job
   std::uint32_t count = 20;        // picks
   std::uint64_t seed = 1;          // of `random`
-  // Leaves out jobs that limits hold back now on the registered worker (what the picks themselves would draw is not
-  // counted); but not those held back by nothing else than holds back the job `focus`: as if that were lifted.
+  // Leaves out jobs that limits hold back now, and what they hold back once the picks before have drawn from them: on
+  // that worker, or one like it; for one that may run every job, limits that do not read the worker.
   bool by_limits = false;
+  // For where this job stands, on a registered worker: what the picks themselves would draw is not counted, and jobs
+  // held back by nothing else than holds back this one are not left out, as if that were lifted.
   std::optional<JobId> focus = std::nullopt;
 };
 
@@ -65,12 +69,34 @@ class PreviewWalk {
   std::uint64_t held_jobs() const { return held_jobs_; }
   std::uint64_t held_tasks() const { return held_tasks_; }
   JobId one_held() const { return one_held_; }
+  // There are fewer picks than asked for, and limits hold back others: after these, or from the start.
+  bool ran_out() const { return ran_out_; }
   // Whether the job `focus` comes first is left to chance.
   bool focus_by_chance() const { return focus_by_chance_; }
   bool complete() const { return complete_; }  // all jobs were looked at, and for all picks
 
  private:
   friend class Engine;
+
+  // What is left of limits after the picks so far.
+  struct Purses : PreviewGate {
+    Purses(const LimitTable& table, const Now& now) : left(table, Duration(0), now) {}
+    bool Open(std::uint32_t group) override;
+    void Take(std::uint32_t group) override;
+
+    LimitForecast left;
+    std::vector<LimitForecast::Group> groups{1};  // the first: to which no limit applies
+    std::vector<std::int8_t> open;                // of each group: 1 yes, 0 no, -1 not known
+    // By id and serial: ids are used again.
+    std::map<std::pair<GroupId, std::uint64_t>, std::uint32_t> places;
+  };
+
+  // Limits hold it back.
+  void Hold(const PickJob& job) {
+    ++held_jobs_;
+    held_tasks_ += job.ready;
+    one_held_ = job.id();
+  }
 
   PreviewRequest request_;
   StrategyPtr strategy_, policy_;
@@ -85,11 +111,12 @@ class PreviewWalk {
   std::uint64_t held_jobs_ = 0, held_tasks_ = 0;
   JobId one_held_;
   std::vector<std::string> focus_limits_;  // that hold back the job of the request, by uuid
-  bool seen_all_ = false, complete_ = false, focus_by_chance_ = false;
+  bool seen_all_ = false, complete_ = false, focus_by_chance_ = false, ran_out_ = false;
   expr::Evaluator evaluator_;
   // By the serial of a class; none: not for this worker.
   std::unordered_map<std::uint64_t, std::optional<double>> verdicts_;
   std::function<bool()> enough_;
+  std::unique_ptr<Purses> purses_;  // null: limits are not looked at, or there are none
   std::unique_ptr<Preview> preview_;
   std::vector<Task> tasks_;
 };

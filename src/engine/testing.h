@@ -97,8 +97,10 @@ class EngineTest : public ::testing::Test {
     return answer->worker;
   }
   // A connected worker with that strategy; empty: the default.
-  WorkerId RegisterBy(const std::string& strategy, std::vector<std::string> tags = {"a"}, std::uint32_t slots = 1) {
+  WorkerId RegisterBy(const std::string& strategy, std::vector<std::string> tags = {"a"}, std::uint32_t slots = 1,
+                      const std::string& user = {}) {
     WorkerSpec spec;
+    spec.user = user;
     spec.id = WorkerId{++last_id_};
     spec.tags = std::move(tags);
     spec.connected = true;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,9 +14,12 @@
 #include "base/job.h"
 #include "base/record.h"
 #include "base/result.h"
+#include "base/shared.h"
 #include "base/siphash.h"
 #include "base/time.h"
 #include "dispatch/dispatch_mode.h"
+#include "engine/memory_use.h"
+#include "expr/expr.h"
 #include "limits/limit.h"
 #include "match/reason.h"
 #include "strategy/strategy.h"
@@ -34,6 +38,7 @@ struct EngineOptions {
   Weights weights = {};
   Duration max_limit_expiration = bounds::kDefaultMaxLimitExpiration;
   DispatchOptions dispatch = {};
+  std::uint64_t memory_budget = 0;  // bytes; 0: none
 };
 
 // A lease that begins. The payload is for the server to read.
@@ -61,6 +66,7 @@ struct WorkerSpec {
   bool connected = false;       // stays connected (WebSocket): gone means grace; otherwise silence does
   std::string address;          // for people
   std::string user;             // of the token that it came with; for people
+  std::string token;            // its id; what it uses of the queue's strategies counts for its user, or else for it
   std::vector<TaskRef> resume;  // what it still holds
 };
 
@@ -175,15 +181,16 @@ struct JobView {
   JobId id;
   JobState state = JobState::kActive;
   bool paused = false;  // the same as state kPaused
-  std::vector<std::string> tags;
-  std::vector<Properties> constraints;
-  std::vector<std::string> constraint_tags;  // one for each alternative
+  // In common with the job itself: a list of a thousand jobs copies none of it.
+  Shared<std::vector<std::string>> tags;
+  Shared<std::vector<Properties>> constraints;
+  Shared<std::vector<std::string>> constraint_tags;  // one for each alternative
+  Shared<Meta> meta;
   ExprPtr requirements;
   ExprPtr rank;
   std::optional<std::int64_t> priority;
   std::string user;
   bool async = true;
-  Meta meta;
   PayloadRef payload;
   std::string payload_prefix;
   std::string idempotency_key;
@@ -248,6 +255,11 @@ struct WorkerView {
   std::vector<PromisedView> queue;
 };
 
+struct WorkerPage {
+  std::vector<WorkerView> workers;
+  bool more = false;  // behind the last one
+};
+
 // How a limit stands to the starts of one job.
 struct LimitHold {
   LimitStanding limit;
@@ -275,6 +287,19 @@ struct TaskPicture {
   std::vector<Part> parts;
 };
 
+// A limit, or a ceiling of a strategy, and how many tasks it stops.
+struct HeldByLimit {
+  LimitName limit;
+  std::uint64_t tasks = 0;
+};
+struct HeldByCeiling {
+  bool own = false;  // of the workers' own strategies; else of the policy
+  std::string key;
+  std::optional<std::string> value;  // as GroupText
+  std::uint64_t running = 0, max = 0;
+  std::uint64_t tasks = 0;
+};
+
 // What holds tasks back, over all that wait: those alike together.
 struct ReasonRow {
   ReasonCode code = ReasonCode::kCanStart;
@@ -282,6 +307,14 @@ struct ReasonRow {
   std::optional<WallTime> since;  // of the longest
   JobId job;                      // one of them, of the class with the most tasks; 0: none is known
   std::vector<std::string> tags;  // of that class
+  // Where limits or ceilings stop them: those that stop the most, a few, as of the last second or so. A task that
+  // several stop is counted under the one that does so longest.
+  std::vector<HeldByLimit> limits;
+  std::vector<HeldByCeiling> ceilings;
+  // What a worker needs to run that job, where none may.
+  std::vector<Properties> constraints;
+  ExprPtr requirements;
+  std::shared_ptr<const expr::Ad> ad;
 };
 
 // How one user fares.
@@ -355,6 +388,7 @@ struct EngineStats {
   // task that somebody else had taken, of which there are none.
   std::uint64_t dispatch_moves = 0, dispatch_steals = 0, wasted_pops = 0;
   std::uint64_t unfolded_events = 0, dirty_records = 0;
+  MemoryUse memory;
   bool paused = false;
   std::optional<WallTime> paused_since;  // none: from before the start
   std::uint64_t slots = 0;               // of all registered workers

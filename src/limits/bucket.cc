@@ -168,14 +168,9 @@ void Bucket::Update(const BucketTerms& terms, Instant now) {
   level_ = Rescale(level_, window, terms_.window);
   open_ = 0;
   for (Turn& turn : turns_) open_ += turn.open = Rescale(turn.open, window, terms_.window);
+  // From above alone. A debt deeper than the new burst stays, and is refilled from there: if it were cut to the burst,
+  // going to a smaller one and back would grant starts.
   level_ = std::min(level_, Scaled(terms_.count));
-  if (level_ < -Scaled(terms_.burst)) {
-    // Part of the debt is forgiven: what made it is not given back on top.
-    level_ = -Scaled(terms_.burst);
-    first_turn_ += turns_.size();
-    turns_.clear();
-    open_ = 0;
-  }
   Forget();
 }
 

@@ -1,8 +1,9 @@
 // A token bucket that is exact: it holds whole numbers, of which no refill, however small, loses anything.
 //
-// It begins with `count` tokens, is refilled evenly by `count` per `window`, and stays within [-burst, count]. A draw
-// of cost c passes if tokens + burst >= min(c, max_burst_cost), and then takes that much. So over any interval no more
-// passes than count + burst + what was refilled.
+// It begins with `count` tokens, is refilled evenly by `count` per `window`, and never holds more than `count`. A draw
+// of cost c passes if tokens + burst >= min(c, max_burst_cost), and then takes that much: no draw takes the level below
+// -burst, though it may be there under terms with a smaller burst than those that it was drawn under. So over any
+// interval no more passes than count + burst + what was refilled.
 //
 // Arithmetic: an amount is a number of millionths of a token. The level is kept in millionths divided by the window in
 // microseconds: in that unit a microsecond refills just `count` millionths, a whole number. With
@@ -79,7 +80,9 @@ class Bucket {
   void Refund(const Taking& taking, Instant now);
   static constexpr std::size_t kTurnsKept = 256;
 
-  // Other terms from now on. Keeps the level: refilled at the old rate up to now, then clamped to the new bounds.
+  // Other terms from now on. Keeps the level: refilled at the old rate up to now, then cut to the new count. What is
+  // owed stays owed, also where it is more than the new burst. So no sequence of updates lets a draw pass that the
+  // terms in force would not have.
   void Update(const BucketTerms& terms, Instant now);
 
  private:

@@ -118,7 +118,7 @@ TEST(Bucket, ARenewalNeverRefillsHoweverOften) {
   EXPECT_EQ(renewed.Level(At(8s)), left_alone.Level(At(8s)));
 }
 
-TEST(Bucket, AnUpdateKeepsTheLevelWithinTheNewBounds) {
+TEST(Bucket, AnUpdateCutsTheLevelFromAboveOnly) {
   Bucket bucket(Terms(10, 10s, 5), At(0s));
   bucket.Draw(T(15), At(0s));                 // -5
   bucket.Update(Terms(100, 10s, 5), At(2s));  // refilled by 2 at the old rate
@@ -129,8 +129,41 @@ TEST(Bucket, AnUpdateKeepsTheLevelWithinTheNewBounds) {
   bucket.Draw(T(5), At(3s));
   bucket.Update(Terms(5, 7s, 3), At(3s));
   bucket.Draw(T(3), At(3s));
-  bucket.Update(Terms(5, 3s, 1), At(3s));
-  EXPECT_EQ(bucket.Level(At(3s)), -1);
+  bucket.Update(Terms(6, 3s, 1), At(3s));
+  EXPECT_EQ(bucket.Level(At(3s)), -3) << "what is owed stays owed";
+  EXPECT_FALSE(TryDraw(bucket, 1, 4s)) << "and is refilled from there";
+  EXPECT_EQ(bucket.Level(At(4s)), -1);
+  EXPECT_TRUE(TryDraw(bucket, 1, 4500ms));
+}
+
+TEST(Bucket, NoChangeOfTermsForgivesADebt) {
+  // 1 an hour with a burst of 5: six at once, and then one an hour, whatever is changed in between.
+  const BucketTerms own = Terms(1, 1h, 5);
+  BucketTerms capped = own;
+  capped.max_burst_cost = T(0.5);
+  for (const BucketTerms& other :
+       {Terms(1, 1h), Terms(1, 1h, 4), Terms(0, 1h), Terms(0, 1s, 5), Terms(1, 366 * 24h), Terms(0.001, 1h), capped}) {
+    Bucket bucket(own, At(0s));
+    for (int i = 0; i < 6; ++i) ASSERT_TRUE(TryDraw(bucket, 1, 0s));
+    for (int round = 0; round < 20; ++round) {
+      bucket.Update(other, At(0s));
+      bucket.Update(own, At(0s));
+      ASSERT_FALSE(TryDraw(bucket, 1, 0s));
+    }
+    EXPECT_EQ(bucket.Level(At(0s)), -5);
+    EXPECT_FALSE(TryDraw(bucket, 1, 1h - 1us));
+    EXPECT_TRUE(TryDraw(bucket, 1, 1h));
+  }
+}
+
+TEST(Bucket, ADebtBelowTheBurstIsForeseenAsItIsRefilled) {
+  Bucket bucket(Terms(6, 60s, 6), At(0s));
+  bucket.Draw(T(12), At(0s));  // -6
+  bucket.Update(Terms(6, 60s, 1), At(0s));
+  EXPECT_EQ(bucket.CanPayAt(T(1), At(0s)), At(60s));
+  EXPECT_EQ(bucket.PayableWithin(59s, T(1), At(0s)), 0u);
+  EXPECT_EQ(bucket.PayableWithin(60s, T(1), At(0s)), 1u);
+  EXPECT_TRUE(bucket.CanPay(T(0), At(0s)));
 }
 
 TEST(Bucket, ARefundIsAsIfTheDrawHadNotBeen) {
@@ -298,7 +331,6 @@ TEST(BucketProperty, IsTheDefinitionInRationalNumbers) {
         }
         model.Set(terms);
         model.level = std::min(model.level, model.count);
-        model.level = std::max<Rational>(model.level, -model.burst);
       }
       ASSERT_DOUBLE_EQ(bucket.Level(At(now)), static_cast<double>(model.level));
     }

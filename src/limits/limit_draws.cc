@@ -117,6 +117,35 @@ bool LimitTable::CanStart(GroupId group, WorkerHandle worker, const Now& now) {
   return LatestDenying(matcher_.PairCharges(group, ProfileOf(worker, now)), now.mono).charge == nullptr;
 }
 
+LimitTable::Holding LimitTable::HoldingOf(GroupId group, std::optional<WorkerHandle> worker, const Now& now) {
+  Holding out;
+  std::optional<Instant> longest;
+  const auto add = [&](std::span<const Charge> charges) {
+    for (const Charge& charge : charges) {
+      ++out.asked;
+      const Limit* limit = Of(charge);
+      if (limit == nullptr || !Denies(*limit, charge.cost, now.mono)) continue;
+      const std::optional<Instant> at = PayableAt(*limit, charge.cost, now.mono);
+      if (out.limits++ > 0 && (!longest || (at && *at <= *longest))) continue;
+      out.longest = charge.slot;
+      out.never = !at;
+      longest = at;
+    }
+  };
+  add(matcher_.Charges(group));
+  if (worker && !matcher_.Terms(group).empty()) add(matcher_.PairCharges(group, ProfileOf(*worker, now)));
+  return out;
+}
+
+std::vector<LimitMatcher::Charge> LimitTable::ChargesOn(GroupId group, WorkerHandle worker, const Now& now) {
+  const std::span<const Charge> charges = matcher_.Charges(group);
+  std::vector<Charge> out(charges.begin(), charges.end());
+  if (matcher_.Terms(group).empty()) return out;
+  const std::span<const Charge> pair = matcher_.PairCharges(group, ProfileOf(worker, now));
+  out.insert(out.end(), pair.begin(), pair.end());
+  return out;
+}
+
 bool LimitTable::Probe(GroupId group, WorkerHandle worker, const Now& now) {
   if (CanStart(group, worker, now)) return true;
   std::optional<LimitProfileId> profile;

@@ -29,6 +29,19 @@ LimitForecast::Limit* LimitForecast::Of(const LimitMatcher::Charge& charge) {
   return limit.version == charge.version ? &limit : nullptr;
 }
 
+bool LimitForecast::CanTake(const Group& group) {
+  const auto denies = [this](const LimitMatcher::Charge& charge) {
+    const Limit* limit = Of(charge);
+    return limit != nullptr && (limit->stopped || limit->purse.Draws(charge.cost) == 0);
+  };
+  const auto stops = [this](const LimitMatcher::Charge& charge) {
+    const Limit* limit = Of(charge);
+    return limit != nullptr && limit->stopped;
+  };
+  return std::none_of(group.charges.begin(), group.charges.end(), denies) &&
+         std::none_of(group.stops.begin(), group.stops.end(), stops);
+}
+
 std::uint64_t LimitForecast::Take(const Group& group, std::uint64_t wanted) {
   cut_.clear();
   std::uint64_t starts = wanted;

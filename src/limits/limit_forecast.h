@@ -31,6 +31,8 @@ class LimitForecast {
   };
   static Group GroupOf(const LimitMatcher& matcher, GroupId group);
 
+  // Is one start paid for, after what earlier calls took? Takes nothing.
+  bool CanTake(const Group& group);
   // How many of so many starts are paid for, after what earlier calls took. Takes them.
   std::uint64_t Take(const Group& group, std::uint64_t wanted);
   // The limits that alone would have paid for less than the last Take() wanted.

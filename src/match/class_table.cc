@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <tuple>
 
 #include "base/bytes.h"
 #include "base/check.h"
@@ -18,6 +20,10 @@ constexpr std::int64_t kIdleReadSeconds = 60;
 // What a verdict costs, and a step of its expressions.
 constexpr std::int64_t kVerdictNanoseconds = 60;
 constexpr std::int64_t kStepNanoseconds = 10;
+// A new profile for a worker, a kind that is made or taken away, and beside it each class.
+constexpr std::int64_t kProfileNanoseconds = 4000;
+constexpr std::int64_t kKindNanoseconds = 2000;
+constexpr std::int64_t kClassNanoseconds = 10;
 
 std::string LowerName(std::string_view name) {
   std::string lower(name);
@@ -79,6 +85,8 @@ void PutHeld(ByteWriter& out, const std::shared_ptr<const expr::Ad>& held) {
     out.Text(expr::Print(value));
   });
 }
+
+bool ReadsItself(const ExprPtr& expr) { return expr && expr->Reads(Side::kJob, Side::kJob); }
 
 std::string Printed(const ExprPtr& expr) { return expr ? expr->Print() : std::string(); }
 
@@ -163,11 +171,11 @@ bool ClassTable::Advance(Pending& pending, std::int64_t& budget) {
   return true;
 }
 
-void ClassTable::Apply(const Pending& pending) {
+bool ClassTable::Apply(const Pending& pending, std::int64_t& budget) {
   if (pending.of_class) {
+    if (!JudgeClass(pending.id, pending, budget)) return false;
     classes_[pending.id].pending = false;
-    JudgeClass(pending.id, pending);
-    return;
+    return true;
   }
   const ProfileId id = pending.id;
   const std::vector<Verdict> verdicts = JudgeAll(profiles_[id], pending);
@@ -176,63 +184,109 @@ void ClassTable::Apply(const Pending& pending) {
   for (ClassId cls = 0; cls < verdicts.size() && same; ++cls) {
     same = classes_[cls].members == 0 || Known(cls, kind) == verdicts[cls];
   }
-  if (same) return;
+  if (same) return true;
   kinds_[kind].workers -= profiles_[id].members;
   Delist(id);
   Enlist(id, verdicts);
   moved_kinds_.push_back(kind);
+  budget -= kKindNanoseconds + kClassNanoseconds * static_cast<std::int64_t>(classes_.size());
+  return true;
 }
 
 bool ClassTable::Settle(std::size_t& budget) {
   std::int64_t left = static_cast<std::int64_t>(budget) * 1000;
-  while (!pending_.empty()) {
+  Reprofile(left);
+  while (!pending_.empty() && unprofiled_.empty()) {
     Pending& front = pending_.front();
     const bool there = front.of_class ? classes_[front.id].serial == front.serial
                                       : front.id < profiles_.size() && profiles_[front.id].serial == front.serial;
-    if (there && !Advance(front, left)) break;
-    if (there) Apply(front);
+    if (there && (!Advance(front, left) || !Apply(front, left))) break;
     pending_.pop_front();
   }
+  Merge(left);
   budget = left <= 0 ? 0 : static_cast<std::size_t>(left / 1000);
   Tell();
-  return pending_.empty();
+  return Settled();
 }
 
-void ClassTable::JudgeClass(ClassId cls, const Pending& known) {
+bool ClassTable::Reprofile(std::int64_t& budget) {
+  for (; !unprofiled_.empty(); unprofiled_.pop_front()) {
+    auto& [names, next] = unprofiled_.front();
+    for (; next < workers_.size(); ++next) {
+      if (!workers_[next].live) continue;
+      if (budget <= 0) return false;
+      const expr::Ad& ad = *workers_[next].traits->ad;
+      if (std::none_of(names.begin(), names.end(), [&](const std::string& f) { return ad.Find(f) != nullptr; })) {
+        budget -= kVerdictNanoseconds;
+        continue;
+      }
+      budget -= kProfileNanoseconds;
+      // No class that was judged reads it, so no verdict changes: the new profile is of the kind that the old one is
+      // of.
+      const ProfileId old = workers_[next].profile;
+      Attach(next, profiles_[old].kind);
+      Leave(old);
+    }
+  }
+  return true;
+}
+
+bool ClassTable::Merge(std::int64_t& budget) {
+  while (!unmerged_.empty()) {
+    if (budget <= 0) return false;
+    const std::optional<KindId> into = MergeLike(unmerged_.back());
+    budget -= kVerdictNanoseconds;
+    if (into) budget -= kKindNanoseconds + kClassNanoseconds * static_cast<std::int64_t>(classes_.size());
+    if (into) {
+      unmerged_.back() = *into;
+    } else {
+      unmerged_.pop_back();
+    }
+  }
+  return true;
+}
+
+bool ClassTable::JudgeClass(ClassId cls, const Pending& known, std::int64_t& budget) {
   const auto judge = [&](ProfileId id) {
     const bool found = id < known.found.size() && known.found[id].second == profiles_[id].serial;
     return found ? known.found[id].first : Judge(classes_[cls], profiles_[id]);
   };
-  std::vector<KindId> changed;
+  const std::size_t unmerged = unmerged_.size();
   const std::size_t before = kinds_.size();  // those that are split off have their verdict already
   std::vector<std::uint8_t> fresh(before, 0);
-  for (KindId kind = 0; kind < before; ++kind) {
+  bool through = true;
+  for (KindId kind = 0; kind < before && through; ++kind) {
     if (kinds_[kind].profiles.empty() || fresh[kind] != 0) continue;
     const Verdict first = judge(kinds_[kind].profiles.front());
-    std::vector<std::pair<Verdict, std::vector<ProfileId>>> others;
+    std::map<std::tuple<bool, double, double>, std::pair<Verdict, std::vector<ProfileId>>> others;
     for (std::size_t i = 1; i < kinds_[kind].profiles.size(); ++i) {
       const ProfileId id = kinds_[kind].profiles[i];
       const Verdict verdict = judge(id);
       if (verdict == first) continue;
-      auto group = std::find_if(others.begin(), others.end(), [&](const auto& o) { return o.first == verdict; });
-      if (group == others.end()) group = others.insert(group, {verdict, {}});
-      group->second.push_back(id);
+      auto& [of, group] = others[{verdict.match, verdict.job_rank, verdict.worker_rank}];
+      of = verdict;
+      group.push_back(id);
     }
-    for (const auto& [verdict, leaving] : others) {
+    for (const auto& [key, other] : others) {
+      const auto& [verdict, leaving] = other;
+      // Those that are left have no verdict of their own yet: it goes on there.
+      through = budget > 0;
+      if (!through) break;
+      budget -= kKindNanoseconds + kClassNanoseconds * static_cast<std::int64_t>(classes_.size());
       Split(kind, cls, verdict, leaving);
       const KindId made = profiles_[leaving.front()].kind;
       if (made < before) fresh[made] = 1;
-      changed.push_back(made);
+      unmerged_.push_back(made);
     }
     const Verdict old = Known(cls, kind);
-    if (first == old) continue;
+    if (!through || first == old) continue;
     PutVerdict(kind, cls, first);
     Rehash(kind, kinds_[kind].hash ^ Contribution(cls, old) ^ Contribution(cls, first));
-    changed.push_back(kind);
+    unmerged_.push_back(kind);
   }
-  if (changed.empty()) return;
-  told_classes_.push_back(cls);
-  for (const KindId kind : changed) MergeLike(kind);
+  if (unmerged_.size() > unmerged) told_classes_.push_back(cls);
+  if (through) Merge(budget);
+  return through;
 }
 
 // --- Jobs.
@@ -249,25 +303,36 @@ std::shared_ptr<const expr::Ad> ClassTable::Hold(const expr::Ad& all, const Read
   return held.empty() ? nullptr : std::make_shared<const expr::Ad>(std::move(held));
 }
 
+JobFold FoldJob(const JobTraits& job) {
+  JobFold fold{job.requirements, job.rank, {}, {}};
+  if (ReadsItself(job.requirements) || ReadsItself(job.rank)) {
+    const expr::Ad ad = job.ad();
+    fold.requirements = FoldOwn(job.requirements, ad, Side::kJob);
+    fold.rank = FoldOwn(job.rank, ad, Side::kJob);
+  }
+  fold.requirements_text = Printed(fold.requirements);
+  fold.rank_text = Printed(fold.rank);
+  return fold;
+}
+
 ClassTable::Terms ClassTable::TermsOf(const JobTraits& job) const {
+  const JobFold made = job.fold == nullptr ? FoldJob(job) : JobFold{};
+  const JobFold& fold = job.fold == nullptr ? made : *job.fold;
   Terms terms;
   terms.tags_ = job.tags;
   terms.constraint_tags_ = job.constraint_tags;
-  terms.requirements_ = job.requirements;
-  terms.rank_ = job.rank;
-  const auto reads_itself = [](const ExprPtr& expr) { return expr && expr->Reads(Side::kJob, Side::kJob); };
-  if (!job_reads_.empty() || reads_itself(job.requirements) || reads_itself(job.rank)) {
+  terms.requirements_ = fold.requirements;
+  terms.rank_ = fold.rank;
+  if (!job_reads_.empty() || ReadsItself(job.requirements) || ReadsItself(job.rank)) {
     const expr::Ad ad = job.ad();
-    terms.requirements_ = FoldOwn(job.requirements, ad, Side::kJob);
-    terms.rank_ = FoldOwn(job.rank, ad, Side::kJob);
     terms.ad_ = Hold(ad, job_reads_, terms.requirements_, terms.rank_, Side::kJob);
   }
   ByteWriter out(terms.key_);
   out.Varint(epoch_);
   PutTags(out, terms.tags_);
   PutTags(out, terms.constraint_tags_);
-  out.Text(Printed(terms.requirements_));
-  out.Text(Printed(terms.rank_));
+  out.Text(fold.requirements_text);
+  out.Text(fold.rank_text);
   PutHeld(out, terms.ad_);
   return terms;
 }
@@ -297,9 +362,8 @@ ClassId ClassTable::AddJob(Terms terms) {
   classes_[cls].serial = next_serial_++;
   classes_[cls].pending = true;
   Pending pending{true, cls, classes_[cls].serial, 0, {}};
-  if (pending_.empty() && Advance(pending, turn_budget_)) {
-    Apply(pending);
-  } else {
+  const bool first = Reprofile(turn_budget_) && pending_.empty();
+  if (!first || !Advance(pending, turn_budget_) || !Apply(pending, turn_budget_)) {
     pending_.push_back(std::move(pending));
   }
   Tell();
@@ -310,13 +374,13 @@ void ClassTable::DropJob(ClassId cls) {
   Class& dropped = classes_[cls];
   CHECK(dropped.members > 0);
   if (--dropped.members > 0) return;
-  std::vector<KindId> changed;
+  const std::size_t unmerged = unmerged_.size();
   for (KindId kind = 0; kind < kinds_.size(); ++kind) {
     const Verdict old = Known(cls, kind);
     if (!Live(kind) || !old.match) continue;
     PutVerdict(kind, cls, Verdict{});
     Rehash(kind, kinds_[kind].hash ^ Contribution(cls, old));
-    changed.push_back(kind);
+    unmerged_.push_back(kind);
   }
   const auto unread = [this](const std::string& name) {
     Read& read = worker_reads_.at(LowerName(name));
@@ -328,8 +392,8 @@ void ClassTable::DropJob(ClassId cls) {
   class_ids_.erase(dropped.terms.key_);
   dropped = Class{};
   free_classes_.push_back(cls);
-  if (!changed.empty()) told_classes_.push_back(cls);
-  for (const KindId kind : changed) MergeLike(kind);
+  if (unmerged_.size() > unmerged) told_classes_.push_back(cls);
+  Merge(turn_budget_);
   Tell();
 }
 
@@ -383,16 +447,7 @@ void ClassTable::ReadWorkers(const Class& cls) {
   };
   ForEachRead(cls.terms.requirements_, Side::kMachine, Side::kJob, read);
   ForEachRead(cls.terms.rank_, Side::kMachine, Side::kJob, read);
-  if (fresh.empty()) return;
-  for (Handle worker = 0; worker < workers_.size(); ++worker) {
-    if (!workers_[worker].live) continue;
-    const expr::Ad& ad = *workers_[worker].traits->ad;
-    if (std::none_of(fresh.begin(), fresh.end(), [&](const std::string& f) { return ad.Find(f) != nullptr; })) continue;
-    // No class so far reads it, so no verdict changes: the new profile is of the kind that the old one is of.
-    const ProfileId old = workers_[worker].profile;
-    Attach(worker, profiles_[old].kind);
-    Leave(old);
-  }
+  if (!fresh.empty()) unprofiled_.push_back({std::move(fresh), 0});
 }
 
 // --- Workers.

@@ -37,6 +37,13 @@ using KindId = std::uint32_t;
 using TagList = std::vector<std::string>;  // sorted, without duplicates
 inline constexpr ClassId kNoClass = 0xFFFFFFFF;
 
+// A job's expressions with its own attributes folded in, and as they print. Follows from the job alone, so that whoever
+// has many of them can do it where there is time.
+struct JobFold {
+  ExprPtr requirements, rank;
+  std::string requirements_text, rank_text;
+};
+
 // What a job brings to matching. Refers to what its owner holds.
 struct JobTraits {
   const TagList& tags;
@@ -44,7 +51,9 @@ struct JobTraits {
   const ExprPtr& requirements;
   const ExprPtr& rank;
   const std::function<expr::Ad()>& ad;  // all that the job shows; asked for only where something reads it
+  const JobFold* fold = nullptr;        // where that is known already
 };
+JobFold FoldJob(const JobTraits& job);
 
 struct WorkerTraits {
   TagList tags;
@@ -81,7 +90,7 @@ class ClassTable {
 
   // A command begins: what time() gives from now on, and fresh time for judging.
   void BeginTurn(std::int64_t seconds, std::int64_t nanoseconds = kTurnNanoseconds);
-  static constexpr std::int64_t kTurnNanoseconds = 10'000'000;
+  static constexpr std::int64_t kTurnNanoseconds = 4'000'000;
 
   // --- Jobs.
 
@@ -149,7 +158,7 @@ class ClassTable {
   void Renew();
   // Judges what waits for it, for about `budget` microseconds (what was used is taken off). False: not through yet.
   bool Settle(std::size_t& budget);
-  bool Settled() const { return pending_.empty(); }
+  bool Settled() const { return pending_.empty() && unprofiled_.empty() && unmerged_.empty(); }
   // Does this class wait to be judged, or is it without what some worker reads?
   bool Unsettled(ClassId cls) const { return classes_[cls].pending || Outdated(cls); }
 
@@ -230,12 +239,17 @@ class ClassTable {
   Verdict Judge(const Class& cls, const Profile& profile);
   Verdict Known(ClassId cls, KindId kind) const;
   // The class against all profiles, as was found or has to be; splits and merges kinds.
-  void JudgeClass(ClassId cls, const Pending& known);
+  // False: there are so many kinds to be split that it goes on when it is called again.
+  bool JudgeClass(ClassId cls, const Pending& known, std::int64_t& budget);
   // The profile against all classes: one verdict for each slot of `classes_`.
   std::vector<Verdict> JudgeAll(const Profile& profile, const Pending& known);
   // Goes on judging as long as there is budget, in nanoseconds. True: through.
   bool Advance(Pending& pending, std::int64_t& budget);
-  void Apply(const Pending& pending);
+  bool Apply(const Pending& pending, std::int64_t& budget);
+  // Workers get the profiles that they have since classes read more of them. True: all have.
+  bool Reprofile(std::int64_t& budget);
+  // Kinds that have become alike become one. True: no two are.
+  bool Merge(std::int64_t& budget);
 
   // `kind`: what it had before, where no verdict can have changed.
   void Attach(Handle worker, std::optional<KindId> kind = {});
@@ -244,7 +258,7 @@ class ClassTable {
   void Fold(Worker& worker) const;
   Profile ProfileOf(const Worker& worker) const;
   void CountNames(const expr::Ad& ad, bool more);
-  // Those that classes read from now on are to be told apart.
+  // Those that classes read from now on are to be told apart: before any new class is judged, in steps.
   void ReadWorkers(const Class& cls);
 
   KindId NewBit();
@@ -260,7 +274,8 @@ class ClassTable {
   void Enlist(ProfileId id, const std::vector<Verdict>& verdicts);
   void Delist(ProfileId id);
   void Split(KindId kind, ClassId cls, const Verdict& verdict, const std::vector<ProfileId>& leaving);
-  void MergeLike(KindId kind);
+  // True if it was one with another, and is to be looked at again as that.
+  std::optional<KindId> MergeLike(KindId kind);
   bool SameVerdicts(KindId a, KindId b) const;
   void Tell();
 
@@ -290,6 +305,13 @@ class ClassTable {
 
   std::size_t timed_classes_ = 0, timed_profiles_ = 0;
   std::deque<Pending> pending_;
+  // Names that some class reads since lately, and the worker from which on profiles are still without them.
+  struct Unprofiled {
+    std::vector<std::string> names;
+    Handle next = 0;
+  };
+  std::deque<Unprofiled> unprofiled_;
+  std::vector<KindId> unmerged_;  // kinds whose verdicts changed
   std::int64_t turn_budget_ = kTurnNanoseconds;  // nanoseconds left for judging in this turn
   std::uint64_t next_serial_ = 1;
 

@@ -185,12 +185,12 @@ bool ClassTable::SameVerdicts(KindId a, KindId b) const {
   return true;
 }
 
-void ClassTable::MergeLike(KindId kind) {
-  if (kinds_[kind].profiles.empty()) return;
+std::optional<KindId> ClassTable::MergeLike(KindId kind) {
+  if (kinds_[kind].profiles.empty()) return std::nullopt;
   const auto [first, last] = kind_hashes_.equal_range(kinds_[kind].hash);
   const auto found = std::find_if(
       first, last, [&](const auto& entry) { return entry.second != kind && SameVerdicts(kind, entry.second); });
-  if (found == last) return;
+  if (found == last) return std::nullopt;
   KindId from = kind;
   KindId into = found->second;
   if (kinds_[from].profiles.size() > kinds_[into].profiles.size()) std::swap(from, into);
@@ -203,7 +203,7 @@ void ClassTable::MergeLike(KindId kind) {
   kinds_[from].profiles.clear();
   FreeKind(from);
   moved_kinds_.push_back(from);
-  MergeLike(into);  // several may have become alike at once
+  return into;  // several may have become alike at once
 }
 
 void ClassTable::Tell() {

@@ -360,6 +360,21 @@ std::string_view ReasonText(ReasonCode code) {
   return TextOf(code, kTexts);
 }
 
+int Gravity(Advice advice, ReasonCode code) {
+  // Of one worker a mismatch is as final as that.
+  const bool never =
+      code == ReasonCode::kRequirementsNeverTrue || code == ReasonCode::kLimitNever || code == ReasonCode::kMismatch;
+  switch (advice) {
+    case Advice::kOperator:
+      return never ? 0 : 1;
+    case Advice::kChangeRequest:
+      return never ? 0 : 2;
+    case Advice::kWait:
+      break;
+  }
+  return 3;
+}
+
 std::string_view StageText(Stage stage) {
   static constexpr std::string_view kTexts[] = {"total",        "available",           "tags",     "constraint",
                                                 "requirements", "worker_requirements", "free_slot"};

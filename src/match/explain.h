@@ -54,6 +54,9 @@ struct MatchSnapshot {
   std::shared_ptr<const expr::Ad> ad;
 
   std::vector<Worker> workers;  // all that are registered, in order of id
+  // What owns their traits, where the pointers above do not: copying ten thousand of those one by one takes longer than
+  // all the rest.
+  std::shared_ptr<const void> kept;
   WallTime now{};
 };
 
@@ -138,7 +141,7 @@ struct Explanation {
     std::vector<Condition> misses;
   };
 
-  std::vector<Reason> reasons;  // all that hold it back now, the one that decides first; never empty
+  std::vector<Reason> reasons;  // all that hold it back now, the gravest first, then the one that decides; never empty
   const Reason& verdict() const { return reasons.front(); }
 
   std::array<std::size_t, kStages> funnel{};

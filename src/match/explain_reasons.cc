@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "match/explain_conditions.h"
+#include "match/start_command.h"
 
 namespace allot {
 namespace {
@@ -18,9 +19,8 @@ std::string Tasks(std::size_t n) { return Plural(n, "task", "tasks"); }
 
 std::string In(WallTime at, WallTime now) { return at > now ? "in " + FormatDuration(at - now) : std::string("now"); }
 
-// What decides goes before what would only matter next.
+// Of reasons that are equally grave, what decides goes before what would only matter next.
 int Order(const Reason& reason) {
-  if (reason.advice == Advice::kChangeRequest) return 0;
   switch (reason.code) {
     case ReasonCode::kJobPaused:
       return 1;
@@ -38,6 +38,11 @@ int Order(const Reason& reason) {
     default:
       return 4;
   }
+}
+
+bool Before(const Reason& a, const Reason& b) {
+  const int of_a = Gravity(a.advice, a.code), of_b = Gravity(b.advice, b.code);
+  return of_a != of_b ? of_a < of_b : Order(a) < Order(b);
 }
 
 // Where nothing waits to be handed out there is one reason, and no other matters.
@@ -82,11 +87,11 @@ void AddStates(const MatchSnapshot& s, std::vector<Reason>& out) {
   }
 }
 
-// `allot work` for a worker that would do, as far as one can say it in a line.
+// `allot work` for a worker that would do.
 std::string StartOne(const MatchSnapshot& s) {
-  std::string command = "allot work";
-  for (const MatchSnapshot::Tag& tag : s.tags) command += " --tag " + tag.tag;
-  return command + " -- COMMAND";
+  WorkerNeeds needs{{}, s.constraints, s.requirements, s.ad.get()};
+  for (const MatchSnapshot::Tag& tag : s.tags) needs.tags.push_back(tag.tag);
+  return StartCommand(needs);
 }
 
 class Blame {
@@ -168,11 +173,10 @@ class Blame {
                                    ? "`" + Cut(e_.constraints[0].tag.substr(2)) + "`"
                                    : fmt::format("any of its {} alternatives", e_.constraints.size());
     const std::size_t n = survey_.with_tags;
-    return {near == nullptr ? Advice::kOperator : Advice::kChangeRequest,
-            ReasonCode::kConstraintUnmet,
+    return {near == nullptr ? Advice::kOperator : Advice::kChangeRequest, ReasonCode::kConstraintUnmet,
             fmt::format("{} {} {}{}", n == 1 ? Whom(n, false) : "none of " + Whom(n, false),
                         n == 1 ? "does not have" : "has", wanted, DidYouMean(near)),
-            {}};
+            near == nullptr ? StartOne(s_) : std::string()};
   }
 
   // Why a clause holds for none.
@@ -191,7 +195,12 @@ class Blame {
     const Suggestion* near =
         Suggested({Suggestion::Kind::kAttribute, Suggestion::Kind::kJobAttribute, Suggestion::Kind::kValue});
     Reason reason{Advice::kChangeRequest, ReasonCode::kRequirementsUnmet, {}, {}};
-    if (s_.job) reason.hint = "allot job set " + ToText(*s_.job) + " --requirements …";
+    // A worker that has what is missing would do as well, unless what is missing is a slip of the pen.
+    if (near == nullptr) reason.hint = StartOne(s_);
+    if (s_.job) {
+      reason.hint +=
+          (reason.hint.empty() ? "allot job set " : "; or allot job set ") + ToText(*s_.job) + " --requirements …";
+    }
     const Explanation::Clause* sole = nullptr;  // one that fails everywhere, if one does
     std::string counts;
     std::size_t named = 0;
@@ -288,8 +297,7 @@ void GiveReasons(const MatchSnapshot& s, const Survey& survey, const ExplainOpti
                                : fmt::format("{} could start it now", who),
                          {}});
   }
-  std::stable_sort(e.reasons.begin(), e.reasons.end(),
-                   [](const Reason& a, const Reason& b) { return Order(a) < Order(b); });
+  std::stable_sort(e.reasons.begin(), e.reasons.end(), Before);
 }
 
 void GiveReasons(const MatchSnapshot& s, const MatchSnapshot::Worker& worker, PairExplanation& pair) {
@@ -333,8 +341,7 @@ void GiveReasons(const MatchSnapshot& s, const MatchSnapshot::Worker& worker, Pa
   if (pair.reasons.empty())
     pair.reasons.push_back(
         {Advice::kWait, ReasonCode::kCanStart, "the worker has a free slot for it: it starts when its turn comes", {}});
-  std::stable_sort(pair.reasons.begin(), pair.reasons.end(),
-                   [](const Reason& a, const Reason& b) { return Order(a) < Order(b); });
+  std::stable_sort(pair.reasons.begin(), pair.reasons.end(), Before);
 }
 
 }  // namespace allot

@@ -99,7 +99,7 @@ TEST(Explain, TheVerdictSaysWhatToDo) {
          s.snapshot.state = JobState::kPaused;
        },
        "wait running: all that is left of it runs: 4 tasks"},
-      {"scheduled", [](Scene& s) { s.snapshot.scheduled_for = kNow + minutes(125); },
+      {"scheduled", [&](Scene& s) { s.Add(idle).snapshot.scheduled_for = kNow + minutes(125); },
        "wait scheduled: its time has not come: it may start in 2h 05m"},
       {"backoff",
        [&](Scene& s) {
@@ -232,7 +232,7 @@ TEST(Explain, TheVerdictSaysWhatToDo) {
   }
 }
 
-TEST(Explain, AllReasonsAreThereAndTheDecidingOneIsFirst) {
+TEST(Explain, AllReasonsAreThereAndTheGravestIsFirst) {
   Scene scene;
   scene.Tag("sqaure").Add({.tags = {"square"}});
   scene.snapshot.state = JobState::kPaused;
@@ -240,8 +240,63 @@ TEST(Explain, AllReasonsAreThereAndTheDecidingOneIsFirst) {
   const Explanation e = Explain(scene.snapshot);
   std::string codes;
   for (const Reason& reason : e.reasons) codes += std::string(ReasonText(reason.code)) + " ";
-  EXPECT_EQ(codes, "tag_never_seen job_paused queue_paused ");
-  EXPECT_EQ(e.reasons[1].hint, "allot resume 7");
+  EXPECT_EQ(codes, "job_paused queue_paused tag_never_seen ");
+  EXPECT_EQ(e.reasons[0].hint, "allot resume 7");
+}
+
+TEST(Explain, TheHeadlineIsNeverBeforeTheOperatorBeforeTheRequestBeforeWaiting) {
+  struct Row {
+    const char* name;
+    std::function<void(Scene&)> make;
+    const char* want;
+  };
+  const auto later = [](Scene& s) {
+    s.snapshot.state = JobState::kScheduled;
+    s.snapshot.scheduled_for = kNow + minutes(5);
+  };
+  const WorkerSpec idle{.tags = {"t"}};
+  const Row rows[] = {
+      {"never, and a paused queue",
+       [&](Scene& s) {
+         s.Requires("false").Add(idle);
+         s.snapshot.queue_paused = true;
+       },
+       "requirements_never_true queue_paused "},
+      {"nobody has the tag, and its time has not come", [&](Scene& s) { later(s), s.Tag("render").Add(idle); },
+       "tag_never_seen scheduled "},
+      {"those that could are draining, and its time has not come",
+       [&](Scene& s) { later(s), s.Tag("t").Add({.tags = {"t"}, .draining = true}); }, "workers_draining scheduled "},
+      {"a paused job with a slip of the pen",
+       [&](Scene& s) {
+         s.Tag("sqaure").Add({.tags = {"square"}});
+         s.snapshot.state = JobState::kPaused;
+       },
+       "job_paused tag_never_seen "},
+      {"a worker that is too small, and its time has not come",
+       [&](Scene& s) { later(s), s.Requires("TARGET.Memory >= 4").Add(idle); }, "requirements_unmet scheduled "},
+      {"two that wait", [&](Scene& s) { later(s), s.Tag("t").Add({.tags = {"t"}, .away = true}); },
+       "scheduled workers_away "},
+  };
+  for (const Row& row : rows) {
+    Scene scene;
+    row.make(scene);
+    std::string codes;
+    for (const Reason& reason : Explain(scene.snapshot).reasons) codes += std::string(ReasonText(reason.code)) + " ";
+    EXPECT_EQ(codes, row.want) << row.name;
+  }
+}
+
+TEST(Explain, HintsNameAllThatAWorkerNeeds) {
+  Scene scene;
+  scene.Tag("square").Constraint({{"gpu", "a100"}}).Requires("TARGET.memory >= 4096");
+  const char* const command = "allot work --tag square --property gpu=a100 --attribute memory=4096 -- COMMAND";
+  EXPECT_EQ(Explain(scene.snapshot).verdict().hint, command);  // no workers
+  scene.Add({.tags = {"cpu"}});
+  EXPECT_EQ(Explain(scene.snapshot).verdict().hint, command);  // none with the tag
+  scene.Add({.tags = {"square"}});
+  EXPECT_EQ(Explain(scene.snapshot).verdict().hint, command);  // none with the property
+  scene.Add({.tags = {"square"}, .properties = {{"gpu", "a100"}}});
+  EXPECT_EQ(Explain(scene.snapshot).verdict().hint, command + std::string("; or allot job set 7 --requirements …"));
 }
 
 TEST(Explain, ATagIsNeverSeenOrGoneOrUnavailableOrBusyOrFree) {

@@ -49,4 +49,8 @@ enum class ReasonCode : std::uint8_t {
 };
 std::string_view ReasonText(ReasonCode code);  // `tag_never_seen`
 
+// How grave it is, 0 being the gravest: it will never start as things are; somebody must run the queue or its workers
+// otherwise; the job must be changed; it waits, runs, or is next. Of several reasons the gravest is the headline.
+int Gravity(Advice advice, ReasonCode code);
+
 }  // namespace allot

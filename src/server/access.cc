@@ -8,6 +8,7 @@
 #include <boost/asio/ip/address.hpp>
 
 #include "base/json.h"
+#include "engine/errors.h"
 
 namespace allot {
 namespace {
@@ -120,6 +121,7 @@ Result<void> RequireQueue(const Principal& principal, std::string_view queue) {
 }
 
 Result<void> ClaimUser(const Principal& principal, JobRequest& request) {
+  request.spec.token = principal.id;
   if (!principal.user) return {};
   if (request.user_given && request.spec.user != *principal.user) {
     return Forbidden(fmt::format("{} submits as {} only", Who(principal), JsonString(*principal.user)),
@@ -131,10 +133,6 @@ Result<void> ClaimUser(const Principal& principal, JobRequest& request) {
 
 bool Sees(const Principal& principal, std::string_view job_user) {
   return !principal.user || *principal.user == job_user;
-}
-
-Error UnknownJob(JobId job) {
-  return Error{Code::kUnknownJob, fmt::format("there is no job {}", job.value), "it may be past its retention"};
 }
 
 Result<void> RequireSeen(const Principal& principal, JobId job, std::string_view job_user) {

@@ -50,7 +50,7 @@ Result<void> ClaimUser(const Principal& principal, JobRequest& request);
 
 // May it know of jobs of that user?
 bool Sees(const Principal& principal, std::string_view job_user);
-// kUnknownJob, as if it were not there, for a job that it may not see.
+// kUnknownJob, to the letter as if it were not there, for a job that it may not see.
 Result<void> RequireSeen(const Principal& principal, JobId job, std::string_view job_user);
 // The same, and kForbidden unless it has submit or operate.
 Result<void> RequireChange(const Principal& principal, JobId job, std::string_view job_user);
@@ -58,8 +58,5 @@ Result<void> RequireChange(const Principal& principal, JobId job, std::string_vi
 Result<void> NarrowToSeen(const Principal& principal, JobQuery& query);
 // Of whom `last` speaks: the fixed user, or empty for anyone.
 std::string_view LastOf(const Principal& principal);
-
-// The error for a job that is not there: the same, to the letter, as for one that may not be seen.
-Error UnknownJob(JobId job);
 
 }  // namespace allot

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/errors.h"
+
 namespace allot {
 namespace {
 

@@ -56,7 +56,7 @@ void ServeBackup(Call call) {
   if (!none.ok()) return call.Fail(none.error());
   Audit(call.principal(), "queue.backup", call.queue->name());
   ServerContext& server = call.server;
-  server.slow.Post([held = std::make_shared<Call>(std::move(call))] {
+  server.backups.Post([held = std::make_shared<Call>(std::move(call))] {
     const std::string path = held->server.config.data + "/backup-" + std::to_string(held->reply.owner()) + ".tmp";
     std::error_code ignored;
     std::filesystem::remove(path, ignored);

@@ -8,7 +8,9 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "server/asker.h"
 #include "server/context.h"
+#include "server/log.h"
 #include "server/net_thread.h"
 #include "server/request.h"
 #include "server/request_json.h"
@@ -23,6 +25,7 @@ struct Call {
   QueuePtr queue;  // null where the request is of no queue
 
   const Principal& principal() const { return *request.principal; }
+  AskerId asker() const { return request.asker != 0 ? request.asker : AskerOf(*request.principal, request.peer); }
   void Fail(const Error& error) { reply.Fail(error); }
 };
 
@@ -31,16 +34,44 @@ template <typename F>
 void OnEngine(Call call, F f) {
   NetThread& net = call.reply.net();
   const QueuePtr queue = call.queue;
-  net.Tell(queue, [call = std::move(call), f = std::move(f)](Turn& turn) mutable { f(turn, std::move(call)); });
+  const AskerId asker = call.asker();
+  net.Tell(queue, Command([call = std::move(call), f = std::move(f)](Turn& turn) mutable {
+                    f(turn, std::move(call));
+                  }).By(asker));
 }
 
-// The same for what only looks, or refuses to change anything while the disk is full.
+// The same for what only looks, at one thing, or refuses to change anything while the disk is full.
 template <typename F>
 void AskEngine(Call call, F f) {
   NetThread& net = call.reply.net();
   const QueuePtr queue = call.queue;
-  net.Tell(queue,
-           Command::Look([call = std::move(call), f = std::move(f)](Turn& turn) mutable { f(turn, std::move(call)); }));
+  const AskerId asker = call.asker();
+  net.Tell(queue, Command::Look([call = std::move(call), f = std::move(f)](Turn& turn) mutable {
+                    f(turn, std::move(call));
+                  }).By(asker));
+}
+
+// The answer where too many looks of one asker wait.
+Error Crowded();
+// Where as many of something are under way as may be. REQUIRES: not kIn.
+Error Busy(AtOnce::Entry entry, std::string_view others);
+
+// The same for what looks at many things: it waits in line with what others ask, and has a fair part of the engine's
+// time. kUnavailable where too many of the same asker wait already.
+template <typename F>
+void BrowseEngine(Call call, F f) {
+  NetThread& net = call.reply.net();
+  const QueuePtr queue = call.queue;
+  const AskerId asker = call.asker();
+  const bool patient = call.request.asker != 0;
+  Command command = Command::Browse(asker, [call = std::move(call), f = std::move(f)](Turn& turn) mutable {
+    if (turn.crowded) {
+      NetThread& home = call.reply.net();
+      return turn.Send(home, [c = std::move(call)]() mutable { c.Fail(Crowded()); });
+    }
+    f(turn, std::move(call));
+  });
+  net.Tell(queue, patient ? std::move(command) : std::move(command).OrRefuse());
 }
 
 // From the engine thread: `render(call, body)` fills the answer, on the network thread, once everything so far is
@@ -55,11 +86,36 @@ void Answer(Turn& turn, Call call, int status, F render) {
   });
 }
 
+// The same for an answer that may be large or take long: `render` runs on the thread for that, unless the client is
+// gone.
+template <typename F>
+void AnswerApart(Turn& turn, Call call, F render) {
+  NetThread& net = call.reply.net();
+  turn.Send(net, [call = std::move(call), render = std::move(render)]() mutable {
+    if (!call.reply.alive()) return;
+    RenderLane& lane = call.server.rendering;
+    const AskerId asker = call.asker();
+    lane.Post(asker, [call = std::move(call), render = std::move(render)]() mutable {
+      std::string body;
+      render(call, body);
+      NetThread& home = call.reply.net();
+      home.Run(Closure([c = std::move(call), body = std::move(body)]() mutable { c.reply.Send(200, body); }));
+    });
+  });
+}
+
 // The same, but `render` says itself what becomes of call.reply.
 template <typename F>
 void Return(Turn& turn, Call call, F finish) {
   NetThread& net = call.reply.net();
   turn.Send(net, [call = std::move(call), finish = std::move(finish)]() mutable { finish(std::move(call)); });
+}
+
+// A line for the audit of what this turn changes: written once that is durable.
+inline void AuditLater(Turn& turn, const Call& call, std::string action, std::string object) {
+  turn.Send(call.reply.net(), [who = call.request.principal, action = std::move(action), object = std::move(object)] {
+    Audit(*who, action, object);
+  });
 }
 
 inline void AnswerError(Turn& turn, Call call, Error error) {

@@ -103,6 +103,28 @@ Refusal ReadList(std::string_view text, std::vector<std::string>& out) {
 
 std::string PrintList(const std::vector<std::string>& list) { return fmt::format("{}", fmt::join(list, ",")); }
 
+// An item of a list whose items may have commas: written as %2C, and a percent sign before these letters as %25.
+std::string ItemText(std::string_view item) {
+  std::string out;
+  for (std::size_t i = 0; i < item.size(); ++i) {
+    const std::string_view code = item.substr(i, 3);
+    const char coded = code == "%2C" || code == "%2c" ? ',' : code == "%25" ? '%' : '\0';
+    out.push_back(coded == '\0' ? item[i] : coded);
+    if (coded != '\0') i += 2;
+  }
+  return out;
+}
+
+std::string PrintItems(const Weights& weights) {
+  std::string out;
+  for (const auto& [name, weight] : weights) {
+    if (!out.empty()) out += ", ";
+    for (const char c : name) out += c == ',' ? "%2C" : c == '%' ? "%25" : std::string(1, c);
+    out += fmt::format("={}", weight);
+  }
+  return out;
+}
+
 template <typename E>
 Refusal ReadWord(std::string_view text, std::span<const std::string_view> words, E& out) {
   const std::optional<E> word = ParseWord<E>(text, words);
@@ -211,13 +233,15 @@ constexpr Row kRows[] = {
        return std::nullopt;
      },
      [](const Config& c) { return c.queue_defaults.policy; }},
-    {"weights", "WEIGHTS", "shares of a new queue's users or other values under `fair`, as in user.acme=3,user.bob=2",
+    {"weights", "WEIGHTS",
+     "shares of a new queue's users or other values under `fair`, as in user.acme=3,user.bob=2; a comma in a value is "
+     "%2C",
      [](Config& c, std::string_view t) -> Refusal {
        std::vector<std::string> list;
        static_cast<void>(ReadList(t, list));
        Weights weights;
        for (const std::string& item : list) {
-         const auto weight = ParseWeight(item);
+         const auto weight = ParseWeight(ItemText(item));
          if (!weight.ok()) return "cannot be this: " + weight.error().message;
          if (!weights.insert(*weight).second) return "has `" + weight->first + "` twice";
        }
@@ -226,7 +250,7 @@ constexpr Row kRows[] = {
        c.queue_defaults.weights = std::move(weights);
        return std::nullopt;
      },
-     [](const Config& c) { return PrintWeights(c.queue_defaults.weights); }, true},
+     [](const Config& c) { return PrintItems(c.queue_defaults.weights); }, true},
     {"dispatch", "MODE",
      "who holds a ready task of a new queue: fanout, all workers that may run it; balanced, one of them",
      [](Config& c, std::string_view t) { return ReadWord(t, kDispatchWords, c.queue_defaults.dispatch.mode); },
@@ -240,6 +264,17 @@ constexpr Row kRows[] = {
        return ReadDuration(t, Duration(0), bounds::kMaxWorkerGrace, c.restart_grace);
      },
      [](const Config& c) { return PrintDuration(c.restart_grace); }},
+    {"memory_budget", "SIZE",
+     "memory that all queues may use together; auto: half of what the machine or the control group has",
+     [](Config& c, std::string_view t) -> Refusal {
+       c.memory_budget = 0;
+       if (t == "auto") return std::nullopt;
+       if (auto refusal = ReadSize(t, std::uint64_t{1} << 50, c.memory_budget)) return refusal;
+       if (c.memory_budget < bounds::kMinMemoryBudget)
+         return fmt::format("must be `auto`, or at least {} bytes", FormatCount(bounds::kMinMemoryBudget));
+       return std::nullopt;
+     },
+     [](const Config& c) { return c.memory_budget == 0 ? std::string("auto") : PrintSize(c.memory_budget); }},
     {"max_body_bytes", "SIZE", "largest body of a request; streamed submits may be of any length",
      [](Config& c, std::string_view t) { return ReadSize(t, bounds::kMaxBodyBytes, c.max_body_bytes); },
      [](const Config& c) { return PrintSize(c.max_body_bytes); }},

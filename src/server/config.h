@@ -51,6 +51,7 @@ struct Config {
   milliseconds default_retention{86'400'000};         // of jobs that do not say
   Duration restart_grace = std::chrono::seconds(30);  // how long leases are kept after a start; 0: none are
 
+  std::uint64_t memory_budget = 0;  // of all queues; 0: half of what the machine, or the control group, has
   std::uint64_t max_body_bytes = bounds::kMaxBodyBytes;
   std::uint32_t max_connections = 20'000;
   Duration request_timeout = std::chrono::seconds(30);  // how long a request's head and body may take to come in

@@ -100,6 +100,19 @@ TEST_F(ConfigTest, PropertyKeysAreCheckedTogetherWithTheirNumber) {
   EXPECT_FALSE(LoadConfig(sources_).ok());
 }
 
+TEST_F(ConfigTest, TheValueOfAWeightMayHaveCommas) {
+  sources_.config_file = File("weights = [\"tag.gpu%2Crender=3\", \"user.50%25=2\", \"user.5%=1\"]\n");
+  const auto got = LoadConfig(sources_);
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  EXPECT_EQ(got->queue_defaults.weights, (Weights{{"tag.gpu,render", 3}, {"user.50%", 2}, {"user.5%", 1}}));
+  sources_.flags["weights"] = "tag.gpu%2Crender=3, user.50%25=2,user.5%25=1";  // as it prints
+  EXPECT_TRUE(Origin(*got, "weights").starts_with("tag.gpu%2Crender=3, user.5%25=1, user.50%25=2 from "))
+      << Origin(*got, "weights");
+  const auto again = LoadConfig(sources_);
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(again->queue_defaults.weights, got->queue_defaults.weights);
+}
+
 TEST_F(ConfigTest, DispatchOfNewQueues) {
   sources_.config_file = File("dispatch = \"balanced\"\nbalance = \"random\"\n");
   EXPECT_EQ(LoadConfig(sources_)->queue_defaults.dispatch,

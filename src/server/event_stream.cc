@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "server/event_writer.h"
 #include "server/reply_json.h"
 #include "server/request_query.h"
 #include "server/wait_table.h"
@@ -14,42 +15,37 @@ using namespace std::chrono_literals;
 
 constexpr Duration kLeastPause = 250ms;  // four events a second
 constexpr Duration kPingEvery = 15s;
-// A reader that is so far behind misses events; the next one has it all.
-constexpr std::size_t kMaxUnsentBytes = 64 * 1024;
 
 // The network thread's side.
 class EventStream {
  public:
-  EventStream(std::shared_ptr<OpenResponse> connection, QueuePtr queue)
-      : connection_(std::move(connection)), queue_(std::move(queue)) {}
+  EventStream(std::shared_ptr<OpenResponse> connection, QueuePtr queue, AskerId asker)
+      : connection_(std::move(connection)), queue_(std::move(queue)), asker_(asker) {}
 
   void Begin() {
-    ResponseHead head;
-    head.type = "text/event-stream";
-    head.close = true;
-    std::string text;
-    AppendHead(head, text);
-    connection_->Write(text);
-    connection_->OnDrained([queue = queue_, &net = connection_->home(), owner = connection_->owner()](bool there) {
-      if (there) return;
-      net.Tell(queue, Command::Look([owner](Turn& turn) { turn.waits.RemoveOwner(turn.engine, owner); }));
-    });
+    writer_ = EventWriter::Open(
+        connection_,
+        Closure([queue = queue_, &net = connection_->home(), owner = connection_->owner(), asker = asker_] {
+          net.Tell(queue, Command::Look([owner](Turn& turn) { turn.waits.RemoveOwner(turn.engine, owner); }).By(asker));
+        }));
   }
   void Send(const JobView& job, bool last) {
-    if (!last && connection_->unsent() > kMaxUnsentBytes) return;
-    std::string text = last ? "event: end\ndata: " : "event: job\ndata: ";
-    AppendJob(job, queue_->name(), text);
-    text.append("\n\n");
-    connection_->Write(text);
-    if (last) connection_->EndResponse();
+    std::string data;
+    AppendJob(job, queue_->name(), data);
+    auto text = std::make_shared<const std::string>(EventText(last ? "end" : "job", data));
+    if (last) {
+      writer_->End(std::move(text));
+    } else {
+      writer_->Send(std::move(text));
+    }
   }
-  void Ping() {
-    if (connection_->unsent() == 0) connection_->Write(": ping\n\n");
-  }
+  void Ping() { writer_->Ping(); }
 
  private:
   const std::shared_ptr<OpenResponse> connection_;
+  std::shared_ptr<EventWriter> writer_;  // from Begin()
   const QueuePtr queue_;
+  const AskerId asker_;
 };
 
 // The engine thread's side.
@@ -93,25 +89,28 @@ void ServeEvents(Call call, JobName name) {
   AskEngine(std::move(call), [name](Turn& turn, Call c) {
     const Result<JobView> job = FindJob(turn, c, name);
     if (!job.ok()) return AnswerError(turn, std::move(c), job.error());
+    const Result<void> admitted = turn.waits.Admit(turn, job->id);
+    if (!admitted.ok()) return AnswerError(turn, std::move(c), admitted.error());
     // Only the network thread can tell whether someone is still there: it takes the connection over, and then asks the
     // engine thread to watch.
     Return(turn, std::move(c), [id = job->id](Call there) {
       const QueuePtr queue = there.queue;
+      const AskerId asker = there.asker();
       const std::shared_ptr<OpenResponse> connection = there.reply.Hijack();
       if (connection == nullptr) return;
-      const auto stream = std::make_shared<EventStream>(connection, queue);
+      const auto stream = std::make_shared<EventStream>(connection, queue, asker);
       stream->Begin();
       Home& home = connection->home();
-      connection->home().Tell(queue, Command::Look([id, stream, &home, owner = connection->owner()](Turn& now) {
-                                Result<JobView> view = now.engine.Describe(id);
-                                if (!view.ok()) return;
-                                now.Tells(id);
-                                const bool ended = Ended(view->state);
-                                now.Send(home, [stream, view = std::move(*view), ended] { stream->Send(view, ended); });
-                                if (ended) return;
-                                now.waits.Add(now.engine, id, owner,
-                                              std::make_unique<EventsWatcher>(home, stream, now.now.mono), true);
-                              }));
+      connection->home().Tell(
+          queue, Command::Look([id, stream, &home, owner = connection->owner()](Turn& now) {
+                   Result<JobView> view = now.engine.Describe(id);
+                   if (!view.ok()) return;
+                   now.Tells(id);
+                   const bool ended = Ended(view->state);
+                   now.Send(home, [stream, view = std::move(*view), ended] { stream->Send(view, ended); });
+                   if (ended) return;
+                   now.waits.Add(now, id, owner, std::make_unique<EventsWatcher>(home, stream, now.now.mono), true);
+                 }).By(asker));
     });
   });
 }

@@ -24,9 +24,12 @@ constexpr std::size_t kMaxReadAhead = 32 * 1024;           // of requests behind
 constexpr std::size_t kMaxUnsentBeforeNext = 256 * 1024;   // more than this unsent: the next request waits
 constexpr std::size_t kKeptBufferBytes = 16 * 1024;        // larger buffers are given back after use
 constexpr std::uint64_t kMaxDiscardedBytes = 1024 * 1024;  // of a refused body, before the connection is ended instead
-// Of all bodies that are coming in, together: each is bounded, but there may be many.
-constexpr std::uint64_t kMaxCollectedBytes = 512 * 1024 * 1024;
+// Where no token is needed, and none of these paths has a use for a body.
+constexpr std::uint64_t kMaxOpenBodyBytes = 4 * 1024;
+// A client that reads at less than this is too slow for a long answer.
+constexpr std::size_t kLeastReadBytesPerSecond = 16 * 1024;
 constexpr Duration kLinger = 2s;
+const std::string kStranger = "stranger";
 
 Method ToMethod(http::verb verb) {
   switch (verb) {
@@ -117,7 +120,9 @@ HttpConnection::HttpConnection(NetThread& net, Stream stream, ServerContext& ser
       server_(server),
       stream_(std::move(stream)),
       peer_(std::move(peer)),
-      id_(server.next_connection.fetch_add(1)) {
+      id_(server.next_connection.fetch_add(1)),
+      inflight_(server.inflight),
+      unread_(server.inflight) {
   server_.connections.fetch_add(1);
   server_.http_connections.fetch_add(1);
   server_.metrics.ConnectionOpened();
@@ -134,14 +139,16 @@ void HttpConnection::Start() {
   read_deadline_ = net().now() + server_.config.request_timeout;
   if (!stream_.is_tls()) return Read();
   stream_.Handshake([self = std::static_pointer_cast<HttpConnection>(shared_from_this())](error_code ec) {
-    if (ec) return self->Close();
-    self->Read();
+    self->Guard("the TLS handshake", [&self, ec] {
+      if (ec) return self->Close();
+      self->Read();
+    });
   });
 }
 
 void HttpConnection::Read() {
   if (reading_ || eof_ || state_ == State::kClosed) return;
-  const bool bulk = state_ == State::kBody && (sink_ || body_bytes_ > kReadBytes);
+  const bool bulk = state_ == State::kBody && (sink_ || body_.size() > kReadBytes);
   reading_ = true;
   // Not straight into in_: that is parsed while the next read is under way.
   const std::size_t want = bulk ? kBulkReadBytes : kReadBytes;
@@ -150,7 +157,9 @@ void HttpConnection::Read() {
     chunk_.shrink_to_fit();
   }
   stream_.async_read_some(asio::buffer(chunk_), [self = std::static_pointer_cast<HttpConnection>(shared_from_this())](
-                                                    error_code ec, std::size_t n) { self->OnRead(ec, n); });
+                                                    error_code ec, std::size_t n) {
+    self->Guard("a request", [&self, ec, n] { self->OnRead(ec, n); });
+  });
 }
 
 void HttpConnection::OnRead(error_code ec, std::size_t n) {
@@ -184,28 +193,23 @@ void HttpConnection::OnRead(error_code ec, std::size_t n) {
 }
 
 void HttpConnection::Advance() {
-  while (state_ == State::kIdle || state_ == State::kHead || (state_ == State::kBody && !body_paused_)) {
-    if (in_.size() == 0 && !(state_ == State::kBody && parser_->is_done())) break;
+  while (true) {
     if (state_ == State::kIdle) {
-      if (unsent() > kMaxUnsentBeforeNext) break;  // OnWritten() goes on
+      if (in_.size() == 0 || unsent() > kMaxUnsentBeforeNext) break;  // OnWritten() goes on
       BeginRequest();
-    }
-    error_code ec;
-    std::size_t used = 0;
-    if (!parser_->is_done()) {
-      used = parser_->put(in_.data(), ec);
-      in_.consume(used);
-      if (ec == http::error::need_more) {
-        ec = {};
-        if (used == 0) break;
-      }
-      if (ec) {
-        Malformed(ec);
+    } else if (state_ == State::kHead) {
+      if (!TakeHead()) break;
+    } else if (state_ == State::kBody && !body_paused_) {
+      if (decoder_.done()) {
+        OnRequest();
+      } else if (in_.size() == 0) {
         break;
+      } else {
+        TakeBody();
       }
+    } else {
+      break;
     }
-    if (state_ == State::kHead && parser_->is_header_done()) OnHead();
-    if (state_ == State::kBody && TakeBody() && parser_->is_done()) OnRequest();
   }
   if (state_ == State::kClosed) return;
   Flush();
@@ -216,15 +220,43 @@ void HttpConnection::Advance() {
 
 void HttpConnection::BeginRequest() {
   parser_.emplace();
-  parser_->header_limit(bounds::kMaxHeaderBytes);
-  parser_->body_limit(boost::none);  // TakeBody() has a closer look
-  parser_->eager(false);
+  parser_->header_limit(2 * bounds::kMaxHeaderBytes);  // the scanner has the limit
+  parser_->skip(true);
+  scanner_ = {};
+  scanned_ = 0;
   ++request_no_;
   refusal_.reset();
-  body_bytes_ = 0;
+  decoder_ = {};
+  body_.clear();
   body_paused_ = false;
+  open_path_ = false;
+  admitted_ = false;
+  only_looks_ = false;
+  head_only_ = false;
   state_ = State::kHead;
   read_deadline_ = net().now() + server_.config.request_timeout;
+}
+
+bool HttpConnection::TakeHead() {
+  const std::string_view bytes(static_cast<const char*>(in_.data().data()), in_.size());
+  std::size_t used = 0;
+  const Result<bool> complete = scanner_.Scan(bytes.substr(scanned_), used);
+  scanned_ += used;
+  if (!complete.ok()) {
+    Refuse(complete.error());
+    return true;
+  }
+  if (!*complete) return false;
+  error_code ec;
+  const std::size_t parsed = parser_->put(asio::buffer(bytes.substr(0, scanned_)), ec);
+  if (!ec && (parsed != scanned_ || !parser_->is_header_done())) ec = http::error::bad_field;
+  in_.consume(scanned_);
+  if (ec) {
+    Refuse({Code::kBadRequest, "this is not HTTP/1.1: " + ec.message(), ""});
+    return true;
+  }
+  OnHead();
+  return true;
 }
 
 Result<PrincipalPtr> HttpConnection::Authenticate() {
@@ -261,7 +293,8 @@ std::optional<Error> HttpConnection::Inspect() {
   request_.peer = peer_;
   request_.upgrade = EqualsNoCase(View(head[http::field::upgrade]), "websocket");
   head_only_ = head.method() == http::verb::head;
-  if (request_.method == Method::kGet) {
+  only_looks_ = request_.method == Method::kGet;
+  if (only_looks_) {
     request_.events = !head_only_ && Accepts(View(head[http::field::accept]), kEventsType);
     request_.gzip = Accepts(View(head[http::field::accept_encoding]), "gzip");
     request_.if_none_match = View(head[http::field::if_none_match]);
@@ -269,18 +302,20 @@ std::optional<Error> HttpConnection::Inspect() {
   Result<std::vector<std::string>> parts = SplitPath(request_.path);
   if (!parts.ok()) return parts.error();
   request_.parts = std::move(*parts);
-  const bool open = request_.path == "/livez" || request_.path == "/readyz";
+  open_path_ = request_.path == "/livez" || request_.path == "/readyz";
   const Result<void> own = server_.origins.Check(View(head[http::field::host]), View(head[http::field::origin]));
-  if (!own.ok() && !(open && own.error().code == Code::kBadRequest)) return own.error();
-  if (open) {
+  if (!own.ok() && !(open_path_ && own.error().code == Code::kBadRequest)) return own.error();
+  if (open_path_) {
     request_.principal = LocalPrincipal();
   } else if (IsWebPath(request_)) {
     request_.principal = Nobody();
-    return RefuseWeb(request_, parser_->chunked() || parser_->content_length().value_or(0) > 0);
+    open_path_ = true;
+    return RefuseWeb(request_, !decoder_.done());
   } else {
     Result<PrincipalPtr> principal = Authenticate();
     if (!principal.ok()) return principal.error();
     request_.principal = std::move(*principal);
+    admitted_ = true;
   }
   return std::nullopt;
 }
@@ -288,77 +323,68 @@ std::optional<Error> HttpConnection::Inspect() {
 void HttpConnection::OnHead() {
   request_ = {};
   state_ = State::kBody;
+  Result<BodyDecoder> decoder = BodyDecoder::For(parser_->get(), parser_->get().version() >= 11);
+  if (!decoder.ok()) return Refuse(decoder.error());
+  decoder_ = *decoder;
   keep_alive_ = parser_->get().keep_alive();
   refusal_ = Inspect();
   if (!refusal_ && request_.upgrade) return Upgrade();
   if (!refusal_) {
-    const boost::optional<std::uint64_t> length = parser_->content_length();
     Result<std::unique_ptr<BodySink>> sink =
         OpenSink(server_, std::static_pointer_cast<HttpConnection>(shared_from_this()), request_);
     if (!sink.ok()) {
       refusal_ = sink.error();
     } else if (*sink) {
       sink_ = std::move(*sink);
-    } else if (length && *length > server_.config.max_body_bytes) {
-      refusal_ = Error{Code::kTooLarge,
-                       "the body has " + std::to_string(*length) + " bytes, more than " +
-                           std::to_string(server_.config.max_body_bytes),
-                       "submit many tasks as a stream of lines (application/x-ndjson)"};
+    } else if (decoder_.length() > MaxBody()) {
+      refusal_ =
+          Error{Code::kTooLarge,
+                "the body has " + std::to_string(decoder_.length()) + " bytes, more than " + std::to_string(MaxBody()),
+                "submit many tasks as a stream of lines (application/x-ndjson)"};
     }
   }
-  if (refusal_ && (parser_->chunked() || parser_->content_length().value_or(0) > kMaxDiscardedBytes)) {
-    return Refuse(*refusal_);
-  }
-  if (!parser_->is_done() && EqualsNoCase(View(parser_->get()[http::field::expect]), "100-continue")) {
+  if (refusal_ && (decoder_.chunked() || decoder_.length() > kMaxDiscardedBytes)) return Refuse(*refusal_);
+  if (!decoder_.done() && EqualsNoCase(View(parser_->get()[http::field::expect]), "100-continue")) {
     if (refusal_) return Refuse(*refusal_);
     out_.append("HTTP/1.1 100 Continue\r\n\r\n");
   }
-  parser_->eager(true);
 }
 
-bool HttpConnection::TakeBody() {
-  std::string& piece = parser_->get().body();
-  body_bytes_ = piece.size();  // of what is collected: a stream's pieces go as they come
+std::uint64_t HttpConnection::MaxBody() const {
+  return open_path_ ? std::min(kMaxOpenBodyBytes, server_.config.max_body_bytes) : server_.config.max_body_bytes;
+}
+
+void HttpConnection::TakeBody() {
+  const std::string_view bytes(static_cast<const char*>(in_.data().data()), in_.size());
+  const Result<std::size_t> used = decoder_.Take(bytes, body_);
+  if (!used.ok()) return Refuse(used.error());
+  in_.consume(*used);
   if (refusal_) {
-    piece.clear();
-    return true;
+    body_.clear();
+  } else if (sink_) {
+    FeedSink();
+  } else if (body_.size() > MaxBody()) {
+    Refuse({Code::kTooLarge, "the body has more than " + std::to_string(MaxBody()) + " bytes",
+            "submit many tasks as a stream of lines (application/x-ndjson)"});
+  } else if (!inflight_.Grow(request_.principal->id, body_.capacity())) {
+    Refuse({Code::kUnavailable, "too many large requests at once", "try again soon"});
   }
-  if (!sink_) {
-    server_.collected_bytes.fetch_add(body_bytes_ - collected_, std::memory_order_relaxed);
-    collected_ = body_bytes_;
-    if (server_.collected_bytes.load(std::memory_order_relaxed) > kMaxCollectedBytes) {
-      Refuse({Code::kUnavailable, "too many large requests at once", "try again soon"});
-      return false;
-    }
-    if (body_bytes_ > server_.config.max_body_bytes) {
-      Refuse({Code::kTooLarge, "the body has more than " + std::to_string(server_.config.max_body_bytes) + " bytes",
-              "submit many tasks as a stream of lines (application/x-ndjson)"});
-      return false;
-    }
-    return true;
-  }
-  // A stream may take as long as it likes, as long as it moves.
+}
+
+void HttpConnection::FeedSink() {
+  if (body_.empty()) return;
+  // A stream may take as long as it likes, as long as its content moves.
   read_deadline_ = net().now() + server_.config.request_timeout;
-  if (!piece.empty()) {
-    const Result<bool> more = sink_->OnBody(piece);
-    piece.clear();
-    if (!more.ok()) {
-      sink_->OnBroken();
-      sink_.reset();
-      if (parser_->is_done()) {
-        refusal_ = more.error();
-        return true;
-      }
-      Refuse(more.error());
-      return false;
-    }
-    if (!*more) {
-      body_paused_ = true;
-      read_deadline_.reset();
-      return false;
-    }
+  const Result<bool> more = sink_->OnBody(body_);
+  body_.clear();
+  if (!more.ok()) {
+    EndSink();
+    if (!decoder_.done()) return Refuse(more.error());
+    refusal_ = more.error();
+  } else if (!*more) {
+    body_paused_ = true;
+    read_deadline_.reset();
   }
-  return true;
 }
 
 void HttpConnection::ResumeBody() {
@@ -372,13 +398,15 @@ void HttpConnection::BreakBody(const Error& error) {
   if (state_ == State::kBody && sink_) Refuse(error);
 }
 
-void HttpConnection::Uncollect() {
-  server_.collected_bytes.fetch_sub(std::exchange(collected_, 0), std::memory_order_relaxed);
+void HttpConnection::EndSink() {
+  if (!sink_) return;
+  const std::unique_ptr<BodySink> sink = std::move(sink_);
+  sink->OnBroken();
 }
 
 void HttpConnection::OnRequest() {
   state_ = State::kAnswering;
-  Uncollect();
+  inflight_.Clear();
   read_deadline_.reset();
   const auto self = std::static_pointer_cast<HttpConnection>(shared_from_this());
   Reply reply(self, request_no_);
@@ -388,7 +416,8 @@ void HttpConnection::OnRequest() {
     sink->OnEnd(std::move(reply));
     return;
   }
-  request_.body = std::move(parser_->get().body());
+  request_.body = std::move(body_);
+  body_ = {};
   Serve(server_, std::move(request_), std::move(reply));
 }
 
@@ -396,11 +425,10 @@ void HttpConnection::Upgrade() {
   if (reading_ || unsent() != 0) {
     return Refuse({Code::kBadRequest, "an upgrade cannot follow a request that is not answered yet", ""});
   }
+  if (!decoder_.done()) return Refuse({Code::kBadRequest, "an upgrade has no body", ""});
   Result<std::shared_ptr<WsConnection>> upgraded = OpenWebSocket(server_, net(), request_);
   if (!upgraded.ok()) {
     refusal_ = upgraded.error();
-    parser_->eager(true);
-    if (!parser_->is_done()) Refuse(*refusal_);
     return;
   }
   const auto self = shared_from_this();
@@ -412,25 +440,10 @@ void HttpConnection::Upgrade() {
   (*upgraded)->Accept({std::move(stream), parser_->release(), authorization_, admission_});
 }
 
-void HttpConnection::Malformed(error_code ec) {
-  if (ec == http::error::header_limit) {
-    Refuse({Code::kTooLarge,
-            "the head of the request is longer than " + std::to_string(bounds::kMaxHeaderBytes) + " bytes", ""});
-  } else if (ec == http::error::body_limit) {
-    Refuse({Code::kTooLarge, "the body is too large", ""});
-  } else {
-    Refuse({Code::kBadRequest, "this is not HTTP/1.1: " + ec.message(), ""});
-  }
-}
-
 void HttpConnection::Refuse(const Error& error) {
-  Uncollect();
-  parser_->get().body().clear();
-  parser_->get().body().shrink_to_fit();
-  if (sink_) {
-    sink_->OnBroken();
-    sink_.reset();
-  }
+  inflight_.Clear();
+  body_ = {};
+  EndSink();
   keep_alive_ = false;
   state_ = State::kAnswering;
   std::string body;
@@ -456,6 +469,26 @@ void HttpConnection::Respond(std::uint64_t request, const Response& response, Cl
   if (!Awaits(request)) {
     if (on_lost) on_lost();
     return;
+  }
+  Guard("an answer", [&] { SendAnswer(response, std::move(on_lost)); });
+}
+
+bool HttpConnection::HasRoomFor(const Response& response) {
+  // Of all strangers together, where tokens are needed.
+  const std::string& who = admitted_ ? admission_.principal->id : kStranger;
+  return unread_.Grow(who, unsent() + response.body.size()) || !only_looks_;
+}
+
+void HttpConnection::SendAnswer(const Response& response, Closure on_lost) {
+  if (!HasRoomFor(response)) {
+    only_looks_ = false;
+    if (on_lost) on_lost();
+    std::string text;
+    AppendError({Code::kUnavailable, "too many long answers wait to be read", "read them, and try again"}, text);
+    Response instead;
+    instead.status = HttpStatus(Code::kUnavailable);
+    instead.body = text;
+    return SendAnswer(instead, {});
   }
   abort_ = {};
   server_.metrics.RequestServed(response.status);
@@ -484,6 +517,7 @@ void HttpConnection::Flush() {
     // From here on the client may have it, whatever becomes of the write.
     lost_.clear();
     write_deadline_ = net().now() + server_.config.write_timeout;
+    write_end_ = *write_deadline_ + std::chrono::seconds(writing_.size() / kLeastReadBytesPerSecond);
     WriteSome();
   }
   // A request that came in behind the one just answered.
@@ -494,16 +528,20 @@ void HttpConnection::WriteSome() {
   stream_.async_write_some(
       asio::buffer(writing_.data() + written_, writing_.size() - written_),
       [self = std::static_pointer_cast<HttpConnection>(shared_from_this())](error_code ec, std::size_t n) {
-        if (self->state_ == State::kClosed) return;
-        if (ec) return self->Close();
-        self->server_.metrics.BytesOut(n);
-        self->written_ += n;
-        if (self->written_ < self->writing_.size()) {
-          self->write_deadline_ = self->net().now() + self->server_.config.write_timeout;
-          return self->WriteSome();
-        }
-        self->OnWritten();
+        self->Guard("writing", [&self, ec, n] { self->OnWrittenSome(ec, n); });
       });
+}
+
+void HttpConnection::OnWrittenSome(error_code ec, std::size_t n) {
+  if (state_ == State::kClosed) return;
+  if (ec) return Close();
+  server_.metrics.BytesOut(n);
+  written_ += n;
+  if (written_ < writing_.size()) {
+    write_deadline_ = std::min(net().now() + server_.config.write_timeout, write_end_);
+    return WriteSome();
+  }
+  OnWritten();
 }
 
 void HttpConnection::OnWritten() {
@@ -513,9 +551,15 @@ void HttpConnection::OnWritten() {
   if (out_.empty() && out_.capacity() > kKeptBufferBytes) out_.shrink_to_fit();
   write_deadline_.reset();
   if (out_.empty()) {
+    unread_.Clear();
     if (state_ == State::kLast) return Finish();
-    if (drained_) drained_(true);
-    if (state_ == State::kClosed) return;
+    if (drained_) {
+      // It may end the response, and so itself.
+      UniqueFunction<void(bool)> drained = std::move(drained_);
+      drained(true);
+      if (state_ == State::kClosed) return drained(false);
+      if (state_ == State::kHijacked && !drained_) drained_ = std::move(drained);
+    }
   }
   if (state_ == State::kIdle) {
     if (in_.size() == 0 && in_.capacity() > kReadBytes) in_.shrink_to_fit();
@@ -526,8 +570,10 @@ void HttpConnection::OnWritten() {
 
 void HttpConnection::Write(std::string_view bytes) {
   if (state_ != State::kHijacked) return;
-  out_.append(bytes);
-  net().MarkDirty(*this);
+  Guard("an answer", [this, bytes] {
+    out_.append(bytes);
+    net().MarkDirty(*this);
+  });
 }
 
 void HttpConnection::EndResponse() {
@@ -547,11 +593,10 @@ void HttpConnection::Finish() {
 }
 
 void HttpConnection::Lost() {
-  Uncollect();
-  if (sink_) {
-    sink_->OnBroken();
-    sink_.reset();
-  }
+  inflight_.Clear();
+  unread_.Clear();
+  body_ = {};
+  EndSink();
   if (abort_) std::exchange(abort_, {})();
   for (Closure& lost : lost_) lost();
   lost_.clear();
@@ -573,10 +618,22 @@ void HttpConnection::CloseIfIdle() {
   if (unsent() == 0 && ((state_ == State::kIdle && in_.size() == 0) || state_ == State::kHijacked)) Close();
 }
 
+void HttpConnection::OnRevoked() {
+  // Whether something that was begun has been done is not known here: no answer says neither. What waits has not been.
+  if (state_ == State::kHijacked || (state_ == State::kAnswering && !abort_)) return Close();
+  if (abort_) std::exchange(abort_, {})();
+  if (state_ == State::kAnswering || state_ == State::kBody) {
+    Refuse({Code::kUnauthorized, "the token is no longer valid", "`allot token create` makes a new one"});
+  }
+}
+
 void HttpConnection::Sweep(Instant now) {
   if (state_ == State::kClosed) return;
   if (write_deadline_ && now >= *write_deadline_) return Close();
-  if (ends_with_token_ && state_ == State::kHijacked && !Admitted()) return Close();
+  if (admitted_ && (state_ == State::kHijacked || state_ == State::kAnswering || state_ == State::kBody) &&
+      !Admitted()) {
+    return OnRevoked();
+  }
   if (!read_deadline_ || now < *read_deadline_) return;
   if (state_ == State::kHead || state_ == State::kBody) {
     return Refuse({Code::kTimedOut, "the request came too slowly", ""});

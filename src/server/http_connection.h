@@ -1,12 +1,14 @@
 // One HTTP/1.1 connection: requests come in, are answered in order, and the connection is kept alive.
 //
-// Bounded throughout: heads and bodies by their limits, what is read ahead by one buffer, what is written by not going
-// on to the next request while much is unsent. A peer that is slow in any of these is cut off by Sweep().
+// Bounded throughout: heads and bodies by their limits (http_framing.h), all bodies together (inflight.h), what is read
+// ahead by one buffer, what is written by not going on to the next request while much is unsent. A peer that is slow in
+// any of these is cut off by Sweep(), and so is one whose token is no longer what it was.
 //
 // Threading: confined to its network thread, except Reply's destructor.
 #pragma once
 
 #include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <cstdint>
 #include <memory>
@@ -19,8 +21,9 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "server/closure.h"
-#include "server/http_body.h"
+#include "server/http_framing.h"
 #include "server/http_text.h"
+#include "server/inflight.h"
 #include "server/net_thread.h"
 #include "server/principal.h"
 #include "server/request.h"
@@ -58,10 +61,10 @@ class HttpConnection final : public Connection, public ReplyTarget, public OpenR
   void OnDrained(UniqueFunction<void(bool)> drained) override { drained_ = std::move(drained); }
   void EndResponse() override;
   void BreakResponse() override { Abort(); }
-  void EndWithToken() override { ends_with_token_ = true; }
 
  private:
-  using Parser = beast::http::request_parser<ChunkBody>;
+  // Of heads alone: bodies are decoded here.
+  using Parser = beast::http::request_parser<beast::http::empty_body>;
   enum class State {
     kIdle,       // between requests
     kHead,       // of a request
@@ -77,24 +80,33 @@ class HttpConnection final : public Connection, public ReplyTarget, public OpenR
   void OnRead(error_code ec, std::size_t n);
   void Advance();
   void BeginRequest();
+  // False: it is not complete.
+  bool TakeHead();
   void OnHead();
   std::optional<Error> Inspect();
   Result<PrincipalPtr> Authenticate();
   // The token of the last request is what it was.
   bool Admitted();
   void Upgrade();
-  // False: the request is over.
-  bool TakeBody();
+  // What there is of it. The request may be over then.
+  void TakeBody();
   void OnRequest();
-  void Malformed(error_code ec);
+  void SendAnswer(const Response& response, Closure on_lost);
+  // There is memory for a long answer until it is read.
+  bool HasRoomFor(const Response& response);
   // Answers the request that is being read, and ends the connection after it.
   void Refuse(const Error& error);
   void WriteSome();
+  void OnWrittenSome(error_code ec, std::size_t n);
   void OnWritten();
   void Finish();
   void Close();
   void Lost();
-  void Uncollect();
+  void EndSink();
+  void FeedSink();
+  std::uint64_t MaxBody() const;
+  // The token of the request under way is no longer good.
+  void OnRevoked();
 
   ServerContext& server_;
   Stream stream_;
@@ -106,9 +118,9 @@ class HttpConnection final : public Connection, public ReplyTarget, public OpenR
   bool keep_alive_ = true;
   bool head_only_ = false;
   bool body_paused_ = false;
-  bool ends_with_token_ = false;
   std::optional<Instant> read_deadline_;
   std::optional<Instant> write_deadline_;
+  Instant write_end_{};  // however much it moves
 
   std::string chunk_;      // being read into
   beast::flat_buffer in_;  // not yet parsed
@@ -116,12 +128,19 @@ class HttpConnection final : public Connection, public ReplyTarget, public OpenR
   Request request_;
   std::uint64_t request_no_ = 0;
   std::optional<Error> refusal_;  // answered once the body is through
-  std::uint64_t body_bytes_ = 0;
-  std::uint64_t collected_ = 0;  // of it, as counted for all connections
+  bool open_path_ = false;        // no token is needed, and no body
+  bool admitted_ = false;         // by a token, if there are any
+  HeadScanner scanner_;
+  std::size_t scanned_ = 0;  // of in_, by it
+  BodyDecoder decoder_;
+  std::string body_;                // collected, or a piece that goes to the sink
+  bool only_looks_ = false;         // a GET: refusing its answer loses nothing
+  InflightBudget::Share inflight_;  // what it has of all connections' memory
   std::unique_ptr<BodySink> sink_;
   Closure abort_;
 
   std::string out_;
+  InflightBudget::Share unread_;  // for answers that are not sent yet
   std::string writing_;
   std::size_t written_ = 0;
   std::vector<Closure> lost_;

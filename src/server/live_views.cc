@@ -1,11 +1,15 @@
 #include "server/live_views.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "server/access.h"
+#include "server/asker.h"
 #include "server/clock.h"
+#include "server/event_writer.h"
 #include "server/http_text.h"
 #include "server/reply_json.h"
 #include "server/request_query.h"
@@ -21,26 +25,10 @@ constexpr Duration kPingEvery = 15s;
 // A look that takes longer is costly: then looking must take no more than a twentieth of the time.
 constexpr Duration kCostly = 50ms;
 constexpr int kCostlyPause = 20;
-constexpr Duration kMostPause = 30s;
-// So much of a text is given to a connection at a time. A reader that has more to read misses views; the last one has
-// it all.
-constexpr std::size_t kPieceBytes = 16 * 1024;
-constexpr std::string_view kPing = ": ping\n\n";
-
-// JSON of ours has no line breaks, but what clients gave (a payload) may: each line of an event has its own prefix.
-std::string EventText(std::string_view event, std::string_view body) {
-  std::string text;
-  text.reserve(body.size() + 32);
-  text.append("event: ").append(event).append("\ndata: ");
-  while (true) {
-    const std::size_t end = body.find_first_of("\r\n");
-    text.append(body.substr(0, end));
-    if (end == std::string_view::npos) break;
-    text.append("\ndata: ");
-    body.remove_prefix(end + 1);
-  }
-  text.append("\n\n");
-  return text;
+// A comment, which tells those who care how often the view is looked at, where that is not once a second.
+std::string PingText(Duration pause) {
+  if (pause <= kLeastPause) return ": ping\n\n";
+  return ": ping every_ms=" + std::to_string(std::chrono::duration_cast<milliseconds>(pause).count()) + "\n\n";
 }
 
 // What the principal may see, and nothing of who it is.
@@ -73,12 +61,6 @@ bool HasParameter(std::string_view query, std::string_view name) {
   return false;
 }
 
-// Whose streams count together.
-std::string WhoAsks(const Request& request) {
-  if (!request.principal->id.empty()) return "token " + request.principal->id;
-  return "address " + request.peer.substr(0, request.peer.rfind(':'));
-}
-
 }  // namespace
 
 // A connection that watches. Its own thread's, but for `view`.
@@ -101,10 +83,8 @@ class LiveViews::Stream : public std::enable_shared_from_this<Stream> {
   }
 
   void Send(const SharedText& text) {
-    if (reply_) SendHead();
-    if (connection_ == nullptr) return;
-    next_ = text;
-    if (sending_ == nullptr && connection_->unsent() <= kPieceBytes) GoOn();
+    if (reply_) BeginEvents();
+    if (writer_ != nullptr) writer_->Send(text);
   }
 
   // An error instead of the answer, or as the last event. A reader in the middle of a view does not get it: nobody
@@ -115,61 +95,33 @@ class LiveViews::Stream : public std::enable_shared_from_this<Stream> {
       reply_.reset();
       return;
     }
-    if (connection_ == nullptr) return;
-    next_ = nullptr;
-    const std::shared_ptr<OpenResponse> connection = std::exchange(connection_, nullptr);
-    if (sending_ != nullptr) {
-      sending_ = nullptr;
-      return connection->BreakResponse();
-    }
-    connection->Write(*event);
-    connection->EndResponse();
+    const std::shared_ptr<EventWriter> writer = std::exchange(writer_, nullptr);
+    if (writer == nullptr) return;
+    if (writer->sending() != nullptr) return writer->Break();
+    writer->End(event);
   }
 
-  void Ping() {
-    if (connection_ != nullptr && sending_ == nullptr && connection_->unsent() == 0) connection_->Write(kPing);
+  void Ping(const std::string& text) {
+    if (writer_ != nullptr) writer_->Ping(text);
   }
 
   void BreakIfBehind(const SharedText& newest) {
-    if (connection_ != nullptr && sending_ != nullptr && sending_ != newest) connection_->BreakResponse();
+    const std::shared_ptr<EventWriter> writer = writer_;
+    if (writer != nullptr && writer->sending() != nullptr && writer->sending() != newest) writer->Break();
   }
 
   ViewPtr view;           // of the views' thread; null once it has left
   const std::string who;  // counts together with others' of the same
 
  private:
-  void SendHead() {
-    connection_ = reply_->Hijack();
+  void BeginEvents() {
+    const std::shared_ptr<OpenResponse> connection = reply_->Hijack();
     reply_.reset();
-    if (connection_ == nullptr) return Gone();
-    ResponseHead head;
-    head.type = kEventsType;
-    head.close = true;
-    head.extra = "X-Accel-Buffering: no\r\n";  // proxies that collect answers would hold it back
-    std::string out;
-    AppendHead(head, out);
-    connection_->Write(out);
-    connection_->EndWithToken();
-    connection_->OnDrained([self = shared_from_this()](bool there) {
-      if (there) return self->GoOn();
-      self->connection_ = nullptr;
-      self->sending_ = self->next_ = nullptr;
-      self->Gone();
-    });
-  }
-
-  // The next piece. Whatever is longer than one stays shared until the connection has sent what came before.
-  void GoOn() {
-    if (connection_ == nullptr) return;
-    if (sending_ == nullptr) {
-      sending_ = std::exchange(next_, nullptr);
-      sent_ = 0;
-    }
-    if (sending_ == nullptr) return;
-    const std::string_view piece = std::string_view(*sending_).substr(sent_, kPieceBytes);
-    connection_->Write(piece);
-    sent_ += piece.size();
-    if (sent_ == sending_->size()) sending_ = nullptr;
+    if (connection == nullptr) return Gone();
+    writer_ = EventWriter::Open(connection, Closure([self = shared_from_this()] {
+                                  self->writer_ = nullptr;
+                                  self->Gone();
+                                }));
   }
 
   void Gone() {
@@ -178,11 +130,8 @@ class LiveViews::Stream : public std::enable_shared_from_this<Stream> {
 
   LiveViews& views_;
   NetThread& net_;
-  std::optional<Reply> reply_;  // before the head is sent
-  std::shared_ptr<OpenResponse> connection_;
-  SharedText sending_;  // begun, and not at its end
-  std::size_t sent_ = 0;
-  SharedText next_;  // the last one, for when that is through
+  std::optional<Reply> reply_;           // before the head is sent
+  std::shared_ptr<EventWriter> writer_;  // since then
 };
 
 struct LiveViews::View : std::enable_shared_from_this<View> {
@@ -196,6 +145,9 @@ struct LiveViews::View : std::enable_shared_from_this<View> {
   Instant next_look{};
   Instant last_told{};         // of a view, or a ping
   std::optional<Instant> due;  // its place in due_
+  std::string owner;           // whose it counts as; empty: nobody's
+  Duration cost = CostOf(0);
+  Duration pause = kLeastPause;
   bool ended = false;
 };
 
@@ -272,12 +224,14 @@ void LiveViews::Admit(std::shared_ptr<Call> call) {
   const auto refuse = [&](Error error) { net.Run(Closure([call, error = std::move(error)] { call->Fail(error); })); };
   if (stopped_) return refuse(Stopping());
   if (stream_count_ >= kMaxStreams) {
-    return refuse({Code::kTooManyWaits, "there are too many streams of events", "close some"});
+    return refuse({Code::kTooManyWaits, FormatCount(kMaxStreams) + " streams of events are open", "close some"});
   }
-  std::string who = WhoAsks(call->request);
+  std::string who = WhoAsks(call->principal(), call->request.peer);
   const auto found_use = uses_.find(who);
   if (found_use != uses_.end() && found_use->second.streams >= kMaxStreamsOfOne) {
-    return refuse({Code::kTooManyWaits, "this token or address has too many streams of events open", "close some"});
+    return refuse({Code::kTooManyWaits,
+                   "this token or address has " + FormatCount(kMaxStreamsOfOne) + " streams of events open",
+                   "close some"});
   }
   const PrincipalPtr rights = Rights(call->principal());
   std::string key = KeyOf(call->request, *rights);
@@ -287,11 +241,16 @@ void LiveViews::Admit(std::shared_ptr<Call> call) {
   }
   if (found_use != uses_.end() && found_use->second.views.size() >= kMaxViewsOfOne &&
       !found_use->second.views.contains(view.get())) {
-    return refuse({Code::kTooManyWaits, "this token or address watches too many different things", "close some"});
+    return refuse({Code::kTooManyWaits,
+                   "this token or address watches " + FormatCount(kMaxViewsOfOne) + " different things", "close some"});
   }
   if (view == nullptr) {
     if (views_.size() >= kMaxViews) {
-      return refuse({Code::kTooManyWaits, "too many different things are being watched", "close some"});
+      const std::size_t own = found_use == uses_.end() ? 0 : found_use->second.views.size();
+      return refuse({Code::kTooManyWaits,
+                     FormatCount(kMaxViews) + " different things are being watched, " + FormatCount(own) +
+                         " of them by this token or address",
+                     "close some"});
     }
     view = std::make_shared<View>();
     view->key = key;
@@ -307,6 +266,7 @@ void LiveViews::Admit(std::shared_ptr<Call> call) {
   Use& use = uses_[who];
   ++use.streams;
   ++use.views[view.get()];
+  if (view->owner.empty()) Assign(*view, who);
   const auto stream = std::make_shared<Stream>(*this, net, view, std::move(who));
   view->streams.insert(stream);
   ++stream_count_;
@@ -319,15 +279,55 @@ void LiveViews::Leave(const StreamPtr& stream) {
   if (view == nullptr) return;
   Drop(*view, stream);
   view->streams.erase(stream);
-  if (view->streams.empty()) End(view, 0, {});
+  if (view->streams.empty()) return End(view, 0, {});
+  if (view->owner.empty()) Assign(*view, (*view->streams.begin())->who);
 }
 
 void LiveViews::Drop(View& view, const StreamPtr& stream) {
   stream->view = nullptr;
   --stream_count_;
   const auto use = uses_.find(stream->who);
-  if (--use->second.views[&view] == 0) use->second.views.erase(&view);
+  if (--use->second.views[&view] == 0) {
+    use->second.views.erase(&view);
+    if (view.owner == stream->who) {
+      use->second.cost -= view.cost;
+      view.owner.clear();
+    }
+  }
   if (--use->second.streams == 0) uses_.erase(use);
+}
+
+void LiveViews::Assign(View& view, const std::string& who) {
+  view.owner = who;
+  // Apart from what the same token asks for itself.
+  view.request.asker = std::hash<std::string>()("views of " + who) | 1;
+  uses_.find(who)->second.cost += view.cost;
+}
+
+Duration LiveViews::PauseOf(const std::string& who) const {
+  const auto own = uses_.find(who);
+  if (own == uses_.end()) return kLeastPause;
+  std::vector<Duration> all;
+  all.reserve(uses_.size());
+  for (const auto& [other, use] : uses_) all.push_back(use.cost);
+  return Pause(own->second.cost, all);
+}
+
+Duration LiveViews::Pause(Duration own, const std::vector<Duration>& all) {
+  const Duration fair = kMostCost / static_cast<int>(all.size());
+  if (own <= fair) return kLeastPause;
+  // What others leave is for those who want more.
+  Duration left = kMostCost;
+  int wanting = 0;
+  for (const Duration cost : all) {
+    if (cost <= fair) {
+      left -= cost;
+    } else {
+      ++wanting;
+    }
+  }
+  const Duration part = std::max(left / wanting, Duration(1));
+  return std::clamp(Duration(Duration(1s).count() * own.count() / part.count()), kLeastPause, kMostPause);
 }
 
 LiveViews::SharedText LiveViews::Hold(std::string text) const {
@@ -376,9 +376,13 @@ void LiveViews::EndLook(View& view, int status, std::string_view body) {
     }
   }
   const Duration took = now - view.look_began;
-  // Not more than kMostLooks a second, however many views there are.
-  Duration pause = std::max(kLeastPause, Duration(1s) * static_cast<int>(views_.size()) / static_cast<int>(kMostLooks));
+  if (const auto use = uses_.find(view.owner); use != uses_.end()) {
+    const Duration cost = CostOf(body.size());
+    use->second.cost += cost - std::exchange(view.cost, cost);
+  }
+  Duration pause = PauseOf(view.owner);
   if (took > kCostly) pause = std::max(pause, std::min(took * kCostlyPause, kMostPause));
+  view.pause = pause;
   view.next_look = std::max(view.look_began + pause, now + pause / 2);
   Schedule(view);
 }
@@ -449,7 +453,7 @@ void LiveViews::OnTime() {
       BeginLook(view);
       continue;
     }
-    ToStreams(view, [](Stream& stream) { stream.Ping(); });
+    ToStreams(view, [text = PingText(view.pause)](Stream& stream) { stream.Ping(text); });
     view.last_told = now;
     Schedule(view);
   }

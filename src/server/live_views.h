@@ -5,12 +5,14 @@
 // handler that answers a plain GET, and its text is made once. A look that answers with an error ends the view. Whoever
 // has seen nothing yet gets that error as a plain answer, with its status: the head is sent with the first view.
 //
-// Bounds:    a view is looked at once a second at most, and all of them together kMostLooks times; one that takes long,
-//            more seldom. There are at most kMaxViews views and kMaxStreams streams, of one token (or, where there are
-//            no tokens, of one address) at most kMaxViewsOfOne and kMaxStreamsOfOne. A text is shared until it is sent:
-//            a connection has only a piece of it at a time, and all texts that some reader still needs are bounded.
-//            A reader that lags behind misses views, and gets the last one once it has caught up; if the texts of
-//            such readers become too many, their streams break off.
+// Bounds:    a view is looked at once a second at most; one that takes long, more seldom. What all looks cost in a
+//            second, by the bytes that they give, is kMostCost; whose views cost more than a fair part of it waits
+//            longer between looks, for all of its views. A view counts as that of the first token (or, where there are
+//            no tokens, the first address) that watches it and has not left. There are at most kMaxViews views and
+//            kMaxStreams streams, of one token or address at most kMaxViewsOfOne and kMaxStreamsOfOne. A text is shared
+//            until it is sent: a connection has only a piece of it at a time, and all texts that some reader still
+//            needs are bounded. A reader that lags behind misses views, and gets the last one once it has caught up; if
+//            the texts of such readers become too many, their streams break off.
 // Threading: Open() and Stop() from any thread; the views belong to one network thread, `home`, each stream to that of
 //            its connection. It outlives the server's network threads' loops, and is destroyed before their objects.
 #pragma once
@@ -41,9 +43,17 @@ class LiveViews {
   static constexpr std::size_t kMaxViewsOfOne = 250;
   static constexpr std::size_t kMaxStreamsOfOne = 1000;
   static constexpr std::size_t kMaxViewBytes = 4 * 1024 * 1024;
-  static constexpr std::size_t kMaxBytes = 256 * 1024 * 1024;  // of all views' last texts
-  static constexpr std::size_t kMaxHeldBytes = 2 * kMaxBytes;  // with those that are still being sent
-  static constexpr std::size_t kMostLooks = 200;               // a second
+  static constexpr std::size_t kMaxBytes = 256 * 1024 * 1024;            // of all views' last texts
+  static constexpr std::size_t kMaxHeldBytes = 2 * kMaxBytes;            // with those that are still being sent
+  static constexpr Duration kMostCost = std::chrono::milliseconds(100);  // a second
+  // What a look costs, about.
+  static constexpr Duration CostOf(std::size_t bytes) {
+    return std::chrono::microseconds(500 + static_cast<std::int64_t>(bytes / 100));
+  }
+  static constexpr Duration kMostPause = std::chrono::seconds(60);
+  // How often views are looked at of which one look each costs `own`, where those of all, that one included, cost
+  // `all`.
+  static Duration Pause(Duration own, const std::vector<Duration>& all);
 
   LiveViews(ServerContext& server, NetThread& home);
   ~LiveViews();
@@ -76,6 +86,7 @@ class LiveViews {
   struct Use {
     std::map<const View*, std::size_t> views;
     std::size_t streams = 0;
+    Duration cost{0};  // of one look at each view that counts as its own
   };
 
   // All on `home`.
@@ -83,6 +94,10 @@ class LiveViews {
   void Leave(const StreamPtr& stream);
   // Takes it off its view, and off what its token has open.
   void Drop(View& view, const StreamPtr& stream);
+  // The view counts as that one's from now on.
+  void Assign(View& view, const std::string& who);
+  // How often views of that one are looked at.
+  Duration PauseOf(const std::string& who) const;
   // A text that counts in held_bytes_ for as long as it lives.
   SharedText Hold(std::string text) const;
   // Breaks the streams off that still send a text that is not their view's last.

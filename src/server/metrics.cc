@@ -83,6 +83,8 @@ constexpr Row kGauges[] = {
     {"allotter_classes", "Different sets of tags among jobs.", [](const EngineStats& s) { return s.classes; }},
     {"allotter_strategies", "Different strategies that workers use.",
      [](const EngineStats& s) { return s.strategies; }},
+    {"allotter_queue_memory_budget_bytes", "Memory that the queue may use, in all; 0: no bound.",
+     [](const EngineStats& s) { return s.memory.budget; }},
     {"allotter_limits", "Limits on starts.", [](const EngineStats& s) { return s.limits; }},
     {"allotter_limits_waiting", "Groups of jobs that wait for a limit.",
      [](const EngineStats& s) { return s.limits_waiting; }},
@@ -150,6 +152,7 @@ struct QueueMetrics::Impl {
   std::array<std::uint64_t, std::size(kCounters)> told{};
   std::array<Gauge*, std::size(kGauges)> gauges{};
   std::array<Gauge*, kDispatchWords.size()> dispatch{};
+  std::array<Gauge*, kMemoryParts> memory{};
   Family<Gauge>* held_family = nullptr;
   std::map<ReasonCode, Gauge*> held;  // those that there have been
   std::string name;
@@ -165,6 +168,9 @@ struct QueueMetrics::Impl {
   Histogram* commit_events = nullptr;
   Histogram* decide_seconds = nullptr;
   Histogram* pick_seconds = nullptr;
+  std::array<Histogram*, kStepWords.size()> step_seconds{};
+  std::array<Gauge*, kStepWords.size()> longest_step{};
+  std::array<std::int64_t, kStepWords.size()> longest{};  // nanoseconds, since the last scrape
 };
 
 QueueMetrics::QueueMetrics(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -181,6 +187,9 @@ void QueueMetrics::Update(const EngineStats& stats, const std::vector<ReasonRow>
     impl_->gauges[i]->Set(static_cast<double>(kGauges[i].value(stats)));
   for (std::size_t i = 0; i < kDispatchWords.size(); ++i)
     impl_->dispatch[i]->Set(stats.dispatch == static_cast<DispatchMode>(i) ? 1 : 0);
+  for (std::size_t i = 0; i < kMemoryParts; ++i) impl_->memory[i]->Set(static_cast<double>(stats.memory.bytes[i]));
+  for (std::size_t i = 0; i < kStepWords.size(); ++i)
+    impl_->longest_step[i]->Set(static_cast<double>(std::exchange(impl_->longest[i], 0)) * 1e-9);
   impl_->wait.Update(stats.waited);
   impl_->run.Update(stats.ran);
   const bool waits = stats.oldest_waiting != JobId();
@@ -219,12 +228,23 @@ void QueueMetrics::Decided(Duration took, std::size_t starts) {
   impl_->pick_seconds->ObserveMultiple(grown, Seconds(took));
 }
 
+void QueueMetrics::Stepped(const StepMeter::Totals& steps) {
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const StepTotals& totals = steps[i];
+    if (totals.sum == 0 && totals.longest == 0) continue;
+    const std::vector<double> grown(totals.counts.begin(), totals.counts.end());
+    impl_->step_seconds[i]->ObserveMultiple(grown, static_cast<double>(totals.sum) * 1e-9);
+  }
+  for (std::size_t i = 0; i < steps.size(); ++i) impl_->longest[i] = std::max(impl_->longest[i], steps[i].longest);
+}
+
 struct Metrics::Impl {
   prometheus::Registry registry;
   const std::string data;
   std::array<Family<Counter>*, std::size(kCounters)> counters{};
   std::array<Family<Gauge>*, std::size(kGauges)> gauges{};
   Family<Gauge>& dispatch;
+  Family<Gauge>& memory;
   Family<Gauge>& held;
   Family<Gauge>& oldest;
   Family<Gauge>& store_bytes;
@@ -238,9 +258,12 @@ struct Metrics::Impl {
   Family<Histogram>& commit_events;
   Family<Histogram>& decide_seconds;
   Family<Histogram>& pick_seconds;
+  Family<Histogram>& step_seconds;
+  Family<Gauge>& longest_step;
 
   Gauge& connections;
   Counter& connections_total;
+  Counter& connection_errors;
   Counter& requests;
   Counter& client_errors;
   Counter& server_errors;
@@ -273,6 +296,7 @@ struct Metrics::Impl {
   explicit Impl(const std::string& data_dir)
       : data(data_dir),
         dispatch(GaugeFamily("allotter_dispatch", "1 for the mode that is in force, 0 for the other.")),
+        memory(GaugeFamily("allotter_queue_memory_bytes", "Memory of the queue, by what uses it.")),
         held(GaugeFamily("allotter_tasks_held", "Tasks that a reason holds back, by its code.")),
         oldest(GaugeFamily("allotter_oldest_waiting_seconds",
                            "For how long the waiting job that was submitted first could have run; 0: none waits.")),
@@ -288,8 +312,14 @@ struct Metrics::Impl {
         decide_seconds(HistogramFamily("allotter_decide_seconds", "How long the engine took for a round of commands.")),
         pick_seconds(HistogramFamily("allotter_pick_seconds",
                                      "Of starts: their part of the round of commands that decided them.")),
+        step_seconds(
+            HistogramFamily("allotter_engine_step_seconds", "CPU time of the engine thread for a step, by its kind.")),
+        longest_step(GaugeFamily("allotter_engine_longest_step_seconds",
+                                 "The longest step of the engine thread since the last scrape, by its kind.")),
         connections(OneGauge("allotter_connections", "Connections open.")),
         connections_total(OneCounter("allotter_connections_total", "Connections accepted.")),
+        connection_errors(OneCounter("allotter_connection_errors_total",
+                                     "Connections and requests that an exception in the server ended.")),
         requests(OneCounter("allotter_http_requests_total", "HTTP requests answered.")),
         client_errors(OneCounter("allotter_http_client_errors_total", "HTTP requests answered with a status of 4xx.")),
         server_errors(OneCounter("allotter_http_server_errors_total", "HTTP requests answered with a status of 5xx.")),
@@ -352,6 +382,8 @@ QueueMetrics& Metrics::ForQueue(const std::string& name) {
   for (std::size_t i = 0; i < std::size(kGauges); ++i) queue->gauges[i] = &impl_->gauges[i]->Add(labels);
   for (std::size_t i = 0; i < kDispatchWords.size(); ++i)
     queue->dispatch[i] = &impl_->dispatch.Add({{"queue", name}, {"mode", std::string(kDispatchWords[i])}});
+  for (std::size_t i = 0; i < kMemoryParts; ++i)
+    queue->memory[i] = &impl_->memory.Add({{"queue", name}, {"part", std::string(kMemoryWords[i])}});
   queue->held_family = &impl_->held;
   queue->name = name;
   queue->oldest = &impl_->oldest.Add(labels);
@@ -366,6 +398,12 @@ QueueMetrics& Metrics::ForQueue(const std::string& name) {
   queue->commit_events = &impl_->commit_events.Add(labels, SizeBuckets());
   queue->decide_seconds = &impl_->decide_seconds.Add(labels, TimeBuckets());
   queue->pick_seconds = &impl_->pick_seconds.Add(labels, PickBuckets());
+  for (std::size_t i = 0; i < kStepWords.size(); ++i) {
+    const prometheus::Labels of_kind{{"queue", name}, {"kind", std::string(kStepWords[i])}};
+    queue->step_seconds[i] =
+        &impl_->step_seconds.Add(of_kind, Histogram::BucketBoundaries(kStepBounds.begin(), kStepBounds.end()));
+    queue->longest_step[i] = &impl_->longest_step.Add(of_kind);
+  }
   slot.reset(new QueueMetrics(std::move(queue)));
   impl_->queues_gauge.Set(static_cast<double>(impl_->queues.size()));
   return *slot;
@@ -379,6 +417,7 @@ void Metrics::RemoveQueue(const std::string& name) {
   for (std::size_t i = 0; i < std::size(kCounters); ++i) impl_->counters[i]->Remove(queue.counters[i]);
   for (std::size_t i = 0; i < std::size(kGauges); ++i) impl_->gauges[i]->Remove(queue.gauges[i]);
   for (Gauge* const mode : queue.dispatch) impl_->dispatch.Remove(mode);
+  for (Gauge* const part : queue.memory) impl_->memory.Remove(part);
   for (const auto& [code, gauge] : queue.held) impl_->held.Remove(gauge);
   impl_->oldest.Remove(queue.oldest);
   impl_->store_bytes.Remove(queue.store_bytes);
@@ -392,6 +431,8 @@ void Metrics::RemoveQueue(const std::string& name) {
   impl_->commit_events.Remove(queue.commit_events);
   impl_->decide_seconds.Remove(queue.decide_seconds);
   impl_->pick_seconds.Remove(queue.pick_seconds);
+  for (Histogram* const steps : queue.step_seconds) impl_->step_seconds.Remove(steps);
+  for (Gauge* const longest : queue.longest_step) impl_->longest_step.Remove(longest);
   impl_->queues.erase(found);
   impl_->queues_gauge.Set(static_cast<double>(impl_->queues.size()));
 }
@@ -401,6 +442,7 @@ void Metrics::ConnectionOpened() {
   impl_->connections_total.Increment();
 }
 void Metrics::ConnectionClosed() { impl_->connections.Decrement(); }
+void Metrics::ConnectionFailed() { impl_->connection_errors.Increment(); }
 void Metrics::RequestServed(int http_status) {
   impl_->requests.Increment();
   if (http_status >= 500) {

@@ -1,6 +1,6 @@
 // What Prometheus reads: counters, gauges and histograms, in base units. Labels are `queue` and, from small fixed sets,
-// `mode` and `reason`; never a user, a job, a worker or a limit. So the number of series is bounded by that of queues.
-// docs/operating.md lists all of them, and a test compares.
+// `mode`, `reason` and `kind`; never a user, a job, a worker or a limit. So the number of series is bounded by that of
+// queues. docs/operating.md lists all of them, and a test compares.
 //
 // Changing it: dashboards and alerts go by the names. One that changes is told of there.
 //
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/types.h"
+#include "server/step_meter.h"
 #include "store/store.h"
 
 namespace prometheus {
@@ -38,6 +39,9 @@ class QueueMetrics {
   void Committed(Duration took, std::size_t batches, std::size_t events);
   // One round of the engine thread: how long it decided, and how many starts came of it.
   void Decided(Duration took, std::size_t starts);
+  // Steps of the engine thread since the last time, by kind. Called by the thread that calls Update(); the longest is
+  // told by the next one, and begins anew.
+  void Stepped(const StepMeter::Totals& steps);
 
  private:
   friend class Metrics;
@@ -64,6 +68,7 @@ class Metrics {
   // The network's side.
   void ConnectionOpened();
   void ConnectionClosed();
+  void ConnectionFailed();                  // something that was done for it threw an exception
   void RequestServed(int http_status);      // counted, errors of client and server apart
   void MessageReceived(std::size_t bytes);  // WebSocket
   void BytesIn(std::size_t bytes);

@@ -230,6 +230,7 @@ TEST(Metrics, TheNetworksSide) {
   Metrics metrics("1");
   metrics.ConnectionOpened();
   metrics.ConnectionOpened();
+  metrics.ConnectionFailed();
   metrics.ConnectionClosed();
   for (const int status : {200, 201, 404, 500, 503}) metrics.RequestServed(status);
   metrics.MessageReceived(100);
@@ -238,6 +239,7 @@ TEST(Metrics, TheNetworksSide) {
   const std::string text = metrics.Render();
   EXPECT_TRUE(Has(text, "allotter_connections 1")) << text;
   EXPECT_TRUE(Has(text, "allotter_connections_total 2"));
+  EXPECT_TRUE(Has(text, "allotter_connection_errors_total 1"));
   EXPECT_TRUE(Has(text, "allotter_http_requests_total 5"));
   EXPECT_TRUE(Has(text, "allotter_http_client_errors_total 1"));
   EXPECT_TRUE(Has(text, "allotter_http_server_errors_total 2"));

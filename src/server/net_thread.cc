@@ -14,7 +14,8 @@ constexpr int kHandlersPerTurn = 64;
 
 }  // namespace
 
-NetThread::NetThread() : io_(1), guard_(io_.get_executor()), sweep_(io_) {}
+NetThread::NetThread(ExceptionLog& exceptions)
+    : exceptions_(exceptions), io_(1), guard_(io_.get_executor()), sweep_(io_) {}
 
 NetThread::~NetThread() { Stop(); }
 
@@ -26,7 +27,9 @@ void NetThread::Stop() {
   if (!thread_.joinable()) return;
   asio::post(io_, [this] {
     sweep_.cancel();
-    for (const auto& connection : All()) connection->Abort();
+    for (const auto& connection : All()) {
+      exceptions_.Survives("the end of a connection", [&] { connection->Abort(); });
+    }
     guard_.reset();
     // Handlers of aborted operations run first; what waits for an engine that is gone must not hold the loop.
     asio::post(io_, [this] { asio::post(io_, [this] { io_.stop(); }); });
@@ -37,10 +40,16 @@ void NetThread::Stop() {
 void NetThread::Loop() {
   now_ = ReadMonotonic();
   ArmSweep();
-  while (io_.run_one() != 0) {
+  // Connections guard their own handlers. What is thrown inside a library's handler leaves its connection without an
+  // operation: its deadlines end it.
+  std::size_t ran = 1;
+  while (ran != 0) {
+    exceptions_.Survives("a handler", [this, &ran] { ran = io_.run_one(); });
     now_ = ReadMonotonic();
-    for (int n = 1; n < kHandlersPerTurn && io_.poll_one() != 0; ++n) {
-    }
+    exceptions_.Survives("a handler", [this] {
+      for (int n = 1; n < kHandlersPerTurn && io_.poll_one() != 0; ++n) {
+      }
+    });
     FlushDirty();
     FlushCommands();
   }
@@ -49,7 +58,8 @@ void NetThread::Loop() {
 void NetThread::Run(std::vector<Closure>& closures) {
   asio::post(io_, [this, batch = std::move(closures)]() mutable {
     for (Closure& closure : batch) {
-      closure();
+      // What it holds, such as the duty to answer, goes with it.
+      exceptions_.Survives("an answer", [&closure] { closure(); });
       closure = {};
     }
     FlushDirty();
@@ -90,7 +100,7 @@ void NetThread::FlushDirty() {
   for (std::size_t i = 0; i < dirty_.size(); ++i) {
     const std::shared_ptr<Connection> connection = std::move(dirty_[i]);
     connection->dirty_ = false;
-    connection->Flush();
+    connection->Guard("writing", [&connection] { connection->Flush(); });
   }
   dirty_.clear();
 }
@@ -108,7 +118,9 @@ std::vector<std::shared_ptr<Connection>> NetThread::All() const {
 }
 
 void NetThread::CloseIdle() {
-  for (const auto& connection : All()) connection->CloseIfIdle();
+  for (const auto& connection : All()) {
+    connection->Guard("closing", [&connection] { connection->CloseIfIdle(); });
+  }
 }
 
 void NetThread::ArmSweep() {
@@ -116,7 +128,9 @@ void NetThread::ArmSweep() {
   sweep_.async_wait([this](const boost::system::error_code& ec) {
     if (ec) return;
     const Instant now = ReadMonotonic();
-    for (const auto& connection : All()) connection->Sweep(now);
+    for (const auto& connection : All()) {
+      connection->Guard("looking at deadlines", [&connection, now] { connection->Sweep(now); });
+    }
     FlushDirty();
     ArmSweep();
   });

@@ -12,12 +12,14 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cstddef>
 #include <memory>
+#include <string_view>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/time.h"
+#include "server/exception_log.h"
 #include "server/outbox.h"
 #include "server/queue_runtime.h"
 
@@ -47,6 +49,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Ends it if nobody waits for anything on it.
   virtual void CloseIfIdle() {}
 
+  // Runs `f` on its behalf: an exception ends this connection, and nothing else. Every handler of its own, and every
+  // call from its thread, goes through here.
+  template <typename F>
+  void Guard(std::string_view during, F&& f) noexcept;
+
  private:
   friend class NetThread;
   NetThread& net_;
@@ -55,7 +62,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
 class NetThread final : public Home {
  public:
-  NetThread();
+  // `exceptions` outlives it.
+  explicit NetThread(ExceptionLog& exceptions);
   ~NetThread() override;
 
   void Start();
@@ -63,6 +71,7 @@ class NetThread final : public Home {
   void Stop();
 
   asio::io_context& io() { return io_; }
+  ExceptionLog& exceptions() { return exceptions_; }
   using Home::Run;
   void Run(std::vector<Closure>& closures) override;
 
@@ -88,6 +97,7 @@ class NetThread final : public Home {
   void ArmSweep();
   std::vector<std::shared_ptr<Connection>> All() const;
 
+  ExceptionLog& exceptions_;
   asio::io_context io_;
   asio::executor_work_guard<asio::io_context::executor_type> guard_;
   asio::steady_timer sweep_;
@@ -97,5 +107,13 @@ class NetThread final : public Home {
   Instant now_{};
   std::thread thread_;
 };
+
+template <typename F>
+void Connection::Guard(std::string_view during, F&& f) noexcept {
+  const std::shared_ptr<Connection> self = weak_from_this().lock();
+  if (net_.exceptions().Survives(during, std::forward<F>(f))) return;
+  if (net_.exceptions().Survives("the end of a connection", [this] { Abort(); })) return;
+  net_.Disown(*this);
+}
 
 }  // namespace allot

@@ -6,6 +6,8 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "match/start_command.h"
+#include "server/preview_json.h"
 #include "server/request_query.h"
 
 namespace allot {
@@ -45,14 +47,57 @@ std::vector<Banner> Banners(const OverviewFacts& facts) {
       case ReasonCode::kNoWorkers:
         message = "no worker is there for " + jobs;
         break;
+      case ReasonCode::kRequirementsNeverTrue:
+        message = "no worker that there could be meets the requirements of " + jobs;
+        break;
+      case ReasonCode::kLimitNever:
+        message = "limits let " + jobs + " never start";
+        break;
+      case ReasonCode::kNotSelected:
+        message = "no worker's strategy gives out " + jobs;
+        break;
       default:
         continue;
     }
     const std::optional<JobId> job = row.job ? std::optional(row.job) : std::nullopt;
-    banners.push_back({"warning", ReasonText(row.code), std::move(message),
-                       job ? "allot explain " + ToText(*job) : std::string("allot explain JOB"), job});
+    std::string hint = job ? "allot explain " + ToText(*job) : std::string("allot explain JOB");
+    if (row.code == ReasonCode::kNoWorkers && job) {
+      hint = StartCommand({row.tags, row.constraints, row.requirements, row.ad.get()});
+    }
+    if (row.code == ReasonCode::kLimitNever && job && !row.limits.empty()) {
+      hint = "allot limit show " + row.limits.front().limit.uuid;
+    }
+    banners.push_back({"warning", ReasonText(row.code), std::move(message), std::move(hint), job});
   }
+  // The gravest first; what cannot start at all before what nobody is there for.
+  const auto never = [](const Banner& banner) {
+    return banner.code == ReasonText(ReasonCode::kLimitNever) ||
+           banner.code == ReasonText(ReasonCode::kRequirementsNeverTrue);
+  };
+  const auto first =
+      std::find_if(banners.begin(), banners.end(), [](const Banner& banner) { return banner.level == "warning"; });
+  std::stable_partition(first, banners.end(), never);
   return banners;
+}
+
+// What stops them, where limits or ceilings do.
+void AppendStops(const ReasonRow& row, JsonWriter& w) {
+  if (!row.limits.empty()) {
+    w.Key("limits").BeginArray();
+    for (const HeldByLimit& held : row.limits) {
+      w.BeginObject().Key("uuid").String(held.limit.uuid).Key("tag").String(held.limit.tag);
+      w.Key("name").String(held.limit.name).Key("tasks").Uint(held.tasks).EndObject();
+    }
+    w.EndArray();
+  }
+  if (row.ceilings.empty()) return;
+  w.Key("ceilings").BeginArray();
+  for (const HeldByCeiling& held : row.ceilings) {
+    w.BeginObject().Key("of").String(held.own ? "strategy" : "policy").Key("key").String(held.key);
+    AppendGroup(held.value, w.Key("value"));
+    w.Key("running").Uint(held.running).Key("max").Uint(held.max).Key("tasks").Uint(held.tasks).EndObject();
+  }
+  w.EndArray();
 }
 
 template <typename Get>
@@ -128,6 +173,7 @@ void AppendOverview(const OverviewFacts& facts, std::string_view queue, bool nam
       w.Key("tags").BeginArray();
       for (const std::string& tag : row.tags) w.String(tag);
       w.EndArray();
+      AppendStops(row, w);
     }
     w.EndObject();
   }

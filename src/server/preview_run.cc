@@ -38,13 +38,13 @@ void Collect(Turn& turn, const RunPtr& run) {
   if (!all.ok()) return run->done(turn, all.error());
   // Behind whatever else waits for the engine by now.
   if (!*all && !run->Enough()) {
-    run->queue->Post(Command::Look([run](Turn& next) { Collect(next, run); }));
+    run->queue->Post(Command::Browse(turn.asker, [run](Turn& next) { Collect(next, run); }));
     return;
   }
-  run->lane.Post([run] {
+  run->lane.Post([run, asker = turn.asker] {
     run->phase = ReadClock().mono;
     run->walk.Pick([&r = *run] { return r.Enough(); });
-    run->queue->Post(Command::Look([run](Turn& last) { Finish(last, run); }));
+    run->queue->Post(Command::Browse(asker, [run](Turn& last) { Finish(last, run); }));
   });
 }
 

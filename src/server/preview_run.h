@@ -26,14 +26,13 @@ void RunPreview(ServerContext& server, SlowLane& lane, QueuePtr queue, PreviewRe
 template <typename Known>
 class LookAhead {
  public:
-  static bool Room(ServerContext& server) {
-    if (server.explanations.fetch_add(1, std::memory_order_relaxed) < kMostAtOnce) return true;
-    server.explanations.fetch_sub(1, std::memory_order_relaxed);
-    return false;
+  static bool Room(const Call& call) {
+    return call.server.explanations.Enter(call.asker(), kMostAtOnce) == AtOnce::Entry::kIn;
   }
   // REQUIRES: Room() was true.
-  LookAhead(Call c, Known k) : call(std::move(c)), known(std::move(k)), server_(call.server) {}
-  ~LookAhead() { server_.explanations.fetch_sub(1, std::memory_order_relaxed); }
+  LookAhead(Call c, Known k)
+      : call(std::move(c)), known(std::move(k)), server_(call.server), asker_(call.asker()) {}
+  ~LookAhead() { server_.explanations.Leave(asker_); }
   LookAhead(const LookAhead&) = delete;
   LookAhead& operator=(const LookAhead&) = delete;
 
@@ -43,6 +42,7 @@ class LookAhead {
  private:
   static constexpr std::uint32_t kMostAtOnce = 4;
   ServerContext& server_;
+  const AskerId asker_;
 };
 
 }  // namespace allot

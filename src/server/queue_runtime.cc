@@ -12,6 +12,7 @@
 #include "match/constraints.h"
 #include "server/clock.h"
 #include "server/log.h"
+#include "server/queue_set.h"
 #include "server/reply_json.h"
 #include "server/request_json.h"
 
@@ -20,7 +21,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kMaxCommandsPerRound = 1024;
+constexpr std::size_t kMaxCommandsPerRound = 4096;
+// Of the thread, in nanoseconds: so that what was decided leaves, and others are served.
+constexpr std::int64_t kRoundTime = 5'000'000;
+constexpr std::int64_t kBrowseTime = 2'000'000;
+constexpr std::size_t kMaxBrowsesOfOne = 256;  // that wait
+constexpr Duration kTellStepsEvery = 100ms;
 constexpr std::size_t kFoldBytes = 64 * 1024;
 constexpr std::uint64_t kFoldSoon = 50'000;      // unfolded events that make folding go along with every round
 constexpr std::uint64_t kFoldFirst = 1'000'000;  // that make everything else wait
@@ -29,7 +35,6 @@ constexpr Duration kBusyTickEvery = 250ms;
 constexpr Duration kFoldEvery = 1s;
 constexpr Duration kFoldPause = 1ms;                  // while the store is busy
 constexpr std::size_t kMaxWeightBytes = 1024 * 1024;  // they are told with every look at the queue
-constexpr std::string_view kKeySetting = "engine_key";
 constexpr std::string_view kSettingsSetting = "settings";
 constexpr std::string_view kCreatedSetting = "created_at_ms";
 
@@ -117,7 +122,7 @@ QueueRuntime::~QueueRuntime() { Finish(); }
 
 Result<void> QueueRuntime::Load() {
   const Now now = ReadClock();
-  const Result<std::string> key_bytes = GetOrPut(*store_, kKeySetting, [&]() -> Result<std::string> {
+  const Result<std::string> key_bytes = GetOrPut(*store_, kQueueKeySetting, [&]() -> Result<std::string> {
     const Result<SipKey> key = NewKey();
     if (!key.ok()) return key.error();
     std::string bytes;
@@ -144,12 +149,14 @@ Result<void> QueueRuntime::Load() {
   settings_.weights.clear();
   settings_.max_limit_expiration = QueueSettings().max_limit_expiration;
   settings_.dispatch = {};
+  settings_.memory_budget = 0;
   const Result<QueueSettingsChange> stored = ParseQueueSettings(*settings_json);
   if (!stored.ok())
     return Error{Code::kStoreCorrupt, "the queue's settings cannot be read: " + stored.error().message, ""};
   stored->ApplyTo(settings_);
   max_result_bytes_ = settings_.max_result_bytes;
   dispatch_ = settings_.dispatch.mode;
+  memory_budget_ = settings_.memory_budget;
   property_keys_ = std::make_shared<const PropertyKeys>(settings_.property_keys);
 
   EngineOptions options;
@@ -172,7 +179,11 @@ Result<void> QueueRuntime::Load() {
   Store::Loader loader;
   loader.on_record = [this](const Record& record) { return engine_->LoadRecord(record.job, record.page, record.blob); };
   loader.on_events = [this](Position position, std::string_view events) { return engine_->Replay(position, events); };
-  const Result<void> loaded = store_->Load(loader, [this](JobId set) { return engine_->UsesPayloadSet(set); });
+  const Result<void> loaded = store_->Load(loader, [this](JobId set) {
+    // Also a broken upload's id is used up: its payloads may still be there.
+    options_.ids->NeverBelow(set.value);
+    return engine_->UsesPayloadSet(set);
+  });
   if (!loaded.ok()) return loaded.error();
   engine_->FinishLoad(ReadClock(), options_.restart_grace);
   options_.ids->NeverBelow(engine_->HighestId());
@@ -211,7 +222,7 @@ void QueueRuntime::ChangeSettings(const QueueSettingsChange& change, UniqueFunct
     const Result<void> put = store.PutSetting(kSettingsSetting, json);
     if (!put.ok()) {
       if (put.error().code != Code::kDiskFull) options_.on_fatal(put.error());
-      return;  // `done` is destroyed without having run
+      return done(put.error());
     }
     {
       std::lock_guard lock(settings_mutex_);
@@ -220,6 +231,7 @@ void QueueRuntime::ChangeSettings(const QueueSettingsChange& change, UniqueFunct
     }
     max_result_bytes_ = next.max_result_bytes;
     dispatch_ = next.dispatch.mode;
+    memory_budget_ = next.memory_budget;
     const bool reorder = next.policy != before.policy || next.weights != before.weights;
     const bool redispatch = next.dispatch != before.dispatch;
     Post([next, reorder, redispatch](Turn& turn) {
@@ -242,10 +254,19 @@ void QueueRuntime::BeginStop() {
   });
 }
 
-void QueueRuntime::Finish() {
+void QueueRuntime::Finish(Instant fold_until, bool leaving) {
   if (finished_.exchange(true)) return;
+  stop_folding_at_ = fold_until.time_since_epoch().count();
   mailbox_.Close();
   if (engine_thread_.joinable()) engine_thread_.join();
+  if (options_.memory != nullptr) options_.memory->Renew(std::exchange(memory_used_, 0), 0, 0);
+  if (leaving) {
+    // Still known, so that no tool takes it for lost.
+    static std::mutex mutex;
+    static std::vector<Engine*>* const left = new std::vector<Engine*>;
+    std::lock_guard lock(mutex);
+    left->push_back(engine_.release());
+  }
   // It stays, closed: a stream that breaks off later still asks for its payloads to be dropped.
   if (committer_) committer_->Close();
 }
@@ -276,6 +297,10 @@ Mailbox<Command>::Deadline QueueRuntime::NextWake() {
 }
 
 void QueueRuntime::Sample(const Now& now) {
+  if (options_.memory != nullptr) {
+    const std::uint64_t used = engine_->Memory().total();
+    engine_->SetMemoryBudget(options_.memory->Renew(std::exchange(memory_used_, used), used, memory_budget_));
+  }
   if (history_.Due(now)) history_.Advance(now, engine_->Stats());
   if (history_.LimitsDue(now)) history_.AdvanceLimits(now, engine_->Limits(now, {}));
 }
@@ -286,17 +311,85 @@ void QueueRuntime::EngineLoop() {
   std::vector<Command> commands;
   for (;;) {
     commands.clear();
-    if (!mailbox_.Take(commands, NextWake())) break;
+    const bool waiting = Waiting();
+    const bool open = mailbox_.Take(commands, waiting ? std::chrono::steady_clock::time_point() : NextWake());
+    if (!open && !waiting) break;
     Round(commands);
   }
-  Turn turn{*engine_, *options_.ids, waits_, workers_};
-  turn.now = ReadClock();
+  Turn turn = NewTurn();
   turn.stopping = true;
   held_.clear();  // nothing was promised to them
   FoldAll(turn);
   // Connections hold their queue: as long as it held them, neither could go.
   workers_.Clear();
   waits_.Clear();
+}
+
+Turn QueueRuntime::NewTurn() {
+  Turn turn{*engine_, *options_.ids, waits_, workers_};
+  turn.now = ReadClock();
+  turn.stopping = stopping_;
+  turn.disk_full = committer_->disk_full();
+  return turn;
+}
+
+void QueueRuntime::TellSteps() {
+  if (options_.metrics != nullptr && meter_.any()) options_.metrics->Stepped(meter_.Take());
+}
+
+void QueueRuntime::Line(Turn& turn, Command command) {
+  const AskerId asker = command.asker();
+  if (command.refuses() && browses_.WaitingOf(asker) >= kMaxBrowsesOfOne) {
+    turn.crowded = true;
+    command(turn);
+    turn.crowded = false;
+    return;
+  }
+  browses_.Push(asker, std::move(command));
+}
+
+void QueueRuntime::Run(Turn& turn, Command& command) {
+  if (command.browses()) return Line(turn, std::exchange(command, {}));
+  command(turn);
+  command = {};
+}
+
+void QueueRuntime::RunCommands(Turn& turn, std::vector<Command>& commands) {
+  std::size_t ran = 0;
+  const auto enough = [&] { return ran >= kMaxCommandsPerRound || meter_.SinceBegin() >= kRoundTime; };
+  std::size_t next = 0;
+  if (changes_.empty()) {
+    for (; next < commands.size() && !enough(); ++next, ++ran) {
+      Run(turn, commands[next]);
+      meter_.End(StepKind::kCommand);
+    }
+  }
+  for (; next < commands.size(); ++next) {
+    const AskerId asker = commands[next].asker();
+    // What looks need not wait for what others change.
+    if (commands[next].browses() && changes_.WaitingOf(asker) == 0) {
+      Line(turn, std::move(commands[next]));
+    } else {
+      changes_.Push(asker, std::move(commands[next]));
+    }
+  }
+  while (!changes_.empty() && !enough()) {
+    auto [asker, command] = changes_.Pop();
+    Run(turn, command);
+    changes_.Charge(asker, meter_.End(StepKind::kCommand));
+    ++ran;
+  }
+}
+
+bool QueueRuntime::BrowseNext(Turn& turn, std::int64_t& nanoseconds) {
+  if (browses_.empty() || nanoseconds <= 0) return false;
+  auto [asker, command] = browses_.Pop();
+  command(turn);
+  command = {};
+  const std::int64_t took = meter_.End(StepKind::kLook);
+  browses_.Charge(asker, took);
+  nanoseconds -= took;
+  return true;
 }
 
 void QueueRuntime::FullRound(std::vector<Command>& commands) {
@@ -316,27 +409,38 @@ void QueueRuntime::FullRound(std::vector<Command>& commands) {
     PushWork(turn);
   };
   const auto fresh = [this] {
-    Turn turn{*engine_, *options_.ids, waits_, workers_};
-    turn.now = ReadClock();
-    turn.stopping = stopping_;
+    Turn turn = NewTurn();
     turn.disk_full = true;
     turn.unsaved = &unsaved_;
     turn.uncreated = &uncreated_;
     return turn;
   };
+  meter_.BeginRound();
   Sample(ReadClock());
-  for (Command& command : commands) {
-    if (!command.looks()) {
-      held_.push_back(std::move(command));
-      continue;
-    }
+  const auto run_or_hold = [&](Command& command) {
+    if (!command.looks()) return held_.push_back(std::move(command));
     Turn turn = fresh();
-    command(turn);
+    Run(turn, command);
+    let_go(turn);
+    meter_.End(StepKind::kCommand);
+  };
+  while (!changes_.empty()) {
+    auto [asker, command] = changes_.Pop();
+    run_or_hold(command);
+    changes_.Charge(asker, 0);
+  }
+  for (Command& command : commands) run_or_hold(command);
+  std::int64_t nanoseconds = kBrowseTime;
+  for (bool more = true; more;) {
+    Turn turn = fresh();
+    more = BrowseNext(turn, nanoseconds);
     let_go(turn);
   }
   Turn turn = fresh();
   waits_.OnTime(turn);
   let_go(turn);
+  meter_.End(StepKind::kEffects);
+  meter_.EndRound();
 }
 
 void QueueRuntime::Round(std::vector<Command>& commands) {
@@ -347,30 +451,37 @@ void QueueRuntime::Round(std::vector<Command>& commands) {
     for (Command& command : commands) held_.push_back(std::move(command));
     commands = std::exchange(held_, {});
   }
-  std::size_t next = 0;
-  do {
-    Turn turn{*engine_, *options_.ids, waits_, workers_};
-    turn.now = ReadClock();
-    turn.stopping = stopping_;
-    turn.disk_full = committer_->disk_full();
-    Sample(turn.now);
-    const std::size_t end = std::min(commands.size(), next + kMaxCommandsPerRound);
-    for (; next < end; ++next) {
-      commands[next](turn);
-      commands[next] = {};
+  meter_.BeginRound();
+  Turn turn = NewTurn();
+  Sample(turn.now);
+  RunCommands(turn, commands);
+  // A busy queue ticks, too: the engine tells by its ticks how long it was held up.
+  const std::optional<Instant> wake = engine_->NextWake(turn.now);
+  if ((wake && *wake <= turn.now.mono) || turn.now.mono - last_tick_ >= kBusyTickEvery) {
+    engine_->Tick(turn.now);
+    last_tick_ = turn.now.mono;
+    meter_.End(StepKind::kTick);
+  }
+  waits_.OnTime(turn);
+  TakeEffects(turn);
+  meter_.End(StepKind::kEffects);
+  if (options_.metrics != nullptr) options_.metrics->Decided(ReadMonotonic() - turn.now.mono, turn.starts);
+  FoldSome(turn);
+  PushWork(turn);
+  meter_.End(StepKind::kFold);
+  if (!browses_.empty()) {
+    Turn looking = NewTurn();
+    for (std::int64_t nanoseconds = kBrowseTime; BrowseNext(looking, nanoseconds);) {
     }
-    // A busy queue ticks, too: the engine tells by its ticks how long it was held up.
-    const std::optional<Instant> wake = engine_->NextWake(turn.now);
-    if ((wake && *wake <= turn.now.mono) || turn.now.mono - last_tick_ >= kBusyTickEvery) {
-      engine_->Tick(turn.now);
-      last_tick_ = turn.now.mono;
-    }
-    waits_.OnTime(turn);
-    TakeEffects(turn);
-    if (options_.metrics != nullptr) options_.metrics->Decided(ReadMonotonic() - turn.now.mono, turn.starts);
-    FoldSome(turn);
-    PushWork(turn);
-  } while (next < commands.size());
+    TakeEffects(looking);
+    PushWork(looking);
+    meter_.End(StepKind::kEffects);
+  }
+  meter_.EndRound();
+  if (turn.now.mono - told_steps_ >= kTellStepsEvery) {
+    told_steps_ = turn.now.mono;
+    TellSteps();
+  }
 }
 
 void QueueRuntime::TakeEffects(Turn& turn) {
@@ -459,7 +570,9 @@ void QueueRuntime::FoldSome(Turn& turn) {
 void QueueRuntime::FoldAll(Turn& turn) {
   TakeEffects(turn);
   PushWork(turn);
-  while (engine_->UnfoldedEvents() > 0 && !committer_->disk_full()) {
+  // What is left is replayed at the next start.
+  const Instant until{Duration(stop_folding_at_.load())};
+  while (engine_->UnfoldedEvents() > 0 && !committer_->disk_full() && ReadMonotonic() < until) {
     FoldStep step = engine_->Fold(kFoldBytes * 16);
     turn.batch.records = std::move(step.records);
     turn.batch.floor = step.floor;

@@ -4,6 +4,9 @@
 // takes one batch of effects and hands it, with the answers that depend on it, to the store thread. Answers that
 // depend on nothing unsaved leave at once.
 //
+// A round is short, so that nobody waits long for others: after kRoundTime of commands what is left waits for the next
+// round, in turns by asker; looks at many things come after them, for kBrowseTime in a round, in turns likewise.
+//
 // Threading: all public methods may be called from any thread, except as said.
 #pragma once
 
@@ -22,10 +25,13 @@
 #include "base/result.h"
 #include "engine/engine.h"
 #include "server/committer.h"
+#include "server/fair_queue.h"
 #include "server/mailbox.h"
+#include "server/memory_share.h"
 #include "server/metrics.h"
 #include "server/queue_history.h"
 #include "server/queue_settings.h"
+#include "server/step_meter.h"
 #include "server/turn.h"
 #include "server/wait_table.h"
 #include "server/worker_table.h"
@@ -42,7 +48,8 @@ class QueueRuntime {
     Duration restart_grace{0};                    // how long leases found in the file are kept
     IdAllocator* ids = nullptr;
     QueueMetrics* metrics = nullptr;
-    Committer::Fatal on_fatal;  // must not return
+    MemoryShare* memory = nullptr;  // of all queues; null: memory has no bound
+    Committer::Fatal on_fatal;      // must not return
   };
   // Loads everything and starts the threads.
   static Result<std::shared_ptr<QueueRuntime>> Open(std::unique_ptr<Store> store, Options options);
@@ -52,7 +59,8 @@ class QueueRuntime {
   const std::string& name() const { return options_.name; }
   WallTime created_at() const { return created_at_; }
   QueueSettings settings() const;
-  // Durable when `done` runs, on the store thread. kBadValue, changing nothing, for settings that do not go together.
+  // Durable when `done` runs, on the store thread. kBadValue, changing nothing, for settings that do not go together;
+  // kDiskFull likewise.
   void ChangeSettings(const QueueSettingsChange& change, UniqueFunction<void(Result<void>)> done);
   std::uint64_t max_result_bytes() const { return max_result_bytes_.load(std::memory_order_relaxed); }
   DispatchMode dispatch() const { return dispatch_.load(std::memory_order_relaxed); }
@@ -64,6 +72,10 @@ class QueueRuntime {
   QueueMetrics* metrics() const { return options_.metrics; }
   // On the engine thread alone.
   QueueHistory& history() { return history_; }
+  // It was deleted, or the server stops: its file may be gone.
+  bool finished() const { return finished_; }
+  // Metrics know all steps so far. On the engine thread alone.
+  void TellSteps();
   // The store cannot be read: nothing more may be promised.
   [[noreturn]] void Fatal(const Error& error);
 
@@ -77,7 +89,9 @@ class QueueRuntime {
   // Nothing is handed out any more, waiting requests are answered, submits refused. Reports go on.
   void BeginStop();
   // Works off what has been posted, folds, commits, and ends the threads. Once, from a thread that is none of its own.
-  void Finish();
+  // What is not folded by `fold_until` stays in the journal. With `leaving` the process is about to end: the engine's
+  // memory is left to the system, which is faster by far than to take it apart.
+  void Finish(Instant fold_until = Instant::max(), bool leaving = false);
   // Closes the connections of its workers, and ends as Finish() does.
   void FinishDeleted();
 
@@ -85,7 +99,17 @@ class QueueRuntime {
   QueueRuntime(std::unique_ptr<Store> store, Options options);
   Result<void> Load();
   void EngineLoop();
+  bool Waiting() const { return !changes_.empty() || !browses_.empty(); }
+  Turn NewTurn();
   void Round(std::vector<Command>& commands);
+  // Commands in order, or, once some are left over, by asker; as long as the round lasts.
+  void RunCommands(Turn& turn, std::vector<Command>& commands);
+  // One that looks at much goes into its line, any other runs.
+  void Run(Turn& turn, Command& command);
+  // Puts it into the line; where that is too long already, it runs and refuses.
+  void Line(Turn& turn, Command command);
+  // The next in line. False: none, or enough for this round.
+  bool BrowseNext(Turn& turn, std::int64_t& nanoseconds);
   // While the disk is full: what only looks, runs; the rest is held.
   void FullRound(std::vector<Command>& commands);
   void TakeEffects(Turn& turn);
@@ -104,7 +128,9 @@ class QueueRuntime {
   PropertyKeysPtr property_keys_;  // the same as settings_.property_keys; guarded by settings_mutex_
   std::atomic<std::uint64_t> max_result_bytes_{0};
   std::atomic<DispatchMode> dispatch_{DispatchMode::kFanout};
+  std::atomic<std::uint64_t> memory_budget_{0};
   std::atomic<bool> finished_{false};
+  std::atomic<Instant::rep> stop_folding_at_{Instant::max().time_since_epoch().count()};
 
   std::unique_ptr<Engine> engine_;
   WaitTable waits_;
@@ -117,6 +143,11 @@ class QueueRuntime {
   Instant last_fold_{};                  // engine thread
   Position fold_until_ = 0;              // engine thread: where the sweep ends
   Position last_position_ = 0;           // engine thread
+  std::uint64_t memory_used_ = 0;        // engine thread: as others know it
+  FairQueue<Command> changes_;           // engine thread: left over from earlier rounds
+  FairQueue<Command> browses_;           // engine thread: looks at much
+  StepMeter meter_;                      // engine thread
+  Instant told_steps_{};                 // engine thread
   std::vector<Command> held_;            // engine thread: until there is space
   std::unordered_set<JobId> unsaved_;    // engine thread: while the disk is full
   std::unordered_set<JobId> uncreated_;  // engine thread: of those, the new ones

@@ -8,14 +8,25 @@
 #include "match/constraints.h"
 #include "server/log.h"
 #include "server/request_json.h"
-#include "store/sqlite/sync_directory.h"
+#include "store/sqlite/sqlite_store.h"
 
 namespace allot {
 namespace {
 
 namespace fs = std::filesystem;
 constexpr std::string_view kDefaultQueue = "default";
-constexpr std::string_view kSuffix = ".db";
+// A file that is missing is noticed by what is beside it.
+constexpr std::string_view kSuffixes[] = {".db", ".db.mark", ".db-wal"};
+
+// The queue that a file belongs to; empty if it is none of a queue.
+std::string QueueOf(std::string_view file) {
+  for (const std::string_view suffix : kSuffixes) {
+    if (file.size() <= suffix.size() || !file.ends_with(suffix)) continue;
+    std::string name(file.substr(0, file.size() - suffix.size()));
+    if (CheckQueueName("name", name).ok()) return name;
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -28,15 +39,16 @@ Result<void> QueueSet::Open() {
   }
   std::vector<std::string> names;
   for (const fs::directory_entry& entry : fs::directory_iterator(Directory(), ec)) {
-    const std::string file = entry.path().filename().string();
-    if (file.size() <= kSuffix.size() || file.substr(file.size() - kSuffix.size()) != kSuffix) continue;
-    const std::string name = file.substr(0, file.size() - kSuffix.size());
-    if (CheckQueueName("name", name).ok()) names.push_back(name);
+    if (std::string name = QueueOf(entry.path().filename().string()); !name.empty()) names.push_back(std::move(name));
   }
   if (ec) return Error{Code::kStoreFailed, "cannot read the directory " + Directory() + ": " + ec.message(), ""};
-  if (std::find(names.begin(), names.end(), kDefaultQueue) == names.end()) names.emplace_back(kDefaultQueue);
+  names.emplace_back(kDefaultQueue);
   std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   for (const std::string& name : names) {
+    const Result<bool> deleted = SqliteStore::FinishDeletion(FileOf(name));
+    if (!deleted.ok()) return deleted.error();
+    if (*deleted && name != kDefaultQueue) continue;
     Result<std::shared_ptr<QueueRuntime>> queue = OpenOne(name, options_.defaults);
     if (!queue.ok()) return queue.error();
     std::lock_guard lock(mutex_);
@@ -46,11 +58,6 @@ Result<void> QueueSet::Open() {
 }
 
 Result<std::shared_ptr<QueueRuntime>> QueueSet::OpenOne(const std::string& name, const QueueSettings& defaults) {
-  std::error_code ec;
-  if (!fs::exists(FileOf(name), ec)) {
-    // What a deletion that was cut short left behind belongs to another file.
-    for (const char* suffix : {"-wal", "-shm"}) fs::remove(FileOf(name) + suffix, ec);
-  }
   Result<std::unique_ptr<Store>> store = options_.open_store(FileOf(name));
   if (!store.ok()) return store.error();
   QueueRuntime::Options options;
@@ -60,6 +67,7 @@ Result<std::shared_ptr<QueueRuntime>> QueueSet::OpenOne(const std::string& name,
   options.strategies = options_.strategies;
   options.ids = options_.ids;
   options.metrics = options_.metrics == nullptr ? nullptr : &options_.metrics->ForQueue(name);
+  options.memory = options_.memory_budget == 0 ? nullptr : &memory_;
   options.on_fatal = [this, name](const Error& error) { options_.on_fatal(name, error); };
   return QueueRuntime::Open(std::move(*store), std::move(options));
 }
@@ -111,20 +119,18 @@ Result<void> QueueSet::Delete(const std::string& name) {
     queues_.erase(it);
   }
   queue->FinishDeleted();
-  // Requests under way may still read payloads: on an unlinked file they can.
-  std::error_code ec;
-  for (const char* suffix : {"", "-wal", "-shm", ".lock"}) fs::remove(FileOf(name) + suffix, ec);
   if (options_.metrics != nullptr) options_.metrics->RemoveQueue(name);
-  // Not answered before a loss of power could bring it back.
-  return sqlite::SyncDirectoryOf(FileOf(name));
+  // Requests under way may still read payloads: on an unlinked file they can. Not answered before a loss of power could
+  // bring it back.
+  return SqliteStore::Delete(FileOf(name));
 }
 
 void QueueSet::BeginStop() {
   for (const auto& queue : All()) queue->BeginStop();
 }
 
-void QueueSet::Finish() {
-  for (const auto& queue : All()) queue->Finish();
+void QueueSet::Finish(Instant fold_until, bool leaving) {
+  for (const auto& queue : All()) queue->Finish(fold_until, leaving);
   std::lock_guard lock(mutex_);
   queues_.clear();
 }

@@ -21,6 +21,9 @@
 
 namespace allot {
 
+// The setting of a queue's store that its lease ids are made with. A queue without one gets a new one when it opens.
+inline constexpr std::string_view kQueueKeySetting = "engine_key";
+
 class QueueSet {
  public:
   using StoreOpener = std::function<Result<std::unique_ptr<Store>>(const std::string& file)>;
@@ -31,12 +34,13 @@ class QueueSet {
     Duration restart_grace{0};
     IdAllocator* ids = nullptr;
     Metrics* metrics = nullptr;
+    std::uint64_t memory_budget = 0;  // of all queues; 0: none
     std::function<void(const std::string& queue, const Error& error)> on_fatal;
     StoreOpener open_store;
   };
-  explicit QueueSet(Options options) : options_(std::move(options)) {}
+  explicit QueueSet(Options options) : options_(std::move(options)), memory_(options_.memory_budget) {}
 
-  // Opens what is there; makes `default` if it is not.
+  // Opens what is there, as far as it was not deleted; makes `default` if it is not.
   Result<void> Open();
   // Null if there is none.
   std::shared_ptr<QueueRuntime> Find(std::string_view name) const;
@@ -49,7 +53,8 @@ class QueueSet {
   Result<void> Delete(const std::string& name);
 
   void BeginStop();
-  void Finish();
+  // As QueueRuntime::Finish().
+  void Finish(Instant fold_until = Instant::max(), bool leaving = false);
 
  private:
   Result<std::shared_ptr<QueueRuntime>> OpenOne(const std::string& name, const QueueSettings& defaults);
@@ -57,6 +62,7 @@ class QueueSet {
   std::string FileOf(const std::string& name) const { return Directory() + "/" + name + ".db"; }
 
   const Options options_;
+  MemoryShare memory_;
   std::mutex changing_;  // one creation or deletion at a time
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<QueueRuntime>, std::less<>> queues_;  // guarded by mutex_

@@ -28,6 +28,7 @@ struct QueueSettings {
   Weights weights;
   Duration max_limit_expiration = bounds::kDefaultMaxLimitExpiration;
   DispatchOptions dispatch = {};
+  std::uint64_t memory_budget = 0;  // bytes; 0: as much as the server has for all queues
   friend bool operator==(const QueueSettings&, const QueueSettings&) = default;
 };
 
@@ -48,6 +49,7 @@ struct QueueSettingsChange {
   std::optional<Duration> max_limit_expiration;
   std::optional<DispatchMode> dispatch;
   std::optional<Balance> balance;
+  std::optional<std::uint64_t> memory_budget;
 
   void ApplyTo(QueueSettings& settings) const {
     if (max_finished_jobs) settings.max_finished_jobs = *max_finished_jobs;
@@ -59,6 +61,7 @@ struct QueueSettingsChange {
     if (max_limit_expiration) settings.max_limit_expiration = *max_limit_expiration;
     if (dispatch) settings.dispatch.mode = *dispatch;
     if (balance) settings.dispatch.balance = *balance;
+    if (memory_budget) settings.memory_budget = *memory_budget;
     if (weights.clear) settings.weights.clear();
     for (const auto& [name, weight] : weights.set) {
       if (weight == 0) {

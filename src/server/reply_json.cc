@@ -104,7 +104,7 @@ void AppendJob(const JobView& job, std::string_view queue, std::string& out) {
   json.Key("async").Bool(job.async);
   MetaObject(json, "meta", job.meta);
   json.Key("constraints").BeginArray();
-  for (const Properties& alternative : job.constraints) PropertyObject(json, alternative);
+  for (const Properties& alternative : *job.constraints) PropertyObject(json, alternative);
   json.EndArray();
   Strings(json, "constraint_tags", job.constraint_tags);
   Expression(json, "requirements", job.requirements);
@@ -290,6 +290,7 @@ void AppendQueueSettings(const QueueSettings& settings, std::string& out, bool n
   json.Key("max_limit_expiration_ms").Int(ToMillis(settings.max_limit_expiration));
   json.Key("dispatch").String(Text(settings.dispatch.mode));
   json.Key("balance").String(Text(settings.dispatch.balance));
+  json.Key("memory_budget_bytes").Uint(settings.memory_budget);
   json.EndObject();
 }
 
@@ -321,6 +322,13 @@ void AppendQueue(const QueueView& queue, std::string& out) {
   json.Key("store").BeginObject();
   json.Key("file_bytes").Uint(queue.usage.file_bytes);
   json.Key("journal_rows").Uint(queue.usage.journal_rows);
+  json.EndObject();
+  json.Key("memory").BeginObject();
+  json.Key("budget_bytes").Uint(stats.memory.budget);
+  json.Key("used_bytes").Uint(stats.memory.total());
+  json.Key("parts").BeginObject();
+  for (std::size_t i = 0; i < kMemoryParts; ++i) json.Key(kMemoryWords[i]).Uint(stats.memory.bytes[i]);
+  json.EndObject();
   json.EndObject();
   json.EndObject();
 }

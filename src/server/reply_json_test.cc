@@ -49,7 +49,7 @@ std::string Example(const std::string& heading) {
 JobView SomeJob() {
   JobView job;
   job.id = JobId{77};
-  job.tags = {"square"};
+  job.tags = Shared(std::vector<std::string>{"square"});
   job.count = 1000;
   job.ready = 10;
   job.leased = 4;
@@ -101,8 +101,8 @@ ExprPtr Expression(const char* text) {
 
 TEST(Reply, JobTellsWhatItDemands) {
   JobView job = SomeJob();
-  job.constraints = {{{"gpu", "a\"100"}, {"mem", "high"}}, {{"gpu", "h100"}}};
-  job.constraint_tags = {"c:gpu=a%22100,mem=high", "c:gpu=h100"};
+  job.constraints = Shared(std::vector<Properties>{{{"gpu", "a\"100"}, {"mem", "high"}}, {{"gpu", "h100"}}});
+  job.constraint_tags = Shared(std::vector<std::string>{"c:gpu=a%22100,mem=high", "c:gpu=h100"});
   job.requirements = Expression("TARGET.name ==\n\"x\"");
   job.rank = Expression("1");
   std::string out;
@@ -119,7 +119,7 @@ TEST(Reply, JobEscapesWhatPeopleWrote) {
   JobView job = SomeJob();
   job.user = "a\"b\n";
   job.priority = -3;
-  job.meta = {{"flag", true}, {"n", std::int64_t{7}}, {"real", 2.0}, {"s", std::string("x\\y")}};
+  job.meta = Shared(Meta{{"flag", true}, {"n", std::int64_t{7}}, {"real", 2.0}, {"s", std::string("x\\y")}});
   job.started_at = FromMillis(5);
   job.reason = "attempts used up";
   std::string out;
@@ -232,7 +232,7 @@ TEST(Reply, Queue) {
       out.find(
           R"("settings":{"max_finished_jobs":1000000,"worker_grace_ms":30000,"max_result_bytes":65536,)"
           R"("property_keys":[],"max_property_keys":3,"policy":"worker","weights":{},"max_limit_expiration_ms":300000,)"
-          R"("dispatch":"fanout","balance":"least_queue"})"),
+          R"("dispatch":"fanout","balance":"least_queue","memory_budget_bytes":0})"),
       std::string::npos)
       << out;
 }
@@ -246,7 +246,8 @@ TEST(Reply, SettingsReadBack) {
                                "fair(user, worker)",
                                {{"user.a\"b", 3}},
                                8s,
-                               {DispatchMode::kBalanced, Balance::kRandom}};
+                               {DispatchMode::kBalanced, Balance::kRandom},
+                               1ull << 30};
   std::string out;
   AppendQueueSettings(settings, out);
   const auto change = ParseQueueSettings(out);

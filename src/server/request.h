@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "server/closure.h"
+#include "server/fair_queue.h"
 #include "server/http_text.h"
 #include "server/principal.h"
 
@@ -29,13 +30,16 @@ struct Request {
   std::string body;
   PrincipalPtr principal;
   std::string peer;  // ADDRESS:PORT
+  // Not 0: asked by the server on behalf of those who watch, which counts apart and is never refused for being many.
+  AskerId asker = 0;
   bool upgrade = false;
   bool events = false;        // it takes server-sent events
   bool gzip = false;          // it takes compressed bodies
   std::string if_none_match;  // of a GET
 };
 
-// A response that goes on: its own head and body, until the connection ends.
+// A response that goes on: its own head and body, until the connection ends, or the token that it was asked for with
+// is no longer what it was.
 //
 // Threading: confined to the connection's network thread.
 class OpenResponse {
@@ -51,8 +55,6 @@ class OpenResponse {
   virtual void EndResponse() = 0;
   // Without an end.
   virtual void BreakResponse() = 0;
-  // From now on it breaks off when the token that it was asked for with is no longer what it was.
-  virtual void EndWithToken() = 0;
 };
 
 // An answer as a whole.

@@ -62,8 +62,8 @@ constexpr std::string_view kQueueNames[] = {"name", "settings"};
 constexpr FieldSet kQueueFields{"a queue", kQueueNames};
 constexpr FieldSet kQueueChangeFields{"a change of a queue", std::span(kQueueNames).subspan(1)};
 constexpr std::string_view kSettingNames[] = {
-    "max_finished_jobs", "worker_grace_ms",         "max_result_bytes", "property_keys", "max_property_keys", "policy",
-    "weights",           "max_limit_expiration_ms", "dispatch",         "balance"};
+    "max_finished_jobs", "worker_grace_ms",         "max_result_bytes", "property_keys", "max_property_keys",  "policy",
+    "weights",           "max_limit_expiration_ms", "dispatch",         "balance",       "memory_budget_bytes"};
 constexpr FieldSet kSettingFields{"a queue's settings", kSettingNames};
 constexpr std::string_view kCheckNames[] = {"strategy", "policy"};
 constexpr FieldSet kCheckFields{"this request", kCheckNames};
@@ -243,8 +243,16 @@ bool ReadSettings(JsonReader& reader, std::size_t field, Value& value, const Nam
     }
     case 8:
       return ReadWord(reader, value, kDispatchWords, out.dispatch);
-    default:
+    case 9:
       return ReadWord(reader, value, kBalanceWords, out.balance);
+    default: {
+      std::uint64_t& bytes = out.memory_budget.emplace(0);
+      if (reader.IsNull(value)) return true;
+      if (!reader.IntTo(value, 0, std::uint64_t{1} << 50, bytes)) return false;
+      return bytes == 0 || bytes >= bounds::kMinMemoryBudget ||
+             reader.Bad(fmt::format("must be 0 or at least {}", FormatCount(bounds::kMinMemoryBudget)),
+                        "0 is as much as the server has for all of its queues");
+    }
   }
 }
 

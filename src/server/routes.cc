@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/errors.h"
 #include "server/call.h"
 #include "server/clock.h"
 #include "server/context.h"
@@ -47,6 +48,18 @@ Error NoSuchPath(const Request& request) {
 Error WrongMethod(const Request& request, std::string_view allowed) {
   return {Code::kMethodNotAllowed, request.path.substr(0, 200) + " does not have this method",
           "it has " + std::string(allowed)};
+}
+
+Error Crowded() {
+  return {Code::kUnavailable, "too many requests of this token or address wait for the queue's attention",
+          "ask fewer at a time"};
+}
+
+Error Busy(AtOnce::Entry entry, std::string_view others) {
+  return {Code::kUnavailable,
+          entry == AtOnce::Entry::kOwn ? "this token or address does the same already, as often as it may at a time"
+                                       : std::string(others),
+          "try again in a few seconds"};
 }
 
 Error Stopping() { return {Code::kStopping, "the server is going down", "try again soon"}; }
@@ -107,8 +120,9 @@ std::optional<Error> RefuseNew(const Turn& turn) {
   return std::nullopt;
 }
 
-void Serve(ServerContext& server, Request request, Reply reply) {
-  Call call{server, std::move(request), std::move(reply), nullptr};
+namespace {
+
+void Route(ServerContext& server, Call call) {
   const std::vector<std::string>& parts = call.request.parts;
   if (IsWebPath(call.request)) return ServeWeb(std::move(call));
   if (parts.size() >= 2 && parts[0] == "v1" && parts[1] == "strategies") return ServeStrategies(std::move(call));
@@ -147,6 +161,15 @@ void Serve(ServerContext& server, Request request, Reply reply) {
   ServeQueues(std::move(call));
 }
 
+}  // namespace
+
+void Serve(ServerContext& server, Request request, Reply reply) {
+  // Thrown out of, it loses the reply on the way: the answer is `unavailable`.
+  server.exceptions.Survives("a request", [&] {
+    Route(server, Call{server, std::move(request), std::move(reply), nullptr});
+  });
+}
+
 Result<std::unique_ptr<BodySink>> OpenSink(ServerContext& server, std::shared_ptr<BodySource> source,
                                            const Request& request) {
   if (request.method != Method::kPost || request.media != kNdjson || !IsQueuePath(request) ||
@@ -178,7 +201,7 @@ Result<std::shared_ptr<WsConnection>> OpenWebSocket(ServerContext& server, NetTh
         std::make_shared<WorkerConnection>(net, server, std::move(*queue), request.principal, request.peer));
   }
   return std::shared_ptr<WsConnection>(
-      std::make_shared<WaitConnection>(net, server, std::move(*queue), request.principal));
+      std::make_shared<WaitConnection>(net, server, std::move(*queue), request.principal, request.peer));
 }
 
 }  // namespace allot

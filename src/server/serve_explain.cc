@@ -1,7 +1,7 @@
 // /v1/queues/Q/jobs/ID/explain and /v1/queues/Q/explain: why a job does not run, or would not.
 //
-// The engine thread only takes a snapshot; all looking at workers happens on the network thread, within a bound of
-// time.
+// The engine thread only takes a snapshot; all looking at workers happens on the thread for large answers, within a
+// bound of time.
 #include <memory>
 #include <optional>
 #include <utility>
@@ -19,7 +19,7 @@
 namespace allot {
 namespace {
 
-// A network thread has others to serve: what is not seen by then is told as not looked at.
+// There are others to serve: what is not seen by then is told as not looked at.
 constexpr Duration kMostTime = milliseconds(50);
 
 // Nor has the engine thread more for one who wants to know where a job stands among the others.
@@ -33,13 +33,13 @@ ExplainEyes EyesOf(const Call& call) {
 
 void AnswerAll(Turn& turn, Call call, JobStanding standing) {
   Hide(EyesOf(call), standing);
-  Answer(turn, std::move(call), 200,
-         [held = std::make_shared<const JobStanding>(std::move(standing))](Call& done, std::string& out) {
-           ExplainOptions options;
-           options.show_workers = EyesOf(done).workers;
-           options.enough = [until = ReadClock().mono + kMostTime] { return ReadClock().mono >= until; };
-           AppendExplanation(*held, Explain(held->match, options), EyesOf(done), out);
-         });
+  AnswerApart(turn, std::move(call),
+              [held = std::make_shared<const JobStanding>(std::move(standing))](const Call& done, std::string& out) {
+                ExplainOptions options;
+                options.show_workers = EyesOf(done).workers;
+                options.enough = [until = ReadClock().mono + kMostTime] { return ReadClock().mono >= until; };
+                AppendExplanation(*held, Explain(held->match, options), EyesOf(done), out);
+              });
 }
 
 void AnswerPair(Turn& turn, Call call, JobStanding standing, WorkerId worker) {
@@ -61,7 +61,7 @@ using Looking = LookAhead<JobStanding>;
 void FindPlace(Turn& turn, Call call, JobStanding standing) {
   ServerContext& server = call.server;
   const bool given = standing.order && standing.order->giving > 0;
-  if (!given || !Looking::Room(server)) return AnswerAll(turn, std::move(call), std::move(standing));
+  if (!given || !Looking::Room(call)) return AnswerAll(turn, std::move(call), std::move(standing));
   PreviewRequest request;
   request.strategy = standing.order->strategy;
   request.policy = standing.order->policy;
@@ -102,7 +102,7 @@ void ExplainJob(Call call) {
   if (!index.ok()) return call.Fail(index.error());
   std::optional<TaskIndex> task;
   if (*index) task = static_cast<TaskIndex>(**index);
-  AskEngine(std::move(call), [name = *name, worker, task](Turn& turn, Call c) {
+  BrowseEngine(std::move(call), [name = *name, worker, task](Turn& turn, Call c) {
     const Result<JobView> found = FindJob(turn, c, name);
     if (!found.ok()) return AnswerError(turn, std::move(c), found.error());
     Result<JobStanding> standing = turn.engine.StandingOf(turn.now, found->id, task, worker);
@@ -124,7 +124,7 @@ void ExplainSpec(Call call) {
   if (!request.ok()) return call.Fail(request.error());
   const Result<void> claimed = ClaimUser(call.principal(), *request);
   if (!claimed.ok()) return call.Fail(claimed.error());
-  AskEngine(std::move(call), [spec = std::move(request->spec)](Turn& turn, Call c) {
+  BrowseEngine(std::move(call), [spec = std::move(request->spec)](Turn& turn, Call c) {
     JobStanding standing;
     standing.match = turn.engine.Snapshot(spec);
     standing.match.now = turn.now.wall;

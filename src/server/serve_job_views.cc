@@ -15,7 +15,7 @@ namespace {
 void Picture(Call call, JobName name) {
   const Result<PictureQuery> query = ParsePictureQuery(call.request.query);
   if (!query.ok()) return call.Fail(query.error());
-  AskEngine(std::move(call), [name, query = *query](Turn& turn, Call c) {
+  BrowseEngine(std::move(call), [name, query = *query](Turn& turn, Call c) {
     const Result<JobView> job = FindJob(turn, c, name);
     if (!job.ok()) return AnswerError(turn, std::move(c), job.error());
     Result<TaskPicture> picture = turn.engine.Picture(job->id, query.from, query.to, query.parts);
@@ -29,7 +29,12 @@ void Picture(Call call, JobName name) {
 class ErrorWalk : public std::enable_shared_from_this<ErrorWalk> {
  public:
   ErrorWalk(Call call, JobName name, const ErrorsQuery& query)
-      : call_(std::move(call)), net_(call_.reply.net()), queue_(call_.queue), name_(name), query_(query) {}
+      : call_(std::move(call)),
+        net_(call_.reply.net()),
+        queue_(call_.queue),
+        asker_(call_.asker()),
+        name_(name),
+        query_(query) {}
 
   void Begin() { Ask(); }
 
@@ -42,7 +47,7 @@ class ErrorWalk : public std::enable_shared_from_this<ErrorWalk> {
   static constexpr std::size_t kReadBytes = 1 << 20;
 
   void Ask() {
-    net_.Tell(queue_, Command::Look([self = shared_from_this()](Turn& turn) { self->Collect(turn); }));
+    net_.Tell(queue_, Command::Browse(asker_, [self = shared_from_this()](Turn& turn) { self->Collect(turn); }));
   }
 
   // On the engine thread.
@@ -111,6 +116,7 @@ class ErrorWalk : public std::enable_shared_from_this<ErrorWalk> {
   Call call_;
   NetThread& net_;
   const QueuePtr queue_;
+  const AskerId asker_;
   JobName name_;
   ErrorsQuery query_;
   JobId job_;

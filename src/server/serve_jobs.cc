@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/view_bounds.h"
 #include "server/access.h"
 #include "server/call.h"
 #include "server/clock.h"
@@ -64,22 +65,25 @@ void SubmitBatch(Call call) {
   Result<std::vector<JobRequest>> requests = ParseBatch(call.request.body, OptionsOf(call));
   if (!requests.ok()) return call.Fail(requests.error());
   std::vector<JobSpec> specs;
+  std::vector<JobFold> folds;  // not on the engine thread, which all wait for
   std::vector<std::vector<PayloadSegment>> segments;
   for (JobRequest& request : *requests) {
     const Result<void> claimed = ClaimUser(call.principal(), request);
     if (!claimed.ok()) return call.Fail(claimed.error());
     HashContent(request);
     segments.push_back(PackPayloads(request));
+    folds.push_back(Engine::FoldOf(request.spec));
     specs.push_back(std::move(request.spec));
   }
-  AskEngine(std::move(call), [specs = std::move(specs), segments = std::move(segments)](Turn& turn, Call c) mutable {
+  AskEngine(std::move(call), [specs = std::move(specs), folds = std::move(folds), segments = std::move(segments)](
+                                 Turn& turn, Call c) mutable {
     if (std::optional<Error> refused = RefuseNew(turn)) return AnswerError(turn, std::move(c), std::move(*refused));
     std::vector<JobId> ids;
     for (JobSpec& spec : specs) {
       ids.push_back(JobId{turn.ids.Next(turn.now.wall)});
       NameSet(spec, ids.back());
     }
-    Result<std::vector<SubmitAnswer>> answers = turn.engine.SubmitAll(turn.now, ids, specs);
+    Result<std::vector<SubmitAnswer>> answers = turn.engine.SubmitAll(turn.now, ids, specs, folds);
     if (!answers.ok()) return AnswerError(turn, std::move(c), answers.error());
     for (std::size_t i = 0; i < answers->size(); ++i) {
       if ((*answers)[i].existing) continue;
@@ -104,19 +108,24 @@ void List(Call call) {
   if (!query.ok()) return call.Fail(query.error());
   const Result<void> narrowed = NarrowToSeen(call.principal(), *query);
   if (!narrowed.ok()) return call.Fail(narrowed.error());
-  AskEngine(std::move(call), [query = std::move(*query)](Turn& turn, Call c) {
+  BrowseEngine(std::move(call), [query = std::move(*query)](Turn& turn, Call c) {
     JobPage found = turn.engine.List(query);
     std::erase_if(found.jobs, [&](const JobView& job) { return !turn.MayList(job.id); });
     for (const JobView& job : found.jobs) turn.Tells(job.id);
-    Answer(turn, std::move(c), 200, [page = std::move(found)](Call& done, std::string& out) {
+    AnswerApart(turn, std::move(c), [page = std::move(found)](const Call& done, std::string& out) {
       out.append("{\"jobs\":[");
+      std::optional<JobId> next = page.next;
       for (const JobView& job : page.jobs) {
         if (out.back() != '[') out.push_back(',');
         AppendJob(job, done.queue->name(), out);
+        if (out.size() >= kMaxPageBytes && &job != &page.jobs.back()) {
+          next = job.id;
+          break;
+        }
       }
       out.append("],\"next\":");
-      if (page.next)
-        out.append("\"" + ToText(*page.next) + "\"}");
+      if (next)
+        out.append("\"" + ToText(*next) + "\"}");
       else
         out.append("null}");
     });
@@ -154,8 +163,8 @@ void Show(Call call, JobName name) {
   if (!wait.ok()) return call.Fail(wait.error());
   if (wait->count() > 0) {
     // Should the client go away, nobody waits any more.
-    call.reply.OnAbort([queue = call.queue, &net = call.reply.net(), owner = call.reply.owner()] {
-      net.Tell(queue, Command::Look([owner](Turn& turn) { turn.waits.RemoveOwner(turn.engine, owner); }));
+    call.reply.OnAbort([queue = call.queue, &net = call.reply.net(), owner = call.reply.owner(), asker = call.asker()] {
+      net.Tell(queue, Command::Look([owner](Turn& turn) { turn.waits.RemoveOwner(turn.engine, owner); }).By(asker));
     });
   }
   AskEngine(std::move(call), [name, wait = *wait](Turn& turn, Call c) {
@@ -163,8 +172,10 @@ void Show(Call call, JobName name) {
     if (!view.ok()) return AnswerError(turn, std::move(c), view.error());
     if (wait.count() == 0 || Ended(view->state) || turn.stopping)
       return AnswerJob(turn, std::move(c), std::move(*view));
+    const Result<void> admitted = turn.waits.Admit(turn, view->id);
+    if (!admitted.ok()) return AnswerError(turn, std::move(c), admitted.error());
     const std::uint64_t owner = c.reply.owner();
-    turn.waits.Add(turn.engine, view->id, owner, std::make_unique<EndWait>(std::move(c), turn.now.mono + wait), false);
+    turn.waits.Add(turn, view->id, owner, std::make_unique<EndWait>(std::move(c), turn.now.mono + wait), false);
   });
 }
 

@@ -144,7 +144,7 @@ void List(Call call) {
   if (!may.ok()) return call.Fail(may.error());
   Result<LimitTable::Filter> filter = ParseLimitQuery(call.request.query);
   if (!filter.ok()) return call.Fail(filter.error());
-  AskEngine(std::move(call), [filter = std::move(*filter)](Turn& turn, Call c) {
+  BrowseEngine(std::move(call), [filter = std::move(*filter)](Turn& turn, Call c) {
     Answer(turn, std::move(c), 200,
            [limits = turn.engine.Limits(turn.now, filter), now = turn.now.mono](Call&, std::string& out) {
              AppendLimits(limits, now, out);

@@ -82,11 +82,11 @@ void ServeOutlook(Call call) {
   if (!query.ok()) return call.Fail(query.error());
   const Result<std::optional<std::uint64_t>> count = query->Number("count", 1, kMostPicks);
   if (!count.ok()) return call.Fail(count.error());
-  AskEngine(std::move(call), [id = *id, count = count->value_or(kDefaultPicks)](Turn& turn, Call c) {
+  BrowseEngine(std::move(call), [id = *id, count = count->value_or(kDefaultPicks)](Turn& turn, Call c) {
     Result<OutlookSnapshot> snapshot = turn.engine.OutlookOf(turn.now, WorkerId{id});
     if (!snapshot.ok()) return AnswerError(turn, std::move(c), snapshot.error());
     ServerContext& server = c.server;
-    if (!Looking::Room(server)) {
+    if (!Looking::Room(c)) {
       return AnswerError(turn, std::move(c),
                          {Code::kUnavailable, "others look ahead at the moment", "try again in a few seconds"});
     }

@@ -12,7 +12,7 @@ namespace {
 void Overview(Call call) {
   const Result<void> none = ParseNoQuery(call.request.query);
   if (!none.ok()) return call.Fail(none.error());
-  AskEngine(std::move(call), [](Turn& turn, Call c) {
+  BrowseEngine(std::move(call), [](Turn& turn, Call c) {
     OverviewFacts facts{turn.engine.Stats(), c.queue->history().LastRates(), turn.engine.Reasons(), turn.disk_full};
     Return(turn, std::move(c), [facts = std::move(facts)](Call done) {
       std::string queue;
@@ -28,11 +28,11 @@ void Overview(Call call) {
 void History(Call call) {
   const Result<HistoryStep> step = ParseHistoryQuery(call.request.query);
   if (!step.ok()) return call.Fail(step.error());
-  AskEngine(std::move(call), [step = *step](Turn& turn, Call c) {
+  BrowseEngine(std::move(call), [step = *step](Turn& turn, Call c) {
     const QueueHistory& history = c.queue->history();
     QueueHistory::Series series = step == HistoryStep::kSecond ? history.Seconds() : history.Minutes();
-    Answer(turn, std::move(c), 200,
-           [series = std::move(series)](Call&, std::string& out) { AppendHistory(series, out); });
+    AnswerApart(turn, std::move(c),
+                [series = std::move(series)](const Call&, std::string& out) { AppendHistory(series, out); });
   });
 }
 

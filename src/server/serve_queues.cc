@@ -112,11 +112,11 @@ void ChangeQueue(Call call) {
   const Result<QueueSettingsChange> change = ParseQueueChange(call.request.body, &call.server.config.strategies);
   if (!change.ok()) return call.Fail(change.error());
   const QueuePtr queue = call.queue;
-  Audit(call.principal(), "queue.set", queue->name(), call.request.body);
   NetThread& net = call.reply.net();
   queue->ChangeSettings(*change, [call = std::move(call), &net](Result<void> changed) mutable {
     net.Run(Closure([c = std::move(call), changed = std::move(changed)]() mutable {
       if (!changed.ok()) return c.Fail(changed.error());
+      Audit(c.principal(), "queue.set", c.queue->name(), c.request.body);
       ShowQueue(std::move(c), 200);
     }));
   });
@@ -127,12 +127,12 @@ void PauseQueue(Call call, bool pause) {
   if (!may.ok()) return call.Fail(may.error());
   const Result<void> empty = ParseEmptyBody(call.request.body);
   if (!empty.ok()) return call.Fail(empty.error());
-  Audit(call.principal(), pause ? "queue.pause" : "queue.resume", call.queue->name());
   OnEngine(std::move(call), [pause](Turn& turn, Call c) {
     if (pause)
       turn.engine.PauseQueue(turn.now);
     else
       turn.engine.ResumeQueue(turn.now);
+    AuditLater(turn, c, pause ? "queue.pause" : "queue.resume", c.queue->name());
     AnswerQueue(turn, std::move(c), 200);
   });
 }

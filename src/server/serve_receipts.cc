@@ -15,7 +15,7 @@ namespace {
 void List(Call call) {
   const Result<ReceiptsQuery> query = ParseReceiptsQuery(call.request.query);
   if (!query.ok()) return call.Fail(query.error());
-  AskEngine(std::move(call), [query = *query](Turn& turn, Call c) {
+  BrowseEngine(std::move(call), [query = *query](Turn& turn, Call c) {
     const std::optional<std::string>& user = c.principal().user;
     // One more than asked for tells whether there are more.
     std::vector<Receipt> receipts = turn.engine.Receipts(query.before, query.limit + 1,
@@ -28,7 +28,7 @@ void List(Call call) {
     // What is not durable yet, while the disk is full, has not happened.
     std::erase_if(receipts, [&](const Receipt& receipt) { return !turn.MayList(receipt.job); });
     for (const Receipt& receipt : receipts) turn.Tells(receipt.job);
-    Answer(turn, std::move(c), 200, [receipts = std::move(receipts), next](Call& done, std::string& out) {
+    AnswerApart(turn, std::move(c), [receipts = std::move(receipts), next](const Call& done, std::string& out) {
       out.append("{\"receipts\":[");
       for (const Receipt& receipt : receipts) {
         if (out.back() != '[') out.push_back(',');

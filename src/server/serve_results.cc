@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/bounds.h"
+#include "engine/errors.h"
 #include "server/access.h"
 #include "server/call.h"
 #include "server/event_stream.h"
@@ -53,7 +54,7 @@ Result<OutcomePage> ReadPage(Store& store, JobId job, TaskIndex from, std::uint6
 void ListTasks(Call call, JobName name) {
   Result<TaskQuery> query = ParseTaskQuery(call.request.query);
   if (!query.ok()) return call.Fail(query.error());
-  AskEngine(std::move(call), [name, query = std::move(*query)](Turn& turn, Call c) mutable {
+  BrowseEngine(std::move(call), [name, query = std::move(*query)](Turn& turn, Call c) mutable {
     const Result<JobView> job = FindJob(turn, c, name);
     if (!job.ok()) return AnswerError(turn, std::move(c), job.error());
     query.job = job->id;
@@ -230,8 +231,8 @@ void ListResults(Call call, JobName name) {
   const Result<ResultsQuery> query = ParseResultsQuery(call.request.query);
   if (!query.ok()) return call.Fail(query.error());
   if (query->wait.count() > 0) {
-    call.reply.OnAbort([queue = call.queue, &net = call.reply.net(), owner = call.reply.owner()] {
-      net.Tell(queue, Command::Look([owner](Turn& turn) { turn.waits.RemoveOwner(turn.engine, owner); }));
+    call.reply.OnAbort([queue = call.queue, &net = call.reply.net(), owner = call.reply.owner(), asker = call.asker()] {
+      net.Tell(queue, Command::Look([owner](Turn& turn) { turn.waits.RemoveOwner(turn.engine, owner); }).By(asker));
     });
   }
   AskEngine(std::move(call), [name, query = *query](Turn& turn, Call c) {
@@ -243,9 +244,11 @@ void ListResults(Call call, JobName name) {
         turn.stopping) {
       return SendResults(turn, std::move(c), std::move(*ended));
     }
+    const Result<void> admitted = turn.waits.Admit(turn, job->id);
+    if (!admitted.ok()) return AnswerError(turn, std::move(c), admitted.error());
     const std::uint64_t owner = c.reply.owner();
-    turn.waits.Add(turn.engine, job->id, owner,
-                   std::make_unique<ResultsWait>(std::move(c), query, turn.now.mono + query.wait), true);
+    turn.waits.Add(turn, job->id, owner, std::make_unique<ResultsWait>(std::move(c), query, turn.now.mono + query.wait),
+                   true);
   });
 }
 

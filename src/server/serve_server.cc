@@ -57,6 +57,7 @@ void ShowMetrics(Call call) {
     if (queue->metrics() == nullptr) continue;
     // All of it on the engine thread: that one has ended before a queue's metrics go.
     net.Tell(queue, Command::Look([scrape, queue](Turn& turn) {
+               queue->TellSteps();
                queue->metrics()->Update(turn.engine.Stats(), turn.engine.Reasons(), turn.now.wall);
                const Result<Store::Usage> usage = queue->store().ReadUsage();
                if (usage.ok()) queue->metrics()->Update(*usage, turn.disk_full);

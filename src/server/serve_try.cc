@@ -15,26 +15,29 @@ namespace {
 
 // What is not seen by then is told as missing. Picking has as long again.
 constexpr Duration kMostTime = std::chrono::seconds(5);
-// Of the server at once: each may hold a hundred bytes and more for every job.
+// Of one asker at once: each may hold a hundred bytes and more for every job.
 constexpr std::uint32_t kMostAtOnce = 2;
 
 struct Trial {
-  explicit Trial(Call c) : call(std::move(c)), server(call.server) {}
-  ~Trial() { server.trials.fetch_sub(1, std::memory_order_relaxed); }
+  explicit Trial(Call c) : call(std::move(c)), server(call.server), asker(call.asker()) {}
+  ~Trial() { server.trials.Leave(asker); }
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
   Call call;
   ServerContext& server;
+  const AskerId asker;
   const Instant began = ReadClock().mono;
 };
 
 void Answer(Turn& turn, std::shared_ptr<Trial> trial, const Result<WalkPtr>& walk) {
   if (!walk.ok()) return AnswerError(turn, std::move(trial->call), walk.error());
-  std::string out;
-  AppendPreview(**walk, ReadClock().mono - trial->began, out);
   NetThread& net = trial->call.reply.net();
-  turn.Send(net, [trial = std::move(trial), out = std::move(out)] { trial->call.reply.Send(200, out); });
+  turn.Send(net, [trial = std::move(trial), walk = *walk] {
+    std::string out;
+    AppendPreview(*walk, ReadClock().mono - trial->began, out);
+    trial->call.reply.Send(200, out);
+  });
 }
 
 }  // namespace
@@ -52,15 +55,16 @@ void ServeTry(Call call) {
   if (!none.ok()) return call.Fail(none.error());
   Result<PreviewRequest> request = ParsePreview(call.request.body, call.queue->vocabulary());
   if (!request.ok()) return call.Fail(request.error());
+  request->by_limits = true;
   request->seed = static_cast<std::uint64_t>(ReadClock().mono.time_since_epoch().count());
-  if (call.server.trials.fetch_add(1, std::memory_order_relaxed) >= kMostAtOnce) {
-    call.server.trials.fetch_sub(1, std::memory_order_relaxed);
-    return call.Fail({Code::kUnavailable, "others are trying strategies at the moment", "try again in a few seconds"});
-  }
+  const AtOnce::Entry entry = call.server.trials.Enter(call.asker(), kMostAtOnce);
+  if (entry != AtOnce::Entry::kIn) return call.Fail(Busy(entry, "others are trying strategies at the moment"));
   NetThread& net = call.reply.net();
   const QueuePtr queue = call.queue;
   auto trial = std::make_shared<Trial>(std::move(call));
-  net.Tell(queue, Command::Look([trial = std::move(trial), queue, request = std::move(*request)](Turn& turn) mutable {
+  const AskerId asker = trial->asker;
+  net.Tell(queue,
+           Command::Browse(asker, [trial = std::move(trial), queue, request = std::move(*request)](Turn& turn) mutable {
              ServerContext& server = trial->server;
              RunPreview(server, server.trying, queue, std::move(request), kMostTime, turn,
                         [trial = std::move(trial)](Turn& last, const Result<WalkPtr>& walk) mutable {

@@ -19,9 +19,9 @@ void ServeUsers(Call call) {
   const Result<void> narrowed = NarrowToSeen(call.principal(), seen);
   if (!narrowed.ok()) return call.Fail(narrowed.error());
   if (call.principal().user) query->only = call.principal().user;
-  AskEngine(std::move(call), [query = std::move(*query)](Turn& turn, Call c) {
-    Answer(turn, std::move(c), 200,
-           [page = turn.engine.Users(query)](Call&, std::string& out) { AppendUsers(page, out); });
+  BrowseEngine(std::move(call), [query = std::move(*query)](Turn& turn, Call c) {
+    AnswerApart(turn, std::move(c),
+                [page = turn.engine.Users(query)](const Call&, std::string& out) { AppendUsers(page, out); });
   });
 }
 

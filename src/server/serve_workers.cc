@@ -22,21 +22,18 @@ void List(Call call) {
   if (!may.ok()) return call.Fail(may.error());
   const Result<WorkersQuery> query = ParseWorkersQuery(call.request.query);
   if (!query.ok()) return call.Fail(query.error());
-  AskEngine(std::move(call), [query = *query](Turn& turn, Call c) {
-    // One more than asked for tells whether there are more.
-    std::vector<WorkerView> workers = turn.engine.Workers(query.after, query.limit + 1);
-    const bool more = workers.size() > query.limit;
-    if (more) workers.pop_back();
-    Answer(turn, std::move(c), 200, [workers = std::move(workers), more](Call& done, std::string& out) {
+  BrowseEngine(std::move(call), [query = *query](Turn& turn, Call c) {
+    WorkerPage page = turn.engine.Workers(query.after, query.limit);
+    AnswerApart(turn, std::move(c), [page = std::move(page)](const Call& done, std::string& out) {
       const WorkerDetail detail{.balanced = IsBalanced(done)};
       out.append("{\"workers\":[");
-      for (const WorkerView& worker : workers) {
+      for (const WorkerView& worker : page.workers) {
         if (out.back() != '[') out.push_back(',');
         AppendWorker(worker, detail, out);
       }
       out.append("],\"next\":");
-      if (more)
-        out.append("\"" + ToText(workers.back().id) + "\"}");
+      if (page.more)
+        out.append("\"" + ToText(page.workers.back().id) + "\"}");
       else
         out.append("null}");
     });
@@ -63,6 +60,7 @@ void Register(Call call) {
     WorkerTable::Origin origin;
     origin.address = c.request.peer;
     origin.user = c.principal().user.value_or("");
+    origin.token = c.principal().id;
     Result<RegisterAnswer> answer = turn.workers.Register(turn, hello, origin, nullptr);
     if (!answer.ok()) return AnswerError(turn, std::move(c), answer.error());
     Answer(turn, std::move(c), 201, [answer = std::move(*answer)](Call& done, std::string& out) {
@@ -90,8 +88,19 @@ class PullLink final : public WorkerLink {
     }
     out.append("],\"tasks\":[");
     if (!news.grants.empty()) {
-      const Result<std::size_t> end = AppendGrants(call_.queue->store(), news.grants, 0, bounds::kMaxBodyBytes, out);
-      if (!end.ok()) call_.queue->Fatal(end.error());
+      std::vector<DamagedGrant> damaged;
+      const Result<std::size_t> end =
+          AppendGrants(call_.queue->store(), news.grants, 0, bounds::kMaxBodyBytes, out, damaged);
+      if (!end.ok()) {
+        if (!call_.queue->finished()) call_.queue->Fatal(end.error());
+        // The queue was deleted, and its file is gone: that ends the request, and nothing else.
+        return call_.Fail({Code::kUnknownQueue, "the queue " + call_.queue->name() + " is gone", ""});
+      }
+      if (!damaged.empty()) {
+        call_.reply.net().Tell(call_.queue, [worker = worker_, damaged = std::move(damaged)](Turn& turn) {
+          turn.workers.FailDamaged(turn, worker, damaged);
+        });
+      }
       if (*end < tasks.size()) {
         // More than one answer holds: it may ask for the others again.
         GiveBack({tasks.begin() + static_cast<std::ptrdiff_t>(*end), tasks.end()});
@@ -139,17 +148,19 @@ void Pull(Call call, WorkerId worker) {
   if (!parsed.ok()) return call.Fail(parsed.error());
   const QueuePtr queue = call.queue;
   NetThread& net = call.reply.net();
+  const AskerId asker = call.asker();
   const std::uint64_t key = message.key.value_or(0);
   const auto link = std::make_shared<PullLink>(std::move(call), worker);
   const std::weak_ptr<PullLink> weak = link;
-  link->call().reply.OnAbort([queue, &net, worker, weak] {
+  link->call().reply.OnAbort([queue, &net, worker, weak, asker] {
     const std::shared_ptr<PullLink> gone = weak.lock();
     if (gone == nullptr) return;
-    net.Tell(queue, [worker, gone](Turn& turn) { turn.workers.OnGone(turn, worker, gone.get(), {}); });
+    net.Tell(queue,
+             Command([worker, gone](Turn& turn) { turn.workers.OnGone(turn, worker, gone.get(), {}); }).By(asker));
   });
-  net.Tell(queue, [worker, key, wait = message.wait, input = ToInput(message), link](Turn& turn) mutable {
-    turn.workers.OnPull(turn, worker, key, wait, std::move(input), std::move(link));
-  });
+  net.Tell(queue, Command([worker, key, wait = message.wait, input = ToInput(message), link](Turn& turn) mutable {
+                    turn.workers.OnPull(turn, worker, key, wait, std::move(input), std::move(link));
+                  }).By(asker));
 }
 
 void Leave(Call call, WorkerId worker) {
@@ -172,7 +183,7 @@ void Drain(Call call, WorkerId worker) {
   OnEngine(std::move(call), [worker](Turn& turn, Call c) {
     const Result<void> drained = turn.engine.Drain(turn.now, worker);
     if (!drained.ok()) return AnswerError(turn, std::move(c), drained.error());
-    Audit(c.principal(), "worker.drain", c.queue->name() + "/" + ToText(worker));
+    AuditLater(turn, c, "worker.drain", c.queue->name() + "/" + ToText(worker));
     AnswerWorker(turn, std::move(c), worker);
   });
 }
@@ -188,7 +199,7 @@ void Change(Call call, WorkerId worker) {
   OnEngine(std::move(call), [worker, patch = std::move(*patch)](Turn& turn, Call c) {
     const Result<void> changed = turn.workers.Change(turn, worker, patch.key, patch.change);
     if (!changed.ok()) return AnswerError(turn, std::move(c), changed.error());
-    if (!patch.key) Audit(c.principal(), "worker.set", c.queue->name() + "/" + ToText(worker));
+    if (!patch.key) AuditLater(turn, c, "worker.set", c.queue->name() + "/" + ToText(worker));
     AnswerWorker(turn, std::move(c), worker);
   });
 }

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/close_on_exec.h"
 #include "server/clock.h"
 #include "server/context.h"
 #include "server/http_connection.h"
@@ -57,7 +58,8 @@ void RaiseFileLimit() {
 Result<asio::ssl::context> MakeTls(const Config& config) {
   asio::ssl::context tls(asio::ssl::context::tls_server);
   tls.set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
-                  asio::ssl::context::no_tlsv1_1 | asio::ssl::context::no_sslv2 | asio::ssl::context::no_sslv3);
+                  asio::ssl::context::no_tlsv1_1 | asio::ssl::context::no_sslv2 | asio::ssl::context::no_sslv3 |
+                  SSL_OP_NO_RENEGOTIATION);
   error_code ec;
   tls.use_certificate_chain_file(config.tls_cert, ec);
   if (ec)
@@ -87,7 +89,7 @@ class Server::Impl {
     Wait();
   }
 
-  Result<void> Start() {
+  Result<void> Start(const StartOptions& start) {
     RaiseFileLimit();
     std::signal(SIGPIPE, SIG_IGN);
     const Config& config = context_.config;
@@ -101,13 +103,21 @@ class Server::Impl {
     context_.tokens = std::move(*tokens);
     const Result<void> exposed = CheckExposure(config, context_.tokens->required());
     if (!exposed.ok()) return exposed.error();
+    if (!config.tls() && !IsLoopback(config.listen.host)) {
+      LogWarning("without TLS everyone on the way can read tokens and jobs, and use them",
+                 {{"address", config.listen.Text()},
+                  {"hint", "set tls_cert and tls_key, or listen on loopback behind a proxy"}});
+    }
     if (config.tls()) {
       Result<asio::ssl::context> tls = MakeTls(config);
       if (!tls.ok()) return tls.error();
       tls_.emplace(std::move(*tls));
     }
     context_.started_at = ReadClock().wall;
-    for (std::size_t i = 0; i < ThreadCount(config); ++i) nets_.push_back(std::make_unique<NetThread>());
+    for (std::size_t i = 0; i < ThreadCount(config); ++i)
+      nets_.push_back(std::make_unique<NetThread>(context_.exceptions));
+    // One more, without sockets: what is watched is put into words there.
+    nets_.push_back(std::make_unique<NetThread>(context_.exceptions));
     views_ = std::make_unique<LiveViews>(context_, *nets_.back());
     context_.views = views_.get();
     // The port first: a second server must not wait for a large file before it learns that it is one too many.
@@ -120,10 +130,13 @@ class Server::Impl {
     options.restart_grace = config.restart_grace;
     options.ids = &context_.ids;
     options.metrics = &context_.metrics;
+    options.memory_budget = config.memory_budget != 0 ? config.memory_budget : MachineMemory() / 2;
     options.on_fatal = Die;
-    options.open_store = [](const std::string& file) {
+    options.open_store = [accept_loss = start.accept_loss](const std::string& file) {
       SqliteOptions sqlite;
       sqlite.file = file;
+      sqlite.accept_loss = accept_loss;
+      sqlite.on_loss = [](const std::string& what) { LogWarning("goes on with a loss", {{"lost", what}}); };
       return SqliteStore::Open(sqlite);
     };
     context_.queues = std::make_unique<QueueSet>(std::move(options));
@@ -188,6 +201,7 @@ class Server::Impl {
     const tcp::endpoint endpoint = found.begin()->endpoint();
     acceptor_.emplace(nets_[0]->io());
     acceptor_->open(endpoint.protocol(), ec);
+    if (!ec) CloseOnExec(acceptor_->native_handle());
     if (!ec) acceptor_->set_option(tcp::acceptor::reuse_address(true), ec);
     if (!ec) acceptor_->bind(endpoint, ec);
     if (ec) {
@@ -200,7 +214,7 @@ class Server::Impl {
   }
 
   void Accept() {
-    NetThread& net = *nets_[next_++ % nets_.size()];
+    NetThread& net = *nets_[next_++ % (nets_.size() - 1)];
     auto socket = std::make_shared<Stream::Socket>(net.io().get_executor());
     acceptor_->async_accept(*socket, [this, &net, socket](error_code ec) {
       if (ec == asio::error::operation_aborted || !acceptor_->is_open()) return;
@@ -212,20 +226,23 @@ class Server::Impl {
         });
         return;
       }
-      if (context_.connections.load(std::memory_order_relaxed) < context_.config.max_connections) Adopt(net, *socket);
+      if (context_.connections.load(std::memory_order_relaxed) < context_.config.max_connections) {
+        context_.exceptions.Survives("accepting a connection", [&] { Adopt(net, *socket); });
+      }
       Accept();
     });
   }
 
   void Adopt(NetThread& net, Stream::Socket& socket) {
     error_code ec;
+    CloseOnExec(socket.native_handle());
     socket.set_option(tcp::no_delay(true), ec);
     const tcp::endpoint peer = socket.remote_endpoint(ec);
     if (ec) return;
     const std::string address = Endpoint{peer.address().to_string(), peer.port()}.Text();
     const auto connection =
         std::make_shared<HttpConnection>(net, Stream(std::move(socket), tls_ ? &*tls_ : nullptr), context_, address);
-    asio::dispatch(net.io(), [connection] { connection->Start(); });
+    asio::dispatch(net.io(), [connection] { connection->Guard("beginning", [&connection] { connection->Start(); }); });
   }
 
   // Whoever does not let go of `answer` soon is stuck.
@@ -260,9 +277,14 @@ class Server::Impl {
     for (const auto& net : nets_) net->Run(Closure([n = net.get()] { n->CloseIdle(); }));
     while (context_.http_connections.load() > 0 && std::chrono::steady_clock::now() < deadline)
       std::this_thread::sleep_for(10ms);
-    context_.queues->Finish();
+    // What is left of the time, but for some to commit. A process that ends leaves its memory to the system.
+    const Duration left = std::max(std::chrono::duration_cast<Duration>(deadline - std::chrono::steady_clock::now()),
+                                   context_.config.stop_timeout / 4);
+    context_.queues->Finish(ReadMonotonic() + left * 3 / 4, signals_ != nullptr);
     for (const auto& net : nets_) net->Stop();
     context_.slow.Finish();
+    context_.backups.Finish();
+    context_.rendering.Finish();
     context_.trying.Finish();
     context_.looking.Finish();
     LogInfo("stopped");
@@ -289,9 +311,10 @@ class Server::Impl {
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() = default;
 
-Result<std::unique_ptr<Server>> Server::Start(const Config& config, std::span<const WebAsset> web) {
+Result<std::unique_ptr<Server>> Server::Start(const Config& config, std::span<const WebAsset> web,
+                                              const StartOptions& options) {
   auto impl = std::make_unique<Impl>(config, web);
-  const Result<void> started = impl->Start();
+  const Result<void> started = impl->Start(options);
   if (!started.ok()) return started.error();
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }

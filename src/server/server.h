@@ -16,12 +16,17 @@ namespace allot {
 
 class LiveViews;
 
+struct StartOptions {
+  bool accept_loss = false;  // goes on without what a queue's files have lost, and logs what that is
+};
+
 class Server {
  public:
   // Opens and loads all queues, then listens. config.listen.port 0 takes any free port. Fails with what the store says
   // about a file, kForbidden if it would be open to strangers, kUnavailable if the port is taken.
   // `web` is the dashboard; what it refers to outlives the server.
-  static Result<std::unique_ptr<Server>> Start(const Config& config, std::span<const WebAsset> web = {});
+  static Result<std::unique_ptr<Server>> Start(const Config& config, std::span<const WebAsset> web = {},
+                                               const StartOptions& options = {});
   // As Stop() and Wait().
   ~Server();
   Server(const Server&) = delete;

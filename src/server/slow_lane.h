@@ -9,17 +9,19 @@
 #include <vector>
 
 #include "server/closure.h"
+#include "server/exception_log.h"
 #include "server/mailbox.h"
 
 namespace allot {
 
 class SlowLane {
  public:
-  SlowLane() {
-    thread_ = std::thread([this] {
+  explicit SlowLane(ExceptionLog& exceptions) {
+    thread_ = std::thread([this, &exceptions] {
       std::vector<Closure> closures;
       while (mailbox_.Take(closures, {})) {
-        for (Closure& closure : closures) closure();
+        // What a closure holds, such as the duty to answer, goes with it.
+        for (Closure& closure : closures) exceptions.Survives("slow work", [&closure] { closure(); });
         closures.clear();
       }
     });

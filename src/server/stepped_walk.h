@@ -16,30 +16,31 @@ namespace allot {
 struct WalkBounds {
   std::size_t step = 500;                                      // of the engine thread at a time, in microseconds
   Duration most_time = std::chrono::seconds(5);                // what is not seen by then is told as missing
-  std::uint32_t most_at_once = 4;                              // of the server
+  std::uint32_t most_at_once = 4;                              // of one asker; of the server, half as many again
   std::string_view busy = "others do the same at the moment";  // the refusal of more
   bool changes = false;                                        // a command: it waits while the disk is full
 };
 
 // `Walk` is something that Engine::Collect() goes on with; `Render` is called with it, the time that it took and the
-// body, on the network thread, once it is done.
+// body, on the thread for large answers, once it is done.
 template <typename Walk, typename Render>
 class SteppedWalk : public std::enable_shared_from_this<SteppedWalk<Walk, Render>> {
  public:
-  SteppedWalk(Call call, std::atomic<std::uint32_t>& under_way, const WalkBounds& bounds, std::unique_ptr<Walk> walk,
-              Render render)
+  SteppedWalk(Call call, AtOnce& under_way, const WalkBounds& bounds, std::unique_ptr<Walk> walk, Render render)
       : call_(std::move(call)),
         under_way_(under_way),
         bounds_(bounds),
         server_(call_.server),
         queue_(call_.queue),
+        asker_(call_.asker()),
         walk_(std::move(walk)),
         render_(std::move(render)) {}
-  ~SteppedWalk() { under_way_.fetch_sub(1, std::memory_order_relaxed); }
+  ~SteppedWalk() { under_way_.Leave(asker_); }
   SteppedWalk(const SteppedWalk&) = delete;
   SteppedWalk& operator=(const SteppedWalk&) = delete;
 
   void Step(Turn& turn) {
+    if (gone_.load(std::memory_order_relaxed)) return;
     const bool all = turn.engine.Collect(turn.now, *walk_, bounds_.step);
     if constexpr (requires { walk_->touched(); }) {
       for (const JobId job : walk_->touched()) turn.Touch(job);
@@ -56,41 +57,52 @@ class SteppedWalk : public std::enable_shared_from_this<SteppedWalk<Walk, Render
     auto self = this->shared_from_this();
     NetThread& net = call_.reply.net();
     turn.Send(net, [self = std::move(self)] {
-      std::string out;
-      self->render_(*self->walk_, ReadClock().mono - self->began_, out);
-      self->call_.reply.Send(200, out);
+      RenderLane& lane = self->server_.rendering;
+      lane.Post(self->asker_, [self] {
+        auto out = std::make_shared<std::string>();
+        self->render_(*self->walk_, ReadClock().mono - self->began_, *out);
+        self->call_.reply.net().Run(Closure([self, out] { self->call_.reply.Send(200, *out); }));
+      });
+    });
+  }
+
+  // On the network thread, before the first step.
+  void EndWithClient() {
+    call_.reply.OnAbort([weak = this->weak_from_this()] {
+      if (const auto self = weak.lock()) self->gone_.store(true, std::memory_order_relaxed);
     });
   }
 
   // The command that takes the next step.
   Command Next() {
     auto step = [self = this->shared_from_this()](Turn& next) { self->Step(next); };
-    return bounds_.changes ? Command(std::move(step)) : Command::Look(std::move(step));
+    return bounds_.changes ? Command(std::move(step)).By(asker_) : Command::Browse(asker_, std::move(step));
   }
 
  private:
   Call call_;
-  std::atomic<std::uint32_t>& under_way_;
+  AtOnce& under_way_;
   const WalkBounds bounds_;
   ServerContext& server_;
   const QueuePtr queue_;
+  const AskerId asker_;
   const std::unique_ptr<Walk> walk_;
   Render render_;
+  std::atomic<bool> gone_{false};
   const Instant began_ = ReadClock().mono;
 };
 
-// Answers the call with what the walk finds; `unavailable` while as many are under way as may be.
+// Answers the call with what the walk finds; `unavailable` while as many are under way as may be, of its asker or of
+// all. A walk that only looks ends when its client goes away.
 template <typename Walk, typename Render>
-void WalkInSteps(Call call, std::atomic<std::uint32_t>& under_way, const WalkBounds& bounds, std::unique_ptr<Walk> walk,
-                 Render render) {
-  if (under_way.fetch_add(1, std::memory_order_relaxed) >= bounds.most_at_once) {
-    under_way.fetch_sub(1, std::memory_order_relaxed);
-    return call.Fail({Code::kUnavailable, std::string(bounds.busy), "try again in a few seconds"});
-  }
+void WalkInSteps(Call call, AtOnce& under_way, const WalkBounds& bounds, std::unique_ptr<Walk> walk, Render render) {
+  const AtOnce::Entry entry = under_way.Enter(call.asker(), bounds.most_at_once);
+  if (entry != AtOnce::Entry::kIn) return call.Fail(Busy(entry, bounds.busy));
   NetThread& net = call.reply.net();
   const QueuePtr queue = call.queue;
   auto stepped = std::make_shared<SteppedWalk<Walk, Render>>(std::move(call), under_way, bounds, std::move(walk),
                                                              std::move(render));
+  if (!bounds.changes) stepped->EndWithClient();
   net.Tell(queue, stepped->Next());
 }
 

@@ -153,6 +153,7 @@ bool ReadEither(JsonReader& reader, Value& value, bool policy, const NamedStrate
   }
   const std::string at = reader.Path();
   if (!StrategyReader(reader, known).Read(value, 1, out)) return false;
+  if (policy) out = WithRoomForWorker(out);
   const std::string why = CheckStrategy(*out, policy);
   return why.empty() || reader.Fail(Code::kBadValue, fmt::format("`{}`: {}", at, why));
 }

@@ -31,7 +31,7 @@ constexpr std::size_t kSecretDigits = 64;
 constexpr std::size_t kTokenSize = kPrefix.size() + kIdDigits + 1 + kSecretDigits;
 constexpr int kFileVersion = 1;
 constexpr std::size_t kMaxFileBytes = 16 * 1024 * 1024;
-constexpr std::int64_t kLookEveryUs = 1'000'000;
+constexpr std::int64_t kLookEveryUs = 250'000;
 
 std::string Hex(const std::uint8_t* bytes, std::size_t size) {
   constexpr char kDigits[] = "0123456789abcdef";

@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "engine/engine.h"
 #include "server/closure.h"
+#include "server/fair_queue.h"
 #include "server/outbox.h"
 #include "store/store.h"
 
@@ -27,6 +28,8 @@ struct Turn {
   Now now{};
   bool stopping = false;   // nothing is handed out, nothing new is taken
   bool disk_full = false;  // nothing new is taken
+  AskerId asker = 0;       // who asked for the command that runs
+  bool crowded = false;    // too much of that asker's waits already: the command is to refuse
   Batch batch{};           // payloads and outcomes that go with this round's events
   Outbox outbox{};         // leaves when they are durable
   std::uint32_t events = 0;
@@ -51,25 +54,54 @@ struct Turn {
   void Send(Home& home, Closure closure) { outbox.push_back({&home, std::move(closure)}); }
 };
 
-// Commands run in the order in which they were posted; while the disk is full, those that change something wait.
+// Commands run in the order in which they were posted, those of one asker always; where they take long, askers take
+// turns. While the disk is full, those that change something wait.
 class Command {
  public:
   Command() = default;
   template <typename F, typename = std::enable_if_t<std::is_invocable_v<std::decay_t<F>&, Turn&>>>
   Command(F&& f) : run_(std::forward<F>(f)) {}  // NOLINT(google-explicit-constructor)
-  // One that only looks, or refuses to change anything while the disk is full.
+  // One that only looks, at little, or refuses to change anything while the disk is full.
   template <typename F>
   static Command Look(F&& f) {
     Command command(std::forward<F>(f));
     command.looks_ = true;
     return command;
   }
+  // One that looks at much. It waits in line with others of its kind, by asker, which have only a part of the thread's
+  // time; whatever the same asker posted before it has run by then.
+  template <typename F>
+  static Command Browse(AskerId asker, F&& f) {
+    Command command = Look(std::forward<F>(f));
+    command.browses_ = true;
+    command.asker_ = asker;
+    return command;
+  }
+  // Who asked; nobody is the server itself.
+  Command By(AskerId asker) && {
+    asker_ = asker;
+    return std::move(*this);
+  }
+  // It runs at once, with turn.crowded, where too many of its asker's wait in line.
+  Command OrRefuse() && {
+    refuses_ = true;
+    return std::move(*this);
+  }
+  AskerId asker() const { return asker_; }
   bool looks() const { return looks_; }
-  void operator()(Turn& turn) { run_(turn); }
+  bool browses() const { return browses_; }
+  bool refuses() const { return refuses_; }
+  void operator()(Turn& turn) {
+    turn.asker = asker_;
+    run_(turn);
+  }
 
  private:
   UniqueFunction<void(Turn&)> run_;
+  AskerId asker_ = 0;
   bool looks_ = false;
+  bool browses_ = false;
+  bool refuses_ = false;
 };
 
 }  // namespace allot

@@ -1,9 +1,11 @@
 #include "server/wait_connection.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/bounds.h"
 #include "server/access.h"
+#include "server/asker.h"
 #include "server/context.h"
 #include "server/reply_json.h"
 #include "server/request_json.h"
@@ -11,6 +13,9 @@
 
 namespace allot {
 namespace {
+
+// Waits that are taken, or forgotten, in one step.
+constexpr std::size_t kStep = 500;
 
 class EndNotice final : public JobWatcher {
  public:
@@ -29,11 +34,13 @@ class EndNotice final : public JobWatcher {
 
 }  // namespace
 
-WaitConnection::WaitConnection(NetThread& net, ServerContext& server, QueuePtr queue, PrincipalPtr principal)
+WaitConnection::WaitConnection(NetThread& net, ServerContext& server, QueuePtr queue, PrincipalPtr principal,
+                               std::string_view peer)
     : WsConnection(net, server),
       queue_(std::move(queue)),
       principal_(std::move(principal)),
-      id_(server.next_connection.fetch_add(1)) {}
+      id_(server.next_connection.fetch_add(1)),
+      asker_(AskerOf(*principal_, peer)) {}
 
 WsConnection::Reading WaitConnection::OnMessage(std::string_view text) {
   Result<std::vector<JobId>> jobs = ParseWaitMessage(text);
@@ -41,37 +48,49 @@ WsConnection::Reading WaitConnection::OnMessage(std::string_view text) {
     Say(jobs.error());
     return Reading::kPause;
   }
-  net().Tell(
-      queue_, Command::Look([self = std::static_pointer_cast<WaitConnection>(shared_from_this()),
-                             jobs = std::move(*jobs)](Turn& turn) {
-        Home& home = self->net();
-        if (turn.waits.CountOf(self->id_) + jobs.size() > bounds::kMaxWaitsPerConnection) {
-          turn.Send(home, [self] {
-            self->Say({Code::kTooManyWaits,
-                       "one connection waits for at most " + std::to_string(bounds::kMaxWaitsPerConnection) + " jobs",
-                       ""});
-          });
-          return;
-        }
-        std::vector<JobId> unknown;
-        for (const JobId job : jobs) {
-          Result<JobView> view = turn.engine.Describe(job);
-          if (!view.ok() || !Sees(*self->principal_, view->user)) {
-            unknown.push_back(job);
-          } else if (Ended(view->state)) {
-            turn.Tells(job);
-            turn.Send(home, [self, view = std::move(*view)] { self->OnEnded(view); });
-          } else {
-            turn.waits.Add(turn.engine, job, self->id_, std::make_unique<EndNotice>(home, self), false);
-          }
-        }
-        turn.Send(home, [self, unknown = std::move(unknown)] {
-          if (!unknown.empty()) self->OnUnknown(unknown);
-          self->ResumeReading();
-        });
-      }));
+  net().Tell(queue_, Command::Browse(asker_, [self = std::static_pointer_cast<WaitConnection>(shared_from_this()),
+                                              jobs = std::make_shared<const std::vector<JobId>>(std::move(*jobs))](
+                                                 Turn& turn) { self->Take(turn, jobs, 0); }));
   // One message at a time: what it asks for is bounded before the next is read.
   return Reading::kPause;
+}
+
+void WaitConnection::Take(Turn& turn, const std::shared_ptr<const std::vector<JobId>>& jobs, std::size_t from) {
+  if (left_.load()) return;
+  const auto self = std::static_pointer_cast<WaitConnection>(shared_from_this());
+  Home& home = net();
+  const auto refuse = [&](Error error) { turn.Send(home, [self, error = std::move(error)] { self->Say(error); }); };
+  if (from == 0 && turn.waits.CountOf(id_) + jobs->size() > bounds::kMaxWaitsPerConnection) {
+    return refuse({Code::kTooManyWaits,
+                   "one connection waits for at most " + std::to_string(bounds::kMaxWaitsPerConnection) + " jobs", ""});
+  }
+  std::vector<JobId> unknown;
+  const std::size_t end = std::min(jobs->size(), from + kStep);
+  for (std::size_t i = from; i < end; ++i) {
+    const JobId job = (*jobs)[i];
+    Result<JobView> view = turn.engine.Describe(job);
+    if (!view.ok() || !Sees(*principal_, view->user)) {
+      unknown.push_back(job);
+    } else if (Ended(view->state)) {
+      turn.Tells(job);
+      turn.Send(home, [self, view = std::move(*view)] { self->OnEnded(view); });
+    } else {
+      Result<void> admitted = turn.waits.Admit(turn, job);
+      if (!admitted.ok()) return refuse(admitted.error());
+      turn.waits.Add(turn, job, id_, std::make_unique<EndNotice>(home, self), false);
+    }
+  }
+  const bool all = end == jobs->size();
+  turn.Send(home, [self, unknown = std::move(unknown), all] {
+    if (!unknown.empty()) self->OnUnknown(unknown);
+    if (all) self->ResumeReading();
+  });
+  if (!all) queue_->Post(Command::Browse(asker_, [self, jobs, end](Turn& next) { self->Take(next, jobs, end); }));
+}
+
+void WaitConnection::Forget(Turn& turn, const QueuePtr& queue, std::uint64_t id) {
+  if (turn.waits.RemoveOwner(turn.engine, id, kStep)) return;
+  queue->Post(Command::Look([queue, id](Turn& next) { Forget(next, queue, id); }).By(turn.asker));
 }
 
 void WaitConnection::OnEnded(const JobView& job) {
@@ -112,7 +131,8 @@ bool WaitConnection::NextMessage(std::string& out) {
 }
 
 void WaitConnection::OnGone() {
-  net().Tell(queue_, Command::Look([id = id_](Turn& turn) { turn.waits.RemoveOwner(turn.engine, id); }));
+  left_.store(true);
+  net().Tell(queue_, Command::Look([queue = queue_, id = id_](Turn& turn) { Forget(turn, queue, id); }).By(asker_));
 }
 
 }  // namespace allot

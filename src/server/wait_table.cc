@@ -2,19 +2,51 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace allot {
 
-void WaitTable::Add(Engine& engine, JobId job, Owner owner, std::unique_ptr<JobWatcher> watcher, bool wants_progress) {
+Result<void> WaitTable::Admit(const Turn& turn, JobId job) const {
+  constexpr std::string_view kHint = "wait for fewer at a time, or ask for their states in lists";
+  const auto own = by_asker_.find(turn.asker);
+  if (own != by_asker_.end() && own->second >= kMaxWaitsOfOne) {
+    return Error{Code::kTooManyWaits,
+                 "this token or address waits for " + FormatCount(own->second) + " jobs of this queue already",
+                 std::string(kHint)};
+  }
+  if (waits_.size() >= kMaxWaits) {
+    return Error{Code::kTooManyWaits,
+                 "clients wait for " + FormatCount(waits_.size()) + " jobs of this queue already, this one for " +
+                     FormatCount(own == by_asker_.end() ? 0 : own->second),
+                 std::string(kHint)};
+  }
+  const auto of_job = by_job_.find(job);
+  if (of_job != by_job_.end() && of_job->second.size() >= kMaxWaitsForOneJob) {
+    const auto same = [&](Id other) { return waits_.find(other)->second.asker == turn.asker; };
+    const auto count = static_cast<std::size_t>(std::count_if(of_job->second.begin(), of_job->second.end(), same));
+    if (count >= kMaxWaitsForOneJob) {
+      return Error{
+          Code::kTooManyWaits,
+          "this token or address waits for the job " + ToText(job) + " " + FormatCount(count) + " times already",
+          "wait for it once"};
+    }
+  }
+  return {};
+}
+
+void WaitTable::Add(Turn& turn, JobId job, Owner owner, std::unique_ptr<JobWatcher> watcher, bool wants_progress) {
   const Id id = next_++;
   Wait wait;
   wait.job = job;
   wait.owner = owner;
+  wait.asker = turn.asker;
   wait.deadline = watcher->deadline();
-  wait.wants_progress = wants_progress && engine.Watch(job).ok();
+  wait.wants_progress = wants_progress && turn.engine.Watch(job).ok();
   wait.watcher = std::move(watcher);
   if (wait.deadline) deadlines_.emplace(*wait.deadline, id);
-  by_job_[job].push_back(id);
+  by_job_[job].insert(id);
   by_owner_[owner].insert(id);
+  ++by_asker_[turn.asker];
   waits_.emplace(id, std::move(wait));
 }
 
@@ -25,23 +57,28 @@ void WaitTable::Remove(Engine& engine, Id id) {
   if (wait.deadline) deadlines_.erase({*wait.deadline, id});
   if (wait.wants_progress) engine.Unwatch(wait.job);
   if (const auto of_job = by_job_.find(wait.job); of_job != by_job_.end()) {
-    std::vector<Id>& ids = of_job->second;
-    // In order, as they came.
-    if (const auto at = std::lower_bound(ids.begin(), ids.end(), id); at != ids.end() && *at == id) ids.erase(at);
-    if (ids.empty()) by_job_.erase(of_job);
+    of_job->second.erase(id);
+    if (of_job->second.empty()) by_job_.erase(of_job);
   }
   if (const auto of_owner = by_owner_.find(wait.owner); of_owner != by_owner_.end()) {
     of_owner->second.erase(id);
     if (of_owner->second.empty()) by_owner_.erase(of_owner);
   }
+  if (const auto own = by_asker_.find(wait.asker); --own->second == 0) by_asker_.erase(own);
   waits_.erase(it);
 }
 
-void WaitTable::RemoveOwner(Engine& engine, Owner owner) {
+bool WaitTable::RemoveOwner(Engine& engine, Owner owner, std::size_t most) {
   const auto it = by_owner_.find(owner);
-  if (it == by_owner_.end()) return;
-  const std::vector<Id> ids(it->second.begin(), it->second.end());
+  if (it == by_owner_.end()) return true;
+  std::vector<Id> ids;
+  for (const Id id : it->second) {
+    if (ids.size() >= most) break;
+    ids.push_back(id);
+  }
+  const bool all = ids.size() == it->second.size();
   for (const Id id : ids) Remove(engine, id);
+  return all;
 }
 
 std::size_t WaitTable::CountOf(Owner owner) const {
@@ -65,22 +102,7 @@ void WaitTable::LookAt(Turn& turn, Id id, JobWatcher::News news) {
 void WaitTable::Tell(Turn& turn, JobId job, JobWatcher::News news) {
   const auto it = by_job_.find(job);
   if (it == by_job_.end()) return;
-  if (news == JobWatcher::News::kEnded && it->second.size() > 16) {
-    // Everyone goes: taking each out of a long list would be quadratic.
-    std::vector<Id> ids = std::move(it->second);
-    it->second.clear();
-    for (const Id id : ids) LookAt(turn, id, news);
-    std::vector<Id> left;
-    for (const Id id : ids) {
-      if (waits_.count(id) != 0) left.push_back(id);
-    }
-    if (!left.empty())
-      by_job_[job] = std::move(left);
-    else
-      by_job_.erase(job);
-    return;
-  }
-  const std::vector<Id> ids = it->second;
+  const std::vector<Id> ids(it->second.begin(), it->second.end());
   for (const Id id : ids) {
     const auto wait = waits_.find(id);
     const bool wanted = news != JobWatcher::News::kProgress || (wait != waits_.end() && wait->second.wants_progress);
@@ -111,6 +133,7 @@ void WaitTable::Clear() {
   waits_.clear();
   by_job_.clear();
   by_owner_.clear();
+  by_asker_.clear();
   deadlines_.clear();
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/result.h"
 #include "base/time.h"
 #include "server/turn.h"
 
@@ -40,9 +41,18 @@ class WaitTable {
  public:
   using Owner = std::uint64_t;  // a connection
 
-  // REQUIRES: the job is there, and has not ended.
-  void Add(Engine& engine, JobId job, Owner owner, std::unique_ptr<JobWatcher> watcher, bool wants_progress);
-  void RemoveOwner(Engine& engine, Owner owner);
+  // A queue has so many waits, and one asker so many of them, and so many for the same job: what ends with it is one
+  // step.
+  static constexpr std::size_t kMaxWaits = 500'000;
+  static constexpr std::size_t kMaxWaitsOfOne = 100'000;
+  static constexpr std::size_t kMaxWaitsForOneJob = 1000;
+
+  // May whoever asked for the command that runs wait for the job? kTooManyWaits, with what there is already.
+  Result<void> Admit(const Turn& turn, JobId job) const;
+  // REQUIRES: Admit(); the job is there, and has not ended.
+  void Add(Turn& turn, JobId job, Owner owner, std::unique_ptr<JobWatcher> watcher, bool wants_progress);
+  // At most so many of them; true: that was all.
+  bool RemoveOwner(Engine& engine, Owner owner, std::size_t most = SIZE_MAX);
   std::size_t CountOf(Owner owner) const;
   std::size_t size() const { return waits_.size(); }
 
@@ -61,6 +71,7 @@ class WaitTable {
   struct Wait {
     JobId job;
     Owner owner = 0;
+    AskerId asker = 0;
     std::unique_ptr<JobWatcher> watcher;
     std::optional<Instant> deadline;
     bool wants_progress = false;
@@ -71,7 +82,8 @@ class WaitTable {
 
   Id next_ = 1;
   std::unordered_map<Id, Wait> waits_;
-  std::unordered_map<JobId, std::vector<Id>> by_job_;
+  std::unordered_map<JobId, std::set<Id>> by_job_;
+  std::unordered_map<AskerId, std::size_t> by_asker_;
   std::unordered_map<Owner, boost::unordered_flat_set<Id>> by_owner_;
   std::set<std::pair<Instant, Id>> deadlines_;
 };

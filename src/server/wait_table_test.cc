@@ -52,7 +52,8 @@ class WaitTableTest : public ::testing::Test {
            bool progress = false) {
     std::optional<Instant> at;
     if (at_ms) at = Instant(milliseconds(*at_ms));
-    table_.Add(engine_, JobId{job}, owner, std::make_unique<Recorder>(seen_, name, at), progress);
+    Turn turn = At(0);
+    table_.Add(turn, JobId{job}, owner, std::make_unique<Recorder>(seen_, name, at), progress);
   }
   Engine engine_{EngineOptions{}};
   IdAllocator ids_;
@@ -105,6 +106,31 @@ TEST_F(WaitTableTest, AStopLetsEveryoneLookOnceMore) {
   Turn turn = At(0);
   table_.OnStop(turn);
   EXPECT_EQ(seen_.size(), 2u);
+  EXPECT_EQ(table_.size(), 0u);
+}
+
+TEST_F(WaitTableTest, OneAskerLeavesRoomForOthersAndIsToldWhatItUses) {
+  Turn ann = At(0), bob = At(0);
+  ann.asker = 1;
+  bob.asker = 2;
+  const auto wait = [&](Turn& turn, std::uint64_t job) {
+    table_.Add(turn, JobId{job}, turn.asker, std::make_unique<Recorder>(seen_, 0, std::nullopt), false);
+  };
+  // For one job no more than fit into a step; others may wait for it all the same.
+  for (std::size_t i = 0; i < WaitTable::kMaxWaitsForOneJob; ++i) {
+    ASSERT_TRUE(table_.Admit(ann, JobId{1}).ok());
+    wait(ann, 1);
+  }
+  EXPECT_EQ(table_.Admit(ann, JobId{1}).error().code, Code::kTooManyWaits);
+  EXPECT_TRUE(table_.Admit(ann, JobId{2}).ok());
+  EXPECT_TRUE(table_.Admit(bob, JobId{1}).ok());
+  for (std::size_t i = WaitTable::kMaxWaitsForOneJob; i < WaitTable::kMaxWaitsOfOne; ++i) wait(ann, 2 + i % 7);
+  EXPECT_EQ(table_.Admit(ann, JobId{9}).error().message,
+            "this token or address waits for 100,000 jobs of this queue already");
+  EXPECT_TRUE(table_.Admit(bob, JobId{1}).ok());
+  EXPECT_FALSE(table_.RemoveOwner(engine_, ann.asker, 1));
+  EXPECT_TRUE(table_.Admit(ann, JobId{9}).ok());
+  EXPECT_TRUE(table_.RemoveOwner(engine_, ann.asker));
   EXPECT_EQ(table_.size(), 0u);
 }
 

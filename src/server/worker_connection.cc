@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "server/asker.h"
 #include "server/context.h"
 #include "server/grants_json.h"
 #include "server/log.h"
@@ -33,7 +34,8 @@ WorkerConnection::WorkerConnection(NetThread& net, ServerContext& server, QueueP
       WorkerLink(net),
       queue_(std::move(queue)),
       principal_(std::move(principal)),
-      peer_(std::move(peer)) {}
+      peer_(std::move(peer)),
+      asker_(AskerOf(*principal_, peer_)) {}
 
 WsConnection::Reading WorkerConnection::OnMessage(std::string_view text) {
   if (!worker_) {
@@ -52,7 +54,7 @@ WsConnection::Reading WorkerConnection::OnMessage(std::string_view text) {
     return Reading::kPause;
   }
   ++unanswered_;
-  net().Tell(queue_, [link = Link(), worker = worker_, input = ToInput(message_)](Turn& turn) mutable {
+  TellQueue([link = Link(), worker = worker_, input = ToInput(message_)](Turn& turn) mutable {
     turn.workers.OnMessage(turn, worker, link, std::move(input));
   });
   return text.size() <= kLongMessageBytes && HasRoom() ? Reading::kGoOn : Reading::kPause;
@@ -72,28 +74,33 @@ void WorkerConnection::OnHello(std::string_view text) {
   WorkerTable::Origin origin;
   origin.address = peer_;
   origin.user = principal_->user.value_or("");
+  origin.token = principal_->id;
   origin.connected = true;
-  net().Tell(queue_, [self = std::static_pointer_cast<WorkerConnection>(shared_from_this()), link = Link(),
-                      hello = std::move(*hello), origin = std::move(origin)](Turn& turn) mutable {
+  TellQueue([self = std::static_pointer_cast<WorkerConnection>(shared_from_this()), link = Link(),
+             hello = std::move(*hello), origin = std::move(origin)](Turn& turn) mutable {
     Result<RegisterAnswer> answer = turn.workers.Register(turn, hello, origin, link);
     turn.Send(link->home(), [self, answer = std::move(answer)]() mutable { self->OnWelcome(std::move(answer)); });
   });
 }
 
 void WorkerConnection::OnWelcome(Result<RegisterAnswer> answer) {
+  Guard("a welcome", [&] { Welcome(std::move(answer)); });
+}
+
+void WorkerConnection::Welcome(Result<RegisterAnswer> answer) {
   if (!answer.ok()) {
     Say(answer.error(), std::nullopt);
     return CloseSoon();
   }
   worker_ = answer->worker;
   if (gone()) {
-    net().Tell(queue_,
-               [link = Link(), worker = worker_](Turn& turn) { turn.workers.OnGone(turn, worker, link.get(), {}); });
+    TellQueue([link = Link(), worker = worker_](Turn& turn) { turn.workers.OnGone(turn, worker, link.get(), {}); });
     return;
   }
   said_.append("{\"welcome\":");
   AppendWelcome(*answer, server().config.heartbeat, said_);
   said_.push_back('}');
+  AllowLargeMessages();
   net().MarkDirty(*this);
   ResumeReading();
 }
@@ -108,16 +115,21 @@ void WorkerConnection::Say(const Error& error, std::optional<std::uint64_t> seq)
 
 void WorkerConnection::OnSign() {
   if (!worker_) return;
-  net().Tell(queue_, [worker = worker_](Turn& turn) { static_cast<void>(turn.engine.Heartbeat(turn.now, worker)); });
+  TellQueue([worker = worker_](Turn& turn) { static_cast<void>(turn.engine.Heartbeat(turn.now, worker)); });
 }
 
 void WorkerConnection::Tell(WorkerNews news) {
+  // A worker that misses news would keep leases that it does not know of: it has to come anew.
+  Guard("news for a worker", [&] { TakeNews(std::move(news)); });
+}
+
+void WorkerConnection::TakeNews(WorkerNews news) {
   if (news.answers && unanswered_ > 0) --unanswered_;
   if (gone()) {
     std::vector<TaskRef> unsent;
     for (const Grant& grant : news.grants) unsent.push_back(grant.task);
     if (unsent.empty()) return;
-    net().Tell(queue_, [unsent = std::move(unsent)](Turn& turn) { turn.workers.GiveBack(turn, unsent); });
+    TellQueue([unsent = std::move(unsent)](Turn& turn) { turn.workers.GiveBack(turn, unsent); });
     return;
   }
   if (news.close) CloseSoon();
@@ -201,8 +213,24 @@ bool WorkerConnection::NextMessage(std::string& out) {
   if (next_grant_ < news.grants.size()) {
     field("tasks");
     out.push_back('[');
-    const Result<std::size_t> end = AppendGrants(queue_->store(), news.grants, next_grant_, kGoodMessageBytes, out);
-    if (!end.ok()) queue_->Fatal(end.error());
+    std::vector<DamagedGrant> damaged;
+    const Result<std::size_t> end =
+        AppendGrants(queue_->store(), news.grants, next_grant_, kGoodMessageBytes, out, damaged);
+    if (!end.ok()) {
+      if (!queue_->finished()) queue_->Fatal(end.error());
+      // The queue was deleted, and its file is gone: this connection ends, and only it.
+      out.clear();
+      AppendError({Code::kUnknownQueue, "the queue " + queue_->name() + " is gone", ""}, std::nullopt, out);
+      news_.clear();
+      next_grant_ = 0;
+      CloseSoon();
+      return true;
+    }
+    if (!damaged.empty()) {
+      net().Tell(queue_, [worker = worker_, damaged = std::move(damaged)](Turn& turn) {
+        turn.workers.FailDamaged(turn, worker, damaged);
+      });
+    }
     next_grant_ = *end;
     out.push_back(']');
   }
@@ -225,7 +253,7 @@ void WorkerConnection::OnGone() {
     }
   }
   news_.clear();
-  net().Tell(queue_, [link = Link(), worker = worker_, unsent = std::move(unsent)](Turn& turn) mutable {
+  TellQueue([link = Link(), worker = worker_, unsent = std::move(unsent)](Turn& turn) mutable {
     turn.workers.OnGone(turn, worker, link.get(), std::move(unsent));
   });
 }

@@ -29,17 +29,26 @@ class WorkerConnection final : public WsConnection, public WorkerLink {
   bool NextMessage(std::string& out) override;
   void OnSent() override;
   void OnGone() override;
+  bool expects_hello() const override { return true; }
 
  private:
   void OnHello(std::string_view text);
   void OnWelcome(Result<RegisterAnswer> answer);
+  void Welcome(Result<RegisterAnswer> answer);
+  void TakeNews(WorkerNews news);
   void Say(const Error& error, std::optional<std::uint64_t> seq);
   bool HasRoom() const;  // for more of its messages
+  // To its queue, in order with all others of the connection.
+  template <typename F>
+  void TellQueue(F&& f) {
+    net().Tell(queue_, Command(std::forward<F>(f)).By(asker_));
+  }
   WorkerLinkPtr Link() { return {shared_from_this(), static_cast<WorkerLink*>(this)}; }
 
   const QueuePtr queue_;
   const PrincipalPtr principal_;
   const std::string peer_;
+  const AskerId asker_;
   bool greeted_ = false;  // hello was said
   WorkerId worker_;       // 0: not registered yet
   WorkerMessage message_;

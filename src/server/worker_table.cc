@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "server/log.h"
+
 namespace allot {
 namespace {
 
@@ -21,10 +23,10 @@ void Add(std::optional<WorkerChange>& to, const WorkerChange& change) {
 }
 
 // All that a message names, so that what follows cannot fail half-way.
-Result<void> AdmitStrategies(const Turn& turn, const WorkerInput& input) {
+Result<void> AdmitStrategies(const Turn& turn, WorkerId worker, const WorkerInput& input) {
   const bool set = input.set && input.set->strategy;
   if (!set && !input.strategy) return {};
-  return turn.engine.AdmitStrategies({input.strategy, set ? *input.set->strategy : nullptr});
+  return turn.engine.AdmitStrategies({input.strategy, set ? *input.set->strategy : nullptr}, worker);
 }
 
 }  // namespace
@@ -78,6 +80,7 @@ Result<RegisterAnswer> WorkerTable::Register(Turn& turn, const Hello& hello, con
   spec.connected = origin.connected;
   spec.address = origin.address;
   spec.user = origin.user;
+  spec.token = origin.token;
   spec.resume = hello.resume;
   Result<RegisterAnswer> answer = turn.engine.Register(turn.now, spec, hello.key);
   if (!answer.ok()) return answer;
@@ -165,7 +168,7 @@ void WorkerTable::OnMessage(Turn& turn, WorkerId worker, const WorkerLinkPtr& li
   news.answers = true;
   // First, so that a pull beside it sees it, and that a message which is refused has changed nothing.
   if (input.set || input.strategy) {
-    Result<void> set = AdmitStrategies(turn, input);
+    Result<void> set = AdmitStrategies(turn, worker, input);
     if (set.ok() && input.set) set = Set(turn, worker, *input.set);
     if (!set.ok()) {
       news.error = set.error();
@@ -211,7 +214,7 @@ void WorkerTable::OnPull(Turn& turn, WorkerId worker, std::uint64_t key, millise
     Tell(turn, link, std::move(news));
   };
   if (session == nullptr || session->connected || !turn.engine.KnowsKey(worker, key)) return refuse(Unknown(worker));
-  const Result<void> admitted = AdmitStrategies(turn, input);
+  const Result<void> admitted = AdmitStrategies(turn, worker, input);
   if (!admitted.ok()) return refuse(admitted.error());
   if (input.set) {
     const Result<void> set = Set(turn, worker, *input.set);
@@ -265,6 +268,23 @@ void WorkerTable::GiveBack(Turn& turn, const std::vector<TaskRef>& tasks) {
   if (tasks.empty()) return;
   for (const TaskRef& task : tasks) turn.Touch(task.job);
   turn.engine.Undelivered(turn.now, tasks);
+}
+
+void WorkerTable::FailDamaged(Turn& turn, WorkerId worker, const std::vector<DamagedGrant>& damaged) {
+  std::vector<Report> reports;
+  for (const DamagedGrant& grant : damaged) {
+    reports.push_back({grant.task, ReportKind::kRejected});
+    LogError("a payload is damaged: its task fails",
+             {{"job", grant.task.job.value}, {"task", grant.task.index}, {"error", grant.error}});
+  }
+  const Result<std::vector<ReportVerdict>> verdicts = turn.engine.ReportAll(turn.now, worker, reports);
+  if (!verdicts.ok()) return;  // it is gone, and its leases end by themselves
+  for (std::size_t i = 0; i < damaged.size(); ++i) {
+    const TaskRef& task = damaged[i].task;
+    turn.Touch(task.job);
+    if ((*verdicts)[i] != ReportVerdict::kTaken) continue;
+    turn.batch.outcomes.push_back({task.job, task.index, OutcomeKind::kError, 0, damaged[i].error});
+  }
 }
 
 Result<void> WorkerTable::Unregister(Turn& turn, WorkerId worker, std::uint64_t key) {

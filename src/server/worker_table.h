@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/types.h"
+#include "server/grants_json.h"
 #include "server/outbox.h"
 #include "server/request_json.h"
 #include "server/turn.h"
@@ -66,6 +67,7 @@ class WorkerTable {
   struct Origin {
     std::string address;
     std::string user;
+    std::string token;  // its id
     bool connected = false;
   };
   // Registers with the engine. With `origin.connected`, `link` is the worker's from now on, and one before it is
@@ -80,6 +82,8 @@ class WorkerTable {
   void OnGone(Turn& turn, WorkerId worker, const WorkerLink* link, std::vector<TaskRef> unsent);
   // These never left.
   void GiveBack(Turn& turn, const std::vector<TaskRef>& tasks);
+  // Their payloads cannot be read: they fail for good, with that as their error, as if the worker had reported it.
+  void FailDamaged(Turn& turn, WorkerId worker, const std::vector<DamagedGrant>& damaged);
   Result<void> Unregister(Turn& turn, WorkerId worker, std::uint64_t key);
   // With `key`, the worker's own doing. Without, it is told, so that it can say so when it comes back.
   Result<void> Change(Turn& turn, WorkerId worker, std::optional<std::uint64_t> key, const WorkerChange& change);

@@ -1,5 +1,6 @@
 // Workers over WebSocket and over plain HTTP.
 #include "server/testing.h"
+#include "server/testing_tokens.h"
 
 namespace allot::testing {
 namespace {
@@ -243,6 +244,34 @@ TEST_F(WorkerTest, ACancelEndsAWaitingPull) {
   const Answer answer = puller.Post(PullPath(welcome), Body(welcome, R"(,"pull":1,"wait_ms":60000)"));
   canceller.join();
   EXPECT_EQ(answer.json["cancel"][0]["job"].str(), id);
+}
+
+class WorkerTokenTest : public WorkerTest {
+ protected:
+  void SetUp() override {
+    work_ = MakeToken(config_, "work", {Scope::kWork, Scope::kRead});
+    ann_ = MakeToken(config_, "ann", {Scope::kRead, Scope::kSubmit}, "ann");
+    bob_ = MakeToken(config_, "bob", {Scope::kRead, Scope::kSubmit}, "bob");
+    Start();
+  }
+  std::string work_, ann_, bob_;
+};
+
+TEST_F(WorkerTokenTest, OfWhatAWorkerHoldsATokenFixedToAUserSeesThatUsersTasksAlone) {
+  HttpClient http = Http(), ann = Http(), bob = Http();
+  http.token = work_;
+  ann.token = ann_;
+  bob.token = bob_;
+  const std::string of_ann = Submit(ann, R"({"tag":"t"})");
+  Submit(bob, R"({"tag":"t"})");
+  const Json welcome = Registered(http);
+  ASSERT_EQ(http.Post(PullPath(welcome), Body(welcome, R"(,"pull":2)")).json["tasks"].size(), 2u);
+  const std::string path = kWorkers + "/" + welcome["worker"].str();
+  EXPECT_EQ(http.Get(path).json["tasks"].size(), 2u);
+  const Json seen = ann.Get(path).json;
+  ASSERT_EQ(seen["tasks"].size(), 1u);
+  EXPECT_EQ(seen["tasks"][0]["job"].str(), of_ann);
+  EXPECT_EQ(seen["leased"].num(), 2);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "server/ws_connection.h"
 
+#include <algorithm>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/websocket/stream.hpp>
 #include <utility>
@@ -18,6 +19,8 @@ using namespace std::chrono_literals;
 constexpr std::size_t kKeptBufferBytes = 4 * 1024;  // larger buffers are given back after use
 constexpr int kSilentHeartbeats = 3;
 constexpr Duration kCloseTimeout = 5s;
+constexpr std::size_t kReadBytes = 64 * 1024;
+constexpr Duration kLeastBetweenSigns = 100ms;  // a flood of pings is one sign of life
 
 }  // namespace
 
@@ -27,7 +30,8 @@ struct WsConnection::Wire {
   beast::flat_buffer in;
 };
 
-WsConnection::WsConnection(NetThread& net, ServerContext& server) : Connection(net), server_(server) {
+WsConnection::WsConnection(NetThread& net, ServerContext& server)
+    : Connection(net), server_(server), inflight_(server.inflight) {
   server_.connections.fetch_add(1);
   server_.metrics.ConnectionOpened();
 }
@@ -45,42 +49,63 @@ void WsConnection::Accept(WsUpgrade upgrade) {
   admission_ = std::move(upgrade.admission);
   wire_ = std::make_unique<Wire>(std::move(upgrade.stream));
   auto& ws = wire_->ws;
-  ws.read_message_max(bounds::kMaxMessageBytes);
+  ws.read_message_max(kMaxFirstMessageBytes);
   ws.auto_fragment(false);
   ws.text(true);
   ws.control_callback([this](websocket::frame_type, beast::string_view) {
     last_heard_ = net().now();
-    OnSign();
+    if (gone_ || last_heard_ < next_sign_) return;
+    next_sign_ = last_heard_ + kLeastBetweenSigns;
+    Guard("a sign of life", [this] { OnSign(); });
   });
-  const auto held = std::make_shared<beast::http::request<ChunkBody>>(std::move(upgrade.request));
+  const auto held = std::make_shared<beast::http::request<beast::http::empty_body>>(std::move(upgrade.request));
   ws.async_accept(*held, [self = Self(), held](error_code ec) {
-    if (ec) return self->Fail();
-    self->open_ = true;
-    self->write_deadline_.reset();
-    self->Flush();
-    if (!self->paused_) self->Read();
+    self->Guard("beginning a WebSocket", [&self, ec] {
+      if (ec) return self->Fail();
+      self->open_ = true;
+      self->write_deadline_.reset();
+      if (self->expects_hello()) self->read_deadline_ = self->net().now() + self->server_.config.request_timeout;
+      self->Flush();
+      if (!self->paused_) self->Read();
+    });
   });
 }
 
 void WsConnection::Read() {
   if (reading_ || !open_ || gone_ || closing_) return;
   reading_ = true;
-  wire_->ws.async_read(wire_->in, [self = Self()](error_code ec, std::size_t n) {
-    self->reading_ = false;
-    if (self->gone_) return;
-    if (ec) return self->Fail();
-    self->last_heard_ = self->net().now();
-    self->server_.metrics.MessageReceived(n);
-    const auto data = self->wire_->in.data();
-    const Reading next = self->OnMessage({static_cast<const char*>(data.data()), data.size()});
-    self->wire_->in.consume(self->wire_->in.size());
-    if (self->wire_->in.capacity() > kKeptBufferBytes) self->wire_->in.shrink_to_fit();
-    if (next == Reading::kPause) {
-      self->paused_ = true;
-    } else {
-      self->Read();
-    }
+  wire_->ws.async_read_some(wire_->in, kReadBytes, [self = Self()](error_code ec, std::size_t n) {
+    self->Guard("a message", [&self, ec, n] { self->OnRead(ec, n); });
   });
+}
+
+void WsConnection::OnRead(error_code ec, std::size_t n) {
+  reading_ = false;
+  if (gone_ || closing_) return;
+  if (ec) return Fail();
+  auto& ws = wire_->ws;
+  if (ws.got_binary()) return CloseNow(CloseReason::kUnsupported, "messages are text");
+  if (!ws.is_message_done()) {
+    server_.metrics.BytesIn(n);
+    if (!read_deadline_) read_deadline_ = net().now() + server_.config.request_timeout;
+    if (!inflight_.Grow(admission_.principal->id, wire_->in.capacity())) {
+      return CloseNow(CloseReason::kTryAgain, "too many large messages at once");
+    }
+    return Read();
+  }
+  last_heard_ = net().now();
+  read_deadline_.reset();
+  server_.metrics.MessageReceived(n);
+  const auto data = wire_->in.data();
+  const Reading next = OnMessage({static_cast<const char*>(data.data()), data.size()});
+  wire_->in.consume(wire_->in.size());
+  if (wire_->in.capacity() > kKeptBufferBytes) wire_->in.shrink_to_fit();
+  inflight_.Clear();
+  if (next == Reading::kPause) {
+    paused_ = true;
+  } else {
+    Read();
+  }
 }
 
 void WsConnection::ResumeReading() {
@@ -97,21 +122,26 @@ void WsConnection::Flush() {
     if (close_soon_) {
       closing_ = true;
       write_deadline_ = net().now() + kCloseTimeout;
-      wire_->ws.async_close(websocket::close_code::normal, [self = Self()](error_code) { self->Fail(); });
+      wire_->ws.async_close(websocket::close_code::normal,
+                            [self = Self()](error_code) { self->Guard("closing", [&self] { self->Fail(); }); });
     }
     return;
   }
   writing_ = true;
   write_deadline_ = net().now() + server_.config.write_timeout;
   wire_->ws.async_write(asio::buffer(out_), [self = Self()](error_code ec, std::size_t n) {
-    self->writing_ = false;
-    self->write_deadline_.reset();
-    if (self->gone_) return;
-    if (ec) return self->Fail();
-    self->server_.metrics.BytesOut(n);
-    self->OnSent();
-    self->Flush();
+    self->Guard("writing", [&self, ec, n] { self->OnWritten(ec, n); });
   });
+}
+
+void WsConnection::OnWritten(error_code ec, std::size_t n) {
+  writing_ = false;
+  write_deadline_.reset();
+  if (gone_) return;
+  if (ec) return Fail();
+  server_.metrics.BytesOut(n);
+  OnSent();
+  Flush();
 }
 
 void WsConnection::CloseSoon() {
@@ -119,12 +149,36 @@ void WsConnection::CloseSoon() {
   net().MarkDirty(*this);
 }
 
-void WsConnection::Fail() {
+void WsConnection::AllowLargeMessages() {
+  if (wire_) wire_->ws.read_message_max(bounds::kMaxMessageBytes);
+}
+
+void WsConnection::CloseNow(CloseReason reason, std::string_view why) {
   if (gone_) return;
-  const auto self = shared_from_this();
+  if (!open_ || closing_) return Fail();
+  closing_ = true;
   gone_ = true;
-  if (wire_) wire_->ws.next_layer().Close();
+  write_deadline_ = net().now() + kCloseTimeout;
+  websocket::close_reason said(static_cast<websocket::close_code>(reason));
+  said.reason.assign(why.data(), std::min(why.size(), said.reason.max_size()));
+  wire_->ws.async_close(said, [self = Self()](error_code) { self->Guard("closing", [&self] { self->End(); }); });
+  Forget();
+}
+
+void WsConnection::Fail() {
+  const auto self = shared_from_this();
+  if (!std::exchange(gone_, true)) Forget();
+  End();
+}
+
+void WsConnection::Forget() {
+  inflight_.Clear();
   OnGone();
+}
+
+void WsConnection::End() {
+  if (std::exchange(ended_, true)) return;
+  if (wire_) wire_->ws.next_layer().Close();
   net().Disown(*this);
 }
 
@@ -139,8 +193,10 @@ bool WsConnection::Admitted() {
 }
 
 void WsConnection::Sweep(Instant now) {
-  if (!Admitted()) return Fail();
   if (write_deadline_ && now >= *write_deadline_) return Fail();
+  if (gone_) return;
+  if (!Admitted()) return CloseNow(CloseReason::kPolicy, "the token is no longer valid");
+  if (read_deadline_ && now >= *read_deadline_) return CloseNow(CloseReason::kPolicy, "a message came too slowly");
   // While it is not being read it cannot be heard.
   if (paused_ || !open_) return;
   const Duration silent = now - last_heard_;

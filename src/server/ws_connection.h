@@ -3,12 +3,16 @@
 // Threading: confined to its network thread.
 #pragma once
 
+#include <boost/system/error_code.hpp>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/time.h"
+#include "server/inflight.h"
 #include "server/net_thread.h"
 #include "server/tokens.h"
 
@@ -16,6 +20,10 @@ namespace allot {
 
 struct ServerContext;
 struct WsUpgrade;
+
+// Before more is known of a peer its messages are small: a `hello` that resumes as many leases as there may be has
+// about half of this.
+inline constexpr std::size_t kMaxFirstMessageBytes = 2 * 1024 * 1024;
 
 class WsConnection : public Connection {
  public:
@@ -41,8 +49,13 @@ class WsConnection : public Connection {
   virtual void OnSent() {}
   // A silent peer is asked for a sign of life before it is given up.
   virtual bool asks_for_signs() const { return false; }
-  // The connection is gone, once.
+  // The first message has to come soon.
+  virtual bool expects_hello() const { return false; }
+  // The connection is gone, or about to be closed, once. Nothing more is read or sent.
   virtual void OnGone() = 0;
+
+  // Before it messages are bounded by kMaxFirstMessageBytes, then by kMaxMessageBytes.
+  void AllowLargeMessages();
 
   // After kPause.
   void ResumeReading();
@@ -54,7 +67,15 @@ class WsConnection : public Connection {
  private:
   struct Wire;  // Beast's part
   void Read();
+  void OnRead(boost::system::error_code ec, std::size_t n);
+  void OnWritten(boost::system::error_code ec, std::size_t n);
+  // Codes of RFC 6455.
+  enum class CloseReason : std::uint16_t { kUnsupported = 1003, kPolicy = 1008, kTryAgain = 1013 };
+  // Ends it for whoever uses it at once, and for the peer with a close frame.
+  void CloseNow(CloseReason reason, std::string_view why);
   void Fail();
+  void Forget();
+  void End();
   // Its token is as good as when it came.
   bool Admitted();
   std::shared_ptr<WsConnection> Self() { return std::static_pointer_cast<WsConnection>(shared_from_this()); }
@@ -64,6 +85,7 @@ class WsConnection : public Connection {
   std::string authorization_;
   TokenBook::Admission admission_;
   std::string out_;
+  InflightBudget::Share inflight_;
   bool open_ = false;
   bool reading_ = false;
   bool paused_ = false;
@@ -71,8 +93,11 @@ class WsConnection : public Connection {
   bool close_soon_ = false;
   bool closing_ = false;
   bool pinging_ = false;
-  bool gone_ = false;
+  bool gone_ = false;   // for whoever uses it
+  bool ended_ = false;  // for the network thread
   Instant last_heard_{};
+  Instant next_sign_{};
+  std::optional<Instant> read_deadline_;  // of hello, or of a message that has begun
   std::optional<Instant> write_deadline_;
 };
 

@@ -1,10 +1,10 @@
 // A connection that becomes a WebSocket.
 #pragma once
 
+#include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/message.hpp>
 #include <string>
 
-#include "server/http_body.h"
 #include "server/stream.h"
 #include "server/tokens.h"
 
@@ -12,7 +12,7 @@ namespace allot {
 
 struct WsUpgrade {
   Stream stream;
-  beast::http::request<ChunkBody> request;
+  beast::http::request<beast::http::empty_body> request;
   std::string authorization;  // that header's value, and what it was good for
   TokenBook::Admission admission;
 };

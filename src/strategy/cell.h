@@ -85,6 +85,7 @@ struct CellShape {
 struct Cell {
   struct Links {
     Cell *before = nullptr, *next = nullptr;
+    bool raised = false;  // CellLists: it stands among those above the lowest level
   };
   struct Free {
     void operator()(Cell* cell) const;

@@ -107,16 +107,29 @@ void CellTrees::Delist(std::vector<std::uint32_t>& list, std::uint32_t Side::*pl
 Choice CellTrees::Pick(Bit kind, StartGate* gate, Rng* rng) {
   unfinished_ = false;
   moved_ = 0;
+  shared_.gave_up = false;
+  shared_.moves_left = most_shifted;
+  const Choice choice = PickAmong(kind, gate, rng);
+  // That takes less than moving from one tree to another.
+  constexpr std::size_t kShiftedAtOnce = 4;
+  moved_ += (most_shifted - shared_.moves_left) / kShiftedAtOnce;
+  if (!shared_.gave_up) return choice;
+  unfinished_ = true;
+  return {};
+}
+
+Choice CellTrees::PickAmong(Bit kind, StartGate* gate, Rng* rng) {
   Choice best = root_->Pick(kind, rng);
   for (; gate != nullptr && best && best.cell->group != 0; best = root_->Pick(kind, rng)) {
     const StartGate::Held held = gate->Ask(best.cell->group);
     if (held == StartGate::Held::kNo) break;
-    if (moved_++ == kMostMoved) {
+    if (moved_++ == most_moved) {
       unfinished_ = true;
       return {};
     }
     MoveAside(*best.cell, held);
   }
+  if (shared_.gave_up) return {};
   const bool many = active_.size() > kFewActive;
   for (std::size_t i = 0; i < active_.size();) {
     Side& side = *sides_[active_[i]];
@@ -132,6 +145,7 @@ Choice CellTrees::Pick(Bit kind, StartGate* gate, Rng* rng) {
     ++i;
     if (held == StartGate::Held::kHere) continue;
     const Choice choice = side.root->Pick(kind, rng);
+    if (shared_.gave_up) return {};
     if (!choice) continue;
     const int order = best ? Compare(plan_, shared_, kind, choice, best) : -1;
     if (order > 0) continue;

@@ -40,7 +40,9 @@ class CellTrees {
   // The last Pick() met too many held cells, and gave up: asked again, it goes on.
   bool unfinished() const { return unfinished_; }
   std::size_t moved() const { return moved_; }
-  static constexpr std::size_t kMostMoved = 256;
+  // In one pick, of those that are held, and of those whose values are full or have another level; tests lower them.
+  static inline std::size_t most_moved = 256;
+  static inline std::size_t most_shifted = 1000;
 
   // The group is not held everywhere any more.
   void Open(std::uint32_t group);
@@ -70,6 +72,7 @@ class CellTrees {
   static constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
   // More than so many at a time are asked closely.
   static constexpr std::size_t kFewActive = 8;
+  Choice PickAmong(Bit kind, StartGate* gate, Rng* rng);
   View& TreeOf(const Cell& cell) { return cell.side == 0 ? *root_ : *sides_[cell.side - 1]->root; }
   void Leave(Cell& cell);
   void MoveAside(Cell& cell, StartGate::Held held);

@@ -14,7 +14,9 @@ using order::Order;
 using order::Plan;
 
 struct StrategyIndex::Parts {
-  explicit Parts(ValueTable& values, const ClassTable& verdicts) : shared{values, verdicts, {}, 0, {}, {}} {}
+  explicit Parts(ValueTable& values, const ClassTable& verdicts) : shared{values, verdicts} {
+    shared.width = verdicts.mask_words();
+  }
   order::Shared shared;
   std::unique_ptr<Plan> plan;
   std::vector<const Plan*> bins;  // by their number
@@ -26,12 +28,24 @@ struct StrategyIndex::Parts {
   std::unique_ptr<order::CellTrees> trees;  // goes before what it refers to
   ShardedSet<Cell*> cells;                  // owned
   order::CellShape shape;
-  std::vector<std::size_t> linked;          // which keys have links in cells
-  std::vector<SlotArray<Cell*>> by_value;   // for each of those: the first cell of a value
   SlotArray<Cell*> by_class;                // the first one
   ClassId classes = 0, shrunk_classes = 0;  // upper bounds of those that have cells
-  order::JobPlaces places;                  // in lotteries
-  std::vector<ValueId> sought;              // of the job that is looked for
+  // Cells whose verdicts changed and that were too many to be put anew at once: of which class, and from which cell on.
+  struct Stale {
+    ClassId cls = 0;
+    Cell* next = nullptr;
+  };
+  std::vector<Stale> stale;
+  // Bits that are new in the masks of cells, where these are many: a walk over all cells, class by class.
+  std::vector<KindId> painted, to_paint;  // in this walk, and in the one behind it
+  std::vector<std::uint8_t> unpainted;    // by bit: 0, or in which of them it is
+  static constexpr std::uint8_t kPainting = 1, kToPaint = 2;
+  Stale paint;
+  // Of these values many cells are lower than they belong, as a pick has found.
+  std::vector<std::pair<std::size_t, ValueId>> crowded;
+  std::uint64_t moves = 0;
+  order::JobPlaces places;      // in lotteries
+  std::vector<ValueId> sought;  // of the job that is looked for
 
   std::size_t KeyIndex(const StrategyKey& key, const std::string& tag, bool fair = false) {
     // The value table counts one user for each time that it is asked.
@@ -94,8 +108,8 @@ struct StrategyIndex::Parts {
         made->percent = strategy.percent;
         made->bin = bins.size();
         bins.push_back(made.get());
-        made->link = static_cast<std::size_t>(std::find(linked.begin(), linked.end(), made->key) - linked.begin());
-        if (made->link == linked.size()) linked.push_back(made->key);
+        made->link = shared.lists.Link(made->key);
+        shared.lists.AddBin(made->link, made->bin);
         break;
       case Strategy::Kind::kFair:
         made->key = KeyIndex(strategy.key, {}, true);
@@ -131,29 +145,23 @@ struct StrategyIndex::Parts {
     return found == nullptr ? nullptr : *found;
   }
 
-  static void Link(Cell*& head, Cell& cell, Cell::Links& links, Cell::Links* others) {
-    links = {nullptr, head};
-    if (others != nullptr) others->before = &cell;
-    head = &cell;
-  }
   void List(Cell& cell) {
-    for (std::size_t i = 0; i < linked.size(); ++i) {
-      Cell*& head = by_value[i].Make(cell.values[linked[i]]);
-      Link(head, cell, cell.links[i], head == nullptr ? nullptr : &head->links[i]);
-    }
+    shared.lists.Add(cell);
     classes = std::max(classes, cell.cls + 1);
     Cell*& head = by_class.Make(cell.cls);
-    Link(head, cell, cell.in_class, head == nullptr ? nullptr : &head->in_class);
+    cell.in_class = {nullptr, head};
+    if (head != nullptr) head->in_class.before = &cell;
+    head = &cell;
   }
   void Unlist(Cell& cell) {
-    for (std::size_t i = 0; i < linked.size(); ++i) {
-      const Cell::Links& links = cell.links[i];
-      (links.before != nullptr ? links.before->links[i].next : by_value[i][cell.values[linked[i]]]) = links.next;
-      if (links.next != nullptr) links.next->links[i].before = links.before;
-    }
+    shared.lists.Remove(cell);
     const Cell::Links& links = cell.in_class;
     (links.before != nullptr ? links.before->in_class.next : by_class[cell.cls]) = links.next;
     if (links.next != nullptr) links.next->in_class.before = links.before;
+    for (Stale& walk : stale) {
+      if (walk.next == &cell) walk.next = links.next;
+    }
+    if (paint.next == &cell) paint.next = links.next;
   }
   void Remove(Cell& cell) {
     Displace(cell);
@@ -169,28 +177,111 @@ struct StrategyIndex::Parts {
     std::fill_n(cell.bins, shape.bins, 0);
   }
   void Replace(Cell& cell) {
+    ++moves;
     Displace(cell);
     trees->Put(cell);
+  }
+
+  // --- Larger work, in steps. Each takes what it did from the budget, in cells, and is true at its end.
+
+  bool TooHigh(const Cell& cell, std::size_t link) const {
+    return std::any_of(bins.begin(), bins.end(), [&](const Plan* block) {
+      return block->link == link && cell.bins[block->bin] > order::TrueBin(*block, shared, cell);
+    });
+  }
+  // Cells of values that fell come down.
+  bool StepFallen(std::size_t& budget, std::vector<ClassId>& opened) {
+    while (!shared.lists.walks().empty()) {
+      if (budget == 0) return false;
+      const std::size_t link = shared.lists.walks().back().link;
+      Cell* cell = shared.lists.NextOfWalk();
+      if (cell == nullptr) continue;
+      --budget;
+      if (!TooHigh(*cell, link)) continue;
+      Replace(*cell);
+      if (opened.empty() || opened.back() != cell->cls) opened.push_back(cell->cls);
+    }
+    return true;
+  }
+  bool StepStale(std::size_t& budget) {
+    for (; !stale.empty(); stale.pop_back()) {
+      while (Cell* cell = stale.back().next) {
+        if (budget == 0) return false;
+        --budget;
+        stale.back().next = cell->in_class.next;
+        Replace(*cell);
+      }
+    }
+    return true;
+  }
+  bool StepPaint(std::size_t& budget) {
+    if (painted.empty() && to_paint.empty()) return true;
+    if (painted.empty()) {
+      painted.swap(to_paint);
+      for (const KindId bit : painted) unpainted[bit] = kPainting;
+      paint = {0, classes > 0 ? by_class[0] : nullptr};
+    }
+    while (paint.cls < classes) {
+      if (budget == 0) return false;
+      --budget;
+      if (Cell* cell = paint.next) {
+        paint.next = cell->in_class.next;
+        Replace(*cell);
+      } else if (++paint.cls < classes) {
+        paint.next = by_class[paint.cls];
+      }
+    }
+    for (const KindId bit : painted) {
+      if (unpainted[bit] == kPainting) unpainted[bit] = 0;
+    }
+    painted.clear();
+    return to_paint.empty();
+  }
+  // What picks would move one by one.
+  bool StepCrowded(std::size_t& budget) {
+    for (; !crowded.empty(); crowded.pop_back()) {
+      const auto [link, value] = crowded.back();
+      while (Cell* cell = shared.lists.Unraised(link, value)) {
+        if (budget == 0) return false;
+        --budget;
+        Replace(*cell);
+        if (!cell->links[link].raised) break;  // it opened again
+      }
+    }
+    return true;
+  }
+  // Must the picks of that kind wait until cells stand where they belong?
+  bool Waits(KindId kind) const {
+    if (!shared.lists.walks().empty() || !stale.empty()) return true;
+    const auto unknown = [this](KindId bit) {
+      return bit / 64 >= shared.width || (bit < unpainted.size() && unpainted[bit] != 0);
+    };
+    if (painted.empty() && to_paint.empty() && shared.width == shared.verdicts.mask_words()) return false;
+    if (unknown(kind)) return true;
+    const auto& tiers = shared.verdicts.Tiers(kind);
+    return std::any_of(tiers.begin(), tiers.end(), [&](const auto& tier) { return unknown(tier.second); });
   }
 };
 
 StrategyIndex::StrategyIndex(const StrategyPtr& policy, const StrategyPtr& worker, ValueTable& values,
-                             const ClassTable& verdicts)
-    : parts_(std::make_unique<Parts>(values, verdicts)),
+                             const ClassTable& verdicts, MemorySum* sum)
+    : pool_(sum),
+      parts_(std::make_unique<Parts>(values, verdicts)),
       strategies_(std::make_shared<const StrategyPair>(StrategyPair{policy, worker})) {
   parts_->FairKeys(*policy);
   parts_->FairKeys(*worker);
   parts_->plan = parts_->Compile(*policy, worker.get());
+  MemoryPool::Scope scope(&pool_);  // not before: what the table of values makes stays
   const std::size_t keys = parts_->shared.keys.size();
   parts_->shared.shares.resize(keys);
   parts_->shared.spare.resize(parts_->shape.shares);
-  parts_->by_value.resize(parts_->linked.size());
+  parts_->shared.full.resize(parts_->bins.size());
   parts_->sought.resize(keys);
   parts_->shape.values = keys;
   parts_->shape.bins = parts_->bins.size();
   parts_->shape.leaves = parts_->leaves;
   parts_->shape.orders = parts_->orders.size();
-  parts_->shape.links = parts_->linked.size();
+  parts_->shape.links = parts_->shared.lists.links();
   parts_->trees = std::make_unique<order::CellTrees>(*parts_->plan, parts_->shared);
   rules_ = std::make_unique<const order::Rules>(
       order::Rules{parts_->plan.get(), &parts_->shared, &parts_->orders, parts_->leaves, parts_->random});
@@ -208,8 +299,10 @@ StrategyIndex::~StrategyIndex() {
 
 const std::vector<KeyId>& StrategyIndex::keys() const { return parts_->shared.keys; }
 std::size_t StrategyIndex::cells() const { return parts_->cells.size(); }
+std::uint64_t StrategyIndex::cells_moved() const { return parts_->moves; }
 
 void StrategyIndex::Add(PickJob& job) {
+  MemoryPool::Scope scope(&pool_);
   Parts& parts = *parts_;
   const std::uint64_t hash = parts.Seek(job);
   Cell* cell = parts.Find(hash, job);
@@ -239,6 +332,7 @@ void StrategyIndex::Add(PickJob& job) {
 }
 
 void StrategyIndex::Remove(PickJob& job) {
+  MemoryPool::Scope scope(&pool_);
   Parts& parts = *parts_;
   Cell* found = parts.Find(parts.Seek(job), job);
   CHECK(found != nullptr);
@@ -257,6 +351,7 @@ void StrategyIndex::Remove(PickJob& job) {
 bool StrategyIndex::CaresWhenPicked() const { return parts_->least_recent; }
 
 void StrategyIndex::OnReady(PickJob& job, std::uint32_t before) {
+  MemoryPool::Scope scope(&pool_);
   Parts& parts = *parts_;
   if (!parts.random) return;
   Cell* cell = parts.Find(parts.Seek(job), job);
@@ -266,6 +361,7 @@ void StrategyIndex::OnReady(PickJob& job, std::uint32_t before) {
 }
 
 void StrategyIndex::OnValue(KeyId id, ValueId value, std::uint32_t fewer) {
+  MemoryPool::Scope scope(&pool_);
   Parts& parts = *parts_;
   const auto at = std::find(parts.shared.keys.begin(), parts.shared.keys.end(), id);
   if (at == parts.shared.keys.end()) return;
@@ -281,40 +377,56 @@ void StrategyIndex::OnValue(KeyId id, ValueId value, std::uint32_t fewer) {
     }
   }
   if (flips == nullptr) return;
-  Cell** head = parts.by_value[flips->link].Find(value);
-  for (Cell* cell = head == nullptr ? nullptr : *head; cell != nullptr; cell = cell->links[flips->link].next) {
-    bool above = false;
-    for (const Plan* plan : parts.bins) {
-      if (plan->key != key || cell->bins[plan->bin] <= order::TrueBin(*plan, parts.shared, *cell)) continue;
-      above = true;
-    }
-    if (!above) continue;
-    parts.Replace(*cell);
-    if (opened_.empty() || opened_.back() != cell->cls) opened_.push_back(cell->cls);
-  }
+  parts.shared.lists.BeginWalk(flips->link, value);
+  std::size_t few = moved_at_once;
+  parts.StepFallen(few, opened_);
 }
 
 void StrategyIndex::SetSlots(std::uint64_t slots) {
+  MemoryPool::Scope scope(&pool_);
   Parts& parts = *parts_;
   if (parts.shared.slots == slots) return;
   const std::uint64_t before = std::exchange(parts.shared.slots, slots);
-  const bool more = std::any_of(parts.bins.begin(), parts.bins.end(), [&](const Plan* plan) {
-    return plan->percent && order::MaxOf(*plan, slots) > order::MaxOf(*plan, before);
-  });
-  if (!more) return;
-  parts.cells.ForEach([&](Cell* cell) {
-    for (const Plan* plan : parts.bins) {
-      if (!plan->percent || cell->bins[plan->bin] <= order::TrueBin(*plan, parts.shared, *cell)) continue;
-      parts.Replace(*cell);
-      if (opened_.empty() || opened_.back() != cell->cls) opened_.push_back(cell->cls);
+  for (const Plan* plan : parts.bins) {
+    if (!plan->percent || order::MaxOf(*plan, slots) <= order::MaxOf(*plan, before)) continue;
+    const auto has_room = [&](ValueId value) {
+      const std::uint32_t leased = parts.shared.values.Get(parts.shared.keys[plan->key], value).leased;
+      return order::BinOf(*plan, parts.shared, value, leased) == 0;
+    };
+    boost::unordered_flat_set<ValueId>& full = parts.shared.full[plan->bin];
+    // Those that have come down since, or are gone, are found here.
+    boost::unordered::erase_if(full, [&](ValueId value) { return !parts.shared.lists.AnyRaised(plan->link, value); });
+    for (const ValueId value : full) {
+      if (has_room(value)) parts.shared.lists.BeginWalk(plan->link, value);
     }
-  });
+  }
+  std::size_t few = moved_at_once;
+  parts.StepFallen(few, opened_);
 }
 
 std::size_t StrategyIndex::cost() const { return 1 + (parts_->leaves + parts_->bins.size()) / 4; }
 
 PickJob* StrategyIndex::Pick(KindId kind, StartGate* gate, Rng* rng) {
-  const Choice choice = parts_->trees->Pick(kind, gate, rng);
+  MemoryPool::Scope scope(&pool_);
+  Parts& parts = *parts_;
+  waited_ = 0;
+  leaf_ = nullptr;
+  random_task_ = waits_ = false;
+  candidates_ = 0;
+  if (parts.Waits(kind)) {
+    std::size_t few = order::CellTrees::most_moved;
+    Step(few);
+    waited_ = order::CellTrees::most_moved - few;
+    waits_ = parts.Waits(kind);
+    if (waits_) return nullptr;
+  }
+  const Choice choice = parts.trees->Pick(kind, gate, rng);
+  if (parts.shared.gave_up) {
+    const std::pair crowd(parts.shared.crowded_link, parts.shared.crowded);
+    if (std::find(parts.crowded.begin(), parts.crowded.end(), crowd) == parts.crowded.end()) {
+      parts.crowded.push_back(crowd);
+    }
+  }
   random_task_ = choice && choice.leaf->kind == Strategy::Kind::kRandom;
   leaf_ = choice.leaf;
   candidates_ = choice.tasks;
@@ -323,22 +435,47 @@ PickJob* StrategyIndex::Pick(KindId kind, StartGate* gate, Rng* rng) {
   return rng == nullptr ? choice.cell->lottery->Any() : choice.cell->lottery->Draw(*rng);
 }
 
-bool StrategyIndex::unfinished() const { return parts_->trees->unfinished(); }
-std::size_t StrategyIndex::moved() const { return parts_->trees->moved(); }
+bool StrategyIndex::unfinished() const { return waits_ || parts_->trees->unfinished(); }
+std::size_t StrategyIndex::moved() const { return waited_ + (waits_ ? 0 : parts_->trees->moved()); }
+
+bool StrategyIndex::Stepping() const {
+  const Parts& parts = *parts_;
+  return !parts.shared.lists.walks().empty() || !parts.stale.empty() || !parts.painted.empty() ||
+         !parts.to_paint.empty() || !parts.crowded.empty();
+}
+
+bool StrategyIndex::Step(std::size_t& budget) {
+  Parts& parts = *parts_;
+  return parts.StepStale(budget) && parts.StepFallen(budget, opened_) && parts.StepPaint(budget) &&
+         parts.StepCrowded(budget);
+}
 
 void StrategyIndex::OpenGroup(std::uint32_t group, std::vector<std::uint64_t>* kinds) {
+  MemoryPool::Scope scope(&pool_);
   parts_->trees->Open(group);
   if (kinds == nullptr) return;
   kinds->resize(std::max(kinds->size(), parts_->shared.verdicts.mask_words()));
   parts_->trees->AddMask(group, kinds->data());
 }
 
-void StrategyIndex::JoinGroup(std::uint32_t group) { parts_->trees->Join(group); }
-bool StrategyIndex::Joining() const { return parts_->trees->Joining(); }
-bool StrategyIndex::StepJoining(std::size_t& budget) { return parts_->trees->Step(budget); }
+void StrategyIndex::JoinGroup(std::uint32_t group) {
+  MemoryPool::Scope scope(&pool_);
+  parts_->trees->Join(group);
+}
+bool StrategyIndex::Joining() const { return parts_->trees->Joining() || Stepping(); }
+bool StrategyIndex::StepJoining(std::size_t& budget) {
+  MemoryPool::Scope scope(&pool_);
+  return Step(budget) && parts_->trees->Step(budget);
+}
 
 void StrategyIndex::OnWidth() {
+  MemoryPool::Scope scope(&pool_);
   Parts& parts = *parts_;
+  parts.shared.width = parts.shared.verdicts.mask_words();
+  parts.stale.clear();
+  parts.painted.clear();
+  parts.to_paint.clear();
+  parts.unpainted.clear();
   parts.trees->Rebuild();
   parts.cells.ForEach([&](Cell* cell) {
     cell->placed = false;
@@ -348,13 +485,32 @@ void StrategyIndex::OnWidth() {
 }
 
 void StrategyIndex::OnClass(ClassId cls) {
-  Cell** head = parts_->by_class.Find(cls);
-  for (Cell* cell = head == nullptr ? nullptr : *head; cell != nullptr; cell = cell->in_class.next) {
-    parts_->Replace(*cell);
+  MemoryPool::Scope scope(&pool_);
+  Parts& parts = *parts_;
+  Cell** head = parts.by_class.Find(cls);
+  if (head == nullptr || *head == nullptr) return;
+  const auto found =
+      std::find_if(parts.stale.begin(), parts.stale.end(), [cls](const Parts::Stale& walk) { return walk.cls == cls; });
+  if (found != parts.stale.end()) {
+    found->next = *head;
+  } else {
+    parts.stale.push_back({cls, *head});
   }
+  std::size_t few = moved_at_once;
+  parts.StepStale(few);
 }
 
-void StrategyIndex::OnKind(KindId kind) { parts_->trees->Recolour(kind); }
+void StrategyIndex::OnKind(KindId kind, std::size_t& looks) {
+  MemoryPool::Scope scope(&pool_);
+  Parts& parts = *parts_;
+  if (kind / 64 >= parts.shared.width) return;
+  if (parts.cells.size() <= looks) {
+    looks -= parts.cells.size();
+    return parts.trees->Recolour(kind);
+  }
+  if (parts.unpainted.size() <= kind) parts.unpainted.resize(kind + 1);
+  if (std::exchange(parts.unpainted[kind], Parts::kToPaint) != Parts::kToPaint) parts.to_paint.push_back(kind);
+}
 
 bool StrategyIndex::Shrink(std::size_t& budget) {
   // Jobs and values are not told to it any more: nothing may be compared.
@@ -378,11 +534,23 @@ bool StrategyIndex::Shrink(std::size_t& budget) {
   return true;
 }
 
+std::size_t StrategyIndex::JobBytes() const {
+  constexpr std::size_t kShare = 400;  // of a value in a block `fair`, with the views below it
+  const order::CellShape& shape = parts_->shape;
+  const std::size_t words = parts_->shared.verdicts.mask_words();
+  const std::size_t cell = sizeof(Cell) + shape.leaves * sizeof(order::LeafPlace) +
+                           shape.orders * sizeof(order::JobList) + shape.links * sizeof(Cell::Links) +
+                           (shape.shares + 1) * sizeof(void*) + (shape.values + shape.bins) * 4;
+  // As if it had a cell of its own; entries of trees with half of the nodes empty.
+  return MemoryPool::Taken(cell) + 2 * shape.leaves * (sizeof(order::Key) + sizeof(void*) + words * 8) +
+         shape.orders * 2 * sizeof(order::Key) + shape.shares * kShare + (parts_->random ? 64 : 0) + 32;
+}
+
 std::size_t StrategyIndex::MemoryBytes() const {
   const Parts& parts = *parts_;
   std::size_t bytes = parts.trees->MemoryBytes() + parts.cells.MemoryBytes() + parts.places.MemoryBytes() +
                       parts.by_class.MemoryBytes();
-  for (const auto& heads : parts.by_value) bytes += heads.MemoryBytes();
+  bytes += parts.shared.lists.MemoryBytes();
   for (const auto& heads : parts.shared.shares) bytes += heads.MemoryBytes();
   const order::CellShape& shape = parts.shape;
   const std::size_t cell_bytes = sizeof(Cell) + shape.leaves * sizeof(order::LeafPlace) +

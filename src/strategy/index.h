@@ -4,7 +4,7 @@
 // Jobs alike in class, in group and in the values of all keys that the strategy names share a cell. The strategy
 // becomes a tree of views over cells; a view of a grouping block has one view below it for each group. A value that
 // flips (opens, closes, changes its level) moves its cells, never its jobs: upwards only when a pick meets them,
-// downwards at once.
+// downwards at once, or where they are many in steps, before the next pick.
 //
 // Threading:  confined to the queue's engine thread.
 // Invariants: a cell's level is never above its value's true one; a view's mask has a bit for every kind that it has a
@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/memory_pool.h"
 #include "base/rng.h"
 #include "match/class_table.h"
 #include "strategy/pick_job.h"
@@ -32,7 +33,9 @@ struct Rules;
 class StrategyIndex {
  public:
   // `policy` has `worker` in it, which stands for the worker's own.
-  StrategyIndex(const StrategyPtr& policy, const StrategyPtr& worker, ValueTable& values, const ClassTable& verdicts);
+  // All that it needs is in a pool of its own, counted in `sum`.
+  StrategyIndex(const StrategyPtr& policy, const StrategyPtr& worker, ValueTable& values, const ClassTable& verdicts,
+                MemorySum* sum = nullptr);
   ~StrategyIndex();
   StrategyIndex(const StrategyIndex&) = delete;
   StrategyIndex& operator=(const StrategyIndex&) = delete;
@@ -63,9 +66,13 @@ class StrategyIndex {
   const order::Plan* leaf() const { return leaf_; }
   std::uint64_t candidates() const { return candidates_; }
 
-  void OnWidth();
+  // Where the cells concerned are many, what these change is done in steps (Joining, StepJoining), and picks that
+  // depend on it give up until it is: `unfinished`. OnKind looks at no more cells than `looks`, from which it takes
+  // them.
   void OnClass(ClassId cls);
-  void OnKind(KindId kind);
+  void OnKind(KindId kind, std::size_t& looks);
+  // All at once. An index that is not told of it goes on with the kinds that it knows.
+  void OnWidth();
   // Classes of which a cell opened since the last call, other than by Add().
   bool HasOpened() const { return !opened_.empty(); }
   std::vector<ClassId> TakeOpened() { return std::exchange(opened_, {}); }
@@ -83,22 +90,38 @@ class StrategyIndex {
   // else may be called then but this.
   bool Shrink(std::size_t& budget);
 
+  // Cells that one change moves at once; tests lower it.
+  static inline std::size_t moved_at_once = 1024;
+
   const std::vector<KeyId>& keys() const;
   const std::shared_ptr<const StrategyPair>& strategies() const { return strategies_; }
   // Valid as long as the index is.
   const order::Rules& rules() const { return *rules_; }
   std::size_t cells() const;
+  // So far, other than because of a job of theirs.
+  std::uint64_t cells_moved() const;
   // What one job more costs, in units of about one order.
   std::size_t cost() const;
   std::size_t MemoryBytes() const;
+  // As it lies; at once.
+  std::size_t counted_bytes() const { return pool_.bytes(); }
+  // What one more job takes at most.
+  std::size_t JobBytes() const;
 
  private:
   struct Parts;
+  MemoryPool pool_;
   std::unique_ptr<Parts> parts_;
   const std::shared_ptr<const StrategyPair> strategies_;
   std::unique_ptr<const order::Rules> rules_;
+  // Of what is done in steps.
+  bool Stepping() const;
+  bool Step(std::size_t& budget);
+
   std::vector<ClassId> opened_;
   bool random_task_ = false;
+  bool waits_ = false;      // the last Pick() did not look, because cells are still to be moved
+  std::size_t waited_ = 0;  // how many it moved then
   const order::Plan* leaf_ = nullptr;
   std::uint64_t candidates_ = 0;
 };

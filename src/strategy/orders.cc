@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "strategy/cell.h"
 
 namespace allot {
 
@@ -15,6 +16,7 @@ Orders::~Orders() = default;
 // --- Strategies.
 
 Orders::Id Orders::Use(const StrategyPtr& strategy) {
+  MemoryPool::Scope scope(&pool_);
   const std::string text = PrintStrategy(*strategy);
   if (const auto found = by_text_.find(text); found != by_text_.end()) {
     ++entries_[found->second].users;
@@ -27,7 +29,7 @@ Orders::Id Orders::Use(const StrategyPtr& strategy) {
   entries_[id].users = 1;
   by_text_.emplace(text, id);
   blocks_ += CountBlocks(*strategy);
-  wanted_ = true;
+  Rewant();
   return id;
 }
 
@@ -39,6 +41,15 @@ void Orders::Unuse(Id id) {
   Leave(std::move(entries_[id].index));
   Leave(std::move(entries_[id].next));
   entries_[id] = Entry{};
+  ++changes_;
+  Rewant();
+}
+
+void Orders::Rewant() {
+  wanted_ = std::any_of(entries_.begin(), entries_.end(), [](const Entry& entry) { return entry.Wanted(); });
+  const bool given_up =
+      std::any_of(entries_.begin(), entries_.end(), [](const Entry& entry) { return entry.given_up; });
+  if (!given_up) given_up_ = 0;
 }
 
 void Orders::Leave(std::unique_ptr<StrategyIndex> index) {
@@ -63,9 +74,12 @@ void Orders::SetPolicy(const StrategyPtr& policy) {
   if (PrintStrategy(*policy) == PrintStrategy(*policy_)) return;
   policy_ = policy;
   // A walk that is under way goes on to its end: what keys know so far must not be told to them twice.
-  for (Entry& entry : entries_) Leave(std::move(entry.next));
-  wanted_ = true;
-  rebuild_all_ = true;
+  for (Entry& entry : entries_) {
+    Leave(std::move(entry.next));
+    entry.stale = entry.index != nullptr;
+    entry.given_up = false;
+  }
+  Rewant();
 }
 
 void Orders::SetWeights(std::unordered_map<std::string, std::uint32_t> weights) {
@@ -84,16 +98,17 @@ void Orders::SetSlots(std::uint64_t slots) {
 // --- Building.
 
 void Orders::BeginBuild() {
+  MemoryPool::Scope scope(&pool_);
   if (building_ || !wanted_) return;
-  wanted_ = false;
   building_ = true;
   built_to_ = JobId{};
-  for (Entry& entry : entries_) {
-    if (entry.users == 0 || (entry.index && !rebuild_all_)) continue;
-    entry.next = std::make_unique<StrategyIndex>(policy_, entry.worker, values_, verdicts_);
-    entry.next->SetSlots(slots_);
-  }
-  rebuild_all_ = false;
+  // Round and round, so that none waits for those that come and go.
+  do {
+    turn_ = turn_ + 1 < entries_.size() ? turn_ + 1 : 0;
+  } while (!entries_[turn_].Wanted());
+  entries_[turn_].next = std::make_unique<StrategyIndex>(policy_, entries_[turn_].worker, values_, verdicts_, &memory_);
+  entries_[turn_].next->SetSlots(slots_);
+  Rewant();
   build_cost_ = 0;
   for (const Entry& entry : entries_) build_cost_ += entry.next ? entry.next->cost() : 0;
   values_.ForEachKey([&](KeyId key) { build_cost_ += values_.Fresh(key) ? 1 : 0; });
@@ -101,6 +116,7 @@ void Orders::BeginBuild() {
 }
 
 void Orders::Build(PickJob& job) {
+  MemoryPool::Scope scope(&pool_);
   CHECK(building_ && built_to_ < job.id());
   values_.ForEachKey([&](KeyId key) {
     if (!values_.Fresh(key)) return;
@@ -123,14 +139,30 @@ void Orders::Build(PickJob& job) {
 void Orders::Built() {
   CHECK(building_);
   building_ = false;
+  ++changes_;
   values_.ForEachKey([&](KeyId key) { values_.Complete(key); });
   for (Id id = 0; id < entries_.size(); ++id) {
     if (!entries_[id].next) continue;
     Leave(std::move(entries_[id].index));
     entries_[id].index = std::move(entries_[id].next);
     entries_[id].version = next_version_++;
+    entries_[id].stale = false;
     became_ready_.push_back(id);
   }
+}
+
+void Orders::GiveUp() {
+  for (Entry& entry : entries_) {
+    if (!entry.next) continue;
+    entry.given_up = true;
+    given_up_ = std::max(given_up_, entry.next->counted_bytes());
+    Leave(std::move(entry.next));
+  }
+}
+
+void Orders::Resume() {
+  for (Entry& entry : entries_) entry.given_up = false;
+  Rewant();
 }
 
 // --- Jobs.
@@ -152,6 +184,7 @@ void Orders::ForEachKey(const PickJob& job, F f) {
 }
 
 void Orders::Know(PickJob& job) {
+  MemoryPool::Scope scope(&pool_);
   if (free_slots_.empty()) free_slots_.push_back(slot_end_++);
   job.slot = free_slots_.back();
   free_slots_.pop_back();
@@ -164,6 +197,7 @@ void Orders::Know(PickJob& job) {
 }
 
 void Orders::Forget(PickJob& job) {
+  MemoryPool::Scope scope(&pool_);
   CHECK(!job.open);
   Changed changed;
   ForEachKey(job, [&](KeyId key) {
@@ -198,8 +232,10 @@ void Orders::Tell(const Changed& changed, std::uint32_t fewer) {
 }
 
 void Orders::Open(PickJob& job) {
+  MemoryPool::Scope scope(&pool_);
   CHECK(!job.open && job.ready > 0);
   job.open = true;
+  ++open_jobs_;
   open_.Open(job.cls);
   Changed changed;
   ForEachKey(job, [&](KeyId key) {
@@ -210,9 +246,11 @@ void Orders::Open(PickJob& job) {
 }
 
 void Orders::Close(PickJob& job) {
+  MemoryPool::Scope scope(&pool_);
   CHECK(job.open);
   ForEachIndex(job, [&](StrategyIndex& index) { index.Remove(job); });
   job.open = false;
+  --open_jobs_;
   open_.Close(job.cls);
   Changed changed;
   ForEachKey(job, [&](KeyId key) {
@@ -239,6 +277,7 @@ void Orders::SetGroup(PickJob& job, std::uint32_t group) {
 }
 
 void Orders::Leased(PickJob& job, const Stamp& now) {
+  MemoryPool::Scope scope(&pool_);
   const Stamp at = job.RecentAfter(now);
   const bool open = job.open;
   if (open) {
@@ -301,10 +340,22 @@ std::vector<ClassId> Orders::TakeOpened() {
 
 void Orders::OnWidth() {
   open_.OnWidth();
+  std::size_t few = width_at_once;
   for (Entry& entry : entries_) {
-    if (entry.index) entry.index->OnWidth();
-    if (entry.next) entry.next->OnWidth();
+    const std::size_t cells = (entry.index ? entry.index->cells() : 0) + (entry.next ? entry.next->cells() : 0);
+    if (cells <= few) {
+      few -= cells;
+      if (entry.index) entry.index->OnWidth();
+      if (entry.next) entry.next->OnWidth();
+      continue;
+    }
+    // A wider one is built in steps, as for another policy. Until then the kinds that were there before go on with what
+    // there is, and the new ones wait.
+    Leave(std::move(entry.next));
+    entry.stale = entry.index != nullptr;
+    entry.given_up = false;
   }
+  Rewant();
 }
 
 void Orders::OnClass(ClassId cls) {
@@ -318,9 +369,35 @@ void Orders::OnClass(ClassId cls) {
 void Orders::OnKind(KindId kind) {
   open_.OnKind(kind);
   for (Entry& entry : entries_) {
-    if (entry.index) entry.index->OnKind(kind);
-    if (entry.next) entry.next->OnKind(kind);
+    if (entry.index) entry.index->OnKind(kind, looks_);
+    if (entry.next) entry.next->OnKind(kind, looks_);
   }
+}
+
+std::size_t Orders::JobBytes() const {
+  std::size_t bytes = 0;
+  for (const Entry& entry : entries_) {
+    if (entry.index) bytes += entry.index->JobBytes();
+    if (entry.next) bytes += entry.next->JobBytes();
+  }
+  return bytes;
+}
+
+std::size_t Orders::IndexBytes(const Strategy& strategy) const {
+  constexpr std::size_t kEntry =
+      sizeof(order::Key) + sizeof(void*) + 4;  // of a job in an order; nodes are not all full
+  std::size_t cells = 0;
+  for (const Entry& entry : entries_) cells = std::max(cells, entry.index ? entry.index->cells() : 0);
+  const std::size_t blocks = CountBlocks(*policy_) + CountBlocks(strategy);
+  return open_jobs_ * kEntry + std::min<std::size_t>(cells, open_jobs_) * (sizeof(order::Cell) + 48 * blocks);
+}
+
+std::uint64_t Orders::cells_moved() const {
+  std::uint64_t moved = 0;
+  for (const Entry& entry : entries_) {
+    moved += (entry.index ? entry.index->cells_moved() : 0) + (entry.next ? entry.next->cells_moved() : 0);
+  }
+  return moved;
 }
 
 std::size_t Orders::MemoryBytes() const {

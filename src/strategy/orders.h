@@ -2,8 +2,8 @@
 // values that they share. Indices are built for those who want them, shared, kept up to date and dropped.
 //
 // Building is a walk over all jobs in the order of their ids, in steps: the owner gives them to Build() one after the
-// other while Building(), and calls Built() behind the last. Until then pulls that need the index wait, and a policy
-// before stays in force.
+// other while Building(), and calls Built() behind the last. One index is built at a time, so that no more than that is
+// there twice; pulls that need the index wait until then, and for them a policy before stays in force.
 //
 // Threading: confined to the queue's engine thread.
 #pragma once
@@ -18,6 +18,7 @@
 
 #include <boost/container/small_vector.hpp>
 
+#include "base/memory_pool.h"
 #include "base/rng.h"
 #include "strategy/index.h"
 #include "strategy/open_classes.h"
@@ -67,6 +68,13 @@ class Orders {
   // There is no such job any more: the walk is past it.
   void BuildPast(JobId gone) { built_to_ = gone; }
   void Built();
+  // There is no memory for what is being built: it is dropped, and not wanted again before Resume(). The walk goes on
+  // to its end all the same, for the values that it has collected so far.
+  void GiveUp();
+  // What was given up is tried again.
+  void Resume();
+  // Bytes that the largest of what was given up had by then; 0: nothing was.
+  std::size_t given_up() const { return given_up_; }
   // Orders that became ready since the last call.
   std::vector<Id> TakeReady() { return std::exchange(became_ready_, {}); }
 
@@ -88,6 +96,11 @@ class Orders {
   void SetGroup(PickJob& job, std::uint32_t group);
   void Leased(PickJob& job, const Stamp& now);
   void Returned(PickJob& job);
+
+  // Numbers of orders are below this.
+  Id ids() const { return static_cast<Id>(entries_.size()); }
+  // Is another whenever an order became ready or was dropped.
+  std::uint64_t changes() const { return changes_; }
 
   // --- Picking.
   bool Ready(Id id) const { return entries_[id].index != nullptr; }
@@ -116,13 +129,28 @@ class Orders {
   // Classes that opened since the last call, other than by Open().
   std::vector<ClassId> TakeOpened();
 
+  // A command begins: so many cells may be looked at when verdicts of kinds change; those of larger indices are then
+  // looked at in steps (StepJoining).
+  void BeginTurn() { looks_ = looks_at_once; }
+  static inline std::size_t looks_at_once = 65'536;  // tests lower it
+  // Cells that are put into wider trees at once; tests lower it.
+  static inline std::size_t width_at_once = 8192;
+
   // What ClassTable tells its listener.
   void OnWidth();
   void OnClass(ClassId cls);
   void OnKind(KindId kind);
 
   const ValueTable& values() const { return values_; }
+  // Cells that changes have moved so far, in all that is there; what a command costs is told by how this grows.
+  std::uint64_t cells_moved() const;
   std::size_t MemoryBytes() const;
+  // Of all indices and values, as they lie; at once.
+  std::size_t counted_bytes() const { return static_cast<std::size_t>(memory_.bytes); }
+  // What one more job takes at most, in all of them.
+  std::size_t JobBytes() const;
+  // What an index for that strategy takes at least, by what is open now.
+  std::size_t IndexBytes(const Strategy& strategy) const;
 
  private:
   struct Entry {
@@ -131,16 +159,22 @@ class Orders {
     std::unique_ptr<StrategyIndex> index;  // null until it is built
     std::unique_ptr<StrategyIndex> next;   // being built
     std::uint64_t version = 0;             // of the index
+    bool stale = false;                    // the index is of another policy
+    bool given_up = false;
+    bool Wanted() const { return users > 0 && !given_up && !next && (!index || stale); }
   };
   using Changed = boost::container::small_vector<std::pair<KeyId, ValueId>, 6>;
   template <typename F>
   void ForEachIndex(const PickJob& job, F f);
   void Tell(const Changed& changed, std::uint32_t fewer);
+  void Rewant();
   void Leave(std::unique_ptr<StrategyIndex> index);
   template <typename F>
   void ForEachKey(const PickJob& job, F f);
   bool Covered(const PickJob& job) const { return job.id() <= built_to_; }
 
+  MemorySum memory_;
+  MemoryPool pool_{&memory_};  // of all that is not in an index
   const ClassTable& verdicts_;
   ValueTable values_;
   ValueLog log_;
@@ -149,9 +183,11 @@ class Orders {
   std::unordered_map<std::string, Id> by_text_;
   std::size_t blocks_ = 0;
   std::uint64_t slots_ = 0;
-  bool wanted_ = false;       // a walk is to begin
-  bool rebuild_all_ = false;  // it is for all, also those that have an index of another policy
-  bool building_ = false;     // a walk is under way
+  bool wanted_ = false;    // an entry is
+  bool building_ = false;  // a walk is under way
+  Id turn_ = 0;            // of the entry that is built next, or the first that wants to be after it
+  std::size_t given_up_ = 0;
+  std::uint64_t open_jobs_ = 0;
   JobId built_to_;
   std::size_t build_cost_ = 1;
   std::vector<std::unique_ptr<StrategyIndex>> left_;  // that nobody uses any more
@@ -160,7 +196,9 @@ class Orders {
   std::vector<std::uint32_t> free_slots_;
   std::vector<Id> became_ready_;
   std::uint64_t next_version_ = 1;
+  std::uint64_t changes_ = 1;
   OpenClasses open_;
+  std::size_t looks_ = looks_at_once;
 };
 
 }  // namespace allot

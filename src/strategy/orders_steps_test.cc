@@ -9,6 +9,7 @@
 #include "strategy/orders.h"
 #include "strategy/preview.h"
 #include "strategy/some_strategy.h"
+#include "strategy/testing_bounds.h"
 
 namespace allot {
 namespace {
@@ -103,7 +104,8 @@ TEST(OrdersInSteps, WhatNobodyUsesGoesWhileJobsComeAndGo) {
       while (!world.Build(7)) churn();
       ASSERT_TRUE(world.orders.Ready(id));
       for (int i = 0; i < 60; ++i) {
-        PickJob* picked = world.orders.Pick(id, kind, nullptr, &rng);
+        std::uint64_t gave_up = 0;
+        PickJob* picked = testing::PickToTheEnd(world.orders, id, kind, nullptr, rng, gave_up);
         ASSERT_NE(picked, nullptr) << text;
         ASSERT_TRUE(picked->open);
         world.orders.Leased(*picked, Stamp{1000, ++serial});
@@ -218,10 +220,12 @@ class Stepwise {
     }
     bool random = false;
     const std::vector<JobId> wanted = naive.Allowed(random);
-    PickJob* got = world_.orders.Pick(used.id, kind_, nullptr, &rng_);
+    PickJob* got = testing::PickToTheEnd(world_.orders, used.id, kind_, nullptr, rng_, gave_up_);
     ++picks_;
     const bool same = got == nullptr ? wanted.empty() : wanted.size() == 1 && wanted[0] == got->id();
-    EXPECT_TRUE(same) << PrintStrategy(*used.strategy) << " below " << PrintStrategy(*policy_);
+    EXPECT_TRUE(same) << PrintStrategy(*used.strategy) << " below " << PrintStrategy(*policy_) << ": got "
+                      << (got == nullptr ? 0 : got->id().value) << ", wanted " << (wanted.empty() ? 0 : wanted[0].value)
+                      << ", of " << slots_ << " slots";
     if (got != nullptr) Lease(*got);
     return same;
   }
@@ -233,17 +237,203 @@ class Stepwise {
   StrategyPtr policy_ = DefaultPolicy();
   std::vector<Used> used_;
   std::uint64_t serial_ = 0;
-  std::uint64_t picks_ = 0;
+  std::uint64_t picks_ = 0, gave_up_ = 0;
 };
 
 TEST(OrdersInSteps, WhatIsBuiltWhileEverythingChangesIsWhatANaiveLookSees) {
   std::uint64_t picks = 0;
   for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+    const testing::SmallSteps small(seed % 2 == 0);
     Stepwise steps(seed);
     for (int i = 0; i < 400; ++i) ASSERT_TRUE(steps.Step()) << "seed " << seed << ", step " << i;
     picks += steps.picks();
   }
   EXPECT_GT(picks, 5'000u);
+}
+
+// A world of jobs that are all of one value, a cell each.
+class OneValue {
+ public:
+  static constexpr std::size_t kJobs = 20'000;
+  explicit OneValue(const char* strategy) {
+    handle_ = world.table.AddWorker(testing::SampleWorker{}.Traits());
+    for (std::size_t i = 0; i < kJobs; ++i) {
+      Job& job = world.Add(rng);
+      job.customer = "one";
+      job.submitted_at = FromMillis(static_cast<std::int64_t>(i));
+    }
+    id = world.orders.Use(ParseStrategy(strategy).strategy);
+    while (!world.Build(SIZE_MAX)) {
+    }
+  }
+  KindId kind() const { return world.table.KindOf(handle_); }
+  PickJob* Pick() {
+    PickJob* picked = world.orders.Pick(id, kind(), nullptr, &rng);
+    if (picked == nullptr) return nullptr;
+    world.orders.Leased(*picked, Stamp{1000, ++serial});
+    return picked;
+  }
+  // Until nothing is left to be done in steps; how many there were, each of 256 cells.
+  std::size_t Finish() {
+    for (std::size_t steps = 1;; ++steps) {
+      std::size_t budget = 256;
+      if (world.orders.StepJoining(budget)) return steps;
+    }
+  }
+  // Cells that were moved by it.
+  template <typename F>
+  std::uint64_t Moved(F f) {
+    const std::uint64_t before = world.orders.cells_moved();
+    f();
+    return world.orders.cells_moved() - before;
+  }
+
+  Rng rng{1};
+  World world;
+  Orders::Id id = 0;
+  std::uint64_t serial = 0;
+
+ private:
+  ClassTable::Handle handle_ = 0;
+};
+
+constexpr const char* kOneGate = "max_simultaneous(tag, 2, fair(job, oldest))";
+
+TEST(OrdersInSteps, AValueWithManyCellsThatIsFullIsLeftInSteps) {
+  OneValue some(kOneGate);
+  Orders& orders = some.world.orders;
+  PickJob* first = some.Pick();
+  PickJob* second = some.Pick();
+  ASSERT_TRUE(first != nullptr && second != nullptr && first != second);
+  // It is full: a pick meets all others, gives up after a few, and what is left goes in steps.
+  ASSERT_EQ(some.Pick(), nullptr);
+  EXPECT_TRUE(orders.unfinished(some.id));
+  EXPECT_LE(orders.moved(some.id), order::CellTrees::most_moved);
+  EXPECT_GE(some.Finish(), OneValue::kJobs / 256 / 2);
+  ASSERT_EQ(some.Pick(), nullptr);
+  EXPECT_FALSE(orders.unfinished(some.id));
+}
+
+TEST(OrdersInSteps, AValueWithManyCellsOpensInSteps) {
+  OneValue some(kOneGate);
+  Orders& orders = some.world.orders;
+  PickJob* first = some.Pick();
+  PickJob* second = some.Pick();
+  while (some.Pick() == nullptr && orders.unfinished(some.id)) {
+  }
+  const std::uint64_t moved = some.Moved([&] { orders.Returned(*second); });
+  EXPECT_GT(moved, 0u);
+  EXPECT_LE(moved, StrategyIndex::moved_at_once);
+  EXPECT_TRUE(orders.Joining());
+  // Until all stand where they belong nobody is given what does not come first.
+  ASSERT_EQ(some.Pick(), nullptr);
+  EXPECT_TRUE(orders.unfinished(some.id));
+  EXPECT_GE(some.Finish(), OneValue::kJobs / 256 / 2);
+  // `second` was served last, so that the third is the first of those that were never served.
+  PickJob* third = some.Pick();
+  ASSERT_NE(third, nullptr);
+  EXPECT_EQ(third, some.world.jobs[2].get());
+  EXPECT_NE(third, first);
+}
+
+TEST(OrdersInSteps, ALevelWithManyCellsChangesInSteps) {
+  OneValue some("prefer_distinct(tag, 1, fair(job, oldest))");
+  Orders& orders = some.world.orders;
+  PickJob* first = some.Pick();
+  ASSERT_NE(first, nullptr);
+  ASSERT_EQ(some.Pick(), nullptr);
+  EXPECT_TRUE(orders.unfinished(some.id));
+  some.Finish();
+  PickJob* second = some.Pick();
+  ASSERT_EQ(second, some.world.jobs[1].get());
+  some.Finish();
+  EXPECT_LE(some.Moved([&] { orders.Returned(*second); }), StrategyIndex::moved_at_once);
+  some.Finish();
+  EXPECT_EQ(some.Pick(), some.world.jobs[2].get());
+}
+
+TEST(OrdersInSteps, APercentageThatLetsMoreRunOpensInSteps) {
+  OneValue some("max_simultaneous(tag, 10%, fair(job, oldest))");
+  Orders& orders = some.world.orders;
+  orders.SetSlots(10);
+  ASSERT_NE(some.Pick(), nullptr);
+  while (some.Pick() == nullptr && orders.unfinished(some.id)) {
+  }
+  const std::uint64_t moved = some.Moved([&] { orders.SetSlots(20); });
+  EXPECT_GT(moved, 0u);
+  EXPECT_LE(moved, StrategyIndex::moved_at_once);
+  some.Finish();
+  EXPECT_EQ(some.Pick(), some.world.jobs[1].get());
+}
+
+TEST(OrdersInSteps, AKindThatIsNewIsToldToManyCellsInSteps) {
+  const testing::SmallSteps small(false);
+  OneValue some("fair(job, oldest)");
+  Orders& orders = some.world.orders;
+  orders.BeginTurn();
+  Orders::looks_at_once = 1000;
+  orders.BeginTurn();
+  testing::SampleWorker other;
+  other.tags = {"other"};
+  Job& job = *some.world.jobs[7];
+  orders.Close(job);
+  some.world.table.DropJob(job.cls);
+  testing::SampleJob sample;
+  sample.tags = {"other"};
+  job.cls = some.world.table.AddJob(sample.In(some.world.table));
+  orders.Open(job);
+  ClassTable::Handle made = 0;
+  EXPECT_LE(some.Moved([&] { made = some.world.table.AddWorker(other.Traits()); }), StrategyIndex::moved_at_once);
+  const KindId kind = some.world.table.KindOf(made);
+  ASSERT_NE(kind, some.kind());
+  ASSERT_EQ(orders.Pick(some.id, kind, nullptr, &some.rng), nullptr);
+  EXPECT_TRUE(orders.unfinished(some.id));
+  // Those that were there before do not wait for it.
+  EXPECT_EQ(some.Pick(), some.world.jobs[0].get());
+  some.Finish();
+  PickJob* picked = orders.Pick(some.id, kind, nullptr, &some.rng);
+  EXPECT_EQ(picked, some.world.jobs[1].get());
+}
+
+TEST(OrdersInSteps, MoreKindsThanFitAreToldToManyCellsInSteps) {
+  OneValue some("fair(job, oldest)");
+  Orders& orders = some.world.orders;
+  ClassTable& table = some.world.table;
+  // As many jobs with a tag of their own, so that workers differ.
+  std::vector<ClassTable::Handle> handles;
+  std::uint64_t moved = 0;
+  for (std::size_t i = 0; i < 80; ++i) {
+    const std::string tag = "tag " + std::to_string(i);
+    Job& job = *some.world.jobs[1000 + i];
+    orders.Close(job);
+    table.DropJob(job.cls);
+    testing::SampleJob sample;
+    sample.tags = {tag};
+    job.cls = table.AddJob(sample.In(table));
+    orders.Open(job);
+    testing::SampleWorker worker;
+    worker.tags = {tag};
+    moved = std::max(moved, some.Moved([&] { handles.push_back(table.AddWorker(worker.Traits())); }));
+    some.Finish();
+  }
+  EXPECT_LE(moved, StrategyIndex::moved_at_once);
+  EXPECT_EQ(table.mask_words(), 2u);
+  EXPECT_TRUE(orders.Building());
+  // Who was there before goes on, the last of the new ones waits until wider trees are built.
+  EXPECT_EQ(some.Pick(), some.world.jobs[0].get());
+  const KindId last = table.KindOf(handles.back());
+  ASSERT_GE(last, 64u);
+  ASSERT_EQ(orders.Pick(some.id, last, nullptr, &some.rng), nullptr);
+  EXPECT_TRUE(orders.unfinished(some.id));
+  while (!some.world.Build(1000)) {
+  }
+  some.Finish();
+  for (std::size_t i = 0; i < 80; ++i) {
+    std::uint64_t gave_up = 0;
+    PickJob* picked = testing::PickToTheEnd(orders, some.id, table.KindOf(handles[i]), nullptr, some.rng, gave_up);
+    ASSERT_NE(picked, nullptr) << i;
+    orders.Leased(*picked, Stamp{1000, ++some.serial});
+  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "strategy/preview.h"
 #include "strategy/some_strategy.h"
 #include "strategy/testing.h"
+#include "strategy/testing_bounds.h"
 #include "strategy/testing_steps.h"
 #include "strategy/trace.h"
 
@@ -68,9 +69,10 @@ std::vector<PreviewStep> Traced(Orders& orders, Orders::Id id, const PickJob& jo
 }
 
 TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
-  std::uint64_t picks = 0, held = 0, traced = 0;
+  std::uint64_t picks = 0, held = 0, traced = 0, gave_up = 0;
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     Rng rng(seed);
+    const testing::SmallSteps steps(seed % 3 == 0);
     World world;
     SomeGate gate;
     const bool gated = seed % 2 == 0;
@@ -227,7 +229,8 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
           ASSERT_EQ(world.orders.open_classes().count(), open.size());
           ASSERT_EQ(world.orders.open_classes().By(worker_kind).matched, matched.size());
           ASSERT_EQ(world.orders.open_classes().By(worker_kind).ranked, ranked);
-          PickJob* picked = world.orders.Pick(kind.id, worker_kind, gate.Any() ? &gate : nullptr, &rng);
+          PickJob* picked =
+              testing::PickToTheEnd(world.orders, kind.id, worker_kind, gate.Any() ? &gate : nullptr, rng, gave_up);
           ++picks;
           if (allowed.empty()) {
             ASSERT_EQ(picked, nullptr) << "step " << step << ", strategy " << kind.text;
@@ -277,6 +280,7 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
   EXPECT_GE(picks, 90'000u);
   EXPECT_GE(held, 80'000u);
   EXPECT_GE(traced, 25'000u);
+  EXPECT_GE(gave_up, 1'000u);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ Preview::Preview(Options options) : options_(std::move(options)), rng_(options_.
   if (!options_.policy) options_.policy = DefaultPolicy();
   if (!options_.worker) options_.worker = DefaultStrategy();
   root_ = Compile(*options_.policy, false);
-  width_ = columns_.size() + 1;
+  width_ = columns_.size() + 2;
 }
 
 Preview::~Preview() = default;
@@ -106,7 +106,7 @@ std::size_t Preview::held() const {
 }
 
 void Preview::Know(const JobKeys& keys, const PickJob& job, std::optional<double> rank, const ValueTable* memory,
-                   std::uint32_t own) {
+                   std::uint32_t own, std::uint32_t group) {
   CHECK(!prepared_);
   const bool may = job.open && rank;
   const bool told = job.open || job.leased > 0 || job.picked.serial != 0;
@@ -139,6 +139,7 @@ void Preview::Know(const JobKeys& keys, const PickJob& job, std::optional<double
   if (!may) return;
   const auto [it, fresh] = rank_ids_.try_emplace(*rank + 0.0, static_cast<std::uint32_t>(ranks_.size()));
   if (fresh) ranks_.push_back(it->first);
+  row_.push_back(group);
   row_.push_back(it->second);
   jobs_.push_back(Job{job.key, job.picked, ToMillis(job.submitted_at), job.ready, std::min(own, job.ready), 0, 0});
   own_ = own_ || own > 0;  // of those that it may run
@@ -183,6 +184,7 @@ void Preview::Prepare() {
     if (cell.begin == cell.end) {
       std::copy_n(&rows_[job * width_], width_, &rows[cell_of[job] * width_]);
       cell.rank = rows_[job * width_ + width_ - 1];
+      cell.group = rows_[job * width_ + width_ - 2];
     }
     by_cell_[cell.end++] = job;
     cell.ready += jobs_[job].ready;
@@ -309,12 +311,17 @@ std::vector<Preview::Place> Preview::Look(Kind& order) {
   const auto count = static_cast<Place>(cells_.size());
   Place best = kNone;
   std::vector<Place> found;
+  gated_ = false;
   for (Place cell = 0; cell < count; ++cell) {
     if (cell % kCellsBetweenAsking == 0 && options_.enough && options_.enough()) {
       stopped_ = true;
       return {};
     }
     if (cells_[cell].ready == 0 || !Admits(root_, cell)) continue;
+    if (options_.gate != nullptr && cells_[cell].group != 0 && !options_.gate->Open(cells_[cell].group)) {
+      gated_ = true;
+      continue;
+    }
     const int compared = best == kNone ? -1 : Compare(root_, cell, best);
     if (compared > 0) continue;
     if (compared < 0) {
@@ -372,6 +379,7 @@ void Preview::Take(Place place, Place job) {
   --tasks_;
   ++jobs_[job].taken;
   jobs_[job].picked = at;
+  if (options_.gate != nullptr && cell.group != 0) options_.gate->Take(cell.group);
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     Value& value = columns_[i].values[rows_[place * width_ + i]];
     ++value.leased;

@@ -64,6 +64,15 @@ struct PreviewPick {
   std::vector<PreviewStep> why;
 };
 
+// What holds starts back that the strategy does not know of, by groups of jobs: may one more of that group start, after
+// those that were taken?
+class PreviewGate {
+ public:
+  virtual ~PreviewGate() = default;
+  virtual bool Open(std::uint32_t group) = 0;
+  virtual void Take(std::uint32_t group) = 0;
+};
+
 class Preview {
  public:
   struct Options {
@@ -74,6 +83,7 @@ class Preview {
     WallTime now{};
     std::uint64_t seed = 1;                  // of `random`
     std::function<bool()> enough = nullptr;  // asked now and then: true ends the picking
+    PreviewGate* gate = nullptr;             // asked for groups other than 0; null: nothing is held back
   };
   explicit Preview(Options options);
   ~Preview();
@@ -82,9 +92,9 @@ class Preview {
 
   // A job is there; ended ones count too. `rank`: the worker may run it, and ranks it so. `memory` knows since when
   // values wait that no job tells of any more. Of its ready tasks `own` stand in the worker's own queue: as long as
-  // something may start there, that comes first.
+  // something may start there, that comes first. `group` is what the gate is asked about.
   void Know(const JobKeys& keys, const PickJob& job, std::optional<double> rank, const ValueTable* memory = nullptr,
-            std::uint32_t own = 0);
+            std::uint32_t own = 0, std::uint32_t group = 0);
   // Jobs that have a ready task for this worker, and how many tasks.
   std::uint64_t jobs() const { return jobs_.size(); }
   std::uint64_t tasks() const { return tasks_; }
@@ -103,6 +113,8 @@ class Preview {
   // The next pick; none if there is none, or if it was `enough`.
   std::optional<PreviewPick> Next();
   bool stopped() const { return stopped_; }
+  // Has the gate held something back from the last pick?
+  bool gated() const { return gated_; }
 
  private:
   using Place = std::uint32_t;  // of a job, or of a cell
@@ -150,11 +162,12 @@ class Preview {
     std::uint64_t max = 1;     // in tasks
     std::vector<Node> inner;
   };
-  // Jobs alike in rank and in all values: only the order at the innermost place tells them apart.
+  // Jobs alike in rank, group and in all values: only the order at the innermost place tells them apart.
   struct Cell {
     std::uint64_t ready = 0;             // tasks
     std::uint32_t begin = 0, end = 0;    // its jobs, in by_cell_
     std::uint32_t rank = 0;              // in ranks_
+    std::uint32_t group = 0;             // for the gate
     std::array<Place, kOrders> first{};  // the job that comes first in each of the orders in use
   };
 
@@ -186,7 +199,7 @@ class Preview {
 
   Options options_;
   std::vector<Column> columns_;
-  std::size_t width_ = 0;  // of a row: a value for each column, and the rank
+  std::size_t width_ = 0;  // of a row: a value for each column, the group, and the rank
   Node root_;
   std::vector<Strategy::Kind> orders_;  // in use
   std::vector<Job> jobs_;
@@ -200,7 +213,7 @@ class Preview {
   std::vector<Cell> cells_;
   std::vector<Place> by_cell_;
   std::uint32_t picks_ = 0;
-  bool stopped_ = false;
+  bool stopped_ = false, gated_ = false;
   Rng rng_;
 };
 

@@ -12,8 +12,9 @@ namespace {
 
 class Look {
  public:
-  Look(const order::Rules& rules, const Strategy& worker, const PickJob& job)
-      : shared_(*rules.shared), worker_(worker), job_(job) {}
+  using ValueFor = std::function<ValueId(KeyId)>;
+  Look(const order::Rules& rules, const Strategy& worker, const ValueFor& value_of)
+      : shared_(*rules.shared), worker_(worker), value_of_(value_of) {}
 
   // Plans and blocks are trees of one shape, but for the worker's own strategy, which stands in the plan.
   const order::Plan* Gives(const order::Plan& plan, const Strategy& block, bool own, Standing& out) const {
@@ -67,18 +68,24 @@ class Look {
   }
 
  private:
-  ValueId ValueOf(const order::Plan& plan) const { return shared_.values.Of(shared_.keys[plan.key], job_); }
+  ValueId ValueOf(const order::Plan& plan) const { return value_of_(shared_.keys[plan.key]); }
 
   const order::Shared& shared_;
   const Strategy& worker_;
-  const PickJob& job_;
+  const ValueFor& value_of_;
 };
 
 }  // namespace
 
 Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker, const PickJob& job) {
+  const ValueTable& values = rules.shared->values;
+  return StandingOf(rules, policy, worker, [&](KeyId key) { return values.Of(key, job); });
+}
+
+Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker,
+                    const std::function<ValueId(KeyId)>& value_of) {
   Standing out;
-  out.leaf = Look(rules, worker, job).Gives(*rules.plan, policy, false, out);
+  out.leaf = Look(rules, worker, value_of).Gives(*rules.plan, policy, false, out);
   if (out.given()) {
     out.unselected = false;
     out.ceilings.clear();

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,10 @@ struct Standing {
 
 // `policy` and `worker` are what the index was made of. REQUIRES: the job is known to the orders.
 Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker, const PickJob& job);
+
+// The same of all jobs that have these values.
+Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker,
+                    const std::function<ValueId(KeyId)>& value_of);
 
 // `the policy lets 4 tasks of a user run at once, and "ann" has 4`.
 std::string DescribeCeiling(const Ceiling& ceiling);

@@ -48,7 +48,7 @@ StrategyPtr Leaf(Strategy::Kind kind) {
   return std::make_shared<const Strategy>(std::move(leaf));
 }
 
-StrategyPtr MakeFair() {
+StrategyPtr MakeFair(StrategyPtr of_the_rest) {
   Strategy sync;
   sync.kind = Strategy::Kind::kSelectOnly;
   sync.key = MakeStrategyKey("async");
@@ -56,7 +56,7 @@ StrategyPtr MakeFair() {
   sync.inner = {Leaf(Strategy::Kind::kLeastRecent)};
   Strategy either;
   either.kind = Strategy::Kind::kOrElse;
-  either.inner = {std::make_shared<const Strategy>(std::move(sync)), Leaf(Strategy::Kind::kLeastRecent)};
+  either.inner = {std::make_shared<const Strategy>(std::move(sync)), std::move(of_the_rest)};
   Strategy fair;
   fair.kind = Strategy::Kind::kFair;
   fair.key = MakeStrategyKey("user");
@@ -263,6 +263,24 @@ std::string CheckStrategyName(std::string_view name) {
   return "";
 }
 
+namespace {
+
+// A name stands for the very object. REQUIRES: within the bounds.
+StrategyPtr WithFairPolicy(const StrategyPtr& strategy) {
+  if (strategy == FairStrategy()) return FairPolicy();
+  Strategy replaced = *strategy;  // what is inside is shared
+  bool changed = false;
+  for (StrategyPtr& inner : replaced.inner) {
+    if (inner == nullptr) continue;
+    StrategyPtr other = WithFairPolicy(inner);
+    changed |= other != inner;
+    inner = std::move(other);
+  }
+  return changed ? std::make_shared<const Strategy>(std::move(replaced)) : strategy;
+}
+
+}  // namespace
+
 StrategyPtr StrategyFromWord(std::string_view word, const NamedStrategies& named) {
   if (word == "fair") return FairStrategy();
   const auto* found = std::find(std::begin(kWords), std::end(kWords), word);
@@ -303,6 +321,12 @@ StrategyPtr Compose(const StrategyPtr& policy, const StrategyPtr& worker) {
   return policy;
 }
 
+StrategyPtr WithRoomForWorker(const StrategyPtr& policy) {
+  if (policy == nullptr || strategy_rules::Measure(*policy).workers > 0) return policy;
+  StrategyPtr replaced = WithFairPolicy(policy);
+  return strategy_rules::Measure(*replaced).workers == 1 ? replaced : policy;
+}
+
 StrategyPtr DefaultStrategy() {
   static const StrategyPtr strategy = Leaf(Strategy::Kind::kPriority);
   return strategy;
@@ -314,8 +338,13 @@ StrategyPtr DefaultPolicy() {
 }
 
 StrategyPtr FairStrategy() {
-  static const StrategyPtr strategy = MakeFair();
+  static const StrategyPtr strategy = MakeFair(Leaf(Strategy::Kind::kLeastRecent));
   return strategy;
+}
+
+StrategyPtr FairPolicy() {
+  static const StrategyPtr policy = MakeFair(Leaf(Strategy::Kind::kWorker));
+  return policy;
 }
 
 }  // namespace allot

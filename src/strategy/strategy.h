@@ -81,12 +81,13 @@ using StrategyError = expr::ParseError;
 struct ParsedStrategy {
   StrategyPtr strategy;  // null: there is an error
   StrategyError error;
+  bool unknown_name = false;  // the error is a name that is not known here; with more names it may be none
 };
 
 // Names and what they stand for, from the configuration. `fair` without brackets, Harmony's rule, is known without.
 using NamedStrategies = std::vector<std::pair<std::string, StrategyPtr>>;
 
-// `policy`: `worker` may stand in it, and must, exactly once. Elsewhere it is an error.
+// `policy`: `worker` may stand in it, and must, exactly once; see WithRoomForWorker(). Elsewhere it is an error.
 ParsedStrategy ParseStrategy(std::string_view text, bool policy = false, const NamedStrategies& named = {});
 // All rules that texts and JSON have in common: shape, keys, values, bounds, `worker`. Empty if all is well; else what
 // is not. Everything below, and every other room, relies on it.
@@ -106,6 +107,9 @@ std::string DescribeStrategy(const Strategy& strategy);
 // applies a worker's rank there can find the place. The bounds hold for each of the two, the result may have the sum.
 StrategyPtr Compose(const StrategyPtr& policy, const StrategyPtr& worker);
 
+// A policy that names FairStrategy() once and has no `worker`: with FairPolicy() in its place. Any other as it is.
+StrategyPtr WithRoomForWorker(const StrategyPtr& policy);
+
 // What a single word stands for: an order, `worker`, or a name. Null if there is nothing of that name, or if it needs
 // arguments. For readers of JSON.
 StrategyPtr StrategyFromWord(std::string_view word, const NamedStrategies& named = {});
@@ -115,7 +119,9 @@ std::string NoSuchStrategy(std::string_view word, const NamedStrategies& named =
 // `priority`, and `worker`: what applies where nothing else is said.
 StrategyPtr DefaultStrategy();
 StrategyPtr DefaultPolicy();
-// What the name `fair` stands for.
+// What the name `fair` stands for; and in a policy that has no other place for the workers' own strategies: the same
+// with `worker` where nobody waits for the jobs.
 StrategyPtr FairStrategy();
+StrategyPtr FairPolicy();
 
 }  // namespace allot

@@ -225,6 +225,7 @@ TEST(StrategiesPage, QuotesTheBounds) {
       {"kMaxStrategyNodes", std::to_string(bounds::kMaxStrategyNodes)},
       {"kMaxStrategyDepth", std::to_string(bounds::kMaxStrategyDepth)},
       {"kMaxStrategies", std::to_string(bounds::kMaxStrategies)},
+      {"kMaxStrategyBlocks", FormatCount(bounds::kMaxStrategyBlocks)},
       {"kMaxNamedStrategies", std::to_string(bounds::kMaxNamedStrategies)},
       {"kMaxWeights", FormatCount(bounds::kMaxWeights)},
       {"kMaxWeight", FormatCount(bounds::kMaxWeight)},

@@ -71,10 +71,11 @@ class Parser {
     Blanks();
     if (!failed_ && at_ < text_.size()) Fail(at_, "expected the end here");
     if (!failed_) {
+      if (policy_) strategy = WithRoomForWorker(strategy);
       if (std::string wrong = CheckStrategy(*strategy, policy_); !wrong.empty()) Fail(0, std::move(wrong));
     }
-    if (failed_) return {nullptr, std::move(error_)};
-    return {std::move(strategy), {}};
+    if (failed_) return {nullptr, std::move(error_), unknown_name_};
+    return {std::move(strategy), {}, false};
   }
 
  private:
@@ -126,7 +127,10 @@ class Parser {
     if (block && (bracket || *block != Kind::kFair)) return Block(*block, begin, depth);
 
     StrategyPtr strategy = StrategyFromWord(word, named_);
-    if (strategy == nullptr) return Fail(begin, NoSuchStrategy(word, named_));
+    if (strategy == nullptr) {
+      unknown_name_ = !failed_;
+      return Fail(begin, NoSuchStrategy(word, named_));
+    }
     if (bracket) return Fail(at_, strategy_rules::Quoted(word) + " has no brackets after it");
     const strategy_rules::Size size = strategy_rules::Measure(*strategy);
     workers_ += size.workers;
@@ -314,7 +318,7 @@ class Parser {
   const bool policy_;
   const NamedStrategies& named_;
   std::size_t at_ = 0, nodes_ = 0, workers_ = 0;
-  bool failed_ = false;
+  bool failed_ = false, unknown_name_ = false;
   StrategyError error_;
 };
 
@@ -324,9 +328,10 @@ ParsedStrategy ParseStrategy(std::string_view text, bool policy, const NamedStra
   if (text.size() > bounds::kMaxStrategyBytes) {
     return {nullptr,
             {bounds::kMaxStrategyBytes,
-             fmt::format("longer than {} bytes: make it shorter", FormatCount(bounds::kMaxStrategyBytes))}};
+             fmt::format("longer than {} bytes: make it shorter", FormatCount(bounds::kMaxStrategyBytes))},
+            false};
   }
-  if (!IsUtf8(text)) return {nullptr, {FirstBadByte(text), "this byte is not UTF-8"}};
+  if (!IsUtf8(text)) return {nullptr, {FirstBadByte(text), "this byte is not UTF-8"}, false};
   return Parser(text, policy, named).Run();
 }
 

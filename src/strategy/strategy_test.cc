@@ -421,6 +421,37 @@ TEST(CheckStrategyName, RefusesWordsOfTheLanguage) {
   }
 }
 
+// As a strategy it leaves no room for a worker's own; as a policy it does.
+TEST(FairByName, InAPolicyHasRoomForTheWorkersOwn) {
+  const std::string rule = "fair(user, or_else(select_only(async = false, least_recent), worker))";
+  const struct {
+    const char* text;
+    std::string want;
+  } rows[] = {
+      {"fair", rule},
+      {"max_simultaneous(customer, 20, fair)", "max_simultaneous(customer, 20, " + rule + ")"},
+      {"mine", rule},
+      {"or_else(fair, worker)",
+       "or_else(fair(user, or_else(select_only(async = false, least_recent), least_recent)), worker)"},
+      {"worker", "worker"},
+  };
+  for (const auto& row : rows) {
+    const ParsedStrategy parsed = ParseStrategy(row.text, true, {{"mine", FairStrategy()}});
+    ASSERT_NE(parsed.strategy, nullptr) << row.text << ": " << parsed.error.message;
+    EXPECT_EQ(PrintStrategy(*parsed.strategy), row.want) << row.text;
+    EXPECT_EQ(CheckStrategy(*parsed.strategy, true), "") << row.text;
+  }
+  // Two places, or none, are no policy.
+  for (const char* text : {"or_else(fair, fair)", "oldest", "fair(user, oldest)"}) {
+    const ParsedStrategy parsed = ParseStrategy(text, true);
+    EXPECT_EQ(parsed.strategy, nullptr) << text;
+    EXPECT_FALSE(parsed.unknown_name) << text;
+  }
+  EXPECT_TRUE(ParseStrategy("fair(user, urgent)", true).unknown_name);
+  EXPECT_TRUE(ParseStrategy("urgent").unknown_name);
+  EXPECT_FALSE(ParseStrategy("fair(user").unknown_name);
+}
+
 TEST(StrategyFromWord, GivesWhatNeedsNoArguments) {
   for (const char* word : {"random", "oldest", "newest", "priority", "least_recent", "worker"}) {
     const StrategyPtr strategy = StrategyFromWord(word);

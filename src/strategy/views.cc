@@ -20,13 +20,13 @@ class OrderView : public View {
     const Key head = Head(cell);
     cell.leaves[plan_.leaf].key = head;
     if (many_) {
-      many_->Insert(head, &cell, shared_.verdicts.Mask(cell.cls));
+      many_->Insert(head, &cell, shared_.Mask(cell));
     } else if (few_.size() < kFew) {
       few_.push_back(&cell);
     } else {
-      many_ = std::make_unique<MaskTree<Key, Cell*>>(shared_.verdicts.mask_words());
+      many_ = std::make_unique<MaskTree<Key, Cell*>>(shared_.width);
       few_.push_back(&cell);
-      for (Cell* other : few_) many_->Insert(other->leaves[plan_.leaf].key, other, shared_.verdicts.Mask(other->cls));
+      for (Cell* other : few_) many_->Insert(other->leaves[plan_.leaf].key, other, shared_.Mask(*other));
       few_.clear();
       few_.shrink_to_fit();
     }
@@ -49,7 +49,7 @@ class OrderView : public View {
     if (head == key) return;
     if (many_) {
       many_->Erase(key);
-      many_->Insert(head, &cell, shared_.verdicts.Mask(cell.cls));
+      many_->Insert(head, &cell, shared_.Mask(cell));
     }
     key = head;
   }
@@ -68,7 +68,7 @@ class OrderView : public View {
   void AddMask(std::uint64_t* out) const override {
     if (many_) return many_->AddMask(out);
     for (const Cell* cell : few_) {
-      const auto mask = shared_.verdicts.Mask(cell->cls);
+      const auto mask = shared_.Mask(*cell);
       for (std::size_t w = 0; w < mask.size(); ++w) out[w] |= mask[w];
     }
   }
@@ -104,7 +104,7 @@ class RandomView : public View {
   RandomView(const Plan& plan, Shared& shared) : plan_(plan), shared_(shared) {}
 
   bool Put(Cell& cell) override {
-    const auto mask = shared_.verdicts.Mask(cell.cls);
+    const auto mask = shared_.Mask(cell);
     auto& group = groups_[std::vector<std::uint64_t>(mask.begin(), mask.end())];
     if (!group) {
       group = std::make_unique<Group>();
@@ -230,7 +230,8 @@ class RankView : public Wrapper {
     const auto& tiers = shared_.verdicts.Tiers(bit);
     if (tiers.empty()) return below_->Pick(bit, rng);
     for (const auto& [rank, tier] : tiers) {
-      if (const Choice choice = below_->Pick(tier, rng)) return choice;
+      const Choice choice = below_->Pick(tier, rng);
+      if (choice || shared_.gave_up) return choice;
     }
     // Nothing is there; whoever looked for it without ranks takes note.
     return below_->Pick(bit, rng);
@@ -259,6 +260,7 @@ class GateView : public Wrapper {
   bool Put(Cell& cell) override {
     ++count_;
     cell.bins[plan_.bin] = TrueBin(plan_, shared_, cell);
+    shared_.OnBin(plan_, cell);
     if (Open(cell)) below_->Put(cell);
     return true;
   }
@@ -273,8 +275,10 @@ class GateView : public Wrapper {
     for (;;) {
       const Choice choice = below_->Pick(bit, rng);
       if (!choice || TrueBin(plan_, shared_, *choice.cell) == 0) return choice;
+      if (!shared_.Spend(plan_, *choice.cell)) return {};
       below_->Drop(*choice.cell);
       choice.cell->bins[plan_.bin] = 1;
+      shared_.OnBin(plan_, *choice.cell);
     }
   }
   bool Empty() const override { return count_ == 0; }
@@ -288,7 +292,7 @@ class GateView : public Wrapper {
 
 class OrElseView : public View {
  public:
-  OrElseView(const Plan& plan, Shared& shared) {
+  OrElseView(const Plan& plan, Shared& shared) : shared_(shared) {
     for (const auto& inner : plan.inner) branches_.push_back(MakeView(*inner, shared));
   }
   bool Put(Cell& cell) override {
@@ -304,7 +308,8 @@ class OrElseView : public View {
   }
   Choice Pick(Bit bit, Rng* rng) override {
     for (const auto& branch : branches_) {
-      if (const Choice choice = branch->Pick(bit, rng)) return choice;
+      const Choice choice = branch->Pick(bit, rng);
+      if (choice || shared_.gave_up) return choice;
     }
     return {};
   }
@@ -327,6 +332,7 @@ class OrElseView : public View {
   }
 
  private:
+  const Shared& shared_;
   boost::container::small_vector<std::unique_ptr<View>, 2> branches_;
 };
 
@@ -350,10 +356,12 @@ class LevelView : public View {
       View& view = *level->second;
       for (;;) {
         const Choice choice = view.Pick(bit, rng);
+        if (shared_.gave_up) return {};
         if (!choice) break;
         const std::uint32_t now = TrueBin(plan_, shared_, *choice.cell);
         if (now == level->first) return choice;
         CHECK(now > level->first);
+        if (!shared_.Spend(plan_, *choice.cell)) return {};
         view.Drop(*choice.cell);
         PutAt(*choice.cell, now);
       }
@@ -381,6 +389,7 @@ class LevelView : public View {
  private:
   bool PutAt(Cell& cell, std::uint32_t level) {
     cell.bins[plan_.bin] = level;
+    shared_.OnBin(plan_, cell);
     auto& view = levels_[level];
     if (!view) view = MakeView(*plan_.inner.front(), shared_);
     if (view->Put(cell)) return true;

@@ -7,9 +7,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
+#include <boost/unordered/unordered_flat_set.hpp>
+
 #include "strategy/cell.h"
+#include "strategy/cell_lists.h"
 #include "strategy/strategy.h"
 
 namespace allot::order {
@@ -40,15 +44,46 @@ struct Plan {
 struct Shared {
   ValueTable& values;
   const ClassTable& verdicts;
-  std::vector<KeyId> keys;
+  std::vector<KeyId> keys = {};
   std::uint64_t slots = 0;
   // The first share of each value, for each key.
-  std::vector<SlotArray<Share*>> shares;
+  std::vector<SlotArray<Share*>> shares = {};
   // Those without cells, for each block `fair`: they come and go with values that flip.
   struct FreeShare {
     void operator()(Share* share) const;
   };
-  std::vector<std::vector<std::unique_ptr<Share, FreeShare>>> spare;
+  std::vector<std::vector<std::unique_ptr<Share, FreeShare>>> spare = {};
+
+  // Words of the masks in all trees. Bits behind them are not known here: an index that is too narrow is replaced.
+  std::size_t width = 1;
+  CellLists lists = {};
+  // Values that a block `max_simultaneous` by percentage has found full, for each block with bins; some may not be so
+  // any more. When there are more slots, these alone are to be looked at.
+  std::vector<boost::unordered_flat_set<ValueId>> full = {};
+  // A pick moves at most so many cells. Where that is not enough it gives up, as if nothing was there, and goes on when
+  // it is asked again.
+  std::size_t moves_left = 0;
+  bool gave_up = false;
+  std::size_t crowded_link = 0;  // where it gave up: of what key
+  ValueId crowded = kNoValue;    // and of what value there are too many cells
+
+  std::span<const std::uint64_t> Mask(const Cell& cell) const { return verdicts.Mask(cell.cls).first(width); }
+  // May the pick move one more cell of that value?
+  bool Spend(const Plan& plan, const Cell& cell) {
+    if (moves_left > 0) {
+      --moves_left;
+      return true;
+    }
+    gave_up = true;
+    crowded_link = plan.link;
+    crowded = cell.values[plan.key];
+    return false;
+  }
+  // The cell got another bin in that block.
+  void OnBin(const Plan& plan, Cell& cell) {
+    if (plan.percent && cell.bins[plan.bin] > 0) full[plan.bin].insert(cell.values[plan.key]);
+    lists.Place(cell, plan.link);
+  }
 
   bool Has(const Cell& cell, Bit bit) const { return verdicts.Matches(bit, cell.cls); }
   const ValueTable::Value& Value(const Cell& cell, std::size_t key) const {
@@ -80,7 +115,8 @@ class View {
   virtual bool Put(Cell& cell) = 0;
   virtual void Drop(Cell& cell) = 0;
   virtual void Moved(Cell& cell) = 0;
-  // What comes first for that bit. Puts aside cells that it finds to be held by now.
+  // What comes first for that bit. Puts aside cells that it finds to be held by now. Nothing, where it gave up
+  // (Shared::gave_up): then nobody may conclude that nothing is there.
   virtual Choice Pick(Bit bit, Rng* rng) = 0;
   // Adds the bits of all cells to `out`.
   virtual void AddMask(std::uint64_t* out) const = 0;

@@ -10,7 +10,7 @@ namespace allot::order {
 namespace {
 
 bool HasBit(const View& view, const Shared& shared, Bit bit) {
-  std::vector<std::uint64_t> mask(shared.verdicts.mask_words());
+  std::vector<std::uint64_t> mask(shared.width);
   view.AddMask(mask.data());
   return (mask[bit / 64] >> (bit % 64) & 1) != 0;
 }
@@ -92,7 +92,7 @@ class FairView : public View {
     if (fresh) {
       share->key = KeyOfShare(plan_, shared_, value);
       Insert(share);
-    } else if (many_ && !Has(*share, shared_.verdicts.Mask(cell.cls))) {
+    } else if (many_ && !Has(*share, shared_.Mask(cell))) {
       Remask(*share);
     }
     return true;
@@ -116,7 +116,8 @@ class FairView : public View {
       Share* const* first = many_->First(bit);
       if (first == nullptr) return {};
       Share& share = **first;
-      if (const Choice choice = share.below->Pick(bit, rng)) return choice;
+      const Choice choice = share.below->Pick(bit, rng);
+      if (choice || shared_.gave_up) return choice;
       // All that it had for this bit is gone or held by now.
       Remask(share);
       CHECK((share.mask[bit / 64] >> (bit % 64) & 1) == 0);
@@ -201,7 +202,7 @@ class FairView : public View {
       return;
     }
     if (!many_) {
-      many_ = std::make_unique<MaskTree<ShareKey, Share*>>(shared_.verdicts.mask_words());
+      many_ = std::make_unique<MaskTree<ShareKey, Share*>>(shared_.width);
       for (Share* other : std::exchange(few_, {})) InsertAmongMany(other);
     }
     InsertAmongMany(share);
@@ -229,13 +230,14 @@ class FairView : public View {
         if (best == nullptr || share->key < best->key) best = share;
       }
       if (best == nullptr) return {};
-      if (const Choice choice = best->below->Pick(bit, rng)) return choice;
+      const Choice choice = best->below->Pick(bit, rng);
+      if (choice || shared_.gave_up) return choice;
       after = best;
     }
   }
 
   std::vector<std::uint64_t>& MaskOf(const Share& share) {
-    scratch_.assign(shared_.verdicts.mask_words(), 0);
+    scratch_.assign(shared_.width, 0);
     share.below->AddMask(scratch_.data());
     return scratch_;
   }

@@ -25,3 +25,11 @@ has "$(complete_words allot limit set --max)" "--max-burst-cost"
 has "$(complete_words allot dem)" "demand"
 has "$(complete_words allot to)" "top"
 has "$(complete_words allot top --o)" "--once"
+
+# What a value can be is offered, where it is one of some words.
+has "$(complete_words allot jobs --state a)" "active"
+has "$(complete_words allot jobs -o nd)" "ndjson"
+has "$(complete_words allot work --strategy le)" "least_recent"
+has "$(complete_words allot queue set --dispatch b)" "balanced"
+has "$(complete_words allot tasks last --state sk)" "skipped"
+has "$(complete_words allot completion f)" "fish"

@@ -72,7 +72,7 @@ same 1 "$(curl -sSf "$ALLOT_SERVER/metrics" | sed -n 's/^allotter_dispatch{mode=
 # To fanout: the queues are empty, and all are done once, by whoever asks.
 has "$(allot queue set --dispatch fanout)" 'fanout'
 json "$(allot workers -o json)" 'all(.workers[]; has("promised") | not)'
-has "$(allot workers)" 'ADDRESS'
+has "$(allot workers)" 'WANTS'
 hasnt "$(allot workers)" 'QUEUE'
 hasnt "$(allot worker "$a")" 'queue '
 opened() { [ "$(metric allotter_tasks_promised)" = 0 ] && [ "$(metric allotter_longest_worker_queue)" = 0 ]; }

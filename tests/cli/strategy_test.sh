@@ -63,6 +63,18 @@ exits 2 allot queue set --weight user.acme=0
 exits 2 allot queue set --no-weights --weight user.acme=2
 exits 2 allot queue set --policy 'fair(user, worke)'
 has "$err" '^ there is no strategy `worke`: did you mean `worker`?'
+# The name `fair` in a policy is Harmony's rule, with room for the workers' own; by text, and as JSON inside a block.
+rule='fair(user, or_else(select_only(async = false, least_recent), worker))'
+json "$(allot queue set --policy fair -o json)" ".settings.policy == \"$rule\""
+json "$(allot queue set --policy 'max_simultaneous(customer, 9, fair)' -o json)" ".settings.policy == \"max_simultaneous(customer, 9, $rule)\""
+json "$(curl -sSf -X PATCH "$ALLOT_SERVER/v1/queues/default" -H 'content-type: application/json' \
+  -d '{"settings": {"policy": {"max_simultaneous": {"key": "customer", "max": 9, "inner": "fair"}}}}')" \
+  ".settings.policy == \"max_simultaneous(customer, 9, $rule)\""
+exits 2 allot queue set --policy 'or_else(fair, fair)'
+has "$err" 'worker'
+exits 2 allot queue set --policy oldest
+has "$err" 'worker'
+allot queue set --policy 'fair(user, worker)' >/dev/null
 exits 2 allot queue set --policy oldest
 json "$(allot queue set --no-weights -o json)" '.settings.weights == {}'
 json "$(allot queue create other --policy 'max_simultaneous(customer, 20%, worker)' --weight user.acme=3 -o json)" \

@@ -1,8 +1,10 @@
 # Every command that a document shows is run: docs_test.sh DOCUMENT
 #
-# The blocks run in the document's order, in a new directory, with `allot` on the PATH, a live server behind
-# ALLOT_SERVER, and a worker with the tag `square`, as the first page tells the reader to start one. A block that brings
-# a server of its own gets a port of its own. What a block leaves running ends with it.
+# The blocks run in the document's order, in a new directory, with a live server behind ALLOT_SERVER, and a worker with
+# the tag `square`, as the first page tells the reader to start one. The program is `allot` on the PATH, but on the
+# first page, whose reader has nothing yet but build/allot. Standard input is a terminal's: it does not end, so a command
+# that waits for lines is found out. A block that brings a server of its own gets a port of its own. What a block leaves
+# running ends with it.
 document=$(realpath "$1")
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/cli/lib.sh"
@@ -22,7 +24,10 @@ for file in blocks/files/*; do
   sh -n "$file" || fail "$file is not a valid script"
 done
 
+mkfifo silence
+exec {silence}<>silence
 serve
+if [ "$(basename "$document")" = README.md ]; then rm bin/allot; fi
 worker square -j 4 -- sh -c 'read n; echo $((n*n))'
 for block in blocks/*.sh; do
   [ -e "$block" ] || continue
@@ -33,7 +38,7 @@ for block in blocks/*.sh; do
   printf '%s:%s\n' "$(basename "$document")" "$line"
   # A session of its own, so that all that it started can be ended together.
   (cd place && exec env ALLOT_SERVER="http://127.0.0.1:$own_port" setsid bash -e -o pipefail "../block-$line") \
-    >"block-$line.log" 2>&1 </dev/null &
+    >"block-$line.log" 2>&1 <silence &
   block_pid=$!
   # What ends below is the block's whole group, not only its shell.
   pids+=("-$block_pid")

@@ -118,6 +118,46 @@ TEST(DiskFull, StopsNothingButWhatNeedsSpaceAndEndsByItself) {
   EXPECT_EQ(server.Stop().value_or(-1), 0) << server.Log();
 }
 
+TEST(DiskFull, WhatAnOperatorChangesIsAuditedOnceItIsDurable) {
+  SmallDisk disk;
+  if (!disk.mounted()) GTEST_SKIP() << "needs root, to mount a small disk";
+  LiveServer server({.data = disk / "data"});
+  ASSERT_TRUE(server.Start()) << server.Log();
+  Http http = server.http();
+  const std::string large = R"({"tag":"large","payload":")" + std::string(200'000, 'x') + "\"}";
+  std::vector<std::future<Answer>> waiting;
+  const SteadyTime deadline = SteadyNow() + milliseconds(20'000);
+  bool full = false;
+  while (!full && SteadyNow() < deadline) {
+    waiting.push_back(std::async(std::launch::async, [port = server.port(), large] {
+      return Http(port).Call("POST", kJobs, large, {}, milliseconds(60'000));
+    }));
+    std::this_thread::sleep_for(milliseconds(100));
+    disk.Fill();
+    full = http.Get("/readyz").status == 503;
+  }
+  ASSERT_TRUE(full) << "the disk never got full";
+  const auto call = [&server](const char* method, const char* path, const char* body) {
+    return std::async(std::launch::async, [port = server.port(), method, path, body] {
+      return Http(port).Call(method, path, body, {}, milliseconds(60'000));
+    });
+  };
+  std::future<Answer> pause = call("POST", "/v1/queues/default/pause", "");
+  std::future<Answer> set = call("PATCH", "/v1/queues/default", R"({"settings":{"max_finished_jobs":7}})");
+  EXPECT_EQ(pause.wait_for(milliseconds(700)), std::future_status::timeout);
+  EXPECT_EQ(server.Log().find("queue.pause"), std::string::npos) << server.Log();
+  EXPECT_EQ(server.Log().find("queue.set"), std::string::npos) << server.Log();
+  disk.MakeSpace();
+  EXPECT_EQ(pause.get().status, 200);
+  EXPECT_NE(server.Log().find("queue.pause"), std::string::npos) << server.Log();
+  // Refused for lack of space, or done by now; and audited only then.
+  const Answer changed = set.get();
+  EXPECT_TRUE(changed.status == 200 || changed.ErrorCode() == "disk_full") << changed.status << changed.body;
+  EXPECT_EQ(server.Log().find("queue.set") != std::string::npos, changed.status == 200) << server.Log();
+  for (std::future<Answer>& answer : waiting) answer.get();
+  EXPECT_EQ(server.Stop().value_or(-1), 0) << server.Log();
+}
+
 TEST(DiskFull, AServerThatCannotEvenBeginSaysSo) {
   SmallDisk disk;
   if (!disk.mounted()) GTEST_SKIP() << "needs root, to mount a small disk";

@@ -199,7 +199,7 @@ void Ceilings::CheckWaiting() {
     const auto view = engine_->DescribeWorker(worker.id);
     if (view->credit == 0) continue;
     for (const JobView& job : open) {
-      if (!std::includes(worker.tags.begin(), worker.tags.end(), job.tags.begin(), job.tags.end())) continue;
+      if (!std::includes(worker.tags.begin(), worker.tags.end(), job.tags->begin(), job.tags->end())) continue;
       const Strategy& own = worker.pull.strategy ? *worker.pull.strategy : *worker.strategy;
       if (MayStart(*options_.policy, own, job.id)) {
         return Wrong("a worker with " + PrintStrategy(own) + " waits, and job " + ToText(job.id) + " could start");

@@ -149,7 +149,8 @@ void Dispatch::Settle() {
 void Dispatch::CheckPromises() {
   if (const std::string wrong = EngineCheck::Find(*engine_); !wrong.empty()) Wrong(wrong);
   std::uint64_t promised = 0;
-  for (const WorkerView& view : engine_->Workers(std::nullopt, 1000)) {
+  const WorkerPage all = engine_->Workers(std::nullopt, 1000);
+  for (const WorkerView& view : all.workers) {
     promised += view.promised;
     if ((view.draining || view.away) && view.promised > 0) Wrong("a worker that takes nothing was promised something");
   }

@@ -46,12 +46,7 @@ void LimitLedger::Advance(Instant now) {
 void LimitLedger::Update(const LimitSpec& spec, Instant now) {
   Advance(now);
   terms_ = TermsOf(spec);
-  level_ = std::min(level_, terms_.full());
-  if (level_ < terms_.deepest()) {
-    // Debt that is forgiven does not come back as well.
-    level_ = terms_.deepest();
-    turns_.clear();
-  }
+  level_ = std::min(level_, terms_.full());  // what is owed stays owed
   Advance(now);
   life_.push_back({now, true, terms_, 0, false});
 }
@@ -110,11 +105,11 @@ std::string LimitLedger::Audit() const {
     last = event.at;
     if (event.update) {
       terms = event.terms;
-      level = std::max(std::min(level, terms.full()), terms.deepest());
+      level = std::min(level, terms.full());
       begin = i + 1;
     } else if (!event.refunded) {
       level -= Wide{event.cost} * kWindows;
-      if (level < terms.deepest()) return "start " + std::to_string(i) + " was not payable";
+      if (event.cost > 0 && level < terms.deepest()) return "start " + std::to_string(i) + " was not payable";
       Wide sum = 0;
       for (std::size_t j = i + 1; j-- > begin;) {
         if (!life_[j].refunded) sum += Wide{life_[j].cost} * kWindows;

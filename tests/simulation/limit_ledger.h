@@ -18,7 +18,7 @@ class LimitLedger {
 
   // REQUIRES, here and in Update(): the window divides kWindows.
   LimitLedger(const LimitSpec& spec, Instant now);
-  // Keeps the level.
+  // Keeps the level, but for what is above the new count.
   void Update(const LimitSpec& spec, Instant now);
 
   // May a start of that cost (millionths) begin? `surely`: also if the engine has lost the least fraction in a change

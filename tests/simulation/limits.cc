@@ -218,10 +218,40 @@ std::optional<JobId> Limits::CouldStart(const Worker& worker, const std::vector<
   return std::nullopt;
 }
 
+// What lists say of a job is what a look at every worker and limit says: somebody could start it, or nobody. It is as
+// of the last second or so: only what stays wrong is wrong.
+void Limits::CheckReasons(const std::vector<JobView>& open) {
+  std::vector<const Worker*> free;
+  for (const Worker& worker : workers_) {
+    if (!worker.registered || worker.away || worker.draining) continue;
+    if (!Plain(worker)) return;
+    const auto view = engine_->DescribeWorker(worker.id);
+    if (view->leased < view->slots) free.push_back(&worker);
+  }
+  std::map<JobId, Instant> unlike;
+  for (const JobView& job : open) {
+    if (!job.held) return Wrong("job " + ToText(job.id) + " has ready tasks and no reason");
+    const bool could =
+        std::any_of(free.begin(), free.end(), [&](const Worker* worker) { return CouldStart(*worker, {job}); });
+    const ReasonCode code = job.held->code;
+    if (code == ReasonCode::kBeingMatched) continue;
+    ++tally_[std::string("is told ") + std::string(ReasonText(code))];
+    if ((code == ReasonCode::kCanStart) == could) continue;
+    const auto before = unlike_.find(job.id);
+    const Instant since = unlike.emplace(job.id, before == unlike_.end() ? now_.mono : before->second).first->second;
+    if (now_.mono - since > std::chrono::seconds(3)) {
+      return Wrong("job " + ToText(job.id) + (could ? " could start" : " cannot start") + ", and lists say " +
+                   std::string(ReasonText(code)) + " all the time");
+    }
+  }
+  unlike_ = std::move(unlike);
+}
+
 void Limits::CheckWaiting() {
   if (paused_ || !Idle()) return;
   ++tally_["look at who waits"];
   const std::vector<JobView> open = Open();
+  CheckReasons(open);
   const std::size_t from = rng_.Below(workers_.size());
   std::vector<Worker*> waiting;
   for (std::size_t i = 0; i < workers_.size(); ++i) {

@@ -68,6 +68,7 @@ class Limits : public World {
   void Start(const Worker& worker, const Grant& grant);
   void Close(std::size_t limit);
   void CheckLimits();
+  void CheckReasons(const std::vector<JobView>& open);
   // Nobody waits who could start something, or would if it asked again.
   void CheckWaiting();
   // What the worker could start now, as far as limits go. For those alone whose order holds nothing back.
@@ -102,6 +103,7 @@ class Limits : public World {
 
   std::uint32_t last_version_ = 0;
   std::uint64_t last_uuid_ = 0;
+  std::map<JobId, Instant> unlike_;  // jobs of which lists say what is not so, since when
 };
 
 }  // namespace allot::simulation

@@ -323,25 +323,26 @@ std::uint32_t Model::WorkersFor(const Job& job) const {
 Model::Failure Model::Submit(const Now& at, const std::vector<JobId>& ids, const std::vector<JobSpec>& specs,
                              std::vector<SubmitAnswer>& answers) {
   Begin(at);
-  const auto known = [this](const std::string& key) -> const Job* {
-    if (key.empty()) return nullptr;
+  const auto known = [this](const JobSpec& spec) -> const Job* {
+    if (spec.idempotency_key.empty()) return nullptr;
     for (const auto& [id, job] : jobs) {
-      if (job.spec.idempotency_key == key) return &job;
+      if (job.spec.idempotency_key == spec.idempotency_key && job.spec.user == spec.user) return &job;
     }
     return nullptr;
   };
   for (std::size_t i = 0; i < specs.size(); ++i) {
-    const Job* job = known(specs[i].idempotency_key);
+    const Job* job = known(specs[i]);
     if (job != nullptr && job->spec.content != specs[i].content) return Code::kIdempotencyConflict;
     for (std::size_t j = 0; j < i && !specs[i].idempotency_key.empty(); ++j) {
-      if (specs[i].idempotency_key == specs[j].idempotency_key && specs[i].content != specs[j].content) {
+      if (specs[i].idempotency_key == specs[j].idempotency_key && specs[i].user == specs[j].user &&
+          specs[i].content != specs[j].content) {
         return Code::kIdempotencyConflict;
       }
     }
   }
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const JobSpec& spec = specs[i];
-    if (const Job* job = known(spec.idempotency_key)) {
+    if (const Job* job = known(spec)) {
       answers.push_back({job->id, true, WorkersFor(*job)});
       continue;
     }

@@ -40,14 +40,14 @@ void Simulation::CompareJob(const JobView& view, const Model::Job& job) {
   Expect(view.done, in(TaskState::kDone), name + "done");
   Expect(view.failed, in(TaskState::kFailed), name + "failed");
   Expect(view.ready + view.waiting + view.skipped + view.leased + view.done + view.failed, view.count, name + "sum");
-  Expect(view.tags, job.spec.tags, name + "tags");
-  Expect(view.constraints, job.spec.constraints, name + "constraints");
+  Expect(*view.tags, job.spec.tags, name + "tags");
+  Expect(*view.constraints, job.spec.constraints, name + "constraints");
   Expect(view.requirements ? view.requirements->source() : "",
          job.spec.requirements ? job.spec.requirements->source() : "", name + "requirements");
   Expect(view.rank ? view.rank->source() : "", job.spec.rank ? job.spec.rank->source() : "", name + "rank");
   Expect(view.priority, job.spec.priority, name + "priority");
   Expect(view.user, job.spec.user, name + "user");
-  Expect(view.meta, job.spec.meta, name + "meta");
+  Expect(*view.meta, job.spec.meta, name + "meta");
   Expect(view.trace, job.spec.trace, name + "trace");
   Expect(view.idempotency_key, job.spec.idempotency_key, name + "idempotency key");
   Expect(view.max_attempts, job.spec.max_attempts, name + "max_attempts");
@@ -109,7 +109,7 @@ void Simulation::CompareWorkers() {
   std::vector<WorkerView> views;
   std::optional<WorkerId> after;
   for (;;) {
-    const auto page = engine_->Workers(after, 3);
+    const auto page = engine_->Workers(after, 3).workers;
     views.insert(views.end(), page.begin(), page.end());
     if (page.size() < 3) break;
     after = page.back().id;

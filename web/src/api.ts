@@ -83,7 +83,7 @@ export function statusOf(code: string): number {
   if (known !== undefined) return known;
   if (code.startsWith('bad_') && code !== 'bad_answer') return 400;
   if (code.startsWith('unknown_')) return 404;
-  if (code.startsWith('too_many_')) return 429;
+  if (code.startsWith('too_many_') || code === 'memory_full') return 429;
   if (code.startsWith('store_')) return 500;
   return 503;
 }

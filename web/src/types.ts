@@ -189,6 +189,9 @@ export interface OverviewReason {
   since_at_ms: Ms | null;
   job?: string;
   tags?: string[];
+  // What stops them, those that stop the most first: where limits or ceilings do.
+  limits?: { uuid: string; tag: string; name: string; tasks: number }[];
+  ceilings?: { of: 'policy' | 'strategy'; key: string; value: unknown; running: number; max: number; tasks: number }[];
 }
 
 export interface Banner {
@@ -404,6 +407,8 @@ export interface StrategyTry {
   draining: boolean;
   complete: boolean;
   jobs_looked_at: number;
+  held?: { jobs: number; tasks: number; job: string | null };
+  limited?: boolean;
   may_run: number;
   ready_tasks: number;
   took_ms: Ms;

@@ -62,6 +62,7 @@ void Child::Start(const std::vector<std::string>& command, const std::string& lo
   dup2(null, 0);
   dup2(log, 1);
   dup2(log, 2);
+  closefrom(3);
   execvp(argv[0], argv.data());
   _exit(127);
 }

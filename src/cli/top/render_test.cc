@@ -112,6 +112,11 @@ TEST_F(RenderTest, EveryTabShowsItsOwn) {
   };
   shows(Tab::kWorkers, {"host-1", "connected", "3/4", "draining", "PROMISED", "12", "priority"});
   shows(Tab::kReasons, {"all busy", "1,204", "ask the operator", "no match", "1m 05s", "start", "gpu,big"});
+  model.overview->reasons[0].limits = {{"u-1", "agent", "slow", 1000}, {"u-2", "agent", "", 204}};
+  shows(Tab::kReasons, {"limit slow, …", "gpu,big"});
+  model.overview->reasons[0].limits.clear();
+  model.overview->reasons[0].ceilings = {{"policy", "user", "\"ann\"", 2, 2, 1204}};
+  shows(Tab::kReasons, {"user=\"ann\": 2 of 2"});
   shows(Tab::kUsers, {"ann", "25%", "75%", "1,000"});
   shows(Tab::kLimits, {"ann, slowly (agent-7)", "10/1m", "2.5", "3s", "MY.User == \"ann\""});
 }

@@ -45,7 +45,7 @@ constexpr Column kReasonColumns[] = {
     {.key = "ways", .title = "WAYS", .least = 4, .most = 6, .keep = 1, .right = true, .downward = true},
     {.key = "since", .title = "SINCE", .least = 6, .most = 8, .keep = 6, .right = true, .downward = true},
     {.key = "job", .title = "FOR EXAMPLE", .least = 6, .most = 20, .keep = 5, .whole = true},
-    {.key = "tags", .title = "TAGS", .least = 5, .most = 40, .keep = 4},
+    {.key = "tags", .title = "TAGS, OR STOPPED BY", .least = 5, .most = 40, .keep = 4},
 };
 constexpr Column kUserColumns[] = {
     {.key = "user", .title = "USER", .least = 5, .most = 20, .keep = 10},
@@ -163,6 +163,19 @@ Line WorkerLine(const Model& model, const allotter::WorkerInfo& worker) {
   return line;
 }
 
+// The limit or ceiling that stops the most; `…` if there are others.
+std::string StopsText(const allotter::Overview::HeldBack& reason) {
+  const bool several = reason.limits.size() + reason.ceilings.size() > 1;
+  if (!reason.limits.empty()) {
+    const auto& limit = reason.limits.front();
+    return "limit " + (limit.name.empty() ? limit.tag : limit.name) + (several ? ", …" : "");
+  }
+  if (reason.ceilings.empty()) return "";
+  const auto& ceiling = reason.ceilings.front();
+  return fmt::format("{}={}: {} of {}{}", ceiling.key, ceiling.value, ceiling.running, ceiling.max,
+                     several ? ", …" : "");
+}
+
 Line ReasonLine(const Model& model, const allotter::Overview::HeldBack& reason) {
   const std::string todo = reason.kind == "wait"             ? "wait"
                            : reason.kind == "operator"       ? "ask the operator"
@@ -176,7 +189,7 @@ Line ReasonLine(const Model& model, const allotter::Overview::HeldBack& reason) 
                  Count(reason.classes),
                  Age(reason.since_at_ms, model.now_ms, "start"),
                  {.text = reason.job},
-                 {.text = Joined(reason.tags)}};
+                 {.text = StopsText(reason).empty() ? Joined(reason.tags) : StopsText(reason)}};
   return line;
 }
 

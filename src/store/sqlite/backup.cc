@@ -8,6 +8,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/check.h"
+#include "store/sqlite/check.h"
+#include "store/sqlite/recovery.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/sql.h"
 #include "store/sqlite/sync_directory.h"
@@ -50,7 +53,9 @@ Result<void> WriteCopy(const std::string& from, const std::string& vfs, const st
   }
   // The file has no name yet that anybody trusts: it is synced once, at the end.
   if (Result<void> done = target->Exec("PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF"); !done) return done;
-  return CopyPages(*source, *target);
+  if (Result<void> done = CopyPages(*source, *target); !done) return done;
+  // The copy is nobody's: it needs no mark beside it.
+  return target->Exec("UPDATE state SET in_use = 0");
 }
 
 // `file` as a URI that SQLite opens without making files beside it.
@@ -91,21 +96,56 @@ Result<void> BackUp(const std::string& from, const std::string& vfs, const std::
   return done;
 }
 
+Result<Database> OpenImmutable(const std::string& file) {
+  return Database::Open(Immutable(file), SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, "");
+}
+
 Result<void> VerifyBackup(const std::string& file) {
-  struct stat there {};
-  if (stat(file.c_str(), &there) != 0) return SystemError("read " + file, errno);
-  Result<Database> db =
-      Database::Open(Immutable(file), SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, "");
+  const Result<CheckReport> report = CheckBackup(file);
+  if (!report) return report.error();
+  if (report->ok()) return {};
+  return Error{Code::kStoreCorrupt, file + " is damaged: " + report->problems[0], "choose another backup"};
+}
+
+Result<void> PrepareRestored(const std::string& file, std::span<const std::string_view> forget) {
+  Result<Database> db = Database::Open(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, "");
   if (!db) return db.error();
+  if (Result<void> done = Migrate(*db, Migrations()); !done) return done;
+  if (Result<void> done = db->Exec("UPDATE state SET in_use = 0, store = random()"); !done) return done;
+  Result<Statement> remove = Statement::Prepare(*db, "DELETE FROM settings WHERE name = CAST(?1 AS TEXT)");
+  if (!remove) return remove.error();
+  for (const std::string_view name : forget) {
+    const int code = remove->Run(name);
+    if (code != SQLITE_OK) return db->ErrorOf(code, "forget a setting");
+  }
+  return {};
+}
+
+namespace {
+
+// Moves the log into the file, which then needs nothing beside it. False if the file is too damaged for that.
+bool MergeLog(const std::string& file) {
+  Result<Database> db = Database::Open(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, "");
+  if (!db) return false;
+  // A log that cannot be moved stays.
+  CHECK(sqlite3_db_config(db->get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr) == SQLITE_OK);
   const Result<std::int64_t> version = CheckFile(*db, Migrations());
-  if (!version) return version.error();
-  if (*version == 0) return Error{Code::kStoreForeign, file + " is empty", "choose a file that allot backup wrote"};
-  Result<Statement> check = Statement::Prepare(*db, "PRAGMA integrity_check(1)");
-  if (!check) return check.error();
-  const int code = check->Step();
-  if (code != SQLITE_ROW) return db->ErrorOf(code, "check it");
-  if (check->Blob(0) == "ok") return {};
-  return Error{Code::kStoreCorrupt, file + " is damaged: " + std::string(check->Blob(0)), "choose another backup"};
+  if (!version) return false;
+  if (*version >= 2 && !db->Exec("UPDATE state SET in_use = 0")) return false;
+  return sqlite3_wal_checkpoint_v2(db->get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr) == SQLITE_OK;
+}
+
+}  // namespace
+
+Result<void> MakeWay(const std::string& file) {
+  Result<FileState> state = LookAtFiles(file);
+  if (!state) return state.error();
+  if (FindLoss(*state) || state->bytes == 0 || !MergeLog(file)) {
+    // It would not start as it is. What is left of its log must not be taken for the new one's.
+    if (Result<std::optional<std::string>> kept = KeepLog(*state, false); !kept) return kept.error();
+  }
+  for (const char* suffix : {".mark", "-wal", "-shm"}) unlink((file + suffix).c_str());
+  return SyncDirectoryOf(file);
 }
 
 }  // namespace allot::sqlite

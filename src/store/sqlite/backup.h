@@ -1,9 +1,12 @@
 // Copies of queue files.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
+#include "store/sqlite/sql.h"
 
 namespace allot::sqlite {
 
@@ -12,6 +15,16 @@ namespace allot::sqlite {
 // While it runs, the log of `from` cannot begin anew, so that it grows by what is written meanwhile.
 Result<void> BackUp(const std::string& from, const std::string& vfs, const std::string& to);
 
+// Whether `file` is whole and undamaged (check.h).
 Result<void> VerifyBackup(const std::string& file);
+
+// A file alone, opened without making others beside it.
+Result<Database> OpenImmutable(const std::string& file);
+
+// Makes a copy of a backup ready to be used: as a store of its own, in today's form, without the settings `forget`.
+Result<void> PrepareRestored(const std::string& file, std::span<const std::string_view> forget);
+// Before `file` is replaced: moves its log into it, so that either the old one or the new one is whole at any time. Of
+// one that would not start any more, the log is put aside. REQUIRES: its lock.
+Result<void> MakeWay(const std::string& file);
 
 }  // namespace allot::sqlite

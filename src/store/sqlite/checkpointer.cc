@@ -80,6 +80,8 @@ Checkpointer::Answer Checkpointer::Move(std::uint64_t generation) {
   // Busy: the store thread is at it.
   if (code == SQLITE_OK || code == SQLITE_BUSY) {
     answer.moved_pages = moved > 0 ? moved : 0;
+    // An old mark is weaker, not wrong.
+    static_cast<void>(sync_mark_());
   } else {
     answer.error = db_.ErrorOf(code, "move the log into the file");
   }

@@ -6,6 +6,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -17,7 +18,9 @@ namespace allot::sqlite {
 
 class Checkpointer {
  public:
-  Checkpointer(std::string file, std::string vfs) : file_(std::move(file)), vfs_(std::move(vfs)) {}
+  // `sync_mark` runs on the thread, each time that something was moved.
+  Checkpointer(std::string file, std::string vfs, std::function<Result<void>()> sync_mark)
+      : file_(std::move(file)), vfs_(std::move(vfs)), sync_mark_(std::move(sync_mark)) {}
   ~Checkpointer();
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
@@ -43,6 +46,7 @@ class Checkpointer {
 
   const std::string file_;
   const std::string vfs_;
+  const std::function<Result<void>()> sync_mark_;
   Database db_;  // the thread's alone
   std::mutex mutex_;
   std::condition_variable changed_;

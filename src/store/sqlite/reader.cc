@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "store/sqlite/checksum.h"
 #include "store/sqlite/packing.h"
 
 namespace allot::sqlite {
@@ -11,16 +12,27 @@ namespace {
 constexpr std::size_t kSmallSegment = 4096;      // reading on behind larger ones is no gain
 constexpr std::size_t kAheadBytes = 128 * 1024;  // of one read
 
-Error Damaged(const char* table) {
-  return {Code::kStoreCorrupt, std::string("a row of the table ") + table + " is damaged",
-          "restore a backup: allot restore"};
+constexpr char kHint[] = "restore a backup, or submit the job again; allot check finds all that is damaged";
+
+// What a row of payloads holds: its first index, the segment and the sum are in `column` and the two behind it. None if
+// it is damaged.
+std::shared_ptr<const UnpackedPayloads> SegmentOf(const Statement& row, std::uint64_t set, int column) {
+  const std::string_view segment = row.Blob(column + 1);
+  if (!row.HasSum(column + 2, RowSum({set, static_cast<std::uint64_t>(row.Int(column))}, segment))) return nullptr;
+  return UnpackedPayloads::From(std::string(segment));
 }
 
 // The task's payload, if it is in this segment, which goes into the cache.
-Result<void> Pick(JobId set, std::int64_t first, std::string_view segment, std::int64_t index, PayloadCache& cache,
+Result<void> Pick(JobId set, const Statement& row, int column, std::int64_t index, PayloadCache& cache,
                   std::optional<std::string>& found) {
-  std::shared_ptr<const UnpackedPayloads> unpacked = UnpackedPayloads::From(std::string(segment));
-  if (!unpacked) return Damaged("payloads");
+  const std::int64_t first = row.Int(column);
+  std::shared_ptr<const UnpackedPayloads> unpacked = SegmentOf(row, set.value, column);
+  if (!unpacked) {
+    const std::string whose = first == kCommonPayload ? "the payload of all tasks"
+                                                      : "the payloads of tasks from " + std::to_string(first) + " on";
+    return Error{Code::kStoreCorrupt,
+                 whose + " of set " + std::to_string(set.value) + " are damaged in the queue's file", kHint};
+  }
   const auto nth = static_cast<std::uint64_t>(index - first);
   if (index < first || nth >= unpacked->count()) return {};
   found = std::string(unpacked->At(nth));
@@ -83,12 +95,12 @@ Result<std::unique_ptr<Reader>> Reader::Open(const std::string& file, const std:
   const Result<void> prepared = PrepareAll(
       reader->db_,
       {{&reader->heads_,
-        "SELECT set_id, first, segment FROM payload_heads WHERE set_id >= ?1 ORDER BY set_id LIMIT ?2"},
+        "SELECT set_id, first, segment, sum FROM payload_heads WHERE set_id >= ?1 ORDER BY set_id LIMIT ?2"},
        {&reader->segment_,
-        "SELECT first, segment FROM payloads WHERE set_id = ?1 AND first BETWEEN ?2 AND ?3 ORDER BY first "
+        "SELECT first, segment, sum FROM payloads WHERE set_id = ?1 AND first BETWEEN ?2 AND ?3 ORDER BY first "
         "DESC LIMIT 1"},
        {&reader->outcomes_,
-        "SELECT slice, lowest, packed FROM outcome_index CROSS JOIN outcomes USING (seq)"
+        "SELECT slice, lowest, packed, sum, seq, highest FROM outcome_index CROSS JOIN outcomes USING (seq)"
         " WHERE job = ?1 AND slice BETWEEN ?2 AND ?3 AND highest >= ?4 AND lowest < ?5 ORDER BY slice, seq"}});
   if (!prepared) return prepared.error();
   return reader;
@@ -116,7 +128,7 @@ Result<void> Reader::ReadSegment(JobId set, std::int64_t index, PayloadCache& ca
   const int code = segment_.Step();
   if (code == SQLITE_DONE) return {};
   if (code != SQLITE_ROW) return db_.ErrorOf(code, "read payloads");
-  return Pick(set, segment_.Int(0), segment_.Blob(1), index, cache, found);
+  return Pick(set, segment_, 0, index, cache, found);
 }
 
 Result<void> Reader::ReadHeads(JobId set, std::int64_t index, PayloadCache& cache, std::optional<std::string>& found) {
@@ -124,16 +136,17 @@ Result<void> Reader::ReadHeads(JobId set, std::int64_t index, PayloadCache& cach
   heads_.Start(set.value, std::uint64_t{cache.ReadAhead()});
   int code = heads_.Step();
   if (code == SQLITE_ROW && heads_.Int(0) == static_cast<std::int64_t>(set.value)) {
-    if (Result<void> done = Pick(set, heads_.Int(1), heads_.Blob(2), index, cache, found); !done) return done;
+    if (Result<void> done = Pick(set, heads_, 1, index, cache, found); !done) return done;
     // Jobs of one task are mostly taken in the order of their ids: the next ones will be asked for soon.
     std::size_t bytes = heads_.Blob(2).size();
     while (found && bytes < kAheadBytes && (code = heads_.Step()) == SQLITE_ROW) {
       const std::string_view segment = heads_.Blob(2);
       if (segment.size() > kSmallSegment) break;
       bytes += segment.size();
-      std::shared_ptr<const UnpackedPayloads> unpacked = UnpackedPayloads::From(std::string(segment));
-      if (!unpacked) return Damaged("payload_heads");
-      cache.Put(JobId{static_cast<std::uint64_t>(heads_.Int(0))}, heads_.Int(1), std::move(unpacked), true);
+      const JobId next{static_cast<std::uint64_t>(heads_.Int(0))};
+      std::shared_ptr<const UnpackedPayloads> unpacked = SegmentOf(heads_, next.value, 1);
+      if (!unpacked) break;  // whoever asks for it will learn
+      cache.Put(next, heads_.Int(1), std::move(unpacked), true);
     }
   }
   if (code != SQLITE_ROW && code != SQLITE_DONE) return db_.ErrorOf(code, "read payloads");
@@ -157,7 +170,15 @@ Result<std::vector<Outcome>> Reader::ReadOutcomes(const Store::OutcomeQuery& que
     current = slice;
     // What cannot be part of the answer is not unpacked, nor are its overflow pages read.
     if (static_cast<std::uint64_t>(outcomes_.Int(1)) >= lowest.end()) continue;
-    if (!UnpackOutcomes(static_cast<std::uint32_t>(slice), outcomes_.Blob(2), unpacked)) return Damaged("outcomes");
+    const std::int64_t sum =
+        RowSum({query.job.value, static_cast<std::uint64_t>(slice), static_cast<std::uint64_t>(outcomes_.Int(4))},
+               outcomes_.Blob(2));
+    if (!outcomes_.HasSum(3, sum) || !UnpackOutcomes(static_cast<std::uint32_t>(slice), outcomes_.Blob(2), unpacked)) {
+      return Error{Code::kStoreCorrupt,
+                   "results of tasks " + std::to_string(outcomes_.Int(1)) + " to " + std::to_string(outcomes_.Int(5)) +
+                       " of job " + std::to_string(query.job.value) + " are damaged in the queue's file",
+                   "restore a backup, or go on behind them; allot check finds all that is damaged"};
+    }
     for (const PackedOutcome& packed : unpacked) lowest.Add(query.job, packed);
   }
   return lowest.Take();

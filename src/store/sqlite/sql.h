@@ -68,6 +68,9 @@ class Statement {
   int Reset() { return sqlite3_reset(statement_.get()); }
 
   std::int64_t Int(int column) const { return sqlite3_column_int64(statement_.get(), column); }
+  bool IsNull(int column) const { return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL; }
+  // Whether a column `sum` is that of the row, or the row is older than sums.
+  bool HasSum(int column, std::int64_t sum) const { return IsNull(column) || Int(column) == sum; }
   // Valid until the next Step() or Reset().
   std::string_view Blob(int column) const;
 

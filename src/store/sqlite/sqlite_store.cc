@@ -10,14 +10,14 @@
 #include "base/check.h"
 #include "store/sqlite/backup.h"
 #include "store/sqlite/checkpointer.h"
-#include "store/sqlite/file_lock.h"
+#include "store/sqlite/checksum.h"
+#include "store/sqlite/file_guard.h"
 #include "store/sqlite/packing.h"
 #include "store/sqlite/payload_cache.h"
 #include "store/sqlite/powerloss_vfs.h"
 #include "store/sqlite/reader.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/sql.h"
-#include "store/sqlite/sync_directory.h"
 #include "store/sqlite/tidier.h"
 
 namespace allot {
@@ -28,18 +28,23 @@ namespace {
 constexpr std::size_t kOutcomeRowBytes = 2000;
 constexpr std::size_t kCachedSegmentBytes = 4 * 1024;  // longer ones are not kept when they are written
 
+constexpr std::uint64_t kRemovedAtOnce = 128;  // jobs of one commit: one or two milliseconds
+
 class StoreImpl final : public Store {
  public:
   explicit StoreImpl(const SqliteOptions& options)
       : options_(options),
+        guard_({options.file, options.accept_loss, options.on_loss}),
         cache_(options.payload_cache_bytes),
         readers_(options.file, options.vfs, std::max<std::size_t>(options.max_readers, 1)) {}
+
+  ~StoreImpl() override;
 
   Result<void> Open();
   Result<void> Load(const Loader& loader, const std::function<bool(JobId set)>& live_set) override;
   Position LastPosition() const override { return last_position_; }
   Result<void> Commit(std::span<const Batch> batches) override;
-  Result<bool> Tidy() override { return tidier_->Step(); }
+  Result<bool> Tidy() override;
   Result<void> PutSetting(std::string_view name, std::string_view value) override;
   Result<std::optional<std::string>> GetSetting(std::string_view name) override;
   Result<std::optional<std::string>> ReadPayload(JobId set, std::int64_t index) override;
@@ -55,11 +60,16 @@ class StoreImpl final : public Store {
     std::uint64_t journal_rows = 0;
     std::uint64_t dropped_rows = 0;
     std::uint64_t garbage = 0;
+    std::uint64_t removed = 0;
     std::int64_t next_seq = 0;
     std::vector<std::pair<const PayloadSegment*, std::string>> fresh;
   };
 
   Result<void> PrepareFile();
+  // Before the first write: what is refused until then was not changed.
+  Result<void> BeginUse();
+  // Whether the log goes into the file, and away, when the last connection closes.
+  void MoveLogOnClose(bool move);
   void LengthenLog();
   Result<void> PrepareStatements();
   Result<void> LoadRecords(const Loader& loader);
@@ -73,10 +83,13 @@ class StoreImpl final : public Store {
   int WriteOutcomes(std::span<const Batch> batches, Pending& pending);
   int WriteRecord(const Record& record);
   void Rollback();
+  // After each durable commit: the mark, and whether the files are still those that others will find.
+  Result<void> Committed();
 
   const SqliteOptions options_;
-  FileLock lock_;
+  FileGuard guard_;
   Database db_;
+  bool in_use_ = false;  // the guard has begun
   Statement begin_, commit_, rollback_;
   Statement put_events_, drop_events_, put_head_, put_segment_, put_loose_, put_outcomes_, put_outcome_index_;
   Statement put_job_, delete_job_, put_page_, delete_page_, put_garbage_, put_floor_;
@@ -102,25 +115,41 @@ Error CorruptRow(const std::string& file, const char* table) {
 
 Result<void> StoreImpl::Open() {
   if (options_.vfs == kPowerLossVfs) PowerLoss::Register();
-  Result<FileLock> lock = FileLock::Take(options_.file);
-  if (!lock) return lock.error();
-  lock_ = std::move(*lock);
-  // Made here, so that nobody else can read what people submit; SQLite gives its other files the same rights.
-  const int fd = open(options_.file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd >= 0) {
-    close(fd);
-    if (Result<void> done = SyncDirectoryOf(options_.file); !done) return done;
-  }
+  if (Result<void> done = guard_.Take(); !done) return done;
   Result<Database> db =
       Database::Open(options_.file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, options_.vfs);
   if (!db) return db.error();
   db_ = std::move(*db);
+  // What is refused stays as it is.
+  MoveLogOnClose(false);
   if (Result<void> done = PrepareFile(); !done) return done;
   if (Result<void> done = PrepareStatements(); !done) return done;
-  if (options_.vfs.empty()) LengthenLog();
-  checkpointer_ = std::make_unique<Checkpointer>(options_.file, options_.vfs);
-  tidier_ = std::make_unique<Tidier>(db_, *checkpointer_, counters_, options_.log_pages);
+  checkpointer_ = std::make_unique<Checkpointer>(options_.file, options_.vfs, [this] { return guard_.Sync(); });
+  tidier_ = std::make_unique<Tidier>(db_, *checkpointer_, guard_, counters_, options_.log_pages);
   return tidier_->Prepare();
+}
+
+Result<void> StoreImpl::BeginUse() {
+  if (in_use_) return {};
+  if (options_.vfs.empty()) LengthenLog();
+  if (Result<void> done = guard_.Begin(db_, [this] { return tidier_->log_pages(); }); !done) return done;
+  in_use_ = true;
+  // That it is in use must be in the file itself, in case its log goes.
+  return tidier_->Checkpoint();
+}
+
+StoreImpl::~StoreImpl() {
+  if (!in_use_) {
+    // Refused: a log that was there stays as it is; an empty one of our own goes.
+    if (db_.get() != nullptr && !guard_.found_log()) MoveLogOnClose(true);
+    return;
+  }
+  checkpointer_->Wait(std::chrono::minutes(1));
+  if (guard_.End(db_, [this] { return tidier_->log_pages(); })) MoveLogOnClose(true);
+}
+
+void StoreImpl::MoveLogOnClose(bool move) {
+  CHECK(sqlite3_db_config(db_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, move ? 0 : 1, nullptr) == SQLITE_OK);
 }
 
 Result<void> StoreImpl::PrepareFile() {
@@ -130,6 +159,7 @@ Result<void> StoreImpl::PrepareFile() {
     return Error{Code::kStoreFailed, options_.file + " cannot be written",
                  "make the file and its directory writable for this user"};
   }
+  if (Result<void> done = guard_.Admit(db_, *version); !done) return done;
   // Free pages can be given back only if the file was made for it, before its first table.
   if (*version == 0) {
     if (Result<void> done = db_.Exec("PRAGMA auto_vacuum = INCREMENTAL"); !done) return done;
@@ -177,21 +207,21 @@ Result<void> StoreImpl::PrepareStatements() {
   return PrepareAll(db_, {{&begin_, "BEGIN IMMEDIATE"},
                           {&commit_, "COMMIT"},
                           {&rollback_, "ROLLBACK"},
-                          {&put_events_, "INSERT INTO journal VALUES (?1, ?2)"},
+                          {&put_events_, "INSERT INTO journal VALUES (?1, ?2, ?3)"},
                           {&drop_events_, "DELETE FROM journal WHERE pos <= ?1"},
-                          {&put_head_, "INSERT OR IGNORE INTO payload_heads VALUES (?1, ?2, ?3)"},
-                          {&put_segment_, "INSERT OR REPLACE INTO payloads VALUES (?1, ?2, ?3)"},
+                          {&put_head_, "INSERT OR IGNORE INTO payload_heads VALUES (?1, ?2, ?3, ?4)"},
+                          {&put_segment_, "INSERT OR REPLACE INTO payloads VALUES (?1, ?2, ?3, ?4)"},
                           {&put_loose_, "INSERT OR IGNORE INTO loose VALUES (?1)"},
-                          {&put_outcomes_, "INSERT INTO outcomes VALUES (?1, ?2)"},
+                          {&put_outcomes_, "INSERT INTO outcomes VALUES (?1, ?2, ?3)"},
                           {&put_outcome_index_, "INSERT INTO outcome_index VALUES (?1, ?2, ?3, ?4, ?5)"},
-                          {&put_job_, "INSERT OR REPLACE INTO jobs VALUES (?1, ?2)"},
+                          {&put_job_, "INSERT OR REPLACE INTO jobs VALUES (?1, ?2, ?3)"},
                           {&delete_job_, "DELETE FROM jobs WHERE id = ?1"},
-                          {&put_page_, "INSERT OR REPLACE INTO pages VALUES (?1, ?2, ?3)"},
+                          {&put_page_, "INSERT OR REPLACE INTO pages VALUES (?1, ?2, ?3, ?4)"},
                           {&delete_page_, "DELETE FROM pages WHERE job = ?1 AND page = ?2"},
                           {&put_garbage_, "INSERT INTO garbage (job, set_id) VALUES (?1, ?2)"},
                           {&put_floor_, "UPDATE state SET floor = ?1"},
-                          {&put_setting_, "INSERT OR REPLACE INTO settings VALUES (CAST(?1 AS TEXT), ?2)"},
-                          {&get_setting_, "SELECT value FROM settings WHERE name = CAST(?1 AS TEXT)"}});
+                          {&put_setting_, "INSERT OR REPLACE INTO settings VALUES (CAST(?1 AS TEXT), ?2, ?3)"},
+                          {&get_setting_, "SELECT value, sum FROM settings WHERE name = CAST(?1 AS TEXT)"}});
 }
 
 Result<void> StoreImpl::Load(const Loader& loader, const std::function<bool(JobId set)>& live_set) {
@@ -206,6 +236,9 @@ Result<void> StoreImpl::Load(const Loader& loader, const std::function<bool(JobI
   state->Reset();
   if (Result<void> done = LoadRecords(loader); !done) return done;
   if (Result<void> done = LoadEvents(loader); !done) return done;
+  if (Result<void> done = guard_.Loaded(last_position_); !done) return done;
+  // Without space it can be read all the same; the first commit tries again.
+  if (Result<void> done = BeginUse(); !done && done.error().code != Code::kDiskFull) return done;
   if (Result<void> done = DropDeadSets(live_set); !done) return done;
   tidier_->SetFloor(floor_);
   if (counters_.garbage_jobs > 0) tidier_->AddedGarbage();
@@ -228,23 +261,27 @@ Result<void> StoreImpl::LoadRecords(const Loader& loader) {
 
   Record record;
   const auto is_removed = [&] { return std::binary_search(removed.begin(), removed.end(), record.job.value); };
-  Result<Statement> jobs = Statement::Prepare(db_, "SELECT id, record FROM jobs ORDER BY id");
+  Result<Statement> jobs = Statement::Prepare(db_, "SELECT id, record, sum FROM jobs ORDER BY id");
   if (!jobs) return jobs.error();
   while ((code = jobs->Step()) == SQLITE_ROW) {
     record.job.value = static_cast<std::uint64_t>(jobs->Int(0));
     if (is_removed()) continue;
     record.blob = jobs->Blob(1);
+    if (!jobs->HasSum(2, RowSum({record.job.value}, record.blob))) return CorruptRow(options_.file, "jobs");
     if (Result<void> done = loader.on_record(record); !done) return done;
   }
   if (code != SQLITE_DONE) return db_.ErrorOf(code, "read jobs");
 
-  Result<Statement> pages = Statement::Prepare(db_, "SELECT job, page, record FROM pages ORDER BY job, page");
+  Result<Statement> pages = Statement::Prepare(db_, "SELECT job, page, record, sum FROM pages ORDER BY job, page");
   if (!pages) return pages.error();
   while ((code = pages->Step()) == SQLITE_ROW) {
     record.job.value = static_cast<std::uint64_t>(pages->Int(0));
     if (is_removed()) continue;
     record.page = static_cast<std::uint32_t>(pages->Int(1));
     record.blob = pages->Blob(2);
+    if (!pages->HasSum(3, RowSum({record.job.value, record.page}, record.blob))) {
+      return CorruptRow(options_.file, "pages");
+    }
     if (Result<void> done = loader.on_record(record); !done) return done;
   }
   if (code != SQLITE_DONE) return db_.ErrorOf(code, "read pages of tasks");
@@ -252,7 +289,7 @@ Result<void> StoreImpl::LoadRecords(const Loader& loader) {
 }
 
 Result<void> StoreImpl::LoadEvents(const Loader& loader) {
-  Result<Statement> journal = Statement::Prepare(db_, "SELECT pos, events FROM journal ORDER BY pos");
+  Result<Statement> journal = Statement::Prepare(db_, "SELECT pos, events, sum FROM journal ORDER BY pos");
   if (!journal) return journal.error();
   int code = SQLITE_ROW;
   std::uint64_t rows = 0;
@@ -260,6 +297,7 @@ Result<void> StoreImpl::LoadEvents(const Loader& loader) {
     ++rows;
     const auto row = static_cast<Position>(journal->Int(0));
     if (row <= floor_) continue;
+    if (!journal->HasSum(2, RowSum({row}, journal->Blob(1)))) return CorruptRow(options_.file, "journal");
     const Result<bool> whole =
         UnpackEvents(row, journal->Blob(1), [&](Position position, std::string_view events) -> Result<void> {
           if (position <= floor_) return {};
@@ -278,18 +316,24 @@ Result<void> StoreImpl::DropDeadSets(const std::function<bool(JobId set)>& live_
   std::vector<std::uint64_t> dead;
   bool any = false;
   {
-    Result<Statement> loose = Statement::Prepare(
-        db_, "SELECT set_id FROM loose WHERE set_id NOT IN (SELECT set_id FROM garbage) ORDER BY set_id");
+    // Those that are removed already are asked about as well, whatever the answer: ids must go on above them.
+    Result<Statement> loose =
+        Statement::Prepare(db_,
+                           "SELECT set_id, 0 FROM loose WHERE set_id NOT IN (SELECT set_id FROM garbage) UNION ALL "
+                           "SELECT set_id, 1 FROM garbage WHERE job = 0 AND set_id != 0 ORDER BY 1");
     if (!loose) return loose.error();
     int code = SQLITE_ROW;
     while ((code = loose->Step()) == SQLITE_ROW) {
-      any = true;
       const JobId set{static_cast<std::uint64_t>(loose->Int(0))};
-      if (!live_set(set)) dead.push_back(set.value);
+      const bool live = live_set(set);
+      if (loose->Int(1) != 0) continue;
+      any = true;
+      if (!live) dead.push_back(set.value);
     }
     if (code != SQLITE_DONE) return db_.ErrorOf(code, "read payload sets");
   }
-  if (!any) return {};
+  // Without space they are asked about again at the next start.
+  if (!any || !in_use_) return {};
   // A set that a job speaks of goes by the removal of that job alone, so it need not be asked about again.
   int code = begin_.Run();
   for (std::size_t i = 0; code == SQLITE_OK && i < dead.size(); ++i) code = put_garbage_.Run(std::int64_t{0}, dead[i]);
@@ -298,13 +342,20 @@ Result<void> StoreImpl::DropDeadSets(const std::function<bool(JobId set)>& live_
   if (code != SQLITE_OK) {
     const Error error = db_.ErrorOf(code, "drop payloads of broken uploads");
     Rollback();
+    if (error.code == Code::kDiskFull) return {};
     return error;
   }
   counters_.garbage_jobs += dead.size();
-  return {};
+  return Committed();
 }
 
 Result<void> StoreImpl::Commit(std::span<const Batch> batches) {
+  if (Result<void> done = BeginUse(); !done) return done;
+  // What comes in faster than it can be cleared away waits for that, so that the file stays in proportion.
+  if (tidier_->behind()) {
+    const Result<bool> more = tidier_->Step();
+    if (!more && more.error().code != Code::kDiskFull) return more.error();
+  }
   Pending pending;
   pending.floor = floor_;
   pending.last_position = last_position_;
@@ -327,6 +378,7 @@ Result<void> StoreImpl::Commit(std::span<const Batch> batches) {
   counters_.garbage_jobs += pending.garbage;
   tidier_->SetFloor(floor_);
   if (pending.garbage > 0) tidier_->AddedGarbage();
+  tidier_->WatchFile(pending.removed > 0);
   for (auto& [segment, packed] : pending.fresh) {
     cache_.Put(segment->set, segment->first, UnpackedPayloads::From(std::move(packed)), false);
   }
@@ -335,10 +387,23 @@ Result<void> StoreImpl::Commit(std::span<const Batch> batches) {
       if (removal.payload_set) cache_.Remove(removal.payload_set);
     }
   }
+  if (Result<void> done = Committed(); !done) return done;
   // It is durable; a log that cannot be moved just now stays longer.
   const Result<void> bounded = tidier_->WatchLog();
   if (!bounded && bounded.error().code != Code::kDiskFull) return bounded;
   return {};
+}
+
+Result<void> StoreImpl::Committed() {
+  guard_.Committed(last_position_, tidier_->log_pages());
+  tidier_->Synced();
+  return guard_.CheckFiles();
+}
+
+Result<bool> StoreImpl::Tidy() {
+  if (Result<void> done = BeginUse(); !done) return done.error();
+  if (Result<void> done = guard_.CheckFiles(); !done) return done.error();
+  return tidier_->Step();
 }
 
 int StoreImpl::Write(std::span<const Batch> batches, Pending& pending) {
@@ -349,6 +414,11 @@ int StoreImpl::Write(std::span<const Batch> batches, Pending& pending) {
       if (code == SQLITE_OK) code = WriteRecord(record);
     }
     for (const Removal& removal : batch.removals) {
+      // A small job goes at once, which costs less than to remember it; large ones, and many at once, go in steps.
+      bool gone = false;
+      if (code == SQLITE_OK && pending.removed < kRemovedAtOnce) code = tidier_->RemoveNow(removal, gone);
+      pending.removed += gone ? 1 : kRemovedAtOnce;
+      if (gone) continue;
       if (code == SQLITE_OK) code = put_garbage_.Run(removal.job.value, removal.payload_set.value);
       ++pending.garbage;
     }
@@ -381,7 +451,7 @@ int StoreImpl::WriteEvents(std::span<const Batch> batches, Pending& pending) {
   }
   pending.last_position = last;
   pending.journal_rows = 1;
-  return put_events_.Run(last, scratch_);
+  return put_events_.Run(last, scratch_, RowSum({last}, scratch_));
 }
 
 int StoreImpl::WritePayloads(const Batch& batch, Pending& pending) {
@@ -390,13 +460,14 @@ int StoreImpl::WritePayloads(const Batch& batch, Pending& pending) {
     if (segment.payloads.empty()) continue;
     std::string packed;
     PackPayloads(segment.payloads, packed);
+    const std::int64_t sum = RowSum({segment.set.value, static_cast<std::uint64_t>(segment.first)}, packed);
     int code = SQLITE_OK;
     bool stored = false;
     if (segment.first <= 0) {
-      code = put_head_.Run(segment.set.value, segment.first, packed);
+      code = put_head_.Run(segment.set.value, segment.first, packed, sum);
       stored = code == SQLITE_OK && sqlite3_changes(db_.get()) > 0;
     }
-    if (code == SQLITE_OK && !stored) code = put_segment_.Run(segment.set.value, segment.first, packed);
+    if (code == SQLITE_OK && !stored) code = put_segment_.Run(segment.set.value, segment.first, packed, sum);
     if (code == SQLITE_OK && !batch.payloads_spoken_for && segment.set != loose) {
       loose = segment.set;
       code = put_loose_.Run(segment.set.value);
@@ -431,7 +502,7 @@ int StoreImpl::WriteOutcomes(std::span<const Batch> batches, Pending& pending) {
       PackOutcome(outcome, scratch_);
     }
     const std::int64_t seq = pending.next_seq++;
-    int code = put_outcomes_.Run(seq, scratch_);
+    int code = put_outcomes_.Run(seq, scratch_, RowSum({job.value, slice, static_cast<std::uint64_t>(seq)}, scratch_));
     if (code == SQLITE_OK) code = put_outcome_index_.Run(job.value, slice, seq, lowest, highest);
     if (code != SQLITE_OK) return code;
   }
@@ -440,10 +511,12 @@ int StoreImpl::WriteOutcomes(std::span<const Batch> batches, Pending& pending) {
 
 int StoreImpl::WriteRecord(const Record& record) {
   if (record.page == kJobPage) {
-    return record.blob.empty() ? delete_job_.Run(record.job.value) : put_job_.Run(record.job.value, record.blob);
+    if (record.blob.empty()) return delete_job_.Run(record.job.value);
+    return put_job_.Run(record.job.value, record.blob, RowSum({record.job.value}, record.blob));
   }
-  return record.blob.empty() ? delete_page_.Run(record.job.value, record.page)
-                             : put_page_.Run(record.job.value, record.page, record.blob);
+  if (record.blob.empty()) return delete_page_.Run(record.job.value, record.page);
+  return put_page_.Run(record.job.value, record.page, record.blob,
+                       RowSum({record.job.value, record.page}, record.blob));
 }
 
 void StoreImpl::Rollback() {
@@ -452,9 +525,10 @@ void StoreImpl::Rollback() {
 }
 
 Result<void> StoreImpl::PutSetting(std::string_view name, std::string_view value) {
-  const int code = put_setting_.Run(name, value);
+  if (Result<void> done = BeginUse(); !done) return done;
+  const int code = put_setting_.Run(name, value, RowSum({}, std::string(name) + "=" + std::string(value)));
   if (code != SQLITE_OK) return db_.ErrorOf(code, "write a setting");
-  return {};
+  return Committed();
 }
 
 Result<std::optional<std::string>> StoreImpl::GetSetting(std::string_view name) {
@@ -463,7 +537,10 @@ Result<std::optional<std::string>> StoreImpl::GetSetting(std::string_view name) 
   const int code = get_setting_.Step();
   if (code == SQLITE_DONE) return std::optional<std::string>();
   if (code != SQLITE_ROW) return db_.ErrorOf(code, "read a setting");
-  return std::optional<std::string>(get_setting_.Blob(0));
+  std::string value(get_setting_.Blob(0));
+  if (!get_setting_.HasSum(1, RowSum({}, std::string(name) + "=" + value)))
+    return CorruptRow(options_.file, "settings");
+  return std::optional<std::string>(std::move(value));
 }
 
 Result<std::optional<std::string>> StoreImpl::ReadPayload(JobId set, std::int64_t index) {
@@ -502,5 +579,15 @@ Result<std::unique_ptr<Store>> SqliteStore::Open(const SqliteOptions& options) {
 }
 
 Result<void> SqliteStore::VerifyBackup(const std::string& file) { return sqlite::VerifyBackup(file); }
+
+Result<void> SqliteStore::MakeWay(const std::string& file) { return sqlite::MakeWay(file); }
+
+Result<void> SqliteStore::PrepareRestored(const std::string& copy, std::span<const std::string_view> forget_settings) {
+  return sqlite::PrepareRestored(copy, forget_settings);
+}
+
+Result<void> SqliteStore::Delete(const std::string& file) { return sqlite::DeleteFiles(file); }
+
+Result<bool> SqliteStore::FinishDeletion(const std::string& file) { return sqlite::FinishDeletion(file); }
 
 }  // namespace allot

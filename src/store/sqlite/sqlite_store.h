@@ -1,13 +1,18 @@
 // A queue in one SQLite file: write-ahead log, synced at every commit.
 //
-// Files:   FILE, FILE-wal and FILE-shm while it is in use, FILE.lock.
+// Files:   FILE, FILE-wal and FILE-shm while it is in use, FILE.lock, FILE.mark.
 // Opening: fails with kStoreLocked while another server has it, kStoreForeign if it is no file of this program,
 //          kStoreNewer if a newer program wrote it, kStoreCorrupt, kDiskFull, or kStoreFailed (a directory that cannot
-//          be written, ...). Each says what to do. A foreign, newer or corrupt file is not changed.
+//          be written, ...). Each says what to do. A foreign, newer or corrupt file is not changed. kStoreCorrupt is
+//          also what is missing of what was once promised (recovery.h), unless `accept_loss` says to go on without it.
+// In use:  files that are removed or replaced make the next commit fail with kStoreFailed, within a second.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "store/store.h"
@@ -20,6 +25,9 @@ struct SqliteOptions {
   std::size_t max_readers = 4;                 // connections for Read...(); made when first needed
   int log_pages = 2048;                        // of the write-ahead log, before it is moved into the file
   std::string vfs;                             // tests: kPowerLossVfs, or another registered one
+  // Goes on without what was promised and is missing; `on_loss` is told what that is, in sentences for people.
+  bool accept_loss = false;
+  std::function<void(const std::string& what)> on_loss;
 };
 
 class SqliteStore {
@@ -27,6 +35,15 @@ class SqliteStore {
   static Result<std::unique_ptr<Store>> Open(const SqliteOptions& options);
   // Whether `file` is a whole, undamaged queue file that Open() would take; reads all of it.
   static Result<void> VerifyBackup(const std::string& file);
+
+  // Before a copy of a backup takes the place of `file`, and on that copy: see sqlite/backup.h.
+  static Result<void> MakeWay(const std::string& file);
+  static Result<void> PrepareRestored(const std::string& copy, std::span<const std::string_view> forget_settings);
+
+  // Removes a queue's files. Cut short, it is finished by FinishDeletion(), or by the next Open() of that name.
+  static Result<void> Delete(const std::string& file);
+  // Whether the queue was deleted; if so, what is left of its files goes.
+  static Result<bool> FinishDeletion(const std::string& file);
 };
 
 }  // namespace allot

@@ -19,6 +19,10 @@ constexpr std::uint64_t kGarbageRows = 64;  // read at once
 // Free pages are used again sooner or later; only many of them are worth the work of moving others into their place.
 std::int64_t PagesWorthVacuuming(std::int64_t all) { return 1024 + all / 8; }
 std::int64_t PagesLeftFree(std::int64_t all) { return 128 + all / 32; }
+// From here on they take more room than what is in use, and some: then commits wait for it.
+bool TooManyFree(std::int64_t free, std::int64_t all) { return free > (all - free) + 2048; }
+constexpr std::uint64_t kMuchGarbage = 4096;  // jobs
+constexpr int kWatchEvery = 16;               // commits
 
 }  // namespace
 
@@ -73,7 +77,8 @@ void Tidier::SetFloor(Position floor) {
 template <typename Work>
 Result<bool> Tidier::InTransaction(const char* doing, Work work) {
   const auto end = Clock::now() + kStep;
-  CHECK(sqlite3_exec(db_.get(), "PRAGMA synchronous = NORMAL", nullptr, nullptr, nullptr) == SQLITE_OK);
+  const bool sync = unsynced_commits_ + 1 >= kMaxUnsyncedCommits;
+  if (!sync) CHECK(sqlite3_exec(db_.get(), "PRAGMA synchronous = NORMAL", nullptr, nullptr, nullptr) == SQLITE_OK);
   swept_jobs_ = dropped_rows_ = 0;
   bool more = true;
   int code = begin_.Run();
@@ -88,8 +93,9 @@ Result<bool> Tidier::InTransaction(const char* doing, Work work) {
     counters_.garbage_jobs -= swept_jobs_;
     counters_.journal_rows -= dropped_rows_;
     settled_ = false;
+    unsynced_commits_ = sync ? 0 : unsynced_commits_ + 1;
   }
-  CHECK(sqlite3_exec(db_.get(), "PRAGMA synchronous = FULL", nullptr, nullptr, nullptr) == SQLITE_OK);
+  if (!sync) CHECK(sqlite3_exec(db_.get(), "PRAGMA synchronous = FULL", nullptr, nullptr, nullptr) == SQLITE_OK);
   if (error) return *error;
   return more;
 }
@@ -117,6 +123,26 @@ int Tidier::SweepPiece(Sweep& sweep, std::int64_t id, bool& more) {
   return code;
 }
 
+int Tidier::SweepJob(std::int64_t job, std::int64_t set, bool& unfinished) {
+  int code = SQLITE_OK;
+  if (job != 0) code = SweepPiece(outcomes_, job, unfinished);
+  if (code == SQLITE_OK && !unfinished && set != 0) code = SweepPiece(payloads_, set, unfinished);
+  if (code == SQLITE_OK && !unfinished && job != 0) code = SweepPiece(pages_, job, unfinished);
+  if (code != SQLITE_OK || unfinished) return code;
+  if (job != 0) code = delete_job_.Run(job);
+  if (code == SQLITE_OK && set != 0) code = delete_head_.Run(set);
+  if (code == SQLITE_OK && set != 0) code = delete_loose_.Run(set);
+  return code;
+}
+
+int Tidier::RemoveNow(const Removal& removal, bool& gone) {
+  bool unfinished = false;
+  const int code = SweepJob(static_cast<std::int64_t>(removal.job.value),
+                            static_cast<std::int64_t>(removal.payload_set.value), unfinished);
+  gone = code == SQLITE_OK && !unfinished;
+  return code;
+}
+
 int Tidier::SweepSome(bool& more) {
   if (garbage_.empty()) {
     read_garbage_.Start(kGarbageRows);
@@ -132,16 +158,10 @@ int Tidier::SweepSome(bool& more) {
     }
   }
   const Garbage next = garbage_.front();
-  int code = SQLITE_OK;
   bool unfinished = false;
-  if (next.job != 0) code = SweepPiece(outcomes_, next.job, unfinished);
-  if (code == SQLITE_OK && !unfinished && next.set != 0) code = SweepPiece(payloads_, next.set, unfinished);
-  if (code == SQLITE_OK && !unfinished && next.job != 0) code = SweepPiece(pages_, next.job, unfinished);
+  int code = SweepJob(next.job, next.set, unfinished);
   if (code != SQLITE_OK || unfinished) return code;
-  if (next.job != 0) code = delete_job_.Run(next.job);
-  if (code == SQLITE_OK && next.set != 0) code = delete_head_.Run(next.set);
-  if (code == SQLITE_OK && next.set != 0) code = delete_loose_.Run(next.set);
-  if (code == SQLITE_OK) code = delete_garbage_.Run(next.seq);
+  code = delete_garbage_.Run(next.seq);
   if (code != SQLITE_OK) return code;
   garbage_.pop_front();
   ++swept_jobs_;
@@ -154,16 +174,35 @@ int Tidier::VacuumSome(bool& more) {
   return code;
 }
 
-bool Tidier::WantsVacuum() {
+void Tidier::CountPages() {
   const auto read = [](Statement& statement) {
     const ResetAtEnd reset(statement);
     return statement.Step() == SQLITE_ROW ? statement.Int(0) : 0;
   };
-  const std::int64_t free = read(free_pages_);
-  const std::int64_t all = read(all_pages_);
-  if (free > PagesWorthVacuuming(all)) vacuuming_ = true;
-  if (free <= PagesLeftFree(all)) vacuuming_ = false;
+  file_free_ = read(free_pages_);
+  file_pages_ = read(all_pages_);
+}
+
+bool Tidier::WantsVacuum() {
+  CountPages();
+  if (file_free_ > PagesWorthVacuuming(file_pages_)) vacuuming_ = true;
+  if (file_free_ <= PagesLeftFree(file_pages_)) vacuuming_ = false;
   return vacuuming_;
+}
+
+void Tidier::WatchFile(bool freed) {
+  if (freed) settled_ = false;
+  if (!garbage_pending_ && ++commits_unwatched_ < kWatchEvery) return;
+  commits_unwatched_ = 0;
+  const std::int64_t before = file_pages_;
+  CountPages();
+  behind_ = (garbage_pending_ && (file_pages_ > before || counters_.garbage_jobs > kMuchGarbage)) ||
+            TooManyFree(file_free_, file_pages_);
+}
+
+Result<bool> Tidier::Vacuum() {
+  vacuumed_ = true;
+  return InTransaction("give space back", [this](bool& m) { return VacuumSome(m); });
 }
 
 Result<void> Tidier::Checkpoint(int mode) {
@@ -208,8 +247,7 @@ Result<void> Tidier::WatchLog() {
 Result<bool> Tidier::Settle() {
   if (settled_) return false;
   if (WantsVacuum()) {
-    vacuumed_ = true;
-    Result<bool> more = InTransaction("give space back", [this](bool& m) { return VacuumSome(m); });
+    Result<bool> more = Vacuum();
     if (!more) return more;
     return true;
   }
@@ -230,6 +268,7 @@ Result<bool> Tidier::Settle() {
   const char* file = sqlite3_db_filename(db_.get(), "main");
   struct stat log {};
   if (stat((std::string(file) + "-wal").c_str(), &log) == 0 && log.st_size > kLogFileBytes) {
+    if (Result<void> done = guard_.ForgetLog(); !done) return done.error();
     // Who reads just now keeps it from happening; then it happens another time.
     sqlite3_busy_timeout(db_.get(), 0);
     const Result<void> done = Checkpoint(SQLITE_CHECKPOINT_TRUNCATE);
@@ -246,6 +285,15 @@ Result<bool> Tidier::Step() {
     return true;
   }
   if (log_pages_ >= long_log_ && log_pages_to_move() > little_log_) checkpointer_.Request(log_generation_);
+  // Under load there is always something else to do; but not before too much space lies idle.
+  if (TooManyFree(file_free_, file_pages_)) {
+    Result<bool> more = Vacuum();
+    if (!more) return more;
+    CountPages();
+    behind_ = TooManyFree(file_free_, file_pages_);
+    return true;
+  }
+  behind_ = false;
   if (journal_pending_) {
     Result<bool> more = InTransaction("drop old events", [this](bool& m) { return DropJournal(m); });
     if (!more) return more;

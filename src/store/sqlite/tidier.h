@@ -2,6 +2,7 @@
 // jobs, giving free pages back to the file system, and moving the write-ahead log into the file.
 //
 // Nothing of it needs to be durable at once, so its transactions do not wait for the disk: a crash merely repeats them.
+// But every kMaxUnsyncedCommits-th does, so that a hole in the log can be told from what a loss of power leaves.
 #pragma once
 
 #include <atomic>
@@ -10,6 +11,7 @@
 #include <string>
 
 #include "store/sqlite/checkpointer.h"
+#include "store/sqlite/file_guard.h"
 #include "store/sqlite/sql.h"
 #include "store/store.h"
 
@@ -28,14 +30,15 @@ class Tidier {
  public:
   // `db` is the writing connection; all outlive this.
   // A log of `log_pages` pages is moved into the file, beside the commits. What came meanwhile is moved between two of
-  // them, when it is little; then the log begins anew. A log eight times as long makes commits wait.
-  Tidier(Database& db, Checkpointer& checkpointer, Counters& counters, int log_pages)
+  // them, when it is little; then the log begins anew. A log two and a half times as long makes commits wait.
+  Tidier(Database& db, Checkpointer& checkpointer, FileGuard& guard, Counters& counters, int log_pages)
       : db_(db),
         checkpointer_(checkpointer),
+        guard_(guard),
         counters_(counters),
         long_log_(log_pages),
         little_log_(log_pages / 8),
-        max_log_(log_pages * 8) {}
+        max_log_(log_pages * 5 / 2) {}
   Tidier(const Tidier&) = delete;
   Tidier& operator=(const Tidier&) = delete;
   Result<void> Prepare();
@@ -43,11 +46,23 @@ class Tidier {
   // Journal rows up to `floor` may go.
   void SetFloor(Position floor);
   void AddedGarbage() { garbage_pending_ = true; }
+  // Within a commit: sweeps a removed job whole, if it is small; else some of it, and `gone` is false.
+  int RemoveNow(const Removal& removal, bool& gone);
+
+  // After a commit: looks, now and then, whether the file grows though it need not. `freed`: it may have free pages
+  // now.
+  void WatchFile(bool freed);
+  // It does: Step() should go before the next commit.
+  bool behind() const { return behind_; }
 
   Result<bool> Step();
 
   // After a commit: keeps the log bounded, even if Step() is never called.
   Result<void> WatchLog();
+  // How long the log is, as of the last commit.
+  int log_pages() const { return log_pages_; }
+  // A commit has waited for the disk: everything before it is durable too.
+  void Synced() { unsynced_commits_ = 0; }
   // Makes room in the log, as far as possible now.
   Result<void> Checkpoint(int mode = SQLITE_CHECKPOINT_PASSIVE);
 
@@ -66,8 +81,11 @@ class Tidier {
 
   int DropJournal(bool& more);
   int SweepSome(bool& more);
+  int SweepJob(std::int64_t job, std::int64_t set, bool& unfinished);
   int SweepPiece(Sweep& sweep, std::int64_t id, bool& more);
   int VacuumSome(bool& more);
+  Result<bool> Vacuum();
+  void CountPages();
   bool WantsVacuum();
   Result<bool> Settle();
   // Runs `work` in a transaction that does not wait for the disk, until its time is over.
@@ -80,6 +98,7 @@ class Tidier {
 
   Database& db_;
   Checkpointer& checkpointer_;
+  FileGuard& guard_;
   Counters& counters_;
   const int long_log_;    // pages
   const int little_log_;  // pages
@@ -90,9 +109,14 @@ class Tidier {
   bool vacuuming_ = false;
   bool vacuumed_ = false;  // since the log was last moved
   bool settled_ = true;
+  bool behind_ = false;
+  int commits_unwatched_ = 0;
+  std::int64_t file_pages_ = 0;     // of the file, as of the last look
+  std::int64_t file_free_ = 0;      // of them
   std::deque<Garbage> garbage_;     // the first rows of the table
   std::uint64_t swept_jobs_ = 0;    // in the running transaction
   std::uint64_t dropped_rows_ = 0;  // in the running transaction
+  std::uint32_t unsynced_commits_ = 0;
   int log_pages_ = 0;
   int moved_pages_ = 0;               // of them, are in the file
   int tried_pages_ = 0;               // how long it was when it was last moved to its end

@@ -15,6 +15,19 @@ export function WhyList({ why }: { why: Why[] }) {
   );
 }
 
+// Commands are to be copied: one, or several to choose from, each perhaps with words behind it.
+function Hint({ text }: { text: string }) {
+  return (
+    <>
+      {text.split('; or ').map((part, i) => {
+        const words = part.indexOf(', on a machine ');
+        const command = words < 0 ? part : part.slice(0, words);
+        return <span key={part}>{i > 0 && ' or '}{command.startsWith('allot ') ? <CopyButton text={command} /> : command}{part.slice(command.length)}</span>;
+      })}
+    </>
+  );
+}
+
 // Verdicts and reasons: what to do, why, and a hint.
 export function ReasonLine({ reason, strong = false }: { reason: Reason; strong?: boolean }) {
   return (
@@ -22,7 +35,7 @@ export function ReasonLine({ reason, strong = false }: { reason: Reason; strong?
       <span class="verdict-kind">{kKinds[reason.kind] ?? reason.kind}</span>
       <span class="grow">
         <span>{reason.message}</span>
-        {reason.hint && <span class="dim"> {reason.hint.startsWith('allot ') ? <CopyButton text={reason.hint} /> : reason.hint}</span>}
+        {reason.hint && <span class="dim"> <Hint text={reason.hint} /></span>}
       </span>
       {reason.since_at_ms !== null && reason.since_at_ms !== undefined && <span class="dim">for <Since at={reason.since_at_ms} /></span>}
       <code class="dim">{reason.code}</code>

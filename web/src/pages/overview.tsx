@@ -13,7 +13,7 @@ import { useGet, useLive } from '../live';
 import { sentence } from '../reasons';
 import { href, route, setQuery } from '../router';
 import { can } from '../session';
-import type { Banner, History, Overview, Queue } from '../types';
+import type { Banner, History, Overview, OverviewReason, Queue } from '../types';
 
 async function pause(queue: string): Promise<void> {
   const sure = await confirm({
@@ -191,9 +191,27 @@ function Reasons({ overview }: { overview: Overview }) {
           { name: 'jobs', num: true, cell: (reason) => <Num value={reason.jobs} /> },
           { name: 'since', num: true, cell: (reason) => reason.since_at_ms === null ? <span class="dim">the start</span> : <Since at={reason.since_at_ms} /> },
           { name: 'most of', cell: (reason) => reason.job ? <JobLink id={reason.job} /> : <Nothing /> },
+          { name: 'stopped by', cell: (reason) => <StoppedBy reason={reason} /> },
           { name: 'tags', bare: true, cell: (reason) => <Tags tags={reason.tags ?? []} link most={4} /> },
         ]} />}
     </section>
+  );
+}
+
+// The limits, or values of a ceiling, that stop the most.
+function StoppedBy({ reason }: { reason: OverviewReason }) {
+  const limits = reason.limits ?? [];
+  const ceilings = reason.ceilings ?? [];
+  if (limits.length + ceilings.length === 0) return <Nothing />;
+  return (
+    <ul class="stopped-by">
+      {limits.map((limit) => <li key={limit.uuid}>limit <b>{limit.name || limit.tag}</b> <span class="dim">{format.plural(limit.tasks, 'task')}</span></li>)}
+      {ceilings.map((one) => (
+        <li key={`${one.of} ${one.key} ${JSON.stringify(one.value)}`}>
+          {one.key} <b>{typeof one.value === 'string' ? one.value : JSON.stringify(one.value)}</b> <span class="dim">{one.running} of {one.max} run, {format.plural(one.tasks, 'task')}</span>
+        </li>
+      ))}
+    </ul>
   );
 }
 

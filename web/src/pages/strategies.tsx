@@ -5,7 +5,7 @@ import { CopyButton, Empty, ErrorState, Loading } from '../components/feedback';
 import { isOf, TextField, useSettled } from '../components/fields';
 import { Picks } from '../components/picks';
 import { StrategyField, useCheck } from '../components/strategy_field';
-import { User } from '../components/text';
+import { JobLink, User } from '../components/text';
 import * as format from '../format';
 import { useGet } from '../live';
 import { placeOf } from '../places';
@@ -170,12 +170,14 @@ function Answer({ answer, stale }: { answer: StrategyTry; stale: boolean }) {
       {answer.paused && <div class="banner banner-warning">The queue is paused: as long as it is, nothing is handed out.</div>}
       {answer.draining && <div class="banner banner-warning">The worker is draining: it gets nothing any more.</div>}
       {!answer.complete && <div class="banner banner-warning">There was more than could be looked at: the newest jobs are missing from this.</div>}
+      {answer.held && answer.held.jobs > 0 && <div class="banner banner-info">Limits hold back {format.plural(answer.held.tasks, 'task')} of {format.plural(answer.held.jobs, 'job')} now
+        {answer.held.job && <>, as of <JobLink id={answer.held.job} /></>}: they are left out.</div>}
       <p class="dim">
         <code>{answer.strategy}</code> below <code>{answer.policy}</code>. It may run {format.plural(answer.may_run, 'job')} of {format.count(answer.jobs_looked_at)} looked at,
         with {format.plural(answer.ready_tasks, 'ready task')}; that took {answer.took_ms < 1 ? 'less than 1ms' : format.duration(answer.took_ms)}.
       </p>
       {answer.picks.length === 0 ? (
-        <Empty>{answer.may_run === 0 ? 'Nothing waits that such a worker may run.' : 'Policy and strategy give nothing out now, though tasks wait.'}</Empty>
+        <Empty>{answer.may_run === 0 ? (answer.limited ? 'Limits hold back all that such a worker may run.' : 'Nothing waits that such a worker may run.') : 'Policy and strategy give nothing out now, though tasks wait.'}</Empty>
       ) : (
         <>
           <div class="picks-head">
@@ -184,7 +186,7 @@ function Answer({ answer, stale }: { answer: StrategyTry; stale: boolean }) {
             <label class="check"><input type="checkbox" checked={open} onChange={(event) => setOpen(event.currentTarget.checked)} /> why, of all</label>
           </div>
           <Picks picks={answer.picks} open={open} />
-          {answer.picks.length < kCount && <p class="dim">{answer.ready_tasks > answer.picks.length ? `Policy and strategy give no more than ${answer.picks.length === 1 ? 'this one' : `these ${answer.picks.length}`} now, though further tasks wait.` : 'These are all.'}</p>}
+          {answer.picks.length < kCount && <p class="dim">{answer.limited ? 'After these, limits let nothing more start for now.' : answer.ready_tasks > answer.picks.length ? `Policy and strategy give no more than ${answer.picks.length === 1 ? 'this one' : `these ${answer.picks.length}`} now, though further tasks wait.` : 'These are all.'}</p>}
         </>
       )}
     </div>

@@ -1,0 +1,342 @@
+#include "base/memory_pool.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+
+#include "base/check.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ALLOT_POOLS 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define ALLOT_POOLS 0
+#endif
+#endif
+#ifndef ALLOT_POOLS
+#define ALLOT_POOLS 1
+#endif
+
+namespace allot {
+namespace {
+
+constexpr std::size_t kBlock = 64 * 1024;
+constexpr std::size_t kHeader = 64;
+constexpr std::size_t kLargest = 8 * 1024;  // that shares a block
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kOpenedAtOnce = 4 * 1024 * 1024;
+
+// Sizes: multiples of 16 up to 256, then sixteen for each power of two.
+constexpr std::size_t kFine = 16;
+constexpr std::size_t kClasses = kFine + 5 * 16;
+constexpr std::size_t ClassOf(std::size_t bytes) {
+  if (bytes <= 256) return bytes == 0 ? 0 : (bytes - 1) / 16;
+  const auto power = static_cast<std::size_t>(std::bit_width(bytes - 1)) - 1;  // 2^power < bytes <= 2^(power+1)
+  return kFine + (power - 8) * 16 + (bytes - 1 - (std::size_t{1} << power)) / (std::size_t{1} << (power - 4));
+}
+constexpr std::size_t SizeOf(std::size_t cls) {
+  if (cls < kFine) return (cls + 1) * 16;
+  const std::size_t power = 8 + (cls - kFine) / 16;
+  return (std::size_t{1} << power) + ((cls - kFine) % 16 + 1) * (std::size_t{1} << (power - 4));
+}
+static_assert(ClassOf(kLargest) == kClasses - 1 && SizeOf(kClasses - 1) == kLargest);
+static_assert(SizeOf(ClassOf(257)) == 272 && SizeOf(ClassOf(256)) == 256 && SizeOf(ClassOf(1288)) == 1344);
+
+}  // namespace
+
+// At the beginning of each block, or of each row of blocks for one large piece.
+struct MemoryPool::Block {
+  State* state;
+  void* free;            // pieces that were used before, each with the next one in it
+  Block *before, *next;  // among those of the class that have room
+  std::uint32_t size;    // of a piece; 0: one large one
+  std::uint32_t used;    // pieces
+  std::uint32_t fresh;   // where those begin that were never used
+  std::uint32_t blocks;  // of a large one
+  bool listed;
+};
+
+struct MemoryPool::State {
+  static_assert(sizeof(Block) <= kHeader);
+  std::array<Block*, kClasses> open{};  // blocks that have room
+  std::int64_t bytes = 0;
+  MemorySum* sum = nullptr;
+  std::atomic<const void*> thread{nullptr};
+  std::atomic<void*> sent{nullptr};  // pieces that other threads deleted
+
+  void Add(std::size_t more) {
+    bytes += static_cast<std::int64_t>(more);
+    if (sum != nullptr) sum->bytes += static_cast<std::int64_t>(more);
+  }
+  void Take(std::size_t less) {
+    bytes -= static_cast<std::int64_t>(less);
+    if (sum != nullptr) sum->bytes -= static_cast<std::int64_t>(less);
+  }
+};
+
+namespace {
+
+// All blocks of the process: one range of addresses, of which more and more is opened.
+class Range {
+ public:
+  // Tried once, before the first scope is opened.
+  bool Reserve() {
+#if ALLOT_POOLS
+    std::lock_guard lock(mutex_);
+    if (tried_) return begin_ != 0;
+    tried_ = true;
+    for (std::size_t bytes = std::size_t{1} << 40; bytes >= std::size_t{1} << 34; bytes /= 4) {
+      void* got = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (got == MAP_FAILED) continue;
+      const auto at = (reinterpret_cast<std::uintptr_t>(got) + kBlock - 1) / kBlock * kBlock;
+      next_ = opened_ = at;
+      end_ = at + bytes - kBlock;
+      begin_.store(at, std::memory_order_relaxed);
+      size_.store(end_ - at, std::memory_order_release);  // as long as it is 0, nothing is in it
+      return true;
+    }
+#endif
+    return false;
+  }
+  bool Has(const void* piece) const {
+    const std::size_t size = size_.load(std::memory_order_acquire);
+    return reinterpret_cast<std::uintptr_t>(piece) - begin_.load(std::memory_order_relaxed) < size;
+  }
+
+  // So many blocks in a row; null if there are no more.
+  void* Take(std::size_t blocks) {
+    std::lock_guard lock(mutex_);
+    Free* free = blocks <= kRows ? rows_[blocks - 1] : nullptr;
+    if (free != nullptr) {
+      rows_[blocks - 1] = free->next;
+      void* at = free->at;
+      std::free(free);
+      return at;
+    }
+    const std::size_t bytes = blocks * kBlock;
+    if (end_ - next_ < bytes) return nullptr;
+    if (opened_ - next_ < bytes) {
+      const std::size_t more = std::min(end_ - opened_, (bytes + kOpenedAtOnce - 1) / kOpenedAtOnce * kOpenedAtOnce);
+      if (mprotect(reinterpret_cast<void*>(opened_), more, PROT_READ | PROT_WRITE) != 0) return nullptr;
+      opened_ += more;
+      if (opened_ - next_ < bytes) return nullptr;
+    }
+    void* at = reinterpret_cast<void*>(next_);
+    next_ += bytes;
+    return at;
+  }
+
+  void Give(void* at, std::size_t blocks) {
+    madvise(at, blocks * kBlock, MADV_DONTNEED);
+    std::lock_guard lock(mutex_);
+    // A row that is too long to be kept as such comes back as the parts that it can be used as.
+    while (blocks > 0) {
+      const std::size_t part = std::min(blocks, kRows);
+      auto* free = static_cast<Free*>(std::malloc(sizeof(Free)));
+      if (free == nullptr) return;  // addresses alone are lost
+      *free = {at, rows_[part - 1]};
+      rows_[part - 1] = free;
+      at = static_cast<std::byte*>(at) + part * kBlock;
+      blocks -= part;
+    }
+  }
+
+ private:
+  struct Free {
+    void* at;
+    Free* next;
+  };
+  static constexpr std::size_t kRows = 1024;
+  std::mutex mutex_;
+  bool tried_ = false;
+  std::atomic<std::uintptr_t> begin_{0};
+  std::atomic<std::size_t> size_{0};
+  std::uintptr_t next_ = 0, opened_ = 0, end_ = 0;
+  Free* rows_[kRows] = {};
+};
+
+constinit Range g_range;
+constinit thread_local MemoryPool* t_pool = nullptr;
+constinit thread_local char t_here = 0;
+
+}  // namespace
+
+struct MemoryHooks {
+  using Block = MemoryPool::Block;
+  using State = MemoryPool::State;
+
+  static Block* BlockOf(void* piece) {
+    return reinterpret_cast<Block*>(reinterpret_cast<std::uintptr_t>(piece) / kBlock * kBlock);
+  }
+
+  static void List(State& state, Block& block) {
+    Block*& first = state.open[ClassOf(block.size)];
+    block.before = nullptr;
+    block.next = first;
+    if (first != nullptr) first->before = &block;
+    first = &block;
+    block.listed = true;
+  }
+  static void Unlist(State& state, Block& block) {
+    (block.before != nullptr ? block.before->next : state.open[ClassOf(block.size)]) = block.next;
+    if (block.next != nullptr) block.next->before = block.before;
+    block.listed = false;
+  }
+
+  static void* New(State& state, std::size_t bytes) {
+    if (state.sent.load(std::memory_order_relaxed) != nullptr) Receive(state);
+    if (bytes > kLargest) return NewLarge(state, bytes);
+    const std::size_t cls = ClassOf(bytes);
+    Block* block = state.open[cls];
+    if (block == nullptr) {
+      void* at = g_range.Take(1);
+      if (at == nullptr) return nullptr;
+      block = new (at)
+          Block{&state, nullptr, nullptr, nullptr, static_cast<std::uint32_t>(SizeOf(cls)), 0, kHeader, 1, false};
+      List(state, *block);
+    }
+    void* piece = block->free;
+    if (piece != nullptr) {
+      block->free = *static_cast<void**>(piece);
+    } else {
+      piece = reinterpret_cast<std::byte*>(block) + block->fresh;
+      block->fresh += block->size;
+    }
+    ++block->used;
+    if (block->free == nullptr && block->fresh + block->size > kBlock) Unlist(state, *block);
+    state.Add(block->size);
+    return piece;
+  }
+
+  static void* NewLarge(State& state, std::size_t bytes) {
+    if (bytes > std::size_t{1} << 38) return nullptr;
+    const std::size_t blocks = (bytes + kHeader + kBlock - 1) / kBlock;
+    void* at = g_range.Take(blocks);
+    if (at == nullptr) return nullptr;
+    auto* block = new (at) Block{&state,  nullptr,
+                                 nullptr, nullptr,
+                                 0,       static_cast<std::uint32_t>((bytes + kHeader + kPage - 1) / kPage),
+                                 0,       static_cast<std::uint32_t>(blocks),
+                                 false};
+    state.Add(std::size_t{block->used} * kPage);
+    return static_cast<std::byte*>(at) + kHeader;
+  }
+
+  static void Delete(State& state, Block& block, void* piece) {
+    if (block.size == 0) {
+      state.Take(std::size_t{block.used} * kPage);
+      g_range.Give(&block, block.blocks);
+      return;
+    }
+    state.Take(block.size);
+    *static_cast<void**>(piece) = block.free;
+    block.free = piece;
+    if (!block.listed) List(state, block);
+    if (--block.used > 0) return;
+    // One that is empty stays for what comes next, unless another has room.
+    if (block.before == nullptr && block.next == nullptr) return;
+    Unlist(state, block);
+    g_range.Give(&block, 1);
+  }
+
+  static void Delete(void* piece) {
+    Block& block = *BlockOf(piece);
+    State& state = *block.state;
+    if (state.thread.load(std::memory_order_relaxed) == &t_here) return Delete(state, block, piece);
+    void* first = state.sent.load(std::memory_order_relaxed);
+    do {
+      *static_cast<void**>(piece) = first;
+    } while (!state.sent.compare_exchange_weak(first, piece, std::memory_order_release, std::memory_order_relaxed));
+  }
+
+  // What other threads have deleted.
+  static void Receive(State& state) {
+    void* piece = state.sent.exchange(nullptr, std::memory_order_acquire);
+    while (piece != nullptr) {
+      void* next = *static_cast<void**>(piece);
+      Delete(state, *BlockOf(piece), piece);
+      piece = next;
+    }
+  }
+
+  static void* Allocate(std::size_t bytes) {
+    if (MemoryPool* pool = t_pool; pool != nullptr) [[unlikely]] {
+      if (void* piece = New(*pool->state_, bytes)) return piece;
+    }
+    return std::malloc(bytes == 0 ? 1 : bytes);
+  }
+};
+
+// What the state is in must not come from a scope that happens to be open.
+MemoryPool::MemoryPool(MemorySum* sum) : state_(new (std::malloc(sizeof(State))) State) {
+  state_->sum = sum;
+  state_->thread.store(&t_here, std::memory_order_relaxed);
+}
+
+MemoryPool::~MemoryPool() {
+  state_->thread.store(&t_here, std::memory_order_relaxed);
+  MemoryHooks::Receive(*state_);
+  state_->sum = nullptr;
+  if (state_->bytes != 0) {
+    // Some are still in use, and may be deleted by anybody: they are put aside from now on.
+    state_->thread.store(nullptr, std::memory_order_relaxed);
+    return;
+  }
+  for (Block* block : state_->open) {
+    while (block != nullptr) {
+      Block* next = block->next;
+      g_range.Give(block, 1);
+      block = next;
+    }
+  }
+  state_->~State();
+  std::free(state_);
+}
+
+bool MemoryPool::Available() { return g_range.Reserve(); }
+
+std::size_t MemoryPool::bytes() const {
+  state_->thread.store(&t_here, std::memory_order_relaxed);
+  MemoryHooks::Receive(*state_);
+  return static_cast<std::size_t>(state_->bytes);
+}
+
+std::size_t MemoryPool::Taken(std::size_t bytes) {
+  return bytes > kLargest ? (bytes + kHeader + kPage - 1) / kPage * kPage : SizeOf(ClassOf(bytes));
+}
+
+MemoryPool::Scope::Scope(MemoryPool* pool) : before_(t_pool) {
+  if (pool == nullptr) {
+    t_pool = nullptr;
+    return;
+  }
+  static const bool available = Available();
+  if (!available) return;
+  pool->state_->thread.store(&t_here, std::memory_order_relaxed);
+  t_pool = pool;
+}
+
+MemoryPool::Scope::~Scope() { t_pool = before_; }
+
+}  // namespace allot
+
+#if ALLOT_POOLS
+
+void* operator new(std::size_t bytes) {
+  void* piece = allot::MemoryHooks::Allocate(bytes);
+  if (piece == nullptr) throw std::bad_alloc();
+  return piece;
+}
+
+void operator delete(void* piece) noexcept {
+  if (allot::g_range.Has(piece)) return allot::MemoryHooks::Delete(piece);
+  std::free(piece);
+}
+
+void operator delete(void* piece, std::size_t) noexcept { ::operator delete(piece); }
+
+#endif

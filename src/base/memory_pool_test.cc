@@ -1,0 +1,134 @@
+#include "base/memory_pool.h"
+
+#include <sys/resource.h>
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/rng.h"
+
+namespace allot {
+namespace {
+
+std::size_t ResidentBytes() {
+  std::size_t pages = 0, resident = 0;
+  std::FILE* file = std::fopen("/proc/self/statm", "r");
+  if (std::fscanf(file, "%zu %zu", &pages, &resident) != 2) resident = 0;
+  std::fclose(file);
+  return resident * 4096;
+}
+
+class MemoryPoolTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!MemoryPool::Available()) GTEST_SKIP() << "no pools in this build";
+  }
+};
+
+TEST_F(MemoryPoolTest, CountsWhatIsMadeInItsScopeUntilItIsDeletedAnywhere) {
+  MemorySum sum;
+  MemoryPool one(&sum), other(&sum);
+  std::map<int, std::string> map;
+  auto text = std::make_unique<std::string>(100, 'x');  // before any scope
+  {
+    MemoryPool::Scope scope(&one);
+    for (int i = 0; i < 1000; ++i) map[i] = std::string(50, 'y');
+    {
+      MemoryPool::Scope inner(&other);
+      text = std::make_unique<std::string>(20'000, 'z');
+      MemoryPool::Scope none(nullptr);
+      map[-1] = std::string(5000, 'n');
+    }
+  }
+  EXPECT_GE(one.bytes(), 1000u * (64 + 64));
+  EXPECT_LE(one.bytes(), 1000u * 200);
+  EXPECT_GE(other.bytes(), 20'000u);
+  EXPECT_EQ(static_cast<std::size_t>(sum.bytes), one.bytes() + other.bytes());
+  map.clear();
+  text.reset();
+  EXPECT_EQ(one.bytes(), 0u);
+  EXPECT_EQ(other.bytes(), 0u);
+  EXPECT_EQ(sum.bytes, 0);
+}
+
+TEST_F(MemoryPoolTest, PiecesOfAllSizesAreApartAndKeepWhatIsWrittenToThem) {
+  MemoryPool pool;
+  MemoryPool::Scope scope(&pool);
+  Rng rng(1);
+  std::vector<std::pair<std::unique_ptr<unsigned char[]>, std::size_t>> held;
+  for (int i = 0; i < 50'000; ++i) {
+    if (held.size() > 300 || (!held.empty() && rng.Below(2) == 0)) {
+      const std::size_t at = rng.Below(held.size());
+      const auto& [bytes, size] = held[at];
+      ASSERT_EQ(bytes[0], static_cast<unsigned char>(size));
+      ASSERT_EQ(bytes[size - 1], static_cast<unsigned char>(size));
+      std::swap(held[at], held.back());
+      held.pop_back();
+      continue;
+    }
+    const std::size_t size = 1 + rng.Below(rng.Below(10) == 0 ? 300'000 : 2'000);
+    auto bytes = std::make_unique<unsigned char[]>(size);
+    ASSERT_EQ(reinterpret_cast<std::uintptr_t>(bytes.get()) % 16, 0u);
+    bytes[0] = bytes[size - 1] = static_cast<unsigned char>(size);
+    held.emplace_back(std::move(bytes), size);
+  }
+  held.clear();
+  held.shrink_to_fit();
+  EXPECT_EQ(pool.bytes(), 0u);
+}
+
+TEST_F(MemoryPoolTest, OtherThreadsMayDeleteWhatItMade) {
+  MemoryPool pool;
+  for (int round = 0; round < 50; ++round) {
+    std::vector<std::string> texts;
+    {
+      MemoryPool::Scope scope(&pool);
+      for (int i = 0; i < 1000; ++i) texts.emplace_back(100 + i, 'x');
+    }
+    std::thread other([mine = std::move(texts)]() mutable { mine.clear(); });
+    {
+      MemoryPool::Scope scope(&pool);  // goes on meanwhile
+      std::vector<std::string> more(1000, std::string(100, 'y'));
+    }
+    other.join();
+  }
+  EXPECT_EQ(pool.bytes(), 0u);
+}
+
+TEST_F(MemoryPoolTest, WhatIsDeletedGoesBackToTheSystemAlsoBetweenNeighboursThatStay) {
+  constexpr std::size_t kPieces = 400'000;
+  MemoryPool leaves, stays;
+  std::vector<std::string*> gone(kPieces), kept(kPieces / 100);
+  const std::size_t before = ResidentBytes();
+  for (std::size_t i = 0; i < kPieces; ++i) {
+    MemoryPool::Scope scope(&leaves);
+    gone[i] = new std::string(200, 'x');
+    MemoryPool::Scope other(&stays);
+    if (i % 100 == 0) kept[i / 100] = new std::string(200, 'y');
+  }
+  const std::size_t full = ResidentBytes();
+  EXPECT_GT(full, before + 80'000'000);
+  for (const std::string* text : gone) delete text;
+  EXPECT_LT(ResidentBytes(), before + 12'000'000);
+  for (const std::string* text : kept) delete text;
+}
+
+TEST_F(MemoryPoolTest, APoolMayGoBeforeItsPieces) {
+  std::string text;
+  {
+    MemoryPool pool;
+    MemoryPool::Scope scope(&pool);
+    text = std::string(1000, 'x');
+  }
+  EXPECT_EQ(text.size(), 1000u);
+  text = {};
+}
+
+}  // namespace
+}  // namespace allot

@@ -1,0 +1,148 @@
+// Rounds of an engine thread: who waits for whom.
+#include "server/queue_runtime.h"
+
+#include <gtest/gtest.h>
+#include <time.h>
+
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "store/memory/memory_store.h"
+
+namespace allot {
+namespace {
+
+constexpr AskerId kAnn = 1, kBob = 2;
+
+// Uses the thread's CPU for so long.
+void Spin(std::int64_t microseconds) {
+  const auto cpu = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<std::int64_t>(time.tv_sec) * 1'000'000 + time.tv_nsec / 1000;
+  };
+  for (const std::int64_t began = cpu(); cpu() - began < microseconds;) {
+  }
+}
+
+class QueueRuntimeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    QueueRuntime::Options options;
+    options.name = "q";
+    options.ids = &ids_;
+    options.on_fatal = [](const Error& error) { FAIL() << error.message; };
+    auto store = MemoryStore::Open(std::make_shared<MemoryDisk>());
+    ASSERT_TRUE(store.ok());
+    auto opened = QueueRuntime::Open(std::move(*store), std::move(options));
+    ASSERT_TRUE(opened.ok()) << opened.error().message;
+    queue_ = *opened;
+  }
+  // What `post` posts is there as a whole before the thread takes it; all of it has run when this returns. What ran is
+  // in ran_, in order.
+  template <typename Post>
+  void RunTogether(Post post) {
+    std::promise<void> stuck, go;
+    queue_->Post([&](Turn&) {
+      stuck.set_value();
+      go.get_future().wait();
+    });
+    stuck.get_future().wait();
+    post();
+    go.set_value();
+    queue_->Finish();
+  }
+  void Change(AskerId asker, char name, std::int64_t microseconds = 0) {
+    queue_->Post(Command([this, name, microseconds](Turn&) { Ran(name, microseconds); }).By(asker));
+  }
+  void Browse(AskerId asker, char name, std::int64_t microseconds = 0) {
+    queue_->Post(Command::Browse(asker, [this, name, microseconds](Turn&) { Ran(name, microseconds); }));
+  }
+  void Ran(char name, std::int64_t microseconds) {
+    Spin(microseconds);
+    ran_.push_back(name);
+  }
+
+  IdAllocator ids_;
+  std::shared_ptr<QueueRuntime> queue_;
+  std::string ran_;
+};
+
+TEST_F(QueueRuntimeTest, ChangesGoBeforeLooksAtMuch) {
+  RunTogether([&] {
+    for (int i = 0; i < 20; ++i) Browse(kAnn, 'l', 500);
+    Change(kBob, 'c');
+  });
+  EXPECT_EQ(ran_, "c" + std::string(20, 'l'));
+}
+
+TEST_F(QueueRuntimeTest, AChangeWaitsForFewLooksHoweverManyWait) {
+  RunTogether([&] {
+    queue_->Post(Command::Browse(kAnn, [&](Turn&) { Change(kBob, 'c'); }));
+    for (int i = 0; i < 50; ++i) Browse(kAnn, 'l', 1000);
+  });
+  ASSERT_EQ(ran_.size(), 51u);
+  // Two milliseconds of looks in a round, and the one that goes beyond.
+  EXPECT_LE(ran_.find('c'), 3u) << ran_;
+}
+
+TEST_F(QueueRuntimeTest, AskersTakeTurnsInLooking) {
+  RunTogether([&] {
+    for (int i = 0; i < 50; ++i) Browse(kAnn, 'a', 500);
+    Browse(kBob, 'b', 500);
+    Browse(kBob, 'b', 500);
+  });
+  ASSERT_EQ(ran_.size(), 52u);
+  EXPECT_LE(ran_.rfind('b'), 4u) << ran_;
+}
+
+TEST_F(QueueRuntimeTest, AskersTakeTurnsInChangingOnceARoundIsFull) {
+  RunTogether([&] {
+    for (int i = 0; i < 50; ++i) Change(kAnn, 'a', 1000);
+    Change(kBob, 'b');
+  });
+  ASSERT_EQ(ran_.size(), 51u);
+  EXPECT_LE(ran_.find('b'), 8u) << ran_;
+}
+
+TEST_F(QueueRuntimeTest, CommandsOfOneAskerRunInOrderLooksAtMuchAfterWhatWasChangedBefore) {
+  RunTogether([&] {
+    for (char name = 'A'; name <= 'Z'; ++name) Change(kAnn, name, 700);
+    Browse(kAnn, '!');
+    for (int i = 0; i < 10; ++i) Change(kBob, '.', 700);
+  });
+  std::string of_ann;
+  for (const char name : ran_) {
+    if (name != '.') of_ann.push_back(name);
+  }
+  EXPECT_EQ(of_ann, "ABCDEFGHIJKLMNOPQRSTUVWXYZ!");
+}
+
+TEST_F(QueueRuntimeTest, OfOneAskerOnlySoManyLooksWait) {
+  int refused = 0;
+  RunTogether([&] {
+    for (int i = 0; i < 300; ++i) {
+      queue_->Post(Command::Browse(kAnn, [&](Turn& turn) {
+                     if (turn.crowded) return void(++refused);
+                     ran_.push_back('a');
+                   }).OrRefuse());
+    }
+    // Others have room, and what goes on is not refused.
+    queue_->Post(Command::Browse(kBob, [&](Turn& turn) { ran_.push_back(turn.crowded ? '-' : 'b'); }).OrRefuse());
+    Browse(kAnn, 'c');
+  });
+  EXPECT_EQ(refused, 300 - 256);
+  EXPECT_EQ(ran_.size(), 256u + 2);
+  EXPECT_EQ(ran_.find('-'), std::string::npos);
+}
+
+TEST_F(QueueRuntimeTest, ACommandKnowsWhoAsked) {
+  AskerId seen = 0;
+  RunTogether([&] { queue_->Post(Command([&](Turn& turn) { seen = turn.asker; }).By(kBob)); });
+  EXPECT_EQ(seen, kBob);
+}
+
+}  // namespace
+}  // namespace allot
