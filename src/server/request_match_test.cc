@@ -272,7 +272,8 @@ TEST(ParseQueue, DeclaresPropertyKeys) {
 }
 
 ContentHash HashOf(const std::string& fields) {
-  auto request = ParseJobSpec(R"({"idempotency_key": "k")" + fields + "}", Options());
+  const std::string text = R"({"idempotency_key": "k")" + fields + "}";  // the request refers to it
+  auto request = ParseJobSpec(text, Options());
   EXPECT_TRUE(request.ok()) << fields;
   HashContent(*request);
   return request->spec.content;
