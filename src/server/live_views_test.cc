@@ -223,7 +223,7 @@ TEST_F(LiveTokenTest, EachSeesWhatItsTokenMaySee) {
   HttpClient http = Http();
   http.token = ann_;
   Submit(http, R"({"tag":"t"})");
-  const auto watch = [this](HttpClient& watcher, const std::string& token) {
+  const auto watch = [](HttpClient& watcher, const std::string& token) {
     watcher.token = token;
     watcher.Watch(kJobs);
     return watcher.NextEvent().second["jobs"].size();
