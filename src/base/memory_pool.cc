@@ -9,17 +9,7 @@
 #include <new>
 
 #include "base/check.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define ALLOT_POOLS 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define ALLOT_POOLS 0
-#endif
-#endif
-#ifndef ALLOT_POOLS
-#define ALLOT_POOLS 1
-#endif
+#include "base/sanitizers.h"
 
 namespace allot {
 namespace {
@@ -85,7 +75,7 @@ class Range {
  public:
   // Tried once, before the first scope is opened.
   bool Reserve() {
-#if ALLOT_POOLS
+#if !ALLOT_SANITIZED
     std::lock_guard lock(mutex_);
     if (tried_) return begin_ != 0;
     tried_ = true;
@@ -152,7 +142,7 @@ class Range {
   };
   static constexpr std::size_t kRows = 1024;
   std::mutex mutex_;
-  bool tried_ = false;
+  [[maybe_unused]] bool tried_ = false;
   std::atomic<std::uintptr_t> begin_{0};
   std::atomic<std::size_t> size_{0};
   std::uintptr_t next_ = 0, opened_ = 0, end_ = 0;
@@ -324,7 +314,7 @@ MemoryPool::Scope::~Scope() { t_pool = before_; }
 
 }  // namespace allot
 
-#if ALLOT_POOLS
+#if !ALLOT_SANITIZED
 
 void* operator new(std::size_t bytes) {
   void* piece = allot::MemoryHooks::Allocate(bytes);

@@ -7,15 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/sanitizers.h"
 #include "engine/engine.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define ALLOT_OTHER_ALLOCATOR 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define ALLOT_OTHER_ALLOCATOR 1
-#endif
-#endif
 
 namespace allot {
 namespace {
@@ -25,7 +18,7 @@ using namespace std::chrono_literals;
 class EngineCost : public ::testing::Test {
  protected:
   void SetUp() override {
-#ifdef ALLOT_OTHER_ALLOCATOR
+#if ALLOT_SANITIZED
     GTEST_SKIP() << "a sanitizer's allocator counts otherwise";
 #endif
     malloc_trim(0);

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/bounds.h"
+#include "base/sanitizers.h"
 #include "expr/arena.h"
 #include "expr/evaluator.h"
 #include "expr/expr.h"
@@ -15,13 +16,7 @@
 #include "expr/patterns.h"
 
 // Sanitizers have an operator new of their own.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define ALLOT_COUNTS_MEMORY 0
-#elif defined(__has_feature)
-#define ALLOT_COUNTS_MEMORY !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
-#else
-#define ALLOT_COUNTS_MEMORY 1
-#endif
+#define ALLOT_COUNTS_MEMORY !ALLOT_SANITIZED
 
 #if ALLOT_COUNTS_MEMORY
 #include <malloc.h>
