@@ -7,6 +7,7 @@
 
 #include "base/bounds.h"
 #include "base/rng.h"
+#include "base/sanitizers.h"
 
 namespace allot::expr {
 namespace {
@@ -129,7 +130,7 @@ TEST(Patterns, NoProgramIsMuchLargerThanItsEstimate) {
                                           "\\101",
                                           "\\."};
   std::size_t compiled = 0, refused = 0;
-  for (std::uint64_t seed = 1; seed <= 20'000; ++seed) {
+  for (std::uint64_t seed = 1; seed <= Rounds(20'000); ++seed) {
     Rng rng(seed);
     std::vector<std::string> some;
     for (int i = 0; i < 6; ++i) some.push_back(parts[rng.Below(parts.size())]);
@@ -150,8 +151,8 @@ TEST(Patterns, NoProgramIsMuchLargerThanItsEstimate) {
     ASSERT_LE(result.regexp->ProgramSize(), static_cast<int>(result.size + result.size / 4 + 16))
         << "seed " << seed << ": " << pattern;
   }
-  EXPECT_GT(compiled, 2'000u);
-  EXPECT_GT(refused, 2'000u);
+  EXPECT_GT(compiled, Rounds(2'000));
+  EXPECT_GT(refused, Rounds(2'000));
 }
 
 TEST(PatternOptions, AreLettersInAnyCase) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/sanitizers.h"
 #include "match/testing.h"
 #include "strategy/orders.h"
 #include "strategy/preview.h"
@@ -242,13 +243,13 @@ class Stepwise {
 
 TEST(OrdersInSteps, WhatIsBuiltWhileEverythingChangesIsWhatANaiveLookSees) {
   std::uint64_t picks = 0;
-  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+  for (std::uint64_t seed = 1; seed <= Rounds(3000); ++seed) {
     const testing::SmallSteps small(seed % 2 == 0);
     Stepwise steps(seed);
     for (int i = 0; i < 400; ++i) ASSERT_TRUE(steps.Step()) << "seed " << seed << ", step " << i;
     picks += steps.picks();
   }
-  EXPECT_GT(picks, 5'000u);
+  EXPECT_GT(picks, Rounds(5'000));
 }
 
 // A world of jobs that are all of one value, a cell each.

@@ -13,6 +13,7 @@
 
 #include "base/json.h"
 #include "base/rng.h"
+#include "base/sanitizers.h"
 #include "strategy/strategy.h"
 
 namespace allot {
@@ -123,7 +124,7 @@ std::string Respaced(const std::string& text, Rng& rng) {
 
 TEST(StrategyProperty, PrintingAndParsingAreInverse) {
   std::set<Kind> seen;
-  for (std::uint64_t seed = FirstSeed(), end = seed + 20'000; seed < end; ++seed) {
+  for (std::uint64_t seed = FirstSeed(), end = seed + Rounds(20'000); seed < end; ++seed) {
     Rng rng(seed);
     const StrategyPtr strategy = RandomStrategies(rng).Make(1 + rng.Below(7));
     const std::string printed = PrintStrategy(*strategy);
@@ -146,7 +147,7 @@ TEST(StrategyProperty, PrintingAndParsingAreInverse) {
 
 TEST(StrategyProperty, StrategiesAreEqualExactlyIfTheyPrintAlike) {
   int equal = 0;
-  for (std::uint64_t seed = FirstSeed(), end = seed + 20'000; seed < end; ++seed) {
+  for (std::uint64_t seed = FirstSeed(), end = seed + Rounds(20'000); seed < end; ++seed) {
     Rng rng(seed);
     const StrategyPtr a = RandomStrategies(rng).Make(2), b = RandomStrategies(rng).Make(2);
     const bool same = *a == *b;
@@ -154,11 +155,11 @@ TEST(StrategyProperty, StrategiesAreEqualExactlyIfTheyPrintAlike) {
     ASSERT_EQ(same, PrintStrategy(*a) == PrintStrategy(*b))
         << "ALLOT_SEED=" << seed << " " << PrintStrategy(*a) << " " << PrintStrategy(*b);
   }
-  EXPECT_GT(equal, 50);
+  EXPECT_GT(equal, static_cast<int>(Rounds(50)));
 }
 
 TEST(StrategyProperty, ATextThatIsCutOrChangedIsToldWhereOrParses) {
-  for (std::uint64_t seed = FirstSeed(), end = seed + 20'000; seed < end; ++seed) {
+  for (std::uint64_t seed = FirstSeed(), end = seed + Rounds(20'000); seed < end; ++seed) {
     Rng rng(seed);
     std::string text = PrintStrategy(*RandomStrategies(rng).Make(1 + rng.Below(4)));
     for (std::uint64_t n = 1 + rng.Below(3); n > 0; --n) {

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/sanitizers.h"
 #include "support/json.h"
 #include "support/live_server.h"
 
@@ -25,11 +26,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Of a round, and so of each step in it.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+// Of a round, and so of each step in it; and with how many jobs (12,000 at least) and workers.
+#if ALLOT_SANITIZED
 constexpr double kMostSeconds = 0.4;
+constexpr std::size_t kUsualJobs = 20'000, kUsualWorkers = 200;
 #else
 constexpr double kMostSeconds = 0.02;
+constexpr std::size_t kUsualJobs = 100'000, kUsualWorkers = 2'000;
 #endif
 
 const std::string kQueue = "/v1/queues/default";
@@ -41,8 +44,8 @@ std::size_t FromEnv(const char* name, std::size_t otherwise) {
   const char* const text = std::getenv(name);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
-const std::size_t kJobCount = FromEnv("ALLOT_STALL_JOBS", 100'000);
-const std::size_t kWorkerCount = FromEnv("ALLOT_STALL_WORKERS", 2'000);
+const std::size_t kJobCount = FromEnv("ALLOT_STALL_JOBS", kUsualJobs);
+const std::size_t kWorkerCount = FromEnv("ALLOT_STALL_WORKERS", kUsualWorkers);
 constexpr std::size_t kFatJobs = 1000;
 constexpr std::size_t kBatch = 1000;
 
