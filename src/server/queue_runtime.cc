@@ -148,6 +148,8 @@ Result<void> QueueRuntime::Load() {
   settings_.policy = QueueSettings().policy;
   settings_.weights.clear();
   settings_.max_limit_expiration = QueueSettings().max_limit_expiration;
+  settings_.limit_ban_window = QueueSettings().limit_ban_window;
+  settings_.demand_lookahead = QueueSettings().demand_lookahead;
   settings_.dispatch = {};
   settings_.memory_budget = 0;
   const Result<QueueSettingsChange> stored = ParseQueueSettings(*settings_json);
@@ -170,6 +172,7 @@ Result<void> QueueRuntime::Load() {
   options.worker_grace = settings_.worker_grace;
   options.max_finished_jobs = static_cast<std::size_t>(settings_.max_finished_jobs);
   options.max_limit_expiration = settings_.max_limit_expiration;
+  options.limit_ban_window = settings_.limit_ban_window;
   options.policy = PolicyOf(settings_);
   if (options.policy == nullptr) return Error{Code::kStoreCorrupt, "the queue's policy cannot be read", ""};
   options.weights = settings_.weights;
@@ -237,6 +240,7 @@ void QueueRuntime::ChangeSettings(const QueueSettingsChange& change, UniqueFunct
     Post([next, reorder, redispatch](Turn& turn) {
       turn.engine.Configure(next.worker_grace, static_cast<std::size_t>(next.max_finished_jobs));
       turn.engine.SetMaxLimitExpiration(next.max_limit_expiration);
+      turn.engine.SetLimitBanWindow(next.limit_ban_window);
       if (reorder) turn.engine.SetPolicy(turn.now, PolicyOf(next), next.weights);
       if (redispatch) turn.engine.SetDispatch(turn.now, next.dispatch);
     });
