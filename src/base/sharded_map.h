@@ -23,12 +23,13 @@ class ShardedMap {
     size_ += fresh ? 1 : 0;
     return {&at->second, fresh};
   }
-  // Null: nothing is.
+  // Null: nothing is there.
   Value* Find(const Key& key) {
     Shard& shard = shards_[PlaceOf(key)];
     const auto found = shard.find(key);
     return found == shard.end() ? nullptr : &found->second;
   }
+  const Value* Find(const Key& key) const { return const_cast<ShardedMap*>(this)->Find(key); }
   void Erase(const Key& key) { size_ -= shards_[PlaceOf(key)].erase(key); }
 
  private:

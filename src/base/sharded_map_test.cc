@@ -35,7 +35,9 @@ TEST(ShardedMap, IsAMapAlsoWhereOneTableBecomesMany) {
     const auto want = naive.find(key);
     const int* const found = map.Find(key);
     ASSERT_EQ(found != nullptr, want != naive.end());
-    if (found != nullptr) ASSERT_EQ(*found, want->second);
+    if (found != nullptr) {
+      ASSERT_EQ(*found, want->second);
+    }
   }
   EXPECT_EQ(map.Find("first"), first) << "values stay where they are";
 }

@@ -7,15 +7,15 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
-#include <boost/unordered/unordered_flat_map.hpp>
-
+#include "base/sharded_map.h"
+#include "base/sharded_set.h"
 #include "base/time.h"
 #include "limits/limit_matcher.h"
 
@@ -34,7 +34,7 @@ class GroupUsers {
   void ForEach(GroupId group, Visit visit) const {
     if (group >= groups_.size() || !groups_[group]) return;
     for (const Member& member : groups_[group]->members) {
-      if (!visit(std::string_view(*names_[member.user]), member.since)) return;
+      if (!visit(std::string_view(names_[member.user]), member.since)) return;
     }
   }
   std::size_t CountOf(GroupId group) const {
@@ -45,6 +45,9 @@ class GroupUsers {
   using UserId = std::uint32_t;
   // Beyond so many members their places are looked up.
   static constexpr std::size_t kFew = 16;
+  struct UserHash {
+    std::size_t operator()(UserId user) const { return Mixed(user); }
+  };
   struct Member {
     UserId user;
     std::uint32_t jobs;
@@ -52,17 +55,17 @@ class GroupUsers {
   };
   struct Group {
     std::vector<Member> members;
-    boost::unordered_flat_map<UserId, std::uint32_t> places;  // while there are more than a few
+    std::unique_ptr<ShardedMap<UserId, std::uint32_t, UserHash>> places;  // while there are more than a few
   };
   struct User {
     UserId id;
     std::uint32_t groups;
   };
 
-  Member* Find(Group& group, UserId user) const;
+  static Member* Find(Group& group, UserId user);
 
-  std::unordered_map<std::string, User> users_;
-  std::vector<const std::string*> names_;  // by id; null: free
+  ShardedMap<std::string, User> users_;
+  std::deque<std::string> names_;  // by id
   std::vector<UserId> free_;
   std::vector<std::unique_ptr<Group>> groups_;
 };

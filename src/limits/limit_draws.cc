@@ -62,14 +62,16 @@ LimitProfileId LimitTable::ProfileOf(WorkerHandle worker, const Now& now) {
 void LimitTable::ForgetProfiles(const std::vector<LimitProfileId>& gone, Instant now) {
   if (gone.empty()) return;
   forgetting_.insert(forgetting_.end(), gone.begin(), gone.end());
-  StepForgetting(kAtOnce, now);
+  std::size_t budget = kAtOnce;
+  StepForgetting(budget, now);
 }
 
-void LimitTable::StepForgetting(std::size_t most, Instant now) {
+void LimitTable::StepForgetting(std::size_t& budget, Instant now) {
   for (; !forgetting_.empty(); forgetting_.pop_front()) {
     const LimitProfileId profile = forgetting_.front();
     for (auto at = waiters_.lower_bound({profile, 0}); at != waiters_.end() && at->first.profile == profile;) {
-      if (most-- == 0) return;
+      if (budget == 0) return;
+      --budget;
       const WaitKey key = (at++)->first;
       Forget(key, now);
     }
@@ -245,7 +247,7 @@ void LimitTable::Leave(const WaitKey& key, Waiter& waiter, Instant now) {
     ignored->until = now + options_.ban_window;
   }
   parted_.Expire(now);
-  if (waiter.tried == Instant::min() || limit.gone()) return;
+  if (waiter.tried == Instant::min() || limit.gone() || !matcher_.Live(key.group)) return;
   parted_.Put(waiter.slot, key.group,
               {matcher_.SerialOf(key.group), waiter.tried, waiter.tried_at, now + options_.ban_window});
 }
@@ -260,11 +262,12 @@ void LimitTable::Arm(Slot slot, Instant now) {
   if (at) timers_.emplace(*at, slot);
 }
 
-void LimitTable::Reconsider(Slot slot, const Now& now, bool all, std::size_t max) {
+void LimitTable::Reconsider(Slot slot, const Now& now, bool all, std::size_t& budget) {
   Limit& limit = *limits_[slot];
-  while (!limit.waiting.empty() && opened_.size() < max) {
+  while (!limit.waiting.empty() && budget > 0) {
     const auto [cost, key] = *limit.waiting.begin();
     if (!all && Denies(limit, cost, now.mono)) break;
+    --budget;
     Waiter& waiter = waiters_.at(key);
     Leave(key, waiter, now.mono);
     const Latest latest = LatestDenying(ChargesOf(key), now.mono);
@@ -308,10 +311,11 @@ std::optional<Instant> LimitTable::NextPayable() const {
 }
 
 std::vector<LimitTable::Blocking> LimitTable::TakePayable(const Now& now, std::size_t max) {
-  StepForgetting(max, now.mono);
-  StepClosing(now, max);
-  while (!timers_.empty() && timers_.begin()->first <= now.mono && opened_.size() < max) {
-    Reconsider(timers_.begin()->second, now, false, max);
+  std::size_t budget = max;
+  StepForgetting(budget, now.mono);
+  StepClosing(now, budget);
+  while (!timers_.empty() && timers_.begin()->first <= now.mono && budget > 0) {
+    Reconsider(timers_.begin()->second, now, false, budget);
   }
   if (opened_.size() <= max) return std::exchange(opened_, {});
   const std::vector<Blocking> some(opened_.end() - static_cast<std::ptrdiff_t>(max), opened_.end());

@@ -8,10 +8,10 @@
 namespace allot {
 namespace {
 
+// Of workers that look alike to limits, so many sorts are looked at, where one group waits on more of them.
+constexpr int kMostProfiles = 64;
 // Users that a blocked group remembers by name. The others are those who have jobs in it.
 constexpr std::size_t kUsersPerWaiter = 16;
-// Jobs' users, and groups, that are looked at for one view.
-constexpr std::size_t kMostLooks = 4096;
 
 }  // namespace
 
@@ -67,7 +67,9 @@ void LimitTable::UncountUser(GroupId group, std::string_view user, const Now& no
     ignored.at = std::max(ignored.at, at);
     ignored.until = std::max(ignored.until, until);
   };
-  for (auto at = waiting_groups_.lower_bound({group, 0}); at != waiting_groups_.end() && at->first == group; ++at) {
+  int left = kMostProfiles;
+  for (auto at = waiting_groups_.lower_bound({group, 0});
+       at != waiting_groups_.end() && at->first == group && left-- > 0; ++at) {
     Waiter& waiter = waiters_.at({at->second, group});
     if (const auto named = std::find(waiter.users.begin(), waiter.users.end(), user); named != waiter.users.end()) {
       waiter.users.erase(named);
@@ -90,7 +92,9 @@ bool LimitTable::Ignores(Slot slot, GroupId group, const std::string& user, Inst
   const IgnoredUser* known = limits_[slot]->users.Find(user);
   if (known != nullptr && known->Counts(now)) return true;
   // On some workers the group waits for it, whoever's job it was that was denied; or it has just done so.
-  for (auto at = waiting_groups_.lower_bound({group, 0}); at != waiting_groups_.end() && at->first == group; ++at) {
+  int left = kMostProfiles;
+  for (auto at = waiting_groups_.lower_bound({group, 0});
+       at != waiting_groups_.end() && at->first == group && left-- > 0; ++at) {
     if (waiters_.at({at->second, group}).slot == slot) return true;
   }
   const auto* parted = parted_.Find(slot, group, matcher_.SerialOf(group), now);
@@ -99,7 +103,7 @@ bool LimitTable::Ignores(Slot slot, GroupId group, const std::string& user, Inst
   return since && *since <= parted->tried;
 }
 
-std::vector<IgnoredView> LimitTable::IgnoredBy(Slot slot, Instant now) const {
+std::vector<IgnoredView> LimitTable::IgnoredBy(Slot slot, Instant now, std::size_t& looks) const {
   const Limit& limit = *limits_[slot];
   std::vector<IgnoredView> views;  // of one time in the order in which they were denied
   std::unordered_map<std::string, std::size_t> places;
@@ -112,9 +116,8 @@ std::vector<IgnoredView> LimitTable::IgnoredBy(Slot slot, Instant now) const {
   for (const IgnoredUser& user : limit.users.all()) {
     if (user.Counts(now)) put(user.user, user.at);
   }
-  std::size_t looks = kMostLooks;
   const auto add = [&](GroupId group, Instant tried, WallTime at) {
-    --looks;
+    if (looks > 0) --looks;
     group_users_.ForEach(group, [&](std::string_view user, Instant since) {
       if (since <= tried) put(user, at);
       return looks > 0 && --looks > 0;

@@ -228,7 +228,6 @@ void LimitMatcher::Detach(WorkerHandle handle, std::vector<LimitProfileId>& gone
   CHECK(profile.members > 0);
   if (--profile.members > 0) return;
   profile_ids_.erase(profile.key);
-  profile = {};
   gone.push_back(worker.profile);
 }
 

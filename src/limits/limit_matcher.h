@@ -80,6 +80,7 @@ class LimitMatcher {
   std::span<const Charge> Charges(GroupId group) const { return *groups_[group].charges; }
   std::shared_ptr<const std::vector<Charge>> SharedCharges(GroupId group) const { return groups_[group].charges; }
   std::span<const Term> Terms(GroupId group) const { return groups_[group].terms; }
+  bool Live(GroupId group) const { return groups_[group].members > 0; }
   // Tells groups of one id, one after the other, apart.
   std::uint64_t SerialOf(GroupId group) const { return groups_[group].serial; }
   std::size_t groups() const { return group_ids_.size() + 1; }
@@ -87,12 +88,15 @@ class LimitMatcher {
   // --- Workers.
 
   WorkerHandle AddWorker(std::shared_ptr<const expr::Ad> ad);
-  // Each tells which profile is gone with it, if one is. Its number is not used again before it is released.
+  // Each tells which profile is gone with it, if one is. It stays what it was, under its number, until it is released.
   std::vector<LimitProfileId> ChangeWorker(WorkerHandle worker, std::shared_ptr<const expr::Ad> ad);
   std::vector<LimitProfileId> DropWorker(WorkerHandle worker);
   // May be another when limits have come or gone; `gone` is told of the one that it had, if that was its last worker.
   LimitProfileId ProfileOf(WorkerHandle worker, std::vector<LimitProfileId>& gone);
-  void ReleaseProfile(LimitProfileId profile) { free_profiles_.push_back(profile); }
+  void ReleaseProfile(LimitProfileId profile) {
+    profiles_[profile] = {};
+    free_profiles_.push_back(profile);
+  }
   // Of the group's terms, those that match the worker. Valid until the next call.
   std::span<const Charge> PairCharges(GroupId group, LimitProfileId profile);
   std::size_t profiles() const { return profile_ids_.size(); }

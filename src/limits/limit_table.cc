@@ -12,6 +12,8 @@ namespace allot {
 namespace {
 
 constexpr std::size_t kMaxUuidBytes = 64;
+// Users of jobs, and groups, that are looked at for one list.
+constexpr std::size_t kMostLooks = 4096;
 
 bool IsUuid(std::string_view text) {
   return !text.empty() && text.size() <= kMaxUuidBytes &&
@@ -91,7 +93,8 @@ Result<LimitLease> LimitTable::Update(std::string_view uuid, LimitSpec spec, con
   }
   limit.spec = std::move(spec);
   SetExpiry(slot, now.mono + lease);
-  Reconsider(slot, now, false, kAtOnce);
+  std::size_t budget = kAtOnce;
+  Reconsider(slot, now, false, budget);
   return LimitLease{limit.uuid, lease, capped};
 }
 
@@ -154,13 +157,14 @@ void LimitTable::Close(Slot slot, const Now& now) {
   matcher_.Remove(slot);
   parted_.Drop(slot);
   closing_.push_back(slot);
-  StepClosing(now, opened_.size() + kAtOnce);
+  std::size_t budget = kAtOnce;
+  StepClosing(now, budget);
 }
 
-void LimitTable::StepClosing(const Now& now, std::size_t max) {
-  while (!closing_.empty() && opened_.size() < max) {
+void LimitTable::StepClosing(const Now& now, std::size_t& budget) {
+  while (!closing_.empty() && budget > 0) {
     const Slot slot = closing_.front();
-    Reconsider(slot, now, true, max);
+    Reconsider(slot, now, true, budget);
     if (!limits_[slot]->waiting.empty()) return;
     closing_.pop_front();
     CHECK(!limits_[slot]->timer);
@@ -191,7 +195,7 @@ LimitCounts LimitTable::CountsOf(const Limit& limit, Instant now) const {
   return counts;
 }
 
-LimitView LimitTable::ViewOf(const Limit& limit, Instant now) const {
+LimitView LimitTable::ViewOf(const Limit& limit, Instant now, std::size_t& looks) const {
   LimitView view;
   view.uuid = limit.uuid;
   view.spec = limit.spec;
@@ -204,7 +208,7 @@ LimitView LimitTable::ViewOf(const Limit& limit, Instant now) const {
   view.skipped = counts.skipped;
   view.ignored_matches = counts.ignored_matches;
   view.last_ignored = limit.last_ignored;
-  view.ignored_users = IgnoredBy(uuids_.at(limit.uuid), now);
+  view.ignored_users = IgnoredBy(uuids_.at(limit.uuid), now, looks);
   view.blocked = counts.blocked;
   view.waiting = limit.waiting.size();
   if (!limit.waiting.empty()) {
@@ -229,8 +233,15 @@ std::vector<LimitView> LimitTable::List(const Filter& filter, const Now& now) co
   std::sort(found.begin(), found.end(), [](const Limit* a, const Limit* b) { return a->serial < b->serial; });
   std::vector<LimitView> views;
   views.reserve(found.size());
-  for (const Limit* limit : found) views.push_back(ViewOf(*limit, now.mono));
+  std::size_t looks = kMostLooks;
+  for (const Limit* limit : found) views.push_back(ViewOf(*limit, now.mono, looks));
   return views;
+}
+
+void LimitTable::ForEachLevel(const Now& now, const LevelVisitor& f) const {
+  for (const auto& limit : limits_) {
+    if (limit && !limit->gone()) f(limit->uuid, limit->bucket.Level(now.mono), limit->waiting.size());
+  }
 }
 
 std::vector<LimitName> LimitTable::TakeCostWarnings() {

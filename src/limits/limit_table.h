@@ -73,6 +73,9 @@ class LimitTable {
     std::optional<std::string> tag, uuid;
   };
   std::vector<LimitView> List(const Filter& filter, const Now& now) const;
+  // The tokens of each, and how many groups wait for it.
+  using LevelVisitor = std::function<void(const std::string& uuid, double tokens, std::size_t waiting)>;
+  void ForEachLevel(const Now& now, const LevelVisitor& f) const;
   std::size_t size() const { return uuids_.size(); }
 
   // When the next lease ends, of those that there are.
@@ -262,26 +265,27 @@ class LimitTable {
   Slot Rehouse(Slot slot, const Now& now);
   // From now on nothing is charged for the slot; what waits there opens in steps.
   void Close(Slot slot, const Now& now);
-  void StepClosing(const Now& now, std::size_t max);
-  LimitView ViewOf(const Limit& limit, Instant now) const;
+  void StepClosing(const Now& now, std::size_t& budget);
+  LimitView ViewOf(const Limit& limit, Instant now, std::size_t& looks) const;
   LimitCounts CountsOf(const Limit& limit, Instant now) const;
 
   Outcome Deny(GroupId group, std::optional<LimitProfileId> profile, std::span<const Charge> charges,
                std::span<const Charge> pair_charges, std::optional<std::string_view> user, const Now& now);
   void NoteIgnored(Limit& limit, Waiter& waiter, bool waits_here, std::string_view user, const Now& now);
-  std::vector<IgnoredView> IgnoredBy(Slot slot, Instant now) const;
+  // Takes what it looks at from `looks`.
+  std::vector<IgnoredView> IgnoredBy(Slot slot, Instant now, std::size_t& looks) const;
   // Has it denied a start of that user, or of another in the group, and does that still count?
   bool Ignores(Slot slot, GroupId group, const std::string& user, Instant now) const;
   // Puts the waiter to the limit, or takes it away from it.
   void Join(const WaitKey& key, Waiter& waiter, const Charge& charge, Instant now);
   void Leave(const WaitKey& key, Waiter& waiter, Instant now);
   void Arm(Slot slot, Instant now);
-  // Those that do not have to wait for this limit any more open, or wait for another.
-  void Reconsider(Slot slot, const Now& now, bool all, std::size_t max);
+  // Those that do not have to wait for this limit any more open, or wait for another: as many as the budget says.
+  void Reconsider(Slot slot, const Now& now, bool all, std::size_t& budget);
   void Open(const WaitKey& key);
   void Forget(const WaitKey& key, Instant now);
   void ForgetProfiles(const std::vector<LimitProfileId>& gone, Instant now);
-  void StepForgetting(std::size_t most, Instant now);
+  void StepForgetting(std::size_t& budget, Instant now);
   // What is done at once where limits change or workers go; the rest follows with TakePayable().
   static constexpr std::size_t kAtOnce = 1024;
 

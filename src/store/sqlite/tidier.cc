@@ -36,6 +36,7 @@ Result<void> Tidier::Prepare() {
           tidier->moved_pages_ = tidier->tried_pages_ = 0;
         }
         tidier->log_pages_ = pages;
+        ++tidier->log_commits_;
         return SQLITE_OK;
       },
       this);
