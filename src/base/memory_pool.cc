@@ -111,10 +111,15 @@ class Range {
   // So many blocks in a row; null if there are no more.
   void* Take(std::size_t blocks) {
     std::lock_guard lock(mutex_);
-    // Of long rows the first that is long enough; what is over stays one.
-    Free** from = blocks <= kRows ? &rows_[blocks - 1] : &long_;
-    while (*from != nullptr && (*from)->blocks < blocks) from = &(*from)->next;
-    if (Free* free = *from; free != nullptr) {
+    // Of long rows the shortest that is long enough; what is over stays one.
+    Free** from = blocks <= kRows ? &rows_[blocks - 1] : nullptr;
+    if (from == nullptr) {
+      from = &long_;
+      for (Free** at = &long_; *at != nullptr; at = &(*at)->next) {
+        if ((*at)->blocks >= blocks && ((*from)->blocks < blocks || (*at)->blocks < (*from)->blocks)) from = at;
+      }
+    }
+    if (Free* free = *from; free != nullptr && free->blocks >= blocks) {
       *from = free->next;
       void* at = free->at;
       const std::size_t over = free->blocks - blocks;

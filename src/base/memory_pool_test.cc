@@ -136,11 +136,14 @@ TEST_F(MemoryPoolTest, APoolMayGoBeforeItsPieces) {
 TEST(MemoryPool, LargePiecesAreMadeOfTheSameAddresses) {
   if (!MemoryPool::Available()) GTEST_SKIP() << "no pools in this build";
   MemoryPool pool;
-  MemoryPool::Scope scope(&pool);
   std::set<void*> places;
   for (int i = 0; i < 50; ++i) {
     const std::size_t bytes = (std::size_t{100} + static_cast<std::size_t>(i % 5) * 30) << 20;
-    void* const piece = ::operator new(bytes);
+    void* piece = nullptr;
+    {
+      MemoryPool::Scope scope(&pool);
+      piece = ::operator new(bytes);
+    }
     places.insert(piece);
     ::operator delete(piece);
   }

@@ -189,7 +189,9 @@ void Engine::Refund(const Lease& lease) {
 void Engine::OpenPayable() {
   const std::optional<Instant> next = limits_.NextPayable();
   if (!next || *next > now_.mono) return;
+  std::optional<MemoryPool::Scope> scope(std::in_place, &memory_.limits);
   const std::vector<LimitTable::Blocking> opened = limits_.TakePayable(now_, kMaxOpened);
+  scope.reset();
   std::vector<std::uint64_t> kinds;
   for (const LimitTable::Blocking& group : opened) {
     orders_.OpenGroup(group.group, waiting_.size() > 0 ? &kinds : nullptr);
