@@ -246,6 +246,8 @@ TEST(Reply, SettingsReadBack) {
                                "fair(user, worker)",
                                {{"user.a\"b", 3}},
                                8s,
+                               11s,
+                               12s,
                                {DispatchMode::kBalanced, Balance::kRandom},
                                1ull << 30};
   std::string out;
