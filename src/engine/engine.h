@@ -211,6 +211,8 @@ class Engine {
   void Resolve(PreviewWalk& walk) const;
   // In order of creation.
   std::vector<LimitView> Limits(const Now& now, const LimitTable::Filter& filter) const;
+  // Calls `f(uuid, tokens, waiting)` for each of them, in no order: two numbers cost less than a view.
+  void ForEachLimit(const Now& now, const LimitTable::LevelVisitor& f) const { limits_.ForEachLevel(now, f); }
   // What a limit would apply to (engine/limit_trial.h): goes on with a walk over all jobs for about `budget`
   // microseconds. True: that was all.
   bool Collect(const Now& now, LimitTrial& trial, std::size_t budget) const;

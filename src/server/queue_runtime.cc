@@ -271,16 +271,25 @@ void QueueRuntime::Finish(Instant fold_until, bool leaving) {
     std::lock_guard lock(mutex);
     left->push_back(engine_.release());
   }
+  // Nobody else looks at it: what is posted from now on is dropped.
+  engine_.reset();
   // It stays, closed: a stream that breaks off later still asks for its payloads to be dropped.
   if (committer_) committer_->Close();
 }
 
+Error QueueRuntime::WhyFinished() const {
+  if (!deleted()) return {Code::kStopping, "the server is going down", "try again soon"};
+  return {Code::kUnknownQueue, "the queue " + options_.name + " was deleted", ""};
+}
+
 void QueueRuntime::FinishDeleted() {
+  // Connections that wait for nothing notice by themselves.
+  deleted_ = true;
   Post([this](Turn& turn) {
     stopping_ = true;
     turn.stopping = true;
-    waits_.OnStop(turn);
-    workers_.CloseAll(turn, {Code::kUnknownQueue, "the queue " + options_.name + " was deleted", ""});
+    waits_.OnQueueGone(turn, WhyFinished());
+    workers_.CloseAll(turn, WhyFinished());
   });
   Finish();
 }
@@ -306,7 +315,12 @@ void QueueRuntime::Sample(const Now& now) {
     engine_->SetMemoryBudget(options_.memory->Renew(std::exchange(memory_used_, used), used, memory_budget_));
   }
   if (history_.Due(now)) history_.Advance(now, engine_->Stats());
-  if (history_.LimitsDue(now)) history_.AdvanceLimits(now, engine_->Limits(now, {}));
+  if (!history_.LimitsDue(now)) return;
+  std::vector<QueueHistory::LimitLevel> levels;
+  engine_->ForEachLimit(now, [&levels](const std::string& uuid, double tokens, std::size_t waiting) {
+    levels.push_back({uuid, tokens, waiting});
+  });
+  history_.AdvanceLimits(now, levels);
 }
 
 void QueueRuntime::EngineLoop() {
