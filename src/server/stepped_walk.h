@@ -61,12 +61,15 @@ class SteppedWalk : public std::enable_shared_from_this<SteppedWalk<Walk, Render
     NetThread& net = call_.reply.net();
     turn.Send(net, [self = std::move(self)] {
       RenderLane& lane = self->server_.rendering;
-      lane.Post(self->asker_, [self] {
-        auto out = std::make_shared<std::string>();
-        self->render_(*self->walk_, ReadClock().mono - self->began_, *out);
-        self->walk_.reset();
-        self->call_.reply.net().Run(Closure([self, out] { self->call_.reply.Send(200, *out); }));
-      });
+      lane.Post(
+          self->asker_,
+          [self] {
+            auto out = std::make_shared<std::string>();
+            self->render_(*self->walk_, ReadClock().mono - self->began_, *out);
+            self->walk_.reset();
+            self->call_.reply.net().Run(Closure([self, out] { self->call_.reply.Send(200, *out); }));
+          },
+          RenderLane::Place::kUnbounded);
     });
   }
 
@@ -86,7 +89,8 @@ class SteppedWalk : public std::enable_shared_from_this<SteppedWalk<Walk, Render
  private:
   // What a walk has collected is large: it takes as long to free as to collect, and that is not for the engine thread.
   void Dispose() {
-    server_.rendering.Post(asker_, [walk = std::shared_ptr<Walk>(std::move(walk_))] {});
+    server_.rendering.Post(
+        asker_, [walk = std::shared_ptr<Walk>(std::move(walk_))] {}, RenderLane::Place::kUnbounded);
   }
 
   Call call_;
