@@ -42,7 +42,12 @@ struct Limit {
   double cost_allowed = 0;
   std::uint64_t skipped = 0, ignored_matches = 0;
   std::optional<std::int64_t> last_ignored_at_ms;
-  std::vector<std::string> ignored_users;
+  struct Ignored {
+    std::string user;
+    std::int64_t at_ms = 0;
+  };
+  std::vector<std::string> ignored_users;  // the last one last
+  std::vector<Ignored> ignored;            // the same, with when each was denied a start last
   milliseconds blocked{0};
   std::uint64_t waiting = 0, waiting_forever = 0;
   std::optional<double> cheapest;              // of those that wait

@@ -271,6 +271,8 @@ struct QueueSettings {
   std::vector<std::pair<std::string, std::uint64_t>> weights = {};  // to change: {"user.acme", 3}; 0: none any more
   bool no_weights = false;                                          // takes all away; not together with `weights`
   std::optional<milliseconds> max_limit_expiration = {};
+  std::optional<milliseconds> limit_ban_window = {};
+  std::optional<milliseconds> demand_lookahead = {};
   std::optional<std::string> dispatch = {};  // fanout balanced; set to an empty text: fanout
   std::optional<std::string> balance = {};   // least_queue round_robin random; set to an empty text: least_queue
   std::optional<std::uint64_t> memory_budget_bytes = {};  // 0: as much as the server has for all queues

@@ -78,6 +78,9 @@ inline constexpr Duration kMaxLimitWindow = 24h * 366;
 inline constexpr Duration kDefaultMaxLimitExpiration = 5min;  // longer leases are cut to it
 inline constexpr Duration kMaxLimitExpiration = 24h;          // that a queue can be configured for
 inline constexpr std::size_t kMaxIgnoredUsers = 256;          // that a limit remembers
+inline constexpr Duration kDefaultBanWindow = 60s;            // how long a user counts as denied after the denial
+inline constexpr Duration kDefaultLookahead = 60s;            // within which demand counts what limits can pay for
+inline constexpr Duration kMaxDemandWindow = 24h;             // that both can be configured for
 inline constexpr std::size_t kMaxDemandRows = 10'000;         // of one answer
 
 // Bytes on the wire.

@@ -57,6 +57,7 @@ struct MemoryPool::State {
   MemorySum* sum = nullptr;
   std::atomic<const void*> thread{nullptr};
   std::atomic<void*> sent{nullptr};  // pieces that other threads deleted
+  void* received = nullptr;          // of these, what is still to be put back
 
   void Add(std::size_t more) {
     bytes += static_cast<std::int64_t>(more);
@@ -100,11 +101,20 @@ class Range {
   // So many blocks in a row; null if there are no more.
   void* Take(std::size_t blocks) {
     std::lock_guard lock(mutex_);
-    Free* free = blocks <= kRows ? rows_[blocks - 1] : nullptr;
-    if (free != nullptr) {
-      rows_[blocks - 1] = free->next;
+    // Of long rows the shortest that is long enough; what is over stays one.
+    Free** from = blocks <= kRows ? &rows_[blocks - 1] : nullptr;
+    if (from == nullptr) {
+      from = &long_;
+      for (Free** at = &long_; *at != nullptr; at = &(*at)->next) {
+        if ((*at)->blocks >= blocks && ((*from)->blocks < blocks || (*at)->blocks < (*from)->blocks)) from = at;
+      }
+    }
+    if (Free* free = *from; free != nullptr && free->blocks >= blocks) {
+      *from = free->next;
       void* at = free->at;
+      const std::size_t over = free->blocks - blocks;
       std::free(free);
+      if (over > 0) Keep(static_cast<std::byte*>(at) + blocks * kBlock, over);
       return at;
     }
     const std::size_t bytes = blocks * kBlock;
@@ -123,30 +133,30 @@ class Range {
   void Give(void* at, std::size_t blocks) {
     madvise(at, blocks * kBlock, MADV_DONTNEED);
     std::lock_guard lock(mutex_);
-    // A row that is too long to be kept as such comes back as the parts that it can be used as.
-    while (blocks > 0) {
-      const std::size_t part = std::min(blocks, kRows);
-      auto* free = static_cast<Free*>(std::malloc(sizeof(Free)));
-      if (free == nullptr) return;  // addresses alone are lost
-      *free = {at, rows_[part - 1]};
-      rows_[part - 1] = free;
-      at = static_cast<std::byte*>(at) + part * kBlock;
-      blocks -= part;
-    }
+    Keep(at, blocks);
   }
 
  private:
   struct Free {
     void* at;
+    std::size_t blocks;
     Free* next;
   };
+  void Keep(void* at, std::size_t blocks) {
+    auto* free = static_cast<Free*>(std::malloc(sizeof(Free)));
+    if (free == nullptr) return;  // addresses alone are lost
+    Free*& list = blocks <= kRows ? rows_[blocks - 1] : long_;
+    *free = {at, blocks, list};
+    list = free;
+  }
   static constexpr std::size_t kRows = 1024;
   std::mutex mutex_;
   [[maybe_unused]] bool tried_ = false;
   std::atomic<std::uintptr_t> begin_{0};
   std::atomic<std::size_t> size_{0};
   std::uintptr_t next_ = 0, opened_ = 0, end_ = 0;
-  Free* rows_[kRows] = {};
+  Free* rows_[kRows] = {};  // by length
+  Free* long_ = nullptr;    // longer ones
 };
 
 constinit Range g_range;
@@ -178,7 +188,9 @@ struct MemoryHooks {
   }
 
   static void* New(State& state, std::size_t bytes) {
-    if (state.sent.load(std::memory_order_relaxed) != nullptr) Receive(state);
+    if (state.received != nullptr || state.sent.load(std::memory_order_relaxed) != nullptr) {
+      Receive(state, kReceivedWithNew);
+    }
     if (bytes > kLargest) return NewLarge(state, bytes);
     const std::size_t cls = ClassOf(bytes);
     Block* block = state.open[cls];
@@ -243,15 +255,20 @@ struct MemoryHooks {
     } while (!state.sent.compare_exchange_weak(first, piece, std::memory_order_release, std::memory_order_relaxed));
   }
 
-  // What other threads have deleted.
-  static void Receive(State& state) {
-    void* piece = state.sent.exchange(nullptr, std::memory_order_acquire);
-    while (piece != nullptr) {
-      void* next = *static_cast<void**>(piece);
+  // What other threads have deleted: so much of it. A walk of theirs may have had a million pieces, and no single
+  // allocation of the owner is to take that long.
+  static void Receive(State& state, std::size_t most) {
+    for (; most > 0; --most) {
+      if (state.received == nullptr) state.received = state.sent.exchange(nullptr, std::memory_order_acquire);
+      void* const piece = state.received;
+      if (piece == nullptr) return;
+      state.received = *static_cast<void**>(piece);
       Delete(state, *BlockOf(piece), piece);
-      piece = next;
     }
   }
+  static constexpr std::size_t kReceivedWithNew = 64;
+  static constexpr std::size_t kReceivedWithCount = 4096;
+  static constexpr std::size_t kAll = static_cast<std::size_t>(-1);
 
   static void* Allocate(std::size_t bytes) {
     if (MemoryPool* pool = t_pool; pool != nullptr) [[unlikely]] {
@@ -269,7 +286,7 @@ MemoryPool::MemoryPool(MemorySum* sum) : state_(new (std::malloc(sizeof(State)))
 
 MemoryPool::~MemoryPool() {
   state_->thread.store(&t_here, std::memory_order_relaxed);
-  MemoryHooks::Receive(*state_);
+  MemoryHooks::Receive(*state_, MemoryHooks::kAll);
   state_->sum = nullptr;
   if (state_->bytes != 0) {
     // Some are still in use, and may be deleted by anybody: they are put aside from now on.
@@ -291,7 +308,7 @@ bool MemoryPool::Available() { return g_range.Reserve(); }
 
 std::size_t MemoryPool::bytes() const {
   state_->thread.store(&t_here, std::memory_order_relaxed);
-  MemoryHooks::Receive(*state_);
+  MemoryHooks::Receive(*state_, MemoryHooks::kReceivedWithCount);
   return static_cast<std::size_t>(state_->bytes);
 }
 

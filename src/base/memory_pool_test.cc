@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <array>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -128,6 +130,45 @@ TEST_F(MemoryPoolTest, APoolMayGoBeforeItsPieces) {
   }
   EXPECT_EQ(text.size(), 1000u);
   text = {};
+}
+
+// A table of a million jobs grows and goes again and again: its addresses are used again, and do not run out.
+TEST(MemoryPool, LargePiecesAreMadeOfTheSameAddresses) {
+  if (!MemoryPool::Available()) GTEST_SKIP() << "no pools in this build";
+  MemoryPool pool;
+  std::set<void*> places;
+  for (int i = 0; i < 50; ++i) {
+    const std::size_t bytes = (std::size_t{100} + static_cast<std::size_t>(i % 5) * 30) << 20;
+    void* piece = nullptr;
+    {
+      MemoryPool::Scope scope(&pool);
+      piece = ::operator new(bytes);
+    }
+    places.insert(piece);
+    ::operator delete(piece);
+  }
+  EXPECT_LE(places.size(), 5u);
+  EXPECT_EQ(pool.bytes(), 0u);
+}
+
+// What others delete is put back a little at a time, and all of it is.
+TEST(MemoryPool, WhatAnotherThreadDeletesIsPutBackInSteps) {
+  if (!MemoryPool::Available()) GTEST_SKIP() << "no pools in this build";
+  MemoryPool pool;
+  auto pieces = std::make_unique<std::vector<std::unique_ptr<std::array<char, 100>>>>();
+  constexpr std::size_t kPieces = 100'000;
+  pieces->reserve(kPieces);
+  {
+    MemoryPool::Scope scope(&pool);
+    for (std::size_t i = 0; i < kPieces; ++i) pieces->push_back(std::make_unique<std::array<char, 100>>());
+  }
+  const std::size_t all = pool.bytes();
+  std::thread([&] { pieces.reset(); }).join();
+  const std::size_t first = pool.bytes();
+  EXPECT_LT(first, all);
+  EXPECT_GT(first, all / 2) << "not all at once";
+  for (int i = 0; i < 100; ++i) static_cast<void>(pool.bytes());
+  EXPECT_EQ(pool.bytes(), 0u);
 }
 
 }  // namespace

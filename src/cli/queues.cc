@@ -18,7 +18,7 @@ using allotter::Queue;
 struct SettingOptions {
   std::string name;
   std::optional<std::uint64_t> max_finished_jobs;
-  std::string worker_grace, max_result, max_limit_expiration, memory_budget;
+  std::string worker_grace, max_result, max_limit_expiration, limit_ban_window, demand_lookahead, memory_budget;
   std::optional<std::string> property_keys;
   bool no_property_keys = false;
   std::optional<std::uint64_t> max_property_keys;
@@ -36,6 +36,14 @@ void AddSettingOptions(CLI::App& command, SettingOptions& options) {
   command
       .add_option("--max-limit-expiration", options.max_limit_expiration,
                   "How long a limit lives without being renewed, at most")
+      ->type_name("DURATION");
+  command
+      .add_option("--limit-ban-window", options.limit_ban_window,
+                  "How long a user counts as denied after a limit denied it a start")
+      ->type_name("DURATION");
+  command
+      .add_option("--demand-lookahead", options.demand_lookahead,
+                  "Within which time the demand counts what limits can pay for")
       ->type_name("DURATION");
   command.add_option("--max-result-bytes", options.max_result, "How large a result may be, as in 64KiB")
       ->type_name("SIZE");
@@ -83,6 +91,12 @@ Result<allotter::QueueSettings> ToSettings(const SettingOptions& options, const 
   auto expiration = DurationOption("--max-limit-expiration", options.max_limit_expiration);
   if (!expiration) return expiration.error();
   settings.max_limit_expiration = *expiration;
+  auto ban = DurationOption("--limit-ban-window", options.limit_ban_window);
+  if (!ban) return ban.error();
+  settings.limit_ban_window = *ban;
+  auto lookahead = DurationOption("--demand-lookahead", options.demand_lookahead);
+  if (!lookahead) return lookahead.error();
+  settings.demand_lookahead = *lookahead;
   if (!options.max_result.empty()) {
     settings.max_result_bytes = ParseSize(options.max_result);
     if (!settings.max_result_bytes) {
@@ -181,6 +195,8 @@ void Print(const Queue& queue) {
        {"worker grace", FormatDuration(queue.settings.worker_grace.value_or(std::chrono::milliseconds(0)))},
        {"max limit expiration",
         FormatDuration(queue.settings.max_limit_expiration.value_or(std::chrono::milliseconds(0)))},
+       {"limit ban window", FormatDuration(queue.settings.limit_ban_window.value_or(std::chrono::milliseconds(0)))},
+       {"demand lookahead", FormatDuration(queue.settings.demand_lookahead.value_or(std::chrono::milliseconds(0)))},
        {"max result", FormatSize(queue.settings.max_result_bytes.value_or(0))},
        {"property keys", Joined(queue.settings.property_keys.value_or(std::vector<std::string>()), ", ")},
        {"max property keys", FormatCount(queue.settings.max_property_keys.value_or(0))},
@@ -275,7 +291,8 @@ void AddQueueCommands(CLI::App& app, Context& context) {
         if (!settings->max_finished_jobs && !settings->worker_grace && !settings->max_result_bytes &&
             !settings->property_keys && !settings->max_property_keys && !settings->policy &&
             settings->weights.empty() && !settings->no_weights && !settings->max_limit_expiration &&
-            !settings->dispatch && !settings->balance && !settings->memory_budget_bytes) {
+            !settings->limit_ban_window && !settings->demand_lookahead && !settings->dispatch && !settings->balance &&
+            !settings->memory_budget_bytes) {
           return Error{Code::kBadValue, "nothing to change was named",
                        "`allot queue set --help` lists what can be changed"};
         }

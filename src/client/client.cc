@@ -277,6 +277,10 @@ Result<Job> Client::Watch(std::string_view job, const std::function<bool(const J
   std::optional<Job> last;
   std::optional<Error> garbled;
   const auto on_event = [&](std::string_view event, const std::string& data) {
+    if (event == "error") {  // the job, or its queue, is gone
+      garbled = ErrorOfAnswer(500, data);
+      return false;
+    }
     auto parsed = Parse<Job>(data);
     if (!parsed) {
       garbled = parsed.error();

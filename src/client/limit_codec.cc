@@ -56,6 +56,15 @@ void Read(Value value, Limit& out) {
     if (key == "ignored_matches") Read(field, out.ignored_matches);
     if (key == "last_ignored_at_ms") Read(field, out.last_ignored_at_ms);
     if (key == "ignored_users") Read(field, out.ignored_users);
+    if (key == "ignored") {
+      Each(field, [&](Value item) {
+        Limit::Ignored& ignored = out.ignored.emplace_back();
+        EachField(item, [&](std::string_view name, Value inner) {
+          if (name == "user") Read(inner, ignored.user);
+          if (name == "at_ms") Read(inner, ignored.at_ms);
+        });
+      });
+    }
     if (key == "blocked_ms") Read(field, out.blocked);
     if (key == "waiting") Read(field, out.waiting);
     if (key == "waiting_forever") Read(field, out.waiting_forever);

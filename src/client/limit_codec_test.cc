@@ -32,7 +32,7 @@ TEST(ParseLimits, ReadsWhatTheServerWrites) {
   const auto limits = Parse<std::vector<Limit>>(
       R"({"limits":[{"uuid":"u","tag":"t","name":"n","expr":"e","cost":null,"count":10,"window_ms":60000,"burst":2.5,)"
       R"("max_burst_cost":0,"monitor":false,"job_only":false,"expires_in_ms":5,"tokens":-1.5,"allowed":3,)"
-      R"("cost_allowed":4.5,"skipped":1,"ignored_matches":2,"last_ignored_at_ms":7,"ignored_users":["a","b"],)"
+      R"("cost_allowed":4.5,"skipped":1,"ignored_matches":2,"last_ignored_at_ms":7,"ignored_users":["a","b"],"ignored":[{"user":"a","at_ms":6},{"user":"b","at_ms":7}],)"
       R"("blocked_ms":8,"waiting":9,"waiting_forever":1,"cheapest":2,"payable_in_ms":11,"cost_failed":true,"new":{}},)"
       R"({"uuid":"v","last_ignored_at_ms":null,"cheapest":null,"payable_in_ms":null}]})");
   ASSERT_TRUE(limits) << limits.error().message;
@@ -45,6 +45,9 @@ TEST(ParseLimits, ReadsWhatTheServerWrites) {
   EXPECT_FALSE(limit.job_only);
   EXPECT_EQ(limit.tokens, -1.5);
   EXPECT_EQ(limit.ignored_users, (std::vector<std::string>{"a", "b"}));
+  ASSERT_EQ(limit.ignored.size(), 2u);
+  EXPECT_EQ(limit.ignored[0].user, "a");
+  EXPECT_EQ(limit.ignored[1].at_ms, 7);
   EXPECT_EQ(limit.blocked, milliseconds(8));
   EXPECT_EQ(limit.cheapest, 2.0);
   EXPECT_EQ(limit.payable_in_ms, 11u);

@@ -42,6 +42,8 @@ void Read(Value value, Queue& queue) {
         if (name == "max_finished_jobs") Read(inner, queue.settings.max_finished_jobs);
         if (name == "worker_grace_ms") Read(inner, queue.settings.worker_grace);
         if (name == "max_limit_expiration_ms") Read(inner, queue.settings.max_limit_expiration);
+        if (name == "limit_ban_window_ms") Read(inner, queue.settings.limit_ban_window);
+        if (name == "demand_lookahead_ms") Read(inner, queue.settings.demand_lookahead);
         if (name == "max_result_bytes") Read(inner, queue.settings.max_result_bytes);
         if (name == "property_keys") Read(inner, queue.settings.property_keys.emplace());
         if (name == "max_property_keys") Read(inner, queue.settings.max_property_keys);
@@ -94,6 +96,8 @@ void AppendSettings(const QueueSettings& settings, std::string& out) {
   if (settings.max_finished_jobs) w.Key("max_finished_jobs").Uint(*settings.max_finished_jobs);
   if (settings.worker_grace) w.Key("worker_grace_ms").Int(settings.worker_grace->count());
   if (settings.max_limit_expiration) w.Key("max_limit_expiration_ms").Int(settings.max_limit_expiration->count());
+  if (settings.limit_ban_window) w.Key("limit_ban_window_ms").Int(settings.limit_ban_window->count());
+  if (settings.demand_lookahead) w.Key("demand_lookahead_ms").Int(settings.demand_lookahead->count());
   if (settings.max_result_bytes) w.Key("max_result_bytes").Uint(*settings.max_result_bytes);
   if (settings.property_keys) {
     w.Key("property_keys").BeginArray();

@@ -27,7 +27,7 @@ namespace allot {
 struct DemandRequest {
   std::optional<std::string> user;  // of these jobs alone
   std::optional<std::string> tag;   // of jobs that want that tag
-  Duration lookahead = std::chrono::seconds(60);
+  Duration lookahead = bounds::kDefaultLookahead;
 };
 
 struct DemandRow {

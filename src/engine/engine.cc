@@ -19,6 +19,7 @@ void Prefetch(const void* what, std::size_t bytes) {
 LimitOptions LimitsOf(const EngineOptions& options) {
   LimitOptions limits;
   limits.max_expiration = options.max_limit_expiration;
+  limits.ban_window = options.limit_ban_window;
   return limits;
 }
 
@@ -247,6 +248,7 @@ bool Engine::Serve(EngineWorker& worker, bool* more) {
   std::vector<Grant> grants;
   if (!orders_.Ready(worker.Pulls())) return false;
   std::size_t work = 0;
+  limits_.BeginTry();
   while (worker.credit > 0) {
     if (grants_left_ == 0) {
       look_again_.push_back(classes_.KindOf(worker.handle));
@@ -254,7 +256,10 @@ bool Engine::Serve(EngineWorker& worker, bool* more) {
     }
     LimitTable::Drawn drawn;
     EngineJob* next = Next(worker, drawn, work);
-    if (next == nullptr) break;
+    if (next == nullptr) {
+      NoteTry(worker);
+      break;
+    }
     EngineJob& job = *next;
     ++pops_;
     // One of a million is far away: all of it is on its way before the first part is looked at.

@@ -107,6 +107,8 @@ class Engine {
   }
   // Longer leases of limits are cut to it from now on.
   void SetMaxLimitExpiration(Duration most) { limits_.SetMaxExpiration(most); }
+  // How long whoever was denied a start counts as denied after that (LimitTable::Exclusions), from now on.
+  void SetLimitBanWindow(Duration window) { limits_.SetBanWindow(window); }
   // What holds for all workers; takes over once its order is built.
   void SetPolicy(const Now& now, const StrategyPtr& policy, const Weights& weights);
   // Is there room for these strategies, as far as they are not in use already? Null ones need none.
@@ -209,6 +211,8 @@ class Engine {
   void Resolve(PreviewWalk& walk) const;
   // In order of creation.
   std::vector<LimitView> Limits(const Now& now, const LimitTable::Filter& filter) const;
+  // Calls `f(uuid, tokens, waiting)` for each of them, in no order: two numbers cost less than a view.
+  void ForEachLimit(const Now& now, const LimitTable::LevelVisitor& f) const { limits_.ForEachLevel(now, f); }
   // What a limit would apply to (engine/limit_trial.h): goes on with a walk over all jobs for about `budget`
   // microseconds. True: that was all.
   bool Collect(const Now& now, LimitTrial& trial, std::size_t budget) const;
@@ -398,6 +402,8 @@ class Engine {
   bool StepGrouping(std::size_t& budget);
   // After limits have come or gone: workers may be told apart otherwise.
   void OnLimits();
+  // It gets no more, though groups are blocked that it might have run.
+  void NoteTry(const EngineWorker& worker);
   void KeepDrawn(const Lease& lease, LimitTable::Drawn drawn);
   // The start never left: what it drew goes back.
   void Refund(const Lease& lease);
@@ -477,6 +483,8 @@ class Engine {
   bool LooksFit() const;
   Result<void> AdmitMemory(std::uint64_t more, std::string_view what) const;
   std::uint64_t MostBytesOf(const JobSpec& spec) const;
+  // By what a look at some of the open jobs says.
+  std::uint64_t MostBytesOf(const LimitSpec& spec) const;
   // Orders that were given up for want of memory are begun again when there is some.
   void RetryOrders();
   // A class belongs to the user, and token, whose job made it.

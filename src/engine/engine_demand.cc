@@ -1,8 +1,11 @@
 // What could start if workers were there.
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <unordered_map>
 
+#include "base/sharded_map.h"
+#include "base/sharded_set.h"
 #include "engine/demand_walk.h"
 #include "engine/engine.h"
 #include "limits/limit_forecast.h"
@@ -18,6 +21,7 @@ constexpr std::int64_t kGroupNanoseconds = 1500;
 constexpr std::int64_t kEvaluationNanoseconds = 1000;
 constexpr std::int64_t kRowNanoseconds = 5000;
 constexpr std::int64_t kShareNanoseconds = 150;
+constexpr std::int64_t kNewNanoseconds = 1500;  // a cell, a group, or a user
 constexpr std::int64_t kCutNanoseconds = 20;  // for each limit that is in the way
 // What a walk remembers at most: what comes behind it is not looked at.
 constexpr std::size_t kMostHeld = 1'000'000;
@@ -169,7 +173,23 @@ struct PairHash {
     return static_cast<std::size_t>((pair.a * 0x9E3779B97F4A7C15ull) ^ (pair.b * 0xC2B2AE3D27D4EB4Full));
   }
 };
-using PairMap = std::unordered_map<Pair, std::uint32_t, PairHash>;
+using PairMap = ShardedMap<Pair, std::uint32_t, PairHash>;
+struct SerialHash {
+  std::size_t operator()(std::uint64_t serial) const { return Mixed(serial); }
+};
+struct RowKey {
+  std::uint64_t cls;
+  std::uint32_t user, excluded;
+  friend bool operator==(const RowKey&, const RowKey&) = default;
+};
+struct RowHash {
+  std::size_t operator()(const RowKey& key) const {
+    return PairHash()({key.cls, std::uint64_t{key.user} << 32 | key.excluded});
+  }
+};
+struct TextHash {
+  std::size_t operator()(const std::u32string& text) const { return Mixed(std::hash<std::u32string>()(text)); }
+};
 
 }  // namespace
 
@@ -198,16 +218,16 @@ struct DemandWalk::State {
 
   std::uint32_t GroupOf(const LimitTable& table, GroupId group) {
     const std::uint64_t serial = table.matcher().SerialOf(group);
-    const auto [at, fresh] = group_ids.try_emplace(serial, static_cast<std::uint32_t>(groups.size()));
+    const auto [at, fresh] = group_ids.Insert(serial, static_cast<std::uint32_t>(groups.size()));
     if (fresh) groups.push_back(LimitForecast::GroupOf(table.matcher(), group));
-    return at->second;
+    return *at;
   }
 
   std::uint32_t ExcludedFor(const LimitTable& table, GroupId id, std::uint32_t group, std::uint32_t user,
                             const std::string& name, const Now& now) {
     if (table.matcher().Terms(id).empty()) return 0;
-    const auto [at, fresh] = excluded_for.try_emplace(Pair{group, user}, 0);
-    if (!fresh) return at->second;
+    const auto [at, fresh] = excluded_for.Insert(Pair{group, user}, 0);
+    if (!fresh) return *at;
     Excluded excluded;
     for (LimitTable::Exclusion& one : table.Exclusions(id, name, now)) {
       // What is left out would only have ruled out more workers: they are met, and turned away.
@@ -219,7 +239,7 @@ struct DemandWalk::State {
     if (excluded.text.empty()) return 0;
     const auto [known, other] = excluded_ids.try_emplace(excluded.text, static_cast<std::uint32_t>(exclusions.size()));
     if (other) exclusions.push_back(std::move(excluded));
-    return at->second = known->second;
+    return *at = known->second;
   }
 
   std::size_t held() const { return cells.size() + groups.size() + users.size() + maxima.held() + excluded_for.size(); }
@@ -233,17 +253,17 @@ struct DemandWalk::State {
   bool paused = false;  // the queue
   Maxima maxima;
   LimitForecast forecast;
-  std::unordered_map<std::string, std::uint32_t> users;
-  std::vector<Row> rows;
-  std::unordered_map<std::uint64_t, PairMap> row_ids;  // by class, then user and exclusions
-  std::vector<LimitForecast::Group> groups;
-  std::unordered_map<std::uint64_t, std::uint32_t> group_ids;  // by serial
+  ShardedMap<std::string, std::uint32_t> users;
+  std::deque<Row> rows;
+  ShardedMap<RowKey, std::uint32_t, RowHash> row_ids;
+  std::deque<LimitForecast::Group> groups;
+  ShardedMap<std::uint64_t, std::uint32_t, SerialHash> group_ids;  // by serial
   PairMap excluded_for;                                        // by group and user
   std::vector<Excluded> exclusions{1};                         // the first: none
   std::unordered_map<std::string, std::uint32_t> excluded_ids;
-  std::vector<Cell> cells;  // in the order of their first jobs
+  std::deque<Cell> cells;  // in the order of their first jobs
   std::u32string values;    // of each cell, one after the other
-  std::unordered_map<std::u32string, std::uint32_t> cell_ids;
+  ShardedMap<std::u32string, std::uint32_t, TextHash> cell_ids;
   std::u32string key;
   std::unordered_map<Pair, std::uint64_t, PairHash> running;  // of jobs that are not open, by class and user
   std::size_t next_cell = 0;
@@ -336,8 +356,8 @@ bool Engine::Collect(const Now& now, DemandWalk& walk, std::size_t budget) {
     if (asked_for) walk.running_ += job->leased;
     if (job->cls == kNoClass) continue;  // ended: its leases count, and it is in no row
     const std::uint64_t cls = classes_.SerialOf(job->cls);
-    const std::uint32_t user =
-        state.users.try_emplace(terms.user, static_cast<std::uint32_t>(state.users.size())).first->second;
+    const std::size_t known = state.users.size() + state.groups.size() + state.cells.size();
+    const std::uint32_t user = *state.users.Insert(terms.user, static_cast<std::uint32_t>(state.users.size())).first;
     if (!job->open) {
       state.running[Pair{cls, user}] += job->leased;
       continue;
@@ -350,8 +370,7 @@ bool Engine::Collect(const Now& now, DemandWalk& walk, std::size_t budget) {
     }
     const std::uint32_t group = state.GroupOf(limits_, job->group);
     const std::uint32_t excluded = state.ExcludedFor(limits_, job->group, group, user, terms.user, now);
-    const auto [at, fresh] =
-        state.row_ids[cls].try_emplace(Pair{user, excluded}, static_cast<std::uint32_t>(state.rows.size()));
+    const auto [at, fresh] = state.row_ids.Insert({cls, user, excluded}, static_cast<std::uint32_t>(state.rows.size()));
     if (fresh) {
       left -= kRowNanoseconds;
       State::Row& row = state.rows.emplace_back(State::Row{{}, cls, user, asked_for, {}});
@@ -374,26 +393,27 @@ bool Engine::Collect(const Now& now, DemandWalk& walk, std::size_t budget) {
         shown.limits = state.exclusions[excluded].limits;
       }
     }
-    DemandRow& row = state.rows[at->second].row;
+    DemandRow& row = state.rows[*at].row;
     ++row.jobs;
     row.waiting += job->ready;
     row.running += job->leased;
     row.oldest = std::min(row.oldest, job->submitted_at);
 
     const std::u32string values = state.key;
-    state.key += {static_cast<char32_t>(at->second), static_cast<char32_t>(group)};
+    state.key += {static_cast<char32_t>(*at), static_cast<char32_t>(group)};
     if (state.maxima.per_job()) {
       state.key += {static_cast<char32_t>(job->ready), static_cast<char32_t>(job->leased)};
     }
-    const auto [cell_at, new_cell] =
-        state.cell_ids.try_emplace(state.key, static_cast<std::uint32_t>(state.cells.size()));
+    const auto [cell_at, new_cell] = state.cell_ids.Insert(state.key, static_cast<std::uint32_t>(state.cells.size()));
     if (new_cell) {
-      state.cells.push_back({at->second, group, 0, 0, job->leased});
+      state.cells.push_back({*at, group, 0, 0, job->leased});
       state.values += values;
     }
-    State::Cell& cell = state.cells[cell_at->second];
+    State::Cell& cell = state.cells[*cell_at];
     ++cell.jobs;
     cell.ready = state.maxima.per_job() ? job->ready : cell.ready + job->ready;
+    const std::size_t more = state.users.size() + state.groups.size() + state.cells.size() - known;
+    left -= static_cast<std::int64_t>(more) * kNewNanoseconds;
   }
   if (!state.seen) {
     state.seen = true;

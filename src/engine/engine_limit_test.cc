@@ -65,6 +65,60 @@ TEST_F(EngineLimitTest, NoChangeOfTermsStartsWhatTheTermsWouldNotHave) {
   EXPECT_EQ(ViewOf("l1").tokens, -5);
 }
 
+// Users of jobs that are alike to the limit are denied together: whoever's is first in the order.
+TEST_F(EngineLimitTest, EveryUserWhoseStartWasDeniedIsIgnored) {
+  for (const char* user : {"ann", "bob", "eve"}) SubmitOf(user, 2);
+  SetLimit("l1", Limit("true", 1));
+  const WorkerId worker = Register();
+  EXPECT_EQ(Pull(worker, 3).size(), 1u);
+  EXPECT_EQ(testing::NamesOf(ViewOf("l1").ignored_users).size(), 3u);
+  EXPECT_EQ(ViewOf("l1").ignored_matches, 1u);
+  Move(now_.mono + 5s);
+  SubmitOf("late");
+  EXPECT_EQ(ViewOf("l1").ignored_users.size(), 3u) << "nobody has asked since";
+  EXPECT_TRUE(Pull(worker, 3).empty());
+  EXPECT_EQ(ViewOf("l1").ignored_users.size(), 4u);
+  for (const IgnoredView& user : ViewOf("l1").ignored_users) EXPECT_EQ(user.at, now_.wall) << user.user;
+  EXPECT_EQ(ViewOf("l1").ignored_matches, 2u);
+  EXPECT_EQ(ViewOf("l1").skipped, 1u);
+}
+
+TEST_F(EngineLimitTest, ATryOfAWorkerThatMayNotRunThemDeniesNobody) {
+  SubmitOf("ann", 2);
+  SetLimit("l1", Limit("true", 0));
+  EXPECT_TRUE(Pull(RegisterAt("", {"other"}), 1).empty());
+  EXPECT_EQ(ViewOf("l1").ignored_matches, 0u);
+  EXPECT_TRUE(ViewOf("l1").ignored_users.empty());
+  const WorkerId may = Register();
+  EXPECT_TRUE(Pull(may, 1).empty());
+  EXPECT_TRUE(Pull(RegisterAt("", {"other"}), 1).empty());
+  EXPECT_EQ(ViewOf("l1").ignored_matches, 1u);
+  EXPECT_TRUE(Pull(may, 1).empty());
+  EXPECT_EQ(ViewOf("l1").ignored_matches, 2u);
+}
+
+TEST_F(EngineLimitTest, WhoWaitsIsDeniedWhatComesMeanwhile) {
+  SetLimit("l1", Limit("true", 0));
+  const WorkerId worker = Register();
+  Wait(worker);
+  SubmitOf("ann");
+  SubmitOf("bob");
+  EXPECT_EQ(testing::NamesOf(ViewOf("l1").ignored_users), (std::vector<std::string>{"ann", "bob"}));
+  EXPECT_EQ(ViewOf("l1").ignored_matches, 2u);
+}
+
+TEST_F(EngineLimitTest, TheBanLastsAsLongAsTheQueueSays) {
+  engine_->SetLimitBanWindow(10s);
+  const JobId job = SubmitOf("ann");
+  SetLimit("l1", Limit("true", 0));
+  EXPECT_TRUE(Pull(Register(), 1).empty());
+  ASSERT_TRUE(engine_->Cancel(now_, job).ok());
+  Move(now_.mono + 10s - 1us);
+  EXPECT_EQ(testing::NamesOf(ViewOf("l1").ignored_users), (std::vector<std::string>{"ann"}));
+  Move(now_.mono + 1us);
+  EXPECT_TRUE(ViewOf("l1").ignored_users.empty());
+}
+
 TEST_F(EngineLimitTest, APullThatDoesNotWaitFindsWhatCanPayByThen) {
   SubmitOf("slow", 10);
   SetLimit("l1", Limit("User == \"slow\"", 1));

@@ -1,5 +1,6 @@
 // How limits stand to a job, and what one that is not set yet would apply to.
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <unordered_map>
 
@@ -16,6 +17,7 @@ constexpr std::int64_t kJobNanoseconds = 1500;
 constexpr std::int64_t kWorkerNanoseconds = 600;
 constexpr std::int64_t kPairNanoseconds = 100;
 constexpr std::int64_t kEvaluationNanoseconds = 1000;
+constexpr std::int64_t kNewNanoseconds = 3000;  // a group, or a user
 // What a trial remembers at most: what comes behind it is not looked at.
 constexpr std::size_t kMostHeld = 1'000'000;
 constexpr std::size_t kMostShown = 100;
@@ -120,7 +122,7 @@ struct LimitTrial::State {
   std::unordered_map<std::string, std::uint32_t> user_ids;
   std::vector<User> users;  // with what it applies to
   std::map<std::pair<GroupId, std::uint64_t>, std::size_t> places;
-  std::vector<Alike> alike;
+  std::deque<Alike> alike;
   std::vector<Workers> workers;
   std::vector<std::pair<WorkerId, std::uint32_t>> worker_ids;  // with the place among those
   bool costs = false;
@@ -138,6 +140,17 @@ LimitTrial::LimitTrial(ExprPtr expr, ExprPtr cost) : state_(std::make_unique<Sta
 }
 
 LimitTrial::~LimitTrial() = default;
+
+std::vector<LimitTrial::User> LimitTrial::users() const {
+  std::vector<User> shown(std::min(kMostShown, state_->users.size()));
+  const auto end = std::partial_sort_copy(state_->users.begin(), state_->users.end(), shown.begin(), shown.end(),
+                                          [](const User& a, const User& b) {
+                                            return a.tasks != b.tasks ? a.tasks > b.tasks : a.user < b.user;
+                                          });
+  shown.erase(end, shown.end());
+  std::erase_if(shown, [](const User& user) { return user.jobs == 0; });
+  return shown;
+}
 
 bool Engine::Collect(const Now& now, LimitTrial& trial, std::size_t budget) const {
   MemoryPool::Scope scope(&memory_.looks);
@@ -159,7 +172,9 @@ bool Engine::Collect(const Now& now, LimitTrial& trial, std::size_t budget) cons
     if (job == nullptr) continue;
     ++trial.jobs_seen_;
     if (!job->open) continue;
+    const std::uint64_t evaluations = state.matcher.evaluations();
     const GroupId group = state.matcher.AddJob([job] { return AdOf(*job); });
+    left -= static_cast<std::int64_t>(state.matcher.evaluations() - evaluations) * kEvaluationNanoseconds;
     if (group == kFreeGroup) continue;
     const std::uint64_t serial = classes_.SerialOf(job->cls);
     const auto [at, fresh] = state.places.try_emplace({group, serial}, state.alike.size());
@@ -170,7 +185,9 @@ bool Engine::Collect(const Now& now, LimitTrial& trial, std::size_t budget) cons
     const auto [count, other] = state.alike[at->second].users.try_emplace(user_at->second);
     ++count->second.jobs;
     count->second.tasks += job->ready;
-    state.held += (fresh ? 1 : 0) + (new_user ? 1 : 0) + (other ? 1 : 0);
+    const std::size_t added = (fresh ? 1 : 0) + (new_user ? 1 : 0) + (other ? 1 : 0);
+    left -= static_cast<std::int64_t>(added) * kNewNanoseconds;
+    state.held += added;
   }
   if (!state.seen) {
     state.seen = true;
@@ -203,6 +220,8 @@ bool Engine::Collect(const Now& now, LimitTrial& trial, std::size_t budget) cons
   for (; state.next < state.alike.size() && took < kMostTime; ++state.next) {
     const State::Alike& alike = state.alike[state.next];
     const bool any_worker = !state.matcher.Charges(alike.group).empty();
+    if (left <= 0) return false;
+    left -= kPairNanoseconds;
     if (state.next_workers == 0) {
       state.applies = false;
       count(state.matcher.Charges(alike.group));
@@ -231,14 +250,6 @@ bool Engine::Collect(const Now& now, LimitTrial& trial, std::size_t budget) cons
     left -= static_cast<std::int64_t>(alike.users.size()) * kPairNanoseconds;
   }
 
-  // What is shown of it.
-  std::erase_if(state.users, [](const LimitTrial::User& user) { return user.jobs == 0; });
-  const auto shown = state.users.begin() + static_cast<std::ptrdiff_t>(std::min(kMostShown, state.users.size()));
-  std::partial_sort(state.users.begin(), shown, state.users.end(),
-                    [](const LimitTrial::User& a, const LimitTrial::User& b) {
-                      return a.tasks != b.tasks ? a.tasks > b.tasks : a.user < b.user;
-                    });
-  trial.users_.assign(std::make_move_iterator(state.users.begin()), std::make_move_iterator(shown));
   for (const auto& [id, place] : state.worker_ids) {
     const EngineWorker* worker = state.workers[place].matched ? FindWorker(id) : nullptr;
     if (worker == nullptr || !worker->registered) continue;

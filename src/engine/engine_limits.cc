@@ -14,8 +14,7 @@ namespace allot {
 
 Result<LimitLease> Engine::CreateLimit(const Now& now, std::string_view uuid, const LimitSpec& spec) {
   Begin(now);
-  constexpr std::uint64_t kLimitBytes = 16 * 1024;  // or so, with what it reads of jobs
-  if (auto admitted = AdmitMemory(kLimitBytes, "another limit"); !admitted) return admitted.error();
+  if (auto admitted = AdmitMemory(MostBytesOf(spec), "another limit"); !admitted) return admitted.error();
   std::optional<MemoryPool::Scope> scope(std::in_place, &memory_.limits);
   Result<LimitLease> lease = limits_.Create(uuid, spec, now_);
   scope.reset();
@@ -26,7 +25,14 @@ Result<LimitLease> Engine::CreateLimit(const Now& now, std::string_view uuid, co
 
 Result<LimitLease> Engine::UpdateLimit(const Now& now, std::string_view uuid, const LimitSpec& spec) {
   Begin(now);
+  // With other expressions it tells jobs apart anew.
+  const std::vector<LimitView> before = limits_.List({std::nullopt, std::string(uuid)}, now_);
+  if (!before.empty() && spec.expr && !SameExpressions(before.front().spec, spec)) {
+    if (auto admitted = AdmitMemory(MostBytesOf(spec), "another limit"); !admitted) return admitted.error();
+  }
+  std::optional<MemoryPool::Scope> scope(std::in_place, &memory_.limits);
   Result<LimitLease> lease = limits_.Update(uuid, spec, now_);
+  scope.reset();
   OnLimits();
   End();
   return lease;
@@ -41,7 +47,9 @@ Result<LimitLease> Engine::RenewLimit(const Now& now, std::string_view uuid, std
 
 Result<void> Engine::DeleteLimit(const Now& now, std::string_view uuid) {
   Begin(now);
+  std::optional<MemoryPool::Scope> scope(std::in_place, &memory_.limits);
   Result<void> deleted = limits_.Delete(uuid, now_);
+  scope.reset();
   OnLimits();
   End();
   return deleted;
@@ -79,6 +87,7 @@ void Engine::Group(EngineJob& job) {
   job.limit_epoch = static_cast<std::uint32_t>(limits_.epoch());
   const GroupId before = job.group;
   const GroupId group = limits_.AddJob([&job] { return AdOf(job); });
+  limits_.CountUser(group, job.terms->user, now_);
   if (group != before) {
     // Who waits for its old group to be able to pay would not hear of the new one.
     const bool waits = job.open && limits_.BlockedAnywhere(before);
@@ -88,6 +97,7 @@ void Engine::Group(EngineJob& job) {
     dispatcher_->AfterGroup(job);
     Recell(job);
   }
+  limits_.UncountUser(before, job.terms->user, now_);
   limits_.DropJob(before, now_);
 }
 
@@ -97,6 +107,8 @@ void Engine::Ungroup(EngineJob& job) {
   if (job.group == kFreeGroup) return;
   const GroupId before = job.group;
   orders_.SetGroup(job, kFreeGroup);
+  MemoryPool::Scope scope(&memory_.limits);
+  limits_.UncountUser(before, job.terms->user, now_);
   limits_.DropJob(before, now_);
 }
 
@@ -144,6 +156,16 @@ StartGate::Held Engine::Gate::AskClosely(std::uint32_t group) {
   return engine_.limits_.Probe(group, worker, engine_.now_) ? Held::kNo : Ask(group);
 }
 
+void Engine::NoteTry(const EngineWorker& worker) {
+  // Of very many that are blocked some are counted with this try, and others with the next.
+  constexpr std::size_t kMostNoted = 64;
+  if (limits_.blocked() == 0) return;
+  MemoryPool::Scope scope(&memory_.limits);
+  for (const GroupId group : orders_.Aside(worker.Pulls(), classes_.KindOf(worker.handle), kMostNoted)) {
+    limits_.NoteTry(group, worker.limited, now_);
+  }
+}
+
 void Engine::KeepDrawn(const Lease& lease, LimitTable::Drawn drawn) {
   const std::uint64_t serial = lease.task.lease.serial;
   if (draws_.size() >= kMaxDraws) {
@@ -167,7 +189,9 @@ void Engine::Refund(const Lease& lease) {
 void Engine::OpenPayable() {
   const std::optional<Instant> next = limits_.NextPayable();
   if (!next || *next > now_.mono) return;
+  std::optional<MemoryPool::Scope> scope(std::in_place, &memory_.limits);
   const std::vector<LimitTable::Blocking> opened = limits_.TakePayable(now_, kMaxOpened);
+  scope.reset();
   std::vector<std::uint64_t> kinds;
   for (const LimitTable::Blocking& group : opened) {
     orders_.OpenGroup(group.group, waiting_.size() > 0 ? &kinds : nullptr);

@@ -3,6 +3,7 @@
 
 #include "base/bounds.h"
 #include "base/check.h"
+#include "base/sampled_kinds.h"
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
@@ -138,13 +139,11 @@ Result<void> Engine::AdmitReads(const WorkerTraits& traits) const {
   if (live <= bounds::kMaxClasses) return {};
   const std::vector<std::string> fresh = classes_.FreshReads(traits);
   if (fresh.empty()) return {};
-  // A look at so many jobs, evenly spread, shows whether they would be told apart too often: from how many look like no
-  // other, and how many like just one other, follows about how many there are of all (Chao's estimate, which does not
-  // exceed the truth by much).
+  // A look at so many jobs, evenly spread, shows whether they would be told apart too often.
   constexpr std::size_t kLookedAt = 4096;
   constexpr std::size_t kMostCompared = 500'000;  // names
   const std::size_t stride = std::max<std::size_t>(1, by_id_.size() / kLookedAt);
-  boost::unordered_flat_map<std::size_t, std::uint32_t> apart;
+  SampledKinds apart;
   std::size_t compared = 0;
   for (std::size_t i = 0; i < by_id_.size() && compared < kMostCompared; i += stride) {
     const EngineJob* job = by_id_[i].second;
@@ -154,15 +153,9 @@ Result<void> Engine::AdmitReads(const WorkerTraits& traits) const {
       hash = (hash ^ HashOfAttribute(*job, name)) * 0x9E3779B97F4A7C15ull;
       compared += 1 + (job->extras ? job->extras->meta->size() : 0);
     }
-    ++apart[hash];
+    apart.Add(hash);
   }
-  double once = 0, twice = 0;
-  for (const auto& [hash, jobs] : apart) {
-    once += jobs == 1;
-    twice += jobs == 2;
-  }
-  const double classes = static_cast<double>(apart.size()) + once * (once - 1) / (2 * (twice + 1));
-  if (std::min(classes, static_cast<double>(live)) <= static_cast<double>(bounds::kMaxClasses)) return {};
+  if (std::min(apart.Estimate(), static_cast<double>(live)) <= static_cast<double>(bounds::kMaxClasses)) return {};
   Error error = TooManyClasses();
   error.message = "the worker reads `" + fresh.front() + "` of jobs, which tells too many of them apart";
   error.hint = "let its requirements and rank read attributes with few different values";

@@ -5,6 +5,8 @@
 
 #include "base/bounds.h"
 #include "base/check.h"
+#include "base/sampled_kinds.h"
+#include "base/sharded_set.h"
 #include "base/text.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
@@ -34,6 +36,10 @@ std::size_t BytesOf(const Meta& meta) {
   return bytes;
 }
 std::size_t BytesOf(const ExprPtr& expr) { return expr ? expr->MemoryBytes() : 0; }
+
+// What limits keep of jobs that look like no other, and for each of them that applies.
+constexpr std::uint64_t kGroupBytes = 700;
+constexpr std::uint64_t kChargeBytes = 32;
 
 std::string WorkersOf(std::string_view owner) {
   return owner.empty() ? "workers without a token" : "workers of the " + std::string(owner);
@@ -97,8 +103,33 @@ std::uint64_t Engine::MostBytesOf(const JobSpec& spec) const {
   const std::size_t extras =
       BytesOf(spec.meta) + BytesOf(spec.payload_prefix) + BytesOf(spec.idempotency_key) + BytesOf(spec.trace);
   bytes += MemoryPool::Taken(sizeof(JobExtras)) + extras;
+  // A group of its own, as limits see it.
+  if (limits_.size() > 0) bytes += kGroupBytes + limits_.size() * kChargeBytes;
   // A class of its own: the same folded, with what is read of it.
   return bytes + kClass + classes_.mask_words() * 8 + 2 * exprs + 2 * BytesOf(spec.tags);
+}
+
+std::uint64_t Engine::MostBytesOf(const LimitSpec& spec) const {
+  constexpr std::uint64_t kLimitBytes = 16 * 1024;
+  constexpr std::size_t kLookedAt = 256;
+  if (!spec.expr) return kLimitBytes;
+  // How many groups there will be: by what the limit makes of jobs that are looked at, evenly spread.
+  LimitMatcher matcher;
+  matcher.Put(0, spec.expr, spec.cost);
+  SampledKinds groups;
+  std::uint64_t open = 0;
+  const std::size_t stride = std::max<std::size_t>(1, by_id_.size() / kLookedAt);
+  for (std::size_t i = 0; i < by_id_.size(); i += stride) {
+    const EngineJob* job = by_id_[i].second;
+    if (job == nullptr || !job->open) continue;
+    ++open;
+    groups.Add(Mixed((std::uint64_t{job->group} << 32) + matcher.AddJob([job] { return AdOf(*job); })));
+  }
+  const double most = static_cast<double>(open * stride);
+  const std::uint64_t after = static_cast<std::uint64_t>(std::min(groups.Estimate(), most));
+  const std::uint64_t before = limits_.matcher().groups();
+  const std::uint64_t charges = after * (limits_.size() + 1) * kChargeBytes;
+  return kLimitBytes + charges + (after > before ? (after - before) * (kGroupBytes + orders_.JobBytes()) : 0);
 }
 
 void Engine::RetryOrders() {

@@ -223,8 +223,12 @@ std::uint32_t Engine::PurseGroup(const Now& now, PreviewWalk& walk, GroupId grou
   const auto [at, fresh] = purses.places.try_emplace({group, limits_.matcher().SerialOf(group)},
                                                      static_cast<std::uint32_t>(purses.groups.size()));
   if (fresh) {
-    purses.groups.push_back(worker ? LimitForecast::Group{limits_.ChargesOn(group, *worker, now), {}}
-                                   : LimitForecast::GroupOf(limits_.matcher(), group));
+    const bool by_worker = worker && !limits_.matcher().Terms(group).empty();
+    purses.groups.push_back(
+        by_worker ? LimitForecast::Group{std::make_shared<const std::vector<LimitMatcher::Charge>>(
+                                             limits_.ChargesOn(group, *worker, now)),
+                                         {}}
+                  : LimitForecast::GroupOf(limits_.matcher(), group));
     nanoseconds += kLimitsNanoseconds;
   }
   return at->second;

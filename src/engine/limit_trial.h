@@ -1,7 +1,7 @@
 // What a limit would apply to, before it is set.
 //
 // Use:       Engine::Collect() until it says that it is through. After four seconds it is, with what was seen by then.
-// Threading: Collect() on the engine thread; it holds nothing of the engine between the steps, so jobs and workers may
+// Threading: Collect() on the engine thread, and what was found on any one after that; it holds nothing of the engine between the steps, so jobs and workers may
 //            come and go.
 #pragma once
 
@@ -39,7 +39,8 @@ class LimitTrial {
   double least_cost() const { return least_cost_; }
   double most_cost() const { return most_cost_; }
   bool cost_failed() const { return cost_failed_; }          // of some it could not be evaluated, and counts as 1
-  const std::vector<User>& users() const { return users_; }  // those with most tasks, at most 100
+  // Those with most tasks, at most 100. Looks at all of them: not for the engine thread.
+  std::vector<User> users() const;
   // Registered ones, on which it applies to a start of some waiting job: how many, and the first 100 of them.
   std::uint64_t worker_count() const { return worker_count_; }
   const std::vector<Worker>& workers() const { return workers_; }
@@ -52,7 +53,6 @@ class LimitTrial {
   bool job_only_ = true, complete_ = false, cost_failed_ = false;
   std::uint64_t jobs_seen_ = 0, jobs_ = 0, tasks_ = 0, worker_count_ = 0;
   double least_cost_ = 0, most_cost_ = 0;
-  std::vector<User> users_;
   std::vector<Worker> workers_;
 };
 

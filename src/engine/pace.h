@@ -28,7 +28,7 @@ inline constexpr std::size_t kMaxLingering = 8;
 // costs every pick a question.
 inline constexpr Duration kGroupStandsApart = std::chrono::seconds(3);
 // Groups that open at once, where many can pay at the same moment. Which of them comes first is asked of those alone.
-inline constexpr std::size_t kMaxOpened = 4096;
+inline constexpr std::size_t kMaxOpened = 1024;
 // Leases of which it is known what they drew, so that it can be given back.
 inline constexpr std::size_t kMaxDraws = 100'000;
 

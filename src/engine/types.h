@@ -37,6 +37,7 @@ struct EngineOptions {
   StrategyPtr policy = {};  // null: `worker`
   Weights weights = {};
   Duration max_limit_expiration = bounds::kDefaultMaxLimitExpiration;
+  Duration limit_ban_window = bounds::kDefaultBanWindow;
   DispatchOptions dispatch = {};
   std::uint64_t memory_budget = 0;  // bytes; 0: none
 };

@@ -71,6 +71,11 @@ Result<void> CheckLimit(const LimitSpec& spec) {
   return {};
 }
 
+bool SameExpressions(const LimitSpec& a, const LimitSpec& b) {
+  const auto text = [](const ExprPtr& expr) { return expr ? expr->Print() : std::string(); };
+  return text(a.expr) == text(b.expr) && text(a.cost) == text(b.cost);
+}
+
 bool IsJobOnly(const LimitSpec& spec) {
   const auto reads = [](const ExprPtr& expr) { return expr && expr->Reads(expr::Side::kMachine, expr::Side::kJob); };
   return !reads(spec.expr) && !reads(spec.cost);

@@ -35,6 +35,8 @@ struct LimitSpec {
 Result<ExprPtr> ParseLimitExpr(std::string_view field, std::string_view text);
 // kBadValue for what no limit can be.
 Result<void> CheckLimit(const LimitSpec& spec);
+// Do both match the same starts, at the same cost?
+bool SameExpressions(const LimitSpec& a, const LimitSpec& b);
 // Does it read no attribute of the worker? An unscoped name counts as both sides'.
 bool IsJobOnly(const LimitSpec& spec);
 // REQUIRES: CheckLimit().
@@ -52,6 +54,12 @@ struct LimitName {
   std::string uuid, tag, name;
 };
 
+// A user of whom a limit denied a start, and when it did so for the last time.
+struct IgnoredView {
+  std::string user;
+  WallTime at{};
+};
+
 struct LimitView {
   std::string uuid;
   LimitSpec spec;
@@ -64,16 +72,24 @@ struct LimitView {
   // Times that a group of jobs, or one on a kind of worker, was blocked; of a monitor: starts that it would have held
   // back.
   std::uint64_t skipped = 0;
-  std::uint64_t ignored_matches = 0;  // times that a job and a worker met, and it was in the way
+  std::uint64_t ignored_matches = 0;  // denied tries: a worker asked, and it kept a group of jobs from it
   std::optional<WallTime> last_ignored;
-  std::vector<std::string> ignored_users;  // the last one last; at most bounds::kMaxIgnoredUsers
-  Duration blocked{};                      // how long something has waited for it, in all
+  // Whose starts it denies, or has denied within the ban window; the last one last, at most bounds::kMaxIgnoredUsers.
+  std::vector<IgnoredView> ignored_users;
+  Duration blocked{};  // how long something has waited for it, in all
 
   std::size_t waiting = 0;            // groups that wait for it now
   std::size_t waiting_forever = 0;    // of them, those that can never pay; counted up to 1,000
   std::optional<Tokens> cheapest;     // of those that wait
   std::optional<Instant> payable_at;  // when that one can pay, if there are no other draws
   bool cost_failed = false;           // the cost of some start could not be evaluated, and was taken to be 1
+};
+
+// What a limit has held back so far.
+struct LimitCounts {
+  std::uint64_t skipped = 0, ignored_matches = 0;
+  Duration blocked{};
+  friend bool operator==(const LimitCounts&, const LimitCounts&) = default;
 };
 
 // What happened since the last summary, of a limit that was in the way.

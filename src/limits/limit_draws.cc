@@ -6,12 +6,6 @@
 #include "limits/limit_table.h"
 
 namespace allot {
-namespace {
-
-// Users that a blocked group remembers having met.
-constexpr std::size_t kUsersPerWaiter = 16;
-
-}  // namespace
 
 LimitTable::Limit* LimitTable::Of(const Charge& charge) const {
   Limit* limit = limits_[charge.slot].get();
@@ -66,11 +60,22 @@ LimitProfileId LimitTable::ProfileOf(WorkerHandle worker, const Now& now) {
 }
 
 void LimitTable::ForgetProfiles(const std::vector<LimitProfileId>& gone, Instant now) {
-  for (const LimitProfileId profile : gone) {
+  if (gone.empty()) return;
+  forgetting_.insert(forgetting_.end(), gone.begin(), gone.end());
+  std::size_t budget = kAtOnce;
+  StepForgetting(budget, now);
+}
+
+void LimitTable::StepForgetting(std::size_t& budget, Instant now) {
+  for (; !forgetting_.empty(); forgetting_.pop_front()) {
+    const LimitProfileId profile = forgetting_.front();
     for (auto at = waiters_.lower_bound({profile, 0}); at != waiters_.end() && at->first.profile == profile;) {
+      if (budget == 0) return;
+      --budget;
       const WaitKey key = (at++)->first;
       Forget(key, now);
     }
+    matcher_.ReleaseProfile(profile);
   }
 }
 
@@ -105,7 +110,7 @@ LimitTable::Outcome LimitTable::Draw(GroupId group, WorkerHandle worker, std::st
       const Bucket::Taking taking = limit->bucket.Draw(charge.cost, now.mono);
       ++limit->allowed;
       limit->cost_allowed += taking.amount.number();
-      outcome.drawn.push_back({charge.slot, limit->serial, taking});
+      outcome.drawn.push_back({limit->serial, taking});
     }
   }
   return outcome;
@@ -170,12 +175,13 @@ bool LimitTable::Applies(GroupId group) const {
 
 void LimitTable::Refund(const Drawn& drawn, const Now& now) {
   for (const Part& part : drawn) {
-    Limit* limit = limits_[part.slot].get();
-    if (limit == nullptr || limit->serial != part.serial) continue;
+    const auto slot = by_serial_.find(part.serial);
+    if (slot == by_serial_.end()) continue;
+    Limit* limit = limits_[slot->second].get();
     limit->bucket.Refund(part.taking, now.mono);
     --limit->allowed;
     limit->cost_allowed = std::max(0.0, limit->cost_allowed - part.taking.amount.number());
-    Arm(part.slot, now.mono);
+    Arm(slot->second, now.mono);
   }
 }
 
@@ -195,6 +201,11 @@ LimitTable::Outcome LimitTable::Deny(GroupId group, std::optional<LimitProfileId
   const WaitKey key{denial.any_worker ? kAnyProfile : *profile, group};
   const auto [at, fresh] = waiters_.try_emplace(key);
   Waiter& waiter = at->second;
+  if (user) {
+    waiter.counted = try_;
+    waiter.tried = now.mono;
+    waiter.tried_at = now.wall;
+  }
   if (fresh) {
     waiting_groups_.emplace(group, key.profile);
     Join(key, waiter, denial.any_worker ? *of_group.charge : *of_pair.charge, now.mono);
@@ -211,31 +222,6 @@ LimitTable::Outcome LimitTable::Deny(GroupId group, std::optional<LimitProfileId
   return outcome;
 }
 
-LimitTable::IgnoredUser* LimitTable::PlaceUser(Limit& limit, std::string_view user) {
-  const auto [place, fresh] = limit.user_places.try_emplace(std::string(user));
-  if (fresh) {
-    if (limit.users.size() >= bounds::kMaxIgnoredUsers) {
-      limit.user_places.erase(limit.users.front().user);
-      limit.users.pop_front();
-    }
-    place->second = limit.users.insert(limit.users.end(), {std::string(user), 0, {}});
-  } else {
-    limit.users.splice(limit.users.end(), limit.users, place->second);
-  }
-  return &*place->second;
-}
-
-void LimitTable::NoteIgnored(Limit& limit, Waiter& waiter, bool waits_here, std::string_view user, const Now& now) {
-  ++limit.counts.ignored_matches;
-  limit.last_ignored = now.wall;
-  IgnoredUser& ignored = *PlaceUser(limit, user);
-  ignored.until = now.mono + options_.ban_window;
-  if (!waits_here || waiter.users.size() >= kUsersPerWaiter) return;
-  if (std::find(waiter.users.begin(), waiter.users.end(), user) != waiter.users.end()) return;
-  waiter.users.emplace_back(user);
-  ++ignored.waiting;
-}
-
 // --- What waits.
 
 void LimitTable::Join(const WaitKey& key, Waiter& waiter, const Charge& charge, Instant now) {
@@ -246,7 +232,7 @@ void LimitTable::Join(const WaitKey& key, Waiter& waiter, const Charge& charge, 
   waiter.promised = at.value_or(Instant::max());
   if (limit.waiting.empty()) limit.waiting_since = now;
   limit.waiting.emplace(charge.cost, key);
-  for (const std::string& user : waiter.users) ++PlaceUser(limit, user)->waiting;
+  for (const std::string& user : waiter.users) ++limit.users.Place(user).waiting;
   if (limit.waiting.begin()->second == key) Arm(charge.slot, now);
 }
 
@@ -255,29 +241,33 @@ void LimitTable::Leave(const WaitKey& key, Waiter& waiter, Instant now) {
   CHECK(limit.waiting.erase({waiter.cost, key}) == 1);
   if (limit.waiting.empty() && now > limit.waiting_since) limit.counts.blocked += now - limit.waiting_since;
   for (const std::string& user : waiter.users) {
-    const auto place = limit.user_places.find(user);
-    if (place == limit.user_places.end()) continue;
-    IgnoredUser& ignored = *place->second;
-    if (ignored.waiting > 0) --ignored.waiting;  // it may have been forgotten in between
-    ignored.until = now + options_.ban_window;
+    IgnoredUser* ignored = limit.users.Find(user);
+    if (ignored == nullptr) continue;
+    if (ignored->waiting > 0) --ignored->waiting;  // it may have been forgotten in between
+    ignored->until = now + options_.ban_window;
   }
+  parted_.Expire(now);
+  if (waiter.tried == Instant::min() || limit.gone() || !matcher_.Live(key.group)) return;
+  parted_.Put(waiter.slot, key.group,
+              {matcher_.SerialOf(key.group), waiter.tried, waiter.tried_at, now + options_.ban_window});
 }
 
 void LimitTable::Arm(Slot slot, Instant now) {
   Limit& limit = *limits_[slot];
   std::optional<Instant> at;
-  if (!limit.waiting.empty()) at = PayableAt(limit, limit.waiting.begin()->first, now);
+  if (!limit.waiting.empty() && !limit.gone()) at = PayableAt(limit, limit.waiting.begin()->first, now);
   if (at == limit.timer) return;
   if (limit.timer) timers_.erase({*limit.timer, slot});
   limit.timer = at;
   if (at) timers_.emplace(*at, slot);
 }
 
-void LimitTable::Reconsider(Slot slot, const Now& now, bool all, std::size_t max) {
+void LimitTable::Reconsider(Slot slot, const Now& now, bool all, std::size_t& budget) {
   Limit& limit = *limits_[slot];
-  while (!limit.waiting.empty() && opened_.size() < max) {
+  while (!limit.waiting.empty() && budget > 0) {
     const auto [cost, key] = *limit.waiting.begin();
     if (!all && Denies(limit, cost, now.mono)) break;
+    --budget;
     Waiter& waiter = waiters_.at(key);
     Leave(key, waiter, now.mono);
     const Latest latest = LatestDenying(ChargesOf(key), now.mono);
@@ -316,13 +306,16 @@ bool LimitTable::Blocked(GroupId group, WorkerHandle worker, const Now& now) {
 }
 
 std::optional<Instant> LimitTable::NextPayable() const {
-  if (!opened_.empty()) return Instant::min();
+  if (!opened_.empty() || !closing_.empty() || !forgetting_.empty()) return Instant::min();
   return timers_.empty() ? std::nullopt : std::optional(timers_.begin()->first);
 }
 
 std::vector<LimitTable::Blocking> LimitTable::TakePayable(const Now& now, std::size_t max) {
-  while (!timers_.empty() && timers_.begin()->first <= now.mono && opened_.size() < max) {
-    Reconsider(timers_.begin()->second, now, false, max);
+  std::size_t budget = max;
+  StepForgetting(budget, now.mono);
+  StepClosing(now, budget);
+  while (!timers_.empty() && timers_.begin()->first <= now.mono && budget > 0) {
+    Reconsider(timers_.begin()->second, now, false, budget);
   }
   if (opened_.size() <= max) return std::exchange(opened_, {});
   const std::vector<Blocking> some(opened_.end() - static_cast<std::ptrdiff_t>(max), opened_.end());

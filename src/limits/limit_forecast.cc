@@ -8,7 +8,7 @@ LimitForecast::LimitForecast(const LimitTable& table, Duration horizon, const No
   limits_.resize(table.limits_.size());
   for (std::size_t slot = 0; slot < limits_.size(); ++slot) {
     const LimitTable::Limit* limit = table.limits_[slot].get();
-    if (limit == nullptr || limit->spec.monitor) continue;
+    if (limit == nullptr || limit->gone() || limit->spec.monitor) continue;
     limits_[slot].emplace(Limit{limit->Name(), limit->version, limit->bucket.terms().count == Tokens{},
                                 limit->bucket.Within(horizon, now.mono)});
   }
@@ -16,7 +16,7 @@ LimitForecast::LimitForecast(const LimitTable& table, Duration horizon, const No
 
 LimitForecast::Group LimitForecast::GroupOf(const LimitMatcher& matcher, GroupId id) {
   Group group;
-  group.charges.assign(matcher.Charges(id).begin(), matcher.Charges(id).end());
+  group.charges = matcher.SharedCharges(id);
   for (const LimitMatcher::Term& term : matcher.Terms(id)) {
     if (!term.expr->Reads(expr::Side::kMachine, expr::Side::kJob)) group.stops.push_back({term.slot, term.version, {}});
   }
@@ -38,7 +38,7 @@ bool LimitForecast::CanTake(const Group& group) {
     const Limit* limit = Of(charge);
     return limit != nullptr && limit->stopped;
   };
-  return std::none_of(group.charges.begin(), group.charges.end(), denies) &&
+  return std::none_of(group.charges->begin(), group.charges->end(), denies) &&
          std::none_of(group.stops.begin(), group.stops.end(), stops);
 }
 
@@ -49,14 +49,14 @@ std::uint64_t LimitForecast::Take(const Group& group, std::uint64_t wanted) {
     if (most < wanted) cut_.push_back(charge.slot);
     starts = std::min(starts, most);
   };
-  for (const LimitMatcher::Charge& charge : group.charges) {
+  for (const LimitMatcher::Charge& charge : *group.charges) {
     if (const Limit* limit = Of(charge)) cap(charge, limit->stopped ? 0 : limit->purse.Draws(charge.cost));
   }
   for (const LimitMatcher::Charge& charge : group.stops) {
     if (const Limit* limit = Of(charge); limit != nullptr && limit->stopped) cap(charge, 0);
   }
   if (starts == 0) return 0;
-  for (const LimitMatcher::Charge& charge : group.charges) {
+  for (const LimitMatcher::Charge& charge : *group.charges) {
     if (Limit* limit = Of(charge)) limit->purse.Take(charge.cost, starts);
   }
   return starts;

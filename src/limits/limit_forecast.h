@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -26,7 +27,7 @@ class LimitForecast {
   // What applies to starts of a group: its charges, and whether a limit of which only the cost depends on the worker
   // has a count of 0, and so stops it everywhere.
   struct Group {
-    std::vector<LimitMatcher::Charge> charges;
+    std::shared_ptr<const std::vector<LimitMatcher::Charge>> charges;  // the matcher's own
     std::vector<LimitMatcher::Charge> stops;  // of those that read the worker for the cost alone
   };
   static Group GroupOf(const LimitMatcher& matcher, GroupId group);

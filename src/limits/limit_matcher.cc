@@ -45,6 +45,8 @@ std::shared_ptr<const expr::Ad> Held(const ExprPtr& expr, const ExprPtr& cost, c
   return held.empty() ? nullptr : std::make_shared<const expr::Ad>(std::move(held));
 }
 
+std::uint64_t HashOf(const std::string& key) { return Mixed(std::hash<std::string>()(key)); }
+
 }  // namespace
 
 LimitMatcher::LimitMatcher() {
@@ -110,9 +112,15 @@ Tokens LimitMatcher::CostOf(Slot slot, const ExprPtr& cost, const expr::Sides& s
 
 // --- Jobs.
 
+const std::shared_ptr<const std::vector<LimitMatcher::Charge>>& LimitMatcher::NoCharges() {
+  static const auto none = std::make_shared<const std::vector<Charge>>();
+  return none;
+}
+
 LimitMatcher::Group LimitMatcher::Evaluate(const expr::Ad& ad) {
   const expr::Sides sides{&ad, nullptr, Side::kJob, 0};
   Group group;
+  std::vector<Charge> charges;
   ByteWriter key(group.key);
   for (const Slot slot : live_) {
     const Rule& rule = rules_[slot];
@@ -129,7 +137,7 @@ LimitMatcher::Group LimitMatcher::Evaluate(const expr::Ad& ad) {
     key.Varint(rule.version);
     if (!expr_waits && !cost_waits) {
       const Charge charge{slot, rule.version, CostOf(slot, cost, sides)};
-      group.charges.push_back(charge);
+      charges.push_back(charge);
       key.U8(0);
       key.Signed(charge.cost.millionths);
       continue;
@@ -147,6 +155,7 @@ LimitMatcher::Group LimitMatcher::Evaluate(const expr::Ad& ad) {
     }
     group.terms.push_back(std::move(term));
   }
+  if (!charges.empty()) group.charges = std::make_shared<const std::vector<Charge>>(charges.begin(), charges.end());
   return group;
 }
 
@@ -164,19 +173,21 @@ GroupId LimitMatcher::AddJob(const std::function<expr::Ad()>& ad) {
   Group group = Evaluate(shown);
   GroupId id = kFreeGroup;
   if (!group.key.empty()) {
-    const auto [at, fresh] = group_ids_.emplace(group.key, 0);
-    if (fresh) {
+    const std::uint64_t hash = HashOf(group.key);
+    const GroupId* const same = group_ids_.Find(hash, [&](GroupId other) { return groups_[other].key == group.key; });
+    if (same != nullptr) {
+      id = *same;
+    } else {
       if (free_groups_.empty()) {
-        at->second = static_cast<GroupId>(groups_.size());
+        free_groups_.push_back(static_cast<GroupId>(groups_.size()));
         groups_.emplace_back();
-      } else {
-        at->second = free_groups_.back();
-        free_groups_.pop_back();
       }
+      id = free_groups_.back();
+      free_groups_.pop_back();
       group.serial = next_serial_++;
-      groups_[at->second] = std::move(group);
+      groups_[id] = std::move(group);
+      group_ids_.Insert(hash, id);
     }
-    id = at->second;
     ++groups_[id].members;
   }
   known_.Put(looks, {id, groups_[id].serial}, looks.size());
@@ -184,11 +195,12 @@ GroupId LimitMatcher::AddJob(const std::function<expr::Ad()>& ad) {
 }
 
 bool LimitMatcher::DropJob(GroupId id) {
+  known_.Sweep();
   if (id == kFreeGroup) return false;
   Group& group = groups_[id];
   CHECK(group.members > 0);
   if (--group.members > 0) return false;
-  group_ids_.erase(group.key);
+  group_ids_.Erase(HashOf(group.key), [id](GroupId other) { return other == id; });
   group = {};
   free_groups_.push_back(id);
   return true;
@@ -216,8 +228,6 @@ void LimitMatcher::Detach(WorkerHandle handle, std::vector<LimitProfileId>& gone
   CHECK(profile.members > 0);
   if (--profile.members > 0) return;
   profile_ids_.erase(profile.key);
-  profile = {};
-  free_profiles_.push_back(worker.profile);
   gone.push_back(worker.profile);
 }
 

@@ -11,21 +11,23 @@
 //
 // Threading:  confined to the queue's engine thread.
 // Invariants: groups without jobs and profiles without workers disappear, apart from group 0, to which nothing applies;
-//             no two groups have the same terms. What is kept beyond that is bounded (kKept).
+//             no two groups have the same terms. What is kept beyond that is bounded (RecentMemory).
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "base/job.h"
+#include "base/sharded_set.h"
 #include "expr/expr.h"
 #include "limits/bucket.h"
+#include "limits/recent_memory.h"
 
 namespace allot {
 
@@ -74,8 +76,11 @@ class LimitMatcher {
   GroupId AddJob(const std::function<expr::Ad()>& ad);
   // True: it was the last, and the group is gone.
   bool DropJob(GroupId group);
-  std::span<const Charge> Charges(GroupId group) const { return groups_[group].charges; }
+  // Of the limits that apply whatever the worker. They do not change while there is the group; others may keep them.
+  std::span<const Charge> Charges(GroupId group) const { return *groups_[group].charges; }
+  std::shared_ptr<const std::vector<Charge>> SharedCharges(GroupId group) const { return groups_[group].charges; }
   std::span<const Term> Terms(GroupId group) const { return groups_[group].terms; }
+  bool Live(GroupId group) const { return groups_[group].members > 0; }
   // Tells groups of one id, one after the other, apart.
   std::uint64_t SerialOf(GroupId group) const { return groups_[group].serial; }
   std::size_t groups() const { return group_ids_.size() + 1; }
@@ -83,11 +88,15 @@ class LimitMatcher {
   // --- Workers.
 
   WorkerHandle AddWorker(std::shared_ptr<const expr::Ad> ad);
-  // Each tells which profile is gone with it, if one is.
+  // Each tells which profile is gone with it, if one is. It stays what it was, under its number, until it is released.
   std::vector<LimitProfileId> ChangeWorker(WorkerHandle worker, std::shared_ptr<const expr::Ad> ad);
   std::vector<LimitProfileId> DropWorker(WorkerHandle worker);
   // May be another when limits have come or gone; `gone` is told of the one that it had, if that was its last worker.
   LimitProfileId ProfileOf(WorkerHandle worker, std::vector<LimitProfileId>& gone);
+  void ReleaseProfile(LimitProfileId profile) {
+    profiles_[profile] = {};
+    free_profiles_.push_back(profile);
+  }
   // Of the group's terms, those that match the worker. Valid until the next call.
   std::span<const Charge> PairCharges(GroupId group, LimitProfileId profile);
   std::size_t profiles() const { return profile_ids_.size(); }
@@ -99,9 +108,6 @@ class LimitMatcher {
 
   // How often expressions were evaluated or folded, for tests.
   std::uint64_t evaluations() const { return evaluations_; }
-  // Looks of jobs, and pairs, that are remembered: at least so many, unless they are large, and at most twice that.
-  static constexpr std::size_t kKept = 65'536;
-  static constexpr std::size_t kKeptBytes = 16 * 1024 * 1024;
 
  private:
   struct Rule {
@@ -115,7 +121,7 @@ class LimitMatcher {
     std::string key;
     std::uint32_t members = 0;
     std::uint64_t serial = 0;
-    std::vector<Charge> charges;
+    std::shared_ptr<const std::vector<Charge>> charges = NoCharges();
     std::vector<Term> terms;
   };
   struct Profile {
@@ -143,43 +149,12 @@ class LimitMatcher {
       return static_cast<std::size_t>((s.group * 0x9E3779B97F4A7C15ull) ^ (s.profile * 0xC2B2AE3D27D4EB4Full));
     }
   };
-  // Remembers what was used last: up to kKept things and kKeptBytes, and what was there before those.
-  template <typename Key, typename Kept, typename Hash = std::hash<Key>>
-  class Memory {
-   public:
-    Kept* Find(const Key& key) {
-      if (const auto found = young_.find(key); found != young_.end()) return &found->second.kept;
-      const auto found = old_.find(key);
-      if (found == old_.end()) return nullptr;
-      return &Put(key, std::move(found->second.kept), found->second.bytes);
-    }
-    // `bytes`: what key and value have on the heap, about.
-    Kept& Put(const Key& key, Kept kept, std::size_t bytes) {
-      if (young_.size() >= kKept || young_bytes_ > kKeptBytes) {
-        old_ = std::exchange(young_, {});
-        young_bytes_ = 0;
-      }
-      young_bytes_ += bytes;
-      return (young_[key] = {std::move(kept), bytes}).kept;
-    }
-    void Clear() {
-      young_.clear(), old_.clear();
-      young_bytes_ = 0;
-    }
-
-   private:
-    struct Entry {
-      Kept kept;
-      std::size_t bytes;
-    };
-    std::unordered_map<Key, Entry, Hash> young_, old_;
-    std::size_t young_bytes_ = 0;
-  };
   struct Known {
     GroupId group;
     std::uint64_t serial;
   };
 
+  static const std::shared_ptr<const std::vector<Charge>>& NoCharges();
   // Which attributes are read, after limits have come or gone.
   void Refresh();
   Group Evaluate(const expr::Ad& ad);
@@ -195,17 +170,17 @@ class LimitMatcher {
   std::vector<Slot> live_;                      // in order
   std::vector<Name> job_names_, worker_names_;  // in order
 
-  std::vector<Group> groups_;
+  std::deque<Group> groups_;  // of a million none is moved when one more comes
   std::vector<GroupId> free_groups_;
-  std::unordered_map<std::string, GroupId> group_ids_;
-  Memory<std::string, Known> known_;  // by what a job looks like
+  ShardedSet<GroupId> group_ids_;            // by key
+  RecentMemory<std::string, Known> known_;  // by what a job looks like
 
   std::vector<Worker> workers_;
   std::vector<WorkerHandle> free_workers_;
   std::vector<Profile> profiles_;
   std::vector<LimitProfileId> free_profiles_;
   std::unordered_map<std::string, LimitProfileId> profile_ids_;
-  Memory<Serials, std::vector<Charge>, SerialsHash> pairs_;
+  RecentMemory<Serials, std::vector<Charge>, SerialsHash> pairs_;
 
   std::uint64_t next_serial_ = 1;
   std::uint64_t evaluations_ = 0;

@@ -1,6 +1,7 @@
 #include "limits/limit_table.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -11,13 +12,13 @@ namespace allot {
 namespace {
 
 constexpr std::size_t kMaxUuidBytes = 64;
+// Users of jobs, and groups, that are looked at for one list.
+constexpr std::size_t kMostLooks = 4096;
 
 bool IsUuid(std::string_view text) {
   return !text.empty() && text.size() <= kMaxUuidBytes &&
          std::all_of(text.begin(), text.end(), [](char c) { return IsAsciiLetter(c) || IsAsciiDigit(c) || c == '-'; });
 }
-
-std::string Printed(const ExprPtr& expr) { return expr ? expr->Print() : std::string(); }
 
 }  // namespace
 
@@ -37,6 +38,16 @@ void LimitTable::SetExpiry(Slot slot, Instant at) {
   expiries_.emplace(at, slot);
 }
 
+LimitTable::Slot LimitTable::NewSlot() {
+  if (free_slots_.empty()) {
+    free_slots_.push_back(static_cast<Slot>(limits_.size()));
+    limits_.emplace_back();
+  }
+  const Slot slot = free_slots_.back();
+  free_slots_.pop_back();
+  return slot;
+}
+
 Result<LimitLease> LimitTable::Create(std::string_view uuid, LimitSpec spec, const Now& now) {
   if (const Result<void> check = CheckLimit(spec); !check.ok()) return check.error();
   if (!IsUuid(uuid)) {
@@ -48,18 +59,13 @@ Result<LimitLease> LimitTable::Create(std::string_view uuid, LimitSpec spec, con
     return Error{Code::kTooManyLimits,
                  fmt::format("there are {} limits, which is as many as there may be", uuids_.size()),
                  "delete some, or let them expire"};
-  Slot slot = static_cast<Slot>(limits_.size());
-  if (free_slots_.empty()) {
-    limits_.emplace_back();
-  } else {
-    slot = free_slots_.back();
-    free_slots_.pop_back();
-  }
+  const Slot slot = NewSlot();
   const Duration lease = Lease(*spec.expires_in);
   const bool capped = lease < *spec.expires_in;
   limits_[slot] = std::make_unique<Limit>(uuid, TermsOf(spec), now.mono);
   Limit& limit = *limits_[slot];
   limit.serial = next_serial_++;
+  by_serial_.emplace(limit.serial, slot);
   limit.job_only = IsJobOnly(spec);
   limit.version = matcher_.Put(slot, spec.expr, spec.cost);
   limit.spec = std::move(spec);
@@ -73,13 +79,13 @@ Result<LimitLease> LimitTable::Update(std::string_view uuid, LimitSpec spec, con
   if (const Result<void> check = CheckLimit(spec); !check.ok()) return check.error();
   const Result<Limit*> found = Find(uuid);
   if (!found.ok()) return found.error();
-  Limit& limit = **found;
-  const Slot slot = uuids_.at(limit.uuid);
+  const bool matches_otherwise = !SameExpressions((*found)->spec, spec);
+  Slot slot = uuids_.at((*found)->uuid);
+  if (matches_otherwise) slot = Rehouse(slot, now);
+  Limit& limit = *limits_[slot];
   const Duration lease = Lease(*spec.expires_in);
   const bool capped = lease < *spec.expires_in;
   limit.bucket.Update(TermsOf(spec), now.mono);
-  const bool matches_otherwise =
-      Printed(limit.spec.expr) != Printed(spec.expr) || Printed(limit.spec.cost) != Printed(spec.cost);
   if (matches_otherwise) {
     limit.version = matcher_.Put(slot, spec.expr, spec.cost);
     limit.job_only = IsJobOnly(spec);
@@ -87,7 +93,8 @@ Result<LimitLease> LimitTable::Update(std::string_view uuid, LimitSpec spec, con
   }
   limit.spec = std::move(spec);
   SetExpiry(slot, now.mono + lease);
-  Reconsider(slot, now, matches_otherwise, static_cast<std::size_t>(-1));
+  std::size_t budget = kAtOnce;
+  Reconsider(slot, now, false, budget);
   return LimitLease{limit.uuid, lease, capped};
 }
 
@@ -112,20 +119,58 @@ Result<void> LimitTable::Delete(std::string_view uuid, const Now& now) {
 
 void LimitTable::Remove(Slot slot, const Now& now) {
   Limit& limit = *limits_[slot];
-  const Counts counts = CountsOf(limit, now.mono);
+  const LimitCounts counts = CountsOf(limit, now.mono);
   if (counts != limit.reported && partings_.size() < options_.max_limits) {
     partings_.push_back({limit.Name(), counts.skipped - limit.reported.skipped,
                          counts.ignored_matches - limit.reported.ignored_matches,
-                         counts.blocked - limit.reported.blocked, limit.users.size()});
+                         counts.blocked - limit.reported.blocked, limit.users.all().size()});
   }
-  matcher_.Remove(slot);
-  limit.version = 0;  // no charge is for it any more
-  Reconsider(slot, now, true, static_cast<std::size_t>(-1));
-  CHECK(limit.waiting.empty() && !limit.timer);
   expiries_.erase({limit.expires, slot});
   uuids_.erase(limit.uuid);
-  limits_[slot] = nullptr;
-  free_slots_.push_back(slot);
+  by_serial_.erase(limit.serial);
+  Close(slot, now);
+}
+
+LimitTable::Slot LimitTable::Rehouse(Slot slot, const Now& now) {
+  const Slot next = NewSlot();
+  Limit& limit = *(limits_[next] = std::move(limits_[slot]));
+  // What is left behind has what waits, and nothing else of it.
+  limits_[slot] = std::make_unique<Limit>(limit.uuid, limit.bucket.terms(), now.mono);
+  limits_[slot]->waiting = std::exchange(limit.waiting, {});
+  if (limit.timer) timers_.erase({*limit.timer, slot});
+  limit.timer.reset();
+  if (!limits_[slot]->waiting.empty() && now.mono > limit.waiting_since) {
+    limit.counts.blocked += now.mono - limit.waiting_since;
+  }
+  limit.users.EndWaiting(now.mono + options_.ban_window);
+  expiries_.erase({limit.expires, slot});
+  expiries_.emplace(limit.expires, next);
+  uuids_[limit.uuid] = next;
+  by_serial_[limit.serial] = next;
+  Close(slot, now);
+  return next;
+}
+
+void LimitTable::Close(Slot slot, const Now& now) {
+  Limit& limit = *limits_[slot];
+  limit.version = 0;
+  matcher_.Remove(slot);
+  parted_.Drop(slot);
+  closing_.push_back(slot);
+  std::size_t budget = kAtOnce;
+  StepClosing(now, budget);
+}
+
+void LimitTable::StepClosing(const Now& now, std::size_t& budget) {
+  while (!closing_.empty() && budget > 0) {
+    const Slot slot = closing_.front();
+    Reconsider(slot, now, true, budget);
+    if (!limits_[slot]->waiting.empty()) return;
+    closing_.pop_front();
+    CHECK(!limits_[slot]->timer);
+    limits_[slot] = nullptr;
+    free_slots_.push_back(slot);
+  }
 }
 
 std::optional<Instant> LimitTable::NextExpiry() const {
@@ -144,13 +189,13 @@ std::vector<LimitName> LimitTable::Expire(const Now& now) {
 
 // --- Views.
 
-LimitTable::Counts LimitTable::CountsOf(const Limit& limit, Instant now) const {
-  Counts counts = limit.counts;
+LimitCounts LimitTable::CountsOf(const Limit& limit, Instant now) const {
+  LimitCounts counts = limit.counts;
   if (!limit.waiting.empty() && now > limit.waiting_since) counts.blocked += now - limit.waiting_since;
   return counts;
 }
 
-LimitView LimitTable::ViewOf(const Limit& limit, Instant now) const {
+LimitView LimitTable::ViewOf(const Limit& limit, Instant now, std::size_t& looks) const {
   LimitView view;
   view.uuid = limit.uuid;
   view.spec = limit.spec;
@@ -159,11 +204,11 @@ LimitView LimitTable::ViewOf(const Limit& limit, Instant now) const {
   view.tokens = limit.bucket.Level(now);
   view.allowed = limit.allowed;
   view.cost_allowed = limit.cost_allowed;
-  const Counts counts = CountsOf(limit, now);
+  const LimitCounts counts = CountsOf(limit, now);
   view.skipped = counts.skipped;
   view.ignored_matches = counts.ignored_matches;
   view.last_ignored = limit.last_ignored;
-  for (const IgnoredUser& user : limit.users) view.ignored_users.push_back(user.user);
+  view.ignored_users = IgnoredBy(uuids_.at(limit.uuid), now, looks);
   view.blocked = counts.blocked;
   view.waiting = limit.waiting.size();
   if (!limit.waiting.empty()) {
@@ -182,14 +227,21 @@ LimitView LimitTable::ViewOf(const Limit& limit, Instant now) const {
 std::vector<LimitView> LimitTable::List(const Filter& filter, const Now& now) const {
   std::vector<const Limit*> found;
   for (const auto& limit : limits_) {
-    if (limit && (!filter.tag || *filter.tag == limit->spec.tag) && (!filter.uuid || *filter.uuid == limit->uuid))
+    if (limit && !limit->gone() && (!filter.tag || *filter.tag == limit->spec.tag) && (!filter.uuid || *filter.uuid == limit->uuid))
       found.push_back(limit.get());
   }
   std::sort(found.begin(), found.end(), [](const Limit* a, const Limit* b) { return a->serial < b->serial; });
   std::vector<LimitView> views;
   views.reserve(found.size());
-  for (const Limit* limit : found) views.push_back(ViewOf(*limit, now.mono));
+  std::size_t looks = kMostLooks;
+  for (const Limit* limit : found) views.push_back(ViewOf(*limit, now.mono, looks));
   return views;
+}
+
+void LimitTable::ForEachLevel(const Now& now, const LevelVisitor& f) const {
+  for (const auto& limit : limits_) {
+    if (limit && !limit->gone()) f(limit->uuid, limit->bucket.Level(now.mono), limit->waiting.size());
+  }
 }
 
 std::vector<LimitName> LimitTable::TakeCostWarnings() {
@@ -197,7 +249,7 @@ std::vector<LimitName> LimitTable::TakeCostWarnings() {
   if (cost_failures_told_ == matcher_.cost_failures()) return names;
   cost_failures_told_ = matcher_.cost_failures();
   for (Slot slot = 0; slot < limits_.size(); ++slot) {
-    if (!limits_[slot] || limits_[slot]->cost_warned || !matcher_.CostFailed(slot)) continue;
+    if (!limits_[slot] || limits_[slot]->gone() || limits_[slot]->cost_warned || !matcher_.CostFailed(slot)) continue;
     limits_[slot]->cost_warned = true;
     names.push_back(limits_[slot]->Name());
   }
@@ -216,12 +268,12 @@ std::vector<LimitSummary> LimitTable::TakeSummaries(const Now& now) {
   std::vector<LimitSummary> summaries = std::move(partings_);
   partings_.clear();
   for (const auto& limit : limits_) {
-    if (!limit) continue;
-    const Counts counts = CountsOf(*limit, now.mono);
+    if (!limit || limit->gone()) continue;
+    const LimitCounts counts = CountsOf(*limit, now.mono);
     if (counts == limit->reported) continue;
     summaries.push_back({limit->Name(), counts.skipped - limit->reported.skipped,
                          counts.ignored_matches - limit->reported.ignored_matches,
-                         counts.blocked - limit->reported.blocked, limit->users.size()});
+                         counts.blocked - limit->reported.blocked, limit->users.all().size()});
     limit->reported = counts;
   }
   return summaries;
@@ -238,13 +290,6 @@ std::uint64_t LimitTable::PayableWithin(GroupId group, Duration horizon, const N
   return least;
 }
 
-bool LimitTable::WaitsFor(GroupId group, Slot slot) const {
-  for (auto at = waiting_groups_.lower_bound({group, 0}); at != waiting_groups_.end() && at->first == group; ++at) {
-    if (waiters_.at({at->second, group}).slot == slot) return true;
-  }
-  return false;
-}
-
 std::vector<LimitTable::Exclusion> LimitTable::Exclusions(GroupId group, const std::string& user,
                                                           const Now& now) const {
   std::vector<Exclusion> exclusions;
@@ -253,11 +298,7 @@ std::vector<LimitTable::Exclusion> LimitTable::Exclusions(GroupId group, const s
     // What needs the job's own attributes means nothing to others.
     if (limit == nullptr || limit->spec.monitor || term.held) continue;
     if (!term.expr->Reads(expr::Side::kMachine, expr::Side::kJob)) continue;
-    // On some workers the group waits for it, whoever's job it was that met it; or one of this user's has just done so.
-    const auto place = limit->user_places.find(user);
-    const bool met =
-        place != limit->user_places.end() && (place->second->waiting > 0 || now.mono < place->second->until);
-    if (met || WaitsFor(group, term.slot)) exclusions.push_back({limit->Name(), term.expr});
+    if (Ignores(term.slot, group, user, now.mono)) exclusions.push_back({limit->Name(), term.expr});
   }
   return exclusions;
 }

@@ -20,29 +20,31 @@
 
 #include <compare>
 #include <cstdint>
+#include <deque>
 #include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include <boost/container/small_vector.hpp>
 
 #include "base/result.h"
+#include "limits/group_users.h"
+#include "limits/ignored_users.h"
 #include "limits/limit.h"
 #include "limits/limit_matcher.h"
+#include "limits/parted_groups.h"
 
 namespace allot {
 
 struct LimitOptions {
   std::size_t max_limits = bounds::kMaxLimits;
   Duration max_expiration = bounds::kDefaultMaxLimitExpiration;
-  Duration ban_window = std::chrono::seconds(60);  // see Exclusions()
+  Duration ban_window = bounds::kDefaultBanWindow;  // see Exclusions()
   Duration summary_interval = std::chrono::seconds(60);
 };
 
@@ -54,6 +56,8 @@ class LimitTable {
   LimitTable& operator=(const LimitTable&) = delete;
 
   void SetMaxExpiration(Duration most) { options_.max_expiration = most; }
+  // From now on; bans that run already keep their length.
+  void SetBanWindow(Duration window) { options_.ban_window = window; }
 
   // --- Limits. What fails changes nothing. Leases longer than max_expiration are cut to it.
 
@@ -69,6 +73,9 @@ class LimitTable {
     std::optional<std::string> tag, uuid;
   };
   std::vector<LimitView> List(const Filter& filter, const Now& now) const;
+  // The tokens of each, and how many groups wait for it.
+  using LevelVisitor = std::function<void(const std::string& uuid, double tokens, std::size_t waiting)>;
+  void ForEachLevel(const Now& now, const LevelVisitor& f) const;
   std::size_t size() const { return uuids_.size(); }
 
   // When the next lease ends, of those that there are.
@@ -85,11 +92,21 @@ class LimitTable {
   void ChangeWorker(WorkerHandle worker, std::shared_ptr<const expr::Ad> ad, const Now& now);
   void DropWorker(WorkerHandle worker, const Now& now);
 
+  // --- Users (limit_ignored.cc). One is ignored by a limit that denied a start of it: while that waits, and for the ban
+  // window after. A denial of one job is a denial of all that are in its group by then.
+
+  // An open job of that user is in the group from now on, or is no more.
+  void CountUser(GroupId group, std::string_view user, const Now& now) { group_users_.Add(group, user, now.mono); }
+  void UncountUser(GroupId group, std::string_view user, const Now& now);
+  // A worker asks. Until the next one, a group that is denied to it counts once.
+  void BeginTry() { ++try_; }
+  // It may run jobs of that group, which were left out because they are blocked.
+  void NoteTry(GroupId group, WorkerHandle worker, const Now& now);
+
   // --- Starts.
 
   // What a start has drawn, for Refund(). Empty if nothing matched.
   struct Part {
-    LimitMatcher::Slot slot;
     std::uint64_t serial;  // of the limit
     Bucket::Taking taking;
   };
@@ -191,18 +208,10 @@ class LimitTable {
     Slot slot = 0;                      // the limit that it waits for
     Tokens cost;                        // under that
     Instant promised = Instant::max();  // the first instant that it was told; max: none
-    std::vector<std::string> users;     // who met it; a few
-  };
-  struct IgnoredUser {
-    std::string user;
-    std::uint32_t waiting = 0;  // starts of this user that wait for the limit
-    Instant until;              // the end of the ban, while none waits
-  };
-  using IgnoredUsers = std::list<IgnoredUser>;  // the last one last
-  struct Counts {
-    std::uint64_t skipped = 0, ignored_matches = 0;
-    Duration blocked{};
-    friend bool operator==(const Counts&, const Counts&) = default;
+    std::vector<std::string> users;     // who was denied; a few, the others are those of the group
+    Instant tried = Instant::min();     // the last denied try, and by the wall clock
+    WallTime tried_at{};
+    std::uint64_t counted = 0;  // the last try that it was counted in
   };
   struct Limit {
     Limit(std::string_view id, const BucketTerms& terms, Instant now) : uuid(id), bucket(terms, now) {}
@@ -217,10 +226,9 @@ class LimitTable {
 
     std::uint64_t allowed = 0;
     double cost_allowed = 0;
-    Counts counts, reported;
+    LimitCounts counts, reported;
     std::optional<WallTime> last_ignored;
     IgnoredUsers users;
-    std::unordered_map<std::string, IgnoredUsers::iterator> user_places;
     bool cost_warned = false;
 
     std::set<std::pair<Tokens, WaitKey>> waiting;  // the cheapest first
@@ -228,6 +236,8 @@ class LimitTable {
     std::optional<Instant> timer;
 
     LimitName Name() const { return {uuid, spec.tag, spec.name}; }
+    // Deleted, or of other expressions since: it is there until nothing waits for it any more.
+    bool gone() const { return version == 0; }
   };
 
   // The limit that a charge is for; null if that is gone, or matches otherwise by now.
@@ -246,33 +256,49 @@ class LimitTable {
   Latest LatestDenying(std::span<const Charge> charges, Instant now) const;
   std::span<const Charge> ChargesOf(const WaitKey& key);
 
-  bool WaitsFor(GroupId group, Slot slot) const;  // on any worker, or some
-
   Result<Limit*> Find(std::string_view uuid) const;
   Duration Lease(Duration asked) const { return std::min(asked, options_.max_expiration); }
   void SetExpiry(Slot slot, Instant at);
+  Slot NewSlot();
   void Remove(Slot slot, const Now& now);
-  LimitView ViewOf(const Limit& limit, Instant now) const;
-  Counts CountsOf(const Limit& limit, Instant now) const;
+  // Gives the limit another slot. What waits for it in this one is looked at anew.
+  Slot Rehouse(Slot slot, const Now& now);
+  // From now on nothing is charged for the slot; what waits there opens in steps.
+  void Close(Slot slot, const Now& now);
+  void StepClosing(const Now& now, std::size_t& budget);
+  LimitView ViewOf(const Limit& limit, Instant now, std::size_t& looks) const;
+  LimitCounts CountsOf(const Limit& limit, Instant now) const;
 
   Outcome Deny(GroupId group, std::optional<LimitProfileId> profile, std::span<const Charge> charges,
                std::span<const Charge> pair_charges, std::optional<std::string_view> user, const Now& now);
   void NoteIgnored(Limit& limit, Waiter& waiter, bool waits_here, std::string_view user, const Now& now);
-  IgnoredUser* PlaceUser(Limit& limit, std::string_view user);
+  // Takes what it looks at from `looks`.
+  std::vector<IgnoredView> IgnoredBy(Slot slot, Instant now, std::size_t& looks) const;
+  // Has it denied a start of that user, or of another in the group, and does that still count?
+  bool Ignores(Slot slot, GroupId group, const std::string& user, Instant now) const;
   // Puts the waiter to the limit, or takes it away from it.
   void Join(const WaitKey& key, Waiter& waiter, const Charge& charge, Instant now);
   void Leave(const WaitKey& key, Waiter& waiter, Instant now);
   void Arm(Slot slot, Instant now);
-  // Those that do not have to wait for this limit any more open, or wait for another.
-  void Reconsider(Slot slot, const Now& now, bool all, std::size_t max);
+  // Those that do not have to wait for this limit any more open, or wait for another: as many as the budget says.
+  void Reconsider(Slot slot, const Now& now, bool all, std::size_t& budget);
   void Open(const WaitKey& key);
   void Forget(const WaitKey& key, Instant now);
   void ForgetProfiles(const std::vector<LimitProfileId>& gone, Instant now);
+  void StepForgetting(std::size_t& budget, Instant now);
+  // What is done at once where limits change or workers go; the rest follows with TakePayable().
+  static constexpr std::size_t kAtOnce = 1024;
 
   LimitOptions options_;
   LimitMatcher matcher_;
+  GroupUsers group_users_;
+  std::uint64_t try_ = 1;
+  PartedGroups parted_;
   std::vector<std::unique_ptr<Limit>> limits_;  // by slot; null: free
   std::vector<Slot> free_slots_;
+  std::deque<Slot> closing_;                  // of limits that are gone
+  std::deque<LimitProfileId> forgetting_;     // profiles that are gone
+  std::map<std::uint64_t, Slot> by_serial_;   // limits that are not gone
   std::unordered_map<std::string, Slot> uuids_;
   std::uint64_t next_serial_ = 1;
   std::set<std::pair<Instant, Slot>> expiries_;

@@ -375,7 +375,7 @@ TEST(LimitTable, CountsBlockingsAndMeetingsAndRemembersUsersForAWhile) {
   EXPECT_EQ(view.skipped, 1u);
   EXPECT_EQ(view.ignored_matches, 3u);
   EXPECT_EQ(view.last_ignored, f.now.wall);
-  EXPECT_EQ(view.ignored_users, (std::vector<std::string>{"bob", "ann"}));
+  EXPECT_EQ(testing::NamesOf(view.ignored_users), (std::vector<std::string>{"bob", "ann"}));
   // While blocked, and a minute after.
   f.now = AtTime(60s);
   ASSERT_EQ(f.table.TakePayable(f.now).size(), 1u);
@@ -395,7 +395,7 @@ TEST(LimitTable, RemembersABoundedNumberOfUsers) {
   const GroupId group = AddJobOf(f.table, "ann");
   for (int i = 0; i < 10'000; ++i) f.Draw(group, "u" + std::to_string(i));
   EXPECT_EQ(f.View("stop").ignored_users.size(), bounds::kMaxIgnoredUsers);
-  EXPECT_EQ(f.View("stop").ignored_users.back(), "u9999");
+  EXPECT_EQ(f.View("stop").ignored_users.back().user, "u9999");
   EXPECT_EQ(f.View("stop").ignored_matches, 10'000u);
   EXPECT_EQ(f.View("stop").skipped, 1u);
 }

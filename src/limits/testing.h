@@ -48,6 +48,17 @@ inline GroupId AddJob(LimitTable& table, const Attributes& attributes) {
 inline GroupId AddJobOf(LimitTable& table, std::string_view user) {
   return AddJob(table, {{"User", expr::Value::String(user)}});
 }
+// A job that is open, and so counts for its user.
+inline GroupId AddOpenJobOf(LimitTable& table, std::string_view user, const Now& now) {
+  const GroupId group = AddJobOf(table, user);
+  table.CountUser(group, user, now);
+  return group;
+}
+inline std::vector<std::string> NamesOf(const std::vector<IgnoredView>& users) {
+  std::vector<std::string> names;
+  for (const IgnoredView& user : users) names.push_back(user.user);
+  return names;
+}
 inline LimitTable::WorkerHandle AddWorker(LimitTable& table, const Attributes& attributes = {}) {
   return table.AddWorker(std::make_shared<const expr::Ad>(AdOf(attributes)));
 }

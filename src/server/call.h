@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "base/ids.h"
@@ -87,21 +88,52 @@ void Answer(Turn& turn, Call call, int status, F render) {
 }
 
 // The same for an answer that may be large or take long: `render` runs on the thread for that, unless the client is
-// gone.
+// gone. It may return a Result<void>, whose error is the answer then. kUnavailable where too many of the same asker
+// wait to be put into words, unless what `render` holds meanwhile is `small`.
 template <typename F>
-void AnswerApart(Turn& turn, Call call, F render) {
+void AnswerApart(Turn& turn, Call call, F render, bool small = false) {
   NetThread& net = call.reply.net();
-  turn.Send(net, [call = std::move(call), render = std::move(render)]() mutable {
+  turn.Send(net, [call = std::move(call), render = std::move(render), small]() mutable {
     if (!call.reply.alive()) return;
     RenderLane& lane = call.server.rendering;
     const AskerId asker = call.asker();
-    lane.Post(asker, [call = std::move(call), render = std::move(render)]() mutable {
+    // Views that are watched are bounded, and one look at each is under way.
+    const bool unbounded = small || call.request.asker != 0;
+    if (!unbounded && !lane.Enter(asker)) return call.Fail(Crowded());
+    auto work = [call = std::move(call), render = std::move(render)]() mutable {
       std::string body;
-      render(call, body);
       NetThread& home = call.reply.net();
+      if constexpr (std::is_void_v<std::invoke_result_t<F&, Call&, std::string&>>) {
+        render(call, body);
+      } else {
+        Result<void> rendered = render(call, body);
+        if (!rendered.ok()) {
+          return home.Run(Closure([c = std::move(call), rendered]() mutable { c.Fail(rendered.error()); }));
+        }
+      }
       home.Run(Closure([c = std::move(call), body = std::move(body)]() mutable { c.reply.Send(200, body); }));
-    });
+    };
+    lane.Post(asker, std::move(work), unbounded ? RenderLane::Place::kUnbounded : RenderLane::Place::kEntered);
   });
+}
+
+// For a body that may take long to parse: `parse(call)` runs on the thread for that, and gives a Result. Then
+// `then(call, value)` runs on the network thread, or the error is the answer. kUnavailable where too many of the same
+// asker wait.
+template <typename Parse, typename Then>
+void ParseApart(Call call, Parse parse, Then then) {
+  RenderLane& lane = call.server.parsing;
+  const AskerId asker = call.asker();
+  if (!lane.Enter(asker)) return call.Fail(Crowded());
+  auto work = [call = std::move(call), parse = std::move(parse), then = std::move(then)]() mutable {
+    auto parsed = parse(call);
+    NetThread& home = call.reply.net();
+    home.Run(Closure([c = std::move(call), then = std::move(then), parsed = std::move(parsed)]() mutable {
+      if (!parsed.ok()) return c.Fail(parsed.error());
+      then(std::move(c), std::move(*parsed));
+    }));
+  };
+  lane.Post(asker, std::move(work), RenderLane::Place::kEntered);
 }
 
 // The same, but `render` says itself what becomes of call.reply.

@@ -205,6 +205,16 @@ constexpr Row kRows[] = {
                            c.queue_defaults.max_limit_expiration);
      },
      [](const Config& c) { return PrintDuration(c.queue_defaults.max_limit_expiration); }},
+    {"limit_ban_window", "DURATION", "how long a user counts as denied, after a limit denied it a start, in a new queue",
+     [](Config& c, std::string_view t) {
+       return ReadDuration(t, Duration(0), bounds::kMaxDemandWindow, c.queue_defaults.limit_ban_window);
+     },
+     [](const Config& c) { return PrintDuration(c.queue_defaults.limit_ban_window); }},
+    {"demand_lookahead", "DURATION", "within which time the demand of a new queue counts what limits can pay for",
+     [](Config& c, std::string_view t) {
+       return ReadDuration(t, Duration(0), bounds::kMaxDemandWindow, c.queue_defaults.demand_lookahead);
+     },
+     [](const Config& c) { return PrintDuration(c.queue_defaults.demand_lookahead); }},
     {"max_result_bytes", "SIZE", "largest result that a new queue takes",
      [](Config& c, std::string_view t) {
        return ReadSize(t, bounds::kMaxResultBytes, c.queue_defaults.max_result_bytes);

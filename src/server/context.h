@@ -37,22 +37,24 @@ struct ServerContext {
   const OriginPolicy origins;
   Metrics metrics;
   ExceptionLog exceptions{metrics};
+  InflightBudget inflight;  // requests under way have shares of it: it outlives them
+  InflightBudget strangers{InflightBudget::kMaxBytesOfStrangers};
   IdAllocator ids;
   std::unique_ptr<TokenBook> tokens;
   std::unique_ptr<QueueSet> queues;
   SlowLane slow{exceptions};     // creating and deleting queues
   SlowLane backups{exceptions};  // which may take minutes
   RenderLane rendering{exceptions};
-  SlowLane trying{exceptions};   // of strategies
-  SlowLane looking{exceptions};  // ahead, for explanations
-  LiveViews* views = nullptr;    // there while network threads run
+  RenderLane parsing{exceptions};  // of large bodies
+  SlowLane trying{exceptions};     // of strategies
+  SlowLane looking{exceptions};    // ahead, for explanations
+  LiveViews* views = nullptr;      // there while network threads run
   WallTime started_at{};
   std::atomic<bool> stopping{false};
   std::atomic<std::uint32_t> connections{0};
   std::atomic<std::uint32_t> http_connections{0};  // of those, the ones that are no WebSocket
-  InflightBudget inflight;
-  AtOnce trials;        // of strategies
-  AtOnce limit_trials;  // the same of limits
+  AtOnce trials;                                   // of strategies
+  AtOnce limit_trials;                             // the same of limits
   AtOnce demand_walks;
   AtOnce sweeps;        // over many jobs
   AtOnce explanations;  // that look at all jobs

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/event_writer.h"
+#include "server/on_drop.h"
 #include "server/reply_json.h"
 #include "server/request_query.h"
 #include "server/wait_table.h"
@@ -39,6 +40,11 @@ class EventStream {
       writer_->Send(std::move(text));
     }
   }
+  void Fail(const Error& error) {
+    std::string data;
+    AppendError(error, data);
+    writer_->End(std::make_shared<const std::string>(EventText("error", data)));
+  }
   void Ping() { writer_->Ping(); }
 
  private:
@@ -65,12 +71,18 @@ class EventsWatcher final : public JobWatcher {
       return Next::kStay;
     }
     Result<JobView> view = turn.engine.Describe(job);
-    if (!view.ok()) return Next::kGo;
+    if (!view.ok()) {  // it was not kept
+      turn.Send(home_, [stream = stream_, error = view.error()] { stream->Fail(error); });
+      return Next::kGo;
+    }
     const bool last = Ended(view->state);
     last_ = turn.now.mono;
     due_ = false;
     turn.Send(home_, [stream = stream_, view = std::move(*view), last] { stream->Send(view, last); });
     return last ? Next::kGo : Next::kStay;
+  }
+  void OnQueueGone(Turn& turn, const Error& why) override {
+    turn.Send(home_, [stream = stream_, why] { stream->Fail(why); });
   }
   std::optional<Instant> deadline() const override { return last_ + (due_ ? kLeastPause : kPingEvery); }
 
@@ -102,9 +114,12 @@ void ServeEvents(Call call, JobName name) {
       stream->Begin();
       Home& home = connection->home();
       connection->home().Tell(
-          queue, Command::Look([id, stream, &home, owner = connection->owner()](Turn& now) {
+          queue, Command::Look([id, stream, &home, owner = connection->owner(), gone = OnDrop(home, [stream, queue] {
+                                                                                  stream->Fail(queue->WhyFinished());
+                                                                                })](Turn& now) mutable {
+                   gone.Release();
                    Result<JobView> view = now.engine.Describe(id);
-                   if (!view.ok()) return;
+                   if (!view.ok()) return now.Send(home, [stream, error = view.error()] { stream->Fail(error); });
                    now.Tells(id);
                    const bool ended = Ended(view->state);
                    now.Send(home, [stream, view = std::move(*view), ended] { stream->Send(view, ended); });

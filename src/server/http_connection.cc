@@ -29,7 +29,6 @@ constexpr std::uint64_t kMaxOpenBodyBytes = 4 * 1024;
 // A client that reads at less than this is too slow for a long answer.
 constexpr std::size_t kLeastReadBytesPerSecond = 16 * 1024;
 constexpr Duration kLinger = 2s;
-const std::string kStranger = "stranger";
 
 Method ToMethod(http::verb verb) {
   switch (verb) {
@@ -122,7 +121,8 @@ HttpConnection::HttpConnection(NetThread& net, Stream stream, ServerContext& ser
       peer_(std::move(peer)),
       id_(server.next_connection.fetch_add(1)),
       inflight_(server.inflight),
-      unread_(server.inflight) {
+      unread_(server.inflight),
+      stranger_unread_(server.strangers) {
   server_.connections.fetch_add(1);
   server_.http_connections.fetch_add(1);
   server_.metrics.ConnectionOpened();
@@ -373,10 +373,11 @@ void HttpConnection::TakeBody() {
 
 void HttpConnection::FeedSink() {
   if (body_.empty()) return;
-  // A stream may take as long as it likes, as long as its content moves.
-  read_deadline_ = net().now() + server_.config.request_timeout;
+  // A stream may take as long as it likes, as long as its content moves: by whole parts, not by single bytes.
+  const std::uint64_t before = sink_->complete();
   const Result<bool> more = sink_->OnBody(body_);
   body_.clear();
+  if (sink_->complete() != before) read_deadline_ = net().now() + server_.config.request_timeout;
   if (!more.ok()) {
     EndSink();
     if (!decoder_.done()) return Refuse(more.error());
@@ -406,10 +407,9 @@ void HttpConnection::EndSink() {
 
 void HttpConnection::OnRequest() {
   state_ = State::kAnswering;
-  inflight_.Clear();
   read_deadline_.reset();
   const auto self = std::static_pointer_cast<HttpConnection>(shared_from_this());
-  Reply reply(self, request_no_);
+  Reply reply(self, request_no_, std::move(inflight_));
   if (refusal_) return reply.Fail(*refusal_);
   if (sink_) {
     const std::unique_ptr<BodySink> sink = std::move(sink_);
@@ -474,13 +474,19 @@ void HttpConnection::Respond(std::uint64_t request, const Response& response, Cl
 }
 
 bool HttpConnection::HasRoomFor(const Response& response) {
-  // Of all strangers together, where tokens are needed.
-  const std::string& who = admitted_ ? admission_.principal->id : kStranger;
-  return unread_.Grow(who, unsent() + response.body.size()) || !only_looks_;
+  const std::size_t bytes = unsent() + response.body.size();
+  if (admitted_) return unread_.Grow(admission_.principal->id, bytes);
+  return stranger_unread_.Grow(peer_.substr(0, peer_.rfind(':')), bytes);
+}
+
+void HttpConnection::ClearUnread() {
+  unread_.Clear();
+  stranger_unread_.Clear();
 }
 
 void HttpConnection::SendAnswer(const Response& response, Closure on_lost) {
-  if (!HasRoomFor(response)) {
+  // Where nothing is lost with it: what only looked, and what is taken back.
+  if (!HasRoomFor(response) && (only_looks_ || on_lost)) {
     only_looks_ = false;
     if (on_lost) on_lost();
     std::string text;
@@ -551,12 +557,16 @@ void HttpConnection::OnWritten() {
   if (out_.empty() && out_.capacity() > kKeptBufferBytes) out_.shrink_to_fit();
   write_deadline_.reset();
   if (out_.empty()) {
-    unread_.Clear();
+    ClearUnread();
     if (state_ == State::kLast) return Finish();
     if (drained_) {
       // It may end the response, and so itself.
       UniqueFunction<void(bool)> drained = std::move(drained_);
-      drained(true);
+      if (!net().exceptions().Survives("writing", [&drained] { drained(true); })) {
+        // Whoever wrote learns that it is over.
+        if (!drained_) drained_ = std::move(drained);
+        return Close();
+      }
       if (state_ == State::kClosed) return drained(false);
       if (state_ == State::kHijacked && !drained_) drained_ = std::move(drained);
     }
@@ -594,13 +604,14 @@ void HttpConnection::Finish() {
 
 void HttpConnection::Lost() {
   inflight_.Clear();
-  unread_.Clear();
+  ClearUnread();
   body_ = {};
-  EndSink();
-  if (abort_) std::exchange(abort_, {})();
-  for (Closure& lost : lost_) lost();
-  lost_.clear();
-  if (drained_) std::exchange(drained_, {})(false);
+  // Each of them, whatever the others throw.
+  const auto run = [this](auto&& f) { net().exceptions().Survives("the end of a connection", f); };
+  run([this] { EndSink(); });
+  if (Closure abort = std::exchange(abort_, {})) run([&abort] { abort(); });
+  for (Closure& lost : std::exchange(lost_, {})) run([&lost] { lost(); });
+  if (UniqueFunction<void(bool)> drained = std::exchange(drained_, {})) run([&drained] { drained(false); });
 }
 
 void HttpConnection::Close() {

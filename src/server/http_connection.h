@@ -94,6 +94,7 @@ class HttpConnection final : public Connection, public ReplyTarget, public OpenR
   void SendAnswer(const Response& response, Closure on_lost);
   // There is memory for a long answer until it is read.
   bool HasRoomFor(const Response& response);
+  void ClearUnread();
   // Answers the request that is being read, and ends the connection after it.
   void Refuse(const Error& error);
   void WriteSome();
@@ -135,12 +136,13 @@ class HttpConnection final : public Connection, public ReplyTarget, public OpenR
   BodyDecoder decoder_;
   std::string body_;                // collected, or a piece that goes to the sink
   bool only_looks_ = false;         // a GET: refusing its answer loses nothing
-  InflightBudget::Share inflight_;  // what it has of all connections' memory
+  InflightBudget::Share inflight_;  // what it has of all connections' memory; goes with the request to its answer
   std::unique_ptr<BodySink> sink_;
   Closure abort_;
 
   std::string out_;
-  InflightBudget::Share unread_;  // for answers that are not sent yet
+  InflightBudget::Share unread_;           // for answers that are not sent yet
+  InflightBudget::Share stranger_unread_;  // of those, for the ones that need no token
   std::string writing_;
   std::size_t written_ = 0;
   std::vector<Closure> lost_;

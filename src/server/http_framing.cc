@@ -148,14 +148,18 @@ Result<void> BodyDecoder::Step(char c) {
         return {};
       }
       if (digits_ == 0) return Bad("a chunk without a size");
+      state_ = State::kSizeBlank;
+      [[fallthrough]];
+    }
+    case State::kSizeBlank:
       if (c == '\r') {
         state_ = State::kSizeEnd;
         return {};
       }
       if (c != ';' && c != ' ' && c != '\t') return Bad("the size of a chunk is not a number");
-      state_ = State::kExtension;
-      [[fallthrough]];
-    }
+      if (c == ';') state_ = State::kExtension;
+      if (++extension_bytes_ > kMaxChunkExtensionBytes) return TooLong("the chunk extensions", kMaxChunkExtensionBytes);
+      return {};
     case State::kExtension:
       if (c == '\r') {
         state_ = State::kSizeEnd;

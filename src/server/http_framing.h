@@ -60,6 +60,7 @@ class BodyDecoder {
   enum class State {
     kLength,        // content, `left_` bytes of it
     kSize,          // digits of a chunk's size
+    kSizeBlank,     // blanks behind them: an extension or the end of the line follows
     kExtension,     // what follows them on the line
     kSizeEnd,       // the LF of the line
     kData,          // content of a chunk, `left_` bytes of it

@@ -30,6 +30,11 @@ TEST(BodyDecoder, TakesChunksApartHoweverTheyAreCut) {
       {"A\r\n0123456789\r\n1\r\nx\r\n00\r\n\r\n", "0123456789x"},
       {"2;a\r\n\r\n\r\n0;b=\"c d\"\r\n\r\n", "\r\n"},
       {"2 ; a\r\nxy\r\n0\r\nTrailer: z\r\nOther: \r\n\r\n", "xy"},
+      {"2 \t\r\nxy\r\n0 \r\n\r\n", "xy"},
+      {"2 3\r\nxy\r\n0\r\n\r\n", "bad_request"},  // is it 2, or 23?
+      {"2\t \t3\r\n", "bad_request"},
+      {"2 a=b\r\nxy\r\n", "bad_request"},
+      {"1" + std::string(kMaxChunkExtensionBytes + 1, ' ') + "\r\n", "too_large"},
       {zeros.substr(1) + "1\r\nx\r\n0\r\n\r\n", "x"},
       {zeros + "1\r\nx\r\n0\r\n\r\n", "bad_request"},
       {"", "more"},

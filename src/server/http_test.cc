@@ -176,6 +176,15 @@ TEST_F(HttpTest, ABackupIsAWholeFile) {
   }
 }
 
+TEST_F(HttpTest, MetricsWaitInLineWithOtherLooks) {
+  HttpClient http = Http();
+  http.Get("/metrics");
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));  // steps are told every now and then
+  const std::string text = http.Get("/metrics").body;
+  EXPECT_EQ(text.find("allotter_engine_step_seconds_count{kind=\"look\",queue=\"default\"} 0\n"), std::string::npos)
+      << text;
+}
+
 TEST_F(HttpTest, MetricsAreText) {
   HttpClient http = Http();
   Submit(http, R"({"tag":"t"})");

@@ -90,7 +90,12 @@ void AppendView(const LimitView& limit, Instant now, JsonWriter& w) {
   w.Key("last_ignored_at_ms");
   limit.last_ignored ? w.Int(ToMillis(*limit.last_ignored)) : w.Null();
   w.Key("ignored_users").BeginArray();
-  for (const std::string& user : limit.ignored_users) w.String(user);
+  for (const IgnoredView& user : limit.ignored_users) w.String(user.user);
+  w.EndArray();
+  w.Key("ignored").BeginArray();
+  for (const IgnoredView& user : limit.ignored_users) {
+    w.BeginObject().Key("user").String(user.user).Key("at_ms").Int(ToMillis(user.at)).EndObject();
+  }
   w.EndArray();
   w.Key("blocked_ms").Int(ToMillis(limit.blocked));
   w.Key("waiting").Uint(limit.waiting).Key("waiting_forever").Uint(limit.waiting_forever);

@@ -135,6 +135,30 @@ TEST_F(LimitTest, ALeaseBeyondTheMaximumIsCutAndSaidSo) {
   EXPECT_EQ(http.Get("/v1/queues/default").json["settings"]["max_limit_expiration_ms"].num(), 20'000);
 }
 
+TEST_F(LimitTest, BanWindowAndLookaheadAreSettings) {
+  HttpClient http = Http();
+  const auto settings = [&] { return http.Get("/v1/queues/default").json["settings"]; };
+  EXPECT_EQ(settings()["limit_ban_window_ms"].num(), 60'000);
+  EXPECT_EQ(settings()["demand_lookahead_ms"].num(), 60'000);
+  const Answer set = http.Do(http::verb::patch, "/v1/queues/default",
+                             R"({"settings":{"limit_ban_window_ms":0,"demand_lookahead_ms":120000}})");
+  ASSERT_EQ(set.status, 200) << set.body;
+  for (const char* name : {"limit_ban_window_ms", "demand_lookahead_ms"}) {
+    for (const char* bad : {"86400001", "-1", "\"5m\""}) {
+      const Answer refused = http.Do(http::verb::patch, "/v1/queues/default",
+                                     R"({"settings":{")" + std::string(name) + "\":" + bad + "}}");
+      EXPECT_EQ(refused.code(), "bad_value") << name << " " << bad;
+    }
+  }
+  EXPECT_EQ(settings()["limit_ban_window_ms"].num(), 0);
+  EXPECT_EQ(http.Get("/v1/queues/default/demand").json["lookahead_ms"].num(), 120'000);
+  // Of one a minute two can be paid within two minutes, and the first at once.
+  ASSERT_EQ(http.Post("/v1/queues/default/jobs", R"({"tag":"t","count":10,"user":"ann"})").status, 201);
+  http.Do(http::verb::put, kLimits + "/a",
+          R"({"tag":"a","expr":"MY.User == \"ann\"","count":1,"window_ms":60000,"expires_in_ms":120000})");
+  EXPECT_EQ(http.Get("/v1/queues/default/demand").json["totals"]["startable"].num(), 3);
+}
+
 TEST_F(LimitTest, TheMaximumSurvivesARestartAndLimitsDoNot) {
   {
     HttpClient http = Http();

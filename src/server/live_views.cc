@@ -138,7 +138,8 @@ struct LiveViews::View : std::enable_shared_from_this<View> {
   std::string key;
   Request request;  // as it is asked anew for each look
   std::unordered_set<StreamPtr> streams;
-  SharedText text;  // the last one told; null: none yet
+  SharedText text;        // the last one told; null: none yet
+  std::size_t bytes = 0;  // of it, as they are counted
   bool looking = false;
   std::uint64_t looks = 0;
   Instant look_began{};
@@ -291,6 +292,7 @@ void LiveViews::Drop(View& view, const StreamPtr& stream) {
     use->second.views.erase(&view);
     if (view.owner == stream->who) {
       use->second.cost -= view.cost;
+      use->second.bytes -= view.bytes;
       view.owner.clear();
     }
   }
@@ -301,7 +303,22 @@ void LiveViews::Assign(View& view, const std::string& who) {
   view.owner = who;
   // Apart from what the same token asks for itself.
   view.request.asker = std::hash<std::string>()("views of " + who) | 1;
-  uses_.find(who)->second.cost += view.cost;
+  Use& use = uses_.find(who)->second;
+  use.cost += view.cost;
+  use.bytes += view.bytes;
+}
+
+bool LiveViews::Resize(View& view, std::size_t bytes) {
+  if (bytes_ - view.bytes + bytes > kMaxBytes) return false;
+  const auto use = uses_.find(view.owner);
+  if (use != uses_.end()) {
+    // One that came to own it when another left may have more than it may grow to.
+    if (bytes > view.bytes && use->second.bytes - view.bytes + bytes > kMaxBytesOfOne) return false;
+    use->second.bytes += bytes - view.bytes;
+  }
+  bytes_ += bytes - view.bytes;
+  view.bytes = bytes;
+  return true;
 }
 
 Duration LiveViews::PauseOf(const std::string& who) const {
@@ -357,18 +374,18 @@ void LiveViews::EndLook(View& view, int status, std::string_view body) {
   std::string text = EventText("view", body);
   const Instant now = ReadMonotonic();
   if (view.text == nullptr || *view.text != text) {
-    const std::size_t before = view.text == nullptr ? 0 : view.text->size();
-    if (body.size() > kMaxViewBytes || bytes_ - before + text.size() > kMaxBytes) {
+    const std::size_t before = view.bytes;
+    if (body.size() > kMaxViewBytes || !Resize(view, text.size())) {
       return End(self, {Code::kTooLarge, "this is too much to be watched", "ask for fewer at a time (`limit`)"});
     }
     if (*held_bytes_ + text.size() > kMaxHeldBytes) {
       // It is told with the next look, when those are gone.
       BreakLaggards();
+      Resize(view, before);
       if (view.text == nullptr) {
         return End(self, {Code::kUnavailable, "too much waits to be read by those who watch", "try again soon"});
       }
     } else {
-      bytes_ += text.size() - before;
       ++texts_;
       view.text = Hold(std::move(text));
       ToStreams(view, [told = view.text](Stream& stream) { stream.Send(told); });
@@ -422,7 +439,7 @@ void LiveViews::End(ViewPtr view, int status, std::string_view error_json) {
   }
   for (const StreamPtr& stream : view->streams) Drop(*view, stream);
   view->streams.clear();
-  if (view->text != nullptr) bytes_ -= view->text->size();
+  Resize(*view, 0);
   if (view->due) due_.erase({*view->due, view.get()});
   views_.erase(view->key);
   view_count_ = views_.size();

@@ -44,6 +44,7 @@ class LiveViews {
   static constexpr std::size_t kMaxStreamsOfOne = 1000;
   static constexpr std::size_t kMaxViewBytes = 4 * 1024 * 1024;
   static constexpr std::size_t kMaxBytes = 256 * 1024 * 1024;            // of all views' last texts
+  static constexpr std::size_t kMaxBytesOfOne = kMaxBytes / 4;           // of those that count as one token's
   static constexpr std::size_t kMaxHeldBytes = 2 * kMaxBytes;            // with those that are still being sent
   static constexpr Duration kMostCost = std::chrono::milliseconds(100);  // a second
   // What a look costs, about.
@@ -86,7 +87,8 @@ class LiveViews {
   struct Use {
     std::map<const View*, std::size_t> views;
     std::size_t streams = 0;
-    Duration cost{0};  // of one look at each view that counts as its own
+    Duration cost{0};       // of one look at each view that counts as its own
+    std::size_t bytes = 0;  // of their last texts
   };
 
   // All on `home`.
@@ -98,6 +100,8 @@ class LiveViews {
   void Assign(View& view, const std::string& who);
   // How often views of that one are looked at.
   Duration PauseOf(const std::string& who) const;
+  // The view's last text has so many bytes now; false, changing nothing, where that is too much for its owner or all.
+  bool Resize(View& view, std::size_t bytes);
   // A text that counts in held_bytes_ for as long as it lives.
   SharedText Hold(std::string text) const;
   // Breaks the streams off that still send a text that is not their view's last.

@@ -260,6 +260,35 @@ TEST_F(LiveTokenTest, OneTokenLeavesRoomForOthers) {
   EXPECT_EQ(watch(twin_, LiveViews::kMaxViewsOfOne), "HTTP/1.1 200 OK");
 }
 
+TEST_F(LiveTokenTest, LargeViewsOfOneTokenLeaveRoomForOthers) {
+  HttpClient http = Http();
+  http.token = ann_;
+  std::string meta = R"({"tag":"t","meta":{)";
+  for (char key = 'a'; key < 'd'; ++key)
+    meta += (R"(")" + std::string(1, key)) + R"(":")" + std::string(1000, 'x') + R"(",)";
+  meta.back() = '}';
+  std::string batch = R"({"jobs":[)";
+  for (int i = 0; i < 1000; ++i) batch += (i == 0 ? "" : ",") + meta + "}";
+  ASSERT_EQ(http.Post(kJobs + "/batch", batch + "]}").status, 201);
+  std::size_t bytes = 0;
+  // A view too many, by itself or with those before it, is refused; those before go on.
+  std::vector<std::unique_ptr<HttpClient>> watchers;
+  std::string head;
+  for (int i = 0; i < 200; ++i) {
+    watchers.push_back(std::make_unique<HttpClient>(port()));
+    watchers.back()->token = read_;
+    head = Head(watchers.back()->Watch(kJobs + "?limit=" + std::to_string(1000 - i)));
+    if (head != "HTTP/1.1 200 OK") break;
+    bytes = server_->views().counts().held_bytes;
+  }
+  EXPECT_EQ(head, "HTTP/1.1 413 Content Too Large");
+  EXPECT_GT(bytes, LiveViews::kMaxBytesOfOne / 2);
+  EXPECT_LE(bytes, LiveViews::kMaxBytesOfOne);
+  HttpClient twin = Http();
+  twin.token = twin_;
+  EXPECT_EQ(Head(twin.Watch(kJobs + "?limit=900&user=ann")), "HTTP/1.1 200 OK");
+}
+
 TEST_F(LiveTokenTest, AStreamEndsWithItsTokenAndNoOther) {
   HttpClient going = Http(), staying = Http();
   going.token = read_;

@@ -82,12 +82,24 @@ TEST(InflightBudget, IsSharedAndOneTokenCannotHaveAllOfIt) {
   EXPECT_EQ(budget.bytes(), 100 * kMegabyte);
   EXPECT_FALSE(b.Grow("x", 29 * kMegabyte));
   EXPECT_TRUE(b.Grow("x", 28 * kMegabyte));
-  EXPECT_TRUE(c.Grow("y", 100 * kMegabyte));
-  EXPECT_FALSE(c.Grow("y", InflightBudget::kMaxBytesOfOne + 1));
+  // Half of what the others leave: two together never have all of it.
+  EXPECT_FALSE(c.Grow("y", 65 * kMegabyte));
+  EXPECT_TRUE(c.Grow("y", 64 * kMegabyte));
   InflightBudget::Share d(budget);
-  EXPECT_FALSE(d.Grow("z", 29 * kMegabyte));
+  EXPECT_FALSE(d.Grow("z", 33 * kMegabyte));
+  EXPECT_TRUE(d.Grow("z", 32 * kMegabyte));
+  // What was the first one's is for those who come.
+  a.Shrink(20 * kMegabyte);
+  EXPECT_EQ(budget.bytes(), (20 + 28 + 64 + 32) * kMegabyte);
+  EXPECT_TRUE(d.Grow("z", 80 * kMegabyte / 2));
+  // It can be handed on.
+  InflightBudget::Share e = std::move(a);
   a.Clear();
-  EXPECT_TRUE(d.Grow("z", 29 * kMegabyte));
+  EXPECT_EQ(budget.bytes(), (20 + 28 + 64 + 40) * kMegabyte);
+  e = InflightBudget::Share();
+  EXPECT_EQ(budget.bytes(), (28 + 64 + 40) * kMegabyte);
+  EXPECT_TRUE(a.Grow("x", kMegabyte));
+  a.Clear();
   b.Clear();
   c.Clear();
   d.Clear();

@@ -86,12 +86,14 @@ QueueHistory::Rates QueueHistory::LastRates() const {
   return rates;
 }
 
-void QueueHistory::AdvanceLimits(const Now& now, std::span<const LimitView> limits) {
+void QueueHistory::AdvanceLimits(const Now& now, std::span<const LimitLevel> limits) {
   const std::int64_t end = At(now.mono) / kLimitStep.count() * kLimitStep.count();
   const std::int64_t passed = limits_end_ == 0 ? 1 : (end - limits_end_) / kLimitStep.count();
   for (auto& [uuid, steps] : limits_) steps.seen = false;
-  for (const LimitView& limit : limits) {
-    const auto [at, fresh] = limits_.try_emplace(limit.uuid);
+  for (const LimitLevel& limit : limits) {
+    auto at = limits_.find(limit.uuid);
+    const bool fresh = at == limits_.end();
+    if (fresh) at = limits_.try_emplace(std::string(limit.uuid)).first;
     at->second.seen = true;
     const LimitSample sample{static_cast<float>(limit.tokens), static_cast<std::uint32_t>(limit.waiting)};
     // A round that came late stands for the steps that it missed.

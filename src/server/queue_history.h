@@ -83,7 +83,12 @@ class QueueHistory {
 
   // The same for limits; asked for while there are any.
   bool LimitsDue(const Now& now) const { return limits_expected_ && now.mono >= next_limits_; }
-  void AdvanceLimits(const Now& now, std::span<const LimitView> limits);
+  struct LimitLevel {
+    std::string_view uuid;
+    double tokens = 0;
+    std::size_t waiting = 0;
+  };
+  void AdvanceLimits(const Now& now, std::span<const LimitLevel> limits);
   // A limit was made.
   void ExpectLimits() { limits_expected_ = true; }
   // When to look at limits again; none while there are none.

@@ -95,13 +95,7 @@ TEST_F(HistoryTest, RatesAreOfTheLastTenSeconds) {
 }
 
 TEST_F(HistoryTest, LimitsAreKeptWhileTheyAreThere) {
-  const auto limit = [](const char* uuid, double tokens) {
-    LimitView view;
-    view.uuid = uuid;
-    view.tokens = tokens;
-    view.waiting = 2;
-    return view;
-  };
+  const auto limit = [](const char* uuid, double tokens) { return QueueHistory::LimitLevel{uuid, tokens, 2}; };
   Round(0);
   ASSERT_TRUE(history_.LimitsDue(At(0)));
   history_.AdvanceLimits(At(0), {});
@@ -109,9 +103,9 @@ TEST_F(HistoryTest, LimitsAreKeptWhileTheyAreThere) {
   history_.ExpectLimits();
   EXPECT_EQ(history_.NextLimits(), At(4980).mono);
   EXPECT_FALSE(history_.LimitsDue(At(4979)));
-  const std::vector<LimitView> both = {limit("a", 10), limit("b", 3.5)};
+  const std::vector<QueueHistory::LimitLevel> both = {limit("a", 10), limit("b", 3.5)};
   history_.AdvanceLimits(At(4980), both);
-  const std::vector<LimitView> one = {limit("b", 1)};
+  const std::vector<QueueHistory::LimitLevel> one = {limit("b", 1)};
   history_.AdvanceLimits(At(15'000), one);  // late by a step
   EXPECT_TRUE(history_.Limit("a").samples.empty());
   const QueueHistory::LimitSeries series = history_.Limit("b");

@@ -148,6 +148,8 @@ Result<void> QueueRuntime::Load() {
   settings_.policy = QueueSettings().policy;
   settings_.weights.clear();
   settings_.max_limit_expiration = QueueSettings().max_limit_expiration;
+  settings_.limit_ban_window = QueueSettings().limit_ban_window;
+  settings_.demand_lookahead = QueueSettings().demand_lookahead;
   settings_.dispatch = {};
   settings_.memory_budget = 0;
   const Result<QueueSettingsChange> stored = ParseQueueSettings(*settings_json);
@@ -170,6 +172,7 @@ Result<void> QueueRuntime::Load() {
   options.worker_grace = settings_.worker_grace;
   options.max_finished_jobs = static_cast<std::size_t>(settings_.max_finished_jobs);
   options.max_limit_expiration = settings_.max_limit_expiration;
+  options.limit_ban_window = settings_.limit_ban_window;
   options.policy = PolicyOf(settings_);
   if (options.policy == nullptr) return Error{Code::kStoreCorrupt, "the queue's policy cannot be read", ""};
   options.weights = settings_.weights;
@@ -237,6 +240,7 @@ void QueueRuntime::ChangeSettings(const QueueSettingsChange& change, UniqueFunct
     Post([next, reorder, redispatch](Turn& turn) {
       turn.engine.Configure(next.worker_grace, static_cast<std::size_t>(next.max_finished_jobs));
       turn.engine.SetMaxLimitExpiration(next.max_limit_expiration);
+      turn.engine.SetLimitBanWindow(next.limit_ban_window);
       if (reorder) turn.engine.SetPolicy(turn.now, PolicyOf(next), next.weights);
       if (redispatch) turn.engine.SetDispatch(turn.now, next.dispatch);
     });
@@ -267,16 +271,25 @@ void QueueRuntime::Finish(Instant fold_until, bool leaving) {
     std::lock_guard lock(mutex);
     left->push_back(engine_.release());
   }
+  // Nobody else looks at it: what is posted from now on is dropped.
+  engine_.reset();
   // It stays, closed: a stream that breaks off later still asks for its payloads to be dropped.
   if (committer_) committer_->Close();
 }
 
+Error QueueRuntime::WhyFinished() const {
+  if (!deleted()) return {Code::kStopping, "the server is going down", "try again soon"};
+  return {Code::kUnknownQueue, "the queue " + options_.name + " was deleted", ""};
+}
+
 void QueueRuntime::FinishDeleted() {
+  // Connections that wait for nothing notice by themselves.
+  deleted_ = true;
   Post([this](Turn& turn) {
     stopping_ = true;
     turn.stopping = true;
-    waits_.OnStop(turn);
-    workers_.CloseAll(turn, {Code::kUnknownQueue, "the queue " + options_.name + " was deleted", ""});
+    waits_.OnQueueGone(turn, WhyFinished());
+    workers_.CloseAll(turn, WhyFinished());
   });
   Finish();
 }
@@ -302,7 +315,12 @@ void QueueRuntime::Sample(const Now& now) {
     engine_->SetMemoryBudget(options_.memory->Renew(std::exchange(memory_used_, used), used, memory_budget_));
   }
   if (history_.Due(now)) history_.Advance(now, engine_->Stats());
-  if (history_.LimitsDue(now)) history_.AdvanceLimits(now, engine_->Limits(now, {}));
+  if (!history_.LimitsDue(now)) return;
+  std::vector<QueueHistory::LimitLevel> levels;
+  engine_->ForEachLimit(now, [&levels](const std::string& uuid, double tokens, std::size_t waiting) {
+    levels.push_back({uuid, tokens, waiting});
+  });
+  history_.AdvanceLimits(now, levels);
 }
 
 void QueueRuntime::EngineLoop() {

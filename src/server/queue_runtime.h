@@ -74,6 +74,10 @@ class QueueRuntime {
   QueueHistory& history() { return history_; }
   // It was deleted, or the server stops: its file may be gone.
   bool finished() const { return finished_; }
+  // It was deleted: whoever still holds it is to let go.
+  bool deleted() const { return deleted_.load(std::memory_order_relaxed); }
+  // What to tell those whose commands are dropped: kUnknownQueue, or kStopping.
+  Error WhyFinished() const;
   // Metrics know all steps so far. On the engine thread alone.
   void TellSteps();
   // The store cannot be read: nothing more may be promised.
@@ -89,10 +93,11 @@ class QueueRuntime {
   // Nothing is handed out any more, waiting requests are answered, submits refused. Reports go on.
   void BeginStop();
   // Works off what has been posted, folds, commits, and ends the threads. Once, from a thread that is none of its own.
-  // What is not folded by `fold_until` stays in the journal. With `leaving` the process is about to end: the engine's
-  // memory is left to the system, which is faster by far than to take it apart.
+  // What is not folded by `fold_until` stays in the journal. The engine's memory is given back, whoever still holds the
+  // queue. With `leaving` the process is about to end: the memory is left to the system, which is faster by far than to
+  // take it apart.
   void Finish(Instant fold_until = Instant::max(), bool leaving = false);
-  // Closes the connections of its workers, and ends as Finish() does.
+  // Tells its workers and all who wait or watch, and ends as Finish() does.
   void FinishDeleted();
 
  private:
@@ -130,9 +135,10 @@ class QueueRuntime {
   std::atomic<DispatchMode> dispatch_{DispatchMode::kFanout};
   std::atomic<std::uint64_t> memory_budget_{0};
   std::atomic<bool> finished_{false};
+  std::atomic<bool> deleted_{false};
   std::atomic<Instant::rep> stop_folding_at_{Instant::max().time_since_epoch().count()};
 
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Engine> engine_;  // engine thread; null once that has ended
   WaitTable waits_;
   WorkerTable workers_;
   QueueHistory history_;

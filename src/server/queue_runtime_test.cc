@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "expr/expr.h"
+#include "server/limit_json.h"
 #include "store/memory/memory_store.h"
 
 namespace allot {
@@ -136,6 +138,49 @@ TEST_F(QueueRuntimeTest, OfOneAskerOnlySoManyLooksWait) {
   EXPECT_EQ(refused, 300 - 256);
   EXPECT_EQ(ran_.size(), 256u + 2);
   EXPECT_EQ(ran_.find('-'), std::string::npos);
+}
+
+TEST_F(QueueRuntimeTest, OnceItIsFinishedItsEngineIsGoneWhoeverHoldsIt) {
+  std::weak_ptr<const expr::Expr> kept;
+  std::promise<void> submitted;
+  queue_->Post([&](Turn& turn) {
+    JobSpec spec;
+    spec.requirements = expr::Expr::Parse("TARGET.a == 1").expr;
+    kept = spec.requirements;
+    EXPECT_TRUE(turn.engine.Submit(turn.now, JobId{1}, spec).ok());
+    submitted.set_value();
+  });
+  submitted.get_future().wait();
+  EXPECT_FALSE(kept.expired());
+  queue_->FinishDeleted();
+  EXPECT_TRUE(kept.expired());
+  // Those who come late are dropped.
+  EXPECT_FALSE(queue_->Post([](Turn&) { FAIL(); }));
+  EXPECT_FALSE(queue_->PostWork({}));
+  EXPECT_EQ(queue_->WhyFinished().code, Code::kUnknownQueue);
+}
+
+TEST_F(QueueRuntimeTest, LevelsOfLimitsAreThoseOfTheirViews) {
+  RunTogether([&] {
+    queue_->Post([](Turn& turn) {
+      for (const char* uuid : {"a", "b"}) {
+        Result<LimitSpec> spec =
+            ParseLimit(R"({"tag":"t","expr":"true","count":10,"window_ms":60000,"expires_in_ms":60000})");
+        ASSERT_TRUE(spec.ok()) << spec.error().message;
+        ASSERT_TRUE(turn.engine.CreateLimit(turn.now, uuid, *spec).ok());
+      }
+      ASSERT_TRUE(turn.engine.DeleteLimit(turn.now, "a").ok());
+      std::vector<std::string> levels, views;
+      turn.engine.ForEachLimit(turn.now, [&](const std::string& uuid, double tokens, std::size_t waiting) {
+        levels.push_back(uuid + " " + std::to_string(tokens) + " " + std::to_string(waiting));
+      });
+      for (const LimitView& view : turn.engine.Limits(turn.now, {})) {
+        views.push_back(view.uuid + " " + std::to_string(view.tokens) + " " + std::to_string(view.waiting));
+      }
+      EXPECT_EQ(levels, views);
+      EXPECT_EQ(levels.size(), 1u);
+    });
+  });
 }
 
 TEST_F(QueueRuntimeTest, ACommandKnowsWhoAsked) {

@@ -27,6 +27,8 @@ struct QueueSettings {
   std::string policy = "worker";  // canonical, without names: what it means does not change with the configuration
   Weights weights;
   Duration max_limit_expiration = bounds::kDefaultMaxLimitExpiration;
+  Duration limit_ban_window = bounds::kDefaultBanWindow;
+  Duration demand_lookahead = bounds::kDefaultLookahead;
   DispatchOptions dispatch = {};
   std::uint64_t memory_budget = 0;  // bytes; 0: as much as the server has for all queues
   friend bool operator==(const QueueSettings&, const QueueSettings&) = default;
@@ -46,7 +48,7 @@ struct QueueSettingsChange {
   std::optional<std::uint64_t> max_property_keys;
   std::optional<std::string> policy;
   WeightsChange weights;
-  std::optional<Duration> max_limit_expiration;
+  std::optional<Duration> max_limit_expiration, limit_ban_window, demand_lookahead;
   std::optional<DispatchMode> dispatch;
   std::optional<Balance> balance;
   std::optional<std::uint64_t> memory_budget;
@@ -59,6 +61,8 @@ struct QueueSettingsChange {
     if (max_property_keys) settings.max_property_keys = *max_property_keys;
     if (policy) settings.policy = *policy;
     if (max_limit_expiration) settings.max_limit_expiration = *max_limit_expiration;
+    if (limit_ban_window) settings.limit_ban_window = *limit_ban_window;
+    if (demand_lookahead) settings.demand_lookahead = *demand_lookahead;
     if (dispatch) settings.dispatch.mode = *dispatch;
     if (balance) settings.dispatch.balance = *balance;
     if (memory_budget) settings.memory_budget = *memory_budget;

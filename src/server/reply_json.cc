@@ -288,6 +288,8 @@ void AppendQueueSettings(const QueueSettings& settings, std::string& out, bool n
     json.EndObject();
   }
   json.Key("max_limit_expiration_ms").Int(ToMillis(settings.max_limit_expiration));
+  json.Key("limit_ban_window_ms").Int(ToMillis(settings.limit_ban_window));
+  json.Key("demand_lookahead_ms").Int(ToMillis(settings.demand_lookahead));
   json.Key("dispatch").String(Text(settings.dispatch.mode));
   json.Key("balance").String(Text(settings.dispatch.balance));
   json.Key("memory_budget_bytes").Uint(settings.memory_budget);

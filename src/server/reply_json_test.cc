@@ -231,7 +231,7 @@ TEST(Reply, Queue) {
   EXPECT_NE(
       out.find(
           R"("settings":{"max_finished_jobs":1000000,"worker_grace_ms":30000,"max_result_bytes":65536,)"
-          R"("property_keys":[],"max_property_keys":3,"policy":"worker","weights":{},"max_limit_expiration_ms":300000,)"
+          R"("property_keys":[],"max_property_keys":3,"policy":"worker","weights":{},"max_limit_expiration_ms":300000,"limit_ban_window_ms":60000,"demand_lookahead_ms":60000,)"
           R"("dispatch":"fanout","balance":"least_queue","memory_budget_bytes":0})"),
       std::string::npos)
       << out;
@@ -246,6 +246,8 @@ TEST(Reply, SettingsReadBack) {
                                "fair(user, worker)",
                                {{"user.a\"b", 3}},
                                8s,
+                               11s,
+                               12s,
                                {DispatchMode::kBalanced, Balance::kRandom},
                                1ull << 30};
   std::string out;

@@ -13,6 +13,7 @@
 #include "server/closure.h"
 #include "server/fair_queue.h"
 #include "server/http_text.h"
+#include "server/inflight.h"
 #include "server/principal.h"
 
 namespace allot {
@@ -90,11 +91,16 @@ class ReplyTarget {
 class Reply {
  public:
   Reply() = default;
-  Reply(std::shared_ptr<ReplyTarget> to, std::uint64_t request) : to_(std::move(to)), request_(request) {}
-  Reply(Reply&& other) noexcept : to_(std::move(other.to_)), request_(other.request_) { other.to_ = nullptr; }
+  // `body` is what the request's body has of the memory for all: it is given back with the answer.
+  Reply(std::shared_ptr<ReplyTarget> to, std::uint64_t request, InflightBudget::Share body = {})
+      : to_(std::move(to)), request_(request), body_(std::move(body)) {}
+  Reply(Reply&& other) noexcept : to_(std::move(other.to_)), request_(other.request_), body_(std::move(other.body_)) {
+    other.to_ = nullptr;
+  }
   Reply& operator=(Reply&& other) noexcept {
     std::swap(to_, other.to_);
     std::swap(request_, other.request_);
+    std::swap(body_, other.body_);
     return *this;
   }
   ~Reply();
@@ -116,10 +122,13 @@ class Reply {
   std::shared_ptr<OpenResponse> Hijack();
   // It is still there, and waits for this answer.
   bool alive() const;
+  // For what outlives, or does not outlive, the answer.
+  InflightBudget::Share TakeBody() { return std::move(body_); }
 
  private:
   std::shared_ptr<ReplyTarget> to_;
   std::uint64_t request_ = 0;
+  InflightBudget::Share body_;
 };
 
 // Takes a body as it comes in.
@@ -132,6 +141,8 @@ class BodySink {
   virtual void OnEnd(Reply reply) = 0;
   // Neither more nor an end will come.
   virtual void OnBroken() = 0;
+  // How many of its parts have come in whole: the next has to follow in time, however many bytes of it come.
+  virtual std::uint64_t complete() const = 0;
 };
 
 // Where a sink's body comes from.

@@ -62,8 +62,9 @@ constexpr std::string_view kQueueNames[] = {"name", "settings"};
 constexpr FieldSet kQueueFields{"a queue", kQueueNames};
 constexpr FieldSet kQueueChangeFields{"a change of a queue", std::span(kQueueNames).subspan(1)};
 constexpr std::string_view kSettingNames[] = {
-    "max_finished_jobs", "worker_grace_ms",         "max_result_bytes", "property_keys", "max_property_keys",  "policy",
-    "weights",           "max_limit_expiration_ms", "dispatch",         "balance",       "memory_budget_bytes"};
+    "max_finished_jobs", "worker_grace_ms",         "max_result_bytes", "property_keys", "max_property_keys",   "policy",
+    "weights",           "max_limit_expiration_ms", "dispatch",         "balance",       "memory_budget_bytes", "limit_ban_window_ms",
+    "demand_lookahead_ms"};
 constexpr FieldSet kSettingFields{"a queue's settings", kSettingNames};
 constexpr std::string_view kCheckNames[] = {"strategy", "policy"};
 constexpr FieldSet kCheckFields{"this request", kCheckNames};
@@ -245,6 +246,13 @@ bool ReadSettings(JsonReader& reader, std::size_t field, Value& value, const Nam
       return ReadWord(reader, value, kDispatchWords, out.dispatch);
     case 9:
       return ReadWord(reader, value, kBalanceWords, out.balance);
+    case 11:
+    case 12: {
+      milliseconds window{0};
+      if (!ReadMillis(reader, value, milliseconds(0), bounds::kMaxDemandWindow, window)) return false;
+      (field == 11 ? out.limit_ban_window : out.demand_lookahead) = window;
+      return true;
+    }
     default: {
       std::uint64_t& bytes = out.memory_budget.emplace(0);
       if (reader.IsNull(value)) return true;

@@ -181,7 +181,8 @@ Result<std::unique_ptr<BodySink>> OpenSink(ServerContext& server, std::shared_pt
   if (!may.ok()) return may.error();
   Result<QueuePtr> queue = FindQueue(server, request);
   if (!queue.ok()) return queue.error();
-  return std::unique_ptr<BodySink>(SubmitStream::Open(server, std::move(*queue), request.principal, std::move(source)));
+  return std::unique_ptr<BodySink>(
+      SubmitStream::Open(server, std::move(*queue), request.principal, request.peer, std::move(source)));
 }
 
 Result<std::shared_ptr<WsConnection>> OpenWebSocket(ServerContext& server, NetThread& net, const Request& request) {

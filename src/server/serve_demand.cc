@@ -27,6 +27,7 @@ void ServeDemand(Call call) {
   const Result<void> narrowed = NarrowToSeen(call.principal(), seen);
   if (!narrowed.ok()) return call.Fail(narrowed.error());
   if (call.principal().user) query->request.user = call.principal().user;
+  query->request.lookahead = call.queue->settings().demand_lookahead;
   auto& under_way = call.server.demand_walks;
   WalkInSteps(std::move(call), under_way, kBounds, std::make_unique<DemandWalk>(std::move(query->request)),
               [limit = query->limit](const DemandWalk& walk, Duration took, std::string& out) {

@@ -29,16 +29,33 @@ void NameSet(JobSpec& spec, JobId id) {
   if (spec.payload.common || spec.payload.per_task) spec.payload.set = id;
 }
 
-void Submit(Call call) {
-  const Result<void> may = RequireScope(call.principal(), Scope::kSubmit);
-  if (!may.ok()) return call.Fail(may.error());
+// Longer bodies are parsed apart: no network thread stands still for them. A batch has many expressions, and each may
+// take its time.
+constexpr std::size_t kLongBodyBytes = 64 * 1024;
+constexpr std::size_t kLongBatchBytes = 1024;
+
+struct OneJob {
+  JobSpec spec;
+  std::vector<PayloadSegment> segments;
+};
+
+// All that is needed of the body, which goes then.
+Result<OneJob> ParseOne(Call& call) {
   Result<JobRequest> request = ParseJobSpec(call.request.body, OptionsOf(call));
-  if (!request.ok()) return call.Fail(request.error());
+  if (!request.ok()) return request.error();
   const Result<void> claimed = ClaimUser(call.principal(), *request);
-  if (!claimed.ok()) return call.Fail(claimed.error());
+  if (!claimed.ok()) return claimed.error();
   HashContent(*request);
+  OneJob job;
+  job.segments = PackPayloads(*request);
+  job.spec = std::move(request->spec);
+  call.request.body = {};
+  return job;
+}
+
+void SubmitOne(Call call, OneJob job) {
   AskEngine(std::move(call),
-            [spec = std::move(request->spec), segments = PackPayloads(*request)](Turn& turn, Call c) mutable {
+            [spec = std::move(job.spec), segments = std::move(job.segments)](Turn& turn, Call c) mutable {
               if (std::optional<Error> refused = RefuseNew(turn))
                 return AnswerError(turn, std::move(c), std::move(*refused));
               const JobId id{turn.ids.Next(turn.now.wall)};
@@ -58,25 +75,40 @@ void Submit(Call call) {
             });
 }
 
-void SubmitBatch(Call call) {
-  if (call.request.method != Method::kPost) return call.Fail(WrongMethod(call.request, "POST"));
+void Submit(Call call) {
   const Result<void> may = RequireScope(call.principal(), Scope::kSubmit);
   if (!may.ok()) return call.Fail(may.error());
-  Result<std::vector<JobRequest>> requests = ParseBatch(call.request.body, OptionsOf(call));
-  if (!requests.ok()) return call.Fail(requests.error());
+  if (call.request.body.size() > kLongBodyBytes) return ParseApart(std::move(call), ParseOne, SubmitOne);
+  Result<OneJob> job = ParseOne(call);
+  if (!job.ok()) return call.Fail(job.error());
+  SubmitOne(std::move(call), std::move(*job));
+}
+
+struct BatchOfJobs {
   std::vector<JobSpec> specs;
   std::vector<JobFold> folds;  // not on the engine thread, which all wait for
   std::vector<std::vector<PayloadSegment>> segments;
+};
+
+Result<BatchOfJobs> ParseMany(Call& call) {
+  Result<std::vector<JobRequest>> requests = ParseBatch(call.request.body, OptionsOf(call));
+  if (!requests.ok()) return requests.error();
+  BatchOfJobs jobs;
   for (JobRequest& request : *requests) {
     const Result<void> claimed = ClaimUser(call.principal(), request);
-    if (!claimed.ok()) return call.Fail(claimed.error());
+    if (!claimed.ok()) return claimed.error();
     HashContent(request);
-    segments.push_back(PackPayloads(request));
-    folds.push_back(Engine::FoldOf(request.spec));
-    specs.push_back(std::move(request.spec));
+    jobs.segments.push_back(PackPayloads(request));
+    jobs.folds.push_back(Engine::FoldOf(request.spec));
+    jobs.specs.push_back(std::move(request.spec));
   }
-  AskEngine(std::move(call), [specs = std::move(specs), folds = std::move(folds), segments = std::move(segments)](
-                                 Turn& turn, Call c) mutable {
+  call.request.body = {};
+  return jobs;
+}
+
+void SubmitMany(Call call, BatchOfJobs jobs) {
+  AskEngine(std::move(call), [specs = std::move(jobs.specs), folds = std::move(jobs.folds),
+                              segments = std::move(jobs.segments)](Turn& turn, Call c) mutable {
     if (std::optional<Error> refused = RefuseNew(turn)) return AnswerError(turn, std::move(c), std::move(*refused));
     std::vector<JobId> ids;
     for (JobSpec& spec : specs) {
@@ -99,6 +131,16 @@ void SubmitBatch(Call call) {
       out.append("]}");
     });
   });
+}
+
+void SubmitBatch(Call call) {
+  if (call.request.method != Method::kPost) return call.Fail(WrongMethod(call.request, "POST"));
+  const Result<void> may = RequireScope(call.principal(), Scope::kSubmit);
+  if (!may.ok()) return call.Fail(may.error());
+  if (call.request.body.size() > kLongBatchBytes) return ParseApart(std::move(call), ParseMany, SubmitMany);
+  Result<BatchOfJobs> jobs = ParseMany(call);
+  if (!jobs.ok()) return call.Fail(jobs.error());
+  SubmitMany(std::move(call), std::move(*jobs));
 }
 
 void List(Call call) {
@@ -149,6 +191,7 @@ class EndWait final : public JobWatcher {
       AnswerError(turn, std::move(call_), view.error());
     return Next::kGo;
   }
+  void OnQueueGone(Turn& turn, const Error& why) override { AnswerError(turn, std::move(call_), why); }
   std::optional<Instant> deadline() const override { return deadline_; }
 
  private:

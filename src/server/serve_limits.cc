@@ -145,10 +145,10 @@ void List(Call call) {
   Result<LimitTable::Filter> filter = ParseLimitQuery(call.request.query);
   if (!filter.ok()) return call.Fail(filter.error());
   BrowseEngine(std::move(call), [filter = std::move(*filter)](Turn& turn, Call c) {
-    Answer(turn, std::move(c), 200,
-           [limits = turn.engine.Limits(turn.now, filter), now = turn.now.mono](Call&, std::string& out) {
-             AppendLimits(limits, now, out);
-           });
+    AnswerApart(turn, std::move(c),
+                [limits = turn.engine.Limits(turn.now, filter), now = turn.now.mono](const Call&, std::string& out) {
+                  AppendLimits(limits, now, out);
+                });
   });
 }
 

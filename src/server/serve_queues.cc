@@ -70,6 +70,7 @@ void ListQueues(Call call) {
   const Result<void> none = ParseNoQuery(call.request.query);
   if (!none.ok()) return call.Fail(none.error());
   NetThread& net = call.reply.net();
+  const AskerId asker = call.asker();
   const auto gathering = std::make_shared<Gathering>(std::move(call));
   for (const QueuePtr& queue : gathering->call.server.queues->All()) {
     if (RequireQueue(gathering->call.principal(), queue->name()).ok()) gathering->queues.push_back(queue);
@@ -79,11 +80,11 @@ void ListQueues(Call call) {
   if (gathering->missing == 0) return gathering->Finish();
   for (std::size_t i = 0; i < gathering->queues.size(); ++i) {
     net.Tell(gathering->queues[i], Command::Look([gathering, &net, i](Turn& turn) {
-               turn.Send(net, [gathering, i, stats = turn.engine.Stats()] {
-                 gathering->stats[i] = stats;
-                 if (--gathering->missing == 0) gathering->Finish();
-               });
-             }));
+                                     turn.Send(net, [gathering, i, stats = turn.engine.Stats()] {
+                                       gathering->stats[i] = stats;
+                                       if (--gathering->missing == 0) gathering->Finish();
+                                     });
+                                   }).By(asker));
   }
 }
 

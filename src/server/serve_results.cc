@@ -60,36 +60,38 @@ void ListTasks(Call call, JobName name) {
     query.job = job->id;
     Result<TaskPage> page = turn.engine.Tasks(query);
     if (!page.ok()) return AnswerError(turn, std::move(c), page.error());
-    Return(turn, std::move(c), [job = job->id, page = std::move(*page)](Call done) {
-      std::vector<Outcome> outcomes;
-      if (!page.tasks.empty()) {
-        const TaskIndex from = page.tasks.front().index;
-        const std::uint64_t end = static_cast<std::uint64_t>(page.tasks.back().index) + 1;
-        // Tasks of one state may lie far apart: then each is looked up on its own.
-        const bool dense = end - from <= 4 * page.tasks.size();
-        for (std::size_t i = 0; i < (dense ? 1 : page.tasks.size()); ++i) {
-          const TaskIndex own = page.tasks[i].index;
-          Result<OutcomePage> found =
-              dense ? ReadPage(done.queue->store(), job, from, end)
-                    : ReadPage(done.queue->store(), job, own, static_cast<std::uint64_t>(own) + 1);
-          if (!found.ok()) return done.Fail(found.error());
-          for (Outcome& outcome : found->outcomes) outcomes.push_back(std::move(outcome));
-        }
-      }
-      std::string out = "{\"tasks\":[";
-      auto outcome = outcomes.begin();
-      for (const TaskView& task : page.tasks) {
-        if (out.back() != '[') out.push_back(',');
-        while (outcome != outcomes.end() && outcome->index < task.index) ++outcome;
-        TaskExtra extra;
-        if (outcome != outcomes.end() && outcome->index == task.index && outcome->kind == OutcomeKind::kError)
-          extra.error = outcome->text;
-        AppendTask(task, extra, out);
-      }
-      out.append("],\"next\":");
-      out.append(page.next ? std::to_string(*page.next) : "null").append("}");
-      done.reply.Send(200, out);
-    });
+    AnswerApart(
+        turn, std::move(c),
+        [job = job->id, page = std::move(*page)](const Call& done, std::string& out) -> Result<void> {
+          std::vector<Outcome> outcomes;
+          if (!page.tasks.empty()) {
+            const TaskIndex from = page.tasks.front().index;
+            const std::uint64_t end = static_cast<std::uint64_t>(page.tasks.back().index) + 1;
+            // Tasks of one state may lie far apart: then each is looked up on its own.
+            const bool dense = end - from <= 4 * page.tasks.size();
+            for (std::size_t i = 0; i < (dense ? 1 : page.tasks.size()); ++i) {
+              const TaskIndex own = page.tasks[i].index;
+              Result<OutcomePage> found =
+                  dense ? ReadPage(done.queue->store(), job, from, end)
+                        : ReadPage(done.queue->store(), job, own, static_cast<std::uint64_t>(own) + 1);
+              if (!found.ok()) return found.error();
+              for (Outcome& outcome : found->outcomes) outcomes.push_back(std::move(outcome));
+            }
+          }
+          out.append("{\"tasks\":[");
+          auto outcome = outcomes.begin();
+          for (const TaskView& task : page.tasks) {
+            if (out.back() != '[') out.push_back(',');
+            while (outcome != outcomes.end() && outcome->index < task.index) ++outcome;
+            TaskExtra extra;
+            if (outcome != outcomes.end() && outcome->index == task.index && outcome->kind == OutcomeKind::kError)
+              extra.error = outcome->text;
+            AppendTask(task, extra, out);
+          }
+          out.append("],\"next\":");
+          out.append(page.next ? std::to_string(*page.next) : "null").append("}");
+          return {};
+        });
   });
 }
 
@@ -147,6 +149,10 @@ struct EndedTasks {
   JobState job_state = JobState::kActive;
 };
 
+bool HasEnded(TaskState state) {
+  return state == TaskState::kDone || state == TaskState::kFailed || state == TaskState::kSkipped;
+}
+
 Result<EndedTasks> FindEnded(Turn& turn, JobId id, const ResultsQuery& query) {
   const Result<JobView> job = turn.engine.Describe(id);
   if (!job.ok()) return UnknownJob(id);
@@ -156,6 +162,10 @@ Result<EndedTasks> FindEnded(Turn& turn, JobId id, const ResultsQuery& query) {
   ended.count = job->count;
   ended.job_state = job->state;
   if (query.from >= job->count) return ended;
+  // Mostly those who wait ask when it has not.
+  const Result<TaskView> first = turn.engine.Task(id, query.from);
+  if (!first.ok()) return first.error();
+  if (!Ended(job->state) && !HasEnded(first->state)) return ended;
   TaskQuery tasks;
   tasks.job = id;
   tasks.from = query.from;
@@ -174,33 +184,49 @@ Result<EndedTasks> FindEnded(Turn& turn, JobId id, const ResultsQuery& query) {
   return ended;
 }
 
+Result<void> AppendResults(Store& store, const EndedTasks& ended, std::string& out) {
+  std::vector<Outcome> outcomes;
+  std::size_t told = ended.states.size();
+  if (told > 0) {
+    Result<OutcomePage> page = ReadPage(store, ended.job, ended.from, static_cast<std::uint64_t>(ended.from) + told);
+    if (!page.ok()) return page.error();
+    outcomes = std::move(page->outcomes);
+    told = static_cast<std::size_t>(page->end - ended.from);
+  }
+  out.append("{\"results\":[");
+  auto outcome = outcomes.begin();
+  for (std::size_t i = 0; i < told; ++i) {
+    if (i > 0) out.push_back(',');
+    const TaskIndex index = ended.from + static_cast<TaskIndex>(i);
+    while (outcome != outcomes.end() && outcome->index < index) ++outcome;
+    TaskExtra extra;
+    if (outcome != outcomes.end() && outcome->index == index) {
+      if (outcome->kind == OutcomeKind::kResult && ended.states[i] == TaskState::kDone) extra.result = outcome->text;
+      if (outcome->kind == OutcomeKind::kError && ended.states[i] == TaskState::kFailed) extra.error = outcome->text;
+    }
+    AppendResultItem(index, ended.states[i], extra, out);
+  }
+  const std::uint64_t next = static_cast<std::uint64_t>(ended.from) + told;
+  out.append("],\"next\":").append(next >= ended.count ? "null" : std::to_string(next));
+  out.append(",\"job_state\":\"").append(StateText(ended.job_state)).append("\"}");
+  return {};
+}
+
 void SendResults(Turn& turn, Call call, EndedTasks ended) {
+  // Few are read where they are sent. Until they are read, results are small: no waits are refused for them.
+  constexpr std::size_t kFew = 8;
+  if (ended.states.size() > kFew) {
+    return AnswerApart(
+        turn, std::move(call),
+        [ended = std::move(ended)](const Call& done, std::string& out) {
+          return AppendResults(done.queue->store(), ended, out);
+        },
+        true);
+  }
   Return(turn, std::move(call), [ended = std::move(ended)](Call done) {
-    std::vector<Outcome> outcomes;
-    std::size_t told = ended.states.size();
-    if (told > 0) {
-      Result<OutcomePage> page =
-          ReadPage(done.queue->store(), ended.job, ended.from, static_cast<std::uint64_t>(ended.from) + told);
-      if (!page.ok()) return done.Fail(page.error());
-      outcomes = std::move(page->outcomes);
-      told = static_cast<std::size_t>(page->end - ended.from);
-    }
-    std::string out = "{\"results\":[";
-    auto outcome = outcomes.begin();
-    for (std::size_t i = 0; i < told; ++i) {
-      if (i > 0) out.push_back(',');
-      const TaskIndex index = ended.from + static_cast<TaskIndex>(i);
-      while (outcome != outcomes.end() && outcome->index < index) ++outcome;
-      TaskExtra extra;
-      if (outcome != outcomes.end() && outcome->index == index) {
-        if (outcome->kind == OutcomeKind::kResult && ended.states[i] == TaskState::kDone) extra.result = outcome->text;
-        if (outcome->kind == OutcomeKind::kError && ended.states[i] == TaskState::kFailed) extra.error = outcome->text;
-      }
-      AppendResultItem(index, ended.states[i], extra, out);
-    }
-    const std::uint64_t next = static_cast<std::uint64_t>(ended.from) + told;
-    out.append("],\"next\":").append(next >= ended.count ? "null" : std::to_string(next));
-    out.append(",\"job_state\":\"").append(StateText(ended.job_state)).append("\"}");
+    std::string out;
+    const Result<void> appended = AppendResults(done.queue->store(), ended, out);
+    if (!appended.ok()) return done.Fail(appended.error());
     done.reply.Send(200, out);
   });
 }
@@ -210,6 +236,10 @@ class ResultsWait final : public JobWatcher {
   ResultsWait(Call call, const ResultsQuery& query, Instant deadline)
       : call_(std::move(call)), query_(query), deadline_(deadline) {}
   Next Look(Turn& turn, JobId job, News news) override {
+    if (news == News::kProgress) {
+      const Result<TaskView> first = turn.engine.Task(job, query_.from);
+      if (first.ok() && !HasEnded(first->state)) return Next::kStay;
+    }
     Result<EndedTasks> ended = FindEnded(turn, job, query_);
     if (!ended.ok()) {
       AnswerError(turn, std::move(call_), ended.error());
@@ -219,6 +249,7 @@ class ResultsWait final : public JobWatcher {
     SendResults(turn, std::move(call_), std::move(*ended));
     return Next::kGo;
   }
+  void OnQueueGone(Turn& turn, const Error& why) override { AnswerError(turn, std::move(call_), why); }
   std::optional<Instant> deadline() const override { return deadline_; }
 
  private:

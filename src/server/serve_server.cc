@@ -53,10 +53,11 @@ void ShowMetrics(Call call) {
   }
   const auto scrape = std::make_shared<Scrape>(std::move(call));
   NetThread& net = scrape->call.reply.net();
+  const AskerId asker = scrape->call.asker();
   for (const QueuePtr& queue : scrape->call.server.queues->All()) {
     if (queue->metrics() == nullptr) continue;
     // All of it on the engine thread: that one has ended before a queue's metrics go.
-    net.Tell(queue, Command::Look([scrape, queue](Turn& turn) {
+    net.Tell(queue, Command::Browse(asker, [scrape, queue](Turn& turn) {
                queue->TellSteps();
                queue->metrics()->Update(turn.engine.Stats(), turn.engine.Reasons(), turn.now.wall);
                const Result<Store::Usage> usage = queue->store().ReadUsage();

@@ -150,6 +150,10 @@ void Pull(Call call, WorkerId worker) {
   NetThread& net = call.reply.net();
   const AskerId asker = call.asker();
   const std::uint64_t key = message.key.value_or(0);
+  WorkerInput input = ToInput(message);
+  // The request may wait for minutes; its reports do not.
+  call.request.body = {};
+  InflightBudget::Share body = call.reply.TakeBody();
   const auto link = std::make_shared<PullLink>(std::move(call), worker);
   const std::weak_ptr<PullLink> weak = link;
   link->call().reply.OnAbort([queue, &net, worker, weak, asker] {
@@ -158,7 +162,8 @@ void Pull(Call call, WorkerId worker) {
     net.Tell(queue,
              Command([worker, gone](Turn& turn) { turn.workers.OnGone(turn, worker, gone.get(), {}); }).By(asker));
   });
-  net.Tell(queue, Command([worker, key, wait = message.wait, input = ToInput(message), link](Turn& turn) mutable {
+  net.Tell(queue, Command([worker, key, wait = message.wait, input = std::move(input), link,
+                           body = std::move(body)](Turn& turn) mutable {
                     turn.workers.OnPull(turn, worker, key, wait, std::move(input), std::move(link));
                   }).By(asker));
 }

@@ -200,6 +200,7 @@ class Server::Impl {
     if (ec || found.empty()) return Error{Code::kBadValue, "cannot find the address " + host + ": " + ec.message(), ""};
     const tcp::endpoint endpoint = found.begin()->endpoint();
     acceptor_.emplace(nets_[0]->io());
+    accept_pause_.emplace(nets_[0]->io());
     acceptor_->open(endpoint.protocol(), ec);
     if (!ec) CloseOnExec(acceptor_->native_handle());
     if (!ec) acceptor_->set_option(tcp::acceptor::reuse_address(true), ec);
@@ -213,24 +214,39 @@ class Server::Impl {
     return {};
   }
 
+  // Whatever is thrown on the way, the next one is accepted, now or after a pause.
   void Accept() {
+    if (!context_.exceptions.Survives("accepting", [this] { AcceptNext(); })) AcceptLater();
+  }
+
+  void AcceptNext() {
     NetThread& net = *nets_[next_++ % (nets_.size() - 1)];
     auto socket = std::make_shared<Stream::Socket>(net.io().get_executor());
     acceptor_->async_accept(*socket, [this, &net, socket](error_code ec) {
       if (ec == asio::error::operation_aborted || !acceptor_->is_open()) return;
       if (ec) {
-        LogWarning("cannot accept a connection", {{"error", ec.message()}});
-        const auto pause = std::make_shared<asio::steady_timer>(nets_[0]->io(), kAcceptPause);
-        pause->async_wait([this, pause](error_code) {
-          if (acceptor_->is_open()) Accept();
+        context_.exceptions.Survives("accepting", [&ec] {
+          LogWarning("cannot accept a connection", {{"error", ec.message()}});
         });
-        return;
+        return AcceptLater();
       }
       if (context_.connections.load(std::memory_order_relaxed) < context_.config.max_connections) {
         context_.exceptions.Survives("accepting a connection", [&] { Adopt(net, *socket); });
       }
       Accept();
     });
+  }
+
+  void AcceptLater() {
+    // Without memory even for a timer there is nothing else to do for this thread.
+    while (!context_.exceptions.Survives("a pause in accepting", [this] {
+      accept_pause_->expires_after(kAcceptPause);
+      accept_pause_->async_wait([this](error_code ec) {
+        if (!ec && acceptor_->is_open()) Accept();
+      });
+    })) {
+      std::this_thread::sleep_for(kAcceptPause);
+    }
   }
 
   void Adopt(NetThread& net, Stream::Socket& socket) {
@@ -266,6 +282,7 @@ class Server::Impl {
     asio::post(nets_[0]->io(), [this] {
       error_code ec;
       acceptor_->close(ec);
+      accept_pause_->cancel();
       if (signals_) signals_->cancel(ec);
     });
     views_->Stop();
@@ -285,6 +302,7 @@ class Server::Impl {
     context_.slow.Finish();
     context_.backups.Finish();
     context_.rendering.Finish();
+    context_.parsing.Finish();
     context_.trying.Finish();
     context_.looking.Finish();
     LogInfo("stopped");
@@ -295,6 +313,7 @@ class Server::Impl {
   std::vector<std::unique_ptr<NetThread>> nets_;
   std::unique_ptr<LiveViews> views_;  // has a timer of a network thread: goes before them
   std::optional<tcp::acceptor> acceptor_;
+  std::optional<asio::steady_timer> accept_pause_;
   std::optional<asio::ssl::context> tls_;
   std::unique_ptr<asio::signal_set> signals_;
   std::optional<Supervisor> supervisor_;

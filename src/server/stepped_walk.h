@@ -40,14 +40,17 @@ class SteppedWalk : public std::enable_shared_from_this<SteppedWalk<Walk, Render
   SteppedWalk& operator=(const SteppedWalk&) = delete;
 
   void Step(Turn& turn) {
-    if (gone_.load(std::memory_order_relaxed)) return;
+    if (gone_.load(std::memory_order_relaxed)) return Dispose();
     const bool all = turn.engine.Collect(turn.now, *walk_, bounds_.step);
     if constexpr (requires { walk_->touched(); }) {
       for (const JobId job : walk_->touched()) turn.Touch(job);
     }
     const bool stopping = server_.stopping.load(std::memory_order_relaxed);
     // A part of it would be taken for the whole, by those who ask again and again. What was changed is told.
-    if (!all && stopping && !bounds_.changes) return AnswerError(turn, std::move(call_), Stopping());
+    if (!all && stopping && !bounds_.changes) {
+      Dispose();
+      return AnswerError(turn, std::move(call_), Stopping());
+    }
     const bool enough = stopping || ReadClock().mono - began_ >= bounds_.most_time;
     // Behind whatever else waits for the engine by now. Where the queue is gone, the answer is that it is.
     if (!all && !enough) {
@@ -58,11 +61,15 @@ class SteppedWalk : public std::enable_shared_from_this<SteppedWalk<Walk, Render
     NetThread& net = call_.reply.net();
     turn.Send(net, [self = std::move(self)] {
       RenderLane& lane = self->server_.rendering;
-      lane.Post(self->asker_, [self] {
-        auto out = std::make_shared<std::string>();
-        self->render_(*self->walk_, ReadClock().mono - self->began_, *out);
-        self->call_.reply.net().Run(Closure([self, out] { self->call_.reply.Send(200, *out); }));
-      });
+      lane.Post(
+          self->asker_,
+          [self] {
+            auto out = std::make_shared<std::string>();
+            self->render_(*self->walk_, ReadClock().mono - self->began_, *out);
+            self->walk_.reset();
+            self->call_.reply.net().Run(Closure([self, out] { self->call_.reply.Send(200, *out); }));
+          },
+          RenderLane::Place::kUnbounded);
     });
   }
 
@@ -80,13 +87,19 @@ class SteppedWalk : public std::enable_shared_from_this<SteppedWalk<Walk, Render
   }
 
  private:
+  // What a walk has collected is large: it takes as long to free as to collect, and that is not for the engine thread.
+  void Dispose() {
+    server_.rendering.Post(
+        asker_, [walk = std::shared_ptr<Walk>(std::move(walk_))] {}, RenderLane::Place::kUnbounded);
+  }
+
   Call call_;
   AtOnce& under_way_;
   const WalkBounds bounds_;
   ServerContext& server_;
   const QueuePtr queue_;
   const AskerId asker_;
-  const std::unique_ptr<Walk> walk_;
+  std::unique_ptr<Walk> walk_;
   Render render_;
   std::atomic<bool> gone_{false};
   const Instant began_ = ReadClock().mono;

@@ -9,6 +9,7 @@
 #include "server/access.h"
 #include "server/call.h"
 #include "server/clock.h"
+#include "server/on_drop.h"
 #include "server/payload_packer.h"
 #include "server/reply_json.h"
 #include "server/request_json.h"
@@ -16,6 +17,8 @@
 namespace allot {
 namespace {
 
+// What a payload costs beside its bytes.
+constexpr std::size_t kPayloadOverhead = sizeof(std::string);
 // Segments that may be on their way to the disk before the client has to wait.
 constexpr std::size_t kMaxUnwritten = 32;
 constexpr std::size_t kGoOnBelow = 16;
@@ -26,11 +29,16 @@ constexpr std::size_t kMaxLineBytes = bounds::kMaxPayloadBytes + 4096;  // white
 
 class SubmitStream::State : public std::enable_shared_from_this<State> {
  public:
-  State(ServerContext& server, QueuePtr queue, PrincipalPtr principal, std::shared_ptr<BodySource> connection)
+  State(ServerContext& server, QueuePtr queue, PrincipalPtr principal, std::string peer,
+        std::shared_ptr<BodySource> connection)
       : server_(server),
         queue_(std::move(queue)),
         principal_(std::move(principal)),
-        connection_(std::move(connection)) {}
+        peer_(std::move(peer)),
+        connection_(std::move(connection)),
+        held_(server.inflight) {}
+
+  std::uint64_t lines() const { return line_; }
 
   Result<bool> OnBody(std::string_view bytes) {
     if (set_ || !spec_read_) {
@@ -39,7 +47,12 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
     } else {
       pending_.append(bytes);  // at most one read: more is not asked for before the set has its id
     }
-    return Ready();
+    crowded_ = !held_.Grow(principal_->id, pending_.size() + unwritten_bytes_);
+    // What is being stored goes away by itself; a line that is not complete does not.
+    if (crowded_ && unwritten_ == 0)
+      return Error{Code::kUnavailable, "too many large requests at once", "try again soon"};
+    waits_ = !Ready();
+    return !waits_;
   }
 
   void OnEnd(Reply reply) {
@@ -58,12 +71,13 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
     over_ = true;
     reply_.reset();
     Drop();
-    connection_.reset();
+    LetGo();
   }
 
  private:
   NetThread& net() const { return connection_->home(); }
-  bool Ready() const { return !spec_read_ || (set_ && unwritten_ < kMaxUnwritten); }
+  bool Ready() const { return !spec_read_ || (set_ && !crowded_ && unwritten_ < kMaxUnwritten); }
+  AskerId asker() const { return AskerOf(*principal_, peer_); }
 
   Result<void> Take(std::string_view bytes) {
     while (!bytes.empty()) {
@@ -112,11 +126,14 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
     if (request->spec.payload.common) common_ = request->payload;
     spec_ = std::move(request->spec);
     spec_read_ = true;
-    net().Tell(queue_, Command::Look([self = shared_from_this(), &home = net()](Turn& turn) {
+    OnDrop gone(net(), [self = shared_from_this()] { self->OnSet(self->queue_->WhyFinished()); });
+    net().Tell(queue_,
+               Command::Look([self = shared_from_this(), &home = net(), gone = std::move(gone)](Turn& turn) mutable {
+                 gone.Release();
                  Result<JobId> set = JobId{turn.ids.Next(turn.now.wall)};
                  if (std::optional<Error> refused = RefuseNew(turn)) set = *refused;
                  turn.Send(home, [self, set] { self->OnSet(set); });
-               }));
+               }).By(asker()));
     return {};
   }
 
@@ -128,13 +145,15 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
       PayloadSegment segment;
       segment.first = kCommonPayload;
       segment.payloads.push_back(std::move(*common_));
-      Store(std::move(segment));
+      const Result<void> stored = Store(std::move(segment));
+      if (!stored.ok()) return Break(stored.error());
     }
     const std::string bytes = std::exchange(pending_, {});
     const Result<void> taken = Take(bytes);
     if (!taken.ok()) return Break(taken.error());
     if (reply_) return Finish();
-    if (Ready()) connection_->ResumeBody();
+    waits_ = !Ready();
+    if (!waits_) connection_->ResumeBody();
   }
 
   Error AtLine(Error error) const {
@@ -150,27 +169,38 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
     }
     if (hasher_) hasher_->AddTaskPayload(*payload);
     packer_.Add(*payload);
-    if (packer_.HasSegments()) StoreFull();
+    return packer_.HasSegments() ? StoreFull() : Result<void>();
+  }
+
+  Result<void> StoreFull() {
+    for (PayloadSegment& segment : packer_.TakeSegments()) {
+      const Result<void> stored = Store(std::move(segment));
+      if (!stored.ok()) return stored;
+    }
     return {};
   }
 
-  void StoreFull() {
-    for (PayloadSegment& segment : packer_.TakeSegments()) Store(std::move(segment));
-  }
-
-  void Store(PayloadSegment segment) {
+  // kUnknownQueue where it was deleted meanwhile.
+  Result<void> Store(PayloadSegment segment) {
     segment.set = *set_;
-    stored_ = true;
-    ++unwritten_;
+    std::size_t bytes = 0;
+    for (const std::string& payload : segment.payloads) bytes += payload.size() + kPayloadOverhead;
     CommitWork work;
     work.batch.payloads.push_back(std::move(segment));
-    work.outbox.push_back({&net(), [self = shared_from_this()] { self->OnStored(); }});
-    queue_->PostWork(std::move(work));
+    work.outbox.push_back({&net(), [self = shared_from_this(), bytes] { self->OnStored(bytes); }});
+    if (!queue_->PostWork(std::move(work))) return queue_->WhyFinished();
+    stored_ = true;
+    ++unwritten_;
+    unwritten_bytes_ += bytes;
+    return {};
   }
 
-  void OnStored() {
+  void OnStored(std::size_t bytes) {
     --unwritten_;
-    if (over_ || reply_ || unwritten_ != kGoOnBelow) return;
+    unwritten_bytes_ -= bytes;
+    held_.Shrink(over_ ? unwritten_bytes_ : pending_.size() + unwritten_bytes_);
+    if (over_ || reply_ || !waits_ || unwritten_ > (crowded_ ? 0 : kGoOnBelow)) return;
+    crowded_ = waits_ = false;
     connection_->ResumeBody();
   }
 
@@ -182,7 +212,8 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
       if (!added.ok()) return Fail(added.error());
     }
     packer_.Seal();
-    StoreFull();
+    const Result<void> stored = StoreFull();
+    if (!stored.ok()) return Fail(stored.error());
     over_ = true;
     spec_.count = static_cast<std::uint32_t>(packer_.count());
     spec_.payload.per_task = packer_.count() > 0;
@@ -232,12 +263,20 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
     Drop();
     reply_->Fail(error);
     reply_.reset();
+    LetGo();
+  }
+
+  // Of all but what is still being stored.
+  void LetGo() {
+    pending_ = {};
+    held_.Shrink(unwritten_bytes_);
     connection_.reset();
   }
 
   ServerContext& server_;
   const QueuePtr queue_;
   const PrincipalPtr principal_;
+  const std::string peer_;
   std::shared_ptr<BodySource> connection_;
   bool over_ = false;
   bool spec_read_ = false;
@@ -249,7 +288,11 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
   std::optional<ContentHasher> hasher_;
   JobSpec spec_;
   PayloadPacker packer_;
-  std::size_t unwritten_ = 0;
+  std::size_t unwritten_ = 0;  // segments, and their bytes
+  std::size_t unwritten_bytes_ = 0;
+  InflightBudget::Share held_;  // for those, and for pending_
+  bool crowded_ = false;        // there is no room for more
+  bool waits_ = false;          // nothing is read until some are stored
   std::optional<Reply> reply_;
 };
 
@@ -257,13 +300,14 @@ SubmitStream::SubmitStream(std::shared_ptr<State> state) : state_(std::move(stat
 SubmitStream::~SubmitStream() = default;
 
 std::unique_ptr<SubmitStream> SubmitStream::Open(ServerContext& server, QueuePtr queue, PrincipalPtr principal,
-                                                 std::shared_ptr<BodySource> connection) {
-  return std::unique_ptr<SubmitStream>(
-      new SubmitStream(std::make_shared<State>(server, std::move(queue), std::move(principal), std::move(connection))));
+                                                 std::string peer, std::shared_ptr<BodySource> connection) {
+  return std::unique_ptr<SubmitStream>(new SubmitStream(
+      std::make_shared<State>(server, std::move(queue), std::move(principal), std::move(peer), std::move(connection))));
 }
 
 Result<bool> SubmitStream::OnBody(std::string_view bytes) { return state_->OnBody(bytes); }
 void SubmitStream::OnEnd(Reply reply) { state_->OnEnd(std::move(reply)); }
 void SubmitStream::OnBroken() { state_->OnBroken(); }
+std::uint64_t SubmitStream::complete() const { return state_->lines(); }
 
 }  // namespace allot

@@ -1,10 +1,13 @@
-// A submit whose tasks are streamed in: lines are checked, packed and stored as they come, in constant memory. The job
-// exists once its last line is stored; a stream that breaks leaves nothing.
+// A submit whose tasks are streamed in: lines are checked, packed and stored as they come, in bounded memory, which
+// counts in that of all requests (inflight.h): where there is none left, it is not read until its own is stored. The
+// job exists once its last line is stored; a stream that breaks leaves nothing.
 //
 // Threading: confined to the connection's network thread.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "server/context.h"
@@ -16,12 +19,13 @@ namespace allot {
 class SubmitStream final : public BodySink {
  public:
   static std::unique_ptr<SubmitStream> Open(ServerContext& server, QueuePtr queue, PrincipalPtr principal,
-                                            std::shared_ptr<BodySource> connection);
+                                            std::string peer, std::shared_ptr<BodySource> connection);
   ~SubmitStream() override;
 
   Result<bool> OnBody(std::string_view bytes) override;
   void OnEnd(Reply reply) override;
   void OnBroken() override;
+  std::uint64_t complete() const override;
 
  private:
   class State;

@@ -34,6 +34,7 @@ struct Turn {
   Outbox outbox{};         // leaves when they are durable
   std::uint32_t events = 0;
   std::size_t starts = 0;  // that this round decided; for metrics
+  std::size_t looks = 0;   // of those who wait: they are told in steps
 
   std::vector<JobId> touched{};                        // jobs that this round changed
   const std::unordered_set<JobId>* unsaved = nullptr;  // while the disk is full: changed, but not durable

@@ -23,7 +23,11 @@ class EndNotice final : public JobWatcher {
   Next Look(Turn& turn, JobId job, News news) override {
     if (news != News::kEnded) return Next::kStay;
     Result<JobView> view = turn.engine.Describe(job);
-    if (view.ok()) turn.Send(home_, [to = to_, view = std::move(*view)] { to->OnEnded(view); });
+    if (view.ok()) {
+      turn.Send(home_, [to = to_, view = std::move(*view)] { to->OnEnded(view); });
+    } else {
+      turn.Send(home_, [to = to_, job] { to->OnUnknown({job}); });  // it was not kept
+    }
     return Next::kGo;
   }
 
@@ -128,6 +132,11 @@ bool WaitConnection::NextMessage(std::string& out) {
   out.swap(error_);
   error_.clear();
   return true;
+}
+
+void WaitConnection::OnSweep() {
+  // What it waits for will not come.
+  if (queue_->deleted() && !closes_soon()) Say(queue_->WhyFinished());
 }
 
 void WaitConnection::OnGone() {

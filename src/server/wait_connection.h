@@ -28,6 +28,7 @@ class WaitConnection final : public WsConnection {
   Reading OnMessage(std::string_view text) override;
   bool NextMessage(std::string& out) override;
   void OnGone() override;
+  void OnSweep() override;
   bool asks_for_signs() const override { return true; }
 
  private:

@@ -134,6 +134,79 @@ TEST_F(WaitTableTest, OneAskerLeavesRoomForOthersAndIsToldWhatItUses) {
   EXPECT_EQ(table_.size(), 0u);
 }
 
+TEST_F(WaitTableTest, OneJobHasABoundForAllTogether) {
+  std::size_t admitted = 0;
+  for (AskerId asker = 1; asker <= 30; ++asker) {
+    for (int i = 0; i < 1000; ++i) {
+      Turn turn = At(0);
+      turn.asker = asker;
+      if (!table_.Admit(turn, JobId{1}).ok()) continue;
+      ++admitted;
+      table_.Add(turn, JobId{1}, asker, std::make_unique<Recorder>(seen_, 0, std::nullopt), false);
+    }
+  }
+  EXPECT_EQ(admitted, WaitTable::kMaxWaitsForOneJobOfAll);
+  Turn other = At(0);
+  other.asker = 31;
+  EXPECT_EQ(table_.Admit(other, JobId{1}).error().code, Code::kTooManyWaits);
+  EXPECT_TRUE(table_.Admit(other, JobId{2}).ok());
+  EXPECT_TRUE(table_.RemoveOwner(engine_, 1));
+  EXPECT_TRUE(table_.Admit(other, JobId{1}).ok());
+}
+
+TEST_F(WaitTableTest, ManyAreToldInSteps) {
+  constexpr std::size_t kStep = WaitTable::kMaxLooks;
+  for (std::size_t i = 0; i < 2 * kStep + 500; ++i) Add(static_cast<int>(i), 1, i);
+  Add(-1, 2, 1);
+  ASSERT_TRUE(engine_.Cancel(Now{}, JobId{1}).ok());
+  ASSERT_TRUE(engine_.Cancel(Now{}, JobId{2}).ok());
+  Turn first = At(0);
+  table_.OnEnded(first, JobId{1});
+  EXPECT_EQ(seen_.size(), kStep);
+  table_.OnEnded(first, JobId{2});  // behind the others
+  EXPECT_EQ(seen_.size(), kStep);
+  ASSERT_TRUE(table_.NextDeadline());
+  EXPECT_LE(*table_.NextDeadline(), first.now.mono);
+  table_.RemoveOwner(engine_, kStep + 7);
+  Turn second = At(1);
+  table_.OnTime(second);
+  EXPECT_EQ(seen_.size(), 2 * kStep);
+  Turn third = At(2);
+  table_.OnTime(third);
+  EXPECT_EQ(seen_.size(), 2 * kStep + 500);  // but the one that left, and the one of the second job
+  EXPECT_EQ(seen_.back().watcher, -1);
+  EXPECT_EQ(table_.NextDeadline(), std::nullopt);
+  EXPECT_EQ(table_.size(), 0u);
+}
+
+TEST_F(WaitTableTest, ProgressInBetweenIsToldToAllAgain) {
+  constexpr std::size_t kStep = WaitTable::kMaxLooks;
+  for (std::size_t i = 0; i < kStep + 10; ++i) Add(static_cast<int>(i), 1, i, {}, true);
+  Turn first = At(0);
+  table_.OnProgress(first, JobId{1});
+  EXPECT_EQ(seen_.size(), kStep);
+  Turn second = At(1);
+  table_.OnProgress(second, JobId{1});  // those told already are to be told again
+  EXPECT_EQ(seen_.size(), kStep);
+  table_.OnTime(second);
+  EXPECT_EQ(seen_.size(), 2 * kStep);
+  Turn third = At(2);
+  table_.OnTime(third);
+  EXPECT_EQ(seen_.size(), 2 * kStep + 20);
+  EXPECT_EQ(table_.NextDeadline(), std::nullopt);
+}
+
+TEST_F(WaitTableTest, TimesThatComeTogetherAreToldInSteps) {
+  constexpr std::size_t kStep = WaitTable::kMaxLooks;
+  for (std::size_t i = 0; i < kStep + 10; ++i) Add(static_cast<int>(i), 1, i, 100);
+  Turn first = At(100);
+  table_.OnTime(first);
+  EXPECT_EQ(seen_.size(), kStep);
+  Turn second = At(100);
+  table_.OnTime(second);
+  EXPECT_EQ(seen_.size(), kStep + 10);
+}
+
 // Against a plain list of who waits for what.
 TEST_F(WaitTableTest, IsAsAPlainListWouldBe) {
   const std::uint64_t seed = 20260;

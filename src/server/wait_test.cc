@@ -87,6 +87,122 @@ TEST_F(WaitTest, EventsShowProgressAndTheEnd) {
   EXPECT_NE(last.find(R"("state":"done")"), std::string::npos);
 }
 
+TEST_F(WaitTest, EventsOfAJobThatIsNotKeptEndWithAnError) {
+  HttpClient http = Http();
+  HttpClient watcher = Http();
+  const std::string id = Submit(http, R"({"tag":"t","retention_ms":0})");
+  WsClient waiter(port(), "/v1/queues/default/wait");
+  waiter.Send(R"({"wait":[")" + id + R"("]})");
+  watcher.Watch(kJobs + "/" + id + "/events");
+  EXPECT_EQ(watcher.NextEvent().first, "job");
+  http.Post(kJobs + "/" + id + "/cancel");
+  const auto [event, data] = watcher.NextEvent();
+  EXPECT_TRUE(event == "end" || (event == "error" && data["error"]["code"].str() == "unknown_job"))
+      << event << data.text();
+  EXPECT_EQ(watcher.ReadAll(), "");
+  const Json told = waiter.Read();
+  EXPECT_TRUE(told["ended"].size() == 1 || told["unknown"].size() == 1) << told.text();
+}
+
+TEST_F(WaitTest, ADeletedQueueLetsGoOfAllWhoWaitOrWatch) {
+  HttpClient http = Http();
+  ASSERT_EQ(http.Post("/v1/queues", R"({"name":"q"})").status, 201);
+  const std::string jobs = "/v1/queues/q/jobs";
+  const std::string id = http.Post(jobs, R"({"tag":"t"})").json["job"]["id"].str();
+  HttpClient watcher = Http();
+  watcher.Watch(jobs + "/" + id + "/events");
+  EXPECT_EQ(watcher.NextEvent().first, "job");
+  WsClient idle(port(), "/v1/queues/q/wait");
+  WsClient waiter(port(), "/v1/queues/q/wait");
+  waiter.Send(R"({"wait":[")" + id + R"(","1"]})");
+  EXPECT_EQ(waiter.Read()["unknown"].size(), 1u);
+  HttpClient polling = Http(), results = Http();
+  polling.Write("GET " + jobs + "/" + id + "?wait_ms=60000 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  results.Write("GET " + jobs + "/" + id + "/results?wait_ms=60000 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  // An upload that has begun, and one that begins only then.
+  const std::string head =
+      "POST /v1/queues/q/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
+      "Content-Length: 100000000\r\n\r\n";
+  HttpClient upload = Http(), late = Http();
+  upload.Write(head + "{\"tag\":\"t\"}\n1\n");
+  late.Write(head);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // they are all there
+  ASSERT_EQ(http.Do(http::verb::delete_, "/v1/queues/q?force=true").status, 200);
+
+  const auto [event, data] = watcher.NextEvent();
+  EXPECT_EQ(event, "error");
+  EXPECT_EQ(data["error"]["code"].str(), "unknown_queue");
+  EXPECT_EQ(watcher.ReadAll(), "");
+  for (WsClient* const client : {&idle, &waiter}) {
+    EXPECT_EQ(client->Read()["error"]["code"].str(), "unknown_queue");
+    EXPECT_EQ(client->ReadText(), "");
+  }
+  EXPECT_EQ(polling.Read().code(), "unknown_queue");
+  EXPECT_EQ(results.Read().code(), "unknown_queue");
+  late.Write("{\"tag\":\"t\"}\n1\n");
+  EXPECT_EQ(late.Read().code(), "unknown_queue");
+  // More than may be unwritten: it would wait for that for ever.
+  const std::string line = "\"" + std::string(100'000, 'x') + "\"\n";
+  beast::error_code ec;
+  for (int i = 0; i < 60 && !ec; ++i) asio::write(upload.socket(), asio::buffer(line), ec);
+  EXPECT_EQ(upload.Read().code(), "unknown_queue");
+}
+
+TEST_F(WaitTest, ManyResultsComeInOrder) {
+  HttpClient http = Http();
+  WsClient worker = Worker();
+  Greet(worker);
+  const std::string id = Submit(http, R"({"tag":"t","count":20})");
+  Work(worker, 20);
+  const Json all = http.Get(kJobs + "/" + id + "/results").json;
+  ASSERT_EQ(all["results"].size(), 20u);
+  for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(all["results"][i]["result"].num(), static_cast<std::int64_t>(i));
+  EXPECT_TRUE(all["next"].null());
+  EXPECT_EQ(http.Get(kJobs + "/" + id + "/tasks").json["tasks"].size(), 20u);
+}
+
+// In CPU time of the engine thread: those who wait for a task cost little when others end.
+TEST_F(WaitTest, WaitingForResultsCostsNoPageForEachTaskThatEnds) {
+  HttpClient http = Http();
+  WsClient worker = Worker();
+  worker.Send(R"({"hello":{"name":"w","tags":["t"],"slots":1000}})");
+  worker.Read();
+  const std::string id = Submit(http, R"({"tag":"t","count":1000})");
+  worker.Send(R"({"pull":1000})");
+  std::vector<std::string> refs(1000);
+  for (std::size_t got = 0; got < refs.size();) {
+    const Json tasks = worker.ReadUntil("tasks")["tasks"];
+    for (std::size_t i = 0; i < tasks.size(); ++i, ++got) {
+      refs[static_cast<std::size_t>(tasks[i]["index"].num())] = Ref(tasks[i]);
+    }
+  }
+  std::vector<std::unique_ptr<HttpClient>> waiting;
+  for (int i = 0; i < 200; ++i) {
+    waiting.push_back(std::make_unique<HttpClient>(port()));
+    waiting.back()->Write("GET " + kJobs + "/" + id +
+                          "/results?limit=1000&wait_ms=60000 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  }
+  const auto effects = [&](const std::string& what) {
+    const std::string text = http.Get("/metrics").body;
+    const std::string name = "allotter_engine_step_seconds_" + what + "{kind=\"effects\",queue=\"default\"} ";
+    const std::size_t at = text.find(name);
+    EXPECT_NE(at, std::string::npos) << text;
+    return at == std::string::npos ? 0.0 : std::strtod(text.c_str() + at + name.size(), nullptr);
+  };
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // they wait
+  const double before = effects("sum");
+  for (std::size_t i = 1; i <= 100; ++i) {
+    worker.Send(R"({"seq":1,"done":[)" + refs[i] + "}]}");
+    worker.ReadUntil("ack");
+  }
+  const double each = (effects("sum") - before) / 100;
+  EXPECT_LT(each, 0.002) << "seconds of the engine thread for one task that ends";
+  // And the first one is what they wait for.
+  worker.Send(R"({"seq":1,"done":[)" + refs[0] + "}]}");
+  worker.ReadUntil("ack");
+  for (auto& client : waiting) EXPECT_EQ(client->Read().json["results"].size(), 101u);
+}
+
 TEST_F(WaitTest, ARestartKeepsJobsResultsAndLeases) {
   std::string id, held;
   Json welcome, tasks;

@@ -155,7 +155,17 @@ void WorkerConnection::OnSent() {
   if (worker_ && HasRoom()) ResumeReading();
 }
 
+void WorkerConnection::OnRefused() { refused_ = std::move(named_); }
+
+void WorkerConnection::OnSweep() {
+  // What it waits for will not come.
+  if (!queue_->deleted() || closes_soon()) return;
+  Say(queue_->WhyFinished(), std::nullopt);
+  CloseSoon();
+}
+
 bool WorkerConnection::NextMessage(std::string& out) {
+  named_.clear();
   if (!said_.empty()) {
     out.swap(said_);
     said_.clear();
@@ -231,7 +241,7 @@ bool WorkerConnection::NextMessage(std::string& out) {
         turn.workers.FailDamaged(turn, worker, damaged);
       });
     }
-    next_grant_ = *end;
+    for (; next_grant_ < *end; ++next_grant_) named_.push_back(news.grants[next_grant_].task);
     out.push_back(']');
   }
   if (next_grant_ >= news.grants.size()) {
@@ -246,7 +256,7 @@ void WorkerConnection::OnGone() {
   if (!worker_) return;  // OnWelcome() sees to it
   // Only what no write has begun with surely never left. Of a message that was being written the worker may have all,
   // even if the write failed: the end of the connection overtakes the news that the kernel took it.
-  std::vector<TaskRef> unsent;
+  std::vector<TaskRef> unsent = std::move(refused_);
   for (const WorkerNews& news : news_) {
     for (std::size_t i = &news == &news_.front() ? next_grant_ : 0; i < news.grants.size(); ++i) {
       unsent.push_back(news.grants[i].task);

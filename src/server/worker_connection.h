@@ -28,6 +28,8 @@ class WorkerConnection final : public WsConnection, public WorkerLink {
   void OnSign() override;
   bool NextMessage(std::string& out) override;
   void OnSent() override;
+  void OnRefused() override;
+  void OnSweep() override;
   void OnGone() override;
   bool expects_hello() const override { return true; }
 
@@ -55,7 +57,9 @@ class WorkerConnection final : public WsConnection, public WorkerLink {
   std::size_t unanswered_ = 0;  // messages given to the engine
   std::deque<WorkerNews> news_;
   std::size_t next_grant_ = 0;  // of news_.front()
-  std::string said_;            // goes before the news
+  std::vector<TaskRef> named_;  // by the last message
+  std::vector<TaskRef> refused_;
+  std::string said_;  // goes before the news
 };
 
 }  // namespace allot

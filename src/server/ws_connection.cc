@@ -31,7 +31,7 @@ struct WsConnection::Wire {
 };
 
 WsConnection::WsConnection(NetThread& net, ServerContext& server)
-    : Connection(net), server_(server), inflight_(server.inflight) {
+    : Connection(net), server_(server), inflight_(server.inflight), unread_(server.inflight) {
   server_.connections.fetch_add(1);
   server_.metrics.ConnectionOpened();
 }
@@ -100,10 +100,10 @@ void WsConnection::OnRead(error_code ec, std::size_t n) {
   const Reading next = OnMessage({static_cast<const char*>(data.data()), data.size()});
   wire_->in.consume(wire_->in.size());
   if (wire_->in.capacity() > kKeptBufferBytes) wire_->in.shrink_to_fit();
-  inflight_.Clear();
   if (next == Reading::kPause) {
-    paused_ = true;
+    paused_ = true;  // what became of a large message counts until there is room for the next
   } else {
+    inflight_.Clear();
     Read();
   }
 }
@@ -111,6 +111,7 @@ void WsConnection::OnRead(error_code ec, std::size_t n) {
 void WsConnection::ResumeReading() {
   if (!paused_) return;
   paused_ = false;
+  inflight_.Clear();
   Read();
 }
 
@@ -119,13 +120,18 @@ void WsConnection::Flush() {
   out_.clear();
   if (!NextMessage(out_)) {
     if (out_.capacity() > kKeptBufferBytes) out_.shrink_to_fit();
+    unread_.Shrink(out_.capacity());
     if (close_soon_) {
       closing_ = true;
-      write_deadline_ = net().now() + kCloseTimeout;
+      write_deadline_ = CloseDeadline();
       wire_->ws.async_close(websocket::close_code::normal,
                             [self = Self()](error_code) { self->Guard("closing", [&self] { self->Fail(); }); });
     }
     return;
+  }
+  if (!unread_.Grow(admission_.principal->id, out_.capacity())) {
+    OnRefused();
+    return CloseNow(CloseReason::kTryAgain, "too many messages wait to be read");
   }
   writing_ = true;
   write_deadline_ = net().now() + server_.config.write_timeout;
@@ -136,8 +142,9 @@ void WsConnection::Flush() {
 
 void WsConnection::OnWritten(error_code ec, std::size_t n) {
   writing_ = false;
+  unread_.Clear();
+  if (gone_ || closing_) return;  // the deadline is that of the close
   write_deadline_.reset();
-  if (gone_) return;
   if (ec) return Fail();
   server_.metrics.BytesOut(n);
   OnSent();
@@ -158,11 +165,15 @@ void WsConnection::CloseNow(CloseReason reason, std::string_view why) {
   if (!open_ || closing_) return Fail();
   closing_ = true;
   gone_ = true;
-  write_deadline_ = net().now() + kCloseTimeout;
+  write_deadline_ = CloseDeadline();
   websocket::close_reason said(static_cast<websocket::close_code>(reason));
   said.reason.assign(why.data(), std::min(why.size(), said.reason.max_size()));
   wire_->ws.async_close(said, [self = Self()](error_code) { self->Guard("closing", [&self] { self->End(); }); });
   Forget();
+}
+
+Instant WsConnection::CloseDeadline() const {
+  return net().now() + std::min<Duration>(kCloseTimeout, server_.config.write_timeout);
 }
 
 void WsConnection::Fail() {
@@ -197,6 +208,8 @@ void WsConnection::Sweep(Instant now) {
   if (gone_) return;
   if (!Admitted()) return CloseNow(CloseReason::kPolicy, "the token is no longer valid");
   if (read_deadline_ && now >= *read_deadline_) return CloseNow(CloseReason::kPolicy, "a message came too slowly");
+  OnSweep();
+  if (gone_) return;
   // While it is not being read it cannot be heard.
   if (paused_ || !open_) return;
   const Duration silent = now - last_heard_;

@@ -47,6 +47,10 @@ class WsConnection : public Connection {
   virtual bool NextMessage(std::string& out) = 0;
   // The message was taken by the kernel.
   virtual void OnSent() {}
+  // The message that NextMessage() gave was not sent at all, for lack of memory. OnGone() follows.
+  virtual void OnRefused() {}
+  // About twice a second.
+  virtual void OnSweep() {}
   // A silent peer is asked for a sign of life before it is given up.
   virtual bool asks_for_signs() const { return false; }
   // The first message has to come soon.
@@ -62,6 +66,7 @@ class WsConnection : public Connection {
   // Ends it with a close frame when everything that NextMessage() gives is sent.
   void CloseSoon();
   bool gone() const { return gone_; }
+  bool closes_soon() const { return close_soon_; }
   ServerContext& server() const { return server_; }
 
  private:
@@ -75,6 +80,7 @@ class WsConnection : public Connection {
   void CloseNow(CloseReason reason, std::string_view why);
   void Fail();
   void Forget();
+  Instant CloseDeadline() const;
   void End();
   // Its token is as good as when it came.
   bool Admitted();
@@ -85,7 +91,8 @@ class WsConnection : public Connection {
   std::string authorization_;
   TokenBook::Admission admission_;
   std::string out_;
-  InflightBudget::Share inflight_;
+  InflightBudget::Share inflight_;  // of what it reads, until that is worked off
+  InflightBudget::Share unread_;    // of what it writes
   bool open_ = false;
   bool reading_ = false;
   bool paused_ = false;

@@ -174,6 +174,18 @@ void CellTrees::AddMask(std::uint32_t group, std::uint64_t* out) const {
   if (found != by_group_.end()) sides_[found->second]->root->AddMask(out);
 }
 
+void CellTrees::AddAside(Bit kind, std::size_t most, std::vector<std::uint32_t>& out) {
+  std::vector<std::uint64_t> mask(shared_.verdicts.mask_words());
+  for (std::size_t n = std::min(most, sides_.size()); n > 0; --n) {
+    if (++aside_ >= sides_.size()) aside_ = 0;
+    const Side* side = sides_[aside_].get();
+    if (side == nullptr) continue;
+    std::fill(mask.begin(), mask.end(), 0);
+    side->root->AddMask(mask.data());
+    if ((mask[kind / 64] >> (kind % 64) & 1) != 0) out.push_back(side->group);
+  }
+}
+
 void CellTrees::Join(std::uint32_t group) {
   if (const auto found = by_group_.find(group); found != by_group_.end()) {
     Enlist(joining_, &Side::joining, found->second);

@@ -48,6 +48,9 @@ class CellTrees {
   void Open(std::uint32_t group);
   // Adds the bits of the group's tree to `out`.
   void AddMask(std::uint32_t group, std::uint64_t* out) const;
+  // Adds to `out` groups that stand apart and have something for that kind, held or not: of so many that are looked at,
+  // and of others the next time.
+  void AddAside(Bit kind, std::size_t most, std::vector<std::uint32_t>& out);
   // The group goes back to the main tree; in Step().
   void Join(std::uint32_t group);
   bool Joining() const { return !joining_.empty(); }
@@ -87,6 +90,7 @@ class CellTrees {
   std::vector<std::uint32_t> free_;
   std::unordered_map<std::uint32_t, std::uint32_t> by_group_;
   std::vector<std::uint32_t> active_, joining_;  // places in sides_
+  std::size_t aside_ = 0;  // the side that was visited last
   bool unfinished_ = false;
   std::size_t moved_ = 0;  // in the last Pick()
 };

@@ -458,6 +458,12 @@ void StrategyIndex::OpenGroup(std::uint32_t group, std::vector<std::uint64_t>* k
   parts_->trees->AddMask(group, kinds->data());
 }
 
+std::vector<std::uint32_t> StrategyIndex::Aside(KindId kind, std::size_t most) {
+  std::vector<std::uint32_t> groups;
+  parts_->trees->AddAside(kind, most, groups);
+  return groups;
+}
+
 void StrategyIndex::JoinGroup(std::uint32_t group) {
   MemoryPool::Scope scope(&pool_);
   parts_->trees->Join(group);

@@ -80,6 +80,8 @@ class StrategyIndex {
   // The group is not held everywhere any more: adds the bits that it may have something for, where `kinds` is not null.
   // To be told by whoever has the gate; until then a group that was found held is not asked for again.
   void OpenGroup(std::uint32_t group, std::vector<std::uint64_t>* kinds);
+  // Groups that stand apart and have something for that kind: of so many, and of others the next time.
+  std::vector<std::uint32_t> Aside(KindId kind, std::size_t most);
   // It has not been held for long, and need not stand apart any more. Happens in steps, which take what they did from
   // the budget and are true at the end.
   void JoinGroup(std::uint32_t group);

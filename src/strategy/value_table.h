@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "strategy/pick_job.h"
-#include "strategy/sharded_set.h"
+#include "base/sharded_set.h"
 #include "strategy/slot_array.h"
 #include "strategy/small_order.h"
 

@@ -29,6 +29,11 @@ json "$(allot queue show -o json)" '.settings.max_limit_expiration_ms == 7200000
 exits 0 allot limit renew own-1 --expires 1h
 same '' "$err"
 exits 2 allot queue set --max-limit-expiration 25h
+allot queue set --limit-ban-window 2m --demand-lookahead 10m >queue.log
+json "$(allot queue show -o json)" '.settings.limit_ban_window_ms == 120000 and .settings.demand_lookahead_ms == 600000'
+json "$(allot demand -o json)" '.lookahead_ms == 600000'
+allot queue set --limit-ban-window 1m --demand-lookahead 1m >queue.log
+exits 2 allot queue set --demand-lookahead 25h
 exits 2 allot queue set --max-limit-expiration 0
 
 # Lists.
@@ -85,7 +90,7 @@ has "$shown" 'blocked users    ann'
 has "$shown" 'next start       in '
 has "$shown" '│'
 hasnt "$shown" $'\u202e'
-json "$(allot limit show slow -o json)" '.allowed == 2 and .waiting == 1 and .cheapest == 1 and .payable_in_ms > 1000000 and .ignored_users == ["ann"]'
+json "$(allot limit show slow -o json)" '.allowed == 2 and .waiting == 1 and .cheapest == 1 and .payable_in_ms > 1000000 and .ignored_users == ["ann"] and .ignored[0].user == "ann" and .ignored[0].at_ms > 0'
 
 # A cost that cannot be evaluated counts as 1, and is warned of once.
 allot limit set --tag agent --uuid odd --name odd --expr 'MY.User == "cy"' --cost 'MY.nothing + 1' --rate 5/1h --expires 2m >/dev/null

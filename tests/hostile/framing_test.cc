@@ -142,6 +142,7 @@ TEST_F(Framing, WhatTwoReadersMaySeeDifferentlyIsRefused) {
   };
   const Row rows[] = {
       {"an unknown coding", with("Transfer-Encoding: xchunked\r\n")},
+      {"a size of a chunk in two parts", with("Transfer-Encoding: chunked\r\n", "0 5\r\n\r\n")},
       {"a coding before chunked", with("Transfer-Encoding: gzip, chunked\r\n")},
       {"a coding behind chunked", with("Transfer-Encoding: chunked, gzip\r\n")},
       {"identity", with("Transfer-Encoding: identity\r\n")},

@@ -48,6 +48,8 @@ export interface QueueSettings {
   policy?: string;
   weights?: Record<string, number>;
   max_limit_expiration_ms: Ms;
+  limit_ban_window_ms: Ms;
+  demand_lookahead_ms: Ms;
   dispatch: 'fanout' | 'balanced';
   balance: 'least_queue' | 'round_robin' | 'random';
 }
@@ -512,6 +514,7 @@ export interface Limit {
   ignored_matches: number;
   last_ignored_at_ms: Ms | null;
   ignored_users: string[];
+  ignored: { user: string; at_ms: Ms }[];
   blocked_ms: Ms;
   waiting: number;
   waiting_forever: number;

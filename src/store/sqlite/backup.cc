@@ -118,6 +118,9 @@ Result<void> PrepareRestored(const std::string& file, std::span<const std::strin
     const int code = remove->Run(name);
     if (code != SQLITE_OK) return db->ErrorOf(code, "forget a setting");
   }
+  // Closing would move it as well, and say nothing where it cannot.
+  const int code = sqlite3_wal_checkpoint_v2(db->get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  if (code != SQLITE_OK) return db->ErrorOf(code, "move the log into the file");
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <functional>
 #include <optional>
 
@@ -179,13 +180,14 @@ Result<CheckReport> CheckQueueFile(const std::string& file) {
   Result<FileLock> lock = FileLock::Take(file);
   if (!lock) return lock.error();
   CheckReport report;
-  const auto finish = [&]() {
+  // What the look itself makes goes again, whichever way it ends.
+  const auto tidy = [&](void*) {
     std::error_code ignored;
     if (!had_index) std::filesystem::remove(file + "-shm", ignored);
     if (!had_log) std::filesystem::remove(file + "-wal", ignored);
     if (!had_lock) std::filesystem::remove(lock_name, ignored);
-    return report;
   };
+  const std::unique_ptr<void, decltype(tidy)> tidied(&report, tidy);
   Result<FileState> state = LookAtFiles(file);
   if (!state) return state.error();
   report.file_bytes = state->bytes + state->log.bytes;
@@ -194,7 +196,7 @@ Result<CheckReport> CheckQueueFile(const std::string& file) {
   if (const std::optional<Error> loss = FindLoss(*state)) report.problems.push_back(loss->message);
   if (state->bytes == 0) {
     if (report.ok() && !state->is_new()) report.problems.push_back(file + " is empty");
-    return finish();
+    return report;
   }
   {
     Result<Database> db = Database::Open(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, "");
@@ -220,7 +222,7 @@ Result<CheckReport> CheckQueueFile(const std::string& file) {
       Note(FindLostEvents(*state, report.position), checker);
     }
   }
-  return finish();
+  return report;
 }
 
 Result<CheckReport> CheckBackup(const std::string& file) {

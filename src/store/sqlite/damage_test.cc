@@ -250,6 +250,47 @@ TEST_F(DamageTest, AFileThatWasNotClosedIsRefusedWithoutItsMark) {
   ExpectRefused(other, ".mark is damaged", 100);
 }
 
+// A first start that could not write even that: nothing was promised, and the next one goes on.
+TEST_F(DamageTest, AnEmptyMarkWithoutAFileIsANewQueue) {
+  const std::string file = directory_ / "never.db";
+  for (const std::string& mark : {std::string(), std::string(4160, '\0')}) {
+    WriteFile(file + ".mark", mark);
+    ExpectOpens(file, 0);
+    for (const char* suffix : {"", "-wal", "-shm", ".lock", ".mark"}) fs::remove(file + suffix);
+  }
+  // But not where there is a file, or a log.
+  const std::string killed = KilledAfter(10);
+  WriteFile(killed + ".mark", "");
+  fs::remove(killed);
+  EXPECT_TRUE(Open(killed).store == nullptr);
+}
+
+// A loss of power right after a start leaves the mark as of the last stop.
+TEST_F(DamageTest, AMissingLogIsRefusedThoughTheMarkIsOfTheStopBefore) {
+  const std::string file = directory_ / "stopped.db";
+  {
+    Opened opened = Open(file);
+    ASSERT_TRUE(opened.store != nullptr);
+    Commit(*opened.store, 50);
+  }
+  const std::string closed = Contents(file + ".mark");
+  Opened opened = Open(file);
+  ASSERT_TRUE(opened.store != nullptr);
+  Commit(*opened.store, 5);
+  opened.store->Tidy().ok();
+  const std::string killed = Killed(file);
+  {
+    // All of the log is in the file by then, and in_use with it.
+    auto db = sqlite::Database::Open(killed, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, "");
+    ASSERT_TRUE(db.ok());
+    ASSERT_EQ(*db->QueryInt("SELECT in_use FROM state"), 1);
+    ASSERT_EQ(sqlite3_wal_checkpoint_v2(db->get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr), SQLITE_OK);
+  }
+  fs::remove(killed + "-wal");
+  WriteFile(killed + ".mark", closed);
+  ExpectRefused(killed, "is missing", 55);
+}
+
 TEST_F(DamageTest, AMarkThatWasTornByALossOfPowerStillCounts) {
   for (const std::uint64_t slot : {0, 4096}) {
     const std::string file = KilledAfter(100);

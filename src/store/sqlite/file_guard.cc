@@ -99,6 +99,8 @@ Result<void> FileGuard::Begin(Database& db, const std::function<int()>& log_page
                  "make the file and its directory writable for this user"};
   }
   Committed(content.position, log_pages());
+  // Once for each start: from here on a loss of power cannot leave a mark that demands no log.
+  if (Result<void> done = mark_.Sync(); !done) return done;
   return watch_.Begin({file, file + "-wal", file + ".lock", MarkOf(file)});
 }
 

@@ -3,6 +3,8 @@
 
 #include <deque>
 
+#include "store/sqlite/check.h"
+#include "store/sqlite/sql.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/store_harness.h"
 
@@ -85,6 +87,21 @@ TEST_F(GrowthTest, JobsThatGoAtOnceLeaveNothingBehindUnderSteadyLoad) {
   while (load.jobs() < 20'000) load.Commit(20, 2000, 60);
   EXPECT_LE(load.TakeMost(), 2 * load.live_bytes() + kSlack);
   EXPECT_LT(store_->ReadUsage()->garbage_jobs, 100u);
+}
+
+// What is written and removed with one commit leaves nothing either.
+TEST_F(GrowthTest, JobsThatComeAndGoInOneCommitLeaveNoRow) {
+  Load load(*store_);
+  for (int i = 0; i < 20; ++i) load.Commit(20, 2000, 5);
+  load.Commit(0, 0, 0);
+  store_.reset();
+  const auto report = sqlite::CheckQueueFile(directory_ / "queue.db");
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  auto db = sqlite::Database::Open(directory_ / "queue.db", SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, "");
+  ASSERT_TRUE(db.ok());
+  for (const char* table : {"outcomes", "outcome_index", "payloads", "payload_heads", "garbage"}) {
+    EXPECT_EQ(*db->QueryInt(("SELECT count(*) FROM " + std::string(table)).c_str()), 0) << table;
+  }
 }
 
 TEST_F(GrowthTest, WhatAPeakLeftIsGivenBackUnderTheLoadThatFollows) {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -60,6 +61,13 @@ std::optional<Slot> ReadSlots(int fd) {
   return best;
 }
 
+// Nothing but zeros, or nothing at all.
+bool IsBlank(int fd) {
+  char bytes[kSlotDistance + sizeof(Slot)];
+  const ssize_t size = pread(fd, bytes, sizeof bytes, 0);
+  return size >= 0 && std::all_of(bytes, bytes + size, [](char byte) { return byte == 0; });
+}
+
 }  // namespace
 
 Result<Mark::Found> Mark::Read(const std::string& file) {
@@ -75,6 +83,7 @@ Result<Mark::Found> Mark::Read(const std::string& file) {
     found.content = MarkContent{static_cast<MarkState>(slot->state), slot->store, slot->position,
                                 LogPlace{slot->salt1, slot->salt2, slot->frames}};
   }
+  found.blank = IsBlank(fd);
   close(fd);
   return found;
 }

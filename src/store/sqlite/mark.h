@@ -53,6 +53,7 @@ class Mark {
   struct Found {
     bool there = false;                  // the file, whole or not
     std::optional<MarkContent> content;  // none: damaged
+    bool blank = false;                  // nothing was ever written to it: its making was cut short
   };
   // Reads FILE.mark, changing nothing.
   static Result<Found> Read(const std::string& file);

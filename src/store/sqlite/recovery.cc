@@ -50,7 +50,7 @@ std::optional<Error> FindLogLoss(const std::string& name, const LogScan& log, co
 
 bool FileState::is_new() const {
   if (mark.content) return mark.content->state == MarkState::kNew;
-  return !mark.there && bytes == 0 && log.frames == 0;
+  return (!mark.there || mark.blank) && bytes == 0 && log.frames == 0;
 }
 
 Result<FileState> LookAtFiles(const std::string& file) {
@@ -99,6 +99,10 @@ std::optional<Error> FindMismatch(const FileState& state, std::uint64_t store, b
     if (!in_use) return std::nullopt;
     return Loss(MarkOf(state.file) + (state.mark.there ? " is damaged" : " is missing") +
                 ", and the file was not closed: whether its log is whole cannot be told");
+  }
+  // It is told to the file that it is in use before anybody is told anything: then there is a log.
+  if (in_use && mark->state == MarkState::kClosed && !state.log.there) {
+    return Loss(state.file + "-wal is missing, and the file was not closed");
   }
   if (mark->state == MarkState::kNew || mark->store == store) return std::nullopt;
   return Loss(state.file + " is not the file that " + MarkOf(state.file) + " belongs to");

@@ -100,6 +100,7 @@ class StoreImpl final : public Store {
   Position floor_ = 0;
   Position last_position_ = 0;
   std::int64_t next_seq_ = 0;
+  std::uint64_t log_commits_ = 0;  // as of the last mark
   Counters counters_;
   std::unique_ptr<Checkpointer> checkpointer_;
   std::unique_ptr<Tidier> tidier_;
@@ -395,8 +396,11 @@ Result<void> StoreImpl::Commit(std::span<const Batch> batches) {
 }
 
 Result<void> StoreImpl::Committed() {
-  guard_.Committed(last_position_, tidier_->log_pages());
-  tidier_->Synced();
+  // One that changed nothing wrote nothing, and waited for nothing: what the tidier wrote before is no more durable.
+  if (std::exchange(log_commits_, tidier_->log_commits()) != tidier_->log_commits()) {
+    guard_.Committed(last_position_, tidier_->log_pages());
+    tidier_->Synced();
+  }
   return guard_.CheckFiles();
 }
 
@@ -408,6 +412,8 @@ Result<bool> StoreImpl::Tidy() {
 
 int StoreImpl::Write(std::span<const Batch> batches, Pending& pending) {
   int code = WriteEvents(batches, pending);
+  // Before removals: what a job had goes with it, also what came in the same commit.
+  if (code == SQLITE_OK) code = WriteOutcomes(batches, pending);
   for (const Batch& batch : batches) {
     if (code == SQLITE_OK) code = WritePayloads(batch, pending);
     for (const Record& record : batch.records) {
@@ -424,7 +430,6 @@ int StoreImpl::Write(std::span<const Batch> batches, Pending& pending) {
     }
     pending.floor = std::max(pending.floor, batch.floor);
   }
-  if (code == SQLITE_OK) code = WriteOutcomes(batches, pending);
   pending.last_position = std::max(pending.last_position, pending.floor);
   if (code == SQLITE_OK && pending.floor != floor_) code = put_floor_.Run(pending.floor);
   return code;

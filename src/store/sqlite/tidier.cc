@@ -14,6 +14,8 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kStep = 1ms;
+// A step does at least so much, however slow the machine is: otherwise what keeps up on one would not on another.
+constexpr int kLeastUnits = 4;
 constexpr std::uint64_t kGarbageRows = 64;  // read at once
 
 // Free pages are used again sooner or later; only many of them are worth the work of moving others into their place.
@@ -36,6 +38,7 @@ Result<void> Tidier::Prepare() {
           tidier->moved_pages_ = tidier->tried_pages_ = 0;
         }
         tidier->log_pages_ = pages;
+        ++tidier->log_commits_;
         return SQLITE_OK;
       },
       this);
@@ -82,7 +85,9 @@ Result<bool> Tidier::InTransaction(const char* doing, Work work) {
   swept_jobs_ = dropped_rows_ = 0;
   bool more = true;
   int code = begin_.Run();
-  while (code == SQLITE_OK && more && Clock::now() < end) code = work(more);
+  for (int units = 0; code == SQLITE_OK && more && (units < kLeastUnits || Clock::now() < end); ++units) {
+    code = work(more);
+  }
   if (code == SQLITE_OK) code = commit_.Run();
   std::optional<Error> error;
   if (code != SQLITE_OK) {

@@ -61,6 +61,8 @@ class Tidier {
   Result<void> WatchLog();
   // How long the log is, as of the last commit.
   int log_pages() const { return log_pages_; }
+  // How many commits have written to it.
+  std::uint64_t log_commits() const { return log_commits_; }
   // A commit has waited for the disk: everything before it is durable too.
   void Synced() { unsynced_commits_ = 0; }
   // Makes room in the log, as far as possible now.
@@ -104,6 +106,7 @@ class Tidier {
   const int little_log_;  // pages
   const int max_log_;     // pages
   Position floor_ = 0;
+  std::uint64_t log_commits_ = 0;
   bool journal_pending_ = false;
   bool garbage_pending_ = false;
   bool vacuuming_ = false;

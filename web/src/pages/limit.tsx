@@ -63,7 +63,7 @@ function Body({ queue, limit, arrived }: { queue: string; limit: Limit; arrived:
           <Fact name="can be paid in"><Payable limit={limit} arrived={arrived} /></Fact>
           <Fact name="starts allowed"><Num value={limit.allowed} /> <span class="dim">at a cost of {format.real(limit.cost_allowed)}</span></Fact>
           <Fact name={limit.monitor ? 'starts it would have held back' : 'times it blocked'}><Num value={limit.skipped} /></Fact>
-          <Fact name="job and worker met in vain">{format.plural(limit.ignored_matches, 'time')}{limit.last_ignored_at_ms !== null && <span class="dim">, last <TimeAgo at={limit.last_ignored_at_ms} /></span>}</Fact>
+          <Fact name="tries that it denied">{format.plural(limit.ignored_matches, 'time')}{limit.last_ignored_at_ms !== null && <span class="dim">, last <TimeAgo at={limit.last_ignored_at_ms} /></span>}</Fact>
           <Fact name="something waited for it"><Duration ms={limit.blocked_ms} /></Fact>
           <Fact name="ends in"><Ends limit={limit} arrived={arrived} /></Fact>
         </Facts>
