@@ -87,7 +87,7 @@ struct JobSpec {
   Allowance max_failed_tasks;
   milliseconds retention{86'400'000};
   std::string idempotency_key;
-  std::string token;  // its id, that the job came with; counts for what the token may use, and is not kept
+  std::string token;      // its id, that the job came with; counts for what the token may use, and is not kept
   ContentHash content{};  // of the whole request; only with an idempotency key
   std::string trace;
 };

@@ -38,8 +38,8 @@ class MemoryPool {
 
   static bool Available();
 
-  // Of all pieces in use, as they lie. On the thread of its scopes. What other threads delete is put back some pieces at
-  // a time, here and with each that is made: of very many it counts those that are still to be put back.
+  // Of all pieces in use, as they lie. On the thread of its scopes. What other threads delete is put back some pieces
+  // at a time, here and with each that is made: of very many it counts those that are still to be put back.
   std::size_t bytes() const;
 
   // Null: the C library's allocator. Scopes nest.

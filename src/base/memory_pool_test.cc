@@ -4,11 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
 #include <array>
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>

@@ -14,7 +14,8 @@ bool Dispatcher::Busy() const {
 
 bool Dispatcher::Step(std::size_t& budget) {
   const bool frees = leaving_ || !gone_.empty() || !left_orders_.empty();
-  const bool finished = StepLeaving(budget) && StepGone(budget) && StepSuspects(budget) && StepWanted(budget) && StepSweep(budget);
+  const bool finished =
+      StepLeaving(budget) && StepGone(budget) && StepSuspects(budget) && StepWanted(budget) && StepSweep(budget);
   if (frees) SortFreedMemory();
   return finished;
 }

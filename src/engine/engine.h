@@ -239,8 +239,8 @@ class Engine {
   // All limits that apply to starts of the job, and how they stand; with a worker, as if there were no other.
   Result<LimitHolds> LimitsOn(const Now& now, JobId job, std::optional<WorkerId> only = std::nullopt);
   // What a strategy would give, without an order for it (engine/preview_walk.h), and what could start if workers were
-  // there (engine/demand_walk.h): each goes on with a walk over all jobs for about `budget` microseconds. True: that was
-  // all. kUnknownWorker, at the first step.
+  // there (engine/demand_walk.h): each goes on with a walk over all jobs for about `budget` microseconds. True: that
+  // was all. kUnknownWorker, at the first step.
   Result<bool> Collect(const Now& now, PreviewWalk& walk, std::size_t budget);
   bool Collect(const Now& now, DemandWalk& walk, std::size_t budget);
 
@@ -689,8 +689,8 @@ class Engine {
   const std::unique_ptr<Dispatcher> dispatcher_;
   const std::unique_ptr<ReceiptLog> receipts_;
   std::optional<WorkerId> enrol_from_;  // workers from this one on are still to be told to the dispatcher
-  bool dealing_ = false;  // jobs from `deal_next_` on are still to be promised, once it is time
-  Instant deal_at_{};     // in engine time
+  bool dealing_ = false;                // jobs from `deal_next_` on are still to be promised, once it is time
+  Instant deal_at_{};                   // in engine time
   JobId deal_next_;
   Instant swept_at_{};
   // Lists of waiting workers that were looked after in this turn, and for whom there is nothing.

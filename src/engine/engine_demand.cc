@@ -22,7 +22,7 @@ constexpr std::int64_t kEvaluationNanoseconds = 1000;
 constexpr std::int64_t kRowNanoseconds = 5000;
 constexpr std::int64_t kShareNanoseconds = 150;
 constexpr std::int64_t kNewNanoseconds = 1500;  // a cell, a group, or a user
-constexpr std::int64_t kCutNanoseconds = 20;  // for each limit that is in the way
+constexpr std::int64_t kCutNanoseconds = 20;    // for each limit that is in the way
 // What a walk remembers at most: what comes behind it is not looked at.
 constexpr std::size_t kMostHeld = 1'000'000;
 constexpr std::size_t kMostRows = 100'000;
@@ -258,11 +258,11 @@ struct DemandWalk::State {
   ShardedMap<RowKey, std::uint32_t, RowHash> row_ids;
   std::deque<LimitForecast::Group> groups;
   ShardedMap<std::uint64_t, std::uint32_t, SerialHash> group_ids;  // by serial
-  PairMap excluded_for;                                        // by group and user
-  std::vector<Excluded> exclusions{1};                         // the first: none
+  PairMap excluded_for;                                            // by group and user
+  std::vector<Excluded> exclusions{1};                             // the first: none
   std::unordered_map<std::string, std::uint32_t> excluded_ids;
   std::deque<Cell> cells;  // in the order of their first jobs
-  std::u32string values;    // of each cell, one after the other
+  std::u32string values;   // of each cell, one after the other
   ShardedMap<std::u32string, std::uint32_t, TextHash> cell_ids;
   std::u32string key;
   std::unordered_map<Pair, std::uint64_t, PairHash> running;  // of jobs that are not open, by class and user

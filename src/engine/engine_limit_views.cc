@@ -143,10 +143,9 @@ LimitTrial::~LimitTrial() = default;
 
 std::vector<LimitTrial::User> LimitTrial::users() const {
   std::vector<User> shown(std::min(kMostShown, state_->users.size()));
-  const auto end = std::partial_sort_copy(state_->users.begin(), state_->users.end(), shown.begin(), shown.end(),
-                                          [](const User& a, const User& b) {
-                                            return a.tasks != b.tasks ? a.tasks > b.tasks : a.user < b.user;
-                                          });
+  const auto end = std::partial_sort_copy(
+      state_->users.begin(), state_->users.end(), shown.begin(), shown.end(),
+      [](const User& a, const User& b) { return a.tasks != b.tasks ? a.tasks > b.tasks : a.user < b.user; });
   shown.erase(end, shown.end());
   std::erase_if(shown, [](const User& user) { return user.jobs == 0; });
   return shown;

@@ -224,11 +224,10 @@ std::uint32_t Engine::PurseGroup(const Now& now, PreviewWalk& walk, GroupId grou
                                                      static_cast<std::uint32_t>(purses.groups.size()));
   if (fresh) {
     const bool by_worker = worker && !limits_.matcher().Terms(group).empty();
-    purses.groups.push_back(
-        by_worker ? LimitForecast::Group{std::make_shared<const std::vector<LimitMatcher::Charge>>(
-                                             limits_.ChargesOn(group, *worker, now)),
-                                         {}}
-                  : LimitForecast::GroupOf(limits_.matcher(), group));
+    purses.groups.push_back(by_worker ? LimitForecast::Group{std::make_shared<const std::vector<LimitMatcher::Charge>>(
+                                                                 limits_.ChargesOn(group, *worker, now)),
+                                                             {}}
+                                      : LimitForecast::GroupOf(limits_.matcher(), group));
     nanoseconds += kLimitsNanoseconds;
   }
   return at->second;

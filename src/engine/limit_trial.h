@@ -1,7 +1,8 @@
 // What a limit would apply to, before it is set.
 //
 // Use:       Engine::Collect() until it says that it is through. After four seconds it is, with what was seen by then.
-// Threading: Collect() on the engine thread, and what was found on any one after that; it holds nothing of the engine between the steps, so jobs and workers may
+// Threading: Collect() on the engine thread, and what was found on any one after that; it holds nothing of the engine
+// between the steps, so jobs and workers may
 //            come and go.
 #pragma once
 
@@ -38,7 +39,7 @@ class LimitTrial {
   std::uint64_t tasks() const { return tasks_; }
   double least_cost() const { return least_cost_; }
   double most_cost() const { return most_cost_; }
-  bool cost_failed() const { return cost_failed_; }          // of some it could not be evaluated, and counts as 1
+  bool cost_failed() const { return cost_failed_; }  // of some it could not be evaluated, and counts as 1
   // Those with most tasks, at most 100. Looks at all of them: not for the engine thread.
   std::vector<User> users() const;
   // Registered ones, on which it applies to a start of some waiting job: how many, and the first 100 of them.

@@ -134,7 +134,8 @@ TEST(LimitsPage, QuotesTheBounds) {
        std::to_string(duration_cast<minutes>(bounds::kDefaultMaxLimitExpiration).count()) + " min"},
       {"kMaxLimitExpiration", std::to_string(duration_cast<hours>(bounds::kMaxLimitExpiration).count()) + " h"},
       {"kMaxIgnoredUsers", FormatCount(bounds::kMaxIgnoredUsers)},
-      {"kDefaultBanWindow", std::to_string(duration_cast<std::chrono::seconds>(bounds::kDefaultBanWindow).count()) + " s"},
+      {"kDefaultBanWindow",
+       std::to_string(duration_cast<std::chrono::seconds>(bounds::kDefaultBanWindow).count()) + " s"},
       {"kMaxDemandRows", FormatCount(bounds::kMaxDemandRows)},
   };
   std::map<std::string, std::string> quoted;

@@ -172,7 +172,7 @@ class LimitMatcher {
 
   std::deque<Group> groups_;  // of a million none is moved when one more comes
   std::vector<GroupId> free_groups_;
-  ShardedSet<GroupId> group_ids_;            // by key
+  ShardedSet<GroupId> group_ids_;           // by key
   RecentMemory<std::string, Known> known_;  // by what a job looks like
 
   std::vector<Worker> workers_;

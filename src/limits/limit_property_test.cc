@@ -124,8 +124,9 @@ class Simulation {
     const LimitSpec spec = SomeSpec();
     const std::string uuid = "l" + std::to_string(++made_);
     ASSERT_TRUE(table_.Create(uuid, spec, now_).ok());
-    limits_.emplace(uuid,
-                    ModelLimit{spec, Bucket(TermsOf(spec), now_.mono), now_.mono + *spec.expires_in, true, spec.burst, {}, 0});
+    limits_.emplace(
+        uuid,
+        ModelLimit{spec, Bucket(TermsOf(spec), now_.mono), now_.mono + *spec.expires_in, true, spec.burst, {}, 0});
   }
 
   void UpdateLimit() {

@@ -227,7 +227,8 @@ LimitView LimitTable::ViewOf(const Limit& limit, Instant now, std::size_t& looks
 std::vector<LimitView> LimitTable::List(const Filter& filter, const Now& now) const {
   std::vector<const Limit*> found;
   for (const auto& limit : limits_) {
-    if (limit && !limit->gone() && (!filter.tag || *filter.tag == limit->spec.tag) && (!filter.uuid || *filter.uuid == limit->uuid))
+    if (limit && !limit->gone() && (!filter.tag || *filter.tag == limit->spec.tag) &&
+        (!filter.uuid || *filter.uuid == limit->uuid))
       found.push_back(limit.get());
   }
   std::sort(found.begin(), found.end(), [](const Limit* a, const Limit* b) { return a->serial < b->serial; });

@@ -92,8 +92,8 @@ class LimitTable {
   void ChangeWorker(WorkerHandle worker, std::shared_ptr<const expr::Ad> ad, const Now& now);
   void DropWorker(WorkerHandle worker, const Now& now);
 
-  // --- Users (limit_ignored.cc). One is ignored by a limit that denied a start of it: while that waits, and for the ban
-  // window after. A denial of one job is a denial of all that are in its group by then.
+  // --- Users (limit_ignored.cc). One is ignored by a limit that denied a start of it: while that waits, and for the
+  // ban window after. A denial of one job is a denial of all that are in its group by then.
 
   // An open job of that user is in the group from now on, or is no more.
   void CountUser(GroupId group, std::string_view user, const Now& now) { group_users_.Add(group, user, now.mono); }
@@ -296,9 +296,9 @@ class LimitTable {
   PartedGroups parted_;
   std::vector<std::unique_ptr<Limit>> limits_;  // by slot; null: free
   std::vector<Slot> free_slots_;
-  std::deque<Slot> closing_;                  // of limits that are gone
-  std::deque<LimitProfileId> forgetting_;     // profiles that are gone
-  std::map<std::uint64_t, Slot> by_serial_;   // limits that are not gone
+  std::deque<Slot> closing_;                 // of limits that are gone
+  std::deque<LimitProfileId> forgetting_;    // profiles that are gone
+  std::map<std::uint64_t, Slot> by_serial_;  // limits that are not gone
   std::unordered_map<std::string, Slot> uuids_;
   std::uint64_t next_serial_ = 1;
   std::set<std::pair<Instant, Slot>> expiries_;

@@ -39,7 +39,7 @@ class PartedGroups {
   const Parted* Find(Slot slot, GroupId group, std::uint64_t serial, Instant now) const {
     const auto found = parted_.find({slot, group});
     return found != parted_.end() && now < found->second.until && found->second.serial == serial ? &found->second
-                                                                                                  : nullptr;
+                                                                                                 : nullptr;
   }
   // `visit(group, parted)` of that limit until it says false.
   template <typename Visit>

@@ -1,7 +1,7 @@
 // Remembers what was used last: up to kKept things and kKeptBytes, and what was there before those.
 //
-// It lies in many small tables, so that none takes long to grow. What is forgotten is freed a table at a time, with each
-// thing that comes.
+// It lies in many small tables, so that none takes long to grow. What is forgotten is freed a table at a time, with
+// each thing that comes.
 //
 // Threading: confined to one thread.
 #pragma once

@@ -311,7 +311,7 @@ class ClassTable {
     Handle next = 0;
   };
   std::deque<Unprofiled> unprofiled_;
-  std::vector<KindId> unmerged_;  // kinds whose verdicts changed
+  std::vector<KindId> unmerged_;                 // kinds whose verdicts changed
   std::int64_t turn_budget_ = kTurnNanoseconds;  // nanoseconds left for judging in this turn
   std::uint64_t next_serial_ = 1;
 

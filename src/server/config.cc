@@ -205,7 +205,8 @@ constexpr Row kRows[] = {
                            c.queue_defaults.max_limit_expiration);
      },
      [](const Config& c) { return PrintDuration(c.queue_defaults.max_limit_expiration); }},
-    {"limit_ban_window", "DURATION", "how long a user counts as denied, after a limit denied it a start, in a new queue",
+    {"limit_ban_window", "DURATION",
+     "how long a user counts as denied, after a limit denied it a start, in a new queue",
      [](Config& c, std::string_view t) {
        return ReadDuration(t, Duration(0), bounds::kMaxDemandWindow, c.queue_defaults.limit_ban_window);
      },

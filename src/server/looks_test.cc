@@ -53,7 +53,9 @@ TEST_F(LooksTest, WhatALimitStopsIsNotSaidToStart) {
 
 TEST_F(LooksTest, WhatACeilingStopsIsNamedWithItsValue) {
   HttpClient http = Http();
-  ASSERT_LT(http.Do(http::verb::patch, kQueue, R"_({"settings":{"policy":"max_simultaneous(user, 1, worker)"}})_").status, 300);
+  ASSERT_LT(
+      http.Do(http::verb::patch, kQueue, R"_({"settings":{"policy":"max_simultaneous(user, 1, worker)"}})_").status,
+      300);
   Submit(http, R"({"tag":"t","user":"ann","count":3})");
   const Json worker = http.Post(kQueue + "/workers", R"({"tags":["t"],"slots":4})").json;
   http.Post(kQueue + "/workers/" + worker["worker"].str() + "/pull",

@@ -17,8 +17,8 @@ namespace allot {
 using WalkPtr = std::shared_ptr<const PreviewWalk>;
 using PreviewDone = UniqueFunction<void(Turn&, Result<WalkPtr>)>;
 
-// Begins on the engine thread. Looking at jobs takes `most` time at most, and picking, in `lane`, as long again: what is
-// not seen by then is told as missing.
+// Begins on the engine thread. Looking at jobs takes `most` time at most, and picking, in `lane`, as long again: what
+// is not seen by then is told as missing.
 void RunPreview(ServerContext& server, SlowLane& lane, QueuePtr queue, PreviewRequest request, Duration most,
                 Turn& turn, PreviewDone done);
 
@@ -30,8 +30,7 @@ class LookAhead {
     return call.server.explanations.Enter(call.asker(), kMostAtOnce) == AtOnce::Entry::kIn;
   }
   // REQUIRES: Room() was true.
-  LookAhead(Call c, Known k)
-      : call(std::move(c)), known(std::move(k)), server_(call.server), asker_(call.asker()) {}
+  LookAhead(Call c, Known k) : call(std::move(c)), known(std::move(k)), server_(call.server), asker_(call.asker()) {}
   ~LookAhead() { server_.explanations.Leave(asker_); }
   LookAhead(const LookAhead&) = delete;
   LookAhead& operator=(const LookAhead&) = delete;

@@ -43,9 +43,9 @@ class QueueRuntimeTest : public ::testing::Test {
     queue_ = *opened;
   }
   // What `post` posts is there as a whole before the thread takes it; all of it has run when this returns. What ran is
-  // in ran_, in order.
+  // in ran_, in order. What is posted by what runs counts in `least`: a queue that finishes takes nothing more.
   template <typename Post>
-  void RunTogether(Post post) {
+  void RunTogether(Post post, std::size_t least = 0) {
     std::promise<void> stuck, go;
     queue_->Post([&](Turn&) {
       stuck.set_value();
@@ -53,7 +53,9 @@ class QueueRuntimeTest : public ::testing::Test {
     });
     stuck.get_future().wait();
     post();
+    least_ = least;
     go.set_value();
+    if (least > 0) enough_.get_future().wait();
     queue_->Finish();
   }
   void Change(AskerId asker, char name, std::int64_t microseconds = 0) {
@@ -65,11 +67,14 @@ class QueueRuntimeTest : public ::testing::Test {
   void Ran(char name, std::int64_t microseconds) {
     Spin(microseconds);
     ran_.push_back(name);
+    if (ran_.size() == least_) enough_.set_value();
   }
 
   IdAllocator ids_;
   std::shared_ptr<QueueRuntime> queue_;
   std::string ran_;
+  std::size_t least_ = 0;  // after so many
+  std::promise<void> enough_;
 };
 
 TEST_F(QueueRuntimeTest, ChangesGoBeforeLooksAtMuch) {
@@ -81,10 +86,12 @@ TEST_F(QueueRuntimeTest, ChangesGoBeforeLooksAtMuch) {
 }
 
 TEST_F(QueueRuntimeTest, AChangeWaitsForFewLooksHoweverManyWait) {
-  RunTogether([&] {
-    queue_->Post(Command::Browse(kAnn, [&](Turn&) { Change(kBob, 'c'); }));
-    for (int i = 0; i < 50; ++i) Browse(kAnn, 'l', 1000);
-  });
+  RunTogether(
+      [&] {
+        queue_->Post(Command::Browse(kAnn, [&](Turn&) { Change(kBob, 'c'); }));
+        for (int i = 0; i < 50; ++i) Browse(kAnn, 'l', 1000);
+      },
+      51);
   ASSERT_EQ(ran_.size(), 51u);
   // Two milliseconds of looks in a round, and the one that goes beyond.
   EXPECT_LE(ran_.find('c'), 3u) << ran_;

@@ -61,10 +61,19 @@ constexpr FieldSet kWaitFields{"a message", kWaitNames};
 constexpr std::string_view kQueueNames[] = {"name", "settings"};
 constexpr FieldSet kQueueFields{"a queue", kQueueNames};
 constexpr FieldSet kQueueChangeFields{"a change of a queue", std::span(kQueueNames).subspan(1)};
-constexpr std::string_view kSettingNames[] = {
-    "max_finished_jobs", "worker_grace_ms",         "max_result_bytes", "property_keys", "max_property_keys",   "policy",
-    "weights",           "max_limit_expiration_ms", "dispatch",         "balance",       "memory_budget_bytes", "limit_ban_window_ms",
-    "demand_lookahead_ms"};
+constexpr std::string_view kSettingNames[] = {"max_finished_jobs",
+                                              "worker_grace_ms",
+                                              "max_result_bytes",
+                                              "property_keys",
+                                              "max_property_keys",
+                                              "policy",
+                                              "weights",
+                                              "max_limit_expiration_ms",
+                                              "dispatch",
+                                              "balance",
+                                              "memory_budget_bytes",
+                                              "limit_ban_window_ms",
+                                              "demand_lookahead_ms"};
 constexpr FieldSet kSettingFields{"a queue's settings", kSettingNames};
 constexpr std::string_view kCheckNames[] = {"strategy", "policy"};
 constexpr FieldSet kCheckFields{"this request", kCheckNames};

@@ -90,7 +90,7 @@ class CellTrees {
   std::vector<std::uint32_t> free_;
   std::unordered_map<std::uint32_t, std::uint32_t> by_group_;
   std::vector<std::uint32_t> active_, joining_;  // places in sides_
-  std::size_t aside_ = 0;  // the side that was visited last
+  std::size_t aside_ = 0;                        // the side that was visited last
   bool unfinished_ = false;
   std::size_t moved_ = 0;  // in the last Pick()
 };

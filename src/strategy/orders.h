@@ -124,7 +124,9 @@ class Orders {
   void OpenGroup(std::uint32_t group, std::vector<std::uint64_t>* kinds);
   void JoinGroup(std::uint32_t group);
   // REQUIRES: Ready().
-  std::vector<std::uint32_t> Aside(Id id, KindId kind, std::size_t most) { return entries_[id].index->Aside(kind, most); }
+  std::vector<std::uint32_t> Aside(Id id, KindId kind, std::size_t most) {
+    return entries_[id].index->Aside(kind, most);
+  }
   bool Joining() const;
   bool StepJoining(std::size_t& budget);
 

@@ -12,8 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "strategy/pick_job.h"
 #include "base/sharded_set.h"
+#include "strategy/pick_job.h"
 #include "strategy/slot_array.h"
 #include "strategy/small_order.h"
 
