@@ -198,6 +198,8 @@ class Engine {
   JobPage List(const JobQuery& query) const;
   Result<TaskPage> Tasks(const TaskQuery& query) const;
   Result<TaskView> Task(JobId job, TaskIndex index) const;
+  // Its state alone, without a look at the job's leases. Fails as Task() does.
+  Result<TaskState> StateOf(JobId job, TaskIndex index) const;
   // Workers in order of id, after `after`: so many, or fewer where they are as large as a page may be.
   WorkerPage Workers(std::optional<WorkerId> after, std::size_t limit) const;
   // With a user: of what it holds, and of its queue, that user's jobs alone.

@@ -154,13 +154,18 @@ Result<TaskPicture> Engine::Picture(JobId id, TaskIndex from, TaskIndex to, std:
   return picture;
 }
 
-Result<TaskView> Engine::Task(JobId id, TaskIndex index) const {
+Result<TaskState> Engine::StateOf(JobId id, TaskIndex index) const {
   const EngineJob* job = FindJob(id);
   if (job == nullptr) return UnknownJob(id);
   if (index >= job->tasks.count()) {
     return Error{Code::kUnknownTask, "job " + ToText(id) + " has no task " + std::to_string(index),
                  "its tasks are numbered from 0; it has " + std::to_string(job->tasks.count())};
   }
+  return ViewTask(*job, index).state;
+}
+
+Result<TaskView> Engine::Task(JobId id, TaskIndex index) const {
+  if (const Result<TaskState> state = StateOf(id, index); !state.ok()) return state.error();
   auto page = Tasks(TaskQuery{id, index, 1, std::nullopt});
   return page->tasks.front();
 }

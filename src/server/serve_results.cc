@@ -163,9 +163,9 @@ Result<EndedTasks> FindEnded(Turn& turn, JobId id, const ResultsQuery& query) {
   ended.job_state = job->state;
   if (query.from >= job->count) return ended;
   // Mostly those who wait ask when it has not.
-  const Result<TaskView> first = turn.engine.Task(id, query.from);
+  const Result<TaskState> first = turn.engine.StateOf(id, query.from);
   if (!first.ok()) return first.error();
-  if (!Ended(job->state) && !HasEnded(first->state)) return ended;
+  if (!Ended(job->state) && !HasEnded(*first)) return ended;
   TaskQuery tasks;
   tasks.job = id;
   tasks.from = query.from;
@@ -237,8 +237,8 @@ class ResultsWait final : public JobWatcher {
       : call_(std::move(call)), query_(query), deadline_(deadline) {}
   Next Look(Turn& turn, JobId job, News news) override {
     if (news == News::kProgress) {
-      const Result<TaskView> first = turn.engine.Task(job, query_.from);
-      if (first.ok() && !HasEnded(first->state)) return Next::kStay;
+      const Result<TaskState> first = turn.engine.StateOf(job, query_.from);
+      if (first.ok() && !HasEnded(*first)) return Next::kStay;
     }
     Result<EndedTasks> ended = FindEnded(turn, job, query_);
     if (!ended.ok()) {
