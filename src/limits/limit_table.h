@@ -18,7 +18,6 @@
 //             it unless its instant has come.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -34,9 +33,9 @@
 
 #include "base/result.h"
 #include "limits/group_users.h"
-#include "limits/ignored_users.h"
 #include "limits/limit.h"
 #include "limits/limit_matcher.h"
+#include "limits/limit_state.h"
 #include "limits/parted_groups.h"
 
 namespace allot {
@@ -197,48 +196,9 @@ class LimitTable {
   friend class LimitForecast;
   using Slot = LimitMatcher::Slot;
   using Charge = LimitMatcher::Charge;
-  static constexpr LimitProfileId kAnyProfile = 0xFFFFFFFF;
-
-  struct WaitKey {
-    LimitProfileId profile = kAnyProfile;
-    GroupId group = 0;
-    friend auto operator<=>(const WaitKey&, const WaitKey&) = default;
-  };
-  struct Waiter {
-    Slot slot = 0;                      // the limit that it waits for
-    Tokens cost;                        // under that
-    Instant promised = Instant::max();  // the first instant that it was told; max: none
-    std::vector<std::string> users;     // who was denied; a few, the others are those of the group
-    Instant tried = Instant::min();     // the last denied try, and by the wall clock
-    WallTime tried_at{};
-    std::uint64_t counted = 0;  // the last try that it was counted in
-  };
-  struct Limit {
-    Limit(std::string_view id, const BucketTerms& terms, Instant now) : uuid(id), bucket(terms, now) {}
-
-    std::uint64_t serial = 0;  // of creation
-    std::string uuid;
-    LimitSpec spec;
-    bool job_only = true;
-    LimitMatcher::Version version = 0;
-    Bucket bucket;
-    Instant expires;
-
-    std::uint64_t allowed = 0;
-    double cost_allowed = 0;
-    LimitCounts counts, reported;
-    std::optional<WallTime> last_ignored;
-    IgnoredUsers users;
-    bool cost_warned = false;
-
-    std::set<std::pair<Tokens, WaitKey>> waiting;  // the cheapest first
-    Instant waiting_since;                         // while some are
-    std::optional<Instant> timer;
-
-    LimitName Name() const { return {uuid, spec.tag, spec.name}; }
-    // Deleted, or of other expressions since: it is there until nothing waits for it any more.
-    bool gone() const { return version == 0; }
-  };
+  using WaitKey = LimitWaitKey;
+  using Waiter = LimitWaiter;
+  using Limit = LimitState;
 
   // The limit that a charge is for; null if that is gone, or matches otherwise by now.
   Limit* Of(const Charge& charge) const;
