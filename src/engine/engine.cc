@@ -12,8 +12,10 @@
 namespace allot {
 namespace {
 
+// `what` may be null: then it is a number that nothing comes of.
 void Prefetch(const void* what, std::size_t bytes) {
-  for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(static_cast<const std::byte*>(what) + i);
+  const auto at = reinterpret_cast<std::uintptr_t>(what);
+  for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(reinterpret_cast<const void*>(at + i));
 }
 
 LimitOptions LimitsOf(const EngineOptions& options) {
