@@ -4,13 +4,15 @@
 #include <cstdlib>
 #include <random>
 
+#include "base/sanitizers.h"
 #include "hostile/grammar.h"
 #include "hostile/hostile.h"
 
 namespace allot::testing {
 namespace {
 
-constexpr std::uint64_t kMaxGrowth = 64 * 1024 * 1024;
+// A sanitizer keeps what was freed for a while.
+constexpr std::uint64_t kMaxGrowth = (ALLOT_SANITIZED ? 1024 : 64) * std::uint64_t{1024 * 1024};
 constexpr std::uint64_t kProbeEvery = 1000;
 constexpr std::size_t kOpenAtOnce = 50;
 
