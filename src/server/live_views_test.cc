@@ -13,6 +13,11 @@ using std::chrono::steady_clock;
 
 class LiveViewsTest : public ServerTest {
  protected:
+  // Who does not read is slow here, and not to be ended for it, however busy the machine is.
+  void SetUp() override {
+    config_.write_timeout = std::chrono::minutes(5);
+    Start();
+  }
   static std::string Head(const std::string& head) { return head.substr(0, head.find("\r\n")); }
 };
 
