@@ -255,8 +255,8 @@ struct MemoryHooks {
     } while (!state.sent.compare_exchange_weak(first, piece, std::memory_order_release, std::memory_order_relaxed));
   }
 
-  // What other threads have deleted: so much of it. A walk of theirs may have had a million pieces, and no single
-  // allocation of the owner is to take that long.
+  // What other threads have deleted: so much of it. A walk of theirs may have had a million pieces, and neither a
+  // single allocation of the owner nor a thousand of them are to take that long.
   static void Receive(State& state, std::size_t most) {
     for (; most > 0; --most) {
       if (state.received == nullptr) state.received = state.sent.exchange(nullptr, std::memory_order_acquire);
@@ -266,7 +266,7 @@ struct MemoryHooks {
       Delete(state, *BlockOf(piece), piece);
     }
   }
-  static constexpr std::size_t kReceivedWithNew = 64;
+  static constexpr std::size_t kReceivedWithNew = 2;
   static constexpr std::size_t kReceivedWithCount = 4096;
   static constexpr std::size_t kAll = static_cast<std::size_t>(-1);
 

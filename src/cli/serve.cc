@@ -61,9 +61,8 @@ void AddServeCommand(CLI::App& app, Context& context) {
     if (!config) return context.Fail(config.error());
     RaiseFileLimit();
     InitLog(*config);
-    auto server = Server::Start(*config, WebAssets(), {.accept_loss = *accept_loss});
+    auto server = Server::Start(*config, WebAssets(), {.accept_loss = *accept_loss, .stop_on_signals = true});
     if (!server) return context.Fail(server.error());
-    (*server)->StopOnSignals();
     if (*hints || StderrStyle().terminal) PrintHints(context, *config, (*server)->port());
     context.exit_code = static_cast<ExitCode>((*server)->Wait());
   });

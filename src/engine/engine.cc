@@ -65,6 +65,7 @@ void Engine::Begin(const Now& now) {
   if (!workers_.empty() && step > kTickEvery + options_.late_tick) stalled_ += step - kTickEvery;
   now_ = Now{mono, now.wall};
   engine_time_ = mono - stalled_;
+  works_ = LargeWorks();
   classes_.BeginTurn(ToMillis(now_.wall) / 1000);
   orders_.BeginTurn();
   dispatcher_->BeginTurn();
@@ -73,19 +74,30 @@ void Engine::Begin(const Now& now) {
   OpenPayable();
 }
 
+std::size_t Engine::LargeWorks() const {
+  std::size_t works = 0;
+  for (const bool under_way :
+       {grouped_epoch_ != classes_.epoch(), !classes_.Settled(), orders_.Building() || orders_.Cleaning(),
+        limit_epoch_ != limits_.epoch(), celling_ || holds_->stale(), dispatcher_->Busy() || dealing_,
+        !openings_.empty() || !returns_.empty(), !revivals_.empty()}) {
+    works += under_way ? 1 : 0;
+  }
+  return works;
+}
+
 void Engine::End() {
-  std::size_t budget = kSmallBudget;
+  std::size_t budget = Part(kSmallBudget);
   if (grouped_epoch_ != classes_.epoch()) StepRegrouping(budget);
   OpenPayable();  // before jobs change groups: who waits for what opens is found by where it stands
-  if (std::size_t few = kSmallBudget / 3; limit_epoch_ != limits_.epoch()) StepGrouping(few);
+  if (std::size_t few = Part(kSmallBudget / 3); limit_epoch_ != limits_.epoch()) StepGrouping(few);
   ++commands_;
   if (orders_.Building() || orders_.Cleaning()) {
     if (!SmallBuild()) budget = std::min(budget, kBuildBesides);
     StepOrders(budget);
   }
   holds_->Renew();
-  if (std::size_t few = kSmallBudget / 3; celling_ || holds_->stale()) StepCells(few);
-  if (std::size_t few = kSmallBudget / 3; dispatcher_->Busy() || dealing_) StepDispatch(few);
+  if (std::size_t few = Part(kSmallBudget / 3); celling_ || holds_->stale()) StepCells(few);
+  if (std::size_t few = Part(kSmallBudget / 3); dispatcher_->Busy() || dealing_) StepDispatch(few);
   WakeWaiting();
 }
 
@@ -112,7 +124,11 @@ void Engine::Refresh(EngineJob& job) {
   }
   orders_.SetReady(job, job.tasks.ready());
   if (open && job.open) dispatcher_->SetReady(job);
-  if (open && !job.open) {
+  if (open && !job.open && !orders_.MayTell()) {
+    if (!job.opening) openings_.push_back(job.id());
+    job.opening = true;
+  } else if (open && !job.open) {
+    job.opening = false;
     Group(job);
     orders_.Open(job);
     Promise(job);
@@ -195,7 +211,7 @@ void Engine::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened)
   while (!turns.empty()) {
     const Turn turn = turns.top();
     turns.pop();
-    if (grants_left_ == 0) {
+    if (grants_left_ == 0 || !orders_.MayStart()) {
       look_again_.push_back(turn.kind);
       continue;
     }
@@ -230,7 +246,7 @@ EngineJob* Engine::Next(EngineWorker& worker, LimitTable::Drawn& drawn, std::siz
     if (!Grouped(*job)) {
       const std::uint64_t before = limits_.matcher().evaluations();
       Group(*job);
-      work += 1 + limits_.matcher().evaluations() - before + (job->holding ? job->holding->size() : 0);
+      work += 1 + limits_.matcher().evaluations() - before + (job->holding ? job->holding->size() : 0) + orders_.cost();
     }
     if (job->group == kFreeGroup) return job;
     // If it is denied, its group is blocked, and the next look passes it by.
@@ -252,7 +268,7 @@ bool Engine::Serve(EngineWorker& worker, bool* more) {
   std::size_t work = 0;
   limits_.BeginTry();
   while (worker.credit > 0) {
-    if (grants_left_ == 0) {
+    if (grants_left_ == 0 || !orders_.MayStart()) {
       look_again_.push_back(classes_.KindOf(worker.handle));
       break;
     }

@@ -32,6 +32,7 @@
 
 #include "base/bytes.h"
 #include "base/rng.h"
+#include "base/sharded_set.h"
 #include "base/share_pool.h"
 #include "dispatch/lease_table.h"
 #include "engine/class_reasons.h"
@@ -486,7 +487,9 @@ class Engine {
   Result<void> AdmitMemory(std::uint64_t more, std::string_view what) const;
   std::uint64_t MostBytesOf(const JobSpec& spec) const;
   // By what a look at some of the open jobs says.
-  std::uint64_t MostBytesOf(const LimitSpec& spec) const;
+  Result<void> AdmitLimit(const LimitSpec& spec);
+  // What limits will take, when jobs are grouped by them, and do not yet.
+  std::uint64_t PromisedToLimits() const;
   // Orders that were given up for want of memory are begun again when there is some.
   void RetryOrders();
   // A class belongs to the user, and token, whose job made it.
@@ -506,6 +509,10 @@ class Engine {
 
   // engine_time.cc
   bool StepSchedules(std::size_t& budget);
+  void StepTold();
+  // How much larger work is under way: a command does a part of each, and no more in all than of one alone.
+  std::size_t LargeWorks() const;
+  std::size_t Part(std::size_t budget) const { return works_ > 1 ? budget / works_ : budget; }
   bool StepRetries(std::size_t& budget);
   bool StepWorkers(std::size_t& budget);
   bool StepRevivals(std::size_t& budget);
@@ -579,7 +586,7 @@ class Engine {
   void Recell(EngineJob& job);
   void PutIntoCell(EngineJob& job, std::uint32_t tasks);
   // Is there no worker at all that could meet its requirements?
-  static bool Never(const EngineJob& job);
+  static bool Never(const expr::Expr& requirements, const expr::Ad& ad);
   Instant NextHolds() const;  // in engine time
 
   // engine_counts.cc, too.
@@ -628,6 +635,7 @@ class Engine {
   bool loaded_ = false;  // what is counted from now on has a time
   Now boot_;
 
+  ShardedSet<std::weak_ptr<const JobTerms>> terms_;  // of all jobs; each goes with its last job
   boost::unordered_flat_map<JobId, std::unique_ptr<EngineJob>, std::hash<JobId>> jobs_;
   std::vector<std::pair<JobId, EngineJob*>> by_id_;  // in order; null where the job is gone, until compacted
   std::size_t holes_ = 0;
@@ -635,8 +643,6 @@ class Engine {
   mutable std::shared_ptr<const JobTerms> listed_;  // terms of the last one, whose keys the last block has
   JobsByKey idempotency_;
   std::unordered_set<JobId> streamed_sets_;  // payload sets whose id is not their job's
-  std::unordered_multimap<std::size_t, std::weak_ptr<const JobTerms>> terms_;  // by hash
-  std::size_t terms_swept_at_ = 64;
   Verdicts verdicts_{*this};
   ClassTable classes_{verdicts_};
   struct ClassOwner {
@@ -666,13 +672,21 @@ class Engine {
   std::uint64_t limit_epoch_ = 1;       // all open jobs are in groups of that epoch
   std::uint64_t limit_walk_epoch_ = 1;  // while that is not the table's own: jobs before `limit_walk_from_` are in
   JobId limit_walk_from_;               // groups of this one
-  std::uint64_t limit_reads_ = 1;       // all who wait are in lists of these profiles
+  // While jobs are grouped: some of them, with what limits make of each, and what all groups will take.
+  struct LimitSample {
+    std::vector<std::pair<JobId, std::uint64_t>> jobs;
+    std::size_t stride = 1;
+    std::uint64_t bytes = 0;
+  };
+  LimitSample limit_sample_;
+  std::uint64_t limit_reads_ = 1;  // all who wait are in lists of these profiles
   Gate gate_{*this};
   const std::unique_ptr<HoldReasons> holds_;
   bool celling_ = false;  // open jobs from `cell_from_` on are still to be put into cells of the present making
   JobId cell_from_;
   Instant holds_at_{};              // in engine time: when the last walk over cells began
   std::size_t grants_left_ = 0;     // in this command
+  std::size_t works_ = 0;           // LargeWorks() at its beginning
   std::vector<KindId> look_again_;  // kinds whose look met too much that is held: it goes on with the next tick
   // Groups that stand apart in the orders, and when each was held for the last time; in the order in which that is to
   // be looked at.
@@ -718,6 +732,7 @@ class Engine {
   Timers<Instant, WorkerId> checks_;  // in engine time
   std::size_t finished_jobs_ = 0;
   std::deque<JobId> revivals_;
+  std::deque<JobId> returns_, openings_;             // of which the orders are still to be told
   std::deque<std::pair<JobId, std::size_t>> stops_;  // jobs that have ended, and how many of their leases to look at
   std::uint64_t highest_id_ = 0;
 

@@ -45,7 +45,9 @@ void Engine::Recount(EngineJob& job) {
   const std::optional<WallTime> now = loaded_ ? std::optional(now_.wall) : std::nullopt;
 
   if (job.open || job.counted_open) {
-    if (opened > 0 && job.terms->requirements && !reasons_.Judged(job.cls)) reasons_.Judge(job.cls, Never(job));
+    if (opened > 0 && job.terms->requirements && !reasons_.Judged(job.cls)) {
+      reasons_.Judge(job.cls, Never(*job.terms->requirements, AdOf(job)));
+    }
     const std::int64_t before = job.counted_open ? job.counted_ready : 0;
     reasons_.Count(job.cls, job.id(), (job.open ? std::int64_t{ready} : 0) - before, opened, now);
     if (job.cell != HoldReasons::kNoCell) {

@@ -35,11 +35,10 @@ void Engine::RenewSorts(bool all) const {
   holds_->SetSorts(std::move(sorts));
 }
 
-bool Engine::Never(const EngineJob& job) {
-  const expr::Ad ad = AdOf(job);
+bool Engine::Never(const expr::Expr& requirements, const expr::Ad& ad) {
   const expr::Sides sides{&ad, nullptr, expr::Side::kJob, 0};
   expr::Evaluator evaluator;
-  for (const ExprPtr& clause : job.terms->requirements->Clauses()) {
+  for (const ExprPtr& clause : requirements.Clauses()) {
     if (clause->UsesTime()) continue;
     // What reads the worker may still be the same for every one.
     const ExprPtr left = clause->Reads(expr::Side::kMachine, expr::Side::kJob) ? expr::Flatten(*clause, sides) : clause;

@@ -47,35 +47,23 @@ std::size_t HashOf(const JobTerms& terms) {
 }  // namespace
 
 std::shared_ptr<const JobTerms> Engine::Share(JobTerms terms) {
-  const std::size_t hash = HashOf(terms);
-  auto [it, last] = terms_.equal_range(hash);
-  while (it != last) {
-    auto shared = it->second.lock();
-    if (!shared) {
-      it = terms_.erase(it);
-      continue;
-    }
-    if (*shared == terms) return shared;
-    ++it;
-  }
-  if (terms_.size() >= terms_swept_at_) {
-    std::erase_if(terms_, [](const auto& entry) { return entry.second.expired(); });
-    terms_swept_at_ = std::max<std::size_t>(64, 2 * terms_.size());
-  }
+  const std::uint64_t hash = Mixed(HashOf(terms));
+  std::shared_ptr<const JobTerms> shared;
+  const auto same = [&](const std::weak_ptr<const JobTerms>& known) {
+    shared = known.lock();
+    return shared && *shared == terms;
+  };
+  if (terms_.Find(hash, same) != nullptr) return shared;
   // What its expressions have comes from elsewhere.
   const std::uint64_t exprs =
       (terms.requirements ? terms.requirements->MemoryBytes() : 0) + (terms.rank ? terms.rank->MemoryBytes() : 0);
-  std::shared_ptr<const JobTerms> shared;
-  if (exprs == 0) {
-    shared = std::make_shared<const JobTerms>(std::move(terms));
-  } else {
-    memory_.job_exprs += exprs;
-    shared = std::shared_ptr<const JobTerms>(new JobTerms(std::move(terms)), [this, exprs](const JobTerms* gone) {
-      memory_.job_exprs -= exprs;
-      delete gone;
-    });
-  }
-  terms_.emplace(hash, shared);
+  memory_.job_exprs += exprs;
+  shared = std::shared_ptr<const JobTerms>(new JobTerms(std::move(terms)), [this, hash, exprs](const JobTerms* gone) {
+    memory_.job_exprs -= exprs;
+    terms_.Erase(hash, [](const std::weak_ptr<const JobTerms>& known) { return known.expired(); });
+    delete gone;
+  });
+  terms_.Insert(hash, shared);
   return shared;
 }
 

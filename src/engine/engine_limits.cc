@@ -14,7 +14,7 @@ namespace allot {
 
 Result<LimitLease> Engine::CreateLimit(const Now& now, std::string_view uuid, const LimitSpec& spec) {
   Begin(now);
-  if (auto admitted = AdmitMemory(MostBytesOf(spec), "another limit"); !admitted) return admitted.error();
+  if (auto admitted = AdmitLimit(spec); !admitted) return admitted.error();
   std::optional<MemoryPool::Scope> scope(std::in_place, &memory_.limits);
   Result<LimitLease> lease = limits_.Create(uuid, spec, now_);
   scope.reset();
@@ -28,7 +28,7 @@ Result<LimitLease> Engine::UpdateLimit(const Now& now, std::string_view uuid, co
   // With other expressions it tells jobs apart anew.
   const std::vector<LimitView> before = limits_.List({std::nullopt, std::string(uuid)}, now_);
   if (!before.empty() && spec.expr && !SameExpressions(before.front().spec, spec)) {
-    if (auto admitted = AdmitMemory(MostBytesOf(spec), "another limit"); !admitted) return admitted.error();
+    if (auto admitted = AdmitLimit(spec); !admitted) return admitted.error();
   }
   std::optional<MemoryPool::Scope> scope(std::in_place, &memory_.limits);
   Result<LimitLease> lease = limits_.Update(uuid, spec, now_);
@@ -122,7 +122,7 @@ bool Engine::StepGrouping(std::size_t& budget) {
   auto it = std::lower_bound(by_id_.begin(), by_id_.end(), limit_walk_from_,
                              [](const auto& entry, JobId key) { return entry.first < key; });
   for (; it != by_id_.end(); ++it) {
-    if (budget == 0) {
+    if (budget == 0 || !orders_.MayTell()) {
       limit_walk_from_ = it->first;
       return false;
     }

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
+#include "engine/hold_reasons.h"
 #include "engine/errors.h"
 #include "engine/job_sweep.h"
 
@@ -18,10 +19,12 @@ constexpr std::int64_t kBlockNanoseconds = 10;
 constexpr std::int64_t kJobNanoseconds = 100;
 constexpr std::int64_t kActionNanoseconds = 5000;
 constexpr std::int64_t kLeaseNanoseconds = 500;
+constexpr std::int64_t kOrderNanoseconds = 1000;
 // And what it may cost while there is larger work in steps, of which each command does some.
 constexpr std::int64_t kBusyNanoseconds = 2'000'000;
 constexpr std::int64_t kPageNanoseconds = kJobNanoseconds * static_cast<std::int64_t>(bounds::kMaxJobsScannedPerPage);
 constexpr std::int64_t kUsersNanoseconds = 500'000;
+constexpr std::size_t kMostLooks = 100'000;  // at sorts of workers and limits, for a page
 
 using JobKeyList = boost::container::small_vector<JobBlocks::Key, 16>;
 
@@ -181,10 +184,14 @@ JobPage Engine::List(const JobQuery& query) const {
   JobPage page;
   const std::size_t limit = std::max<std::size_t>(1, query.limit);
   std::int64_t nanoseconds = kPageNanoseconds;
+  std::size_t looked = 0;
   const std::size_t place =
       Descend(filter, 0, query.before ? PlaceOf(*query.before) : by_id_.size(), nanoseconds, [&](const EngineJob& job) {
+        const std::size_t looks = holds_->looks();
         page.jobs.push_back(View(job));
-        return page.jobs.size() < limit;
+        // Where many limits apply to each, the page is shorter.
+        looked += holds_->looks() - looks;
+        return page.jobs.size() < limit && looked < kMostLooks;
       });
   if (place > 0) page.next = by_id_[place].first;
   return page;
@@ -286,7 +293,7 @@ bool Engine::Act(const Now& now, EngineJob& job, SweepAction action, std::int64_
       break;
     }
   }
-  nanoseconds -= kActionNanoseconds;
+  nanoseconds -= kActionNanoseconds + kOrderNanoseconds * static_cast<std::int64_t>(orders_.cost());
   const bool busy = orders_.Building() || orders_.Cleaning() || grouped_epoch_ != classes_.epoch() ||
                     limit_epoch_ != limits_.epoch() || dispatcher_->Busy() || dealing_;
   if (busy) nanoseconds -= kBusyNanoseconds;

@@ -112,7 +112,9 @@ JobFold Engine::FoldOf(const JobSpec& spec) {
   const JobTerms terms = TermsOf(spec);
   const OrderKey key{!spec.priority.has_value(), spec.priority.value_or(0), {}, {}};
   const std::function<expr::Ad()> ad = [&] { return AdOf(terms, key, spec.count, spec.meta); };
-  return FoldJob(JobTraits{terms.tags, terms.constraint_tags, terms.requirements, terms.rank, ad});
+  JobFold fold = FoldJob(JobTraits{terms.tags, terms.constraint_tags, terms.requirements, terms.rank, ad});
+  if (terms.requirements) fold.never = Never(*terms.requirements, ad());
+  return fold;
 }
 
 void Engine::Enter(EngineJob& job, std::string_view token, const JobFold* fold) {
@@ -120,6 +122,7 @@ void Engine::Enter(EngineJob& job, std::string_view token, const JobFold* fold) 
   const Meta none;
   const Meta& meta = job.extras ? job.extras->meta : none;
   job.cls = JoinClass(ClassTerms(*job.terms, job.key, job.tasks.count(), meta, fold), job.terms->user, token);
+  if (fold != nullptr && fold->never && !reasons_.Judged(job.cls)) reasons_.Judge(job.cls, *fold->never);
 }
 
 void Engine::Leave(EngineJob& job) {
@@ -418,7 +421,7 @@ bool Engine::StepRegrouping(std::size_t& budget) {
   auto it = std::lower_bound(by_id_.begin(), by_id_.end(), regroup_from_,
                              [](const auto& entry, JobId key) { return entry.first < key; });
   for (; it != by_id_.end(); ++it) {
-    if (budget == 0) {
+    if (budget == 0 || !orders_.MayTell()) {
       regroup_from_ = it->first;
       return false;
     }
@@ -436,7 +439,9 @@ bool Engine::StepRegrouping(std::size_t& budget) {
       orders_.Close(*job);
     }
     const ClassId cls = JoinClass(std::move(terms), job->terms->user, TokenOf(job->cls));
-    if (job->terms->requirements && !reasons_.Judged(cls)) reasons_.Judge(cls, Never(*job));
+    if (job->terms->requirements && !reasons_.Judged(cls)) {
+      reasons_.Judge(cls, Never(*job->terms->requirements, AdOf(*job)));
+    }
     if (job->counted_open) reasons_.Regroup(job->cls, cls, job->id(), job->counted_ready);
     LeaveClass(job->cls);
     job->cls = cls;

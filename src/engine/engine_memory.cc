@@ -75,7 +75,9 @@ MemoryUse Engine::Memory() const {
   return use;
 }
 
-bool Engine::Fits(std::uint64_t more) const { return memory_budget_ == 0 || Memory().total() + more <= memory_budget_; }
+bool Engine::Fits(std::uint64_t more) const {
+  return memory_budget_ == 0 || Memory().total() + PromisedToLimits() + more <= memory_budget_;
+}
 
 bool Engine::LooksFit() const {
   return memory_budget_ == 0 || Memory().total() <= memory_budget_ + memory_budget_ / kBudgetReserve;
@@ -109,27 +111,44 @@ std::uint64_t Engine::MostBytesOf(const JobSpec& spec) const {
   return bytes + kClass + classes_.mask_words() * 8 + 2 * exprs + 2 * BytesOf(spec.tags);
 }
 
-std::uint64_t Engine::MostBytesOf(const LimitSpec& spec) const {
+// Limits may come faster than jobs are grouped by them. So the same jobs are looked at until all are: two of them are
+// alike if they are alike to each limit that has come since.
+Result<void> Engine::AdmitLimit(const LimitSpec& spec) {
   constexpr std::uint64_t kLimitBytes = 16 * 1024;
   constexpr std::size_t kLookedAt = 256;
-  if (!spec.expr) return kLimitBytes;
-  // How many groups there will be: by what the limit makes of jobs that are looked at, evenly spread.
+  if (!spec.expr || memory_budget_ == 0) return AdmitMemory(kLimitBytes, "another limit");
+  LimitSample sample = limit_epoch_ == limits_.epoch() ? LimitSample{} : limit_sample_;
+  if (sample.jobs.empty()) {
+    sample.stride = std::max<std::size_t>(1, by_id_.size() / kLookedAt);
+    for (std::size_t i = 0; i < by_id_.size(); i += sample.stride) {
+      const EngineJob* job = by_id_[i].second;
+      if (job != nullptr && job->open) sample.jobs.emplace_back(job->id(), job->group);
+    }
+  }
   LimitMatcher matcher;
   matcher.Put(0, spec.expr, spec.cost);
   SampledKinds groups;
-  std::uint64_t open = 0;
-  const std::size_t stride = std::max<std::size_t>(1, by_id_.size() / kLookedAt);
-  for (std::size_t i = 0; i < by_id_.size(); i += stride) {
-    const EngineJob* job = by_id_[i].second;
-    if (job == nullptr || !job->open) continue;
-    ++open;
-    groups.Add(Mixed((std::uint64_t{job->group} << 32) + matcher.AddJob([job] { return AdOf(*job); })));
+  for (auto& [id, seen] : sample.jobs) {
+    const EngineJob* job = FindJob(id);
+    if (job == nullptr) continue;
+    seen = Mixed(seen + Mixed(matcher.AddJob([job] { return AdOf(*job); })));
+    groups.Add(seen);
   }
-  const double most = static_cast<double>(open * stride);
-  const std::uint64_t after = static_cast<std::uint64_t>(std::min(groups.Estimate(), most));
+  const auto most = static_cast<double>(sample.jobs.size() * sample.stride);
+  const auto after = static_cast<std::uint64_t>(std::min(groups.Estimate(), most));
   const std::uint64_t before = limits_.matcher().groups();
-  const std::uint64_t charges = after * (limits_.size() + 1) * kChargeBytes;
-  return kLimitBytes + charges + (after > before ? (after - before) * (kGroupBytes + orders_.JobBytes()) : 0);
+  sample.bytes = after * (kGroupBytes + (limits_.size() + 1) * kChargeBytes) +
+                 (after > before ? (after - before) * orders_.JobBytes() : 0);
+  const std::uint64_t there = memory_.limits.bytes() + PromisedToLimits();
+  auto admitted = AdmitMemory(kLimitBytes + (sample.bytes > there ? sample.bytes - there : 0), "another limit");
+  if (admitted) limit_sample_ = std::move(sample);
+  return admitted;
+}
+
+std::uint64_t Engine::PromisedToLimits() const {
+  if (limit_epoch_ == limits_.epoch()) return 0;
+  const std::uint64_t there = memory_.limits.bytes();
+  return limit_sample_.bytes > there ? limit_sample_.bytes - there : 0;
 }
 
 void Engine::RetryOrders() {

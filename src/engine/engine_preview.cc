@@ -18,6 +18,8 @@ constexpr std::int64_t kVerdictNanoseconds = 1500;
 constexpr std::int64_t kStepNanoseconds = 10;
 // What it costs to ask limits about a group of jobs.
 constexpr std::int64_t kLimitsNanoseconds = 5000;
+constexpr std::int64_t kLimitNanoseconds = 100;
+constexpr std::int64_t kOrderNanoseconds = 1000;
 constexpr std::int64_t kEvaluationNanoseconds = 2000;
 // Jobs and values that a walk remembers at most, a few hundred MB: what comes behind them is not looked at.
 constexpr std::size_t kMostHeld = 4'000'000;
@@ -185,12 +187,14 @@ Result<bool> Engine::Collect(const Now& now, PreviewWalk& walk, std::size_t budg
       std::optional<double> rank = job->open ? Judge(walk, *job, cost) : std::nullopt;
       if (rank && walk.purses_) {
         const std::uint64_t before = limits_.matcher().evaluations();
+        if (!Grouped(*job)) cost += kOrderNanoseconds * static_cast<std::int64_t>(orders_.cost());
         Group(*job);
         cost += static_cast<std::int64_t>(limits_.matcher().evaluations() - before) * kEvaluationNanoseconds;
         group = PurseGroup(now, walk, job->group, limited, cost);
         if (group != 0 && !walk.purses_->Open(group)) rank.reset(), walk.Hold(*job);
       } else if (rank && worker != nullptr) {
         const std::uint64_t before = limits_.matcher().evaluations();
+        if (!Grouped(*job)) cost += kOrderNanoseconds * static_cast<std::int64_t>(orders_.cost());
         Group(*job);
         cost += static_cast<std::int64_t>(limits_.matcher().evaluations() - before) * kEvaluationNanoseconds;
         const auto [at, fresh] = held.try_emplace(job->group);
@@ -199,7 +203,7 @@ Result<bool> Engine::Collect(const Now& now, PreviewWalk& walk, std::size_t budg
           at->second = std::any_of(limits.begin(), limits.end(), [&](const std::string& uuid) {
             return std::find(walk.focus_limits_.begin(), walk.focus_limits_.end(), uuid) == walk.focus_limits_.end();
           });
-          cost += kLimitsNanoseconds;
+          cost += kLimitsNanoseconds + static_cast<std::int64_t>(limits_.size()) * kLimitNanoseconds;
         }
         if (at->second && job->id() != walk.request_.focus) {
           rank.reset();

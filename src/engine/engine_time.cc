@@ -15,17 +15,18 @@ void Engine::Tick(const Now& now) {
   DropLingering();
   RetryOrders();
   if (std::size_t few = kLeasesAtOnce; !stops_.empty()) StepStops(few);
+  StepTold();
   // Leases first: who holds a task matters more than what could be held.
   if (StepWorkers(budget) && StepRetries(budget) && StepSchedules(budget) && StepRenewal(budget) &&
-      StepRegrouping(budget)) {
+      (StepRegrouping(budget) || budget > 0)) {
     // Orders of large queues take long: who asks for something meanwhile has most of the time.
     std::size_t share = SmallBuild() ? kTickBudget : commands_ == 0 ? kBuildAtRest : kBuildBesides * commands_;
-    share = std::min(share, kTickBudget);
+    share = std::min(share, Part(kTickBudget));
     StepOrders(share);
     if (StepRevivals(budget)) StepRetention(budget);
   }
   // Apart: limits that change again and again keep nothing else waiting.
-  budget = kTickBudget / 2;
+  budget = Part(kTickBudget / 2);
   StepLimits(budget);
   if (engine_time_ - swept_at_ >= kSweepEvery) {
     swept_at_ = engine_time_;
@@ -33,7 +34,7 @@ void Engine::Tick(const Now& now) {
   }
   budget = kTickBudget / 10;
   if (StepReasons(budget)) StepHolds(budget);
-  budget = kTickBudget;
+  budget = Part(kTickBudget);
   StepDispatch(budget);
   End();
   commands_ = 0;
@@ -59,6 +60,24 @@ bool Engine::StepWorkers(std::size_t& budget) {
     CheckWorker(*worker);
   }
   return true;
+}
+
+void Engine::StepTold() {
+  const auto each = [this](std::deque<JobId>& ids, auto tell) {
+    while (!ids.empty() && orders_.MayTell()) {
+      EngineJob* job = FindJob(ids.front());
+      ids.pop_front();
+      if (job != nullptr) tell(*job);
+    }
+  };
+  each(returns_, [this](EngineJob& job) {
+    if (job.untold > 0) orders_.TellReturned(job);
+  });
+  each(openings_, [this](EngineJob& job) {
+    if (!job.opening) return;
+    job.opening = false;
+    Refresh(job);
+  });
 }
 
 bool Engine::StepRetries(std::size_t& budget) {
@@ -194,7 +213,7 @@ std::optional<Instant> Engine::NextWake(const Now& now) const {
   if (reasons_.Due()) sooner(std::max(now.mono, reasons_at_ + kReasonsEvery + stalled_));
   if (celling_ || holds_->Walking()) sooner(now.mono);
   if (holds_->Due()) sooner(std::max(now.mono, NextHolds() + stalled_));
-  if (!stops_.empty()) sooner(now.mono);
+  if (!stops_.empty() || !returns_.empty() || !openings_.empty()) sooner(now.mono);
   if (!revivals_.empty() || finished_jobs_ > options_.max_finished_jobs) sooner(now.mono);
   return next;
 }

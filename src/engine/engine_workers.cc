@@ -195,7 +195,7 @@ Result<void> Engine::Pull(const Now& now, WorkerId id, const PullOptions& option
   }
   if (options.wait) worker->pull_until = engine_time_ + *options.wait;
   Enrol(*worker);  // it may have been passed over
-  // Whoever does not wait for the rest gets all of it now.
+  // Whoever does not wait for the rest gets all of it now, or what many orders can be told of at once.
   if (options.once || (options.wait && options.wait->count() <= 0)) grants_left_ = bounds::kMaxCredit;
   const bool served = worker->credit > 0 && Serve(*worker);
   if (worker->credit == 0) {
@@ -331,10 +331,13 @@ void Engine::EndLease(Lease& lease) {
   leases_.End(lease, &worker->leases, &job->leases);
   if (worker->leases.size() + 1 == worker->slots) Recount(*worker);
   dispatcher_->Finished(*worker);
-  if (job->known) {
+  if (!job->known) {
+    --job->leased;
+  } else if (orders_.MayTell()) {
     orders_.Returned(*job);
   } else {
-    --job->leased;
+    orders_.ReturnLater(*job);
+    if (job->untold == 1) returns_.push_back(job->id());
   }
   ArmIdle(*worker);
 }

@@ -105,6 +105,8 @@ class HoldReasons {
   std::size_t walk_cost() const { return walk_cost_; }
 
   // --- Looking.
+  // At sorts, blocks and limits, so far: what it costs.
+  std::size_t looks() const { return looks_; }
   struct Found {
     bool held = false;  // false: what its class says stands
     ReasonCode code = ReasonCode::kCanStart;
@@ -186,7 +188,7 @@ class HoldReasons {
   std::vector<Sort> sorts_;
   std::uint64_t workers_version_ = 1, sorts_workers_ = 0, sorts_moves_ = 0, sorts_reads_ = 0;
   boost::unordered_flat_map<ClassId, Sorts> sorts_of_;
-  std::size_t looks_ = 0;  // at sorts, blocks and limits: what it cost
+  std::size_t looks_ = 0;
 
   bool changed_ = false, walking_ = false;
   std::uint64_t moved_ = 0;

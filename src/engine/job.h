@@ -82,6 +82,7 @@ struct EngineJob : DispatchJob {
   bool reviving : 1 = false;
   bool progressed : 1 = false;
   bool known : 1 = false;                     // to the orders: not while loading
+  bool opening : 1 = false;                   // is to open with one of the next ticks
   bool counted_open : 1 = false;              // what totals hold for it, too
   std::uint8_t counted_state : 2 = kNoState;  // of those that have not ended
   static constexpr std::uint8_t kNoState = 3;

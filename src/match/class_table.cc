@@ -304,7 +304,7 @@ std::shared_ptr<const expr::Ad> ClassTable::Hold(const expr::Ad& all, const Read
 }
 
 JobFold FoldJob(const JobTraits& job) {
-  JobFold fold{job.requirements, job.rank, {}, {}};
+  JobFold fold{job.requirements, job.rank, {}, {}, {}};
   if (ReadsItself(job.requirements) || ReadsItself(job.rank)) {
     const expr::Ad ad = job.ad();
     fold.requirements = FoldOwn(job.requirements, ad, Side::kJob);

@@ -42,6 +42,7 @@ inline constexpr ClassId kNoClass = 0xFFFFFFFF;
 struct JobFold {
   ExprPtr requirements, rank;
   std::string requirements_text, rank_text;
+  std::optional<bool> never;  // where that was looked at: no worker whatever could meet the requirements
 };
 
 // What a job brings to matching. Refers to what its owner holds.

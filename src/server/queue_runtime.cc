@@ -23,8 +23,8 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMaxCommandsPerRound = 4096;
 // Of the thread, in nanoseconds: so that what was decided leaves, and others are served.
-constexpr std::int64_t kRoundTime = 5'000'000;
-constexpr std::int64_t kBrowseTime = 2'000'000;
+constexpr std::int64_t kRoundTime = 2'000'000;
+constexpr std::int64_t kBrowseTime = 1'000'000;
 constexpr std::size_t kMaxBrowsesOfOne = 256;  // that wait
 constexpr Duration kTellStepsEvery = 100ms;
 constexpr std::size_t kFoldBytes = 64 * 1024;
@@ -32,6 +32,7 @@ constexpr std::uint64_t kFoldSoon = 50'000;      // unfolded events that make fo
 constexpr std::uint64_t kFoldFirst = 1'000'000;  // that make everything else wait
 constexpr Duration kLookForSpace = 20ms;
 constexpr Duration kBusyTickEvery = 250ms;
+constexpr Duration kLateTick = 10ms;  // though the round is long already; a look, too
 constexpr Duration kFoldEvery = 1s;
 constexpr Duration kFoldPause = 1ms;                  // while the store is busy
 constexpr std::size_t kMaxWeightBytes = 1024 * 1024;  // they are told with every look at the queue
@@ -475,7 +476,10 @@ void QueueRuntime::Round(std::vector<Command>& commands) {
   RunCommands(turn, commands);
   // A busy queue ticks, too: the engine tells by its ticks how long it was held up.
   const std::optional<Instant> wake = engine_->NextWake(turn.now);
-  if ((wake && *wake <= turn.now.mono) || turn.now.mono - last_tick_ >= kBusyTickEvery) {
+  const Duration since_tick = turn.now.mono - last_tick_;
+  // Where a round was long before it, it is the next one's.
+  const bool now = meter_.SinceBegin() < kRoundTime || since_tick >= kLateTick;
+  if ((wake && *wake <= turn.now.mono && now) || since_tick >= kBusyTickEvery) {
     engine_->Tick(turn.now);
     last_tick_ = turn.now.mono;
     meter_.End(StepKind::kTick);
@@ -487,7 +491,8 @@ void QueueRuntime::Round(std::vector<Command>& commands) {
   FoldSome(turn);
   PushWork(turn);
   meter_.End(StepKind::kFold);
-  if (!browses_.empty()) {
+  if (!browses_.empty() && (meter_.SinceBegin() < kRoundTime || turn.now.mono - last_look_ >= kLateTick)) {
+    last_look_ = turn.now.mono;
     Turn looking = NewTurn();
     for (std::int64_t nanoseconds = kBrowseTime; BrowseNext(looking, nanoseconds);) {
     }

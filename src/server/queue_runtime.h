@@ -145,7 +145,7 @@ class QueueRuntime {
   Mailbox<Command> mailbox_;
   bool stopping_ = false;                // engine thread
   bool folding_ = false;                 // engine thread: a sweep over what is dirty has begun
-  Instant last_tick_{};                  // engine thread
+  Instant last_tick_{}, last_look_{};    // engine thread
   Instant last_fold_{};                  // engine thread
   Position fold_until_ = 0;              // engine thread: where the sweep ends
   Position last_position_ = 0;           // engine thread

@@ -147,11 +147,17 @@ class Server::Impl {
     supervisor_->Loading("loading the queues of " + config.data);
     const Result<void> opened = context_.queues->Open();
     if (!opened.ok()) return opened.error();
+    if (start.stop_on_signals) {
+      signals_ = std::make_unique<asio::signal_set>(nets_[0]->io(), SIGTERM, SIGINT);
+      signals_->async_wait([this](error_code failed, int) {
+        if (!failed) BeginStop();
+      });
+    }
     error_code ec;
     acceptor_->listen(kBacklog, ec);
     if (ec) return Error{Code::kUnavailable, "cannot listen on " + config.listen.Text() + ": " + ec.message(), ""};
+    started_ = true;  // before a signal can be heard
     for (const auto& net : nets_) net->Start();
-    started_ = true;
     asio::post(nets_[0]->io(), [this] { Accept(); });
     LogInfo("listening", {{"address", Endpoint{config.listen.host, port_}.Text()},
                           {"tls", config.tls()},
@@ -163,13 +169,6 @@ class Server::Impl {
 
   std::uint16_t port() const { return port_; }
   const LiveViews& views() const { return *views_; }
-
-  void StopOnSignals() {
-    signals_ = std::make_unique<asio::signal_set>(nets_[0]->io(), SIGTERM, SIGINT);
-    signals_->async_wait([this](error_code ec, int) {
-      if (!ec) BeginStop();
-    });
-  }
 
   void BeginStop() {
     if (!started_ || context_.stopping.exchange(true)) return;
@@ -341,7 +340,6 @@ Result<std::unique_ptr<Server>> Server::Start(const Config& config, std::span<co
 std::uint16_t Server::port() const { return impl_->port(); }
 const LiveViews& Server::views() const { return impl_->views(); }
 void Server::Stop() { impl_->BeginStop(); }
-void Server::StopOnSignals() { impl_->StopOnSignals(); }
 int Server::Wait() { return impl_->Wait(); }
 
 }  // namespace allot

@@ -18,6 +18,9 @@ class LiveViews;
 
 struct StartOptions {
   bool accept_loss = false;  // goes on without what a queue's files have lost, and logs what that is
+  // From the moment that it listens on, SIGTERM and SIGINT stop it in order. Before that there is nothing to put in
+  // order, and they end the process.
+  bool stop_on_signals = false;
 };
 
 class Server {
@@ -38,8 +41,6 @@ class Server {
   // Begins a graceful stop: nothing more is handed out, reports under way are taken, everything is made durable. Leases
   // stay for the next start. Returns at once.
   void Stop();
-  // Stops on SIGTERM and SIGINT. Once, before Wait().
-  void StopOnSignals();
   // Returns when it has stopped: 0, the exit code.
   int Wait();
 

@@ -521,14 +521,15 @@ void StrategyIndex::OnKind(KindId kind, std::size_t& looks) {
 bool StrategyIndex::Shrink(std::size_t& budget) {
   // Jobs and values are not told to it any more: nothing may be compared.
   Parts& parts = *parts_;
-  if (!parts.trees->Shrink(budget)) return false;
+  if (!parts.trees->Shrink(budget) || budget == 0) return false;
   // The last that was made first, class by class, so that the allocator joins what is free at once.
   for (; parts.shrunk_classes < parts.classes; ++parts.shrunk_classes) {
     Cell*& head = parts.by_class[parts.shrunk_classes];
     while (head != nullptr) {
       for (std::size_t i = 0; i < parts.orders.size(); ++i) {
         while (!head->orders[i].Shrink(order::kShrunkAtOnce)) {
-          if (--budget == 0) return false;
+          if (budget <= 1) return false;
+          --budget;
         }
       }
       Cell* cell = std::exchange(head, head->in_class.next);

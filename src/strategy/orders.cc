@@ -1,12 +1,17 @@
 #include "strategy/orders.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "base/memory.h"
 #include "strategy/cell.h"
 
 namespace allot {
+
+namespace {
+constexpr std::size_t kFreshCellCost = 8;  // of a job that is the first of its cell, in an index
+}  // namespace
 
 Orders::Orders(const JobKeys& keys, const ClassTable& verdicts)
     : verdicts_(verdicts), values_(keys), policy_(DefaultPolicy()), open_(verdicts) {}
@@ -45,7 +50,23 @@ void Orders::Unuse(Id id) {
   Rewant();
 }
 
+void Orders::Recost() {
+  constexpr std::size_t kValuesAtOnce = 64;  // are told to an index in about a microsecond
+  std::size_t indices = 0, keys = 0;
+  cost_ = 0;
+  for (const Entry& entry : entries_) {
+    for (const StrategyIndex* index : {entry.index.get(), entry.next.get()}) {
+      if (index == nullptr) continue;
+      ++indices;
+      cost_ += index->cost();
+    }
+  }
+  values_.ForEachKey([&](KeyId) { ++keys; });
+  cost_ = indices <= 1 ? 0 : cost_ + keys * indices / kValuesAtOnce;
+}
+
 void Orders::Rewant() {
+  Recost();
   wanted_ = std::any_of(entries_.begin(), entries_.end(), [](const Entry& entry) { return entry.Wanted(); });
   const bool given_up =
       std::any_of(entries_.begin(), entries_.end(), [](const Entry& entry) { return entry.given_up; });
@@ -149,6 +170,7 @@ void Orders::Built() {
     entries_[id].stale = false;
     became_ready_.push_back(id);
   }
+  Recost();
 }
 
 void Orders::GiveUp() {
@@ -158,6 +180,7 @@ void Orders::GiveUp() {
     given_up_ = std::max(given_up_, entry.next->counted_bytes());
     Leave(std::move(entry.next));
   }
+  Recost();
 }
 
 void Orders::Resume() {
@@ -203,9 +226,9 @@ void Orders::Forget(PickJob& job) {
   ForEachKey(job, [&](KeyId key) {
     const ValueId value = values_.Of(key, job);
     values_.Forget(key, job);
-    if (job.leased > 0) changed.emplace_back(key, value);
+    if (job.leased + job.untold > 0) changed.emplace_back(key, value);
   });
-  Tell(changed, job.leased);
+  Tell(changed, job.leased + std::exchange(job.untold, 0));
   if (building_ && !Covered(job) && job.picked.serial != 0) {
     values_.ForEachKey([&](KeyId key) {
       if (!values_.Fresh(key)) return;
@@ -233,6 +256,7 @@ void Orders::Tell(const Changed& changed, std::uint32_t fewer) {
 
 void Orders::Open(PickJob& job) {
   MemoryPool::Scope scope(&pool_);
+  Charge(cost_);
   CHECK(!job.open && job.ready > 0);
   job.open = true;
   ++open_jobs_;
@@ -242,11 +266,18 @@ void Orders::Open(PickJob& job) {
     if (values_.Open(key, job)) changed.emplace_back(key, values_.Of(key, job));
   });
   Tell(changed, 0);
-  ForEachIndex(job, [&](StrategyIndex& index) { index.Add(job); });
+  std::size_t fresh = 0;
+  ForEachIndex(job, [&](StrategyIndex& index) {
+    const std::size_t cells = index.cells();
+    index.Add(job);
+    fresh += index.cells() > cells ? 1 : 0;
+  });
+  if (cost_ > 0) Charge(kFreshCellCost * fresh);
 }
 
 void Orders::Close(PickJob& job) {
   MemoryPool::Scope scope(&pool_);
+  Charge(cost_);
   CHECK(job.open);
   ForEachIndex(job, [&](StrategyIndex& index) { index.Remove(job); });
   job.open = false;
@@ -271,6 +302,7 @@ void Orders::SetReady(PickJob& job, std::uint32_t ready) {
 }
 
 void Orders::SetGroup(PickJob& job, std::uint32_t group) {
+  if (job.open) Charge(cost_);
   if (job.open) ForEachIndex(job, [&](StrategyIndex& index) { index.Remove(job); });
   job.group = group;
   if (job.open) ForEachIndex(job, [&](StrategyIndex& index) { index.Add(job); });
@@ -278,6 +310,7 @@ void Orders::SetGroup(PickJob& job, std::uint32_t group) {
 
 void Orders::Leased(PickJob& job, const Stamp& now) {
   MemoryPool::Scope scope(&pool_);
+  Charge(cost_);
   const Stamp at = job.RecentAfter(now);
   const bool open = job.open;
   if (open) {
@@ -297,11 +330,22 @@ void Orders::Leased(PickJob& job, const Stamp& now) {
 }
 
 void Orders::Returned(PickJob& job) {
+  ReturnLater(job);
+  TellReturned(job);
+}
+
+void Orders::ReturnLater(PickJob& job) {
   CHECK(job.leased > 0);
   --job.leased;
+  ++job.untold;
+}
+
+void Orders::TellReturned(PickJob& job) {
+  Charge(cost_);
+  const std::uint32_t count = std::exchange(job.untold, 0);
   Changed changed;
-  ForEachKey(job, [&](KeyId key) { changed.emplace_back(key, values_.Returned(key, job)); });
-  Tell(changed, 1);
+  ForEachKey(job, [&](KeyId key) { changed.emplace_back(key, values_.Returned(key, job, count)); });
+  Tell(changed, count);
 }
 
 void Orders::OpenGroup(std::uint32_t group, std::vector<std::uint64_t>* kinds) {

@@ -8,6 +8,7 @@
 // Threading: confined to the queue's engine thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -96,6 +97,9 @@ class Orders {
   void SetGroup(PickJob& job, std::uint32_t group);
   void Leased(PickJob& job, const Stamp& now);
   void Returned(PickJob& job);
+  // The same in two: values that are full stay so until they are told.
+  void ReturnLater(PickJob& job);
+  void TellReturned(PickJob& job);
 
   // Numbers of orders are below this.
   Id ids() const { return static_cast<Id>(entries_.size()); }
@@ -135,7 +139,17 @@ class Orders {
 
   // A command begins: so many cells may be looked at when verdicts of kinds change; those of larger indices are then
   // looked at in steps (StepJoining).
-  void BeginTurn() { looks_ = looks_at_once; }
+  void BeginTurn() {
+    looks_ = looks_at_once;
+    may_tell_ = told_at_once;
+  }
+  // Whatever concerns a job is told to all orders. So where there are many, a command does little: half of what it may
+  // tell them is for jobs that open and tasks that return, which may be told later, and all of it for starts.
+  bool MayTell() const { return cost_ == 0 || 2 * may_tell_ >= told_at_once; }
+  bool MayStart() const { return cost_ == 0 || may_tell_ > 0; }
+  // What telling them of a job costs, in about a microsecond; 0: there is one order alone.
+  std::size_t cost() const { return cost_; }
+  static inline std::size_t told_at_once = 4000;     // tests lower it
   static inline std::size_t looks_at_once = 65'536;  // tests lower it
   // Cells that are put into wider trees at once; tests lower it.
   static inline std::size_t width_at_once = 8192;
@@ -172,6 +186,8 @@ class Orders {
   void ForEachIndex(const PickJob& job, F f);
   void Tell(const Changed& changed, std::uint32_t fewer);
   void Rewant();
+  void Recost();
+  void Charge(std::size_t cost) { may_tell_ -= std::min(may_tell_, cost); }
   void Leave(std::unique_ptr<StrategyIndex> index);
   template <typename F>
   void ForEachKey(const PickJob& job, F f);
@@ -203,6 +219,8 @@ class Orders {
   std::uint64_t changes_ = 1;
   OpenClasses open_;
   std::size_t looks_ = looks_at_once;
+  std::size_t may_tell_ = told_at_once;
+  std::size_t cost_ = 0;
 };
 
 }  // namespace allot

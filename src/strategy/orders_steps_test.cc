@@ -241,6 +241,26 @@ class Stepwise {
   std::uint64_t picks_ = 0, gave_up_ = 0;
 };
 
+// Where the budget is used up by one part, the next must not take it for without end.
+TEST(OrdersInSteps, WhatNobodyUsesGoesInStepsOfEverySize) {
+  for (std::size_t most = 1; most <= 40; ++most) {
+    Rng rng(most);
+    World world;
+    for (int i = 0; i < 2000; ++i) world.Add(rng);
+    const Orders::Id id = world.orders.Use(ParseStrategy("fair(user, oldest)").strategy);
+    while (!world.Build(1000)) {
+    }
+    world.orders.Unuse(id);
+    std::size_t steps = 0;
+    for (bool clean = false; !clean; ++steps) {
+      std::size_t budget = most;
+      clean = world.orders.Clean(budget);
+      ASSERT_LE(budget, most);
+    }
+    EXPECT_GE(steps * most, 40u);
+  }
+}
+
 TEST(OrdersInSteps, WhatIsBuiltWhileEverythingChangesIsWhatANaiveLookSees) {
   std::uint64_t picks = 0;
   for (std::uint64_t seed = 1; seed <= Rounds(3000); ++seed) {

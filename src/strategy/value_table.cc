@@ -119,7 +119,7 @@ void ValueTable::Know(KeyId id, const PickJob& job) {
   key.of_slot.Make(job.slot) = value;
   Value& entry = key.values[value];
   if (value != kNoValue) ++entry.members;
-  entry.leased += job.leased;
+  entry.leased += job.leased + job.untold;
   if (job.picked.serial <= entry.served.serial) return;
   entry.served = job.picked;
   entry.first = {};
@@ -129,7 +129,7 @@ void ValueTable::Know(KeyId id, const PickJob& job) {
 void ValueTable::Forget(KeyId id, const PickJob& job) {
   Key& key = keys_[id];
   const ValueId value = Of(id, job);
-  key.values[value].leased -= job.leased;
+  key.values[value].leased -= job.leased + job.untold;
   Release(key, value);
 }
 
@@ -160,10 +160,10 @@ ValueId ValueTable::Leased(KeyId id, const PickJob& job, const Stamp& at) {
   return value;
 }
 
-ValueId ValueTable::Returned(KeyId id, const PickJob& job) {
+ValueId ValueTable::Returned(KeyId id, const PickJob& job, std::uint32_t count) {
   const ValueId value = Of(id, job);
-  CHECK(keys_[id].values[value].leased > 0);
-  --keys_[id].values[value].leased;
+  CHECK(keys_[id].values[value].leased >= count);
+  keys_[id].values[value].leased -= count;
   return value;
 }
 

@@ -55,7 +55,7 @@ class ValueTable {
   std::optional<ValueId> Remember(KeyId key, const PickJob& job);
   // One task more, or less, is leased. Returns the value.
   ValueId Leased(KeyId key, const PickJob& job, const Stamp& at);
-  ValueId Returned(KeyId key, const PickJob& job);
+  ValueId Returned(KeyId key, const PickJob& job, std::uint32_t count);
   // The job waits, or does no more. True if that changed when its value counts as served last.
   bool Open(KeyId key, const PickJob& job);
   bool Close(KeyId key, const PickJob& job);

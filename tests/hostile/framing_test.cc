@@ -1,5 +1,6 @@
 // How bytes become requests and messages: every part has a bound, and nothing can be read in two ways.
 #include <functional>
+#include <set>
 
 #include "base/sanitizers.h"
 #include "hostile/hostile.h"
@@ -124,7 +125,9 @@ TEST_F(Framing, NoPartOfARequestGoesOnWithoutEnd) {
     EXPECT_TRUE(flood.ended) << "it was read to the end";
     // What the kernels' buffers hold comes on top of what the server read.
     EXPECT_LE(flood.sent, 48 * kMegabyte);
-    EXPECT_TRUE(flood.status == 0 || flood.status == 400 || flood.status == 401 || flood.status == 413) << flood.status;
+    // 408: on a slow machine its time is over before it has grown too large.
+    const std::set<int> expected = {0, 400, 401, 408, 413};
+    EXPECT_TRUE(expected.contains(flood.status)) << flood.status;
     ASSERT_TRUE(server().Running()) << server().Log();
     EXPECT_LE(ResidentBytes(server().pid()), before + 64 * kMegabyte);
   }

@@ -29,13 +29,6 @@ inline void RevokeToken(const std::string& data, const std::string& name) {
   EXPECT_EQ(revoked.exit_code, 0) << revoked.err;
 }
 
-inline std::uint64_t ResidentBytes(pid_t pid) {
-  std::ifstream statm("/proc/" + std::to_string(pid) + "/statm");
-  std::uint64_t total = 0, resident = 0;
-  statm >> total >> resident;
-  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-}
-
 // What is in the exposition, of a metric without labels; -1 if it is not there.
 inline double MetricOf(Http& http, const std::string& name) {
   const std::string text = "\n" + http.Get("/metrics").body;

@@ -44,6 +44,9 @@ struct Finished {
   std::string err;
 };
 
+// Of its memory, what is in main memory.
+std::uint64_t ResidentBytes(pid_t pid);
+
 // A child process. Standard input is empty, output and error go to files of `dir`.
 class Process {
  public:
