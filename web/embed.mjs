@@ -26,7 +26,7 @@ const assets = files.map((file) => {
   if (!type) throw new Error(`embed.mjs: of what type is ${file}?`);
   const plain = readFileSync(file);
   const packed = gzipSync(plain, { level: 9 });
-  packed[9] = 255;  // The system it was made on is nobody's business, and differs.
+  packed[9] = 255; // The system it was made on is nobody's business, and differs.
   return {
     path: `/${relative(root, file).split('\\').join('/')}`,
     type,
@@ -49,11 +49,15 @@ const parts = assets.map((asset, i) => {
   const array = (name, bytes) => `constexpr unsigned char k${name}${i}[] = {\n${bytes.length ? literal(bytes) : '0'}};\n`;
   return `// ${asset.path}\n${array('Plain', asset.plain)}${array('Gzip', asset.gzip)}`;
 });
-const rows = assets.map((asset, i) =>
-  `    {${JSON.stringify(asset.path)}, ${JSON.stringify(asset.type)}, ${JSON.stringify(asset.etag)}, Bytes(kPlain${i}, ${asset.plain.length}), Bytes(kGzip${i}, ${asset.gzip.length})},\n`);
+const rows = assets.map(
+  (asset, i) =>
+    `    {${JSON.stringify(asset.path)}, ${JSON.stringify(asset.type)}, ${JSON.stringify(asset.etag)}, Bytes(kPlain${i}, ${asset.plain.length}), Bytes(kGzip${i}, ${asset.gzip.length})},\n`,
+);
 
 mkdirSync(dirname(output), { recursive: true });
-writeFileSync(output, `// Made by web/embed.mjs.
+writeFileSync(
+  output,
+  `// Made by web/embed.mjs.
 #include <cstddef>
 
 #include "server/web_assets.h"
@@ -73,4 +77,5 @@ ${rows.join('')}  };
 }
 
 }  // namespace allot
-`);
+`,
+);

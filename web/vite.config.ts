@@ -15,7 +15,7 @@ export default defineConfig({
   },
   server: {
     port: 5173,
-    fs: { allow: ['.', '../docs'] },  // A test reads the protocol's page.
+    fs: { allow: ['.', '../docs'] }, // A test reads the protocol's page.
     // The server refuses foreign origins: what the browser sends is that of this development server.
     proxy: {
       '/v1': {

@@ -1,6 +1,12 @@
 // Durations as they are typed: "90s", "1h30m", "250ms". As the command line takes them; a bare number is refused, since
 // nobody can tell of what.
-const kUnits: [string, number][] = [['d', 86_400_000], ['h', 3_600_000], ['m', 60_000], ['s', 1000], ['ms', 1]];
+const kUnits: [string, number][] = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1000],
+  ['ms', 1],
+];
 
 // Milliseconds; null for what is no duration.
 export function parseDuration(text: string): number | null {

@@ -3,8 +3,16 @@ import { extendHistory } from './history';
 import type { History, Overview } from './types';
 
 const history: History = {
-  step_ms: 1000, from_at_ms: 10_000, submitted: [1, 2, 3], started: [1, 2, 3], done: [1, 2, 3], failed: [0, 0, 0],
-  ready: [7, 8, 9], waiting: [0, 0, 0], leased: [1, 1, 1], oldest_ms: [0, 0, 0],
+  step_ms: 1000,
+  from_at_ms: 10_000,
+  submitted: [1, 2, 3],
+  started: [1, 2, 3],
+  done: [1, 2, 3],
+  failed: [0, 0, 0],
+  ready: [7, 8, 9],
+  waiting: [0, 0, 0],
+  leased: [1, 1, 1],
+  oldest_ms: [0, 0, 0],
 };
 const overview = {
   rates: { submitted: 4, started: 5, done: 6, failed: 0.5 },

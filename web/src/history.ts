@@ -12,8 +12,7 @@ export function extendHistory(history: History, overview: Overview, now_ms: numb
   if (missing <= 0) return history;
   const keep = Math.max(steps, least);
   const drop = Math.max(0, steps + missing - keep);
-  const on = (values: number[], value: number) =>
-    [...values, ...Array.from({ length: Math.min(missing, keep) }, () => value)].slice(-keep);
+  const on = (values: number[], value: number) => [...values, ...Array.from({ length: Math.min(missing, keep) }, () => value)].slice(-keep);
   const next: History = { ...history, from_at_ms: history.from_at_ms + drop * history.step_ms };
   for (const name of kFlows) next[name] = on(history[name], (overview.rates[name] * history.step_ms) / 1000);
   for (const name of kLevels) next[name] = on(history[name], overview.queue.tasks[name]);

@@ -2,7 +2,15 @@ import { describe, expect, it } from 'vitest';
 import { inRounds } from './job_actions';
 import type { BulkAnswer } from './types';
 
-const answer = (changed: number, complete: boolean): BulkAnswer => ({ matching: 10, tasks: 10, changed, up_to: '1', complete, dry_run: false, took_ms: 1 });
+const answer = (changed: number, complete: boolean): BulkAnswer => ({
+  matching: 10,
+  tasks: 10,
+  changed,
+  up_to: '1',
+  complete,
+  dry_run: false,
+  took_ms: 1,
+});
 
 // Answers one after the other, and counts how often it was asked.
 function server(answers: (BulkAnswer | Error)[]) {

@@ -20,10 +20,14 @@ export function ended(job: Pick<Job, 'state'>): boolean {
 // Whether the action means anything to a job as it is.
 export function applies(action: Action, job: Job): boolean {
   switch (action) {
-    case 'pause': return !ended(job) && !job.paused;
-    case 'resume': return !ended(job) && job.paused;
-    case 'cancel': return !ended(job);
-    case 'retry': return ended(job) && job.failed + job.skipped > 0;
+    case 'pause':
+      return !ended(job) && !job.paused;
+    case 'resume':
+      return !ended(job) && job.paused;
+    case 'cancel':
+      return !ended(job);
+    case 'retry':
+      return ended(job) && job.failed + job.skipped > 0;
   }
 }
 
@@ -39,7 +43,11 @@ export async function actOnJob(action: Action, job: Job): Promise<void> {
     if (!sure) return;
   }
   const answer = await post<{ retried?: number }>(apiPath(job.queue, 'jobs', job.id, action));
-  toast(action === 'retry' ? `Retried: ${format.plural(answer.retried ?? 0, 'task')} of job ${job.id}` : `${kActions[action].done}: job ${job.id}`);
+  toast(
+    action === 'retry'
+      ? `Retried: ${format.plural(answer.retried ?? 0, 'task')} of job ${job.id}`
+      : `${kActions[action].done}: job ${job.id}`,
+  );
 }
 
 // One after the other in four lanes; tells how many it was done to.
@@ -51,7 +59,12 @@ export async function actOnSelected(action: Action, queue: string, jobs: Job[]):
     return;
   }
   const tasks = fit.reduce((sum, job) => sum + (action === 'retry' ? job.failed + job.skipped : job.ready + job.leased + job.waiting), 0);
-  const sure = await confirm({ title: `${name} ${format.plural(fit.length, 'job')} (${format.plural(tasks, 'task')})?`, text, yes: `${name} ${format.plural(fit.length, 'job')}`, danger });
+  const sure = await confirm({
+    title: `${name} ${format.plural(fit.length, 'job')} (${format.plural(tasks, 'task')})?`,
+    text,
+    yes: `${name} ${format.plural(fit.length, 'job')}`,
+    danger,
+  });
   if (!sure) return;
   let next = 0;
   let changed = 0;
@@ -74,7 +87,10 @@ export async function actOnSelected(action: Action, queue: string, jobs: Job[]):
 
 // The server stops after 30 s: it is asked again until it is through, `most` times in all. What was done stays done
 // where a later round fails.
-export async function inRounds(most: number, act: () => Promise<BulkAnswer>): Promise<{ changed: number; complete: boolean; failure?: unknown }> {
+export async function inRounds(
+  most: number,
+  act: () => Promise<BulkAnswer>,
+): Promise<{ changed: number; complete: boolean; failure?: unknown }> {
   let changed = 0;
   for (let round = 0; round < most; round++) {
     try {
@@ -112,6 +128,7 @@ export async function actOnFilter(action: Action, queue: string, filter: JobsFil
   const { dry_run: _, ...exact } = { ...filter, ...(found.up_to ? { up_to: found.up_to } : {}) };
   const { changed, complete, failure } = await inRounds(kRounds[action], () => post<BulkAnswer>(path, exact));
   if (complete) toast(`${done}: ${format.plural(changed, 'job')}`);
-  else if (!failure || changed) toast(`${done}: ${format.plural(changed, 'job')}, and that is not all of them`, { failed: true, hint: `${name} again for the rest.` });
+  else if (!failure || changed)
+    toast(`${done}: ${format.plural(changed, 'job')}, and that is not all of them`, { failed: true, hint: `${name} again for the rest.` });
   if (failure) throw failure;
 }

@@ -8,13 +8,17 @@ export const nameOf = (limit: Pick<Limit, 'name' | 'tag' | 'uuid'>) => limit.nam
 
 export async function renew(queue: string, limit: Limit): Promise<void> {
   const answer = await post<LimitAnswer>(apiPath(queue, 'limits', limit.uuid, 'renew'));
-  toast(`Renewed for ${format.duration(answer.expires_in_ms)}: ${nameOf(limit)}`, { hint: answer.capped ? 'Cut to the longest lease that the queue allows.' : '' });
+  toast(`Renewed for ${format.duration(answer.expires_in_ms)}: ${nameOf(limit)}`, {
+    hint: answer.capped ? 'Cut to the longest lease that the queue allows.' : '',
+  });
 }
 
 export async function remove(queue: string, limit: Limit): Promise<boolean> {
   const sure = await confirm({
     title: `Delete the limit ${nameOf(limit)}?`,
-    text: limit.monitor ? 'What it counted is gone with it.' : 'What it holds back may start at once. Whoever renews or sets it brings it back, with a full bucket.',
+    text: limit.monitor
+      ? 'What it counted is gone with it.'
+      : 'What it holds back may start at once. Whoever renews or sets it brings it back, with a full bucket.',
     yes: 'Delete',
     danger: true,
   });

@@ -57,7 +57,8 @@ function follow(secondary = false) {
   return { view, last: () => seen[seen.length - 1] };
 }
 const settle = () => vi.advanceTimersByTimeAsync(0);
-const json = (value: unknown, status = 200) => new Response(JSON.stringify(value), { status, headers: { 'Content-Type': 'application/json' } });
+const json = (value: unknown, status = 200) =>
+  new Response(JSON.stringify(value), { status, headers: { 'Content-Type': 'application/json' } });
 
 describe('LiveView', () => {
   it('shows every view that comes', async () => {
@@ -214,10 +215,27 @@ describe('LiveView', () => {
 
 describe('whether an error passes', () => {
   const error = (status: number, code: string) => new ApiError(status, code, '');
-  it.each([[0, 'unreachable'], [503, 'stopping'], [507, 'disk_full'], [500, 'internal'], [429, 'too_many_waits'], [408, 'timed_out'], [429, 'bad_answer'], [502, 'bad_answer']])('%d %s does', (status, code) => {
+  it.each([
+    [0, 'unreachable'],
+    [503, 'stopping'],
+    [507, 'disk_full'],
+    [500, 'internal'],
+    [429, 'too_many_waits'],
+    [408, 'timed_out'],
+    [429, 'bad_answer'],
+    [502, 'bad_answer'],
+  ])('%d %s does', (status, code) => {
     expect(passing(error(status, code))).toBe(true);
   });
-  it.each([[400, 'bad_value'], [401, 'unauthorized'], [403, 'forbidden'], [404, 'unknown_job'], [409, 'stale'], [413, 'too_large'], [429, 'too_many_jobs']])('%d %s does not', (status, code) => {
+  it.each([
+    [400, 'bad_value'],
+    [401, 'unauthorized'],
+    [403, 'forbidden'],
+    [404, 'unknown_job'],
+    [409, 'stale'],
+    [413, 'too_large'],
+    [429, 'too_many_jobs'],
+  ])('%d %s does not', (status, code) => {
     expect(passing(error(status, code))).toBe(false);
   });
 });
@@ -225,7 +243,9 @@ describe('whether an error passes', () => {
 // The table of the protocol's page is what statusOf() has to say.
 describe('statusOf', () => {
   const errors = page.slice(page.indexOf('\n## Errors'), page.indexOf('\n## Bounds'));
-  const rows = [...errors.matchAll(/^\| (`[^|]*`) \| (\d{3}) \|/gm)].flatMap(([, codes, status]) => [...codes!.matchAll(/`(\w+)`/g)].map((code): [string, number] => [code[1]!, Number(status)]));
+  const rows = [...errors.matchAll(/^\| (`[^|]*`) \| (\d{3}) \|/gm)].flatMap(([, codes, status]) =>
+    [...codes!.matchAll(/`(\w+)`/g)].map((code): [string, number] => [code[1]!, Number(status)]),
+  );
   it('is found on the page', () => expect(rows.length).toBeGreaterThan(30));
   it.each(rows)('%s is %d', (code, status) => expect(statusOf(code)).toBe(status));
 });

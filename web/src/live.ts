@@ -157,7 +157,7 @@ export class LiveView<T> {
     }
     if (!response.ok) throw await errorOf(response);
     if (!(response.headers.get('Content-Type') ?? '').startsWith('text/event-stream') || !response.body) {
-      this.show((await response.json()) as T);  // A server that does not stream this.
+      this.show((await response.json()) as T); // A server that does not stream this.
       return kPoll;
     }
     const reader = response.body.getReader();
@@ -229,7 +229,12 @@ export interface Loaded<T> {
 
 // What a GET answers, once; and again when `version` changes, what was there being shown until then, at most once in
 // `atMostEveryMs`. A page that is hidden asks when it is seen again.
-export function useGet<T>(path: string | null, version: unknown = 0, atMostEveryMs = 0, load: (path: string) => Promise<T> = get<T>): Loaded<T> {
+export function useGet<T>(
+  path: string | null,
+  version: unknown = 0,
+  atMostEveryMs = 0,
+  load: (path: string) => Promise<T> = get<T>,
+): Loaded<T> {
   const [state, setState] = useState<{ path: string | null; data?: T; error?: ApiError; loading: boolean }>({ path, loading: true });
   const [again, setAgain] = useState(0);
   const lastAt = useRef(0);

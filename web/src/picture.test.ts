@@ -4,8 +4,17 @@ import type { Picture } from './types';
 
 const lists = (n: number) => Array.from({ length: n }, () => 0);
 const picture: Picture = {
-  job: '1', count: 1_000_000_000, from: 0, to: 1_000_000_000, width: 5_013_504,
-  ready: lists(200), leased: lists(200), waiting: lists(200), done: lists(200), failed: lists(200), skipped: lists(200),
+  job: '1',
+  count: 1_000_000_000,
+  from: 0,
+  to: 1_000_000_000,
+  width: 5_013_504,
+  ready: lists(200),
+  leased: lists(200),
+  waiting: lists(200),
+  done: lists(200),
+  failed: lists(200),
+  skipped: lists(200),
 };
 
 describe('picture', () => {
@@ -28,7 +37,16 @@ describe('picture', () => {
   it('reads only ranges that are ones', () => {
     expect(readRange('5', '10', 100)).toEqual({ from: 5, to: 10 });
     expect(readRange('5', '1000', 100)).toEqual({ from: 5, to: 100 });
-    for (const [from, to] of [[null, '5'], ['5', null], ['5', '5'], ['7', '5'], ['-1', '5'], ['a', '5'], ['0', '100'], ['200', '300']] as const) {
+    for (const [from, to] of [
+      [null, '5'],
+      ['5', null],
+      ['5', '5'],
+      ['7', '5'],
+      ['-1', '5'],
+      ['a', '5'],
+      ['0', '100'],
+      ['200', '300'],
+    ] as const) {
       expect(readRange(from, to, 100)).toBeNull();
     }
   });

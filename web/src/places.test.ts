@@ -6,10 +6,18 @@ const bad = (message: string, hint = '') => new ApiError(400, 'bad_value', messa
 
 describe('the place of an error', () => {
   it('is read from the message', () => {
-    expect(placeOf(bad('`expr`: expected an expression here (at byte 21)', 'after `x`')))
-      .toEqual({ field: 'expr', message: 'expected an expression here', hint: '', byte: 21 });
-    expect(placeOf(bad('`worker.tags[0]` must be 1 to 128 letters', 'so')))
-      .toEqual({ field: 'worker.tags[0]', message: 'must be 1 to 128 letters', hint: 'so', byte: null });
+    expect(placeOf(bad('`expr`: expected an expression here (at byte 21)', 'after `x`'))).toEqual({
+      field: 'expr',
+      message: 'expected an expression here',
+      hint: '',
+      byte: 21,
+    });
+    expect(placeOf(bad('`worker.tags[0]` must be 1 to 128 letters', 'so'))).toEqual({
+      field: 'worker.tags[0]',
+      message: 'must be 1 to 128 letters',
+      hint: 'so',
+      byte: null,
+    });
     expect(placeOf(new ApiError(503, 'unavailable', '`x`: (at byte 1)'))).toBeNull();
     expect(placeOf(new Error('no'))).toBeNull();
   });

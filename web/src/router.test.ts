@@ -9,10 +9,18 @@ const at = (address: string) => {
 
 describe('router', () => {
   it.each([
-    ['/', 'queues', 'default', ''], ['/q/video', 'overview', 'video', ''], ['/q/video/jobs', 'jobs', 'video', ''],
-    ['/jobs/12', 'job', 'default', '12'], ['/jobs/12?q=video', 'job', 'video', '12'], ['/q/video/jobs/12', 'job', 'video', '12'],
-    ['/workers', 'workers', 'default', ''], ['/workers/7?q=video', 'worker', 'video', '7'], ['/limits/a-b', 'limit', 'default', 'a-b'],
-    ['/sharing/7', 'unknown', 'default', ''], ['/nowhere', 'unknown', 'default', ''], ['/jobs/%E0%A4', 'job', 'default', '%E0%A4'],
+    ['/', 'queues', 'default', ''],
+    ['/q/video', 'overview', 'video', ''],
+    ['/q/video/jobs', 'jobs', 'video', ''],
+    ['/jobs/12', 'job', 'default', '12'],
+    ['/jobs/12?q=video', 'job', 'video', '12'],
+    ['/q/video/jobs/12', 'job', 'video', '12'],
+    ['/workers', 'workers', 'default', ''],
+    ['/workers/7?q=video', 'worker', 'video', '7'],
+    ['/limits/a-b', 'limit', 'default', 'a-b'],
+    ['/sharing/7', 'unknown', 'default', ''],
+    ['/nowhere', 'unknown', 'default', ''],
+    ['/jobs/%E0%A4', 'job', 'default', '%E0%A4'],
     ['/constructor', 'unknown', 'default', ''],
   ] as const)('reads %s', (address, page, queue, id) => expect(at(address)).toEqual({ page, queue, id }));
 

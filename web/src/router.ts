@@ -8,7 +8,7 @@
 import { computed, signal } from '@preact/signals';
 
 export type Page =
-  | 'queues' | 'overview' | 'jobs' | 'job' | 'workers' | 'worker' | 'sharing' | 'limits' | 'limit' | 'strategies' | 'unknown';
+  'queues' | 'overview' | 'jobs' | 'job' | 'workers' | 'worker' | 'sharing' | 'limits' | 'limit' | 'strategies' | 'unknown';
 
 export interface Route {
   page: Page;
@@ -36,7 +36,10 @@ function unescape(part: string): string {
 
 export function parseRoute(path: string, search: string, home = 'default'): Route {
   const query = new URLSearchParams(search);
-  let parts = path.split('/').filter((part) => part !== '').map(unescape);
+  let parts = path
+    .split('/')
+    .filter((part) => part !== '')
+    .map(unescape);
   let queue = query.get('q') || 'default';
   const all: Route = { page: 'queues', queue: query.get('q') || home, id: '', query };
   if (parts.length === 0) return all;

@@ -1,9 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { sortingOf, sortingText, sortRows } from './sorting';
 
-const rows = [{ name: 'b', n: 2 }, { name: 'c', n: null }, { name: 'a', n: 10 }, { name: 'd', n: 2 }];
+const rows = [
+  { name: 'b', n: 2 },
+  { name: 'c', n: null },
+  { name: 'a', n: 10 },
+  { name: 'd', n: 2 },
+];
 const keys = { name: (row: (typeof rows)[0]) => row.name, n: (row: (typeof rows)[0]) => row.n };
-const names = (text: string | null) => sortRows(rows, keys, sortingOf(text)).map((row) => row.name).join('');
+const names = (text: string | null) =>
+  sortRows(rows, keys, sortingOf(text))
+    .map((row) => row.name)
+    .join('');
 
 describe('sorting', () => {
   it('goes by numbers as numbers, and leaves equals as they were', () => {

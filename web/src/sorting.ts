@@ -22,10 +22,13 @@ export function sortRows<T>(rows: T[], keys: SortKeys<T>, { by, down }: Sorting)
   const key = Object.hasOwn(keys, by) ? keys[by] : undefined;
   if (!key) return rows;
   const sign = down ? -1 : 1;
-  return rows.map((row) => ({ row, at: key(row) })).sort((a, b) => {
-    if (a.at === null || b.at === null) return (a.at === null ? 1 : 0) - (b.at === null ? 1 : 0);
-    return a.at < b.at ? -sign : a.at > b.at ? sign : 0;
-  }).map(({ row }) => row);
+  return rows
+    .map((row) => ({ row, at: key(row) }))
+    .sort((a, b) => {
+      if (a.at === null || b.at === null) return (a.at === null ? 1 : 0) - (b.at === null ? 1 : 0);
+      return a.at < b.at ? -sign : a.at > b.at ? sign : 0;
+    })
+    .map(({ row }) => row);
 }
 
 // The heading's part of a column: the first click gives the most first (of text, the first), the second turns it, the third ends it.

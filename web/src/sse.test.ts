@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { SseParser } from './sse';
 
-const kStream = ': ping\n\nevent: view\ndata: {"a": 1}\n\ndata:x\ndata: y\r\n\r\nevent: nothing\n\nevent: error\rdata: {"é": "…"}\r\rdata: unfinished\n';
+const kStream =
+  ': ping\n\nevent: view\ndata: {"a": 1}\n\ndata:x\ndata: y\r\n\r\nevent: nothing\n\nevent: error\rdata: {"é": "…"}\r\rdata: unfinished\n';
 const kEvents = [
   { event: 'view', data: '{"a": 1}' },
   { event: 'message', data: 'x\ny' },

@@ -256,15 +256,7 @@ export interface Reason {
   since_at_ms?: Ms | null;
 }
 
-export type Stage =
-  | 'total'
-  | 'available'
-  | 'tags'
-  | 'constraint'
-  | 'requirements'
-  | 'worker_requirements'
-  | 'free_slot'
-  | 'limits';
+export type Stage = 'total' | 'available' | 'tags' | 'constraint' | 'requirements' | 'worker_requirements' | 'free_slot' | 'limits';
 
 export interface Condition {
   stage: Stage;

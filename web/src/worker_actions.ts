@@ -4,7 +4,8 @@ import { confirm, toast } from './components/feedback';
 import * as format from './format';
 import type { Worker } from './types';
 
-const kText = 'They finish what they hold, get nothing new, and then leave. It cannot be taken back: a worker that is to go on registers again.';
+const kText =
+  'They finish what they hold, get nothing new, and then leave. It cannot be taken back: a worker that is to go on registers again.';
 
 // One after the other in four lanes; tells how many it was done to.
 export async function drain(queue: string, workers: Worker[]): Promise<boolean> {

@@ -64,16 +64,21 @@ export function Chart({ label, times, lines, format = String, height = 160, min 
       hooks: { setCursor: [(made) => setAt(made.cursor.idx ?? null)] },
       scales: {
         // One moment alone is in the middle of a minute, not at the beginning of a day.
-        x: { time: true, range: (made, low, high) => {
-          if (made.data[0].length > 1) return [low, high];
-          const middle = made.data[0][0] ?? Date.now() / 1000;
-          return [middle - 30, middle + 30];
-        } },
-        y: { range: (_, low, high) => {
-          const least = Math.min(min, low ?? 0);
-          const most = Math.max(max ?? -Infinity, high ?? 1);
-          return [least, most > least ? most + (max !== undefined && most === max ? 0 : (most - least) * 0.08) : least + 1];
-        } },
+        x: {
+          time: true,
+          range: (made, low, high) => {
+            if (made.data[0].length > 1) return [low, high];
+            const middle = made.data[0][0] ?? Date.now() / 1000;
+            return [middle - 30, middle + 30];
+          },
+        },
+        y: {
+          range: (_, low, high) => {
+            const least = Math.min(min, low ?? 0);
+            const most = Math.max(max ?? -Infinity, high ?? 1);
+            return [least, most > least ? most + (max !== undefined && most === max ? 0 : (most - least) * 0.08) : least + 1];
+          },
+        },
       },
       axes: [
         { ...axis, space: 64, size: 28, incrs: kSteps, values: (_, ticks) => clockLabels(ticks) },
@@ -107,12 +112,29 @@ export function Chart({ label, times, lines, format = String, height = 160, min 
 
   return (
     <figure class="chart">
-      <figcaption>{label}{at !== null && <span class="dim num"> at {clock(times[shown] ?? 0, true)}</span>}</figcaption>
-      <div ref={box} role="img" aria-label={`${label}: ${lines.map((line) => `${line.label} now ${valueAt(line, times.length - 1, format)}`).join(', ')}`} />
+      <figcaption>
+        {label}
+        {at !== null && <span class="dim num"> at {clock(times[shown] ?? 0, true)}</span>}
+      </figcaption>
+      <div
+        ref={box}
+        role="img"
+        aria-label={`${label}: ${lines.map((line) => `${line.label} now ${valueAt(line, times.length - 1, format)}`).join(', ')}`}
+      />
       <ul class="chart-legend" aria-hidden="true">
         {lines.map((line) => (
           <li key={line.label}>
-            <svg width="16" height="8" viewBox="0 0 16 8"><line x1="0" y1="4" x2="16" y2="4" style={{ stroke: `var(${line.color})` }} stroke-width="2" stroke-dasharray={line.dash?.join(' ')} /></svg>
+            <svg width="16" height="8" viewBox="0 0 16 8">
+              <line
+                x1="0"
+                y1="4"
+                x2="16"
+                y2="4"
+                style={{ stroke: `var(${line.color})` }}
+                stroke-width="2"
+                stroke-dasharray={line.dash?.join(' ')}
+              />
+            </svg>
             {line.label} <b class="num">{valueAt(line, shown, format)}</b>
           </li>
         ))}

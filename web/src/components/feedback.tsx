@@ -8,7 +8,11 @@ import { can } from '../session';
 import type { Scope } from '../types';
 
 export function Loading({ what = 'loading' }: { what?: string }) {
-  return <p class="quiet" role="status">{what}…</p>;
+  return (
+    <p class="quiet" role="status">
+      {what}…
+    </p>
+  );
 }
 
 export function Empty({ children }: { children: ComponentChildren }) {
@@ -28,7 +32,15 @@ export function ErrorState({ error, what }: { error: ApiError; what?: string }) 
 }
 
 // A live view: its content once there is any; else why not. What was seen stays while the connection is lost.
-export function Show<T>({ live, what, children }: { live: Pick<Live<T>, 'data' | 'error'>; what?: string; children: (data: T) => ComponentChildren }) {
+export function Show<T>({
+  live,
+  what,
+  children,
+}: {
+  live: Pick<Live<T>, 'data' | 'error'>;
+  what?: string;
+  children: (data: T) => ComponentChildren;
+}) {
   if (live.data !== undefined) {
     const ended = live.error && live.error.status >= 400 && live.error.status < 500;
     return (
@@ -72,8 +84,13 @@ export function Toasts() {
     <div class="toasts" role="status" aria-live="polite">
       {toasts.value.map((one) => (
         <div key={one.id} class={`toast ${one.failed ? 'toast-failed' : ''}`}>
-          <div><strong>{one.text}</strong>{one.hint && <p>{one.hint}</p>}</div>
-          <button type="button" class="plain" aria-label="dismiss" onClick={() => dismiss(one.id)}>×</button>
+          <div>
+            <strong>{one.text}</strong>
+            {one.hint && <p>{one.hint}</p>}
+          </div>
+          <button type="button" class="plain" aria-label="dismiss" onClick={() => dismiss(one.id)}>
+            ×
+          </button>
         </div>
       ))}
     </div>
@@ -94,9 +111,17 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
     };
   }, []);
   return (
-    <dialog ref={ref} class="dialog" aria-labelledby="dialog-title"
-      onCancel={(event) => { event.preventDefault(); onClose(); }}
-      onClick={(event) => { if (event.target === ref.current) onClose(); }}>
+    <dialog
+      ref={ref}
+      class="dialog"
+      aria-labelledby="dialog-title"
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onClick={(event) => {
+        if (event.target === ref.current) onClose();
+      }}>
       <div class="dialog-body">
         <h2 id="dialog-title">{title}</h2>
         {children}
@@ -134,8 +159,16 @@ export function Confirmations() {
     <Dialog title={question.title} onClose={() => question.answer(false)}>
       {question.text && <div class="dialog-text">{question.text}</div>}
       <div class="dialog-buttons">
-        <button type="button" autoFocus={question.danger} onClick={() => question.answer(false)}>Keep as it is</button>
-        <button type="button" class={question.danger ? 'danger' : 'primary'} autoFocus={!question.danger} onClick={() => question.answer(true)}>{question.yes}</button>
+        <button type="button" autoFocus={question.danger} onClick={() => question.answer(false)}>
+          Keep as it is
+        </button>
+        <button
+          type="button"
+          class={question.danger ? 'danger' : 'primary'}
+          autoFocus={!question.danger}
+          onClick={() => question.answer(true)}>
+          {question.yes}
+        </button>
       </div>
     </Dialog>
   );
@@ -143,7 +176,17 @@ export function Confirmations() {
 
 // A button that does something on the server; only there with the scope for it (any of several). While it works it
 // cannot be pressed again; failures are told by a toast.
-export function ActionButton({ scope, allowed, action, children, danger, primary, title, disabled, small }: {
+export function ActionButton({
+  scope,
+  allowed,
+  action,
+  children,
+  danger,
+  primary,
+  title,
+  disabled,
+  small,
+}: {
   scope?: Scope | Scope[];
   allowed?: boolean;
   action: () => Promise<unknown> | unknown;
@@ -169,7 +212,9 @@ export function ActionButton({ scope, allowed, action, children, danger, primary
   };
   const cls = [danger && 'danger', primary && 'primary', small && 'small'].filter(Boolean).join(' ');
   return (
-    <button type="button" class={cls} title={title} disabled={disabled || busy} aria-busy={busy} onClick={run}>{children}</button>
+    <button type="button" class={cls} title={title} disabled={disabled || busy} aria-busy={busy} onClick={run}>
+      {children}
+    </button>
   );
 }
 
@@ -193,11 +238,16 @@ async function copyText(text: string): Promise<boolean> {
 // Copies a command line, such as `allot explain 123`.
 export function CopyButton({ text, label }: { text: string; label?: string }) {
   return (
-    <button type="button" class="copy" title={`copy: ${text}`} aria-label={`copy ${text}`}
+    <button
+      type="button"
+      class="copy"
+      title={`copy: ${text}`}
+      aria-label={`copy ${text}`}
       onClick={async () => toast((await copyText(text)) ? `Copied: ${text}` : 'The browser does not let this page copy', {})}>
       <code>{label ?? text}</code>
       <svg viewBox="0 0 16 16" width="12" height="12" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="1.5">
-        <rect x="5.5" y="5.5" width="8" height="8" rx="1.5" /><path d="M3 10.5H2.5v-8h8V3" />
+        <rect x="5.5" y="5.5" width="8" height="8" rx="1.5" />
+        <path d="M3 10.5H2.5v-8h8V3" />
       </svg>
     </button>
   );

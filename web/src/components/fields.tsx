@@ -28,16 +28,45 @@ export function PlaceShown({ place, text, id }: { place: Place; text: string; id
   return (
     <div class="place" id={id} role="alert">
       {where && (
-        <pre class="place-line" aria-hidden="true">{where.before}<mark>{where.at || '\u00a0'}</mark>{where.after}</pre>
+        <pre class="place-line" aria-hidden="true">
+          {where.before}
+          <mark>{where.at || '\u00a0'}</mark>
+          {where.after}
+        </pre>
       )}
-      <p class="bad">{place.message}{where && <span class="visually-hidden">, at {several && `line ${where.line}, `}character {where.column}</span>}
-        {place.hint && <span class="dim"> {place.hint}</span>}</p>
+      <p class="bad">
+        {place.message}
+        {where && (
+          <span class="visually-hidden">
+            , at {several && `line ${where.line}, `}character {where.column}
+          </span>
+        )}
+        {place.hint && <span class="dim"> {place.hint}</span>}
+      </p>
     </div>
   );
 }
 
 // A field with a line of help below it, or with what is wrong. Errors of the server find it by `name`.
-export function TextField({ label, value, onInput, help, name, error, wrong, lines, mono, wide, placeholder, required, max, numeric, filter, disabled, autoFocus }: {
+export function TextField({
+  label,
+  value,
+  onInput,
+  help,
+  name,
+  error,
+  wrong,
+  lines,
+  mono,
+  wide,
+  placeholder,
+  required,
+  max,
+  numeric,
+  filter,
+  disabled,
+  autoFocus,
+}: {
   label: ComponentChildren;
   value: string;
   onInput: (text: string) => void;
@@ -79,12 +108,21 @@ export function TextField({ label, value, onInput, help, name, error, wrong, lin
   };
   return (
     <div class={`form-field ${wide ? 'form-wide' : ''}`}>
-      <label class="field"><span>{label}</span>
+      <label class="field">
+        <span>{label}</span>
         {lines ? <textarea rows={lines} {...shared} /> : <input type="text" inputMode={numeric ? 'decimal' : undefined} {...shared} />}
       </label>
-      {place ? <PlaceShown id={id} place={place} text={value} />
-        : wrong ? <p id={id} class="bad form-help" role="alert">{wrong}</p>
-        : help ? <p id={id} class="dim form-help">{help}</p> : null}
+      {place ? (
+        <PlaceShown id={id} place={place} text={value} />
+      ) : wrong ? (
+        <p id={id} class="bad form-help" role="alert">
+          {wrong}
+        </p>
+      ) : help ? (
+        <p id={id} class="dim form-help">
+          {help}
+        </p>
+      ) : null}
     </div>
   );
 }

@@ -16,8 +16,21 @@ export function LevelBar({ limit, label }: { limit: Terms; label: string }) {
   const debt = limit.tokens < 0;
   const text = `${format.real(limit.tokens)} of ${format.count(limit.count)}${limit.burst > 0 ? `, down to -${format.count(limit.burst)}` : ''}`;
   return (
-    <div class="level" role="meter" aria-label={label} aria-valuemin={-limit.burst} aria-valuemax={limit.count} aria-valuenow={limit.tokens} aria-valuetext={text} title={text}>
-      {at !== zero && <i class={`fill ${debt ? 'fill-waiting' : 'fill-leased'}`} style={{ left: `${Math.min(at, zero) * 100}%`, width: `${Math.abs(at - zero) * 100}%` }} />}
+    <div
+      class="level"
+      role="meter"
+      aria-label={label}
+      aria-valuemin={-limit.burst}
+      aria-valuemax={limit.count}
+      aria-valuenow={limit.tokens}
+      aria-valuetext={text}
+      title={text}>
+      {at !== zero && (
+        <i
+          class={`fill ${debt ? 'fill-waiting' : 'fill-leased'}`}
+          style={{ left: `${Math.min(at, zero) * 100}%`, width: `${Math.abs(at - zero) * 100}%` }}
+        />
+      )}
       {limit.burst > 0 && <i class="zero" style={{ left: `${zero * 100}%` }} />}
     </div>
   );

@@ -23,7 +23,9 @@ export function Presence({ worker }: { worker: Pick<Worker, 'connected' | 'away'
   const both = worker.draining && worker.away;
   return (
     <span class={`state presence-${word}`} title={kMeaning[word] + (both ? `; ${kMeaning.away}` : '')}>
-      <i class="mark" aria-hidden="true" />{word}{both && <span class="dim">, away</span>}
+      <i class="mark" aria-hidden="true" />
+      {word}
+      {both && <span class="dim">, away</span>}
     </span>
   );
 }
@@ -32,7 +34,9 @@ export function SlotsBar({ worker }: { worker: Pick<Worker, 'slots' | 'leased' |
   return (
     <div class="bar-cell slots-cell">
       <ShareBar value={worker.slots ? worker.leased / worker.slots : 0} label={`slots used by ${worker.name || worker.id}`} />
-      <span class="num dim">{format.count(worker.leased)}/{format.count(worker.slots)}</span>
+      <span class="num dim">
+        {format.count(worker.leased)}/{format.count(worker.slots)}
+      </span>
     </div>
   );
 }

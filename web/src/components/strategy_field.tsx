@@ -42,7 +42,18 @@ export function useCheck(kind: 'strategy' | 'policy', text: string, pause = 300)
   return checked;
 }
 
-export function StrategyField({ label, name, kind = 'strategy', value, onInput, error, lines = 3, help, filter, checked: given }: {
+export function StrategyField({
+  label,
+  name,
+  kind = 'strategy',
+  value,
+  onInput,
+  error,
+  lines = 3,
+  help,
+  filter,
+  checked: given,
+}: {
   label: string;
   name: string;
   kind?: 'strategy' | 'policy';
@@ -61,11 +72,25 @@ export function StrategyField({ label, name, kind = 'strategy', value, onInput, 
   // The place counts from the beginning of the text that was checked, without the space before it.
   const lead = value.length - value.trimStart().length;
   const fresh = checked.text === value.trim();
-  const place = checked.place && fresh ? { ...checked.place, field: name, byte: checked.place.byte === null ? null : checked.place.byte + lead } : error;
+  const place =
+    checked.place && fresh
+      ? { ...checked.place, field: name, byte: checked.place.byte === null ? null : checked.place.byte + lead }
+      : error;
   return (
     <div class="form-wide">
-      <TextField wide mono label={label} name={name} lines={lines} value={value} onInput={onInput} error={place} max={4096} filter={filter}
-        help={value.trim() === '' ? help : undefined} />
+      <TextField
+        wide
+        mono
+        label={label}
+        name={name}
+        lines={lines}
+        value={value}
+        onInput={onInput}
+        error={place}
+        max={4096}
+        filter={filter}
+        help={value.trim() === '' ? help : undefined}
+      />
       {checked.check && fresh && <pre class="words">{checked.check.words.trimEnd()}</pre>}
       {checked.error && fresh && <p class="warn form-help">It could not be checked: {checked.error.message}.</p>}
     </div>

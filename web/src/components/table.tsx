@@ -35,7 +35,16 @@ function below(px: number): boolean {
   return known.value;
 }
 
-export function Table<T>({ columns, rows, id, label, selected, onSelect, current, cardsBelow = 700 }: {
+export function Table<T>({
+  columns,
+  rows,
+  id,
+  label,
+  selected,
+  onSelect,
+  current,
+  cardsBelow = 700,
+}: {
   columns: Column<T>[];
   rows: T[];
   id: (row: T) => string;
@@ -56,15 +65,31 @@ export function Table<T>({ columns, rows, id, label, selected, onSelect, current
         <tr role="row">
           {onSelect && (
             <th role="columnheader" class="tick">
-              <input type="checkbox" aria-label="all on this page" checked={all}
-                onChange={(event) => onSelect(rows.map(id), event.currentTarget.checked)} />
+              <input
+                type="checkbox"
+                aria-label="all on this page"
+                checked={all}
+                onChange={(event) => onSelect(rows.map(id), event.currentTarget.checked)}
+              />
             </th>
           )}
           {columns.map((column) => (
-            <th key={column.name} role="columnheader" scope="col" class={cls(column)} aria-sort={column.onSort ? column.sorted ?? 'none' : undefined}>
-              {column.quiet ? <span class="visually-hidden">{column.name}</span>
-                : column.onSort ? <button type="button" class="sort" onClick={column.onSort}>{column.name}{column.sorted && <span aria-hidden="true">{column.sorted === 'ascending' ? ' ↑' : ' ↓'}</span>}</button>
-                : column.name}
+            <th
+              key={column.name}
+              role="columnheader"
+              scope="col"
+              class={cls(column)}
+              aria-sort={column.onSort ? (column.sorted ?? 'none') : undefined}>
+              {column.quiet ? (
+                <span class="visually-hidden">{column.name}</span>
+              ) : column.onSort ? (
+                <button type="button" class="sort" onClick={column.onSort}>
+                  {column.name}
+                  {column.sorted && <span aria-hidden="true">{column.sorted === 'ascending' ? ' ↑' : ' ↓'}</span>}
+                </button>
+              ) : (
+                column.name
+              )}
             </th>
           ))}
         </tr>
@@ -73,16 +98,27 @@ export function Table<T>({ columns, rows, id, label, selected, onSelect, current
         {rows.map((row) => {
           const key = id(row);
           return (
-            <tr key={key} role="row" data-row={key} tabIndex={-1} class={key === current ? 'current' : ''}
+            <tr
+              key={key}
+              role="row"
+              data-row={key}
+              tabIndex={-1}
+              class={key === current ? 'current' : ''}
               aria-selected={selected ? selected.has(key) : undefined}>
               {onSelect && (
                 <td role="cell" class="tick">
-                  <input type="checkbox" aria-label={`select ${key}`} checked={selected?.has(key)}
-                    onChange={(event) => onSelect([key], event.currentTarget.checked)} />
+                  <input
+                    type="checkbox"
+                    aria-label={`select ${key}`}
+                    checked={selected?.has(key)}
+                    onChange={(event) => onSelect([key], event.currentTarget.checked)}
+                  />
                 </td>
               )}
               {columns.map((column) => (
-                <td key={column.name} role="cell" data-label={column.quiet || column.bare ? '' : column.name} class={cls(column)}>{column.cell(row)}</td>
+                <td key={column.name} role="cell" data-label={column.quiet || column.bare ? '' : column.name} class={cls(column)}>
+                  {column.cell(row)}
+                </td>
               ))}
             </tr>
           );
@@ -93,7 +129,15 @@ export function Table<T>({ columns, rows, id, label, selected, onSelect, current
 }
 
 // Pages by key: forward with what the last one said, back to the first by one step, to others by the browser.
-export function Pager({ first, next, onFirst, onNext, label = 'pages', newest = 'First', older = 'More' }: {
+export function Pager({
+  first,
+  next,
+  onFirst,
+  onNext,
+  label = 'pages',
+  newest = 'First',
+  older = 'More',
+}: {
   first: boolean;
   next: string | number | null | undefined;
   onFirst: () => void;
@@ -105,8 +149,12 @@ export function Pager({ first, next, onFirst, onNext, label = 'pages', newest = 
   if (first && (next === null || next === undefined)) return null;
   return (
     <nav class="pager" aria-label={label}>
-      <button type="button" disabled={first} onClick={onFirst}>« {newest}</button>
-      <button type="button" disabled={next === null || next === undefined} onClick={onNext}>{older} ›</button>
+      <button type="button" disabled={first} onClick={onFirst}>
+        « {newest}
+      </button>
+      <button type="button" disabled={next === null || next === undefined} onClick={onNext}>
+        {older} ›
+      </button>
     </nav>
   );
 }

@@ -12,7 +12,11 @@ export function Nothing() {
 }
 
 export function Num({ value, short = false }: { value: number; short?: boolean }) {
-  return <span class="num" title={short ? format.count(value) : undefined}>{short ? format.short(value) : format.count(value)}</span>;
+  return (
+    <span class="num" title={short ? format.count(value) : undefined}>
+      {short ? format.short(value) : format.count(value)}
+    </span>
+  );
 }
 
 // "3m ago", with the time itself on hover; null is a dash.
@@ -35,21 +39,35 @@ export function Duration({ ms }: { ms: number | null | undefined }) {
 export function Since({ at }: { at: number | null | undefined }) {
   const now = useNow();
   if (at === null || at === undefined) return <Nothing />;
-  return <time class="num" dateTime={new Date(at).toISOString()} title={`since ${format.dateTime(at)}`}>{format.duration(now - at)}</time>;
+  return (
+    <time class="num" dateTime={new Date(at).toISOString()} title={`since ${format.dateTime(at)}`}>
+      {format.duration(now - at)}
+    </time>
+  );
 }
 
 // A tag; with `link` one that filters the jobs by it.
 export function Tag({ tag, link = false }: { tag: string; link?: boolean }) {
   if (!link) return <span class="tag">{tag}</span>;
-  return <a class="tag" href={href('jobs', route.value.queue, '', { tag })} title={`jobs with the tag ${tag}`}>{tag}</a>;
+  return (
+    <a class="tag" href={href('jobs', route.value.queue, '', { tag })} title={`jobs with the tag ${tag}`}>
+      {tag}
+    </a>
+  );
 }
 
 export function Tags({ tags, link = false, most = 8 }: { tags: string[]; link?: boolean; most?: number }) {
   if (!tags.length) return <Nothing />;
   return (
     <span class="tags">
-      {tags.slice(0, most).map((tag) => <Tag key={tag} tag={tag} link={link} />)}
-      {tags.length > most && <span class="dim" title={tags.slice(most).join(' ')}>+{tags.length - most}</span>}
+      {tags.slice(0, most).map((tag) => (
+        <Tag key={tag} tag={tag} link={link} />
+      ))}
+      {tags.length > most && (
+        <span class="dim" title={tags.slice(most).join(' ')}>
+          +{tags.length - most}
+        </span>
+      )}
     </span>
   );
 }
@@ -57,12 +75,21 @@ export function Tags({ tags, link = false, most = 8 }: { tags: string[]; link?: 
 export function User({ user, link = false }: { user: string; link?: boolean }) {
   if (user === '') return <Nothing />;
   if (!link) return <span class="user">{user}</span>;
-  return <a class="user" href={href('jobs', route.value.queue, '', { user })} title={`jobs of ${user}`}>{user}</a>;
+  return (
+    <a class="user" href={href('jobs', route.value.queue, '', { user })} title={`jobs of ${user}`}>
+      {user}
+    </a>
+  );
 }
 
 // A state of jobs or tasks: a mark that differs in form as well as in colour, and the word.
 export function State({ state }: { state: JobState | TaskState }) {
-  return <span class={`state state-${state}`}><i class="mark" aria-hidden="true" />{state}</span>;
+  return (
+    <span class={`state state-${state}`}>
+      <i class="mark" aria-hidden="true" />
+      {state}
+    </span>
+  );
 }
 
 // Why something is held, in a word, since when; the sentence on hover and for readers of the screen.
@@ -73,7 +100,11 @@ export function ReasonChip({ held, code, kind, since }: { held?: Held | null; co
   return (
     <span class={`reason reason-${held?.kind ?? kind ?? 'wait'}`} title={sentence(what)}>
       <span class="code">{what.replace(/_/g, ' ')}</span>
-      {from !== null && from !== undefined && <span class="for"><Since at={from} /></span>}
+      {from !== null && from !== undefined && (
+        <span class="for">
+          <Since at={from} />
+        </span>
+      )}
     </span>
   );
 }
@@ -85,15 +116,27 @@ export function Code({ children }: { children: ComponentChildren }) {
 
 // Text of any length and origin, as it is: payloads, results, errors.
 export function TextBlock({ text, label }: { text: string; label: string }) {
-  return <pre class="block" tabIndex={0} aria-label={label}>{text}</pre>;
+  return (
+    <pre class="block" tabIndex={0} aria-label={label}>
+      {text}
+    </pre>
+  );
 }
 
 export function JobLink({ id, queue, children }: { id: string; queue?: string; children?: ComponentChildren }) {
-  return <a class="id" data-open href={href('job', queue ?? route.value.queue, id)}>{children ?? id}</a>;
+  return (
+    <a class="id" data-open href={href('job', queue ?? route.value.queue, id)}>
+      {children ?? id}
+    </a>
+  );
 }
 
 export function WorkerLink({ id, name, queue }: { id: string; name?: string; queue?: string }) {
-  return <a class={name ? 'named' : 'id'} href={href('worker', queue ?? route.value.queue, id)} title={name ? `worker ${id}` : undefined}>{name || id}</a>;
+  return (
+    <a class={name ? 'named' : 'id'} href={href('worker', queue ?? route.value.queue, id)} title={name ? `worker ${id}` : undefined}>
+      {name || id}
+    </a>
+  );
 }
 
 // Name and value pairs.
@@ -102,5 +145,10 @@ export function Facts({ children }: { children: ComponentChildren }) {
 }
 
 export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
-  return <div><dt>{name}</dt><dd>{children}</dd></div>;
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
 }

@@ -9,7 +9,9 @@ export function WhyList({ why }: { why: Why[] }) {
   return (
     <ol class="why">
       {why.map((block, i) => (
-        <li key={i}><code title={`of the ${block.of}`}>{block.block}</code> <span>{block.text}</span></li>
+        <li key={i}>
+          <code title={`of the ${block.of}`}>{block.block}</code> <span>{block.text}</span>
+        </li>
       ))}
     </ol>
   );
@@ -22,7 +24,13 @@ function Hint({ text }: { text: string }) {
       {text.split('; or ').map((part, i) => {
         const words = part.indexOf(', on a machine ');
         const command = words < 0 ? part : part.slice(0, words);
-        return <span key={part}>{i > 0 && ' or '}{command.startsWith('allot ') ? <CopyButton text={command} /> : command}{part.slice(command.length)}</span>;
+        return (
+          <span key={part}>
+            {i > 0 && ' or '}
+            {command.startsWith('allot ') ? <CopyButton text={command} /> : command}
+            {part.slice(command.length)}
+          </span>
+        );
       })}
     </>
   );
@@ -35,9 +43,18 @@ export function ReasonLine({ reason, strong = false }: { reason: Reason; strong?
       <span class="verdict-kind">{kKinds[reason.kind] ?? reason.kind}</span>
       <span class="grow">
         <span>{reason.message}</span>
-        {reason.hint && <span class="dim"> <Hint text={reason.hint} /></span>}
+        {reason.hint && (
+          <span class="dim">
+            {' '}
+            <Hint text={reason.hint} />
+          </span>
+        )}
       </span>
-      {reason.since_at_ms !== null && reason.since_at_ms !== undefined && <span class="dim">for <Since at={reason.since_at_ms} /></span>}
+      {reason.since_at_ms !== null && reason.since_at_ms !== undefined && (
+        <span class="dim">
+          for <Since at={reason.since_at_ms} />
+        </span>
+      )}
       <code class="dim">{reason.code}</code>
     </div>
   );

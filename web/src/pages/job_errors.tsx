@@ -40,17 +40,56 @@ export function JobErrors({ queue, job }: { queue: string; job: Job }) {
       {first.loading && !first.data && <Loading />}
       {first.error && !first.data && <ErrorState error={first.error} what="Errors by their text" />}
       {first.data && groups.length === 0 && next === null && <Empty>No errors are told.</Empty>}
-      {groups.length > 0 && <Table label="errors" rows={groups} id={(group) => group.text} columns={[
-        { name: 'error', main: true, wide: true, cell: (group) => (
-          <button type="button" class="link error-text" data-open title={group.example} onClick={() => show(group)}>{group.text || '(no text)'}</button>
-        ) },
-        { name: 'tasks', num: true, cell: (group) => <Num value={group.tasks} /> },
-        { name: 'first', num: true, cell: (group) => <button type="button" class="link" onClick={() => setQuery({ task: group.first })}>{format.count(group.first)}</button> },
-        { name: 'last', num: true, cell: (group) => <button type="button" class="link" onClick={() => setQuery({ task: group.last })}>{format.count(group.last)}</button> },
-      ]} />}
+      {groups.length > 0 && (
+        <Table
+          label="errors"
+          rows={groups}
+          id={(group) => group.text}
+          columns={[
+            {
+              name: 'error',
+              main: true,
+              wide: true,
+              cell: (group) => (
+                <button type="button" class="link error-text" data-open title={group.example} onClick={() => show(group)}>
+                  {group.text || '(no text)'}
+                </button>
+              ),
+            },
+            { name: 'tasks', num: true, cell: (group) => <Num value={group.tasks} /> },
+            {
+              name: 'first',
+              num: true,
+              cell: (group) => (
+                <button type="button" class="link" onClick={() => setQuery({ task: group.first })}>
+                  {format.count(group.first)}
+                </button>
+              ),
+            },
+            {
+              name: 'last',
+              num: true,
+              cell: (group) => (
+                <button type="button" class="link" onClick={() => setQuery({ task: group.last })}>
+                  {format.count(group.last)}
+                </button>
+              ),
+            },
+          ]}
+        />
+      )}
       {next !== null && (
-        <p class="quiet">Of the first {format.plural(examined, 'error')}. <ActionButton small
-          action={async () => { const page = await get<ErrorsPage>(path + queryText({ from: next, limit: 10_000 })); setFurther([...further, page]); }}>Look further</ActionButton></p>
+        <p class="quiet">
+          Of the first {format.plural(examined, 'error')}.{' '}
+          <ActionButton
+            small
+            action={async () => {
+              const page = await get<ErrorsPage>(path + queryText({ from: next, limit: 10_000 }));
+              setFurther([...further, page]);
+            }}>
+            Look further
+          </ActionButton>
+        </p>
       )}
     </section>
   );

@@ -20,21 +20,49 @@ export function JobPicture({ queue, job, query }: { queue: string; job: Job; que
   return (
     <section class="card" aria-label="picture of its tasks">
       <div class="head">
-        <h2>Tasks {range ? <span class="num dim">{format.count(range.from)} – {format.count(range.to - 1)}</span> : <span class="num dim">0 – {format.count(job.count - 1)}</span>}</h2>
+        <h2>
+          Tasks{' '}
+          {range ? (
+            <span class="num dim">
+              {format.count(range.from)} – {format.count(range.to - 1)}
+            </span>
+          ) : (
+            <span class="num dim">0 – {format.count(job.count - 1)}</span>
+          )}
+        </h2>
         <div class="actions">
-          {range && <button type="button" class="small" onClick={() => show(zoomOut(range, job.count))}>Zoom out</button>}
-          {range && <button type="button" class="small" onClick={() => show(null)}>All</button>}
+          {range && (
+            <button type="button" class="small" onClick={() => show(zoomOut(range, job.count))}>
+              Zoom out
+            </button>
+          )}
+          {range && (
+            <button type="button" class="small" onClick={() => show(null)}>
+              All
+            </button>
+          )}
         </div>
       </div>
       <Show live={live} what="The picture of its tasks">
-        {(picture) => <Strip picture={picture} onZoom={show} onOut={() => range && show(zoomOut(range, job.count))}
-          chosen={query.get('task')} />}
+        {(picture) => (
+          <Strip picture={picture} onZoom={show} onOut={() => range && show(zoomOut(range, job.count))} chosen={query.get('task')} />
+        )}
       </Show>
     </section>
   );
 }
 
-function Strip({ picture, onZoom, onOut, chosen }: { picture: Picture; onZoom: (to: Range) => void; onOut: () => void; chosen: string | null }) {
+function Strip({
+  picture,
+  onZoom,
+  onOut,
+  chosen,
+}: {
+  picture: Picture;
+  onZoom: (to: Range) => void;
+  onOut: () => void;
+  chosen: string | null;
+}) {
   const parts = partsOf(picture);
   const [at, setAt] = useState<number | null>(null);
   const [from, setFrom] = useState<number | null>(null);
@@ -56,20 +84,38 @@ function Strip({ picture, onZoom, onOut, chosen }: { picture: Picture; onZoom: (
     const here = at ?? 0;
     const move = (to: number) => setAt(Math.max(0, Math.min(parts - 1, to)));
     switch (event.key) {
-      case 'ArrowRight': at === null ? move(0) : move(here + (event.shiftKey ? 10 : 1)); break;
-      case 'ArrowLeft': move(here - (event.shiftKey ? 10 : 1)); break;
-      case 'Home': move(0); break;
-      case 'End': move(parts - 1); break;
-      case 'Enter': case ' ': case '+': if (at !== null) enter(at, at); break;
-      case 'Backspace': case '-': onOut(); break;
-      default: return;
+      case 'ArrowRight':
+        at === null ? move(0) : move(here + (event.shiftKey ? 10 : 1));
+        break;
+      case 'ArrowLeft':
+        move(here - (event.shiftKey ? 10 : 1));
+        break;
+      case 'Home':
+        move(0);
+        break;
+      case 'End':
+        move(parts - 1);
+        break;
+      case 'Enter':
+      case ' ':
+      case '+':
+        if (at !== null) enter(at, at);
+        break;
+      case 'Backspace':
+      case '-':
+        onOut();
+        break;
+      default:
+        return;
     }
     event.preventDefault();
     event.stopPropagation();
   };
   const marked = (part: number) => at !== null && (from === null ? part === at : part >= Math.min(from, at) && part <= Math.max(from, at));
-  const chosenPart = chosen !== null && /^\d+$/.test(chosen) && Number(chosen) >= picture.from && Number(chosen) < picture.to
-    ? Math.floor((Number(chosen) - picture.from) / picture.width) : -1;
+  const chosenPart =
+    chosen !== null && /^\d+$/.test(chosen) && Number(chosen) >= picture.from && Number(chosen) < picture.to
+      ? Math.floor((Number(chosen) - picture.from) / picture.width)
+      : -1;
   const sums = { count: picture.to - picture.from, ready: 0, leased: 0, waiting: 0, done: 0, failed: 0, skipped: 0 };
   const columns = [];
   for (let part = 0; part < parts; part++) {
@@ -83,9 +129,18 @@ function Strip({ picture, onZoom, onOut, chosen }: { picture: Picture; onZoom: (
   }
   return (
     <>
-      <div ref={box} class="strip" tabIndex={0} role="application" aria-roledescription="picture of tasks"
-        aria-label={`${kStates.filter((state) => sums[state]).map((state) => `${format.count(sums[state])} ${state}`).join(', ')}. Arrows move, Enter goes in, Backspace out.`}
-        aria-describedby="strip-at" onKeyDown={onKey}
+      <div
+        ref={box}
+        class="strip"
+        tabIndex={0}
+        role="application"
+        aria-roledescription="picture of tasks"
+        aria-label={`${kStates
+          .filter((state) => sums[state])
+          .map((state) => `${format.count(sums[state])} ${state}`)
+          .join(', ')}. Arrows move, Enter goes in, Backspace out.`}
+        aria-describedby="strip-at"
+        onKeyDown={onKey}
         onPointerDown={(event) => {
           if (event.button !== 0) return;
           box.current!.setPointerCapture(event.pointerId);
@@ -98,11 +153,19 @@ function Strip({ picture, onZoom, onOut, chosen }: { picture: Picture; onZoom: (
           setFrom(null);
         }}
         onPointerCancel={() => setFrom(null)}
-        onPointerLeave={() => { if (from === null) setAt(null); }}>
+        onPointerLeave={() => {
+          if (from === null) setAt(null);
+        }}>
         {columns}
       </div>
       <p id="strip-at" class="strip-at" aria-live="polite">
-        {at === null || at >= parts ? <span class="dim">{single ? 'A click shows the task.' : 'A click or a drag goes into a part; with the keyboard, arrows and Enter.'}</span> : describe(picture, from ?? at, at)}
+        {at === null || at >= parts ? (
+          <span class="dim">
+            {single ? 'A click shows the task.' : 'A click or a drag goes into a part; with the keyboard, arrows and Enter.'}
+          </span>
+        ) : (
+          describe(picture, from ?? at, at)
+        )}
       </p>
       <Legend counts={sums} />
     </>
@@ -116,6 +179,11 @@ function describe(picture: Picture, a: number, b: number): string {
     const counts = partCounts(picture, part);
     for (const state of kStates) sums[state] = (sums[state] ?? 0) + counts[state];
   }
-  const what = kStates.filter((state) => sums[state]).map((state) => `${format.count(sums[state]!)} ${state}`).join(', ');
-  return to - from === 1 ? `task ${format.count(from)}: ${what.replace(/^1 /, '')}` : `tasks ${format.count(from)} – ${format.count(to - 1)}: ${what}`;
+  const what = kStates
+    .filter((state) => sums[state])
+    .map((state) => `${format.count(sums[state]!)} ${state}`)
+    .join(', ');
+  return to - from === 1
+    ? `task ${format.count(from)}: ${what.replace(/^1 /, '')}`
+    : `tasks ${format.count(from)} – ${format.count(to - 1)}: ${what}`;
 }

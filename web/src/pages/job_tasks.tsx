@@ -29,10 +29,15 @@ export function JobTasks({ queue, job, query }: { queue: string; job: Job; query
       <div class="head">
         <h2>One by one</h2>
         <div class="actions">
-          <label class="field-inline">state{' '}
+          <label class="field-inline">
+            state{' '}
             <select value={state} onChange={(event) => setQuery({ tstate: event.currentTarget.value, tfrom: null })}>
               <option value="">any</option>
-              {kStates.map((one) => <option key={one} value={one}>{one} ({format.short(job[one])})</option>)}
+              {kStates.map((one) => (
+                <option key={one} value={one}>
+                  {one} ({format.short(job[one])})
+                </option>
+              ))}
             </select>
           </label>
           <GoTo count={job.count} />
@@ -42,16 +47,41 @@ export function JobTasks({ queue, job, query }: { queue: string; job: Job; query
       <Show live={live} what="Tasks">
         {({ tasks, next }) => (
           <>
-            {tasks.length === 0 ? <Empty>{next === null ? 'No such tasks.' : 'None among the ones looked at.'}</Empty> : <Table label="tasks" rows={tasks} id={(task) => String(task.index)} current={chosen === null ? null : String(chosen)} columns={[
-              { name: 'task', main: true, num: true, cell: (task) => <button type="button" class="link" data-open onClick={() => setQuery({ task: task.index })}>{format.count(task.index)}</button> },
-              { name: 'state', bare: true, cell: (task) => <State state={task.state} /> },
-              { name: 'attempts', num: true, cell: (task) => task.attempts || <Nothing /> },
-              { name: 'worker', cell: (task) => task.worker ? <WorkerLink id={task.worker} /> : <Nothing /> },
-              { name: 'since', num: true, cell: (task) => <TimeAgo at={task.leased_at_ms} /> },
-              { name: 'error', wide: true, cell: (task) => task.error ? <span class="error-text">{task.error}</span> : '' },
-            ]} />}
-            <Pager first={from === 0} next={next} older="Further" label="pages of tasks"
-              onFirst={() => setQuery({ tfrom: null, from: null, to: null })} onNext={() => setQuery({ tfrom: next })} />
+            {tasks.length === 0 ? (
+              <Empty>{next === null ? 'No such tasks.' : 'None among the ones looked at.'}</Empty>
+            ) : (
+              <Table
+                label="tasks"
+                rows={tasks}
+                id={(task) => String(task.index)}
+                current={chosen === null ? null : String(chosen)}
+                columns={[
+                  {
+                    name: 'task',
+                    main: true,
+                    num: true,
+                    cell: (task) => (
+                      <button type="button" class="link" data-open onClick={() => setQuery({ task: task.index })}>
+                        {format.count(task.index)}
+                      </button>
+                    ),
+                  },
+                  { name: 'state', bare: true, cell: (task) => <State state={task.state} /> },
+                  { name: 'attempts', num: true, cell: (task) => task.attempts || <Nothing /> },
+                  { name: 'worker', cell: (task) => (task.worker ? <WorkerLink id={task.worker} /> : <Nothing />) },
+                  { name: 'since', num: true, cell: (task) => <TimeAgo at={task.leased_at_ms} /> },
+                  { name: 'error', wide: true, cell: (task) => (task.error ? <span class="error-text">{task.error}</span> : '') },
+                ]}
+              />
+            )}
+            <Pager
+              first={from === 0}
+              next={next}
+              older="Further"
+              label="pages of tasks"
+              onFirst={() => setQuery({ tfrom: null, from: null, to: null })}
+              onNext={() => setQuery({ tfrom: next })}
+            />
           </>
         )}
       </Show>
@@ -64,9 +94,24 @@ function GoTo({ count }: { count: number }) {
   const index = digits(text.replace(/[,\s]/g, ''));
   const valid = text === '' || (index !== null && index < count);
   return (
-    <form class="field-inline" onSubmit={(event) => { event.preventDefault(); if (index !== null && valid) setQuery({ task: index }); }}>
-      <label>index <input class="index" type="text" inputMode="numeric" value={text} aria-invalid={!valid} placeholder={`0 – ${format.short(Math.max(0, count - 1))}`}
-        onInput={(event) => setText(event.currentTarget.value)} /></label>
+    <form
+      class="field-inline"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (index !== null && valid) setQuery({ task: index });
+      }}>
+      <label>
+        index{' '}
+        <input
+          class="index"
+          type="text"
+          inputMode="numeric"
+          value={text}
+          aria-invalid={!valid}
+          placeholder={`0 – ${format.short(Math.max(0, count - 1))}`}
+          onInput={(event) => setText(event.currentTarget.value)}
+        />
+      </label>
     </form>
   );
 }
@@ -80,11 +125,15 @@ function OneTask({ queue, job, index }: { queue: string; job: Job; index: number
   return (
     <div id="one-task" class="one-task" role="region" aria-label={`task ${index}`}>
       <div class="head">
-        <h3>Task <span class="num">{format.count(index)}</span></h3>
+        <h3>
+          Task <span class="num">{format.count(index)}</span>
+        </h3>
         {task.data && <State state={task.data.state} />}
         <div class="actions">
           <CopyButton text={`allot tasks ${job.id} ${index}`} />
-          <button type="button" class="small plain" aria-label="close" onClick={() => setQuery({ task: null })}>×</button>
+          <button type="button" class="small plain" aria-label="close" onClick={() => setQuery({ task: null })}>
+            ×
+          </button>
         </div>
       </div>
       {!task.data && task.loading && <Loading />}
@@ -96,25 +145,61 @@ function OneTask({ queue, job, index }: { queue: string; job: Job; index: number
 
 function TaskBody({ queue, job, task, version }: { queue: string; job: Job; task: TaskWithText; version: string }) {
   const over = task.state === 'done' || task.state === 'failed' || task.state === 'skipped';
-  const explained = useGet<Explanation>(over ? null : apiPath(queue, 'jobs', job.id, 'explain') + queryText({ task: task.index }), version, 5_000);
+  const explained = useGet<Explanation>(
+    over ? null : apiPath(queue, 'jobs', job.id, 'explain') + queryText({ task: task.index }),
+    version,
+    5_000,
+  );
   // What was never delivered has none; of what has ended that is not told.
   const started = over || task.attempts > 0 || task.state === 'leased';
-  const receipt = useGet<Receipt>(!started ? null : apiPath(queue, 'jobs', job.id, 'tasks', task.index, 'receipt'), `${task.state} ${task.attempts}`);
+  const receipt = useGet<Receipt>(
+    !started ? null : apiPath(queue, 'jobs', job.id, 'tasks', task.index, 'receipt'),
+    `${task.state} ${task.attempts}`,
+  );
   return (
     <>
       <Facts>
-        {!over && <Fact name="attempts">{task.attempts} of {job.max_attempts}</Fact>}
-        {task.worker && <Fact name="worker"><WorkerLink id={task.worker} /></Fact>}
-        {task.leased_at_ms !== null && <Fact name="started"><TimeAgo at={task.leased_at_ms} /></Fact>}
+        {!over && (
+          <Fact name="attempts">
+            {task.attempts} of {job.max_attempts}
+          </Fact>
+        )}
+        {task.worker && (
+          <Fact name="worker">
+            <WorkerLink id={task.worker} />
+          </Fact>
+        )}
+        {task.leased_at_ms !== null && (
+          <Fact name="started">
+            <TimeAgo at={task.leased_at_ms} />
+          </Fact>
+        )}
       </Facts>
       {explained.data?.task && explained.data.reasons.map((reason, i) => <ReasonLine key={i} reason={reason} />)}
       <div class="columns">
-        {task.error && <div><h3>Error</h3><TextBlock text={task.error} label="error" /></div>}
-        {task.payloadText !== undefined && <div><h3>Payload</h3><TextBlock text={prettyRaw(task.payloadText)} label="payload" /></div>}
-        {task.resultText !== undefined && <div><h3>Result</h3><TextBlock text={prettyRaw(task.resultText)} label="result" /></div>}
+        {task.error && (
+          <div>
+            <h3>Error</h3>
+            <TextBlock text={task.error} label="error" />
+          </div>
+        )}
+        {task.payloadText !== undefined && (
+          <div>
+            <h3>Payload</h3>
+            <TextBlock text={prettyRaw(task.payloadText)} label="payload" />
+          </div>
+        )}
+        {task.resultText !== undefined && (
+          <div>
+            <h3>Result</h3>
+            <TextBlock text={prettyRaw(task.resultText)} label="result" />
+          </div>
+        )}
       </div>
       {receipt.data && <ReceiptPart receipt={receipt.data} />}
-      {receipt.error && !receipt.data && receipt.error.code === 'unknown_receipt' && <p class="quiet">How it was started is not known: it was not, or not among the last 10,000 starts.</p>}
+      {receipt.error && !receipt.data && receipt.error.code === 'unknown_receipt' && (
+        <p class="quiet">How it was started is not known: it was not, or not among the last 10,000 starts.</p>
+      )}
     </>
   );
 }
@@ -125,17 +210,40 @@ export function ReceiptPart({ receipt }: { receipt: Receipt }) {
       <summary>{receipt.why || receipt.stages ? 'How its last start was decided' : 'Its last start'}</summary>
       <Facts>
         <Fact name="attempt">{receipt.attempt}</Fact>
-        <Fact name="worker"><WorkerLink id={receipt.worker} name={receipt.worker_name} /></Fact>
-        <Fact name="user"><User user={receipt.user} /></Fact>
-        <Fact name="started"><TimeAgo at={receipt.at_ms} /></Fact>
+        <Fact name="worker">
+          <WorkerLink id={receipt.worker} name={receipt.worker_name} />
+        </Fact>
+        <Fact name="user">
+          <User user={receipt.user} />
+        </Fact>
+        <Fact name="started">
+          <TimeAgo at={receipt.at_ms} />
+        </Fact>
         <Fact name="had waited">{format.duration(receipt.waited_ms)}</Fact>
-        <Fact name="strategy"><code>{receipt.strategy}</code></Fact>
-        {receipt.policy !== undefined && <Fact name="policy"><code>{receipt.policy}</code></Fact>}
+        <Fact name="strategy">
+          <code>{receipt.strategy}</code>
+        </Fact>
+        {receipt.policy !== undefined && (
+          <Fact name="policy">
+            <code>{receipt.policy}</code>
+          </Fact>
+        )}
       </Facts>
       {receipt.stages && receipt.stages.length > 0 && (
-        <ol class="why">{receipt.stages.map((stage, i) => <li key={i}><code>{stage.stage}</code> <span>{stage.text}</span></li>)}</ol>
+        <ol class="why">
+          {receipt.stages.map((stage, i) => (
+            <li key={i}>
+              <code>{stage.stage}</code> <span>{stage.text}</span>
+            </li>
+          ))}
+        </ol>
       )}
-      {receipt.why && receipt.why.length > 0 && <><h3>Order</h3><WhyList why={receipt.why} /></>}
+      {receipt.why && receipt.why.length > 0 && (
+        <>
+          <h3>Order</h3>
+          <WhyList why={receipt.why} />
+        </>
+      )}
     </details>
   );
 }

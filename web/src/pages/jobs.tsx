@@ -34,11 +34,12 @@ export function JobsPage({ queue, query }: { queue: string; query: URLSearchPara
   const meters = useMeters(page.data?.jobs);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   useEffect(() => setSelected(new Set()), [path]);
-  const select = (ids: string[], on: boolean) => setSelected((was) => {
-    const now = new Set(was);
-    for (const id of ids) on ? now.add(id) : now.delete(id);
-    return now;
-  });
+  const select = (ids: string[], on: boolean) =>
+    setSelected((was) => {
+      const now = new Set(was);
+      for (const id of ids) on ? now.add(id) : now.delete(id);
+      return now;
+    });
   const chosen = (page.data?.jobs ?? []).filter((job) => selected.has(job.id));
   const reload = () => before && older.reload();
 
@@ -46,7 +47,9 @@ export function JobsPage({ queue, query }: { queue: string; query: URLSearchPara
     <>
       <div class="head">
         <h1>Jobs</h1>
-        <div class="actions"><CopyButton text={commandOf(queue, filter)} /></div>
+        <div class="actions">
+          <CopyButton text={commandOf(queue, filter)} />
+        </div>
       </div>
       <Filters filter={filter} />
       {canChangeJobs() && (
@@ -55,33 +58,69 @@ export function JobsPage({ queue, query }: { queue: string; query: URLSearchPara
             <>
               <span class="bulk-what">{chosen.length} selected</span>
               {kAll.map((action) => (
-                <ActionButton key={action} small danger={kActions[action].danger}
-                  action={async () => { await actOnSelected(action, queue, chosen); setSelected(new Set()); reload(); }}>{kActions[action].name}</ActionButton>
+                <ActionButton
+                  key={action}
+                  small
+                  danger={kActions[action].danger}
+                  action={async () => {
+                    await actOnSelected(action, queue, chosen);
+                    setSelected(new Set());
+                    reload();
+                  }}>
+                  {kActions[action].name}
+                </ActionButton>
               ))}
-              <button type="button" class="small plain" onClick={() => setSelected(new Set())}>Clear</button>
+              <button type="button" class="small plain" onClick={() => setSelected(new Set())}>
+                Clear
+              </button>
             </>
-          ) : canChangeManyJobs() && (
-            <>
-              <span class="bulk-what">All jobs {wordsOf(filter)}</span>
-              {kAll.map((action) => (
-                <ActionButton key={action} small danger={kActions[action].danger}
-                  action={async () => { await actOnFilter(action, queue, filterOf(filter), wordsOf(filter)); reload(); }}>{kActions[action].name}…</ActionButton>
-              ))}
-            </>
+          ) : (
+            canChangeManyJobs() && (
+              <>
+                <span class="bulk-what">All jobs {wordsOf(filter)}</span>
+                {kAll.map((action) => (
+                  <ActionButton
+                    key={action}
+                    small
+                    danger={kActions[action].danger}
+                    action={async () => {
+                      await actOnFilter(action, queue, filterOf(filter), wordsOf(filter));
+                      reload();
+                    }}>
+                    {kActions[action].name}…
+                  </ActionButton>
+                ))}
+              </>
+            )
           )}
         </div>
       )}
       <Show live={page} what="Jobs">
         {({ jobs, next }) => (
           <>
-            {jobs.length > 0 && <List jobs={jobs} meters={meters} selected={selected} onSelect={canChangeJobs() ? select : undefined} reload={reload} />}
-            {jobs.length === 0 && (next !== null
-              ? <Empty>None among the ones looked at; there are older ones.</Empty>
-              : before ? <Empty>No older jobs.</Empty>
-              : filter.state || filter.tag || filter.user ? <Empty>No jobs {wordsOf(filter)}.</Empty>
-              : <Empty>No jobs yet. <CopyButton text="seq 10 | allot submit --tag square" /></Empty>)}
-            <Pager first={!before} next={next} newest="Newest" older="Older"
-              onFirst={() => setQuery({ before: null })} onNext={() => setQuery({ before: next })} />
+            {jobs.length > 0 && (
+              <List jobs={jobs} meters={meters} selected={selected} onSelect={canChangeJobs() ? select : undefined} reload={reload} />
+            )}
+            {jobs.length === 0 &&
+              (next !== null ? (
+                <Empty>None among the ones looked at; there are older ones.</Empty>
+              ) : before ? (
+                <Empty>No older jobs.</Empty>
+              ) : filter.state || filter.tag || filter.user ? (
+                <Empty>No jobs {wordsOf(filter)}.</Empty>
+              ) : (
+                <Empty>
+                  No jobs yet. <CopyButton text="seq 10 | allot submit --tag square" />
+                </Empty>
+              ))}
+            <Pager
+              first={!before}
+              next={next}
+              newest="Newest"
+              older="Older"
+              onFirst={() => setQuery({ before: null })}
+              onNext={() => setQuery({ before: next })}
+            />
           </>
         )}
       </Show>
@@ -101,7 +140,11 @@ function filterOf(filter: Filter): JobsFilter {
 
 // "that are active, with the tag render, of ann"
 function wordsOf(filter: Filter): string {
-  const parts = [filter.state && `that are ${filter.state}`, filter.tag && `with the tag ${filter.tag}`, filter.user && `of ${filter.user}`];
+  const parts = [
+    filter.state && `that are ${filter.state}`,
+    filter.tag && `with the tag ${filter.tag}`,
+    filter.user && `of ${filter.user}`,
+  ];
   return parts.filter(Boolean).join(', ') || 'of the queue';
 }
 
@@ -115,16 +158,23 @@ function commandOf(queue: string, filter: Filter): string {
 function Filters({ filter }: { filter: Filter }) {
   return (
     <form class="filters" role="search" aria-label="filter" onSubmit={(event) => event.preventDefault()}>
-      <label class="field"><span>state</span>
+      <label class="field">
+        <span>state</span>
         <select value={filter.state} onChange={(event) => setQuery({ state: event.currentTarget.value, before: null })}>
           <option value="">any</option>
-          {kStates.map((state) => <option key={state} value={state}>{state}</option>)}
+          {kStates.map((state) => (
+            <option key={state} value={state}>
+              {state}
+            </option>
+          ))}
         </select>
       </label>
       <FilterField name="tag" value={filter.tag} first />
       <FilterField name="user" value={filter.user} />
       {(filter.state || filter.tag || filter.user) && (
-        <button type="button" class="plain" onClick={() => setQuery({ state: null, tag: null, user: null, before: null })}>Clear</button>
+        <button type="button" class="plain" onClick={() => setQuery({ state: null, tag: null, user: null, before: null })}>
+          Clear
+        </button>
       )}
     </form>
   );
@@ -141,15 +191,25 @@ export function FilterField({ name, value, first = false }: { name: string; valu
     setQuery({ [name]: to.trim(), before: null }, { replace: true });
   };
   return (
-    <label class="field"><span>{name}</span>
-      <input type="text" data-filter={first ? '' : undefined} value={text} autoComplete="off" spellcheck={false} maxLength={128}
+    <label class="field">
+      <span>{name}</span>
+      <input
+        type="text"
+        data-filter={first ? '' : undefined}
+        value={text}
+        autoComplete="off"
+        spellcheck={false}
+        maxLength={128}
         onInput={(event) => {
           const to = event.currentTarget.value;
           setText(to);
           clearTimeout(timer.current);
           timer.current = setTimeout(() => apply(to), 400);
         }}
-        onKeyDown={(event) => { if (event.key === 'Enter') apply(text); }} />
+        onKeyDown={(event) => {
+          if (event.key === 'Enter') apply(text);
+        }}
+      />
     </label>
   );
 }
@@ -171,7 +231,13 @@ function useMeters(jobs: Job[] | undefined): Map<string, RateMeter> {
   return meters;
 }
 
-function List({ jobs, meters, selected, onSelect, reload }: {
+function List({
+  jobs,
+  meters,
+  selected,
+  onSelect,
+  reload,
+}: {
   jobs: Job[];
   meters: Map<string, RateMeter>;
   selected: ReadonlySet<string>;
@@ -181,35 +247,78 @@ function List({ jobs, meters, selected, onSelect, reload }: {
   const now = useNow();
   const rateOf = (job: Job) => estimateRate(job, meters.get(job.id), now);
   return (
-    <Table label="jobs" cardsBelow={1150} rows={jobs} id={(job) => job.id} selected={selected} onSelect={onSelect} columns={[
-      { name: 'job', main: true, cell: (job) => <JobLink id={job.id} queue={job.queue} /> },
-      { name: 'state', bare: true, cell: (job) => <State state={job.state} /> },
-      { name: 'progress', wide: true, cell: (job) => (
-        <div class="progress-cell">
-          <ProgressBar job={job} label={`progress of job ${job.id}`} />
-          <span class="num dim" title={`${format.count(job.done + job.failed + job.skipped)} of ${format.count(job.count)}`}>
-            {format.short(job.done + job.failed + job.skipped)}/{format.short(job.count)}
-          </span>
-        </div>
-      ) },
-      { name: 'rate', num: true, cell: (job) => {
-        const rate = rateOf(job);
-        return rate === null ? <Nothing /> : format.rate(rate);
-      } },
-      { name: 'left', num: true, cell: (job) => <Duration ms={job.paused ? null : remainingMs(job, rateOf(job))} /> },
-      { name: 'failed', num: true, cell: (job) => job.failed ? <span class="bad"><Num value={job.failed} short /></span> : <span class="nothing">0</span> },
-      { name: 'held by', bare: true, cell: (job) => <ReasonChip held={job.held} /> },
-      { name: 'user', cell: (job) => <User user={job.user} link /> },
-      { name: 'tags', bare: true, cell: (job) => <Tags tags={job.tags} link most={3} /> },
-      { name: 'submitted', num: true, minor: true, cell: (job) => <TimeAgo at={job.submitted_at_ms} /> },
-      { name: 'actions', quiet: true, cell: (job) => canChangeJobs() && (
-        <span class="row-actions">
-          {kAll.filter((action) => applies(action, job)).map((action) => (
-            <ActionButton key={action} small danger={kActions[action].danger} title={`${kActions[action].name} job ${job.id}`}
-              action={async () => { await actOnJob(action, job); reload(); }}>{kActions[action].name}</ActionButton>
-          ))}
-        </span>
-      ) },
-    ]} />
+    <Table
+      label="jobs"
+      cardsBelow={1150}
+      rows={jobs}
+      id={(job) => job.id}
+      selected={selected}
+      onSelect={onSelect}
+      columns={[
+        { name: 'job', main: true, cell: (job) => <JobLink id={job.id} queue={job.queue} /> },
+        { name: 'state', bare: true, cell: (job) => <State state={job.state} /> },
+        {
+          name: 'progress',
+          wide: true,
+          cell: (job) => (
+            <div class="progress-cell">
+              <ProgressBar job={job} label={`progress of job ${job.id}`} />
+              <span class="num dim" title={`${format.count(job.done + job.failed + job.skipped)} of ${format.count(job.count)}`}>
+                {format.short(job.done + job.failed + job.skipped)}/{format.short(job.count)}
+              </span>
+            </div>
+          ),
+        },
+        {
+          name: 'rate',
+          num: true,
+          cell: (job) => {
+            const rate = rateOf(job);
+            return rate === null ? <Nothing /> : format.rate(rate);
+          },
+        },
+        { name: 'left', num: true, cell: (job) => <Duration ms={job.paused ? null : remainingMs(job, rateOf(job))} /> },
+        {
+          name: 'failed',
+          num: true,
+          cell: (job) =>
+            job.failed ? (
+              <span class="bad">
+                <Num value={job.failed} short />
+              </span>
+            ) : (
+              <span class="nothing">0</span>
+            ),
+        },
+        { name: 'held by', bare: true, cell: (job) => <ReasonChip held={job.held} /> },
+        { name: 'user', cell: (job) => <User user={job.user} link /> },
+        { name: 'tags', bare: true, cell: (job) => <Tags tags={job.tags} link most={3} /> },
+        { name: 'submitted', num: true, minor: true, cell: (job) => <TimeAgo at={job.submitted_at_ms} /> },
+        {
+          name: 'actions',
+          quiet: true,
+          cell: (job) =>
+            canChangeJobs() && (
+              <span class="row-actions">
+                {kAll
+                  .filter((action) => applies(action, job))
+                  .map((action) => (
+                    <ActionButton
+                      key={action}
+                      small
+                      danger={kActions[action].danger}
+                      title={`${kActions[action].name} job ${job.id}`}
+                      action={async () => {
+                        await actOnJob(action, job);
+                        reload();
+                      }}>
+                      {kActions[action].name}
+                    </ActionButton>
+                  ))}
+              </span>
+            ),
+        },
+      ]}
+    />
   );
 }

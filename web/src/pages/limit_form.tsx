@@ -52,7 +52,8 @@ export function LimitForm({ queue, limit, onClose }: { queue: string; limit?: Li
   const capOf = tokensOf(cap);
   const windowMs = parseDuration(window);
   const leaseMs = parseDuration(lease);
-  const complete = expr.trim() !== '' && tag.trim() !== '' && countOf !== null && burstOf !== null && capOf !== null && !!windowMs && !!leaseMs;
+  const complete =
+    expr.trim() !== '' && tag.trim() !== '' && countOf !== null && burstOf !== null && capOf !== null && !!windowMs && !!leaseMs;
   const wrongTokens = (text: string, value: number | null) => text !== '' && value === null && 'A whole number of tokens.';
   const wrongTime = (text: string, value: number | null) => text !== '' && !value && 'A time such as 60s, 5m or 1h30m.';
 
@@ -60,15 +61,27 @@ export function LimitForm({ queue, limit, onClose }: { queue: string; limit?: Li
     event.preventDefault();
     if (!complete || busy) return;
     const spec: LimitSpec = {
-      tag: tag.trim(), name: name.trim(), expr: expr.trim(), cost: costOf(cost), count: countOf, window_ms: windowMs, burst: burstOf,
-      max_burst_cost: capOf, monitor, expires_in_ms: leaseMs,
+      tag: tag.trim(),
+      name: name.trim(),
+      expr: expr.trim(),
+      cost: costOf(cost),
+      count: countOf,
+      window_ms: windowMs,
+      burst: burstOf,
+      max_burst_cost: capOf,
+      monitor,
+      expires_in_ms: leaseMs,
     };
     setBusy(true);
     try {
       const under = was?.uuid ?? uuid.trim();
-      const answer = under ? await put<LimitAnswer>(apiPath(queue, 'limits', under), spec) : await post<LimitAnswer>(apiPath(queue, 'limits'), spec);
-      toast(`${was || answer.created === false ? 'Changed' : 'In force'} for ${format.duration(answer.expires_in_ms)}: ${spec.name || answer.uuid}`,
-        { hint: answer.capped ? 'Its lease was cut to the longest that the queue allows.' : '' });
+      const answer = under
+        ? await put<LimitAnswer>(apiPath(queue, 'limits', under), spec)
+        : await post<LimitAnswer>(apiPath(queue, 'limits'), spec);
+      toast(
+        `${was || answer.created === false ? 'Changed' : 'In force'} for ${format.duration(answer.expires_in_ms)}: ${spec.name || answer.uuid}`,
+        { hint: answer.capped ? 'Its lease was cut to the longest that the queue allows.' : '' },
+      );
       onClose();
       if (!was) navigate(href('limit', queue, answer.uuid));
     } catch (failure) {
@@ -82,24 +95,125 @@ export function LimitForm({ queue, limit, onClose }: { queue: string; limit?: Li
 
   return (
     <form class="form" onSubmit={save}>
-      <TextField wide mono autoFocus={!was} required lines={2} max={16384} label="applies to starts for which this is true" name="expr" error={place} value={expr} onInput={setExpr}
-        placeholder={'MY.User == "ann"'} help={<>MY is the job, TARGET the worker. <code>MY.User == "ann"</code>, <code>member("render", MY.Tags)</code>, <code>TARGET.site == "b"</code></>} />
-      <TextField wide mono label="cost of a start" name="cost" error={place} value={cost} onInput={setCost} placeholder="1" help="A number or an expression; empty: 1 token." />
+      <TextField
+        wide
+        mono
+        autoFocus={!was}
+        required
+        lines={2}
+        max={16384}
+        label="applies to starts for which this is true"
+        name="expr"
+        error={place}
+        value={expr}
+        onInput={setExpr}
+        placeholder={'MY.User == "ann"'}
+        help={
+          <>
+            MY is the job, TARGET the worker. <code>MY.User == "ann"</code>, <code>member("render", MY.Tags)</code>,{' '}
+            <code>TARGET.site == "b"</code>
+          </>
+        }
+      />
+      <TextField
+        wide
+        mono
+        label="cost of a start"
+        name="cost"
+        error={place}
+        value={cost}
+        onInput={setCost}
+        placeholder="1"
+        help="A number or an expression; empty: 1 token."
+      />
       <Preview tried={tried} />
-      <TextField required numeric label="count" name="count" error={error} value={count} onInput={setCount} placeholder="10" wrong={wrongTokens(count, countOf)} help="Tokens per window; 0 stops all." />
-      <TextField required label="window" name="window_ms" error={error} value={window} onInput={setWindow} wrong={wrongTime(window, windowMs)}
-        help={countOf && windowMs ? `Refills by ${format.rate((countOf * 1000) / windowMs)}.` : 'As in 60s.'} />
-      <TextField numeric label="burst" name="burst" error={error} value={burst} onInput={setBurst} wrong={wrongTokens(burst, burstOf)} help="How far below 0 it may go." />
-      <TextField numeric label="a start takes at most" name="max_burst_cost" error={error} value={cap} onInput={setCap} wrong={wrongTokens(cap, capOf)} help="0: whatever it costs." />
-      <TextField required label="lease" name="expires_in_ms" error={error} value={lease} onInput={setLease} wrong={wrongTime(lease, leaseMs)} help="It ends by itself after this, unless it is renewed." />
-      <TextField label="name" name="name" error={error} max={128} value={name} onInput={setName} placeholder="ann, slowly" help="For people." />
+      <TextField
+        required
+        numeric
+        label="count"
+        name="count"
+        error={error}
+        value={count}
+        onInput={setCount}
+        placeholder="10"
+        wrong={wrongTokens(count, countOf)}
+        help="Tokens per window; 0 stops all."
+      />
+      <TextField
+        required
+        label="window"
+        name="window_ms"
+        error={error}
+        value={window}
+        onInput={setWindow}
+        wrong={wrongTime(window, windowMs)}
+        help={countOf && windowMs ? `Refills by ${format.rate((countOf * 1000) / windowMs)}.` : 'As in 60s.'}
+      />
+      <TextField
+        numeric
+        label="burst"
+        name="burst"
+        error={error}
+        value={burst}
+        onInput={setBurst}
+        wrong={wrongTokens(burst, burstOf)}
+        help="How far below 0 it may go."
+      />
+      <TextField
+        numeric
+        label="a start takes at most"
+        name="max_burst_cost"
+        error={error}
+        value={cap}
+        onInput={setCap}
+        wrong={wrongTokens(cap, capOf)}
+        help="0: whatever it costs."
+      />
+      <TextField
+        required
+        label="lease"
+        name="expires_in_ms"
+        error={error}
+        value={lease}
+        onInput={setLease}
+        wrong={wrongTime(lease, leaseMs)}
+        help="It ends by itself after this, unless it is renewed."
+      />
+      <TextField
+        label="name"
+        name="name"
+        error={error}
+        max={128}
+        value={name}
+        onInput={setName}
+        placeholder="ann, slowly"
+        help="For people."
+      />
       <TextField required mono label="tag" name="tag" error={error} max={128} value={tag} onInput={setTag} help="To find it by." />
-      {!was && <TextField mono label="uuid" name="uuid" error={error} max={64} value={uuid} onInput={setUuid} help="Empty: one is made. One that is there is changed." />}
-      <label class="form-check"><input type="checkbox" checked={monitor} onChange={(event) => setMonitor(event.currentTarget.checked)} /> monitor: count, and hold nothing back</label>
+      {!was && (
+        <TextField
+          mono
+          label="uuid"
+          name="uuid"
+          error={error}
+          max={64}
+          value={uuid}
+          onInput={setUuid}
+          help="Empty: one is made. One that is there is changed."
+        />
+      )}
+      <label class="form-check">
+        <input type="checkbox" checked={monitor} onChange={(event) => setMonitor(event.currentTarget.checked)} /> monitor: count, and hold
+        nothing back
+      </label>
       {was && <p class="dim form-help">The bucket keeps its level, and the counters go on: nothing is refilled by a change.</p>}
       <div class="dialog-buttons">
-        <button type="button" onClick={onClose}>{was ? 'Keep as it is' : 'Cancel'}</button>
-        <button type="submit" class="primary" disabled={!complete || busy}>{was ? 'Change' : 'Set'}</button>
+        <button type="button" onClick={onClose}>
+          {was ? 'Keep as it is' : 'Cancel'}
+        </button>
+        <button type="submit" class="primary" disabled={!complete || busy}>
+          {was ? 'Change' : 'Set'}
+        </button>
       </div>
     </form>
   );
@@ -152,18 +266,46 @@ function Preview({ tried: { fresh, answer, error } }: { tried: Tried }) {
   if (error) return <p class="form-wide warn">What it would apply to is not known: {error.message}.</p>;
   if (!answer) return null;
   const { users, workers } = answer;
-  const costs = answer.least_cost === answer.most_cost ? format.real(answer.least_cost) : `${format.real(answer.least_cost)} to ${format.real(answer.most_cost)}`;
+  const costs =
+    answer.least_cost === answer.most_cost
+      ? format.real(answer.least_cost)
+      : `${format.real(answer.least_cost)} to ${format.real(answer.most_cost)}`;
   return (
     <div class={`form-wide preview ${fresh ? '' : 'stale'}`} role="status">
-      {answer.jobs === 0 ? <p>Now it would apply to nothing that waits ({format.plural(answer.jobs_looked_at, 'job')} looked at).</p> : (
+      {answer.jobs === 0 ? (
+        <p>Now it would apply to nothing that waits ({format.plural(answer.jobs_looked_at, 'job')} looked at).</p>
+      ) : (
         <>
-          <p>Now it would apply to <b>{format.plural(answer.jobs, 'job')}</b>, <b>{format.plural(answer.tasks, 'task')}</b>, of{' '}
-            {users.slice(0, 5).map((one, i) => <span key={one.user}>{i > 0 && ', '}{one.user === '' ? <span class="dim">(no user)</span> : <User user={one.user} link />} <span class="dim num">({format.short(one.tasks)})</span></span>)}
+          <p>
+            Now it would apply to <b>{format.plural(answer.jobs, 'job')}</b>, <b>{format.plural(answer.tasks, 'task')}</b>, of{' '}
+            {users.slice(0, 5).map((one, i) => (
+              <span key={one.user}>
+                {i > 0 && ', '}
+                {one.user === '' ? <span class="dim">(no user)</span> : <User user={one.user} link />}{' '}
+                <span class="dim num">({format.short(one.tasks)})</span>
+              </span>
+            ))}
             {users.length > 5 && <span class="dim"> and {users.length >= 100 ? 'others' : format.plural(users.length - 5, 'other')}</span>},
-            at a cost of {costs} each.</p>
-          <p class="dim">{answer.job_only ? 'It reads nothing of workers, and so holds on all of them.'
-            : answer.worker_count === 0 ? 'It reads what workers are, and applies on none that is registered.'
-            : <>It reads what workers are, and applies on {format.plural(answer.worker_count, 'worker')}: {workers.slice(0, 4).map((one, i) => <span key={one.worker}>{i > 0 && ', '}<WorkerLink id={one.worker} name={one.name} /></span>)}{answer.worker_count > 4 && ' …'}</>}</p>
+            at a cost of {costs} each.
+          </p>
+          <p class="dim">
+            {answer.job_only ? (
+              'It reads nothing of workers, and so holds on all of them.'
+            ) : answer.worker_count === 0 ? (
+              'It reads what workers are, and applies on none that is registered.'
+            ) : (
+              <>
+                It reads what workers are, and applies on {format.plural(answer.worker_count, 'worker')}:{' '}
+                {workers.slice(0, 4).map((one, i) => (
+                  <span key={one.worker}>
+                    {i > 0 && ', '}
+                    <WorkerLink id={one.worker} name={one.name} />
+                  </span>
+                ))}
+                {answer.worker_count > 4 && ' …'}
+              </>
+            )}
+          </p>
         </>
       )}
       {answer.cost_failed && <p class="warn">The cost of some starts cannot be evaluated: they count as 1.</p>}

@@ -37,7 +37,11 @@ export function LimitsPage({ queue, query }: { queue: string; query: URLSearchPa
         <h1>Limits</h1>
         <div class="actions">
           <CopyButton text={`allot limit list${more}`} />
-          {can('operate') && !making && <button type="button" class="primary" onClick={() => setQuery({ new: '1' })}>New limit</button>}
+          {can('operate') && !making && (
+            <button type="button" class="primary" onClick={() => setQuery({ new: '1' })}>
+              New limit
+            </button>
+          )}
         </div>
       </div>
       {making && (
@@ -49,14 +53,26 @@ export function LimitsPage({ queue, query }: { queue: string; query: URLSearchPa
       <form class="filters" role="search" aria-label="filter" onSubmit={(event) => event.preventDefault()}>
         <FilterField name="find" value={text} first />
         <FilterField name="tag" value={tag} />
-        {text && <span class="dim filter-note">{format.count(found.length)} of {format.count(all.length)}</span>}
+        {text && (
+          <span class="dim filter-note">
+            {format.count(found.length)} of {format.count(all.length)}
+          </span>
+        )}
       </form>
       <Show live={live} what="Limits">
         {() => (
           <>
             {found.length > 0 && <List queue={queue} limits={found.slice(0, kShown)} arrived={arrived} />}
             {found.length > kShown && <p class="dim">{format.count(found.length - kShown)} more: find them by name, tag or user.</p>}
-            {found.length === 0 && <Empty>{all.length > 0 ? `None has “${text}” in its name, tag, expression or users.` : tag ? `No limits with the tag ${tag}.` : 'No limits: whatever can start may start.'}</Empty>}
+            {found.length === 0 && (
+              <Empty>
+                {all.length > 0
+                  ? `None has “${text}” in its name, tag, expression or users.`
+                  : tag
+                    ? `No limits with the tag ${tag}.`
+                    : 'No limits: whatever can start may start.'}
+              </Empty>
+            )}
           </>
         )}
       </Show>
@@ -73,10 +89,26 @@ function matches(limit: Limit, text: string): boolean {
 export function Marks({ limit }: { limit: Limit }) {
   return (
     <>
-      {limit.monitor && <span class="badge" title="it counts, and holds nothing back">monitor</span>}
-      {limit.count === 0 && !limit.monitor && <span class="badge badge-bad" title="a count of 0 lets nothing start">stops all</span>}
-      {limit.waiting_forever > 0 && limit.count > 0 && <span class="badge badge-bad" title="what waits costs more than it can ever pay">can never pay</span>}
-      {limit.cost_failed && <span class="badge badge-warn" title="the cost of some start could not be evaluated, and counted as 1">cost failed</span>}
+      {limit.monitor && (
+        <span class="badge" title="it counts, and holds nothing back">
+          monitor
+        </span>
+      )}
+      {limit.count === 0 && !limit.monitor && (
+        <span class="badge badge-bad" title="a count of 0 lets nothing start">
+          stops all
+        </span>
+      )}
+      {limit.waiting_forever > 0 && limit.count > 0 && (
+        <span class="badge badge-bad" title="what waits costs more than it can ever pay">
+          can never pay
+        </span>
+      )}
+      {limit.cost_failed && (
+        <span class="badge badge-warn" title="the cost of some start could not be evaluated, and counted as 1">
+          cost failed
+        </span>
+      )}
     </>
   );
 }
@@ -95,8 +127,20 @@ export function Blocked({ users, most }: { users: string[]; most: number }) {
   const last = [...users].reverse();
   return (
     <span class="user-list">
-      {last.slice(0, most).map((user) => user === '' ? <span key="" class="dim">(no user)</span> : <User key={user} user={user} link />)}
-      {last.length > most && <span class="dim" title={last.slice(most, most + 40).join('\n')}>+{last.length - most}</span>}
+      {last.slice(0, most).map((user) =>
+        user === '' ? (
+          <span key="" class="dim">
+            (no user)
+          </span>
+        ) : (
+          <User key={user} user={user} link />
+        ),
+      )}
+      {last.length > most && (
+        <span class="dim" title={last.slice(most, most + 40).join('\n')}>
+          +{last.length - most}
+        </span>
+      )}
     </span>
   );
 }
@@ -104,31 +148,73 @@ export function Blocked({ users, most }: { users: string[]; most: number }) {
 function List({ queue, limits, arrived }: { queue: string; limits: Limit[]; arrived: number }) {
   useNow();
   return (
-    <Table label="limits" rows={limits} id={(limit) => limit.uuid} cardsBelow={1100} columns={[
-      { name: 'limit', main: true, cell: (limit) => (
-        <><a data-open href={href('limit', queue, limit.uuid)} title={`limit ${limit.uuid}`}>{nameOf(limit)}</a> <Marks limit={limit} /></>
-      ) },
-      { name: 'tag', bare: true, cell: (limit) => <Tag tag={limit.tag} /> },
-      { name: 'level', wide: true, cell: (limit) => (
-        <div class="bar-cell level-cell">
-          <LevelBar limit={limit} label={`level of ${nameOf(limit)}`} />
-          <span class="num">{format.compact(limit.tokens)}<span class="dim">/{format.short(limit.count)}</span></span>
-        </div>
-      ) },
-      { name: 'refills', num: true, minor: true, cell: (limit) => rateText(limit) },
-      { name: 'waiting', num: true, cell: (limit) => limit.waiting ? <span class="warn"><Num value={limit.waiting} /></span> : <span class="dim">0</span> },
-      { name: 'pays in', num: true, cell: (limit) => <Payable limit={limit} arrived={arrived} /> },
-      { name: 'allowed', num: true, cell: (limit) => <Num value={limit.allowed} short /> },
-      { name: 'blocked for', num: true, cell: (limit) => limit.blocked_ms ? <Duration ms={limit.blocked_ms} /> : <Nothing /> },
-      { name: 'who', cell: (limit) => <Blocked users={limit.ignored_users} most={3} /> },
-      { name: 'ends in', num: true, cell: (limit) => <Ends limit={limit} arrived={arrived} /> },
-      { name: 'actions', quiet: true, cell: (limit) => can('operate') && (
-        <span class="row-actions">
-          <ActionButton small title={`Renew ${nameOf(limit)}`} action={() => renew(queue, limit)}>Renew</ActionButton>
-          <ActionButton small danger title={`Delete ${nameOf(limit)}`} action={() => remove(queue, limit)}>Delete</ActionButton>
-        </span>
-      ) },
-    ]} />
+    <Table
+      label="limits"
+      rows={limits}
+      id={(limit) => limit.uuid}
+      cardsBelow={1100}
+      columns={[
+        {
+          name: 'limit',
+          main: true,
+          cell: (limit) => (
+            <>
+              <a data-open href={href('limit', queue, limit.uuid)} title={`limit ${limit.uuid}`}>
+                {nameOf(limit)}
+              </a>{' '}
+              <Marks limit={limit} />
+            </>
+          ),
+        },
+        { name: 'tag', bare: true, cell: (limit) => <Tag tag={limit.tag} /> },
+        {
+          name: 'level',
+          wide: true,
+          cell: (limit) => (
+            <div class="bar-cell level-cell">
+              <LevelBar limit={limit} label={`level of ${nameOf(limit)}`} />
+              <span class="num">
+                {format.compact(limit.tokens)}
+                <span class="dim">/{format.short(limit.count)}</span>
+              </span>
+            </div>
+          ),
+        },
+        { name: 'refills', num: true, minor: true, cell: (limit) => rateText(limit) },
+        {
+          name: 'waiting',
+          num: true,
+          cell: (limit) =>
+            limit.waiting ? (
+              <span class="warn">
+                <Num value={limit.waiting} />
+              </span>
+            ) : (
+              <span class="dim">0</span>
+            ),
+        },
+        { name: 'pays in', num: true, cell: (limit) => <Payable limit={limit} arrived={arrived} /> },
+        { name: 'allowed', num: true, cell: (limit) => <Num value={limit.allowed} short /> },
+        { name: 'blocked for', num: true, cell: (limit) => (limit.blocked_ms ? <Duration ms={limit.blocked_ms} /> : <Nothing />) },
+        { name: 'who', cell: (limit) => <Blocked users={limit.ignored_users} most={3} /> },
+        { name: 'ends in', num: true, cell: (limit) => <Ends limit={limit} arrived={arrived} /> },
+        {
+          name: 'actions',
+          quiet: true,
+          cell: (limit) =>
+            can('operate') && (
+              <span class="row-actions">
+                <ActionButton small title={`Renew ${nameOf(limit)}`} action={() => renew(queue, limit)}>
+                  Renew
+                </ActionButton>
+                <ActionButton small danger title={`Delete ${nameOf(limit)}`} action={() => remove(queue, limit)}>
+                  Delete
+                </ActionButton>
+              </span>
+            ),
+        },
+      ]}
+    />
   );
 }
 

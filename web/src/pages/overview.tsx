@@ -43,14 +43,28 @@ export function OverviewPage({ queue }: { queue: string }) {
         {state?.paused && <State state="paused" />}
         <div class="actions">
           <CopyButton text={`allot top${queue === 'default' ? '' : ` -q ${format.shellWord(queue)}`}`} />
-          {state && (state.paused
-            ? <ActionButton scope="operate" primary action={() => resume(queue)}>Resume</ActionButton>
-            : <ActionButton scope="operate" action={() => pause(queue)}>Pause</ActionButton>)}
+          {state &&
+            (state.paused ? (
+              <ActionButton scope="operate" primary action={() => resume(queue)}>
+                Resume
+              </ActionButton>
+            ) : (
+              <ActionButton scope="operate" action={() => pause(queue)}>
+                Pause
+              </ActionButton>
+            ))}
         </div>
       </div>
-      {live.error?.notAvailable && plain.data
-        ? <><Levels queue={plain.data} /><ErrorState error={live.error} what="The overview" /></>
-        : <Show live={live} what="The overview">{(overview) => <Body queue={queue} overview={overview} />}</Show>}
+      {live.error?.notAvailable && plain.data ? (
+        <>
+          <Levels queue={plain.data} />
+          <ErrorState error={live.error} what="The overview" />
+        </>
+      ) : (
+        <Show live={live} what="The overview">
+          {(overview) => <Body queue={queue} overview={overview} />}
+        </Show>
+      )}
     </>
   );
 }
@@ -70,11 +84,19 @@ function Tile({ name, value, more, link, tone }: { name: string; value: string; 
   const inside = (
     <>
       <div class="name">{name}</div>
-      <div class={`value ${tone ?? ''}`} title={value}>{value}</div>
+      <div class={`value ${tone ?? ''}`} title={value}>
+        {value}
+      </div>
       <div class="more">{more || '\u00a0'}</div>
     </>
   );
-  return link ? <a class="tile" href={link}>{inside}</a> : <div class="tile">{inside}</div>;
+  return link ? (
+    <a class="tile" href={link}>
+      {inside}
+    </a>
+  ) : (
+    <div class="tile">{inside}</div>
+  );
 }
 
 // A number in full, unless it would not fit.
@@ -88,16 +110,45 @@ function Body({ queue, overview }: { queue: string; overview: Overview }) {
     <>
       <Banners queue={queue} overview={overview} />
       <div class="tiles">
-        <Tile name="done" value={format.rate(rates.done)} more={`in ${format.rate(rates.submitted)} · started ${format.rate(rates.started)}`} />
-        <Tile name="waiting" value={level(state.tasks.ready)} more={state.tasks.waiting ? `and ${format.count(state.tasks.waiting)} to retry` : `of ${format.plural(state.jobs.active, 'active job')}`}
-          link={href('jobs', queue, '', { state: 'active' })} />
-        <Tile name="running" value={level(state.tasks.leased)} more={`${format.count(workers.busy)} of ${format.plural(workers.slots, 'slot')}`} />
-        <Tile name="failed attempts" value={format.rate(rates.failed)} tone={rates.failed > 0 ? 'bad' : ''} more={format.plural(state.jobs.failed, 'failed job')}
-          link={href('jobs', queue, '', { state: 'failed' })} />
-        <Tile name="oldest waiting" value={oldest ? format.duration(now - oldest.since_at_ms) : '–'} more={oldest ? (oldest.job ? `job ${oldest.job}` : 'since its job could run') : 'nothing waits'}
-          link={oldest?.job ? href('job', queue, oldest.job) : undefined} />
-        <Tile name="workers" value={format.count(workers.registered)}
-          more={apart.filter(Boolean).join(' · ') || `${format.count(workers.waiting)} idle`} link={href('workers', queue)} />
+        <Tile
+          name="done"
+          value={format.rate(rates.done)}
+          more={`in ${format.rate(rates.submitted)} · started ${format.rate(rates.started)}`}
+        />
+        <Tile
+          name="waiting"
+          value={level(state.tasks.ready)}
+          more={
+            state.tasks.waiting
+              ? `and ${format.count(state.tasks.waiting)} to retry`
+              : `of ${format.plural(state.jobs.active, 'active job')}`
+          }
+          link={href('jobs', queue, '', { state: 'active' })}
+        />
+        <Tile
+          name="running"
+          value={level(state.tasks.leased)}
+          more={`${format.count(workers.busy)} of ${format.plural(workers.slots, 'slot')}`}
+        />
+        <Tile
+          name="failed attempts"
+          value={format.rate(rates.failed)}
+          tone={rates.failed > 0 ? 'bad' : ''}
+          more={format.plural(state.jobs.failed, 'failed job')}
+          link={href('jobs', queue, '', { state: 'failed' })}
+        />
+        <Tile
+          name="oldest waiting"
+          value={oldest ? format.duration(now - oldest.since_at_ms) : '–'}
+          more={oldest ? (oldest.job ? `job ${oldest.job}` : 'since its job could run') : 'nothing waits'}
+          link={oldest?.job ? href('job', queue, oldest.job) : undefined}
+        />
+        <Tile
+          name="workers"
+          value={format.count(workers.registered)}
+          more={apart.filter(Boolean).join(' · ') || `${format.count(workers.waiting)} idle`}
+          link={href('workers', queue)}
+        />
       </div>
       <Charts queue={queue} overview={overview} />
       <Reasons overview={overview} />
@@ -119,8 +170,11 @@ function Banners({ queue, overview }: { queue: string; overview: Overview }) {
           <div class="actions">
             {banner.hint && (banner.hint.startsWith('allot ') ? <CopyButton text={banner.hint} /> : <span>{banner.hint}</span>)}
             {banner.job && <a href={href('job', queue, banner.job)}>job {banner.job}</a>}
-            {banner.code === 'queue_paused' && can('operate') &&
-              <ActionButton scope="operate" small primary action={() => resume(queue)}>Resume</ActionButton>}
+            {banner.code === 'queue_paused' && can('operate') && (
+              <ActionButton scope="operate" small primary action={() => resume(queue)}>
+                Resume
+              </ActionButton>
+            )}
           </div>
         </div>
       ))}
@@ -135,7 +189,11 @@ function Charts({ queue, overview }: { queue: string; overview: Overview }) {
   const now = useNow();
   const span = route.value.query.get('span') === 'day' ? 'day' : 'minutes';
   const { step, least } = kSteps[span];
-  const { data, error } = useGet<History>(`${apiPath(queue, 'history')}?step=${step}`, `${Math.floor(tick.value / 60)} ${returns.value}`, 1_000);
+  const { data, error } = useGet<History>(
+    `${apiPath(queue, 'history')}?step=${step}`,
+    `${Math.floor(tick.value / 60)} ${returns.value}`,
+    1_000,
+  );
   const shown = useRef<{ of: History; now: History } | null>(null);
   if (data) shown.current = { of: data, now: extendHistory(shown.current?.of === data ? shown.current.now : data, overview, now, least) };
   const history = data ? shown.current!.now : undefined;
@@ -145,15 +203,24 @@ function Charts({ queue, overview }: { queue: string; overview: Overview }) {
     <section class="card" aria-label="history">
       <div class="head">
         <div class="actions" role="group" aria-label="time">
-          <button type="button" class="small" aria-pressed={span === 'minutes'} onClick={() => setQuery({ span: null })}>10 minutes</button>
-          <button type="button" class="small" aria-pressed={span === 'day'} onClick={() => setQuery({ span: 'day' })}>24 hours</button>
+          <button type="button" class="small" aria-pressed={span === 'minutes'} onClick={() => setQuery({ span: null })}>
+            10 minutes
+          </button>
+          <button type="button" class="small" aria-pressed={span === 'day'} onClick={() => setQuery({ span: 'day' })}>
+            24 hours
+          </button>
         </div>
       </div>
       {charts && (
         <div class="charts charts-3">
           <Chart label="Tasks a second" times={charts.times} lines={charts.flow} format={format.compact} />
           <Chart label="Tasks that wait and run" times={charts.times} lines={charts.levels} format={format.short} />
-          <Chart label="Age of the oldest that waits" times={charts.times} lines={charts.oldest} format={(ms) => (ms === 0 ? '0' : format.duration(ms))} />
+          <Chart
+            label="Age of the oldest that waits"
+            times={charts.times}
+            lines={charts.oldest}
+            format={(ms) => (ms === 0 ? '0' : format.duration(ms))}
+          />
         </div>
       )}
     </section>
@@ -182,18 +249,30 @@ function Reasons({ overview }: { overview: Overview }) {
   return (
     <section aria-label="reasons">
       <h2>Why tasks wait</h2>
-      {overview.reasons.length === 0
-        ? <Empty>Nothing is held back.</Empty>
-        : <Table label="reasons" cardsBelow={900} rows={overview.reasons} id={(reason) => `${reason.code} ${reason.job ?? ''}`} columns={[
-          { name: 'reason', main: true, cell: (reason) => <ReasonChip code={reason.code} kind={reason.kind} /> },
-          { name: 'meaning', wide: true, cell: (reason) => sentence(reason.code) },
-          { name: 'tasks', num: true, cell: (reason) => <Num value={reason.tasks} /> },
-          { name: 'jobs', num: true, cell: (reason) => <Num value={reason.jobs} /> },
-          { name: 'since', num: true, cell: (reason) => reason.since_at_ms === null ? <span class="dim">the start</span> : <Since at={reason.since_at_ms} /> },
-          { name: 'most of', cell: (reason) => reason.job ? <JobLink id={reason.job} /> : <Nothing /> },
-          { name: 'stopped by', cell: (reason) => <StoppedBy reason={reason} /> },
-          { name: 'tags', bare: true, cell: (reason) => <Tags tags={reason.tags ?? []} link most={4} /> },
-        ]} />}
+      {overview.reasons.length === 0 ? (
+        <Empty>Nothing is held back.</Empty>
+      ) : (
+        <Table
+          label="reasons"
+          cardsBelow={900}
+          rows={overview.reasons}
+          id={(reason) => `${reason.code} ${reason.job ?? ''}`}
+          columns={[
+            { name: 'reason', main: true, cell: (reason) => <ReasonChip code={reason.code} kind={reason.kind} /> },
+            { name: 'meaning', wide: true, cell: (reason) => sentence(reason.code) },
+            { name: 'tasks', num: true, cell: (reason) => <Num value={reason.tasks} /> },
+            { name: 'jobs', num: true, cell: (reason) => <Num value={reason.jobs} /> },
+            {
+              name: 'since',
+              num: true,
+              cell: (reason) => (reason.since_at_ms === null ? <span class="dim">the start</span> : <Since at={reason.since_at_ms} />),
+            },
+            { name: 'most of', cell: (reason) => (reason.job ? <JobLink id={reason.job} /> : <Nothing />) },
+            { name: 'stopped by', cell: (reason) => <StoppedBy reason={reason} /> },
+            { name: 'tags', bare: true, cell: (reason) => <Tags tags={reason.tags ?? []} link most={4} /> },
+          ]}
+        />
+      )}
     </section>
   );
 }
@@ -205,10 +284,17 @@ function StoppedBy({ reason }: { reason: OverviewReason }) {
   if (limits.length + ceilings.length === 0) return <Nothing />;
   return (
     <ul class="stopped-by">
-      {limits.map((limit) => <li key={limit.uuid}>limit <b>{limit.name || limit.tag}</b> <span class="dim">{format.plural(limit.tasks, 'task')}</span></li>)}
+      {limits.map((limit) => (
+        <li key={limit.uuid}>
+          limit <b>{limit.name || limit.tag}</b> <span class="dim">{format.plural(limit.tasks, 'task')}</span>
+        </li>
+      ))}
       {ceilings.map((one) => (
         <li key={`${one.of} ${one.key} ${JSON.stringify(one.value)}`}>
-          {one.key} <b>{typeof one.value === 'string' ? one.value : JSON.stringify(one.value)}</b> <span class="dim">{one.running} of {one.max} run, {format.plural(one.tasks, 'task')}</span>
+          {one.key} <b>{typeof one.value === 'string' ? one.value : JSON.stringify(one.value)}</b>{' '}
+          <span class="dim">
+            {one.running} of {one.max} run, {format.plural(one.tasks, 'task')}
+          </span>
         </li>
       ))}
     </ul>
@@ -221,9 +307,18 @@ function Settings({ queue }: { queue: Queue }) {
     <section class="card" aria-label="settings">
       <h2>How the queue is set up</h2>
       <Facts>
-        {settings.policy !== undefined && <Fact name="policy"><code>{settings.policy}</code></Fact>}
-        <Fact name="dispatch">{settings.dispatch}{settings.dispatch === 'balanced' && `, ${settings.balance.replace('_', ' ')}`}</Fact>
-        <Fact name="property keys">{settings.property_keys.length ? <Tags tags={settings.property_keys} /> : <span class="dim">none</span>}</Fact>
+        {settings.policy !== undefined && (
+          <Fact name="policy">
+            <code>{settings.policy}</code>
+          </Fact>
+        )}
+        <Fact name="dispatch">
+          {settings.dispatch}
+          {settings.dispatch === 'balanced' && `, ${settings.balance.replace('_', ' ')}`}
+        </Fact>
+        <Fact name="property keys">
+          {settings.property_keys.length ? <Tags tags={settings.property_keys} /> : <span class="dim">none</span>}
+        </Fact>
         <Fact name="grace of lost workers">{format.duration(settings.worker_grace_ms)}</Fact>
         <Fact name="a result at most">{format.bytes(settings.max_result_bytes)}</Fact>
         <Fact name="ended jobs kept">{format.count(settings.max_finished_jobs)}</Fact>

@@ -14,17 +14,45 @@ export function QueuesPage() {
       <h1>Queues</h1>
       <Show live={live} what="Queues">
         {({ queues }) => (
-          <Table label="queues" rows={queues} id={(queue) => queue.name} columns={[
-            { name: 'queue', main: true, cell: (queue) => <a data-open class="id" href={href('overview', queue.name)}>{queue.name}</a> },
-            { name: 'state', bare: true, cell: (queue) => queue.paused ? <span class="state state-paused"><i class="mark" aria-hidden="true" />paused</span> : <span class="state state-active"><i class="mark" aria-hidden="true" />open</span> },
-            { name: 'active jobs', num: true, cell: (queue) => <Num value={queue.jobs.active} /> },
-            { name: 'ready', num: true, cell: (queue) => <Num value={queue.tasks.ready} /> },
-            { name: 'running', num: true, cell: (queue) => <Num value={queue.tasks.leased} /> },
-            { name: 'to retry', num: true, cell: (queue) => <Num value={queue.tasks.waiting} /> },
-            { name: 'failed jobs', num: true, cell: (queue) => <Num value={queue.jobs.failed} /> },
-            { name: 'workers', num: true, cell: (queue) => <Num value={queue.workers} /> },
-            { name: 'file', num: true, minor: true, cell: (queue) => format.bytes(queue.store.file_bytes) },
-          ]} />
+          <Table
+            label="queues"
+            rows={queues}
+            id={(queue) => queue.name}
+            columns={[
+              {
+                name: 'queue',
+                main: true,
+                cell: (queue) => (
+                  <a data-open class="id" href={href('overview', queue.name)}>
+                    {queue.name}
+                  </a>
+                ),
+              },
+              {
+                name: 'state',
+                bare: true,
+                cell: (queue) =>
+                  queue.paused ? (
+                    <span class="state state-paused">
+                      <i class="mark" aria-hidden="true" />
+                      paused
+                    </span>
+                  ) : (
+                    <span class="state state-active">
+                      <i class="mark" aria-hidden="true" />
+                      open
+                    </span>
+                  ),
+              },
+              { name: 'active jobs', num: true, cell: (queue) => <Num value={queue.jobs.active} /> },
+              { name: 'ready', num: true, cell: (queue) => <Num value={queue.tasks.ready} /> },
+              { name: 'running', num: true, cell: (queue) => <Num value={queue.tasks.leased} /> },
+              { name: 'to retry', num: true, cell: (queue) => <Num value={queue.tasks.waiting} /> },
+              { name: 'failed jobs', num: true, cell: (queue) => <Num value={queue.jobs.failed} /> },
+              { name: 'workers', num: true, cell: (queue) => <Num value={queue.workers} /> },
+              { name: 'file', num: true, minor: true, cell: (queue) => format.bytes(queue.store.file_bytes) },
+            ]}
+          />
         )}
       </Show>
       {live.data?.queues.length === 0 && <Empty>There are no queues that this token may see.</Empty>}

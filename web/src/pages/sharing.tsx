@@ -35,8 +35,20 @@ const kKeys: SortKeys<User> = {
 };
 
 const kNames: Record<string, string> = {
-  user: 'name', weight: 'weight', share: 'share', use: 'use', over: 'use over share', running: 'running', ready: 'waiting', retries: 'to retry',
-  jobs: 'jobs', starts: 'starts a second', mean: 'mean wait', p50: 'median wait', p95: '95% wait', oldest: 'oldest',
+  user: 'name',
+  weight: 'weight',
+  share: 'share',
+  use: 'use',
+  over: 'use over share',
+  running: 'running',
+  ready: 'waiting',
+  retries: 'to retry',
+  jobs: 'jobs',
+  starts: 'starts a second',
+  mean: 'mean wait',
+  p50: 'median wait',
+  p95: '95% wait',
+  oldest: 'oldest',
 };
 
 // How long starts waited says nothing where there were none.
@@ -46,7 +58,7 @@ function waited(user: User): User['waited_ms'] | null {
 
 export function SharingPage({ queue, query }: { queue: string; query: URLSearchParams }) {
   const user = query.get('user') ?? '';
-  const after = user ? '' : query.get('after') ?? '';
+  const after = user ? '' : (query.get('after') ?? '');
   const live = useLive<UsersPage>(apiPath(queue, 'users') + queryText({ user, after, limit: kPerPage }), { keep: true });
   const settings = useLive<Queue>(apiPath(queue), { secondary: true }).data?.settings;
   const sorting = sortingOf(query.get('sort'));
@@ -55,21 +67,46 @@ export function SharingPage({ queue, query }: { queue: string; query: URLSearchP
     <>
       <div class="head">
         <h1>Sharing</h1>
-        {settings?.weights && <div class="actions"><CopyButton text={`allot queue set${more} --weight user.NAME=3`} /></div>}
+        {settings?.weights && (
+          <div class="actions">
+            <CopyButton text={`allot queue set${more} --weight user.NAME=3`} />
+          </div>
+        )}
       </div>
       {settings?.policy !== undefined && !/\bfair\(\s*user\b/.test(settings.policy) && (
-        <p class="dim">The queue’s policy is <code>{settings.policy}</code>: shares by weight hold only where workers’ own strategies have <code>fair(user, …)</code>.</p>
+        <p class="dim">
+          The queue’s policy is <code>{settings.policy}</code>: shares by weight hold only where workers’ own strategies have{' '}
+          <code>fair(user, …)</code>.
+        </p>
       )}
       <form class="filters" role="search" aria-label="filter" onSubmit={(event) => event.preventDefault()}>
         <FilterField name="user" value={user} first />
-        <label class="field"><span>sorted by</span>
-          <select value={sorting.by} onChange={(event) => setQuery({ sort: sortingText({ by: event.currentTarget.value, down: event.currentTarget.value !== 'user' }) }, { replace: true })}>
+        <label class="field">
+          <span>sorted by</span>
+          <select
+            value={sorting.by}
+            onChange={(event) =>
+              setQuery(
+                { sort: sortingText({ by: event.currentTarget.value, down: event.currentTarget.value !== 'user' }) },
+                { replace: true },
+              )
+            }>
             <option value="">name, as it comes</option>
-            {Object.keys(kKeys).map((key) => <option key={key} value={key}>{kNames[key]}</option>)}
+            {Object.keys(kKeys).map((key) => (
+              <option key={key} value={key}>
+                {kNames[key]}
+              </option>
+            ))}
           </select>
         </label>
-        {sorting.by && <button type="button" class="plain" onClick={() => setQuery({ sort: sortingText({ ...sorting, down: !sorting.down }) }, { replace: true })}>
-          {sorting.down ? '↓ most first' : '↑ least first'}</button>}
+        {sorting.by && (
+          <button
+            type="button"
+            class="plain"
+            onClick={() => setQuery({ sort: sortingText({ ...sorting, down: !sorting.down }) }, { replace: true })}>
+            {sorting.down ? '↓ most first' : '↑ least first'}
+          </button>
+        )}
       </form>
       <Show live={live} what="Users">
         {(page) => (
@@ -79,10 +116,20 @@ export function SharingPage({ queue, query }: { queue: string; query: URLSearchP
               <Total name="running" value={format.count(page.running)} />
               <Total name="starts" value={format.rate(page.starts_per_s)} />
             </div>
-            {page.users.length > 0 ? <List queue={queue} users={sortRows(page.users, kKeys, sorting)} sort={(by, text) => sortColumn(sorting, by, text)} />
-              : <Empty>{user ? `${user} has no jobs that have not ended.` : after ? 'No further users.' : 'Nobody has jobs that have not ended.'}</Empty>}
+            {page.users.length > 0 ? (
+              <List queue={queue} users={sortRows(page.users, kKeys, sorting)} sort={(by, text) => sortColumn(sorting, by, text)} />
+            ) : (
+              <Empty>
+                {user ? `${user} has no jobs that have not ended.` : after ? 'No further users.' : 'Nobody has jobs that have not ended.'}
+              </Empty>
+            )}
             {sorting.by && (page.next !== null || after) && <p class="dim">Sorted within this page; pages are in order of name.</p>}
-            <Pager first={!after} next={page.next} onFirst={() => setQuery({ after: null })} onNext={() => setQuery({ after: page.next })} />
+            <Pager
+              first={!after}
+              next={page.next}
+              onFirst={() => setQuery({ after: null })}
+              onNext={() => setQuery({ after: page.next })}
+            />
           </>
         )}
       </Show>
@@ -92,12 +139,23 @@ export function SharingPage({ queue, query }: { queue: string; query: URLSearchP
 }
 
 function Total({ name, value }: { name: string; value: string }) {
-  return <div class="tile"><div class="name">{name}</div><div class="value">{value}</div></div>;
+  return (
+    <div class="tile">
+      <div class="name">{name}</div>
+      <div class="value">{value}</div>
+    </div>
+  );
 }
 
 // Percentiles are told to the next power of two.
 function AtMost({ ms }: { ms: number | undefined }) {
-  return ms === undefined ? <Nothing /> : <span class="num" title="to the next power of two">≤{format.duration(ms)}</span>;
+  return ms === undefined ? (
+    <Nothing />
+  ) : (
+    <span class="num" title="to the next power of two">
+      ≤{format.duration(ms)}
+    </span>
+  );
 }
 
 // Share above, use below, on one scale.
@@ -105,39 +163,115 @@ function Pair({ user, scale }: { user: User; scale: number }) {
   const width = (part: number) => `${Math.min(1, part / scale) * 100}%`;
   const name = user.user || 'nobody';
   return (
-    <div class="pair" role="img" aria-label={`${name}: share ${format.percent(user.share)}, use ${format.percent(user.use)}`} title={`share ${format.percent(user.share)}, use ${format.percent(user.use)}`}>
-      <span class="pair-bar"><i class="fill fill-share" style={{ width: width(user.share) }} /></span><span class="num dim">{format.percent(user.share)}</span>
-      <span class="pair-bar"><i class="fill fill-leased" style={{ width: width(user.use) }} /></span><span class="num">{format.percent(user.use)}</span>
+    <div
+      class="pair"
+      role="img"
+      aria-label={`${name}: share ${format.percent(user.share)}, use ${format.percent(user.use)}`}
+      title={`share ${format.percent(user.share)}, use ${format.percent(user.use)}`}>
+      <span class="pair-bar">
+        <i class="fill fill-share" style={{ width: width(user.share) }} />
+      </span>
+      <span class="num dim">{format.percent(user.share)}</span>
+      <span class="pair-bar">
+        <i class="fill fill-leased" style={{ width: width(user.use) }} />
+      </span>
+      <span class="num">{format.percent(user.use)}</span>
     </div>
   );
 }
 
-function List({ queue, users, sort }: { queue: string; users: User[]; sort: (by: string, text?: boolean) => ReturnType<typeof sortColumn> }) {
+function List({
+  queue,
+  users,
+  sort,
+}: {
+  queue: string;
+  users: User[];
+  sort: (by: string, text?: boolean) => ReturnType<typeof sortColumn>;
+}) {
   const [weighing, setWeighing] = useState<User | null>(null);
   // Of many users each has little: the bars are as long as the most on the page lets them be.
   const scale = Math.max(0.001, ...users.map((user) => Math.max(user.share, user.use)));
   return (
     <>
       <ul class="legend" aria-hidden="true">
-        <li><i class="swatch fill-share" />share, by weight</li>
-        <li><i class="swatch fill-leased" />use, by running tasks</li>
+        <li>
+          <i class="swatch fill-share" />
+          share, by weight
+        </li>
+        <li>
+          <i class="swatch fill-leased" />
+          use, by running tasks
+        </li>
       </ul>
-      <Table label="users" rows={users} id={(user) => user.user} cardsBelow={1000} columns={[
-        { name: 'user', main: true, ...sort('user', true), cell: (user) => user.user === '' ? <span class="dim">(no user)</span> : <a data-open class="user" href={href('jobs', queue, '', { user: user.user })} title={`jobs of ${user.user}`}>{user.user}</a> },
-        { name: 'weight', num: true, ...sort('weight'), cell: (user) => user.user !== '' && can('operate')
-          ? <button type="button" class="small" title={`change the weight of ${user.user}`} onClick={() => setWeighing(user)}>{format.count(user.weight)}</button> : format.count(user.weight) },
-        { name: 'share and use', wide: true, ...sort('over'), cell: (user) => <Pair user={user} scale={scale} /> },
-        { name: 'running', num: true, ...sort('running'), cell: (user) => <Num value={user.running} short /> },
-        { name: 'waiting', num: true, ...sort('ready'), cell: (user) => <Num value={user.ready} short /> },
-        { name: 'to retry', num: true, minor: true, ...sort('retries'), cell: (user) => user.waiting ? <Num value={user.waiting} short /> : <span class="dim">0</span> },
-        { name: 'jobs', num: true, ...sort('jobs'), cell: (user) => <Num value={user.jobs} short /> },
-        { name: 'starts', num: true, ...sort('starts'), cell: (user) => <span title={`${format.count(user.started)} since the server’s start`}>{format.rate(user.starts_per_s)}</span> },
-        { name: 'mean wait', num: true, ...sort('mean'), cell: (user) => <Duration ms={waited(user)?.mean} /> },
-        { name: 'median', num: true, minor: true, ...sort('p50'), cell: (user) => <AtMost ms={waited(user)?.p50} /> },
-        { name: '95%', num: true, ...sort('p95'), cell: (user) => <AtMost ms={waited(user)?.p95} /> },
-        { name: 'oldest', num: true, ...sort('oldest'), cell: (user) => <Since at={user.oldest_at_ms} /> },
-      ]} />
-      {weighing && <WeightDialog queue={queue} name={`user.${weighing.user}`} title={<>Weight of <UserText user={weighing.user} /></>} weight={weighing.weight} onClose={() => setWeighing(null)} />}
+      <Table
+        label="users"
+        rows={users}
+        id={(user) => user.user}
+        cardsBelow={1000}
+        columns={[
+          {
+            name: 'user',
+            main: true,
+            ...sort('user', true),
+            cell: (user) =>
+              user.user === '' ? (
+                <span class="dim">(no user)</span>
+              ) : (
+                <a data-open class="user" href={href('jobs', queue, '', { user: user.user })} title={`jobs of ${user.user}`}>
+                  {user.user}
+                </a>
+              ),
+          },
+          {
+            name: 'weight',
+            num: true,
+            ...sort('weight'),
+            cell: (user) =>
+              user.user !== '' && can('operate') ? (
+                <button type="button" class="small" title={`change the weight of ${user.user}`} onClick={() => setWeighing(user)}>
+                  {format.count(user.weight)}
+                </button>
+              ) : (
+                format.count(user.weight)
+              ),
+          },
+          { name: 'share and use', wide: true, ...sort('over'), cell: (user) => <Pair user={user} scale={scale} /> },
+          { name: 'running', num: true, ...sort('running'), cell: (user) => <Num value={user.running} short /> },
+          { name: 'waiting', num: true, ...sort('ready'), cell: (user) => <Num value={user.ready} short /> },
+          {
+            name: 'to retry',
+            num: true,
+            minor: true,
+            ...sort('retries'),
+            cell: (user) => (user.waiting ? <Num value={user.waiting} short /> : <span class="dim">0</span>),
+          },
+          { name: 'jobs', num: true, ...sort('jobs'), cell: (user) => <Num value={user.jobs} short /> },
+          {
+            name: 'starts',
+            num: true,
+            ...sort('starts'),
+            cell: (user) => <span title={`${format.count(user.started)} since the server’s start`}>{format.rate(user.starts_per_s)}</span>,
+          },
+          { name: 'mean wait', num: true, ...sort('mean'), cell: (user) => <Duration ms={waited(user)?.mean} /> },
+          { name: 'median', num: true, minor: true, ...sort('p50'), cell: (user) => <AtMost ms={waited(user)?.p50} /> },
+          { name: '95%', num: true, ...sort('p95'), cell: (user) => <AtMost ms={waited(user)?.p95} /> },
+          { name: 'oldest', num: true, ...sort('oldest'), cell: (user) => <Since at={user.oldest_at_ms} /> },
+        ]}
+      />
+      {weighing && (
+        <WeightDialog
+          queue={queue}
+          name={`user.${weighing.user}`}
+          title={
+            <>
+              Weight of <UserText user={weighing.user} />
+            </>
+          }
+          weight={weighing.weight}
+          onClose={() => setWeighing(null)}
+        />
+      )}
     </>
   );
 }

@@ -24,7 +24,19 @@ function weightOf(text: string): number | null {
   return /^\d{1,7}$/.test(bare) && Number(bare) >= 1 && Number(bare) <= kMost ? Number(bare) : null;
 }
 
-export function WeightDialog({ queue, name, title, weight, onClose }: { queue: string; name: string; title: ComponentChildren; weight: number; onClose: () => void }) {
+export function WeightDialog({
+  queue,
+  name,
+  title,
+  weight,
+  onClose,
+}: {
+  queue: string;
+  name: string;
+  title: ComponentChildren;
+  weight: number;
+  onClose: () => void;
+}) {
   const [text, setText] = useState(String(weight));
   const value = weightOf(text);
   const save = async (event: Event) => {
@@ -41,11 +53,23 @@ export function WeightDialog({ queue, name, title, weight, onClose }: { queue: s
   return (
     <Dialog title="Weight" onClose={onClose}>
       <form class="form form-one" onSubmit={save}>
-        <TextField wide autoFocus numeric label={title} value={text} onInput={setText} wrong={value === null && 'A whole number from 1 to 1,000,000.'}
-          help="Under fair(user, …) someone with weight 3 gets three times what someone with weight 1 gets, while both have work." />
+        <TextField
+          wide
+          autoFocus
+          numeric
+          label={title}
+          value={text}
+          onInput={setText}
+          wrong={value === null && 'A whole number from 1 to 1,000,000.'}
+          help="Under fair(user, …) someone with weight 3 gets three times what someone with weight 1 gets, while both have work."
+        />
         <div class="dialog-buttons">
-          <button type="button" onClick={onClose}>Keep as it is</button>
-          <button type="submit" class="primary" disabled={value === null}>Set</button>
+          <button type="button" onClick={onClose}>
+            Keep as it is
+          </button>
+          <button type="submit" class="primary" disabled={value === null}>
+            Set
+          </button>
         </div>
       </form>
     </Dialog>
@@ -76,31 +100,104 @@ export function Weights({ queue, weights }: { queue: string; weights: Record<str
   return (
     <section class="card" aria-label="weights">
       <div class="head">
-        <h2>Weights <span class="dim num">{format.count(all.length)}</span></h2>
-        {all.length > 10 && <label class="field-inline">find <input type="search" value={find} onInput={(event) => setFind(event.currentTarget.value)} /></label>}
+        <h2>
+          Weights <span class="dim num">{format.count(all.length)}</span>
+        </h2>
+        {all.length > 10 && (
+          <label class="field-inline">
+            find <input type="search" value={find} onInput={(event) => setFind(event.currentTarget.value)} />
+          </label>
+        )}
       </div>
       {all.length === 0 && <Empty>None: everyone has one share.</Empty>}
-      {shown.length > 0 && <Table label="weights" rows={shown} id={([key]) => key} columns={[
-        { name: 'key and value', main: true, cell: ([key]) => <code class="because">{key}</code> },
-        { name: 'weight', num: true, cell: ([, weight]) => format.count(weight) },
-        { name: 'actions', quiet: true, num: true, cell: ([key]) => can('operate') && (
-          <span class="row-actions">
-            <button type="button" class="small" onClick={() => setEditing(key)}>Change</button>
-            <ActionButton small danger action={async () => {
-              if (await confirm({ title: 'Take the weight away?', text: <><code>{key}</code> has one share then, as everyone who is not named.</>, yes: 'Take away', danger: true })) await setWeight(queue, key, null);
-            }}>Remove</ActionButton>
-          </span>
-        ) },
-      ]} />}
+      {shown.length > 0 && (
+        <Table
+          label="weights"
+          rows={shown}
+          id={([key]) => key}
+          columns={[
+            { name: 'key and value', main: true, cell: ([key]) => <code class="because">{key}</code> },
+            { name: 'weight', num: true, cell: ([, weight]) => format.count(weight) },
+            {
+              name: 'actions',
+              quiet: true,
+              num: true,
+              cell: ([key]) =>
+                can('operate') && (
+                  <span class="row-actions">
+                    <button type="button" class="small" onClick={() => setEditing(key)}>
+                      Change
+                    </button>
+                    <ActionButton
+                      small
+                      danger
+                      action={async () => {
+                        if (
+                          await confirm({
+                            title: 'Take the weight away?',
+                            text: (
+                              <>
+                                <code>{key}</code> has one share then, as everyone who is not named.
+                              </>
+                            ),
+                            yes: 'Take away',
+                            danger: true,
+                          })
+                        )
+                          await setWeight(queue, key, null);
+                      }}>
+                      Remove
+                    </ActionButton>
+                  </span>
+                ),
+            },
+          ]}
+        />
+      )}
       {found.length > shown.length && <p class="dim">{format.count(found.length - shown.length)} more: find them by name.</p>}
       {can('operate') && (
         <form class="filters weights-new" onSubmit={add} aria-label="a new weight">
-          <label class="field"><span>key and value</span><input type="text" value={name} placeholder="user.ann" spellcheck={false} autoComplete="off" aria-invalid={name !== '' && !named} onInput={(event) => setName(event.currentTarget.value)} /></label>
-          <label class="field"><span>weight</span><input type="text" inputMode="numeric" value={text} placeholder="3" aria-invalid={text !== '' && value === null} onInput={(event) => setText(event.currentTarget.value)} /></label>
-          <button type="submit" disabled={value === null || !named}>Set</button>
+          <label class="field">
+            <span>key and value</span>
+            <input
+              type="text"
+              value={name}
+              placeholder="user.ann"
+              spellcheck={false}
+              autoComplete="off"
+              aria-invalid={name !== '' && !named}
+              onInput={(event) => setName(event.currentTarget.value)}
+            />
+          </label>
+          <label class="field">
+            <span>weight</span>
+            <input
+              type="text"
+              inputMode="numeric"
+              value={text}
+              placeholder="3"
+              aria-invalid={text !== '' && value === null}
+              onInput={(event) => setText(event.currentTarget.value)}
+            />
+          </label>
+          <button type="submit" disabled={value === null || !named}>
+            Set
+          </button>
         </form>
       )}
-      {editing !== null && <WeightDialog queue={queue} name={editing} title={<>Weight of <code>{editing}</code></>} weight={weights[editing] ?? 1} onClose={() => setEditing(null)} />}
+      {editing !== null && (
+        <WeightDialog
+          queue={queue}
+          name={editing}
+          title={
+            <>
+              Weight of <code>{editing}</code>
+            </>
+          }
+          weight={weights[editing] ?? 1}
+          onClose={() => setEditing(null)}
+        />
+      )}
     </section>
   );
 }

@@ -18,8 +18,16 @@ const kQuick = 500;
 const kWorkersOffered = 100;
 
 // Beside those with a name on the server.
-const kExamples = ['priority', 'oldest', 'least_recent', 'random', 'fair(user, oldest)', 'prefer_distinct(user, 1, oldest)', 'max_simultaneous(user, 2, oldest)',
-  'or_else(select_only(async = false, oldest), priority)'];
+const kExamples = [
+  'priority',
+  'oldest',
+  'least_recent',
+  'random',
+  'fair(user, oldest)',
+  'prefer_distinct(user, 1, oldest)',
+  'max_simultaneous(user, 2, oldest)',
+  'or_else(select_only(async = false, oldest), priority)',
+];
 
 export function StrategiesPage({ queue, query }: { queue: string; query: URLSearchParams }) {
   const [strategy, setStrategy] = useState(query.get('s') ?? '');
@@ -35,13 +43,18 @@ export function StrategiesPage({ queue, query }: { queue: string; query: URLSear
 
   const checkedStrategy = useCheck('strategy', strategy);
   const checkedPolicy = useCheck('policy', policy);
-  const ready = (text: string, checked: typeof checkedStrategy) => text.trim() === '' || (checked.text === text.trim() && checked.check !== null);
-  const request = useMemo(() => JSON.stringify({
-    strategy: strategy.trim() || 'priority',
-    ...(policy.trim() ? { policy: policy.trim() } : {}),
-    ...(byTags ? { worker: { tags: tags.split(/[\s,]+/).filter(Boolean) } } : worker ? { worker } : {}),
-    count: kCount,
-  }), [strategy, policy, worker, tags]);
+  const ready = (text: string, checked: typeof checkedStrategy) =>
+    text.trim() === '' || (checked.text === text.trim() && checked.check !== null);
+  const request = useMemo(
+    () =>
+      JSON.stringify({
+        strategy: strategy.trim() || 'priority',
+        ...(policy.trim() ? { policy: policy.trim() } : {}),
+        ...(byTags ? { worker: { tags: tags.split(/[\s,]+/).filter(Boolean) } } : worker ? { worker } : {}),
+        count: kCount,
+      }),
+    [strategy, policy, worker, tags],
+  );
   const valid = ready(strategy, checkedStrategy) && ready(policy, checkedPolicy);
   const tried = useTry(queue, valid ? request : null);
   const place = tried.error ? placeOf(tried.error) : null;
@@ -53,27 +66,72 @@ export function StrategiesPage({ queue, query }: { queue: string; query: URLSear
         <h1>Strategies</h1>
         <div class="actions">
           <CopyButton text={commandOf(queue, strategy, policy, byTags ? '' : worker, byTags ? tags : '')} label="allot strategy try …" />
-          <CopyButton text={location.origin + location.pathname + queryText({ q: queue === 'default' ? null : queue, ...all })} label="link to this" />
+          <CopyButton
+            text={location.origin + location.pathname + queryText({ q: queue === 'default' ? null : queue, ...all })}
+            label="link to this"
+          />
         </div>
       </div>
       <section class="card" aria-label="strategy">
         <Presets onPick={setStrategy} />
         <div class="playground">
-          <StrategyField label="strategy" name="strategy" value={strategy} onInput={setStrategy} lines={4} filter checked={checkedStrategy}
-            help="Type one, or begin with one of those above. Empty: priority, as workers that name none." />
+          <StrategyField
+            label="strategy"
+            name="strategy"
+            value={strategy}
+            onInput={setStrategy}
+            lines={4}
+            filter
+            checked={checkedStrategy}
+            help="Type one, or begin with one of those above. Empty: priority, as workers that name none."
+          />
           <div class="form">
             <WorkerChoice queue={queue} value={worker} onChange={setWorker} />
-            {byTags && <TextField wide mono label="its tags, separated by spaces" name="tags" error={atTags} value={tags} onInput={setTags} placeholder="render gpu" help="Empty: one without tags, which may run only jobs without." />}
-            <StrategyField label="below this policy, instead of the queue’s own" name="policy" kind="policy" value={policy} onInput={setPolicy} lines={1} checked={checkedPolicy}
-              help="Empty: the queue’s own. The word worker stands for the strategy." />
+            {byTags && (
+              <TextField
+                wide
+                mono
+                label="its tags, separated by spaces"
+                name="tags"
+                error={atTags}
+                value={tags}
+                onInput={setTags}
+                placeholder="render gpu"
+                help="Empty: one without tags, which may run only jobs without."
+              />
+            )}
+            <StrategyField
+              label="below this policy, instead of the queue’s own"
+              name="policy"
+              kind="policy"
+              value={policy}
+              onInput={setPolicy}
+              lines={1}
+              checked={checkedPolicy}
+              help="Empty: the queue’s own. The word worker stands for the strategy."
+            />
           </div>
         </div>
       </section>
       <section class="card" aria-label="next picks">
         <div class="picks-head">
           <h2>What would come next</h2>
-          <button type="button" class={`small ${tried.stale && valid ? 'primary' : ''}`} disabled={!valid || tried.busy} onClick={tried.again}>{tried.busy ? 'Looking…' : 'Look again'}</button>
-          {tried.stale && tried.answer && <span class="warn" role="status">{!valid ? 'Below is what the last good text gave.' : tried.busy ? '' : `Looking takes ${format.duration(tried.answer.took_ms)} here, so it is done when asked for.`}</span>}
+          <button
+            type="button"
+            class={`small ${tried.stale && valid ? 'primary' : ''}`}
+            disabled={!valid || tried.busy}
+            onClick={tried.again}>
+            {tried.busy ? 'Looking…' : 'Look again'}
+          </button>
+          {tried.stale && tried.answer && (
+            <span class="warn" role="status">
+              {!valid
+                ? 'Below is what the last good text gave.'
+                : tried.busy
+                  ? ''
+                  : `Looking takes ${format.duration(tried.answer.took_ms)} here, so it is done when asked for.`}
+            </span>
+          )}
         </div>
         {tried.error && !atTags && <ErrorState error={tried.error} />}
         {!tried.answer && !tried.error && (tried.busy || valid ? <Loading /> : <Empty>Nothing to show yet.</Empty>)}
@@ -97,9 +155,15 @@ function Presets({ onPick }: { onPick: (text: string) => void }) {
   return (
     <div class="presets" role="group" aria-label="strategies to begin with">
       {named.data?.strategies.map((one) => (
-        <button key={`n ${one.name}`} type="button" class="small" title={one.strategy} onClick={() => onPick(one.strategy)}><b>{one.name}</b></button>
+        <button key={`n ${one.name}`} type="button" class="small" title={one.strategy} onClick={() => onPick(one.strategy)}>
+          <b>{one.name}</b>
+        </button>
       ))}
-      {kExamples.map((text) => <button key={text} type="button" class="small" title={text} onClick={() => onPick(text)}>{text}</button>)}
+      {kExamples.map((text) => (
+        <button key={text} type="button" class="small" title={text} onClick={() => onPick(text)}>
+          {text}
+        </button>
+      ))}
     </div>
   );
 }
@@ -110,14 +174,19 @@ function WorkerChoice({ queue, value, onChange }: { queue: string; value: string
   const listed = value === '' || value === 'tags' || workers.some((worker) => worker.id === value);
   return (
     <div class="form-field form-wide">
-      <label class="field"><span>for a worker</span>
+      <label class="field">
+        <span>for a worker</span>
         <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
           <option value="">that may run every job</option>
           <option value="tags">with these tags…</option>
           {!listed && <option value={value}>{value}</option>}
           {workers.length > 0 && (
             <optgroup label="registered">
-              {workers.map((worker) => <option key={worker.id} value={worker.id}>{worker.name ? `${worker.name} (${worker.id})` : worker.id}</option>)}
+              {workers.map((worker) => (
+                <option key={worker.id} value={worker.id}>
+                  {worker.name ? `${worker.name} (${worker.id})` : worker.id}
+                </option>
+              ))}
             </optgroup>
           )}
         </select>
@@ -139,7 +208,11 @@ interface Tried {
 // What the server would hand out for `request` (null: it is not a good one now). One at a time: what is typed meanwhile is
 // asked for afterwards. Where looking is slow it waits for again().
 function useTry(queue: string, request: string | null): Tried {
-  const [state, setState] = useState<{ of: string; answer: StrategyTry | null; error: ApiError | null }>({ of: '', answer: null, error: null });
+  const [state, setState] = useState<{ of: string; answer: StrategyTry | null; error: ApiError | null }>({
+    of: '',
+    answer: null,
+    error: null,
+  });
   const [busy, setBusy] = useState(false);
   const [round, setRound] = useState(0);
   const asked = useRef('');
@@ -152,12 +225,20 @@ function useTry(queue: string, request: string | null): Tried {
     lastRound.current = round;
     asked.current = settled;
     setBusy(true);
-    post<StrategyTry>(apiPath(queue, 'strategy', 'try'), JSON.parse(settled)).then(
-      (answer) => setState({ of: settled, answer, error: null }),
-      (error: ApiError) => setState((before) => ({ of: settled, answer: before.of === settled ? before.answer : null, error })),
-    ).finally(() => setBusy(false));
+    post<StrategyTry>(apiPath(queue, 'strategy', 'try'), JSON.parse(settled))
+      .then(
+        (answer) => setState({ of: settled, answer, error: null }),
+        (error: ApiError) => setState((before) => ({ of: settled, answer: before.of === settled ? before.answer : null, error })),
+      )
+      .finally(() => setBusy(false));
   }, [settled, request, busy, round]);
-  return { answer: state.answer, error: state.of === request ? state.error : null, busy, stale: state.of !== request, again: () => setRound((n) => n + 1) };
+  return {
+    answer: state.answer,
+    error: state.of === request ? state.error : null,
+    busy,
+    stale: state.of !== request,
+    again: () => setRound((n) => n + 1),
+  };
 }
 
 function Answer({ answer, stale }: { answer: StrategyTry; stale: boolean }) {
@@ -169,24 +250,58 @@ function Answer({ answer, stale }: { answer: StrategyTry; stale: boolean }) {
     <div class={stale ? 'stale' : ''}>
       {answer.paused && <div class="banner banner-warning">The queue is paused: as long as it is, nothing is handed out.</div>}
       {answer.draining && <div class="banner banner-warning">The worker is draining: it gets nothing any more.</div>}
-      {!answer.complete && <div class="banner banner-warning">There was more than could be looked at: the newest jobs are missing from this.</div>}
-      {answer.held && answer.held.jobs > 0 && <div class="banner banner-info">Limits hold back {format.plural(answer.held.tasks, 'task')} of {format.plural(answer.held.jobs, 'job')} now
-        {answer.held.job && <>, as of <JobLink id={answer.held.job} /></>}: they are left out.</div>}
+      {!answer.complete && (
+        <div class="banner banner-warning">There was more than could be looked at: the newest jobs are missing from this.</div>
+      )}
+      {answer.held && answer.held.jobs > 0 && (
+        <div class="banner banner-info">
+          Limits hold back {format.plural(answer.held.tasks, 'task')} of {format.plural(answer.held.jobs, 'job')} now
+          {answer.held.job && (
+            <>
+              , as of <JobLink id={answer.held.job} />
+            </>
+          )}
+          : they are left out.
+        </div>
+      )}
       <p class="dim">
-        <code>{answer.strategy}</code> below <code>{answer.policy}</code>. It may run {format.plural(answer.may_run, 'job')} of {format.count(answer.jobs_looked_at)} looked at,
-        with {format.plural(answer.ready_tasks, 'ready task')}; that took {answer.took_ms < 1 ? 'less than 1ms' : format.duration(answer.took_ms)}.
+        <code>{answer.strategy}</code> below <code>{answer.policy}</code>. It may run {format.plural(answer.may_run, 'job')} of{' '}
+        {format.count(answer.jobs_looked_at)} looked at, with {format.plural(answer.ready_tasks, 'ready task')}; that took{' '}
+        {answer.took_ms < 1 ? 'less than 1ms' : format.duration(answer.took_ms)}.
       </p>
       {answer.picks.length === 0 ? (
-        <Empty>{answer.may_run === 0 ? (answer.limited ? 'Limits hold back all that such a worker may run.' : 'Nothing waits that such a worker may run.') : 'Policy and strategy give nothing out now, though tasks wait.'}</Empty>
+        <Empty>
+          {answer.may_run === 0
+            ? answer.limited
+              ? 'Limits hold back all that such a worker may run.'
+              : 'Nothing waits that such a worker may run.'
+            : 'Policy and strategy give nothing out now, though tasks wait.'}
+        </Empty>
       ) : (
         <>
           <div class="picks-head">
-            <span class="by-user">{users.slice(0, 12).map(([user, n]) => <span key={user}>{user === '' ? <span class="dim">(no user)</span> : <User user={user} link />} <b class="num">{n}</b></span>)}
-              {users.length > 12 && <span class="dim">and {format.plural(users.length - 12, 'other user')}</span>}</span>
-            <label class="check"><input type="checkbox" checked={open} onChange={(event) => setOpen(event.currentTarget.checked)} /> why, of all</label>
+            <span class="by-user">
+              {users.slice(0, 12).map(([user, n]) => (
+                <span key={user}>
+                  {user === '' ? <span class="dim">(no user)</span> : <User user={user} link />} <b class="num">{n}</b>
+                </span>
+              ))}
+              {users.length > 12 && <span class="dim">and {format.plural(users.length - 12, 'other user')}</span>}
+            </span>
+            <label class="check">
+              <input type="checkbox" checked={open} onChange={(event) => setOpen(event.currentTarget.checked)} /> why, of all
+            </label>
           </div>
           <Picks picks={answer.picks} open={open} />
-          {answer.picks.length < kCount && <p class="dim">{answer.limited ? 'After these, limits let nothing more start for now.' : answer.ready_tasks > answer.picks.length ? `Policy and strategy give no more than ${answer.picks.length === 1 ? 'this one' : `these ${answer.picks.length}`} now, though further tasks wait.` : 'These are all.'}</p>}
+          {answer.picks.length < kCount && (
+            <p class="dim">
+              {answer.limited
+                ? 'After these, limits let nothing more start for now.'
+                : answer.ready_tasks > answer.picks.length
+                  ? `Policy and strategy give no more than ${answer.picks.length === 1 ? 'this one' : `these ${answer.picks.length}`} now, though further tasks wait.`
+                  : 'These are all.'}
+            </p>
+          )}
         </>
       )}
     </div>
