@@ -5,7 +5,16 @@ endif()
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  # What it must overlook for sources with precompiled headers (precompiled.cmake). Another checkout of the same
+  # sources finds there what this one has compiled: no path above the checkout is part of an object.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${CCACHE})
+  add_compile_options(-fdebug-prefix-map=${CMAKE_SOURCE_DIR}=.)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-fpch-preprocess)
+  else()
+    add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
+  endif()
 endif()
 add_compile_options(-Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -18,14 +27,9 @@ if(ALLOT_SANITIZE)
   add_compile_options(-fsanitize=${ALLOT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${ALLOT_SANITIZE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND NOT ALLOT_FUZZ)
-    # Without optimisation unless sanitizers.cmake says otherwise.
+    # Without optimisation unless precompiled.cmake says otherwise.
     add_compile_options(-O0 -gline-tables-only)
     add_link_options(-fuse-ld=lld)
-    # Precompiled headers (sanitizers.cmake) as the compiler cache needs them.
-    add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
-    if(CCACHE)
-      set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
-    endif()
   else()
     add_compile_options(-O1)
   endif()

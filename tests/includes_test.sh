@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Dependencies between the rooms of src/ point one way, and every room says what it is for: fails on an include that
-# points the wrong way, on a room that is not listed here, and on one without its README.md.
+# Dependencies between the rooms of src/ point one way, every room says what it is for, and none grows too large: fails
+# on an include that points the wrong way, on a room that is not listed here, on one without its README.md, and on a
+# folder with too many sources.
 #
 #   includes_test.sh SOURCE_DIR
 set -euo pipefail
 
-# What a room may include, itself apart.
+# What a room may include, itself apart. The folders of src/server are rooms of their own; `server` is what stands in
+# src/server itself. A single header may be named instead of a room.
+below="base expr backlog match strategy limits dispatch engine store"
 declare -A may=(
   [base]=""
   [expr]="base"
@@ -16,36 +19,74 @@ declare -A may=(
   [dispatch]="base expr backlog match strategy limits"
   [engine]="base expr backlog match strategy limits dispatch"
   [store]="base"
-  [server]="base expr backlog match strategy limits dispatch engine store"
+  [server/wire]="$below"
+  [server/ops]="$below server/wire"
+  [server/queue]="$below server/wire server/ops"
+  [server/net]="$below server/wire server/ops server/queue server/web_assets.h"
+  [server/live]="$below server/wire server/ops server/queue server/net"
+  [server/api]="$below server/wire server/ops server/queue server/net server/live server/web_assets.h"
+  [server]="$below server/wire server/ops server/queue server/net server/live server/api"
   [client]="base allotter"
-  [cli]="base expr strategy client allotter server"
+  [cli]="base expr strategy client allotter server server/ops server/wire"
 )
 # Single files that may know more, and why.
 declare -A besides=(
-  [src/cli/backup.cc]="store" # `restore` puts a queue's file in its place, without a server
-  [src/cli/check.cc]="store"  # reads a queue's files, without a server
+  [src/cli/backup.cc]="store server/queue"            # `restore` puts a queue's file in its place, without a server
+  [src/cli/check.cc]="store"                          # reads a queue's files, without a server
+  [src/server/ops/supervisor_test.cc]="server/queue"  # a queue at work is what it asks for signs of life
 )
+# What tests of the server's rooms may include on top: a whole server to talk to.
+helpers="server/testing.h server/testing_tokens.h"
+
+# How many sources a folder may have; tests, benchmarks and fuzzers do not count.
+most=40
+# Folders that have more: they may not grow. Lower the number when one has become smaller.
+declare -A large=(
+  [src/cli]=62
+  [src/engine]=51
+  [src/strategy]=46
+)
+
+# The room of a path below src/.
+room_of() {
+  local first=${1%%/*} rest=${1#*/}
+  [[ $first == server && $rest == */* ]] && first=server/${rest%%/*}
+  room=$first
+}
 
 # Complains about each fault of the tree in folder $1; prints nothing if there is none.
 check() (
   cd "$1"
-  for folder in src/*/; do
-    room=$(basename "$folder")
+  local folder room count
+  for folder in src/*/ src/server/*/; do
+    [[ -d $folder ]] || continue
+    room_of "${folder#src/}"
     [[ -v may[$room] ]] || echo "src/$room: a room that is not listed: what may it include?"
     [[ -f $folder/README.md ]] || echo "src/$room: has no README.md"
   done
-  local pattern='^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]([a-z_]+)/([^">]*)[">]'
+  while read -r folder; do
+    count=$(find "$folder" -maxdepth 1 -type f \( -name '*.h' -o -name '*.cc' \) ! -name '*_test.cc' ! -name '*_bench.cc' \
+      ! -name '*_fuzz.cc' | wc -l)
+    ((count <= ${large[$folder]-$most})) ||
+      echo "$folder: $count sources, and at most ${large[$folder]-$most} are allowed: split it"
+  done < <(find src -type d)
+  local pattern='^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]([a-z_]+/[^">]*)[">]'
+  local file line text path other allowed
   while IFS=: read -r file line text; do
     [[ $text =~ $pattern ]] || continue
-    local other=${BASH_REMATCH[1]} path=${BASH_REMATCH[2]}
-    [[ -v may[$other] || $other == allotter ]] || continue
+    path=${BASH_REMATCH[1]}
+    room_of "$path"
+    other=$room
+    [[ -v may[$other] || $other == allotter || $other == server/* ]] || continue
     case $file in
       src/main.cc) room=main ;;
       include/*) room=client ;; # the client's public headers
-      *) room=${file#src/} room=${room%%/*} ;;
+      *) room_of "${file#src/}" ;;
     esac
     [[ $room == "$other" || $room == main ]] && continue
-    [[ " ${may[$room]-} ${besides[$file]-} " == *" $other "* ]] || echo "$file:$line: $room must not know $other/$path"
+    allowed=" ${may[$room]-} ${besides[$file]-} "
+    [[ $file == src/server/*_test.cc ]] && allowed+="$helpers "
+    [[ $allowed == *" $other "* || $allowed == *" $path "* ]] || echo "$file:$line: $room must not know $path"
   done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include' src include --include='*.h' --include='*.cc')
 )
 
@@ -58,13 +99,21 @@ fi
 # And it would notice.
 broken=$(mktemp -d)
 trap 'rm -rf "$broken"' EXIT
-mkdir -p "$broken"/{src/{base,store,attic},include/allotter}
-touch "$broken"/src/{base,attic}/README.md
+mkdir -p "$broken"/{src/{base,store,attic,server/{wire,net,cellar}},include/allotter}
+touch "$broken"/src/{base,attic,server,server/{wire,net,cellar}}/README.md
 echo '#include "engine/engine.h"' >"$broken/src/store/store.cc"
 echo '# include <server/server.h>' >"$broken/include/allotter/client.h"
 echo '#include "base/ids.h"' >"$broken/src/store/fine.h"
-if [[ $(check "$broken" | wc -l) != 4 ]]; then
-  echo "the test itself is broken: of four faults it found these:" >&2
+echo '#include "server/net/call.h"' >"$broken/src/server/wire/upwards.cc"
+echo '#include "server/testing.h"' >"$broken/src/server/wire/upwards.h"
+echo '#include "server/testing.h"' >"$broken/src/server/wire/fine_test.cc"
+echo '#include "server/server.h"' >"$broken/src/server/net/upwards.h"
+echo '#include "server/web_assets.h"' >"$broken/src/server/net/fine.h"
+echo '#include "server/wire/reply_json.h"' >"$broken/src/server/net/fine.cc"
+for ((i = 0; i <= most; ++i)); do touch "$broken/src/base/many$i.h" "$broken/src/store/fine${i}_test.cc"; done
+# A room that is not listed, twice; no README.md; five includes; a folder that is too large.
+if [[ $(check "$broken" | wc -l) != 9 ]]; then
+  echo "the test itself is broken: of nine faults it found these:" >&2
   check "$broken" >&2
   exit 1
 fi

@@ -1,24 +1,20 @@
 #include "base/memory_pool.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
-#include <mutex>
 #include <new>
 
-#include "base/check.h"
+#include "base/memory_range.h"
 #include "base/sanitizers.h"
 
 namespace allot {
 namespace {
 
-constexpr std::size_t kBlock = 64 * 1024;
+constexpr std::size_t kBlock = MemoryRange::kBlock;
 constexpr std::size_t kHeader = 64;
 constexpr std::size_t kLargest = 8 * 1024;  // that shares a block
-constexpr std::size_t kPage = 4096;
-constexpr std::size_t kOpenedAtOnce = 4 * 1024 * 1024;
+constexpr std::size_t kPage = MemoryRange::kPage;
 
 // Sizes: multiples of 16 up to 256, then sixteen for each power of two.
 constexpr std::size_t kFine = 16;
@@ -71,95 +67,6 @@ struct MemoryPool::State {
 
 namespace {
 
-// All blocks of the process: one range of addresses, of which more and more is opened.
-class Range {
- public:
-  // Tried once, before the first scope is opened.
-  bool Reserve() {
-#if !ALLOT_SANITIZED
-    std::lock_guard lock(mutex_);
-    if (tried_) return begin_ != 0;
-    tried_ = true;
-    for (std::size_t bytes = std::size_t{1} << 40; bytes >= std::size_t{1} << 34; bytes /= 4) {
-      void* got = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-      if (got == MAP_FAILED) continue;
-      const auto at = (reinterpret_cast<std::uintptr_t>(got) + kBlock - 1) / kBlock * kBlock;
-      next_ = opened_ = at;
-      end_ = at + bytes - kBlock;
-      begin_.store(at, std::memory_order_relaxed);
-      size_.store(end_ - at, std::memory_order_release);  // as long as it is 0, nothing is in it
-      return true;
-    }
-#endif
-    return false;
-  }
-  bool Has(const void* piece) const {
-    const std::size_t size = size_.load(std::memory_order_acquire);
-    return reinterpret_cast<std::uintptr_t>(piece) - begin_.load(std::memory_order_relaxed) < size;
-  }
-
-  // So many blocks in a row; null if there are no more.
-  void* Take(std::size_t blocks) {
-    std::lock_guard lock(mutex_);
-    // Of long rows the shortest that is long enough; what is over stays one.
-    Free** from = blocks <= kRows ? &rows_[blocks - 1] : nullptr;
-    if (from == nullptr) {
-      from = &long_;
-      for (Free** at = &long_; *at != nullptr; at = &(*at)->next) {
-        if ((*at)->blocks >= blocks && ((*from)->blocks < blocks || (*at)->blocks < (*from)->blocks)) from = at;
-      }
-    }
-    if (Free* free = *from; free != nullptr && free->blocks >= blocks) {
-      *from = free->next;
-      void* at = free->at;
-      const std::size_t over = free->blocks - blocks;
-      std::free(free);
-      if (over > 0) Keep(static_cast<std::byte*>(at) + blocks * kBlock, over);
-      return at;
-    }
-    const std::size_t bytes = blocks * kBlock;
-    if (end_ - next_ < bytes) return nullptr;
-    if (opened_ - next_ < bytes) {
-      const std::size_t more = std::min(end_ - opened_, (bytes + kOpenedAtOnce - 1) / kOpenedAtOnce * kOpenedAtOnce);
-      if (mprotect(reinterpret_cast<void*>(opened_), more, PROT_READ | PROT_WRITE) != 0) return nullptr;
-      opened_ += more;
-      if (opened_ - next_ < bytes) return nullptr;
-    }
-    void* at = reinterpret_cast<void*>(next_);
-    next_ += bytes;
-    return at;
-  }
-
-  void Give(void* at, std::size_t blocks) {
-    madvise(at, blocks * kBlock, MADV_DONTNEED);
-    std::lock_guard lock(mutex_);
-    Keep(at, blocks);
-  }
-
- private:
-  struct Free {
-    void* at;
-    std::size_t blocks;
-    Free* next;
-  };
-  void Keep(void* at, std::size_t blocks) {
-    auto* free = static_cast<Free*>(std::malloc(sizeof(Free)));
-    if (free == nullptr) return;  // addresses alone are lost
-    Free*& list = blocks <= kRows ? rows_[blocks - 1] : long_;
-    *free = {at, blocks, list};
-    list = free;
-  }
-  static constexpr std::size_t kRows = 1024;
-  std::mutex mutex_;
-  [[maybe_unused]] bool tried_ = false;
-  std::atomic<std::uintptr_t> begin_{0};
-  std::atomic<std::size_t> size_{0};
-  std::uintptr_t next_ = 0, opened_ = 0, end_ = 0;
-  Free* rows_[kRows] = {};  // by length
-  Free* long_ = nullptr;    // longer ones
-};
-
-constinit Range g_range;
 constinit thread_local MemoryPool* t_pool = nullptr;
 constinit thread_local char t_here = 0;
 
@@ -195,7 +102,7 @@ struct MemoryHooks {
     const std::size_t cls = ClassOf(bytes);
     Block* block = state.open[cls];
     if (block == nullptr) {
-      void* at = g_range.Take(1);
+      void* at = g_memory_range.Take(1);
       if (at == nullptr) return nullptr;
       block = new (at)
           Block{&state, nullptr, nullptr, nullptr, static_cast<std::uint32_t>(SizeOf(cls)), 0, kHeader, 1, false};
@@ -217,7 +124,7 @@ struct MemoryHooks {
   static void* NewLarge(State& state, std::size_t bytes) {
     if (bytes > std::size_t{1} << 38) return nullptr;
     const std::size_t blocks = (bytes + kHeader + kBlock - 1) / kBlock;
-    void* at = g_range.Take(blocks);
+    void* at = g_memory_range.Take(blocks);
     if (at == nullptr) return nullptr;
     auto* block = new (at) Block{&state,  nullptr,
                                  nullptr, nullptr,
@@ -231,7 +138,7 @@ struct MemoryHooks {
   static void Delete(State& state, Block& block, void* piece) {
     if (block.size == 0) {
       state.Take(std::size_t{block.used} * kPage);
-      g_range.Give(&block, block.blocks);
+      g_memory_range.Give(&block, block.blocks);
       return;
     }
     state.Take(block.size);
@@ -242,7 +149,7 @@ struct MemoryHooks {
     // One that is empty stays for what comes next, unless another has room.
     if (block.before == nullptr && block.next == nullptr) return;
     Unlist(state, block);
-    g_range.Give(&block, 1);
+    g_memory_range.Give(&block, 1);
   }
 
   static void Delete(void* piece) {
@@ -296,7 +203,7 @@ MemoryPool::~MemoryPool() {
   for (Block* block : state_->open) {
     while (block != nullptr) {
       Block* next = block->next;
-      g_range.Give(block, 1);
+      g_memory_range.Give(block, 1);
       block = next;
     }
   }
@@ -304,7 +211,7 @@ MemoryPool::~MemoryPool() {
   std::free(state_);
 }
 
-bool MemoryPool::Available() { return g_range.Reserve(); }
+bool MemoryPool::Available() { return g_memory_range.Reserve(); }
 
 std::size_t MemoryPool::bytes() const {
   state_->thread.store(&t_here, std::memory_order_relaxed);
@@ -340,7 +247,7 @@ void* operator new(std::size_t bytes) {
 }
 
 void operator delete(void* piece) noexcept {
-  if (allot::g_range.Has(piece)) return allot::MemoryHooks::Delete(piece);
+  if (allot::g_memory_range.Has(piece)) return allot::MemoryHooks::Delete(piece);
   std::free(piece);
 }
 

@@ -5,9 +5,9 @@
 // from, by its address, whoever deletes it, and wherever. So what a pool counts cannot drift, and code that is new is
 // counted too.
 //
-// A pool has blocks of 64 KiB, each for pieces of one size. A block without a piece in use goes back to the system at
-// once, but for one of each size. What is to leave as a whole (the order of one strategy) has a pool of its own, so
-// that no block is kept by a neighbour that stays.
+// A pool has blocks of 64 KiB, each for pieces of one size. A block without a piece in use goes back to the system,
+// but for one of each size (memory_range.h). What is to leave as a whole (the order of one strategy) has a pool of its
+// own, so that no block is kept by a neighbour that stays.
 //
 // Without a Scope `new` is the C library's. So it is everywhere in builds with sanitizers, which look after memory
 // themselves, and where no range of addresses can be had: pools are then not Available(), and count nothing.

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <set>
@@ -14,17 +13,10 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "base/testing_memory.h"
 
 namespace allot {
 namespace {
-
-std::size_t ResidentBytes() {
-  std::size_t pages = 0, resident = 0;
-  std::FILE* file = std::fopen("/proc/self/statm", "r");
-  if (std::fscanf(file, "%zu %zu", &pages, &resident) != 2) resident = 0;
-  std::fclose(file);
-  return resident * 4096;
-}
 
 class MemoryPoolTest : public ::testing::Test {
  protected:

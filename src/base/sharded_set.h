@@ -41,7 +41,9 @@ class ShardedSet {
       shards_.clear();
       shards_.resize(kShards);
       for (Slot& slot : before) {
-        if (slot.mark != 0) Put(ShardOf(slot.high), std::move(slot));
+        if (slot.mark == 0) continue;
+        Shard& shard = ShardOf(slot.high);
+        Put(shard, std::move(slot));
       }
     }
     Put(ShardOf(hash), Slot{static_cast<std::uint32_t>(hash) | 1, static_cast<std::uint32_t>(hash >> 32), item});

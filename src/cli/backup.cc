@@ -12,9 +12,10 @@
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "cli/setting_flags.h"
-#include "server/queue_set.h"
-#include "server/request_json.h"
+#include "server/queue/queue_set.h"
+#include "server/wire/request_json.h"
 #include "store/sqlite/file_lock.h"
+#include "store/sqlite/queue_files.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/sqlite/sync_directory.h"
 
@@ -121,11 +122,11 @@ Result<void> Restore(Context& context, const SettingFlags& flags, const std::str
   if (!config) return config.error();
   if (auto valid = CheckQueueName("queue", queue); !valid) return valid;
   if (auto whole = SqliteStore::VerifyBackup(file); !whole) return whole;
-  const std::string folder = config->data + "/queues";
-  const std::string target = folder + "/" + queue + ".db";
+  const sqlite::QueueFiles files(config->data);
+  const std::string target = files.FileOf(queue);
   std::error_code ec;
-  fs::create_directories(folder, ec);
-  if (ec) return Error{Code::kStoreFailed, "cannot make `" + folder + "`: " + ec.message(), ""};
+  fs::create_directories(files.folder(), ec);
+  if (ec) return Error{Code::kStoreFailed, "cannot make `" + files.folder() + "`: " + ec.message(), ""};
   // A running server holds the lock of every queue; `default` always exists.
   const auto locked = [&](const std::string& path) -> Result<sqlite::FileLock> {
     auto lock = sqlite::FileLock::Take(path);
@@ -133,7 +134,7 @@ Result<void> Restore(Context& context, const SettingFlags& flags, const std::str
     return Error{Code::kStoreLocked, "a server is running on `" + config->data + "`",
                  "stop it first; a queue is restored offline"};
   };
-  auto server_lock = locked(folder + "/default.db");
+  auto server_lock = locked(files.FileOf("default"));
   if (!server_lock) return server_lock.error();
   std::optional<sqlite::FileLock> queue_lock;
   if (queue != "default") {

@@ -1,5 +1,4 @@
 // allot check [PATH].
-#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <vector>
@@ -9,8 +8,9 @@
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "cli/setting_flags.h"
-#include "server/request_json.h"
+#include "server/wire/request_json.h"
 #include "store/sqlite/check.h"
+#include "store/sqlite/queue_files.h"
 
 namespace allot::cli {
 namespace {
@@ -24,33 +24,17 @@ struct Checked {
   CheckReport report;
 };
 
-// The queues of a data directory, in order of name; also those of which only a log or a mark is left.
-Result<std::vector<std::string>> QueuesOf(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code ec;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ec)) {
-    const std::string file = entry.path().filename().string();
-    for (const std::string_view suffix : {".db", ".db.mark", ".db-wal"}) {
-      if (file.size() <= suffix.size() || !std::string_view(file).ends_with(suffix)) continue;
-      std::string name = file.substr(0, file.size() - suffix.size());
-      if (CheckQueueName("queue", name)) names.push_back(std::move(name));
-    }
-  }
-  if (ec)
-    return Error{Code::kBadValue, "cannot read `" + folder + "`: " + ec.message(),
-                 "name a data directory, or a backup"};
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  return names;
-}
-
 Result<std::vector<Checked>> CheckDirectory(const std::string& data) {
-  const std::string folder = data + "/queues";
-  Result<std::vector<std::string>> names = QueuesOf(folder);
-  if (!names) return names.error();
+  const sqlite::QueueFiles files(data);
+  const Result<std::vector<std::string>> names = files.List();
+  if (!names) {
+    return Error{Code::kBadValue, "cannot read `" + files.folder() + "`: " + names.error().message,
+                 "name a data directory, or a backup"};
+  }
   std::vector<Checked> all;
   for (const std::string& name : *names) {
-    const std::string file = folder + "/" + name + ".db";
+    if (!CheckQueueName("queue", name)) continue;
+    const std::string file = files.FileOf(name);
     Result<CheckReport> report = sqlite::CheckQueueFile(file);
     if (!report && report.error().code == Code::kStoreLocked) {
       return Error{Code::kStoreLocked, "a server is running on `" + data + "`",
@@ -65,8 +49,7 @@ Result<std::vector<Checked>> CheckDirectory(const std::string& data) {
 Result<std::vector<Checked>> CheckPath(const std::string& path) {
   std::error_code ec;
   if (fs::is_directory(path, ec)) return CheckDirectory(path);
-  // A file with a log or a mark beside it is a queue's own.
-  const bool own = fs::exists(path + ".mark", ec) || fs::exists(path + "-wal", ec);
+  const bool own = sqlite::QueueFiles::IsQueueFile(path);
   if (!own && !fs::exists(path, ec)) {
     return Error{Code::kBadValue, "there is no `" + path + "`", "name a data directory, or a backup"};
   }

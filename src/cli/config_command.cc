@@ -12,7 +12,7 @@
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "cli/setting_flags.h"
-#include "server/tokens.h"
+#include "server/ops/tokens.h"
 
 namespace allot::cli {
 namespace {

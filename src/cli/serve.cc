@@ -2,26 +2,16 @@
 #include "server/server.h"
 #include "server/web_assets.h"
 
-#include <sys/resource.h>
-
 #include <iostream>
 
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "cli/setting_flags.h"
-#include "server/log.h"
-#include "server/tokens.h"
+#include "server/ops/log.h"
+#include "server/ops/tokens.h"
 
 namespace allot::cli {
 namespace {
-
-// Every connection is a file: take as many as the system lets us.
-void RaiseFileLimit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 // Where the dashboard is, and what to try next, to be pasted as it is.
 void PrintHints(const Context& context, const Config& config, std::uint16_t port) {
@@ -59,7 +49,6 @@ void AddServeCommand(CLI::App& app, Context& context) {
   command.callback([&context, flags, hints, accept_loss] {
     auto config = flags->Load();
     if (!config) return context.Fail(config.error());
-    RaiseFileLimit();
     InitLog(*config);
     auto server = Server::Start(*config, WebAssets(), {.accept_loss = *accept_loss, .stop_on_signals = true});
     if (!server) return context.Fail(server.error());

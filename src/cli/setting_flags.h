@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/config.h"
+#include "server/ops/config.h"
 
 namespace allot::cli {
 

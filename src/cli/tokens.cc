@@ -1,5 +1,5 @@
 // allot token create|list|revoke: directly on the data directory; a running server follows within a second.
-#include "server/tokens.h"
+#include "server/ops/tokens.h"
 
 #include <sys/stat.h>
 

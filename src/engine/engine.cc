@@ -74,17 +74,6 @@ void Engine::Begin(const Now& now) {
   OpenPayable();
 }
 
-std::size_t Engine::LargeWorks() const {
-  std::size_t works = 0;
-  for (const bool under_way :
-       {grouped_epoch_ != classes_.epoch(), !classes_.Settled(), orders_.Building() || orders_.Cleaning(),
-        limit_epoch_ != limits_.epoch(), celling_ || holds_->stale(), dispatcher_->Busy() || dealing_,
-        !openings_.empty() || !returns_.empty(), !revivals_.empty()}) {
-    works += under_way ? 1 : 0;
-  }
-  return works;
-}
-
 void Engine::End() {
   std::size_t budget = Part(kSmallBudget);
   if (grouped_epoch_ != classes_.epoch()) StepRegrouping(budget);
@@ -95,6 +84,8 @@ void Engine::End() {
     if (!SmallBuild()) budget = std::min(budget, kBuildBesides);
     StepOrders(budget);
   }
+  if (TimersToSweep()) SweepTimers();
+  if (std::size_t few = kUnstagedAtOnce; !unstaged_.empty()) StepUnstaged(few);
   holds_->Renew();
   if (std::size_t few = Part(kSmallBudget / 3); celling_ || holds_->stale()) StepCells(few);
   if (std::size_t few = Part(kSmallBudget / 3); dispatcher_->Busy() || dealing_) StepDispatch(few);
@@ -105,10 +96,7 @@ WallTime Engine::Steady() const {
   return boot_.wall + std::chrono::duration_cast<milliseconds>(now_.mono - boot_.mono);
 }
 
-EngineJob* Engine::FindJob(JobId job) const {
-  const auto found = jobs_.find(job);
-  return found == jobs_.end() ? nullptr : found->second.get();
-}
+EngineJob* Engine::FindJob(JobId job) const { return jobs_.Find(job); }
 
 EngineWorker* Engine::FindWorker(WorkerId worker) const {
   const auto found = workers_.find(worker);
@@ -357,13 +345,17 @@ Lease& Engine::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, s
   return lease;
 }
 
+void Engine::ReserveEvents(std::size_t bytes) {
+  if (effects_.events.capacity() - effects_.events.size() >= bytes) return;
+  MemoryPool::Scope none(nullptr);  // they leave the engine
+  effects_.events.reserve(effects_.events.size() + bytes);
+}
+
 ByteWriter Engine::Event(EventType type) {
   ++effects_.event_count;
-  // It leaves the engine: room for what follows is made outside of any pool.
   constexpr std::size_t kRoom = 4096;
-  if (std::string& events = effects_.events; events.capacity() - events.size() < kRoom) {
-    MemoryPool::Scope none(nullptr);
-    events.reserve(2 * events.size() + 2 * kRoom);
+  if (const std::string& events = effects_.events; events.capacity() - events.size() < kRoom) {
+    ReserveEvents(events.size() + 2 * kRoom);
   }
   ByteWriter out(effects_.events);
   out.U8(static_cast<std::uint8_t>(type));

@@ -11,6 +11,7 @@
 // Invariants: at most one live lease per task; a lease serial is never reused; counts of jobs and tasks are exact.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -39,6 +40,7 @@
 #include "engine/events.h"
 #include "engine/job.h"
 #include "engine/job_blocks.h"
+#include "engine/job_map.h"
 #include "engine/types.h"
 #include "engine/user_table.h"
 #include "engine/waiting.h"
@@ -69,6 +71,14 @@ struct Receipt;
 class ReceiptLog;
 struct Standing;
 
+// Jobs that are submitted together, and stay with whoever does.
+struct JobBatch {
+  std::span<const JobSpec> specs;
+  std::span<const JobFold> folds = {};  // Engine::FoldOf() each, or none
+  std::uint64_t stage = 0;              // the engine's
+  const JobFold* FoldOf(std::size_t i) const { return folds.empty() ? nullptr : &folds[i]; }
+};
+
 class Engine {
  public:
   explicit Engine(const EngineOptions& options);
@@ -85,6 +95,11 @@ class Engine {
   // All of them, or none. Same ids and order as single submits. `folds`: FoldOf() each, where that was done before.
   Result<std::vector<SubmitAnswer>> SubmitAll(const Now& now, std::span<const JobId> ids,
                                               std::span<const JobSpec> specs, std::span<const JobFold> folds = {});
+  // For a thousand large jobs, which take long: makes the next ones ready; true once all are. Nobody sees any of them
+  // before SubmitAll(). Fails as that does. Unless it has failed, SubmitAll() or Unstage() must follow.
+  Result<bool> Stage(const Now& now, JobBatch& batch);
+  Result<std::vector<SubmitAnswer>> SubmitAll(const Now& now, std::span<const JobId> ids, JobBatch& batch);
+  void Unstage(JobBatch& batch);
   // What matching goes by of the job's own expressions. Takes a millisecond where these are long and hostile: whoever
   // submits many at a time asks for it on another thread.
   static JobFold FoldOf(const JobSpec& spec);
@@ -276,7 +291,7 @@ class Engine {
     friend bool operator>(const Timer& a, const Timer& b) { return a.at != b.at ? a.at > b.at : a.id > b.id; }
   };
   template <typename Time, typename Id>
-  using Timers = std::priority_queue<Timer<Time, Id>, std::vector<Timer<Time, Id>>, std::greater<>>;
+  using Timers = std::priority_queue<Timer<Time, Id>, std::deque<Timer<Time, Id>>, std::greater<>>;
 
   // All of a job but its tasks, as it is stored.
   struct Header {
@@ -367,6 +382,8 @@ class Engine {
   static WorkerTraits TraitsOf(const EngineWorker& worker);
   // A job that has not ended has a class.
   void Enter(EngineJob& job, std::string_view token = {}, const JobFold* fold = nullptr);
+  ClassId Enter(const JobTerms& terms, const OrderKey& key, std::uint32_t count, const Meta& meta,
+                std::string_view token, const JobFold* fold);
   void Leave(EngineJob& job);
   // Is there room for its class?
   Result<void> AdmitClass(const ClassTable::Terms& terms, std::string_view user, std::string_view token = {}) const;
@@ -426,12 +443,31 @@ class Engine {
   // Who waits and was promised something gets it.
   void ServeFed();
 
-  // engine_jobs.cc
-  Result<void> Admit(std::span<const JobSpec> specs, std::span<const JobFold> folds) const;
-  SubmitAnswer Insert(JobId id, const JobSpec& spec, const JobFold* fold);
+  // engine_submit.cc
+  struct StagedJob {
+    std::shared_ptr<const JobTerms> terms;  // null: not made yet
+    std::unique_ptr<JobExtras> extras;
+    ClassId cls = kNoClass;  // of which it is one
+  };
+  struct Staged {
+    std::vector<StagedJob> jobs;
+    std::uint64_t promised = 0;  // bytes, at most, of those that are still to be made
+  };
+  // Is there room for so many jobs, and as so many classes?
+  Result<void> AdmitJobs(std::span<const JobSpec> specs) const;
+  Result<void> AdmitClasses(std::span<const JobSpec> specs, std::span<const JobFold> folds) const;
+  Result<void> MaySubmit(const JobBatch& batch) const;
+  // Is there one that is not known by its key yet? kIdempotencyConflict.
+  Result<bool> AnyFresh(const JobBatch& batch) const;
+  // Classes of what was given up.
+  bool StepUnstaged(std::size_t& budget);
+  StagedJob Prepare(const JobSpec& spec, const JobFold* fold);
+  SubmitAnswer Insert(JobId id, const JobSpec& spec, const JobFold* fold, StagedJob& staged);
   Result<std::optional<SubmitAnswer>> Known(const JobSpec& spec) const;
   void RememberKey(const EngineJob& job);
   std::shared_ptr<const JobTerms> Share(JobTerms terms);
+
+  // engine_jobs.cc
   void SetState(EngineJob& job, JobState state);
   void Settle(EngineJob& job);  // ends it if nothing is left, or too much failed
   void EndJob(EngineJob& job, JobState state, JobReason reason);
@@ -443,8 +479,10 @@ class Engine {
   void Drop(EngineJob& job);  // out of every table
   void ForgetKey(const EngineJob& job);
   void StartTimers(EngineJob& job);
-  // Timers that no longer hold stay until they come up. Where a job is changed again and again, that is too many.
+  // Timers that no longer hold stay until they come up. Where jobs are changed again and again, that is too many.
+  bool TimersToSweep() const { return swept_timers_ || timers_.longest() > 1024 + 2 * jobs_.size(); }
   void SweepTimers();
+  void ReserveEvents(std::size_t bytes);
   void LogState(EngineJob& job);
   void LogHeader(EngineJob& job);
 
@@ -510,7 +548,7 @@ class Engine {
   // engine_time.cc
   bool StepSchedules(std::size_t& budget);
   void StepTold();
-  // How much larger work is under way: a command does a part of each, and no more in all than of one alone.
+  // How many larger works are under way: what a command does for them is shared out. What is due in a tick is not.
   std::size_t LargeWorks() const;
   std::size_t Part(std::size_t budget) const { return works_ > 1 ? budget / works_ : budget; }
   bool StepRetries(std::size_t& budget);
@@ -636,12 +674,15 @@ class Engine {
   Now boot_;
 
   ShardedSet<std::weak_ptr<const JobTerms>> terms_;  // of all jobs; each goes with its last job
-  boost::unordered_flat_map<JobId, std::unique_ptr<EngineJob>, std::hash<JobId>> jobs_;
-  std::vector<std::pair<JobId, EngineJob*>> by_id_;  // in order; null where the job is gone, until compacted
+  JobMap jobs_;
+  std::deque<std::pair<JobId, EngineJob*>> by_id_;  // in order; null where the job is gone, until compacted
   std::size_t holes_ = 0;
   mutable JobBlocks blocks_;  // over these; whoever looks at all of a block may say better what is in it
   mutable std::shared_ptr<const JobTerms> listed_;  // terms of the last one, whose keys the last block has
   JobsByKey idempotency_;
+  std::unordered_map<std::uint64_t, Staged> staged_;
+  std::uint64_t last_stage_ = 0, promised_to_staged_ = 0, staged_jobs_ = 0;
+  std::deque<ClassId> unstaged_;             // to be left
   std::unordered_set<JobId> streamed_sets_;  // payload sets whose id is not their job's
   Verdicts verdicts_{*this};
   ClassTable classes_{verdicts_};
@@ -725,10 +766,18 @@ class Engine {
   // Jobs that were paused since the start, as far as they are not too many.
   boost::unordered_flat_map<JobId, WallTime, std::hash<JobId>> jobs_paused_since_;
 
-  Timers<WallTime, JobId> schedules_;
+  // Those that no longer hold stay until their time has come.
+  struct JobTimers {
+    Timers<WallTime, JobId> schedules;
+    Timers<WallTime, JobId> expiries;  // ends of retention
+    Timers<WallTime, JobId> finished;  // ends of jobs: the earliest goes first when too many are kept
+    void Push(const EngineJob& job);
+    std::size_t longest() const { return std::max({schedules.size(), expiries.size(), finished.size()}); }
+  };
+  JobTimers timers_;
+  std::unique_ptr<JobTimers> swept_timers_;  // only what holds, as far as the walk has got
+  JobId sweep_timers_from_;
   Timers<WallTime, JobId> retries_;   // on the steady clock
-  Timers<WallTime, JobId> expiries_;  // ends of retention
-  Timers<WallTime, JobId> finished_;  // ends of jobs: the earliest goes first when too many are kept
   Timers<Instant, WorkerId> checks_;  // in engine time
   std::size_t finished_jobs_ = 0;
   std::deque<JobId> revivals_;

@@ -1,4 +1,4 @@
-// Commands on jobs: submit, change, cancel, pause, resume, retry.
+// Commands on jobs that are there: change, cancel, pause, resume, retry. How they come in is in engine_submit.cc.
 #include <algorithm>
 #include <bit>
 #include <functional>
@@ -7,6 +7,7 @@
 
 #include "base/bounds.h"
 #include "base/check.h"
+#include "base/memory_pool.h"
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
@@ -21,212 +22,44 @@ Error AlreadyEnded(JobId job, JobState state) {
           "`allot retry` runs its failed and skipped tasks again"};
 }
 
-// Over every field: jobs that differ in one alone must not pile up under one hash.
-std::size_t HashOf(const JobTerms& terms) {
-  const std::hash<std::string> text;
-  std::size_t hash = text(terms.user);
-  const auto mix = [&hash](std::uint64_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15ull; };
-  for (const std::string& tag : terms.tags) mix(text(tag));
-  for (const std::string& tag : terms.constraint_tags) mix(text(tag));
-  if (terms.requirements) mix(text(terms.requirements->source()));
-  if (terms.rank) mix(text(terms.rank->source()) + 1);
-  mix(static_cast<std::uint64_t>(terms.lease.count()));
-  mix(static_cast<std::uint64_t>(terms.timeout.count()));
-  mix(static_cast<std::uint64_t>(terms.retention.count()));
-  mix(terms.max_attempts);
-  mix(terms.max_failed_tasks.number);
-  mix(std::bit_cast<std::uint64_t>(terms.max_failed_tasks.percent.value_or(-1)));
-  mix(static_cast<std::uint64_t>(terms.backoff.first.count()));
-  mix(std::bit_cast<std::uint64_t>(terms.backoff.factor));
-  mix(static_cast<std::uint64_t>(terms.backoff.max.count()));
-  mix(std::bit_cast<std::uint64_t>(terms.backoff.jitter));
-  mix(terms.async ? 1 : 0);
-  return hash;
-}
-
 }  // namespace
 
-std::shared_ptr<const JobTerms> Engine::Share(JobTerms terms) {
-  const std::uint64_t hash = Mixed(HashOf(terms));
-  std::shared_ptr<const JobTerms> shared;
-  const auto same = [&](const std::weak_ptr<const JobTerms>& known) {
-    shared = known.lock();
-    return shared && *shared == terms;
-  };
-  if (terms_.Find(hash, same) != nullptr) return shared;
-  // What its expressions have comes from elsewhere.
-  const std::uint64_t exprs =
-      (terms.requirements ? terms.requirements->MemoryBytes() : 0) + (terms.rank ? terms.rank->MemoryBytes() : 0);
-  memory_.job_exprs += exprs;
-  shared = std::shared_ptr<const JobTerms>(new JobTerms(std::move(terms)), [this, hash, exprs](const JobTerms* gone) {
-    memory_.job_exprs -= exprs;
-    terms_.Erase(hash, [](const std::weak_ptr<const JobTerms>& known) { return known.expired(); });
-    delete gone;
-  });
-  terms_.Insert(hash, shared);
-  return shared;
+void Engine::JobTimers::Push(const EngineJob& job) {
+  if (job.state == JobState::kScheduled) schedules.push({job.key.scheduled_for, job.id()});
+  if (!Ended(job.state)) return;
+  expiries.push({job.ended_at + job.terms->retention, job.id()});
+  finished.push({job.ended_at, job.id()});
 }
 
-Result<void> Engine::Admit(std::span<const JobSpec> specs, std::span<const JobFold> folds) const {
-  if (jobs_.size() + specs.size() > bounds::kMaxJobsPerQueue) {
-    return Error{Code::kTooManyJobs, "the queue holds as many jobs as it may",
-                 "wait for some to pass their retention, or shorten it"};
-  }
-  if (memory_budget_ > 0) {
-    std::uint64_t bytes = 0;
-    for (const JobSpec& spec : specs) bytes += MostBytesOf(spec);
-    if (auto admitted = AdmitMemory(bytes, specs.size() == 1 ? "the job" : "the jobs"); !admitted) return admitted;
-  }
-  // Nearly always there is room for all of them, were each a class of its own.
-  const bool room = std::all_of(specs.begin(), specs.end(), [&](const JobSpec& spec) {
-    return class_users_.Admits(spec.user, specs.size()) &&
-           (spec.token.empty() || class_tokens_.Admits(spec.token, specs.size()));
-  });
-  if (room && classes_.classes() + specs.size() <= bounds::kMaxClasses) return {};
-  std::map<std::string_view, std::size_t> users, tokens;  // new classes of each
-  std::set<std::string> fresh;
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    const JobSpec& spec = specs[i];
-    const JobTerms terms = TermsOf(spec);
-    const OrderKey key{!spec.priority.has_value(), spec.priority.value_or(0), {}, {}};
-    const auto class_terms = ClassTerms(terms, key, spec.count, spec.meta, folds.empty() ? nullptr : &folds[i]);
-    if (classes_.Knows(class_terms) || !fresh.insert(class_terms.key()).second) continue;
-    auto admitted = AdmitClasses(spec.user, ++users[spec.user], spec.token, ++tokens[spec.token]);
-    if (!admitted) return admitted;
-  }
-  if (!fresh.empty() && classes_.classes() + fresh.size() > bounds::kMaxClasses) return TooManyClasses();
-  return {};
-}
-
-Result<std::optional<SubmitAnswer>> Engine::Known(const JobSpec& spec) const {
-  if (spec.idempotency_key.empty()) return std::optional<SubmitAnswer>();
-  const auto found = idempotency_.find(UserKey{spec.user, spec.idempotency_key});
-  if (found == idempotency_.end()) return std::optional<SubmitAnswer>();
-  const EngineJob* job = *found;
-  if (job->extras->content != spec.content) {
-    return Error{Code::kIdempotencyConflict,
-                 "the idempotency key belongs to job " + ToText(job->id()) + ", which has other content",
-                 "use another key for another job"};
-  }
-  const std::uint32_t workers = job->cls == kNoClass ? 0 : classes_.WorkersFor(job->cls);
-  return std::optional<SubmitAnswer>(SubmitAnswer{job->id(), true, workers});
-}
-
-Result<SubmitAnswer> Engine::Submit(const Now& now, JobId id, const JobSpec& spec) {
-  auto answers = SubmitAll(now, std::span(&id, 1), std::span(&spec, 1));
-  if (!answers) return answers.error();
-  return answers->front();
-}
-
-Result<std::vector<SubmitAnswer>> Engine::SubmitAll(const Now& now, std::span<const JobId> ids,
-                                                    std::span<const JobSpec> specs, std::span<const JobFold> folds) {
-  CHECK(ids.size() == specs.size() && (folds.empty() || folds.size() == specs.size()));
-  Begin(now);
-  std::vector<SubmitAnswer> answers;
-  answers.reserve(specs.size());
-  // Everything that can fail comes first, so that all are taken or none.
-  std::unordered_map<UserKey, const JobSpec*, UserKeyHash> keys;
-  bool all_known = true;
-  for (const JobSpec& spec : specs) {
-    const auto known = Known(spec);
-    if (!known) return known.error();
-    all_known = all_known && known->has_value();
-    if (!spec.idempotency_key.empty() && !*known) {
-      const auto [it, fresh] = keys.emplace(UserKey{spec.user, spec.idempotency_key}, &spec);
-      if (!fresh && it->second->content != spec.content) {
-        return Error{Code::kIdempotencyConflict,
-                     "two jobs of one user in the batch have the same idempotency key and other content", ""};
-      }
-    }
-  }
-  // What is there already is answered at the bounds too.
-  if (!all_known) {
-    if (auto admitted = Admit(specs, folds); !admitted) return admitted.error();
-  }
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    auto known = Known(specs[i]);
-    answers.push_back(*known ? **known : Insert(ids[i], specs[i], folds.empty() ? nullptr : &folds[i]));
-  }
-  End();
-  return answers;
-}
-
-SubmitAnswer Engine::Insert(JobId id, const JobSpec& spec, const JobFold* fold) {
-  CHECK(id.value > 0 && (by_id_.empty() || by_id_.back().first < id));
-  MemoryPool::Scope scope(&memory_.jobs);
-  auto owned = std::make_unique<EngineJob>(id, spec.count);
-  EngineJob& job = *owned;
-  jobs_.emplace(id, std::move(owned));
-  by_id_.emplace_back(id, &job);
-  highest_id_ = std::max({highest_id_, id.value, spec.payload.set.value});
-
-  job.terms = Share(TermsOf(spec));
-  JobExtras extras{spec.meta.empty() ? Shared<Meta>() : Shared<Meta>(spec.meta), spec.payload_prefix,
-                   spec.idempotency_key, spec.trace, spec.content};
-  if (!extras.empty()) {
-    job.extras = std::make_unique<JobExtras>(std::move(extras));
-    RememberKey(job);
-  }
-  job.payload_set = spec.payload.set;
-  job.payload_common = spec.payload.common;
-  job.payload_per_task = spec.payload.per_task;
-  if (job.payload_set && job.payload_set != id) streamed_sets_.insert(job.payload_set);
-  job.key.no_priority = !spec.priority.has_value();
-  job.key.priority = spec.priority.value_or(0);
-  job.submitted_at = now_.wall;
-  job.key.scheduled_for = spec.scheduled_for.value_or(now_.wall + std::chrono::duration_cast<milliseconds>(spec.delay));
-  job.state = job.key.scheduled_for > now_.wall ? JobState::kScheduled : JobState::kActive;
-  if (spec.count == 0) {
-    job.state = JobState::kDone;
-    job.ended_at = now_.wall;
-    effects_.ended.push_back(id);
-  } else {
-    Enter(job, spec.token, fold);
-  }
-  orders_.Know(job);
-  job.known = true;
-  ++jobs_in_state_[static_cast<std::size_t>(job.state)];
-  ListJob(job, by_id_.size() - 1);
-  ++stats_.submitted_jobs;
-  stats_.submitted_tasks += spec.count;
-
-  ByteWriter event = Event(EventType::kSubmit);
-  event.Varint(id.value);
-  event.Varint(spec.count);
-  EncodeHeader(job, event);
-  MarkJob(job);
-  StartTimers(job);
-  Refresh(job);
-  return SubmitAnswer{id, false, job.cls == kNoClass ? 0 : classes_.WorkersFor(job.cls)};
-}
-
+// Some jobs with each command.
 void Engine::SweepTimers() {
-  const auto most = 1024 + 2 * jobs_.size();
-  if (schedules_.size() <= most && expiries_.size() <= most && finished_.size() <= most) return;
-  schedules_ = {};
-  expiries_ = {};
-  finished_ = {};
-  for (const auto& [id, job] : by_id_) {
-    if (job == nullptr) continue;
-    if (job->state == JobState::kScheduled) schedules_.push({job->key.scheduled_for, id});
-    if (!Ended(job->state)) continue;
-    expiries_.push({job->ended_at + job->terms->retention, id});
-    finished_.push({job->ended_at, id});
+  constexpr std::size_t kJobs = 500;
+  MemoryPool::Scope scope(&memory_.jobs);
+  if (!swept_timers_) {
+    swept_timers_ = std::make_unique<JobTimers>();
+    sweep_timers_from_ = {};
   }
+  auto it = std::lower_bound(by_id_.begin(), by_id_.end(), sweep_timers_from_,
+                             [](const auto& entry, JobId key) { return entry.first < key; });
+  for (std::size_t jobs = 0; jobs < kJobs && it != by_id_.end(); ++jobs, ++it) {
+    if (it->second != nullptr) swept_timers_->Push(*it->second);
+  }
+  if (it != by_id_.end()) {
+    sweep_timers_from_ = it->first;
+    return;
+  }
+  timers_ = std::move(*swept_timers_);
+  swept_timers_.reset();
 }
 
 void Engine::StartTimers(EngineJob& job) {
-  if (job.state == JobState::kScheduled) schedules_.push({job.key.scheduled_for, job.id()});
-  if (Ended(job.state)) {
-    ++finished_jobs_;
-    expiries_.push({job.ended_at + job.terms->retention, job.id()});
-    finished_.push({job.ended_at, job.id()});
-  }
+  timers_.Push(job);
+  if (swept_timers_) swept_timers_->Push(job);
+  if (Ended(job.state)) ++finished_jobs_;
   if (const auto due = job.tasks.NextDue(); due && *due < job.retry_timer) {
     job.retry_timer = *due;
     retries_.push({*due, job.id()});
   }
-  SweepTimers();
 }
 
 void Engine::SetState(EngineJob& job, JobState state) {
@@ -480,7 +313,7 @@ void Engine::Drop(EngineJob& job) {
     holes_ = 0;
     oldest_block_ = 0;
   }
-  jobs_.erase(id);
+  jobs_.Erase(id);
 }
 
 }  // namespace allot

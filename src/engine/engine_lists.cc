@@ -7,9 +7,10 @@
 #include "base/check.h"
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
-#include "engine/hold_reasons.h"
 #include "engine/errors.h"
+#include "engine/hold_reasons.h"
 #include "engine/job_sweep.h"
+#include "engine/pace.h"
 
 namespace allot {
 namespace {
@@ -19,7 +20,6 @@ constexpr std::int64_t kBlockNanoseconds = 10;
 constexpr std::int64_t kJobNanoseconds = 100;
 constexpr std::int64_t kActionNanoseconds = 5000;
 constexpr std::int64_t kLeaseNanoseconds = 500;
-constexpr std::int64_t kOrderNanoseconds = 1000;
 // And what it may cost while there is larger work in steps, of which each command does some.
 constexpr std::int64_t kBusyNanoseconds = 2'000'000;
 constexpr std::int64_t kPageNanoseconds = kJobNanoseconds * static_cast<std::int64_t>(bounds::kMaxJobsScannedPerPage);
@@ -295,7 +295,8 @@ bool Engine::Act(const Now& now, EngineJob& job, SweepAction action, std::int64_
   }
   nanoseconds -= kActionNanoseconds + kOrderNanoseconds * static_cast<std::int64_t>(orders_.cost());
   const bool busy = orders_.Building() || orders_.Cleaning() || grouped_epoch_ != classes_.epoch() ||
-                    limit_epoch_ != limits_.epoch() || dispatcher_->Busy() || dealing_;
+                    limit_epoch_ != limits_.epoch() || dispatcher_->Busy() || dealing_ || !unstaged_.empty() ||
+                    TimersToSweep();
   if (busy) nanoseconds -= kBusyNanoseconds;
   return acted;
 }

@@ -120,9 +120,14 @@ JobFold Engine::FoldOf(const JobSpec& spec) {
 void Engine::Enter(EngineJob& job, std::string_view token, const JobFold* fold) {
   CHECK(job.cls == kNoClass);
   const Meta none;
-  const Meta& meta = job.extras ? job.extras->meta : none;
-  job.cls = JoinClass(ClassTerms(*job.terms, job.key, job.tasks.count(), meta, fold), job.terms->user, token);
-  if (fold != nullptr && fold->never && !reasons_.Judged(job.cls)) reasons_.Judge(job.cls, *fold->never);
+  job.cls = Enter(*job.terms, job.key, job.tasks.count(), job.extras ? job.extras->meta : none, token, fold);
+}
+
+ClassId Engine::Enter(const JobTerms& terms, const OrderKey& key, std::uint32_t count, const Meta& meta,
+                      std::string_view token, const JobFold* fold) {
+  const ClassId cls = JoinClass(ClassTerms(terms, key, count, meta, fold), terms.user, token);
+  if (fold != nullptr && fold->never && !reasons_.Judged(cls)) reasons_.Judge(cls, *fold->never);
+  return cls;
 }
 
 void Engine::Leave(EngineJob& job) {

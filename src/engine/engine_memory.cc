@@ -76,7 +76,7 @@ MemoryUse Engine::Memory() const {
 }
 
 bool Engine::Fits(std::uint64_t more) const {
-  return memory_budget_ == 0 || Memory().total() + PromisedToLimits() + more <= memory_budget_;
+  return memory_budget_ == 0 || Memory().total() + PromisedToLimits() + promised_to_staged_ + more <= memory_budget_;
 }
 
 bool Engine::LooksFit() const {

@@ -1,6 +1,5 @@
 // The memory budget, and the shares of users.
-#include <cstdio>
-
+#include "base/testing_memory.h"
 #include "base/text.h"
 #include "engine/pace.h"
 #include "engine/preview_walk.h"
@@ -13,14 +12,6 @@ using testing::EngineTest;
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
-
-std::uint64_t ResidentBytes() {
-  std::size_t pages = 0, resident = 0;
-  std::FILE* file = std::fopen("/proc/self/statm", "r");
-  if (std::fscanf(file, "%zu %zu", &pages, &resident) != 2) resident = 0;
-  std::fclose(file);
-  return resident * 4096;
-}
 
 ExprPtr Parse(const std::string& text) {
   const auto parsed = expr::Expr::Parse(text);

@@ -6,6 +6,7 @@
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
+#include "engine/pace.h"
 #include "engine/preview_walk.h"
 
 namespace allot {
@@ -19,7 +20,6 @@ constexpr std::int64_t kStepNanoseconds = 10;
 // What it costs to ask limits about a group of jobs.
 constexpr std::int64_t kLimitsNanoseconds = 5000;
 constexpr std::int64_t kLimitNanoseconds = 100;
-constexpr std::int64_t kOrderNanoseconds = 1000;
 constexpr std::int64_t kEvaluationNanoseconds = 2000;
 // Jobs and values that a walk remembers at most, a few hundred MB: what comes behind them is not looked at.
 constexpr std::size_t kMostHeld = 4'000'000;

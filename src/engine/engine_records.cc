@@ -351,7 +351,7 @@ std::uint64_t Engine::UnfoldedEvents() const { return events_total_ - events_at_
 EngineJob& Engine::AddLoaded(JobId id, std::uint32_t count) {
   auto owned = std::make_unique<EngineJob>(id, count);
   EngineJob& job = *owned;
-  jobs_.emplace(id, std::move(owned));
+  jobs_.Insert(id, std::move(owned));
   // Records come in order of id.
   if (by_id_.empty() || by_id_.back().first < id) {
     by_id_.emplace_back(id, &job);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/rng.h"
 #include "engine/explain.h"
 #include "engine/pace.h"
 #include "engine/testing.h"
@@ -223,6 +224,38 @@ TEST_F(EngineStepsTest, AnExplanationOwnsAllWorkersByOnePointer) {
   // What changes without a new registration is as of now.
   engine_->Disconnect(now_, workers[9]);
   EXPECT_TRUE(engine_->StandingOf(now_, job)->match.workers[8].away);
+}
+
+TEST_F(EngineStepsTest, SchedulesHoldWhileTimersThatNoLongerDoAreSwept) {
+  constexpr int kJobs = 2000;
+  std::vector<JobId> jobs;
+  for (int i = 0; i < kJobs; ++i) {
+    JobSpec spec = Spec(1);
+    spec.delay = std::chrono::seconds(1000 + i);
+    jobs.push_back(Submit(spec));
+  }
+  // Far more timers than jobs, so that they are swept several times, each time over many commands; the last sweep is
+  // still under way.
+  Rng rng(7);
+  for (int i = 0; i < 50'000; ++i) {
+    JobChange change;
+    const auto job = rng.Below(kJobs / 2);
+    change.delay = std::chrono::seconds(5000 + job);
+    ASSERT_TRUE(engine_->Change(now_, jobs[job], change).ok());
+    if (i % 1000 == 0) Forgotten();
+  }
+  // Those that were never touched, then those that were: each with its own second.
+  const auto active = [&] { return engine_->Stats().jobs_active; };
+  Pass(1000s + std::chrono::seconds(kJobs / 2) - 1ms);
+  EXPECT_EQ(active(), 0u);
+  Pass(500s);
+  EXPECT_EQ(active(), 500u);
+  Pass(2000s);
+  EXPECT_EQ(active(), 1000u);
+  Pass(1000s);
+  EXPECT_EQ(active(), 1500u);
+  Pass(500s);
+  EXPECT_EQ(active(), 2000u);
 }
 
 TEST_F(EngineStepsTest, LongestCommands) {

@@ -40,6 +40,17 @@ void Engine::Tick(const Now& now) {
   commands_ = 0;
 }
 
+std::size_t Engine::LargeWorks() const {
+  std::size_t works = 0;
+  for (const bool under_way :
+       {grouped_epoch_ != classes_.epoch(), !classes_.Settled(), orders_.Building() || orders_.Cleaning(),
+        limit_epoch_ != limits_.epoch(), celling_ || holds_->stale(), dispatcher_->Busy() || dealing_,
+        !openings_.empty() || !returns_.empty(), !revivals_.empty()}) {
+    works += under_way ? 1 : 0;
+  }
+  return works;
+}
+
 // Each step takes what it did from the budget and is true if nothing is left to do now.
 
 bool Engine::StepWorkers(std::size_t& budget) {
@@ -104,11 +115,11 @@ bool Engine::StepRetries(std::size_t& budget) {
 }
 
 bool Engine::StepSchedules(std::size_t& budget) {
-  while (!schedules_.empty() && schedules_.top().at <= now_.wall) {
+  while (!timers_.schedules.empty() && timers_.schedules.top().at <= now_.wall) {
     if (budget == 0) return false;
     --budget;
-    const auto timer = schedules_.top();
-    schedules_.pop();
+    const auto timer = timers_.schedules.top();
+    timers_.schedules.pop();
     EngineJob* job = FindJob(timer.id);
     if (job == nullptr || job->state != JobState::kScheduled || job->key.scheduled_for != timer.at) continue;
     // Nothing is logged: a schedule in the past is an active job.
@@ -158,24 +169,24 @@ bool Engine::StepRetention(std::size_t& budget) {
     budget -= std::min(budget, kForgetCost);
     Forget(*job);
   };
-  while (!expiries_.empty() && expiries_.top().at <= now_.wall) {
+  while (!timers_.expiries.empty() && timers_.expiries.top().at <= now_.wall) {
     if (budget == 0) return false;
-    const auto timer = expiries_.top();
-    expiries_.pop();
+    const auto timer = timers_.expiries.top();
+    timers_.expiries.pop();
     forget(timer.id, [&](const EngineJob& job) { return job.ended_at + job.terms->retention == timer.at; });
   }
-  while (finished_jobs_ > options_.max_finished_jobs && !finished_.empty()) {
+  while (finished_jobs_ > options_.max_finished_jobs && !timers_.finished.empty()) {
     if (budget == 0) return false;
-    const auto timer = finished_.top();
-    finished_.pop();
+    const auto timer = timers_.finished.top();
+    timers_.finished.pop();
     forget(timer.id, [&](const EngineJob& job) { return job.ended_at == timer.at; });
   }
   // What went by its retention is still in the list of ends: drop it there too.
-  while (!finished_.empty() && budget > 0) {
-    const EngineJob* job = FindJob(finished_.top().id);
-    if (job != nullptr && job->ended_at == finished_.top().at) break;
+  while (!timers_.finished.empty() && budget > 0) {
+    const EngineJob* job = FindJob(timers_.finished.top().id);
+    if (job != nullptr && job->ended_at == timers_.finished.top().at) break;
     --budget;
-    finished_.pop();
+    timers_.finished.pop();
   }
   return true;
 }
@@ -193,8 +204,8 @@ std::optional<Instant> Engine::NextWake(const Now& now) const {
   if (!workers_.empty()) sooner(tick);
   if (!lingering_.empty()) sooner(std::max(now.mono, lingering_.front().until + stalled_));
   if (!checks_.empty()) sooner(std::max(now.mono, checks_.top().at + stalled_));
-  if (!schedules_.empty()) wall(schedules_.top().at);
-  if (!expiries_.empty()) wall(expiries_.top().at);
+  if (!timers_.schedules.empty()) wall(timers_.schedules.top().at);
+  if (!timers_.expiries.empty()) wall(timers_.expiries.top().at);
   if (!retries_.empty()) sooner(std::max(now.mono, boot_.mono + Duration(retries_.top().at - boot_.wall)));
   if (orders_.Building() || orders_.Cleaning() || !classes_.Settled() || grouped_epoch_ != classes_.epoch()) {
     sooner(now.mono);
@@ -214,6 +225,7 @@ std::optional<Instant> Engine::NextWake(const Now& now) const {
   if (celling_ || holds_->Walking()) sooner(now.mono);
   if (holds_->Due()) sooner(std::max(now.mono, NextHolds() + stalled_));
   if (!stops_.empty() || !returns_.empty() || !openings_.empty()) sooner(now.mono);
+  if (!unstaged_.empty() || TimersToSweep()) sooner(now.mono);
   if (!revivals_.empty() || finished_jobs_ > options_.max_finished_jobs) sooner(now.mono);
   return next;
 }

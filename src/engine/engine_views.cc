@@ -318,12 +318,12 @@ void Engine::Unwatch(JobId id) {
 }
 
 std::size_t Engine::MemoryBytes() const {
-  std::size_t bytes = by_id_.capacity() * sizeof(by_id_[0]) + jobs_.size() * 24 + blocks_.MemoryBytes() +
+  std::size_t bytes = by_id_.size() * sizeof(by_id_[0]) + jobs_.size() * 24 + blocks_.MemoryBytes() +
                       users_.MemoryBytes() + reasons_.MemoryBytes() + holds_->MemoryBytes() + receipts_->MemoryBytes();
-  for (const auto& [id, job] : jobs_) {
-    bytes += sizeof(EngineJob) + job->tasks.MemoryBytes() + (job->extras ? sizeof(JobExtras) : 0) +
-             (job->holding ? sizeof(Holding) : 0);
-  }
+  jobs_.ForEach([&](const EngineJob& job) {
+    bytes += sizeof(EngineJob) + job.tasks.MemoryBytes() + (job.extras ? sizeof(JobExtras) : 0) +
+             (job.holding ? sizeof(Holding) : 0);
+  });
   return bytes + leases_.size() * (sizeof(Lease) + 24) + MatchingBytes() + OrderBytes() + dispatcher_->MemoryBytes();
 }
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 #include "base/time.h"
 
@@ -19,6 +20,14 @@ inline constexpr std::size_t kSmallBudget = 1500;
 inline constexpr std::size_t kGrantsAtOnce = 2000;
 // Leases that end because their worker left, and workers that are told that a job has ended, in one command or tick.
 inline constexpr std::size_t kLeasesAtOnce = 2000;
+
+// Classes of a batch that was given up, in one command or tick; with many kinds of workers fewer: each of so many kinds
+// costs as much as a class.
+inline constexpr std::size_t kUnstagedAtOnce = 100;
+inline constexpr std::size_t kKindsPerUnstaged = 20;
+
+// What a unit of Orders::cost() takes.
+inline constexpr std::int64_t kOrderNanoseconds = 1000;
 
 // How long, and how many, orders of single pulls' strategies are kept after the pull.
 inline constexpr Duration kOrderLingers = std::chrono::seconds(60);

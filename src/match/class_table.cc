@@ -338,9 +338,9 @@ ClassTable::Terms ClassTable::TermsOf(const JobTraits& job) const {
 }
 
 ClassId ClassTable::AddJob(Terms terms) {
-  if (const auto found = class_ids_.find(terms.key_); found != class_ids_.end()) {
-    ++classes_[found->second].members;
-    return found->second;
+  if (const ClassId* found = class_ids_.Find(terms.key_); found != nullptr) {
+    ++classes_[*found].members;
+    return *found;
   }
   Class made;
   made.terms = std::move(terms);
@@ -351,11 +351,11 @@ ClassId ClassTable::AddJob(Terms terms) {
   if (free_classes_.empty()) {
     free_classes_.push_back(static_cast<ClassId>(classes_.size()));
     classes_.emplace_back();
-    masks_.resize(classes_.size() * width_);
+    masks_.Add();
   }
   const ClassId cls = free_classes_.back();
   free_classes_.pop_back();
-  class_ids_.emplace(made.terms.key_, cls);
+  class_ids_.Insert(made.terms.key_, cls);
   if (made.timed) ++timed_classes_;
   classes_[cls] = std::move(made);
   classes_[cls].members = 1;
@@ -389,7 +389,7 @@ void ClassTable::DropJob(ClassId cls) {
   ForEachRead(dropped.terms.requirements_, Side::kMachine, Side::kJob, unread);
   ForEachRead(dropped.terms.rank_, Side::kMachine, Side::kJob, unread);
   if (dropped.timed) --timed_classes_;
-  class_ids_.erase(dropped.terms.key_);
+  class_ids_.Erase(dropped.terms.key_);
   dropped = Class{};
   free_classes_.push_back(cls);
   if (unmerged_.size() > unmerged) told_classes_.push_back(cls);
@@ -622,13 +622,13 @@ void ClassTable::Renew() {
 
 std::size_t ClassTable::MemoryBytes() const {
   constexpr std::size_t kMapEntry = 48;
-  std::size_t bytes = masks_.capacity() * sizeof(masks_[0]) + classes_.capacity() * sizeof(Class) +
-                      profiles_.capacity() * sizeof(Profile) + kinds_.capacity() * sizeof(Kind) +
-                      workers_.capacity() * sizeof(Worker);
+  std::size_t bytes = masks_.MemoryBytes() + classes_.size() * sizeof(Class) + profiles_.capacity() * sizeof(Profile) +
+                      kinds_.capacity() * sizeof(Kind) + workers_.capacity() * sizeof(Worker);
   const auto tags = [](const TagList& list) { return list.capacity() * sizeof(std::string); };
-  for (const auto& [key, cls] : class_ids_) {
-    const Terms& terms = classes_[cls].terms;
-    bytes += kMapEntry + 2 * key.capacity() + tags(terms.tags_) + tags(terms.constraint_tags_);
+  for (const Class& cls : classes_) {
+    if (cls.members == 0) continue;
+    const Terms& terms = cls.terms;
+    bytes += kMapEntry + 2 * terms.key_.capacity() + tags(terms.tags_) + tags(terms.constraint_tags_);
     for (const ExprPtr& expr : {terms.requirements_, terms.rank_}) bytes += expr ? expr->MemoryBytes() : 0;
     if (terms.ad_) bytes += terms.ad_->MemoryBytes();
   }

@@ -28,7 +28,9 @@
 #include <vector>
 
 #include "base/job.h"
+#include "base/sharded_map.h"
 #include "expr/expr.h"
+#include "match/class_masks.h"
 
 namespace allot {
 
@@ -91,7 +93,7 @@ class ClassTable {
 
   // A command begins: what time() gives from now on, and fresh time for judging.
   void BeginTurn(std::int64_t seconds, std::int64_t nanoseconds = kTurnNanoseconds);
-  static constexpr std::int64_t kTurnNanoseconds = 4'000'000;
+  static constexpr std::int64_t kTurnNanoseconds = 2'000'000;
 
   // --- Jobs.
 
@@ -108,7 +110,7 @@ class ClassTable {
     std::shared_ptr<const expr::Ad> ad_;
   };
   Terms TermsOf(const JobTraits& job) const;
-  bool Knows(const Terms& terms) const { return class_ids_.contains(terms.key_); }
+  bool Knows(const Terms& terms) const { return class_ids_.Find(terms.key_) != nullptr; }
   // The class of such jobs, with one more member. New classes are matched against all workers.
   ClassId AddJob(Terms terms);
   void DropJob(ClassId cls);
@@ -124,9 +126,9 @@ class ClassTable {
   // How many workers may run it.
   std::uint32_t WorkersFor(ClassId cls) const;
   // The kinds that may run it, a bit each.
-  std::span<const std::uint64_t> Mask(ClassId cls) const { return {&masks_[cls * width_], width_}; }
-  std::size_t mask_words() const { return width_; }
-  bool Matches(KindId kind, ClassId cls) const { return (masks_[cls * width_ + kind / 64] >> (kind % 64) & 1) != 0; }
+  std::span<const std::uint64_t> Mask(ClassId cls) const { return masks_[cls]; }
+  std::size_t mask_words() const { return masks_.words(); }
+  bool Matches(KindId kind, ClassId cls) const { return masks_.Has(cls, kind); }
   // REQUIRES: they match.
   double JobRank(KindId kind, ClassId cls) const;
   double WorkerRank(KindId kind, ClassId cls) const;
@@ -264,7 +266,6 @@ class ClassTable {
 
   KindId NewBit();
   void FreeBit(KindId bit);
-  void SetBit(KindId bit, ClassId cls, bool on);
   // Of a kind that ranks: whether the class is on that tier.
   void PutTier(Kind& kind, ClassId cls, double rank, bool on);
   KindId NewKind();
@@ -285,13 +286,12 @@ class ClassTable {
   std::int64_t time_ = 0;
   std::uint64_t epoch_ = 1;
 
-  std::unordered_map<std::string, ClassId> class_ids_;
-  std::vector<Class> classes_;
+  ShardedMap<std::string, ClassId> class_ids_;
+  std::deque<Class> classes_;  // it never moves all that it has
   std::vector<ClassId> free_classes_;
-  std::size_t width_ = 1;             // words of a mask
-  std::vector<std::uint64_t> masks_;  // by class
-  Reads job_reads_;                   // of jobs, by workers
-  Reads worker_reads_;                // of workers, by classes
+  ClassMasks masks_;
+  Reads job_reads_;     // of jobs, by workers
+  Reads worker_reads_;  // of workers, by classes
 
   std::vector<Worker> workers_;
   std::vector<Handle> free_workers_;

@@ -10,16 +10,7 @@ KindId ClassTable::NewBit() {
   if (free_kinds_.empty()) {
     free_kinds_.push_back(static_cast<KindId>(kinds_.size()));
     kinds_.emplace_back();
-    if (kinds_.size() > 64 * width_) {
-      const std::size_t width = 2 * width_;
-      std::vector<std::uint64_t> wider(classes_.size() * width);
-      for (std::size_t cls = 0; cls < classes_.size(); ++cls) {
-        std::copy_n(&masks_[cls * width_], width_, &wider[cls * width]);
-      }
-      masks_ = std::move(wider);
-      width_ = width;
-      widened_ = true;
-    }
+    if (masks_.Widen(kinds_.size())) widened_ = true;
   }
   const KindId bit = free_kinds_.back();
   free_kinds_.pop_back();
@@ -28,16 +19,10 @@ KindId ClassTable::NewBit() {
 }
 
 void ClassTable::FreeBit(KindId bit) {
-  for (ClassId cls = 0; cls < classes_.size(); ++cls) SetBit(bit, cls, false);
+  for (ClassId cls = 0; cls < classes_.size(); ++cls) masks_.Set(cls, bit, false);
   kinds_[bit] = Kind{};
   free_kinds_.push_back(bit);
   told_kinds_.push_back(bit);
-}
-
-void ClassTable::SetBit(KindId bit, ClassId cls, bool on) {
-  std::uint64_t& word = masks_[cls * width_ + bit / 64];
-  const std::uint64_t flag = std::uint64_t{1} << (bit % 64);
-  word = on ? word | flag : word & ~flag;
 }
 
 void ClassTable::PutTier(Kind& kind, ClassId cls, double rank, bool on) {
@@ -45,13 +30,13 @@ void ClassTable::PutTier(Kind& kind, ClassId cls, double rank, bool on) {
     // Making a bit may move the kinds: whoever holds a reference to one asks again.
     const auto found = kind.tiers.find(rank);
     CHECK(found != kind.tiers.end());
-    SetBit(found->second, cls, true);
+    masks_.Set(cls, found->second, true);
     ++kinds_[found->second].classes;
     told_kinds_.push_back(found->second);
     return;
   }
   const auto found = kind.tiers.find(rank);
-  SetBit(found->second, cls, false);
+  masks_.Set(cls, found->second, false);
   told_kinds_.push_back(found->second);
   if (--kinds_[found->second].classes > 0 || kind.tiers.size() == 1) return;
   FreeBit(found->second);
@@ -80,7 +65,7 @@ void ClassTable::FreeKind(KindId kind) {
 
 void ClassTable::PutVerdict(KindId kind, ClassId cls, const Verdict& verdict) {
   const Verdict old = Known(cls, kind);
-  SetBit(kind, cls, verdict.match);
+  masks_.Set(cls, kind, verdict.match);
   if (verdict.job_rank != 0 || verdict.worker_rank != 0) {
     kinds_[kind].ranks[cls] = Ranks{verdict.job_rank, verdict.worker_rank};
   } else if (!kinds_[kind].ranks.empty()) {

@@ -265,6 +265,7 @@ TEST(ClassTable, MasksGrowWithTheNumberOfKinds) {
   std::vector<ClassId> classes;
   std::vector<ClassTable::Handle> workers;
   for (int i = 0; i < 200; ++i) {
+    world.table.BeginTurn(0);
     SampleWorker worker;
     worker.tags = {"t" + std::to_string(i)};
     workers.push_back(world.table.AddWorker(worker.Traits()));

@@ -5,10 +5,10 @@
 #include <thread>
 #include <utility>
 
-#include "server/request_json.h"
+#include "server/ops/tokens.h"
 #include "server/testing.h"
 #include "server/testing_tokens.h"
-#include "server/tokens.h"
+#include "server/wire/request_json.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace allot::testing {

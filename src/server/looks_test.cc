@@ -1,7 +1,7 @@
 // Looks agree about what limits and ceilings stop, over real sockets: overview, lists, metrics, trying a strategy.
+#include "server/ops/tokens.h"
 #include "server/testing.h"
 #include "server/testing_tokens.h"
-#include "server/tokens.h"
 
 namespace allot::testing {
 namespace {

@@ -1,8 +1,8 @@
 // What decides who may run what, over real sockets: declared keys, constraints, expressions, and changes of workers.
 #include <atomic>
 
+#include "server/ops/tokens.h"
 #include "server/testing.h"
-#include "server/tokens.h"
 
 namespace allot::testing {
 namespace {

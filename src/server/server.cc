@@ -17,16 +17,18 @@
 #include <utility>
 #include <vector>
 
+#include "base/bounds.h"
 #include "base/close_on_exec.h"
-#include "server/clock.h"
-#include "server/context.h"
-#include "server/http_connection.h"
-#include "server/live_views.h"
-#include "server/log.h"
-#include "server/net_thread.h"
-#include "server/queue_set.h"
-#include "server/stream.h"
-#include "server/supervisor.h"
+#include "server/live/live_views.h"
+#include "server/net/context.h"
+#include "server/net/http_connection.h"
+#include "server/net/net_thread.h"
+#include "server/net/stream.h"
+#include "server/ops/clock.h"
+#include "server/ops/log.h"
+#include "server/ops/memory_keeper.h"
+#include "server/ops/supervisor.h"
+#include "server/queue/queue_set.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace allot {
@@ -40,12 +42,31 @@ constexpr auto kStopQuiet = 200ms;    // for reports in flight
 constexpr auto kAcceptPause = 100ms;  // after an error such as too many open files
 constexpr int kFatalExit = 70;
 
-// Ten thousand connections need more descriptors than most shells give.
-void RaiseFileLimit() {
+// For files of queues, tokens and logs, backups and the like, however many connections there are: a crowd must not keep
+// a revoked token from being noticed.
+constexpr rlim_t kOtherFiles = 64 + 16 * bounds::kMaxQueues;
+
+// How many files this process may have open. Ten thousand connections need more than most shells give.
+rlim_t RaiseFileLimit() {
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return RLIM_INFINITY;
+  if (limit.rlim_cur < limit.rlim_max) {
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 && getrlimit(RLIMIT_NOFILE, &limit) != 0) return RLIM_INFINITY;
+  }
+  return limit.rlim_cur;
+}
+
+// As many connections as are configured, or as there are files for.
+std::uint32_t MostConnections(const Config& config, rlim_t files) {
+  const rlim_t left = files > 2 * kOtherFiles ? files - kOtherFiles : files / 2;
+  if (left >= config.max_connections) return config.max_connections;
+  LogWarning("fewer connections than configured, for lack of open files",
+             {{"max_connections", config.max_connections},
+              {"connections", left},
+              {"files", files},
+              {"hint", "raise the limit of open files (ulimit -Hn, LimitNOFILE=)"}});
+  return static_cast<std::uint32_t>(left);
 }
 
 [[noreturn]] void Die(const std::string& queue, const Error& error) {
@@ -90,7 +111,7 @@ class Server::Impl {
   }
 
   Result<void> Start(const StartOptions& start) {
-    RaiseFileLimit();
+    most_connections_ = MostConnections(context_.config, RaiseFileLimit());
     std::signal(SIGPIPE, SIG_IGN);
     const Config& config = context_.config;
     std::error_code made;
@@ -147,28 +168,31 @@ class Server::Impl {
     supervisor_->Loading("loading the queues of " + config.data);
     const Result<void> opened = context_.queues->Open();
     if (!opened.ok()) return opened.error();
-    if (start.stop_on_signals) {
-      signals_ = std::make_unique<asio::signal_set>(nets_[0]->io(), SIGTERM, SIGINT);
-      signals_->async_wait([this](error_code failed, int) {
-        if (!failed) BeginStop();
-      });
-    }
+    if (start.stop_on_signals) signals_ = std::make_unique<asio::signal_set>(nets_[0]->io(), SIGTERM, SIGINT);
     error_code ec;
     acceptor_->listen(kBacklog, ec);
     if (ec) return Error{Code::kUnavailable, "cannot listen on " + config.listen.Text() + ": " + ec.message(), ""};
-    started_ = true;  // before a signal can be heard
     for (const auto& net : nets_) net->Start();
+    started_ = true;
     asio::post(nets_[0]->io(), [this] { Accept(); });
     LogInfo("listening", {{"address", Endpoint{config.listen.host, port_}.Text()},
                           {"tls", config.tls()},
                           {"queues", context_.queues->size()},
                           {"data", config.data}});
     supervisor_->Ready();
+    // One that came meanwhile was kept.
+    if (signals_) asio::post(nets_[0]->io(), [this] { StopOnSignal(); });
     return {};
   }
 
   std::uint16_t port() const { return port_; }
   const LiveViews& views() const { return *views_; }
+
+  void StopOnSignal() {
+    signals_->async_wait([this](error_code ec, int) {
+      if (!ec) BeginStop();
+    });
+  }
 
   void BeginStop() {
     if (!started_ || context_.stopping.exchange(true)) return;
@@ -229,7 +253,7 @@ class Server::Impl {
         });
         return AcceptLater();
       }
-      if (context_.connections.load(std::memory_order_relaxed) < context_.config.max_connections) {
+      if (context_.connections.load(std::memory_order_relaxed) < most_connections_) {
         context_.exceptions.Survives("accepting a connection", [&] { Adopt(net, *socket); });
       }
       Accept();
@@ -308,9 +332,11 @@ class Server::Impl {
     FlushLog();
   }
 
+  const MemoryKeeper keeper_;  // before all that takes memory, and longer
   ServerContext context_;
   std::vector<std::unique_ptr<NetThread>> nets_;
   std::unique_ptr<LiveViews> views_;  // has a timer of a network thread: goes before them
+  std::uint32_t most_connections_ = 0;
   std::optional<tcp::acceptor> acceptor_;
   std::optional<asio::steady_timer> accept_pause_;
   std::optional<asio::ssl::context> tls_;

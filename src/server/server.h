@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "server/config.h"
+#include "server/ops/config.h"
 #include "server/web_assets.h"
 
 namespace allot {

@@ -2,8 +2,8 @@
 #include <string>
 #include <vector>
 
+#include "server/ops/tokens.h"
 #include "server/testing.h"
-#include "server/tokens.h"
 
 namespace allot::testing {
 namespace {

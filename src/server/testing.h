@@ -1,17 +1,16 @@
-// For tests: a server in this process on a free port, and clients that talk to it over real sockets.
+// For tests: a server in this process on a free port, and clients that talk to it over real sockets. What they are made
+// of is in testing.cc: it takes half a minute to compile.
 #pragma once
 
 #include <gtest/gtest.h>
 #include <simdjson.h>
 
-#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/read.hpp>
-#include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
-#include <boost/beast/websocket.hpp>
+#include <boost/beast/core/error.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/verb.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -22,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/log.h"
+#include "server/ops/log.h"
 #include "server/server.h"
 
 namespace allot::testing {
@@ -98,87 +97,25 @@ class HttpClient {
   explicit HttpClient(std::uint16_t port) : port_(port), socket_(io_) { Connect(); }
 
   Answer Do(http::verb verb, const std::string& target, const std::string& body = "",
-            const std::string& type = "application/json", const Fields& more = {}) {
-    http::request<http::string_body> request{verb, target, 11};
-    request.set(http::field::host, "127.0.0.1:" + std::to_string(port_));
-    if (!token.empty()) request.set(http::field::authorization, "Bearer " + token);
-    if (!body.empty()) request.set(http::field::content_type, type);
-    for (const auto& [name, value] : more) request.set(name, value);
-    request.body() = body;
-    request.prepare_payload();
-    if (closed_) Connect();
-    http::write(socket_, request);
-    return Read();
-  }
+            const std::string& type = "application/json", const Fields& more = {});
   Answer Get(const std::string& target) { return Do(http::verb::get, target); }
   Answer GetWith(const std::string& target, const Fields& more) { return Do(http::verb::get, target, "", "", more); }
-  // Begins to watch: the answer's head.
-  std::string Watch(const std::string& target) {
-    std::string request = "GET " + target + " HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n";
-    if (!token.empty()) request += "Authorization: Bearer " + token + "\r\n";
-    Write(request + "\r\n");
-    return ReadUntil("\r\n\r\n");
-  }
-  // The next event, pings left out: its name, and its data.
-  std::pair<std::string, Json> NextEvent() {
-    for (;;) {
-      const std::string text = ReadUntil("\n\n");
-      if (text.empty()) return {};
-      if (text[0] == ':') continue;
-      const std::size_t line = text.find('\n');
-      return {text.substr(7, line - 7), Json(text.substr(line + 7))};
-    }
-  }
   Answer Post(const std::string& target, const std::string& body = "", const std::string& type = "application/json") {
     return Do(http::verb::post, target, body, type);
   }
+  // Begins to watch: the answer's head.
+  std::string Watch(const std::string& target);
+  // The next event, pings left out: its name, and its data.
+  std::pair<std::string, Json> NextEvent();
   // Bytes as they are.
-  void Write(std::string_view bytes) {
-    if (closed_) Connect();
-    asio::write(socket_, asio::buffer(bytes.data(), bytes.size()));
-  }
-  Answer Read() {
-    http::response_parser<http::string_body> parser;
-    parser.body_limit(boost::none);
-    beast::error_code ec;
-    http::read(socket_, buffer_, parser, ec);
-    Answer answer;
-    if (ec) return answer;
-    answer.status = static_cast<int>(parser.get().result_int());
-    answer.body = parser.get().body();
-    for (const auto& field : parser.get()) {
-      answer.head += std::string(field.name_string()) + ": " + std::string(field.value()) + "\n";
-    }
-    answer.json = Json(answer.body);
-    if (!parser.get().keep_alive()) closed_ = true;  // connects again when it is used again
-    return answer;
-  }
-  void Connect() {
-    beast::error_code ec;
-    socket_.close(ec);
-    buffer_.clear();
-    closed_ = false;
-    socket_.connect({asio::ip::make_address("127.0.0.1"), port_});
-    socket_.set_option(tcp::no_delay(true));
-  }
+  void Write(std::string_view bytes);
+  // The next answer.
+  Answer Read();
+  void Connect();
   // Everything until the server closes.
-  std::string ReadAll() {
-    std::string all(static_cast<const char*>(buffer_.data().data()), buffer_.size());
-    beast::error_code ec;
-    asio::read(socket_, asio::dynamic_buffer(all), ec);
-    return all;
-  }
+  std::string ReadAll();
   // Until `mark` was read.
-  std::string ReadUntil(const std::string& mark) {
-    beast::error_code ec;
-    std::string all;
-    asio::read_until(socket_, asio::dynamic_buffer(rest_), mark, ec);
-    const std::size_t at = rest_.find(mark);
-    if (at == std::string::npos) return std::exchange(rest_, {});
-    all = rest_.substr(0, at + mark.size());
-    rest_.erase(0, at + mark.size());
-    return all;
-  }
+  std::string ReadUntil(const std::string& mark);
   tcp::socket& socket() { return socket_; }
   std::string token;
 
@@ -193,53 +130,23 @@ class HttpClient {
 
 class WsClient {
  public:
-  WsClient(std::uint16_t port, const std::string& path, const std::string& token = "") : ws_(io_) {
-    ws_.next_layer().connect({asio::ip::make_address("127.0.0.1"), port});
-    ws_.next_layer().set_option(tcp::no_delay(true));
-    if (!token.empty()) {
-      ws_.set_option(beast::websocket::stream_base::decorator(
-          [token](beast::websocket::request_type& r) { r.set(http::field::authorization, "Bearer " + token); }));
-    }
-    beast::error_code ec;
-    ws_.handshake("127.0.0.1:" + std::to_string(port), path, ec);
-    open_ = !ec;
-  }
+  WsClient(std::uint16_t port, const std::string& path, const std::string& token = "");
+  WsClient(WsClient&& other) noexcept;
+  ~WsClient();
   bool open() const { return open_; }
-  void Send(std::string_view text) {
-    beast::error_code ec;
-    ws_.write(asio::buffer(text.data(), text.size()), ec);
-  }
+  void Send(std::string_view text);
   // Empty when the connection is closed.
-  std::string ReadText() {
-    beast::flat_buffer buffer;
-    beast::error_code ec;
-    ws_.read(buffer, ec);
-    if (ec) return "";
-    return beast::buffers_to_string(buffer.data());
-  }
+  std::string ReadText();
   Json Read() { return Json(ReadText()); }
   // Reads until a message has that field.
-  Json ReadUntil(std::string_view field) {
-    for (;;) {
-      const std::string text = ReadText();
-      if (text.empty()) return Json();
-      Json json(text);
-      if (json[field].there()) return json;
-    }
-  }
+  Json ReadUntil(std::string_view field);
   // Hard, as by a crash.
-  void Cut() {
-    beast::error_code ec;
-    ws_.next_layer().close(ec);
-  }
-  void Close() {
-    beast::error_code ec;
-    ws_.close(beast::websocket::close_code::normal, ec);
-  }
+  void Cut();
+  void Close();
 
  private:
-  asio::io_context io_;
-  beast::websocket::stream<tcp::socket> ws_;
+  struct Stream;
+  std::unique_ptr<Stream> stream_;
   bool open_ = false;
 };
 

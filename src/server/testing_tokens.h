@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "server/config.h"
-#include "server/tokens.h"
+#include "server/ops/config.h"
+#include "server/ops/tokens.h"
 
 namespace allot::testing {
 

@@ -10,8 +10,8 @@
 
 #include "base/check.h"
 #include "store/memory/memory_store.h"
-#include "store/sqlite/powerloss_vfs.h"
 #include "store/sqlite/sqlite_store.h"
+#include "store/sqlite/testing_powerloss.h"
 #include "store/store.h"
 
 namespace allot {

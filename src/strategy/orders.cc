@@ -10,7 +10,7 @@
 namespace allot {
 
 namespace {
-constexpr std::size_t kFreshCellCost = 8;  // of a job that is the first of its cell, in an index
+constexpr std::size_t kCellCost = 8;  // of a job that is the first or the last of its cell, in an index
 }  // namespace
 
 Orders::Orders(const JobKeys& keys, const ClassTable& verdicts)
@@ -256,7 +256,6 @@ void Orders::Tell(const Changed& changed, std::uint32_t fewer) {
 
 void Orders::Open(PickJob& job) {
   MemoryPool::Scope scope(&pool_);
-  Charge(cost_);
   CHECK(!job.open && job.ready > 0);
   job.open = true;
   ++open_jobs_;
@@ -266,20 +265,33 @@ void Orders::Open(PickJob& job) {
     if (values_.Open(key, job)) changed.emplace_back(key, values_.Of(key, job));
   });
   Tell(changed, 0);
+  PutIn(job);
+}
+
+void Orders::PutIn(PickJob& job) {
   std::size_t fresh = 0;
   ForEachIndex(job, [&](StrategyIndex& index) {
     const std::size_t cells = index.cells();
     index.Add(job);
     fresh += index.cells() > cells ? 1 : 0;
   });
-  if (cost_ > 0) Charge(kFreshCellCost * fresh);
+  if (cost_ > 0) Charge(cost_ + kCellCost * fresh);
+}
+
+void Orders::TakeOut(PickJob& job) {
+  std::size_t gone = 0;
+  ForEachIndex(job, [&](StrategyIndex& index) {
+    const std::size_t cells = index.cells();
+    index.Remove(job);
+    gone += index.cells() < cells ? 1 : 0;
+  });
+  if (cost_ > 0) Charge(cost_ + kCellCost * gone);
 }
 
 void Orders::Close(PickJob& job) {
   MemoryPool::Scope scope(&pool_);
-  Charge(cost_);
   CHECK(job.open);
-  ForEachIndex(job, [&](StrategyIndex& index) { index.Remove(job); });
+  TakeOut(job);
   job.open = false;
   --open_jobs_;
   open_.Close(job.cls);
@@ -302,10 +314,13 @@ void Orders::SetReady(PickJob& job, std::uint32_t ready) {
 }
 
 void Orders::SetGroup(PickJob& job, std::uint32_t group) {
-  if (job.open) Charge(cost_);
-  if (job.open) ForEachIndex(job, [&](StrategyIndex& index) { index.Remove(job); });
+  if (!job.open) {
+    job.group = group;
+    return;
+  }
+  TakeOut(job);
   job.group = group;
-  if (job.open) ForEachIndex(job, [&](StrategyIndex& index) { index.Add(job); });
+  PutIn(job);
 }
 
 void Orders::Leased(PickJob& job, const Stamp& now) {

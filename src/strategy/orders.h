@@ -149,7 +149,7 @@ class Orders {
   bool MayStart() const { return cost_ == 0 || may_tell_ > 0; }
   // What telling them of a job costs, in about a microsecond; 0: there is one order alone.
   std::size_t cost() const { return cost_; }
-  static inline std::size_t told_at_once = 4000;     // tests lower it
+  static inline std::size_t told_at_once = 2000;     // tests lower it
   static inline std::size_t looks_at_once = 65'536;  // tests lower it
   // Cells that are put into wider trees at once; tests lower it.
   static inline std::size_t width_at_once = 8192;
@@ -187,6 +187,9 @@ class Orders {
   void Tell(const Changed& changed, std::uint32_t fewer);
   void Rewant();
   void Recost();
+  // To, or from, all indices.
+  void PutIn(PickJob& job);
+  void TakeOut(PickJob& job);
   void Charge(std::size_t cost) { may_tell_ -= std::min(may_tell_, cost); }
   void Leave(std::unique_ptr<StrategyIndex> index);
   template <typename F>

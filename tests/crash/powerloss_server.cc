@@ -1,4 +1,4 @@
-// `allot` on a disk that forgets what was not synced: killing it is a loss of power (store/sqlite/powerloss_vfs.h).
+// `allot` on a disk that forgets what was not synced: killing it is a loss of power (store/sqlite/testing_powerloss.h).
 //
 // ALLOT_POWERLOSS_CHANCE: how likely an unsynced sector has reached the disk all the same.
 #include <sqlite3.h>
@@ -7,7 +7,7 @@
 #include <random>
 
 #include "cli/app.h"
-#include "store/sqlite/powerloss_vfs.h"
+#include "store/sqlite/testing_powerloss.h"
 
 int main(int argc, char** argv) {
   allot::PowerLoss::Register();

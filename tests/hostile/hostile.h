@@ -29,13 +29,6 @@ inline void RevokeToken(const std::string& data, const std::string& name) {
   EXPECT_EQ(revoked.exit_code, 0) << revoked.err;
 }
 
-// What is in the exposition, of a metric without labels; -1 if it is not there.
-inline double MetricOf(Http& http, const std::string& name) {
-  const std::string text = "\n" + http.Get("/metrics").body;
-  const std::size_t at = text.find("\n" + name + " ");
-  return at == std::string::npos ? -1 : std::strtod(text.c_str() + at + name.size() + 2, nullptr);
-}
-
 class HostileSuite : public LiveSuite {
  protected:
   static void StartWithTokens(std::vector<std::string> flags) {

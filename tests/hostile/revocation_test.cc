@@ -136,6 +136,27 @@ TEST_F(Revocation, EndsABackup) {
   EXPECT_EQ(got.find("0\r\n\r\n", got.size() < 5 ? 0 : got.size() - 5), std::string::npos) << "it was sent to its end";
 }
 
+// Also while strangers hold as many connections as there may be: the file of tokens needs a descriptor, too.
+TEST(Crowd, LeavesADescriptorForReadingTokensAgain) {
+  const TempDir dir;
+  const std::string token = MakeToken(dir / "data", {"--scope", "read", "crowded"});
+  const std::uint16_t port = FreePort();
+  Process server({.argv = {"/bin/sh", "-c", "ulimit -n 300; exec \"$@\"", "sh", AllotBin(), "serve", "--listen",
+                           "127.0.0.1:" + std::to_string(port), "--data", dir / "data"},
+                  .err_file = dir / "log"});
+  const SteadyTime deadline = SteadyNow() + milliseconds(20'000);
+  while (Http(port).Get("/readyz").status != 200 && SteadyNow() < deadline)
+    std::this_thread::sleep_for(milliseconds(20));
+  Http http(port, token);
+  ASSERT_EQ(http.Get("/v1/server").status, 200) << ReadFile(dir / "log");
+  std::vector<Socket> crowd;
+  for (int i = 0; i < 400; ++i) crowd.emplace_back(port);
+  RevokeToken(dir / "data", "crowded");
+  while (http.Get("/v1/server").status != 401 && SteadyNow() < deadline) std::this_thread::sleep_for(milliseconds(50));
+  EXPECT_EQ(http.Get("/v1/server").status, 401);
+  EXPECT_NE(ReadFile(dir / "log").find("for lack of open files"), std::string::npos) << ReadFile(dir / "log");
+}
+
 TEST(Exposure, WithoutTlsBeyondLoopbackIsWarnedOf) {
   const TempDir dir;
   MakeToken(dir / "data", {"--scope", "admin"});

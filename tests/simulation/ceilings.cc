@@ -157,6 +157,7 @@ void Ceilings::Settle() {
     strangers_until_.reset();
     EndWhere([this](const Held& held) { return !Find(held.worker)->registered; });
   }
+  decisions_.Note(effects);
   for (const Assignment& assignment : effects.assignments) {
     for (const allot::Grant& grant : assignment.grants) Grant(*Find(assignment.worker), grant);
   }

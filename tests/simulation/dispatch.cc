@@ -23,7 +23,7 @@ class EngineCheck {
  private:
   static std::vector<const DispatchJob*> Jobs(const Engine& engine) {
     std::vector<const DispatchJob*> jobs;
-    for (const auto& [id, job] : engine.jobs_) jobs.push_back(job.get());
+    engine.jobs_.ForEach([&](const EngineJob& job) { jobs.push_back(&job); });
     return jobs;
   }
   static std::vector<const DispatchWorker*> Workers(const Engine& engine) {
@@ -133,6 +133,7 @@ void Dispatch::Settle() {
     EndWhere([this](const Held& held) { return !Find(held.worker)->registered; });
   }
   started_.clear();
+  decisions_.Note(effects);
   for (const Assignment& assignment : effects.assignments) {
     for (const allot::Grant& grant : assignment.grants) {
       Grant(*Find(assignment.worker), grant);

@@ -149,6 +149,7 @@ void Limits::Settle() {
     ++tally_["removed"];
   }
   started_.clear();
+  decisions_.Note(effects);
   for (const Assignment& assignment : effects.assignments) {
     for (const Grant& grant : assignment.grants) {
       Start(*Find(assignment.worker), grant);
@@ -203,14 +204,14 @@ std::vector<JobView> Limits::Open() const {
   return open;
 }
 
-std::optional<JobId> Limits::CouldStart(const Worker& worker, const std::vector<JobView>& open) {
+std::optional<JobId> Limits::CouldStart(const Worker& worker, const std::vector<JobView>& open, bool surely) {
   for (const JobView& view : open) {
     const Job& job = jobs_.at(view.id);
     if (!std::includes(worker.tags.begin(), worker.tags.end(), job.spec.tags.begin(), job.spec.tags.end())) continue;
     const bool held = std::any_of(limits_.begin(), limits_.end(), [&](const Limit& limit) {
       if (limit.spec.monitor) return false;
       const auto cost = CostOf(limit, job, worker);
-      return cost && !limit.ledger.Pays(*cost, now_.mono, true);
+      return cost && !limit.ledger.Pays(*cost, now_.mono, surely);
     });
     if (!held) return view.id;
     ++tally_["held"];
@@ -231,9 +232,11 @@ void Limits::CheckReasons(const std::vector<JobView>& open) {
   std::map<JobId, Instant> unlike;
   for (const JobView& job : open) {
     if (!job.held) return Wrong("job " + ToText(job.id) + " has ready tasks and no reason");
-    const bool could =
-        std::any_of(free.begin(), free.end(), [&](const Worker* worker) { return CouldStart(*worker, {job}); });
     const ReasonCode code = job.held->code;
+    // In the least fraction that a bucket may have lost, both are right.
+    const bool could = std::any_of(free.begin(), free.end(), [&](const Worker* worker) {
+      return CouldStart(*worker, {job}, code != ReasonCode::kCanStart);
+    });
     if (code == ReasonCode::kBeingMatched) continue;
     ++tally_[std::string("is told ") + std::string(ReasonText(code))];
     if ((code == ReasonCode::kCanStart) == could) continue;

@@ -73,7 +73,8 @@ class Limits : public World {
   void CheckWaiting();
   // What the worker could start now, as far as limits go. For those alone whose order holds nothing back.
   bool Plain(const Worker& worker) const;
-  std::optional<JobId> CouldStart(const Worker& worker, const std::vector<JobView>& open);
+  // One that surely could, or might, by what limits hold.
+  std::optional<JobId> CouldStart(const Worker& worker, const std::vector<JobView>& open, bool surely = true);
   std::vector<JobView> Open() const;
   // What a start costs that limit, in millionths; none: it does not apply.
   std::optional<std::int64_t> CostOf(const Limit& limit, const Job& job, const Worker& worker);

@@ -35,6 +35,7 @@ void RunSeeds(const Seeds& seeds, std::initializer_list<const char*> what) {
     const std::string again = "\nrepeat with ALLOT_" + seeds.name + "_SEED=" + std::to_string(seed);
     for (int i = 0; i < seeds.steps; ++i) ASSERT_TRUE(world.Step()) << world.wrong() << again;
     ASSERT_TRUE(world.Finish()) << world.wrong() << again;
+    world.decisions().Write(seeds.name, seed);
     for (const auto& [event, times] : world.tally()) tally[event] += times;
   }
   // A simulation that never gets somewhere proves nothing there.

@@ -224,6 +224,7 @@ void Simulation::Take() {
                   ", model " + (i < expected.size() ? ToText(expected[i]) : "none"));
   }
   Mix(effects_hash_, effects.events);
+  decisions_.Note(effects);
   Batch batch;
   batch.events = std::move(effects.events);
   if (!batch.events.empty()) batch.position = position;

@@ -15,6 +15,7 @@
 
 #include "base/rng.h"
 #include "engine/engine.h"
+#include "simulation/decisions.h"
 #include "simulation/model.h"
 #include "store/memory/memory_store.h"
 
@@ -32,6 +33,7 @@ class Simulation {
   const std::map<std::string, std::uint64_t>& tally() const { return tally_; }
   // All effects since the start, as bytes.
   std::uint64_t effects_hash() const { return effects_hash_; }
+  const Decisions& decisions() const { return decisions_; }
 
  private:
   // A worker's process, from the outside.
@@ -52,6 +54,7 @@ class Simulation {
   };
 
   // Commands.
+  Result<std::vector<SubmitAnswer>> SubmitBatch(const std::vector<JobId>& ids, const std::vector<JobSpec>& specs);
   void DoSubmit();
   void DoChange();
   void DoJobCommand();
@@ -137,6 +140,7 @@ class Simulation {
   std::uint64_t steps_ = 0;
   std::map<std::string, std::uint64_t> tally_;
   std::uint64_t effects_hash_ = 0;
+  Decisions decisions_;
   std::map<std::string, ExprPtr> parsed_;
   bool large_jobs_ = false;
   bool strategies_ = false;

@@ -232,6 +232,18 @@ std::vector<bool> Simulation::Genuine(const std::vector<TaskRef>& refs) const {
 
 // --- Commands on jobs.
 
+// Every other one in parts.
+Result<std::vector<SubmitAnswer>> Simulation::SubmitBatch(const std::vector<JobId>& ids,
+                                                          const std::vector<JobSpec>& specs) {
+  JobBatch batch{specs};
+  for (bool ready = last_id_ % 2 == 0; !ready;) {
+    const Result<bool> more = engine_->Stage(now_, batch);
+    if (!more.ok()) return more.error();
+    ready = *more;
+  }
+  return engine_->SubmitAll(now_, ids, batch);
+}
+
 void Simulation::DoSubmit() {
   if (model_.jobs.size() >= kMostJobs) return DoJobCommand();
   std::vector<JobId> ids;
@@ -247,7 +259,7 @@ void Simulation::DoSubmit() {
     if (!one.ok()) return one.error();
     return std::vector<SubmitAnswer>{*one};
   }()
-      : engine_->SubmitAll(now_, ids, specs);
+      : SubmitBatch(ids, specs);
   std::vector<SubmitAnswer> expected;
   const auto failure = model_.Submit(now_, ids, specs, expected);
   operations_.push_back([now = now_, ids, specs](Model& model) {

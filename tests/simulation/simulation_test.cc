@@ -8,7 +8,6 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <utility>
 
 #include "base/sanitizers.h"
 #include "strategy/orders.h"
@@ -24,11 +23,17 @@ std::uint64_t FromEnvironment(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
+// As the model does; in steps it goes in EngineToldTest.
+struct AllToldAtOnce {
+  AllToldAtOnce() { Orders::told_at_once = 1'000'000'000; }
+  ~AllToldAtOnce() { Orders::told_at_once = before; }
+  const std::size_t before = Orders::told_at_once;
+};
+
 TEST(Simulation, EngineAndModelAgreeOverAMillionRandomSteps) {
   const std::uint64_t steps = FromEnvironment("ALLOT_SIM_STEPS", Rounds(kSteps));
   const std::uint64_t only = FromEnvironment("ALLOT_SIM_SEED", 0);
-  // The model tells all orders of everything at once; in steps it goes in EngineToldTest.
-  const std::size_t told = std::exchange(Orders::told_at_once, 1'000'000'000);
+  const AllToldAtOnce all_told;
   std::map<std::string, std::uint64_t> tally;
   std::uint64_t done = 0;
   for (std::uint64_t seed = only != 0 ? only : 1; done < steps; ++seed) {
@@ -38,9 +43,9 @@ TEST(Simulation, EngineAndModelAgreeOverAMillionRandomSteps) {
       ASSERT_TRUE(simulation.Step()) << simulation.difference() << "\nrepeat with ALLOT_SIM_SEED=" << seed;
     }
     done += simulation.steps();
+    simulation.decisions().Write("SIM", seed);
     for (const auto& [what, times] : simulation.tally()) tally[what] += times;
   }
-  Orders::told_at_once = told;
   // A simulation that never gets somewhere proves nothing there.
   for (const auto& [what, times] : tally) RecordProperty(what, std::to_string(times));
   if (std::getenv("ALLOT_SIM_TALLY") != nullptr) {

@@ -10,6 +10,7 @@
 
 #include "base/rng.h"
 #include "engine/engine.h"
+#include "simulation/decisions.h"
 
 namespace allot::simulation {
 
@@ -21,6 +22,7 @@ class World {
   const std::string& wrong() const { return wrong_; }
   // How often what happened: a simulation that never gets somewhere proves nothing there.
   const std::map<std::string, std::uint64_t>& tally() const { return tally_; }
+  const Decisions& decisions() const { return decisions_; }
 
  protected:
   struct Worker {
@@ -89,6 +91,7 @@ class World {
   std::uint64_t steps_ = 0;
   std::string wrong_;
   std::map<std::string, std::uint64_t> tally_;
+  Decisions decisions_;
 };
 
 }  // namespace allot::simulation

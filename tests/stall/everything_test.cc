@@ -23,15 +23,10 @@ class EverythingTest : public LargeBacklog {
     double all = 0, usual = 0;  // so many, and of them so many that were short
   };
   static Rounds RoundsOf(Http& http) {
-    const std::string text = http.Get("/metrics").body;
-    const auto value = [&](const std::string& name) {
-      const std::size_t at = text.find("\n" + name + " ");
-      EXPECT_NE(at, std::string::npos) << name;
-      return at == std::string::npos ? 0 : std::strtod(text.c_str() + at + name.size() + 2, nullptr);
-    };
     const std::string name = "allotter_engine_step_seconds_";
-    return {value(name + R"(count{kind="round",queue="default"})"),
-            value(name + R"(bucket{kind="round",queue="default",le=")" + (ALLOT_SANITIZED ? "0.2" : "0.005") + "\"}")};
+    const std::string usual = ALLOT_SANITIZED ? "0.2" : "0.005";
+    return {MetricOf(http, name + R"(count{kind="round",queue="default"})"),
+            MetricOf(http, name + R"(bucket{kind="round",queue="default",le=")" + usual + "\"}")};
   }
 };
 
@@ -62,14 +57,14 @@ TEST_F(EverythingTest, AtOnceStaysWithinTheBudgetAndStallsNobody) {
     // To fill it.
     all_the_time(1, [meta = FatMeta()](Http& http, int) {
       std::string body = R"({"jobs":[)";
-      for (int i = 0; i < 200; ++i)
+      for (int i = 0; i < static_cast<int>(kBatch); ++i)
         body += (i == 0 ? "" : ",") + (R"({"tag":"more","user":"bob","meta":)" + meta + "}");
       return http.Post(kJobs + "/batch", body + "]}");
     });
     all_the_time(1, [](Http& http, int n) {
       std::string body = R"({"jobs":[)";
-      for (int i = 0; i < 1000; ++i) {
-        const std::string number = std::to_string(n * 1000 + i);
+      for (int i = 0; i < static_cast<int>(kBatch); ++i) {
+        const std::string number = std::to_string(n * static_cast<int>(kBatch) + i);
         body += (i == 0 ? "" : ",") + (R"({"tag":"t1","user":"eve","requirements":"TARGET.Mem > )" + number +
                                        R"( && TARGET.Host != \"host-)" + number + R"(\""})");
       }
@@ -122,10 +117,9 @@ TEST_F(EverythingTest, AtOnceStaysWithinTheBudgetAndStallsNobody) {
   std::printf("  %" PRIu64 " answered, %" PRIu64 " refused; memory %.0f MB of %.0f; rounds within %.0f ms: %.3f %%\n",
               answered.load(), refused.load(), static_cast<double>(most_memory) / 1e6,
               static_cast<double>(kBudget) / 1e6, kUsualSeconds * 1000, 100 * usual / all);
-  // In a soak the bars themselves; every day, that nothing is far from them.
-  const bool soak = std::getenv("ALLOT_STALL_JOBS") != nullptr;
-  for (const auto& [kind, seconds] : steps) EXPECT_LE(seconds, (soak ? 1 : 4) * kMostSeconds) << kind;
-  EXPECT_GE(usual, (soak ? 0.99 : 0.8) * all);
+  for (const auto& [kind, seconds] : steps) EXPECT_LE(seconds, kMostSeconds) << kind;
+  // In a soak the bar itself; every day, beside whatever else the machine does, that it is near.
+  EXPECT_GE(usual, (std::getenv("ALLOT_STALL_JOBS") != nullptr ? 0.99 : 0.95) * all);
   EXPECT_GT(refused, 0u);
   if (!ALLOT_SANITIZED) {
     EXPECT_LE(static_cast<double>(most_memory), 1.1 * static_cast<double>(kBudget));

@@ -2,7 +2,7 @@
 //
 // One server with a large backlog and many workers; a prober that submits and pulls all the time; and one abuse after
 // the other. What is asserted is the longest round of the engine thread, in CPU time of that thread, as the server
-// measures it: that is what a pull waits for at most, and it does not depend on what else the machine does.
+// measures it: that is what a pull waits for at most.
 //
 // ALLOT_STALL_JOBS and ALLOT_STALL_WORKERS set the size; a soak runs it with a million jobs and 10,000 workers.
 #include "stall/large_backlog.h"

@@ -221,6 +221,12 @@ Answer Http::ReadAnswer(Socket& socket, milliseconds timeout) {
   return answer;
 }
 
+double MetricOf(Http& http, const std::string& name) {
+  const std::string text = "\n" + http.Get("/metrics").body;
+  const std::size_t at = text.find("\n" + name + " ");
+  return at == std::string::npos ? -1 : std::strtod(text.c_str() + at + name.size() + 2, nullptr);
+}
+
 WebSocket::WebSocket(std::uint16_t port, std::string_view path, const std::string& token, const Headers& headers)
     : socket_(port) {
   if (!socket_.connected()) return;

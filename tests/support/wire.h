@@ -83,6 +83,9 @@ class Http {
   Socket socket_;
 };
 
+// What is in the exposition, of a metric with these labels, as they are printed; -1 if it is not there.
+double MetricOf(Http& http, const std::string& name);
+
 class WebSocket {
  public:
   WebSocket() = default;

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/rng.h"
-#include "store/sqlite/powerloss_vfs.h"
 #include "store/sqlite/sqlite_store.h"
+#include "store/sqlite/testing_powerloss.h"
 #include "store/store_harness.h"
 
 namespace allot {

@@ -14,7 +14,6 @@
 #include "store/sqlite/file_guard.h"
 #include "store/sqlite/packing.h"
 #include "store/sqlite/payload_cache.h"
-#include "store/sqlite/powerloss_vfs.h"
 #include "store/sqlite/reader.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/sql.h"
@@ -115,7 +114,6 @@ Error CorruptRow(const std::string& file, const char* table) {
 }
 
 Result<void> StoreImpl::Open() {
-  if (options_.vfs == kPowerLossVfs) PowerLoss::Register();
   if (Result<void> done = guard_.Take(); !done) return done;
   Result<Database> db =
       Database::Open(options_.file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, options_.vfs);
@@ -590,9 +588,5 @@ Result<void> SqliteStore::MakeWay(const std::string& file) { return sqlite::Make
 Result<void> SqliteStore::PrepareRestored(const std::string& copy, std::span<const std::string_view> forget_settings) {
   return sqlite::PrepareRestored(copy, forget_settings);
 }
-
-Result<void> SqliteStore::Delete(const std::string& file) { return sqlite::DeleteFiles(file); }
-
-Result<bool> SqliteStore::FinishDeletion(const std::string& file) { return sqlite::FinishDeletion(file); }
 
 }  // namespace allot

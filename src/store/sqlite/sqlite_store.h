@@ -24,7 +24,7 @@ struct SqliteOptions {
   std::size_t payload_cache_bytes = 32 << 20;  //
   std::size_t max_readers = 4;                 // connections for Read...(); made when first needed
   int log_pages = 2048;                        // of the write-ahead log, before it is moved into the file
-  std::string vfs;                             // tests: kPowerLossVfs, or another registered one
+  std::string vfs;                             // tests: one that SQLite knows already; empty: its default
   // Goes on without what was promised and is missing; `on_loss` is told what that is, in sentences for people.
   bool accept_loss = false;
   std::function<void(const std::string& what)> on_loss;
@@ -39,11 +39,6 @@ class SqliteStore {
   // Before a copy of a backup takes the place of `file`, and on that copy: see sqlite/backup.h.
   static Result<void> MakeWay(const std::string& file);
   static Result<void> PrepareRestored(const std::string& copy, std::span<const std::string_view> forget_settings);
-
-  // Removes a queue's files. Cut short, it is finished by FinishDeletion(), or by the next Open() of that name.
-  static Result<void> Delete(const std::string& file);
-  // Whether the queue was deleted; if so, what is left of its files goes.
-  static Result<bool> FinishDeletion(const std::string& file);
 };
 
 }  // namespace allot

@@ -13,9 +13,9 @@
 
 #include "base/rng.h"
 #include "store/sqlite/file_lock.h"
-#include "store/sqlite/powerloss_vfs.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/sql.h"
+#include "store/sqlite/testing_powerloss.h"
 #include "store/sqlite/tidier.h"
 #include "store/store_harness.h"
 

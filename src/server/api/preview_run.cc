@@ -1,0 +1,64 @@
+#include "server/api/preview_run.h"
+
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "server/ops/clock.h"
+
+namespace allot {
+namespace {
+
+// Of the engine thread at a time, in microseconds.
+constexpr std::size_t kStep = 500;
+
+struct Run {
+  Run(ServerContext& s, SlowLane& l, QueuePtr q, PreviewRequest request, Duration m, PreviewDone d)
+      : server(s), lane(l), queue(std::move(q)), walk(std::move(request)), most(m), done(std::move(d)) {}
+
+  bool Enough() const { return ReadClock().mono - phase >= most || server.stopping.load(std::memory_order_relaxed); }
+
+  ServerContext& server;
+  SlowLane& lane;
+  const QueuePtr queue;
+  PreviewWalk walk;
+  const Duration most;
+  PreviewDone done;
+  Instant phase = ReadClock().mono;
+  std::string_view what{};
+};
+using RunPtr = std::shared_ptr<Run>;
+
+void Finish(Turn& turn, const RunPtr& run) {
+  turn.what = run->what;
+  turn.engine.Resolve(run->walk);
+  for (const PreviewWalk::Task& task : run->walk.tasks()) turn.Tells(task.pick.job);
+  run->done(turn, WalkPtr(run, &run->walk));
+}
+
+void Collect(Turn& turn, const RunPtr& run) {
+  turn.what = run->what;
+  const Result<bool> all = turn.engine.Collect(turn.now, run->walk, kStep);
+  if (!all.ok()) return run->done(turn, all.error());
+  // Behind whatever else waits for the engine by now.
+  if (!*all && !run->Enough()) {
+    run->queue->Post(Command::Browse(turn.asker, [run](Turn& next) { Collect(next, run); }));
+    return;
+  }
+  run->lane.Post([run, asker = turn.asker] {
+    run->phase = ReadClock().mono;
+    run->walk.Pick([&r = *run] { return r.Enough(); });
+    run->queue->Post(Command::Browse(asker, [run](Turn& last) { Finish(last, run); }));
+  });
+}
+
+}  // namespace
+
+void RunPreview(ServerContext& server, SlowLane& lane, QueuePtr queue, PreviewRequest request, Duration most,
+                Turn& turn, PreviewDone done) {
+  const auto run = std::make_shared<Run>(server, lane, std::move(queue), std::move(request), most, std::move(done));
+  run->what = turn.what;
+  Collect(turn, run);
+}
+
+}  // namespace allot

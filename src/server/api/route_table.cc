@@ -1,0 +1,288 @@
+#include "server/api/route_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/api/submit_stream.h"
+#include "server/net/serve.h"
+#include "server/net/wait_connection.h"
+#include "server/net/worker_connection.h"
+#include "server/ops/access.h"
+
+namespace allot {
+
+// The handlers, by the file that has them. Nobody else calls them, so they are declared here alone.
+
+// serve_server.cc
+void ShowAlive(Call call);
+void ShowReady(Call call);
+void ShowMetrics(Call call);
+void ShowServer(Call call);
+// serve_strategies.cc, serve_try.cc
+void ListStrategies(Call call);
+void CheckStrategy(Call call);
+void TryStrategy(Call call);
+// serve_queues.cc, serve_backup.cc
+void ListQueues(Call call);
+void CreateQueue(Call call);
+void ShowQueue(Call call);
+void ChangeQueue(Call call);
+void DeleteQueue(Call call);
+void PauseQueue(Call call);
+void ResumeQueue(Call call);
+void SendBackup(Call call);
+// serve_overview.cc, serve_users.cc, serve_demand.cc, serve_receipts.cc
+void ShowOverview(Call call);
+void ShowHistory(Call call);
+void ListUsers(Call call);
+void ShowDemand(Call call);
+void ListReceipts(Call call);
+void ShowReceipt(Call call);
+// serve_jobs.cc
+void ListJobs(Call call);
+void SubmitJob(Call call);
+void SubmitBatch(Call call);
+void ShowJob(Call call);
+void ChangeJob(Call call);
+void CancelJob(Call call);
+void PauseJob(Call call);
+void ResumeJob(Call call);
+void RetryJob(Call call);
+// serve_many_jobs.cc
+void CancelJobs(Call call);
+void PauseJobs(Call call);
+void ResumeJobs(Call call);
+void RetryJobs(Call call);
+// serve_explain.cc
+void ExplainJob(Call call);
+void ExplainSpec(Call call);
+// serve_job_views.cc, serve_results.cc
+void ShowPicture(Call call);
+void ListErrors(Call call);
+void ListTasks(Call call);
+void ShowTask(Call call);
+void ListResults(Call call);
+void FollowJob(Call call);
+// serve_limits.cc
+void ListLimits(Call call);
+void CreateLimit(Call call);
+void TryLimit(Call call);
+void ShowLimit(Call call);
+void PutLimit(Call call);
+void DeleteLimit(Call call);
+void RenewLimit(Call call);
+void ShowLimitHistory(Call call);
+// serve_workers.cc, serve_outlook.cc
+void ListWorkers(Call call);
+void RegisterWorker(Call call);
+void ShowWorker(Call call);
+void ChangeWorker(Call call);
+void UnregisterWorker(Call call);
+void PullTasks(Call call);
+void DrainWorker(Call call);
+void ShowOutlook(Call call);
+
+namespace {
+
+using enum Method;
+using enum Scope;
+using enum Route::Trait;
+
+constexpr PathPattern At(std::string_view text) { return PathPattern(text); }
+constexpr ScopeRule NoToken() { return {ScopeRule::Kind::kNoToken}; }
+constexpr ScopeRule AnyToken() { return {ScopeRule::Kind::kAnyToken}; }
+constexpr ScopeRule Needs(Scope scope) { return {ScopeRule::Kind::kScope, scope, scope}; }
+constexpr ScopeRule Either(Scope first, Scope second) { return {ScopeRule::Kind::kEither, first, second}; }
+constexpr ScopeRule ByHandler(Scope first, Scope second) { return {ScopeRule::Kind::kByHandler, first, second}; }
+
+template <typename Connection>
+std::shared_ptr<WsConnection> Accept(ServerContext& server, NetThread& net, QueuePtr queue, const Request& request) {
+  return std::make_shared<Connection>(net, server, std::move(queue), request.principal, request.peer);
+}
+
+std::unique_ptr<BodySink> TakeTasks(ServerContext& server, std::shared_ptr<BodySource> source, QueuePtr queue,
+                                    const Request& request) {
+  return SubmitStream::Open(server, std::move(queue), request.principal, request.peer, std::move(source));
+}
+
+constexpr PathPattern kQueues("/v1/queues");
+constexpr PathPattern kQueue("/v1/queues/{queue}");
+
+constexpr Route kRoutes[] = {
+    // The server.
+    {kGet, At("/livez"), NoToken(), ShowAlive, "says that the process runs"},
+    {kGet, At("/readyz"), NoToken(), ShowReady, "says whether all queues take requests"},
+    {kGet, At("/metrics"), Needs(kRead), ShowMetrics, "shows the metrics of all queues, for Prometheus"},
+    {kGet, At("/v1/server"), AnyToken(), ShowServer, "shows the server's version, and who asks"},
+    {kGet, At("/v1/strategies"), AnyToken(), ListStrategies, "lists the strategies that have a name"},
+    {kPost, At("/v1/strategies/check"), AnyToken(), CheckStrategy, "checks a strategy, and describes it in words"},
+
+    // Queues.
+    {kGet, At("/v1/queues"), Needs(kRead), ListQueues, "lists the queues", kWatched},
+    {kPost, At("/v1/queues"), Needs(kAdmin), CreateQueue, "creates a queue"},
+    {kGet, At("/v1/queues/{queue}"), Needs(kRead), ShowQueue, "shows a queue", kWatched},
+    {kPatch, At("/v1/queues/{queue}"), Needs(kOperate), ChangeQueue, "changes a queue's settings"},
+    {kDelete, At("/v1/queues/{queue}"), Needs(kAdmin), DeleteQueue, "deletes a queue"},
+    {kPost, At("/v1/queues/{queue}/pause"), Needs(kOperate), PauseQueue, "pauses a queue"},
+    {kPost, At("/v1/queues/{queue}/resume"), Needs(kOperate), ResumeQueue, "resumes a queue"},
+    {kGet, At("/v1/queues/{queue}/backup"), Needs(kAdmin), SendBackup, "sends a copy of the queue's file"},
+    {kGet, At("/v1/queues/{queue}/overview"), Needs(kRead), ShowOverview, "shows how the queue stands", kWatched},
+    {kGet, At("/v1/queues/{queue}/history"), Needs(kRead), ShowHistory, "shows the queue's numbers over time"},
+    {kGet, At("/v1/queues/{queue}/users"), Needs(kRead), ListUsers, "lists the users with open jobs", kWatched},
+    {kGet, At("/v1/queues/{queue}/receipts"), Needs(kRead), ListReceipts, "lists how the last starts were decided",
+     kWatched},
+    {kGet, At("/v1/queues/{queue}/demand"), Needs(kRead), ShowDemand, "shows what could start if workers were there"},
+    {kPost, At("/v1/queues/{queue}/explain"), Either(kRead, kSubmit), ExplainSpec,
+     "explains why a job would not run if it were submitted"},
+    {kPost, At("/v1/queues/{queue}/strategy/try"), Needs(kRead), TryStrategy,
+     "shows which tasks a strategy would give a worker"},
+
+    // Jobs. What is done to many stands where a job's id would be.
+    {kGet, At("/v1/queues/{queue}/jobs"), Needs(kRead), ListJobs, "lists jobs, the newest first", kWatched},
+    {kPost, At("/v1/queues/{queue}/jobs"), Needs(kSubmit), SubmitJob, "submits a job; its tasks may come as lines",
+     kUsual, nullptr, TakeTasks},
+    {kPost, At("/v1/queues/{queue}/jobs/batch"), Needs(kSubmit), SubmitBatch, "submits several jobs, all or none"},
+    {kPost, At("/v1/queues/{queue}/jobs/cancel"), ByHandler(kOperate, kSubmit), CancelJobs,
+     "cancels all jobs that a filter finds"},
+    {kPost, At("/v1/queues/{queue}/jobs/pause"), ByHandler(kOperate, kSubmit), PauseJobs,
+     "pauses all jobs that a filter finds"},
+    {kPost, At("/v1/queues/{queue}/jobs/resume"), ByHandler(kOperate, kSubmit), ResumeJobs,
+     "resumes all jobs that a filter finds"},
+    {kPost, At("/v1/queues/{queue}/jobs/retry"), ByHandler(kOperate, kSubmit), RetryJobs,
+     "retries all jobs that a filter finds"},
+    {kGet, At("/v1/queues/{queue}/jobs/{job}"), Needs(kRead), ShowJob, "shows a job, at once or when it has ended",
+     kWatched},
+    {kPatch, At("/v1/queues/{queue}/jobs/{job}"), Either(kSubmit, kOperate), ChangeJob, "changes a job"},
+    {kPost, At("/v1/queues/{queue}/jobs/{job}/cancel"), Either(kSubmit, kOperate), CancelJob, "cancels a job"},
+    {kPost, At("/v1/queues/{queue}/jobs/{job}/pause"), Either(kSubmit, kOperate), PauseJob, "pauses a job"},
+    {kPost, At("/v1/queues/{queue}/jobs/{job}/resume"), Either(kSubmit, kOperate), ResumeJob, "resumes a job"},
+    {kPost, At("/v1/queues/{queue}/jobs/{job}/retry"), Either(kSubmit, kOperate), RetryJob,
+     "runs a job's failed and skipped tasks again"},
+    {kGet, At("/v1/queues/{queue}/jobs/{job}/explain"), Either(kRead, kSubmit), ExplainJob,
+     "explains why a job does not run", kWatched},
+    {kGet, At("/v1/queues/{queue}/jobs/{job}/picture"), Needs(kRead), ShowPicture,
+     "counts a job's tasks by state over the range of their indices", kWatched},
+    {kGet, At("/v1/queues/{queue}/jobs/{job}/errors"), Needs(kRead), ListErrors, "groups the errors of a job's tasks"},
+    {kGet, At("/v1/queues/{queue}/jobs/{job}/events"), Needs(kRead), FollowJob,
+     "streams a job's progress as events, until it ends"},
+    {kGet, At("/v1/queues/{queue}/jobs/{job}/results"), Needs(kRead), ListResults,
+     "lists results in order, at once or when there are some"},
+    {kGet, At("/v1/queues/{queue}/jobs/{job}/tasks"), Needs(kRead), ListTasks, "lists a job's tasks", kWatched},
+    {kGet, At("/v1/queues/{queue}/jobs/{job}/tasks/{index}"), Needs(kRead), ShowTask,
+     "shows a task with its payload and result"},
+    {kGet, At("/v1/queues/{queue}/jobs/{job}/tasks/{index}/receipt"), Needs(kRead), ShowReceipt,
+     "shows how a task's last start was decided"},
+    {kGet, At("/v1/queues/{queue}/wait"), Needs(kRead), nullptr, "WebSocket: tells which of many jobs have ended",
+     kUsual, Accept<WaitConnection>},
+
+    // Limits. One may be called `try`.
+    {kGet, At("/v1/queues/{queue}/limits"), Needs(kRead), ListLimits, "lists the limits", kWatched},
+    {kPost, At("/v1/queues/{queue}/limits"), Needs(kOperate), CreateLimit, "creates a limit under a new uuid"},
+    {kPost, At("/v1/queues/{queue}/limits/try"), Needs(kRead), TryLimit, "shows what a limit would apply to",
+     kSharesPath},
+    {kGet, At("/v1/queues/{queue}/limits/{uuid}"), Needs(kRead), ShowLimit, "shows a limit"},
+    {kPut, At("/v1/queues/{queue}/limits/{uuid}"), Needs(kOperate), PutLimit, "creates or replaces a limit"},
+    {kDelete, At("/v1/queues/{queue}/limits/{uuid}"), Needs(kOperate), DeleteLimit, "deletes a limit"},
+    {kPost, At("/v1/queues/{queue}/limits/{uuid}/renew"), Needs(kOperate), RenewLimit, "renews a limit's lease"},
+    {kGet, At("/v1/queues/{queue}/limits/{uuid}/history"), Needs(kRead), ShowLimitHistory,
+     "shows a limit's level over time"},
+
+    // Workers. Reports are taken until the end.
+    {kGet, At("/v1/queues/{queue}/workers"), Needs(kRead), ListWorkers, "lists the workers", kWatched | kWhileStopping},
+    {kPost, At("/v1/queues/{queue}/workers"), Needs(kWork), RegisterWorker, "registers a worker", kWhileStopping},
+    {kGet, At("/v1/queues/{queue}/workers/{worker}"), Needs(kRead), ShowWorker, "shows a worker and what it runs",
+     kWatched | kWhileStopping},
+    {kPatch, At("/v1/queues/{queue}/workers/{worker}"), ByHandler(kWork, kOperate), ChangeWorker,
+     "changes a worker: by itself with its key, or by an operator", kWhileStopping},
+    {kDelete, At("/v1/queues/{queue}/workers/{worker}"), Needs(kWork), UnregisterWorker, "unregisters a worker",
+     kWhileStopping},
+    {kPost, At("/v1/queues/{queue}/workers/{worker}/pull"), Needs(kWork), PullTasks,
+     "reports what is done, and takes the next tasks", kWhileStopping},
+    {kPost, At("/v1/queues/{queue}/workers/{worker}/drain"), Needs(kOperate), DrainWorker,
+     "gives a worker no further tasks", kWhileStopping},
+    {kGet, At("/v1/queues/{queue}/workers/{worker}/next"), Needs(kRead), ShowOutlook,
+     "shows what a worker would get next, and why not the others", kWhileStopping},
+    {kGet, At("/v1/queues/{queue}/work"), Needs(kWork), nullptr, "WebSocket: a worker takes tasks and reports", kUsual,
+     Accept<WorkerConnection>},
+};
+
+}  // namespace
+
+Result<void> ScopeRule::Check(const Principal& principal) const {
+  switch (kind) {
+    case Kind::kScope:
+      return RequireScope(principal, first);
+    case Kind::kEither:
+      return RequireEither(principal, first, second);
+    case Kind::kNoToken:
+    case Kind::kAnyToken:
+    case Kind::kByHandler:
+      break;
+  }
+  return {};
+}
+
+std::span<const Route> Routes() { return kRoutes; }
+
+RouteMatch FindRoute(const Request& request) {
+  RouteMatch match;
+  match.of_queues = kQueues.MatchesBelow(request.parts);
+  if (kQueue.MatchesBelow(request.parts)) match.queue = &request.parts[kQueue.IndexOf("queue")];
+  for (const Route& route : kRoutes) {
+    if (!route.path.Matches(request.parts)) continue;
+    if (match.any_method == nullptr) match.any_method = &route;
+    // What has a pattern of its own, such as `jobs/batch`, is none of a less specific one, such as `jobs/{job}`.
+    if (match.any_method->path.text() != route.path.text() && !match.any_method->Is(kSharesPath)) break;
+    if (route.method != request.method) continue;
+    match.route = &route;
+    break;
+  }
+  return match;
+}
+
+Result<const Route*> RequireRoute(const RouteMatch& match, const Request& request) {
+  if (match.any_method == nullptr) return NoSuchPath(request);
+  if (match.route == nullptr) return WrongMethod(request, AllowedMethods(*match.any_method));
+  return match.route;
+}
+
+std::string AllowedMethods(const Route& route) {
+  std::string out;
+  for (const Route& other : kRoutes) {
+    if (other.path.text() != route.path.text()) continue;
+    if (!out.empty()) out.append(", ");
+    out.append(MethodText(other.method));
+  }
+  return out;
+}
+
+std::string_view MethodText(Method method) {
+  switch (method) {
+    case kGet:
+      return "GET";
+    case kPost:
+      return "POST";
+    case kPut:
+      return "PUT";
+    case kPatch:
+      return "PATCH";
+    case kDelete:
+      return "DELETE";
+    case kOther:
+      break;
+  }
+  return "";
+}
+
+bool BeginsRoute(std::string_view word) {
+  return std::any_of(std::begin(kRoutes), std::end(kRoutes),
+                     [word](const Route& route) { return route.path.word(0) == word; });
+}
+
+bool NeedsNoToken(const Request& request) {
+  return std::any_of(std::begin(kRoutes), std::end(kRoutes), [&request](const Route& route) {
+    return route.scope.kind == ScopeRule::Kind::kNoToken && route.path.text() == request.path;
+  });
+}
+
+}  // namespace allot

@@ -1,0 +1,103 @@
+// GET /v1/queues/Q/workers/ID/next: what a worker would get next, and why not the others.
+#include <memory>
+#include <utility>
+
+#include "base/json.h"
+#include "engine/worker_outlook.h"
+#include "server/api/preview_run.h"
+#include "server/net/call.h"
+#include "server/ops/clock.h"
+#include "server/wire/explain_json.h"
+#include "server/wire/preview_json.h"
+#include "server/wire/request_query.h"
+
+namespace allot {
+namespace {
+
+constexpr std::uint32_t kDefaultPicks = 10;
+constexpr std::uint32_t kMostPicks = 50;
+// Of the engine thread in all, for looking at jobs; and of the network thread, for looking at conditions.
+constexpr Duration kMostLooking = milliseconds(200);
+constexpr Duration kMostTime = milliseconds(50);
+
+using Looking = LookAhead<OutlookSnapshot>;
+
+void AppendOthers(const OutlookSnapshot& snapshot, const PreviewWalk& walk, JsonWriter& w) {
+  std::vector<WorkerOther> others =
+      WhyNotOthers(snapshot, [until = ReadClock().mono + kMostTime] { return ReadClock().mono >= until; });
+  if (walk.held_jobs() > 0) {
+    others.push_back({"limits", 0, walk.held_tasks(), walk.one_held(), "limits hold them back on this worker"});
+  }
+  w.Key("others").BeginArray();
+  for (const WorkerOther& other : others) {
+    w.BeginObject().Key("stage").String(other.stage).Key("classes").Uint(other.classes);
+    w.Key("tasks").Uint(other.tasks).Key("job");
+    other.job ? w.Id(other.job->value) : w.Null();
+    w.Key("message").String(other.message).EndObject();
+  }
+  w.EndArray();
+}
+
+void Render(const OutlookSnapshot& snapshot, const PreviewWalk& walk, std::string& out) {
+  JsonWriter w(out);
+  w.BeginObject().Key("worker").Id(snapshot.worker.value).Key("name").String(snapshot.name).Key("verdict");
+  AppendReason(OutlookVerdict(snapshot, walk), w);
+  w.Key("strategy").String(PrintStrategy(*walk.strategy()));
+  w.Key("policy").String(PrintStrategy(*walk.policy()));
+  w.Key("complete").Bool(walk.complete());
+  AppendPicks(walk, w);
+  AppendOthers(snapshot, walk, w);
+  w.EndObject();
+}
+
+void Finish(Turn& turn, std::shared_ptr<Looking> looking, const Result<WalkPtr>& walk) {
+  if (!walk.ok()) return AnswerError(turn, std::move(looking->call), walk.error());
+  // Conditions are looked at on the network thread.
+  NetThread& net = looking->call.reply.net();
+  turn.Send(net, [looking = std::move(looking), walk = *walk] {
+    std::string out;
+    Render(looking->known, *walk, out);
+    looking->call.reply.Send(200, out);
+  });
+}
+
+}  // namespace
+
+void ShowOutlook(Call call) {
+  if (call.principal().user) {
+    return call.Fail({Code::kForbidden, "what a worker gets tells of all users' jobs, this token only of its own's",
+                      "use a token that is not fixed to a user"});
+  }
+  const std::string& text = call.part("worker");
+  const std::optional<std::uint64_t> id = ParseId(text);
+  if (!id) {
+    return call.Fail({Code::kUnknownWorker, "there is no worker " + text.substr(0, 100), "ids are decimal numbers"});
+  }
+  constexpr std::string_view kKnown[] = {"count"};
+  const Result<Query> query = Query::Parse(call.request.query, kKnown);
+  if (!query.ok()) return call.Fail(query.error());
+  const Result<std::optional<std::uint64_t>> count = query->Number("count", 1, kMostPicks);
+  if (!count.ok()) return call.Fail(count.error());
+  BrowseEngine(std::move(call), [id = *id, count = count->value_or(kDefaultPicks)](Turn& turn, Call c) {
+    Result<OutlookSnapshot> snapshot = turn.engine.OutlookOf(turn.now, WorkerId{id});
+    if (!snapshot.ok()) return AnswerError(turn, std::move(c), snapshot.error());
+    ServerContext& server = c.server;
+    if (!Looking::Room(c)) {
+      return AnswerError(turn, std::move(c),
+                         {Code::kUnavailable, "others look ahead at the moment", "try again in a few seconds"});
+    }
+    PreviewRequest request;
+    request.strategy = snapshot->strategy;
+    request.worker = snapshot->worker;
+    request.count = static_cast<std::uint32_t>(count);
+    request.by_limits = true;
+    request.seed = static_cast<std::uint64_t>(turn.now.mono.time_since_epoch().count());
+    const QueuePtr queue = c.queue;
+    auto looking = std::make_shared<Looking>(std::move(c), std::move(*snapshot));
+    RunPreview(
+        server, server.looking, queue, std::move(request), kMostLooking, turn,
+        [looking = std::move(looking)](Turn& last, const Result<WalkPtr>& walk) { Finish(last, looking, walk); });
+  });
+}
+
+}  // namespace allot

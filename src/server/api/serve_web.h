@@ -1,0 +1,14 @@
+// The dashboard's files: the page at `/`, and what it is made of.
+//
+// They are the same for everyone and tell nothing, so they need no token; what the page shows, it asks for with one.
+#pragma once
+
+#include "server/net/call.h"
+
+namespace allot {
+
+// A file by its path; the page itself, which finds its own way, for any other path whose last part has no dot, and for
+// all below `/q/`. kNotFound otherwise.
+void ServeWeb(Call call);
+
+}  // namespace allot

@@ -1,0 +1,133 @@
+#include "server/live/event_stream.h"
+
+#include <memory>
+#include <utility>
+
+#include "server/live/event_writer.h"
+#include "server/queue/on_drop.h"
+#include "server/queue/wait_table.h"
+#include "server/wire/reply_json.h"
+#include "server/wire/request_query.h"
+
+namespace allot {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kLeastPause = 250ms;  // four events a second
+constexpr Duration kPingEvery = 15s;
+
+// The network thread's side.
+class EventStream {
+ public:
+  EventStream(std::shared_ptr<OpenResponse> connection, QueuePtr queue, AskerId asker)
+      : connection_(std::move(connection)), queue_(std::move(queue)), asker_(asker) {}
+
+  void Begin() {
+    writer_ = EventWriter::Open(
+        connection_,
+        Closure([queue = queue_, &net = connection_->home(), owner = connection_->owner(), asker = asker_] {
+          net.Tell(queue, Command::Look([owner](Turn& turn) { turn.waits.RemoveOwner(turn.engine, owner); }).By(asker));
+        }));
+  }
+  void Send(const JobView& job, bool last) {
+    std::string data;
+    AppendJob(job, queue_->name(), data);
+    auto text = std::make_shared<const std::string>(EventText(last ? "end" : "job", data));
+    if (last) {
+      writer_->End(std::move(text));
+    } else {
+      writer_->Send(std::move(text));
+    }
+  }
+  void Fail(const Error& error) {
+    std::string data;
+    AppendError(error, data);
+    writer_->End(std::make_shared<const std::string>(EventText("error", data)));
+  }
+  void Ping() { writer_->Ping(); }
+
+ private:
+  const std::shared_ptr<OpenResponse> connection_;
+  std::shared_ptr<EventWriter> writer_;  // from Begin()
+  const QueuePtr queue_;
+  const AskerId asker_;
+};
+
+// The engine thread's side.
+class EventsWatcher final : public JobWatcher {
+ public:
+  EventsWatcher(Home& home, std::shared_ptr<EventStream> stream, Instant now)
+      : home_(home), stream_(std::move(stream)), last_(now) {}
+
+  Next Look(Turn& turn, JobId job, News news) override {
+    if (news == News::kProgress && turn.now.mono - last_ < kLeastPause) {
+      due_ = true;
+      return Next::kStay;
+    }
+    if (news == News::kDeadline && !due_) {
+      last_ = turn.now.mono;
+      turn.Send(home_, [stream = stream_] { stream->Ping(); });
+      return Next::kStay;
+    }
+    Result<JobView> view = turn.engine.Describe(job);
+    if (!view.ok()) {  // it was not kept
+      turn.Send(home_, [stream = stream_, error = view.error()] { stream->Fail(error); });
+      return Next::kGo;
+    }
+    const bool last = Ended(view->state);
+    last_ = turn.now.mono;
+    due_ = false;
+    turn.Send(home_, [stream = stream_, view = std::move(*view), last] { stream->Send(view, last); });
+    return last ? Next::kGo : Next::kStay;
+  }
+  void OnQueueGone(Turn& turn, const Error& why) override {
+    turn.Send(home_, [stream = stream_, why] { stream->Fail(why); });
+  }
+  std::optional<Instant> deadline() const override { return last_ + (due_ ? kLeastPause : kPingEvery); }
+
+ private:
+  Home& home_;
+  const std::shared_ptr<EventStream> stream_;
+  Instant last_;
+  bool due_ = false;
+};
+
+}  // namespace
+
+void ServeEvents(Call call, JobName name) {
+  const Result<void> none = ParseNoQuery(call.request.query);
+  if (!none.ok()) return call.Fail(none.error());
+  AskEngine(std::move(call), [name](Turn& turn, Call c) {
+    const Result<JobView> job = FindJob(turn, c, name);
+    if (!job.ok()) return AnswerError(turn, std::move(c), job.error());
+    const Result<void> admitted = turn.waits.Admit(turn, job->id);
+    if (!admitted.ok()) return AnswerError(turn, std::move(c), admitted.error());
+    // Only the network thread can tell whether someone is still there: it takes the connection over, and then asks the
+    // engine thread to watch.
+    Return(turn, std::move(c), [id = job->id](Call there) {
+      const QueuePtr queue = there.queue;
+      const AskerId asker = there.asker();
+      const std::shared_ptr<OpenResponse> connection = there.reply.Hijack();
+      if (connection == nullptr) return;
+      const auto stream = std::make_shared<EventStream>(connection, queue, asker);
+      stream->Begin();
+      Home& home = connection->home();
+      connection->home().Tell(
+          queue, Command::Look([id, stream, &home, owner = connection->owner(), gone = OnDrop(home, [stream, queue] {
+                                                                                  stream->Fail(queue->WhyFinished());
+                                                                                })](Turn& now) mutable {
+                   gone.Release();
+                   Result<JobView> view = now.engine.Describe(id);
+                   if (!view.ok()) return now.Send(home, [stream, error = view.error()] { stream->Fail(error); });
+                   now.Tells(id);
+                   const bool ended = Ended(view->state);
+                   now.Send(home, [stream, view = std::move(*view), ended] { stream->Send(view, ended); });
+                   if (ended) return;
+                   now.waits.Add(now, id, owner, std::make_unique<EventsWatcher>(home, stream, now.now.mono), true);
+                 }).By(asker));
+    });
+  });
+}
+
+}  // namespace allot

@@ -1,0 +1,88 @@
+#include "server/net/call.h"
+
+#include "engine/errors.h"
+#include "server/ops/access.h"
+#include "server/ops/clock.h"
+
+namespace allot {
+
+Error NoSuchPath(const Request& request) {
+  return {Code::kNotFound, "there is nothing at " + request.path.substr(0, 200), "see docs/protocol.md"};
+}
+
+Error WrongMethod(const Request& request, std::string_view allowed) {
+  return {Code::kMethodNotAllowed, request.path.substr(0, 200) + " does not have this method",
+          "it has " + std::string(allowed)};
+}
+
+Error Crowded() {
+  return {Code::kUnavailable, "too many requests of this token or address wait for the queue's attention",
+          "ask fewer at a time"};
+}
+
+Error Busy(AtOnce::Entry entry, std::string_view others) {
+  return {Code::kUnavailable,
+          entry == AtOnce::Entry::kOwn ? "this token or address does the same already, as often as it may at a time"
+                                       : std::string(others),
+          "try again in a few seconds"};
+}
+
+Error Stopping() { return {Code::kStopping, "the server is going down", "try again soon"}; }
+
+Result<void> RequireJson(const Request& request) {
+  if (request.body.empty() || request.media == kJsonType) return {};
+  return Error{Code::kUnsupportedMedia,
+               request.media.empty() ? "the body has no Content-Type"
+                                     : "a body of the type " + request.media.substr(0, 100) + " is not taken here",
+               "send Content-Type: application/json"};
+}
+
+Result<JobName> ParseJobName(std::string_view text) {
+  if (text == "last") return JobName{};
+  const std::optional<std::uint64_t> id = ParseId(text);
+  if (!id)
+    return Error{Code::kUnknownJob, "there is no job " + std::string(text.substr(0, 100)),
+                 "ids are decimal numbers; `last` is the newest job"};
+  return JobName{JobId{*id}};
+}
+
+Result<JobView> FindJob(Turn& turn, const Call& call, const JobName& name) {
+  std::optional<JobId> id = name.id;
+  if (!id) {
+    id = turn.engine.LastJob(LastOf(call.principal()));
+    if (!id) return Error{Code::kUnknownJob, "there is no job yet", ""};
+  }
+  Result<JobView> view = turn.engine.Describe(*id);
+  turn.Tells(*id);
+  if (!view.ok()) return UnknownJob(*id);
+  const Result<void> seen = RequireSeen(call.principal(), *id, view->user);
+  if (!seen.ok()) return seen.error();
+  return view;
+}
+
+Result<JobView> FindOwnJob(Turn& turn, const Call& call, const JobName& name) {
+  Result<JobView> view = FindJob(turn, call, name);
+  if (!view.ok()) return view;
+  const Result<void> may = RequireChange(call.principal(), view->id, view->user);
+  if (!may.ok()) return may.error();
+  return view;
+}
+
+SpecOptions OptionsOf(const Call& call) {
+  SpecOptions options;
+  options.now = ReadClock().wall;
+  options.default_retention = call.server.config.default_retention;
+  options.property_keys = call.queue->property_keys();
+  return options;
+}
+
+std::optional<Error> RefuseNew(const Turn& turn) {
+  if (turn.stopping) return Stopping();
+  if (turn.disk_full) {
+    return Error{Code::kDiskFull, "the disk is full: nothing new is taken",
+                 "free some space; the server recovers by itself"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace allot

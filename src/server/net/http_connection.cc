@@ -1,0 +1,672 @@
+#include "server/net/http_connection.h"
+
+#include <algorithm>
+#include <boost/beast/websocket/rfc6455.hpp>
+
+#include "base/bounds.h"
+#include "server/net/context.h"
+#include "server/net/serve.h"
+#include "server/net/ws_connection.h"
+#include "server/net/ws_upgrade.h"
+#include "server/ops/clock.h"
+#include "server/wire/reply_json.h"
+#include "server/wire/request_query.h"
+
+namespace allot {
+namespace {
+
+namespace http = beast::http;
+using namespace std::chrono_literals;
+
+constexpr std::size_t kReadBytes = 4 * 1024;
+constexpr std::size_t kBulkReadBytes = 64 * 1024;          // while a body comes in
+constexpr std::size_t kMaxReadAhead = 32 * 1024;           // of requests behind the one that is worked on
+constexpr std::size_t kMaxUnsentBeforeNext = 256 * 1024;   // more than this unsent: the next request waits
+constexpr std::size_t kKeptBufferBytes = 16 * 1024;        // larger buffers are given back after use
+constexpr std::uint64_t kMaxDiscardedBytes = 1024 * 1024;  // of a refused body, before the connection is ended instead
+// Where no token is needed, and none of these paths has a use for a body.
+constexpr std::uint64_t kMaxOpenBodyBytes = 4 * 1024;
+// A client that reads at less than this is too slow for a long answer.
+constexpr std::size_t kLeastReadBytesPerSecond = 16 * 1024;
+constexpr Duration kLinger = 2s;
+
+Method ToMethod(http::verb verb) {
+  switch (verb) {
+    case http::verb::get:
+    case http::verb::head:
+      return Method::kGet;
+    case http::verb::post:
+      return Method::kPost;
+    case http::verb::put:
+      return Method::kPut;
+    case http::verb::patch:
+      return Method::kPatch;
+    case http::verb::delete_:
+      return Method::kDelete;
+    default:
+      return Method::kOther;
+  }
+}
+
+std::string_view View(boost::beast::string_view text) { return {text.data(), text.size()}; }
+
+bool EqualsNoCase(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
+           const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+           return lower(x) == lower(y);
+         });
+}
+
+// What a WebSocket begins with: all that Beast would refuse in its own words.
+template <typename Head>
+Result<void> CheckHandshake(const Head& head) {
+  constexpr std::size_t kKeyText = 24;  // of 16 bytes
+  const auto no = [](std::string message) { return Error{Code::kBadRequest, std::move(message), "see RFC 6455"}; };
+  if (head.version() < 11) return no("a WebSocket begins with HTTP/1.1");
+  if (!boost::beast::websocket::is_upgrade(head)) return no("a WebSocket begins with `Connection: Upgrade`");
+  if (View(head[http::field::sec_websocket_key]).size() != kKeyText)
+    return no("a WebSocket begins with a `Sec-WebSocket-Key` of 16 bytes in base64");
+  if (View(head[http::field::sec_websocket_version]) != "13") return no("only version 13 of WebSocket is known");
+  return {};
+}
+
+}  // namespace
+
+// --- Reply
+
+Reply::~Reply() {
+  if (to_ == nullptr) return;
+  NetThread& net = to_->home();
+  net.Run(Closure([to = std::move(to_), request = request_] {
+    std::string body;
+    AppendError({Code::kUnavailable, "the queue is not available", "try again soon"}, body);
+    Response response;
+    response.status = HttpStatus(Code::kUnavailable);
+    response.body = body;
+    to->Respond(request, response, {});
+  }));
+}
+
+NetThread& Reply::net() const { return to_->home(); }
+std::uint64_t Reply::owner() const { return to_->owner(); }
+
+void Reply::Send(const Response& response) {
+  const auto to = std::exchange(to_, nullptr);
+  to->Respond(request_, response, {});
+}
+
+void Reply::Send(int status, std::string_view body, std::string_view type) {
+  Response response;
+  response.status = status;
+  response.body = body;
+  response.type = type;
+  Send(response);
+}
+
+void Reply::Send(int status, std::string_view body, Closure on_lost) {
+  const auto to = std::exchange(to_, nullptr);
+  Response response;
+  response.status = status;
+  response.body = body;
+  to->Respond(request_, response, std::move(on_lost));
+}
+
+void Reply::Fail(const Error& error) {
+  std::string body;
+  AppendError(error, body);
+  Send(HttpStatus(error.code), body);
+}
+
+void Reply::OnAbort(Closure abort) {
+  if (to_ != nullptr) to_->OnAbort(request_, std::move(abort));
+}
+
+bool Reply::alive() const { return to_ != nullptr && to_->Awaits(request_); }
+
+std::shared_ptr<OpenResponse> Reply::Hijack() { return std::exchange(to_, nullptr)->Hijack(request_); }
+
+// --- HttpConnection
+
+HttpConnection::HttpConnection(NetThread& net, Stream stream, ServerContext& server, std::string peer)
+    : Connection(net),
+      server_(server),
+      stream_(std::move(stream)),
+      peer_(std::move(peer)),
+      id_(server.next_connection.fetch_add(1)),
+      inflight_(server.inflight),
+      unread_(server.inflight),
+      stranger_unread_(server.strangers) {
+  server_.connections.fetch_add(1);
+  server_.http_connections.fetch_add(1);
+  server_.metrics.ConnectionOpened();
+}
+
+HttpConnection::~HttpConnection() {
+  server_.connections.fetch_sub(1);
+  server_.http_connections.fetch_sub(1);
+  server_.metrics.ConnectionClosed();
+}
+
+void HttpConnection::Start() {
+  net().Adopt(shared_from_this());
+  read_deadline_ = net().now() + server_.config.request_timeout;
+  if (!stream_.is_tls()) return Read();
+  stream_.Handshake([self = std::static_pointer_cast<HttpConnection>(shared_from_this())](error_code ec) {
+    self->Guard("the TLS handshake", [&self, ec] {
+      if (ec) return self->Close();
+      self->Read();
+    });
+  });
+}
+
+void HttpConnection::Read() {
+  if (reading_ || eof_ || state_ == State::kClosed) return;
+  const bool bulk = state_ == State::kBody && (sink_ || body_.size() > kReadBytes);
+  reading_ = true;
+  // Not straight into in_: that is parsed while the next read is under way.
+  const std::size_t want = bulk ? kBulkReadBytes : kReadBytes;
+  if (chunk_.size() != want) {
+    chunk_.resize(want);
+    chunk_.shrink_to_fit();
+  }
+  stream_.async_read_some(asio::buffer(chunk_), [self = std::static_pointer_cast<HttpConnection>(shared_from_this())](
+                                                    error_code ec, std::size_t n) {
+    self->Guard("a request", [&self, ec, n] { self->OnRead(ec, n); });
+  });
+}
+
+void HttpConnection::OnRead(error_code ec, std::size_t n) {
+  reading_ = false;
+  if (state_ == State::kClosed) return;
+  if (ec) {
+    eof_ = true;
+    switch (state_) {
+      case State::kAnswering:
+        // Half-closed: an answer that is on its way is still wanted. One that is waited for is not.
+        if (ec != asio::error::eof || abort_) return Close();
+        keep_alive_ = false;
+        return;
+      case State::kIdle:
+        if (ec != asio::error::eof || unsent() == 0) return Close();
+        state_ = State::kLast;
+        return;
+      case State::kLast:
+        if (ec == asio::error::eof) return;
+        [[fallthrough]];
+      default:
+        return Close();
+    }
+  }
+  server_.metrics.BytesIn(n);
+  if (state_ == State::kLingering) return Read();
+  if (state_ == State::kHijacked) return Read();
+  asio::buffer_copy(in_.prepare(n), asio::buffer(chunk_, n));
+  in_.commit(n);
+  Advance();
+}
+
+void HttpConnection::Advance() {
+  while (true) {
+    if (state_ == State::kIdle) {
+      if (in_.size() == 0 || unsent() > kMaxUnsentBeforeNext) break;  // OnWritten() goes on
+      BeginRequest();
+    } else if (state_ == State::kHead) {
+      if (!TakeHead()) break;
+    } else if (state_ == State::kBody && !body_paused_) {
+      if (decoder_.done()) {
+        OnRequest();
+      } else if (in_.size() == 0) {
+        break;
+      } else {
+        TakeBody();
+      }
+    } else {
+      break;
+    }
+  }
+  if (state_ == State::kClosed) return;
+  Flush();
+  const bool wants_input =
+      state_ == State::kIdle || state_ == State::kHead || (state_ == State::kBody && !body_paused_);
+  if (wants_input ? unsent() <= kMaxUnsentBeforeNext : in_.size() < kMaxReadAhead && state_ != State::kBody) Read();
+}
+
+void HttpConnection::BeginRequest() {
+  parser_.emplace();
+  parser_->header_limit(2 * bounds::kMaxHeaderBytes);  // the scanner has the limit
+  parser_->skip(true);
+  scanner_ = {};
+  scanned_ = 0;
+  ++request_no_;
+  refusal_.reset();
+  decoder_ = {};
+  body_.clear();
+  body_paused_ = false;
+  open_path_ = false;
+  admitted_ = false;
+  only_looks_ = false;
+  head_only_ = false;
+  state_ = State::kHead;
+  read_deadline_ = net().now() + server_.config.request_timeout;
+}
+
+bool HttpConnection::TakeHead() {
+  const std::string_view bytes(static_cast<const char*>(in_.data().data()), in_.size());
+  std::size_t used = 0;
+  const Result<bool> complete = scanner_.Scan(bytes.substr(scanned_), used);
+  scanned_ += used;
+  if (!complete.ok()) {
+    Refuse(complete.error());
+    return true;
+  }
+  if (!*complete) return false;
+  error_code ec;
+  const std::size_t parsed = parser_->put(asio::buffer(bytes.substr(0, scanned_)), ec);
+  if (!ec && (parsed != scanned_ || !parser_->is_header_done())) ec = http::error::bad_field;
+  in_.consume(scanned_);
+  if (ec) {
+    Refuse({Code::kBadRequest, "this is not HTTP/1.1: " + ec.message(), ""});
+    return true;
+  }
+  OnHead();
+  return true;
+}
+
+Result<PrincipalPtr> HttpConnection::Authenticate() {
+  const std::string_view header = View(parser_->get()[http::field::authorization]);
+  const Now now = ReadClock();
+  if (admission_.principal && header == authorization_ && server_.tokens->Holds(admission_, now)) {
+    return admission_.principal;
+  }
+  Result<TokenBook::Admission> admission = server_.tokens->Verify(header, now);
+  if (!admission.ok()) return admission.error();
+  authorization_ = header;
+  admission_ = std::move(*admission);
+  return admission_.principal;
+}
+
+bool HttpConnection::Admitted() {
+  const Now now = ReadClock();
+  if (server_.tokens->Holds(admission_, now)) return true;
+  // The tokens have changed; this one may be as it was.
+  Result<TokenBook::Admission> again = server_.tokens->Verify(authorization_, now);
+  if (!again.ok() || !(*again->principal == *admission_.principal)) return false;
+  admission_ = std::move(*again);
+  return true;
+}
+
+std::optional<Error> HttpConnection::Inspect() {
+  const auto& head = parser_->get();
+  const std::string_view target = View(head.target());
+  const std::size_t mark = target.find('?');
+  request_.path = target.substr(0, mark);
+  request_.query = mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
+  request_.method = ToMethod(head.method());
+  request_.media = MediaType(View(head[http::field::content_type]));
+  request_.peer = peer_;
+  request_.upgrade = EqualsNoCase(View(head[http::field::upgrade]), "websocket");
+  head_only_ = head.method() == http::verb::head;
+  only_looks_ = request_.method == Method::kGet;
+  if (only_looks_) {
+    request_.events = !head_only_ && Accepts(View(head[http::field::accept]), kEventsType);
+    request_.gzip = Accepts(View(head[http::field::accept_encoding]), "gzip");
+    request_.if_none_match = View(head[http::field::if_none_match]);
+  }
+  Result<std::vector<std::string>> parts = SplitPath(request_.path);
+  if (!parts.ok()) return parts.error();
+  request_.parts = std::move(*parts);
+  open_path_ = NeedsNoToken(request_);
+  const Result<void> own = server_.origins.Check(View(head[http::field::host]), View(head[http::field::origin]));
+  if (!own.ok() && !(open_path_ && own.error().code == Code::kBadRequest)) return own.error();
+  if (open_path_) {
+    request_.principal = LocalPrincipal();
+  } else if (IsWebPath(request_)) {
+    request_.principal = Nobody();
+    open_path_ = true;
+    return RefuseWeb(request_, !decoder_.done());
+  } else {
+    Result<PrincipalPtr> principal = Authenticate();
+    if (!principal.ok()) return principal.error();
+    request_.principal = std::move(*principal);
+    admitted_ = true;
+  }
+  return std::nullopt;
+}
+
+void HttpConnection::OnHead() {
+  request_ = {};
+  state_ = State::kBody;
+  Result<BodyDecoder> decoder = BodyDecoder::For(parser_->get(), parser_->get().version() >= 11);
+  if (!decoder.ok()) return Refuse(decoder.error());
+  decoder_ = *decoder;
+  keep_alive_ = parser_->get().keep_alive();
+  refusal_ = Inspect();
+  if (!refusal_ && request_.upgrade) return Upgrade();
+  if (!refusal_) {
+    Result<std::unique_ptr<BodySink>> sink =
+        OpenSink(server_, std::static_pointer_cast<HttpConnection>(shared_from_this()), request_);
+    if (!sink.ok()) {
+      refusal_ = sink.error();
+    } else if (*sink) {
+      sink_ = std::move(*sink);
+    } else if (decoder_.length() > MaxBody()) {
+      refusal_ =
+          Error{Code::kTooLarge,
+                "the body has " + std::to_string(decoder_.length()) + " bytes, more than " + std::to_string(MaxBody()),
+                "submit many tasks as a stream of lines (application/x-ndjson)"};
+    }
+  }
+  if (refusal_ && (decoder_.chunked() || decoder_.length() > kMaxDiscardedBytes)) return Refuse(*refusal_);
+  if (!decoder_.done() && EqualsNoCase(View(parser_->get()[http::field::expect]), "100-continue")) {
+    if (refusal_) return Refuse(*refusal_);
+    out_.append("HTTP/1.1 100 Continue\r\n\r\n");
+  }
+}
+
+std::uint64_t HttpConnection::MaxBody() const {
+  return open_path_ ? std::min(kMaxOpenBodyBytes, server_.config.max_body_bytes) : server_.config.max_body_bytes;
+}
+
+void HttpConnection::TakeBody() {
+  const std::string_view bytes(static_cast<const char*>(in_.data().data()), in_.size());
+  const Result<std::size_t> used = decoder_.Take(bytes, body_);
+  if (!used.ok()) return Refuse(used.error());
+  in_.consume(*used);
+  if (refusal_) {
+    body_.clear();
+  } else if (sink_) {
+    FeedSink();
+  } else if (body_.size() > MaxBody()) {
+    Refuse({Code::kTooLarge, "the body has more than " + std::to_string(MaxBody()) + " bytes",
+            "submit many tasks as a stream of lines (application/x-ndjson)"});
+  } else if (!inflight_.Grow(request_.principal->id, body_.capacity())) {
+    Refuse({Code::kUnavailable, "too many large requests at once", "try again soon"});
+  }
+}
+
+void HttpConnection::FeedSink() {
+  if (body_.empty()) return;
+  // A stream may take as long as it likes, as long as its content moves: by whole parts, not by single bytes.
+  const std::uint64_t before = sink_->complete();
+  const Result<bool> more = sink_->OnBody(body_);
+  body_.clear();
+  if (sink_->complete() != before) read_deadline_ = net().now() + server_.config.request_timeout;
+  if (!more.ok()) {
+    EndSink();
+    if (!decoder_.done()) return Refuse(more.error());
+    refusal_ = more.error();
+  } else if (!*more) {
+    body_paused_ = true;
+    read_deadline_.reset();
+  }
+}
+
+void HttpConnection::ResumeBody() {
+  if (!body_paused_ || state_ != State::kBody) return;
+  body_paused_ = false;
+  read_deadline_ = net().now() + server_.config.request_timeout;
+  Advance();
+}
+
+void HttpConnection::BreakBody(const Error& error) {
+  if (state_ == State::kBody && sink_) Refuse(error);
+}
+
+void HttpConnection::EndSink() {
+  if (!sink_) return;
+  const std::unique_ptr<BodySink> sink = std::move(sink_);
+  sink->OnBroken();
+}
+
+void HttpConnection::OnRequest() {
+  state_ = State::kAnswering;
+  read_deadline_.reset();
+  const auto self = std::static_pointer_cast<HttpConnection>(shared_from_this());
+  Reply reply(self, request_no_, std::move(inflight_));
+  if (refusal_) return reply.Fail(*refusal_);
+  if (sink_) {
+    const std::unique_ptr<BodySink> sink = std::move(sink_);
+    sink->OnEnd(std::move(reply));
+    return;
+  }
+  request_.body = std::move(body_);
+  body_ = {};
+  Serve(server_, std::move(request_), std::move(reply));
+}
+
+void HttpConnection::Upgrade() {
+  if (reading_ || unsent() != 0) {
+    return Refuse({Code::kBadRequest, "an upgrade cannot follow a request that is not answered yet", ""});
+  }
+  if (!decoder_.done()) return Refuse({Code::kBadRequest, "an upgrade has no body", ""});
+  Result<std::shared_ptr<WsConnection>> upgraded = OpenWebSocket(server_, net(), request_);
+  if (!upgraded.ok()) {
+    refusal_ = upgraded.error();
+    return;
+  }
+  if (const Result<void> handshake = CheckHandshake(parser_->get()); !handshake.ok()) {
+    refusal_ = handshake.error();
+    return;
+  }
+  const auto self = shared_from_this();
+  std::string ahead(static_cast<const char*>(in_.data().data()), in_.size());
+  Stream stream = std::move(stream_);
+  stream.Unread(std::move(ahead));
+  state_ = State::kClosed;
+  net().Disown(*this);
+  (*upgraded)->Accept({std::move(stream), parser_->release(), authorization_, admission_});
+}
+
+void HttpConnection::Refuse(const Error& error) {
+  inflight_.Clear();
+  body_ = {};
+  EndSink();
+  keep_alive_ = false;
+  state_ = State::kAnswering;
+  std::string body;
+  AppendError(error, body);
+  Response response;
+  response.status = HttpStatus(error.code);
+  response.body = body;
+  Respond(request_no_, response, {});
+}
+
+void HttpConnection::OnAbort(std::uint64_t request, Closure abort) {
+  if (Awaits(request)) abort_ = std::move(abort);
+}
+
+std::shared_ptr<OpenResponse> HttpConnection::Hijack(std::uint64_t request) {
+  if (!Awaits(request)) return nullptr;
+  abort_ = {};
+  state_ = State::kHijacked;
+  return std::static_pointer_cast<HttpConnection>(shared_from_this());
+}
+
+void HttpConnection::Respond(std::uint64_t request, const Response& response, Closure on_lost) {
+  if (!Awaits(request)) {
+    if (on_lost) on_lost();
+    return;
+  }
+  Guard("an answer", [&] { SendAnswer(response, std::move(on_lost)); });
+}
+
+bool HttpConnection::HasRoomFor(const Response& response) {
+  const std::size_t bytes = unsent() + response.body.size();
+  if (admitted_) return unread_.Grow(admission_.principal->id, bytes);
+  return stranger_unread_.Grow(peer_.substr(0, peer_.rfind(':')), bytes);
+}
+
+void HttpConnection::ClearUnread() {
+  unread_.Clear();
+  stranger_unread_.Clear();
+}
+
+void HttpConnection::SendAnswer(const Response& response, Closure on_lost) {
+  // Where nothing is lost with it: what only looked, and what is taken back.
+  if (!HasRoomFor(response) && (only_looks_ || on_lost)) {
+    only_looks_ = false;
+    if (on_lost) on_lost();
+    std::string text;
+    AppendError({Code::kUnavailable, "too many long answers wait to be read", "read them, and try again"}, text);
+    Response instead;
+    instead.status = HttpStatus(Code::kUnavailable);
+    instead.body = text;
+    return SendAnswer(instead, {});
+  }
+  abort_ = {};
+  server_.metrics.RequestServed(response.status);
+  if (server_.stopping.load(std::memory_order_relaxed)) keep_alive_ = false;
+  ResponseHead head;
+  head.status = response.status;
+  head.type = response.type;
+  // A 304 has no body, and a length would be that of the one that it stands for.
+  if (response.status != 304) head.length = response.body.size();
+  head.close = !keep_alive_;
+  head.cache = response.cache;
+  head.extra = response.status == 401 ? "WWW-Authenticate: Bearer\r\n" : response.extra;
+  AppendHead(head, out_);
+  if (!head_only_) out_.append(response.body);
+  if (on_lost) lost_.push_back(std::move(on_lost));
+  state_ = keep_alive_ ? State::kIdle : State::kLast;
+  read_deadline_ = net().now() + server_.config.idle_timeout;
+  net().MarkDirty(*this);
+}
+
+void HttpConnection::Flush() {
+  if (state_ == State::kClosed) return;
+  if (!out_.empty() && writing_.empty()) {
+    writing_.swap(out_);
+    written_ = 0;
+    // From here on the client may have it, whatever becomes of the write.
+    lost_.clear();
+    write_deadline_ = net().now() + server_.config.write_timeout;
+    write_end_ = *write_deadline_ + std::chrono::seconds(writing_.size() / kLeastReadBytesPerSecond);
+    WriteSome();
+  }
+  // A request that came in behind the one just answered.
+  if (state_ == State::kIdle && in_.size() > 0 && unsent() <= kMaxUnsentBeforeNext) Advance();
+}
+
+void HttpConnection::WriteSome() {
+  stream_.async_write_some(
+      asio::buffer(writing_.data() + written_, writing_.size() - written_),
+      [self = std::static_pointer_cast<HttpConnection>(shared_from_this())](error_code ec, std::size_t n) {
+        self->Guard("writing", [&self, ec, n] { self->OnWrittenSome(ec, n); });
+      });
+}
+
+void HttpConnection::OnWrittenSome(error_code ec, std::size_t n) {
+  if (state_ == State::kClosed) return;
+  if (ec) return Close();
+  server_.metrics.BytesOut(n);
+  written_ += n;
+  if (written_ < writing_.size()) {
+    write_deadline_ = std::min(net().now() + server_.config.write_timeout, write_end_);
+    return WriteSome();
+  }
+  OnWritten();
+}
+
+void HttpConnection::OnWritten() {
+  writing_.clear();
+  written_ = 0;
+  if (writing_.capacity() > kKeptBufferBytes) writing_.shrink_to_fit();
+  if (out_.empty() && out_.capacity() > kKeptBufferBytes) out_.shrink_to_fit();
+  write_deadline_.reset();
+  if (out_.empty()) {
+    ClearUnread();
+    if (state_ == State::kLast) return Finish();
+    if (drained_) {
+      // It may end the response, and so itself.
+      UniqueFunction<void(bool)> drained = std::move(drained_);
+      if (!net().exceptions().Survives("writing", [&drained] { drained(true); })) {
+        // Whoever wrote learns that it is over.
+        if (!drained_) drained_ = std::move(drained);
+        return Close();
+      }
+      if (state_ == State::kClosed) return drained(false);
+      if (state_ == State::kHijacked && !drained_) drained_ = std::move(drained);
+    }
+  }
+  if (state_ == State::kIdle) {
+    if (in_.size() == 0 && in_.capacity() > kReadBytes) in_.shrink_to_fit();
+    return Advance();
+  }
+  Flush();
+}
+
+void HttpConnection::Write(std::string_view bytes) {
+  if (state_ != State::kHijacked) return;
+  Guard("an answer", [this, bytes] {
+    out_.append(bytes);
+    net().MarkDirty(*this);
+  });
+}
+
+void HttpConnection::EndResponse() {
+  if (state_ != State::kHijacked) return;
+  drained_ = {};
+  state_ = State::kLast;
+  if (unsent() == 0) Finish();
+}
+
+void HttpConnection::Finish() {
+  stream_.ShutdownSend();
+  if (eof_) return Close();
+  state_ = State::kLingering;
+  read_deadline_ = net().now() + kLinger;
+  in_.consume(in_.size());
+  Read();
+}
+
+void HttpConnection::Lost() {
+  inflight_.Clear();
+  ClearUnread();
+  body_ = {};
+  // Each of them, whatever the others throw.
+  const auto run = [this](auto&& f) { net().exceptions().Survives("the end of a connection", f); };
+  run([this] { EndSink(); });
+  if (Closure abort = std::exchange(abort_, {})) run([&abort] { abort(); });
+  for (Closure& lost : std::exchange(lost_, {})) run([&lost] { lost(); });
+  if (UniqueFunction<void(bool)> drained = std::exchange(drained_, {})) run([&drained] { drained(false); });
+}
+
+void HttpConnection::Close() {
+  if (state_ == State::kClosed) return;
+  const auto self = shared_from_this();
+  state_ = State::kClosed;
+  stream_.Close();
+  Lost();
+  net().Disown(*this);
+}
+
+void HttpConnection::Abort() { Close(); }
+
+void HttpConnection::CloseIfIdle() {
+  if (unsent() == 0 && ((state_ == State::kIdle && in_.size() == 0) || state_ == State::kHijacked)) Close();
+}
+
+void HttpConnection::OnRevoked() {
+  // Whether something that was begun has been done is not known here: no answer says neither. What waits has not been.
+  if (state_ == State::kHijacked || (state_ == State::kAnswering && !abort_)) return Close();
+  if (abort_) std::exchange(abort_, {})();
+  if (state_ == State::kAnswering || state_ == State::kBody) {
+    Refuse({Code::kUnauthorized, "the token is no longer valid", "`allot token create` makes a new one"});
+  }
+}
+
+void HttpConnection::Sweep(Instant now) {
+  if (state_ == State::kClosed) return;
+  if (write_deadline_ && now >= *write_deadline_) return Close();
+  if (admitted_ && (state_ == State::kHijacked || state_ == State::kAnswering || state_ == State::kBody) &&
+      !Admitted()) {
+    return OnRevoked();
+  }
+  if (!read_deadline_ || now < *read_deadline_) return;
+  if (state_ == State::kHead || state_ == State::kBody) {
+    return Refuse({Code::kTimedOut, "the request came too slowly", ""});
+  }
+  if (state_ == State::kIdle || state_ == State::kLingering) Close();
+}
+
+}  // namespace allot

@@ -1,0 +1,216 @@
+#include "server/net/http_framing.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace allot {
+namespace {
+
+namespace http = boost::beast::http;
+
+constexpr std::size_t kMaxLengthDigits = 18;
+
+Error Bad(std::string what) { return {Code::kBadRequest, "this is not HTTP/1.1: " + std::move(what), ""}; }
+
+Error TooLong(const std::string& what, std::size_t most) {
+  return {Code::kTooLarge, what + " of the request are longer than " + std::to_string(most) + " bytes", ""};
+}
+
+// What may stand in a line: neither CR nor LF, nor another control character but the tab.
+bool InLine(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return (byte >= 0x20 && byte != 0x7f) || c == '\t';
+}
+
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+bool EqualsNoCase(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin(), [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+// Fields that decide what a request is, for whom, or from where. Two of them may be read differently by a proxy.
+constexpr http::field kOnlyOnce[] = {
+    http::field::host,
+    http::field::origin,
+    http::field::authorization,
+    http::field::content_length,
+    http::field::content_type,
+    http::field::transfer_encoding,
+    http::field::expect,
+    http::field::upgrade,
+    http::field::sec_websocket_key,
+    http::field::sec_websocket_version,
+};
+
+}  // namespace
+
+Result<bool> HeadScanner::Scan(std::string_view bytes, std::size_t& used) {
+  for (used = 0; used < bytes.size();) {
+    const char c = bytes[used++];
+    if (++bytes_ > bounds::kMaxHeaderBytes) {
+      return Error{Code::kTooLarge,
+                   "the head of the request is longer than " + std::to_string(bounds::kMaxHeaderBytes) + " bytes", ""};
+    }
+    if (cr_) {
+      if (c != '\n') return Bad("a carriage return inside a line");
+      cr_ = false;
+      if (in_line_ == 0 && lines_ > 0) return true;
+      if (in_line_ == 0) return Bad("an empty line before the request");
+      if (++lines_ > kMaxFields + 1) {
+        return Error{Code::kTooLarge, "the head of the request has more than " + std::to_string(kMaxFields) + " fields",
+                     ""};
+      }
+      in_line_ = 0;
+    } else if (c == '\r') {
+      cr_ = true;
+    } else if (!InLine(c)) {
+      return Bad(c == '\n' ? "a line that ends without a carriage return" : "a control character in the head");
+    } else {
+      if (in_line_ == 0 && (c == ' ' || c == '\t')) return Bad("a line that begins with a blank");
+      ++in_line_;
+    }
+  }
+  return false;
+}
+
+BodyDecoder BodyDecoder::OfLength(std::uint64_t bytes) {
+  BodyDecoder decoder;
+  decoder.length_ = decoder.left_ = bytes;
+  if (bytes > 0) decoder.state_ = State::kLength;
+  return decoder;
+}
+
+BodyDecoder BodyDecoder::Chunked() {
+  BodyDecoder decoder;
+  decoder.chunked_ = true;
+  decoder.state_ = State::kSize;
+  return decoder;
+}
+
+Result<BodyDecoder> BodyDecoder::For(const http::fields& head, bool http11) {
+  for (const http::field field : kOnlyOnce) {
+    if (head.count(field) > 1) {
+      const auto name = http::to_string(field);
+      return Bad("the field " + std::string(name.data(), name.size()) + " is there more than once");
+    }
+  }
+  const auto coding = head.find(http::field::transfer_encoding);
+  const auto length = head.find(http::field::content_length);
+  if (coding != head.end()) {
+    if (!http11) return Bad("Transfer-Encoding in a request of HTTP/1.0");
+    if (length != head.end()) return Bad("both Content-Length and Transfer-Encoding");
+    const std::string_view value(coding->value().data(), coding->value().size());
+    if (!EqualsNoCase(value, "chunked")) return Bad("the only transfer coding is `chunked`");
+    return Chunked();
+  }
+  if (length == head.end()) return BodyDecoder();
+  const std::string_view text(length->value().data(), length->value().size());
+  std::uint64_t bytes = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  if (text.empty() || text.size() > kMaxLengthDigits || error != std::errc() || end != text.data() + text.size()) {
+    return Bad("Content-Length is not a number");
+  }
+  return OfLength(bytes);
+}
+
+Result<std::size_t> BodyDecoder::Take(std::string_view bytes, std::string& content) {
+  std::size_t used = 0;
+  while (used < bytes.size() && !done()) {
+    if (state_ != State::kLength && state_ != State::kData) {
+      const Result<void> step = Step(bytes[used]);
+      if (!step.ok()) return step.error();
+      ++used;
+      continue;
+    }
+    const std::size_t n = static_cast<std::size_t>(std::min<std::uint64_t>(left_, bytes.size() - used));
+    content.append(bytes.substr(used, n));
+    used += n;
+    left_ -= n;
+    if (left_ == 0) state_ = state_ == State::kLength ? State::kDone : State::kDataCr;
+  }
+  return used;
+}
+
+Result<void> BodyDecoder::Step(char c) {
+  switch (state_) {
+    case State::kSize: {
+      const int digit = HexDigit(c);
+      if (digit >= 0) {
+        if (++digits_ > kMaxChunkSizeDigits) return Bad("the size of a chunk has too many digits");
+        left_ = left_ * 16 + static_cast<std::uint64_t>(digit);
+        return {};
+      }
+      if (digits_ == 0) return Bad("a chunk without a size");
+      state_ = State::kSizeBlank;
+      [[fallthrough]];
+    }
+    case State::kSizeBlank:
+      if (c == '\r') {
+        state_ = State::kSizeEnd;
+        return {};
+      }
+      if (c != ';' && c != ' ' && c != '\t') return Bad("the size of a chunk is not a number");
+      if (c == ';') state_ = State::kExtension;
+      if (++extension_bytes_ > kMaxChunkExtensionBytes) return TooLong("the chunk extensions", kMaxChunkExtensionBytes);
+      return {};
+    case State::kExtension:
+      if (c == '\r') {
+        state_ = State::kSizeEnd;
+        return {};
+      }
+      if (!InLine(c)) return Bad("a control character behind the size of a chunk");
+      if (++extension_bytes_ > kMaxChunkExtensionBytes) return TooLong("the chunk extensions", kMaxChunkExtensionBytes);
+      return {};
+    case State::kSizeEnd:
+      if (c != '\n') return Bad("a carriage return inside a line");
+      state_ = left_ > 0 ? State::kData : State::kTrailerStart;
+      digits_ = 0;
+      return {};
+    case State::kDataCr:
+      if (c != '\r') return Bad("a chunk is longer than its size");
+      state_ = State::kDataLf;
+      return {};
+    case State::kDataLf:
+      if (c != '\n') return Bad("a chunk is longer than its size");
+      state_ = State::kSize;
+      return {};
+    case State::kTrailerStart:
+      if (c == '\r') {
+        state_ = State::kLastLf;
+        return {};
+      }
+      if (c == ' ' || c == '\t') return Bad("a line that begins with a blank");
+      state_ = State::kTrailer;
+      [[fallthrough]];
+    case State::kTrailer:
+      if (c == '\r') {
+        state_ = State::kTrailerEnd;
+        return {};
+      }
+      if (!InLine(c)) return Bad("a control character in a trailer field");
+      if (++trailer_bytes_ > kMaxTrailerBytes) return TooLong("the trailer fields", kMaxTrailerBytes);
+      return {};
+    case State::kTrailerEnd:
+      if (c != '\n') return Bad("a carriage return inside a line");
+      state_ = State::kTrailerStart;
+      return {};
+    case State::kLastLf:
+      if (c != '\n') return Bad("a carriage return inside a line");
+      state_ = State::kDone;
+      return {};
+    case State::kLength:
+    case State::kData:
+    case State::kDone:
+      break;
+  }
+  return Bad("bytes behind the body");  // Take() does not come here
+}
+
+}  // namespace allot

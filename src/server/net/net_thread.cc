@@ -1,0 +1,139 @@
+#include "server/net/net_thread.h"
+
+#include <boost/asio/post.hpp>
+#include <chrono>
+
+#include "server/ops/clock.h"
+
+namespace allot {
+namespace {
+
+constexpr auto kSweepEvery = std::chrono::milliseconds(500);
+// Handlers that run before the commands that they gave are handed over: enough for a batch, few enough for latency.
+constexpr int kHandlersPerTurn = 64;
+
+}  // namespace
+
+NetThread::NetThread(ExceptionLog& exceptions)
+    : exceptions_(exceptions), io_(1), guard_(io_.get_executor()), sweep_(io_) {}
+
+NetThread::~NetThread() { Stop(); }
+
+void NetThread::Start() {
+  thread_ = std::thread([this] { Loop(); });
+}
+
+void NetThread::Stop() {
+  if (!thread_.joinable()) return;
+  asio::post(io_, [this] {
+    sweep_.cancel();
+    for (const auto& connection : All()) {
+      exceptions_.Survives("the end of a connection", [&] { connection->Abort(); });
+    }
+    guard_.reset();
+    // Handlers of aborted operations run first; what waits for an engine that is gone must not hold the loop.
+    asio::post(io_, [this] { asio::post(io_, [this] { io_.stop(); }); });
+  });
+  thread_.join();
+}
+
+void NetThread::Loop() {
+  now_ = ReadMonotonic();
+  ArmSweep();
+  // Connections guard their own handlers. What is thrown inside a library's handler leaves its connection without an
+  // operation: its deadlines end it.
+  std::size_t ran = 1;
+  while (ran != 0) {
+    exceptions_.Survives("a handler", [this, &ran] { ran = io_.run_one(); });
+    now_ = ReadMonotonic();
+    exceptions_.Survives("a handler", [this] {
+      for (int n = 1; n < kHandlersPerTurn && io_.poll_one() != 0; ++n) {
+      }
+    });
+    FlushDirty();
+    FlushCommands();
+  }
+}
+
+void NetThread::Run(std::vector<Closure>& closures) {
+  asio::post(io_, [this, batch = std::move(closures)]() mutable {
+    for (Closure& closure : batch) {
+      // What it holds, such as the duty to answer, goes with it.
+      exceptions_.Survives("an answer", [&closure] { closure(); });
+      closure = {};
+    }
+    FlushDirty();
+  });
+  closures.clear();
+}
+
+void NetThread::Tell(const QueuePtr& queue, Command command) {
+  for (Pending& pending : pending_) {
+    if (pending.queue == queue) {
+      pending.commands.push_back(std::move(command));
+      return;
+    }
+  }
+  Pending pending;
+  pending.queue = queue;
+  pending.commands.push_back(std::move(command));
+  pending_.push_back(std::move(pending));
+}
+
+void NetThread::FlushCommands() {
+  if (pending_.empty()) return;
+  for (Pending& pending : pending_) {
+    if (pending.queue->Post(pending.commands)) continue;
+    pending.commands.clear();  // the queue is gone; those who wait notice
+  }
+  pending_.clear();
+}
+
+void NetThread::MarkDirty(Connection& connection) {
+  if (connection.dirty_) return;
+  connection.dirty_ = true;
+  dirty_.push_back(connection.shared_from_this());
+}
+
+void NetThread::FlushDirty() {
+  // Flushing may dirty others, never without end: each writes once and then waits for the kernel.
+  for (std::size_t i = 0; i < dirty_.size(); ++i) {
+    const std::shared_ptr<Connection> connection = std::move(dirty_[i]);
+    connection->dirty_ = false;
+    connection->Guard("writing", [&connection] { connection->Flush(); });
+  }
+  dirty_.clear();
+}
+
+void NetThread::Adopt(std::shared_ptr<Connection> connection) {
+  Connection* const key = connection.get();
+  connections_.emplace(key, std::move(connection));
+}
+
+std::vector<std::shared_ptr<Connection>> NetThread::All() const {
+  std::vector<std::shared_ptr<Connection>> all;
+  all.reserve(connections_.size());
+  for (const auto& [key, connection] : connections_) all.push_back(connection);
+  return all;
+}
+
+void NetThread::CloseIdle() {
+  for (const auto& connection : All()) {
+    connection->Guard("closing", [&connection] { connection->CloseIfIdle(); });
+  }
+}
+
+void NetThread::ArmSweep() {
+  sweep_.expires_after(kSweepEvery);
+  sweep_.async_wait([this](const boost::system::error_code& ec) {
+    if (ec) return;
+    const Instant now = ReadMonotonic();
+    for (const auto& connection : All()) {
+      connection->Guard("looking at deadlines", [&connection, now] { connection->Sweep(now); });
+    }
+    FlushDirty();
+    ArmSweep();
+  });
+}
+
+}  // namespace allot

@@ -1,0 +1,119 @@
+// A network thread: its sockets, and the connections on them.
+//
+// Commands that its connections give to engines are collected while it handles what is ready, and handed over together;
+// what comes back is delivered together, and every connection that has something to say then writes once.
+//
+// Threading: Run(), Stop() from any thread; everything else on the thread itself.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "server/ops/exception_log.h"
+#include "server/queue/outbox.h"
+#include "server/queue/queue_runtime.h"
+
+namespace allot {
+
+namespace asio = boost::asio;
+
+using QueuePtr = std::shared_ptr<QueueRuntime>;
+
+class NetThread;
+
+// Owned by its thread while it is open; commands and answers under way may keep it, closed, for a little longer.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  explicit Connection(NetThread& net) : net_(net) {}
+  virtual ~Connection() = default;
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  NetThread& net() const { return net_; }
+
+  // Looks whether it has been slow or silent for too long. About twice a second.
+  virtual void Sweep(Instant now) = 0;
+  // Writes what has been collected.
+  virtual void Flush() = 0;
+  // Ends it at once.
+  virtual void Abort() = 0;
+  // Ends it if nobody waits for anything on it.
+  virtual void CloseIfIdle() {}
+
+  // Runs `f` on its behalf: an exception ends this connection, and nothing else. Every handler of its own, and every
+  // call from its thread, goes through here.
+  template <typename F>
+  void Guard(std::string_view during, F&& f) noexcept;
+
+ private:
+  friend class NetThread;
+  NetThread& net_;
+  bool dirty_ = false;
+};
+
+class NetThread final : public Home {
+ public:
+  // `exceptions` outlives it.
+  explicit NetThread(ExceptionLog& exceptions);
+  ~NetThread() override;
+
+  void Start();
+  // Ends the loop and waits for it; connections are aborted.
+  void Stop();
+
+  asio::io_context& io() { return io_; }
+  ExceptionLog& exceptions() { return exceptions_; }
+  using Home::Run;
+  void Run(std::vector<Closure>& closures) override;
+
+  // The command goes out when the thread has handled what is ready.
+  void Tell(const QueuePtr& queue, Command command);
+  // Flush() is called once the deliveries under way are through.
+  void MarkDirty(Connection& connection);
+  // Keeps it, and sweeps it, until Disown().
+  void Adopt(std::shared_ptr<Connection> connection);
+  void Disown(Connection& connection) { connections_.erase(&connection); }
+  void CloseIdle();
+  // As of the last wake-up of the thread: for timeouts.
+  Instant now() const { return now_; }
+
+ private:
+  struct Pending {
+    QueuePtr queue;
+    std::vector<Command> commands;
+  };
+  void Loop();
+  void FlushCommands();
+  void FlushDirty();
+  void ArmSweep();
+  std::vector<std::shared_ptr<Connection>> All() const;
+
+  ExceptionLog& exceptions_;
+  asio::io_context io_;
+  asio::executor_work_guard<asio::io_context::executor_type> guard_;
+  asio::steady_timer sweep_;
+  std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
+  std::vector<Pending> pending_;
+  std::vector<std::shared_ptr<Connection>> dirty_;
+  Instant now_{};
+  std::thread thread_;
+};
+
+template <typename F>
+void Connection::Guard(std::string_view during, F&& f) noexcept {
+  const std::shared_ptr<Connection> self = weak_from_this().lock();
+  if (net_.exceptions().Survives(during, std::forward<F>(f))) return;
+  if (net_.exceptions().Survives("the end of a connection", [this] { Abort(); })) return;
+  net_.Disown(*this);
+}
+
+}  // namespace allot

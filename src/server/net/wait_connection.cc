@@ -1,0 +1,147 @@
+#include "server/net/wait_connection.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/bounds.h"
+#include "server/net/context.h"
+#include "server/ops/access.h"
+#include "server/queue/asker.h"
+#include "server/queue/wait_table.h"
+#include "server/wire/reply_json.h"
+#include "server/wire/request_json.h"
+
+namespace allot {
+namespace {
+
+// Waits that are taken, or forgotten, in one step.
+constexpr std::size_t kStep = 500;
+
+class EndNotice final : public JobWatcher {
+ public:
+  EndNotice(Home& home, std::shared_ptr<WaitConnection> to) : home_(home), to_(std::move(to)) {}
+  Next Look(Turn& turn, JobId job, News news) override {
+    if (news != News::kEnded) return Next::kStay;
+    Result<JobView> view = turn.engine.Describe(job);
+    if (view.ok()) {
+      turn.Send(home_, [to = to_, view = std::move(*view)] { to->OnEnded(view); });
+    } else {
+      turn.Send(home_, [to = to_, job] { to->OnUnknown({job}); });  // it was not kept
+    }
+    return Next::kGo;
+  }
+
+ private:
+  Home& home_;
+  std::shared_ptr<WaitConnection> to_;
+};
+
+}  // namespace
+
+WaitConnection::WaitConnection(NetThread& net, ServerContext& server, QueuePtr queue, PrincipalPtr principal,
+                               std::string_view peer)
+    : WsConnection(net, server),
+      queue_(std::move(queue)),
+      principal_(std::move(principal)),
+      id_(server.next_connection.fetch_add(1)),
+      asker_(AskerOf(*principal_, peer)) {}
+
+WsConnection::Reading WaitConnection::OnMessage(std::string_view text) {
+  Result<std::vector<JobId>> jobs = ParseWaitMessage(text);
+  if (!jobs.ok()) {
+    Say(jobs.error());
+    return Reading::kPause;
+  }
+  net().Tell(queue_, Command::Browse(asker_, [self = std::static_pointer_cast<WaitConnection>(shared_from_this()),
+                                              jobs = std::make_shared<const std::vector<JobId>>(std::move(*jobs))](
+                                                 Turn& turn) { self->Take(turn, jobs, 0); }));
+  // One message at a time: what it asks for is bounded before the next is read.
+  return Reading::kPause;
+}
+
+void WaitConnection::Take(Turn& turn, const std::shared_ptr<const std::vector<JobId>>& jobs, std::size_t from) {
+  if (left_.load()) return;
+  const auto self = std::static_pointer_cast<WaitConnection>(shared_from_this());
+  Home& home = net();
+  const auto refuse = [&](Error error) { turn.Send(home, [self, error = std::move(error)] { self->Say(error); }); };
+  if (from == 0 && turn.waits.CountOf(id_) + jobs->size() > bounds::kMaxWaitsPerConnection) {
+    return refuse({Code::kTooManyWaits,
+                   "one connection waits for at most " + std::to_string(bounds::kMaxWaitsPerConnection) + " jobs", ""});
+  }
+  std::vector<JobId> unknown;
+  const std::size_t end = std::min(jobs->size(), from + kStep);
+  for (std::size_t i = from; i < end; ++i) {
+    const JobId job = (*jobs)[i];
+    Result<JobView> view = turn.engine.Describe(job);
+    if (!view.ok() || !Sees(*principal_, view->user)) {
+      unknown.push_back(job);
+    } else if (Ended(view->state)) {
+      turn.Tells(job);
+      turn.Send(home, [self, view = std::move(*view)] { self->OnEnded(view); });
+    } else {
+      Result<void> admitted = turn.waits.Admit(turn, job);
+      if (!admitted.ok()) return refuse(admitted.error());
+      turn.waits.Add(turn, job, id_, std::make_unique<EndNotice>(home, self), false);
+    }
+  }
+  const bool all = end == jobs->size();
+  turn.Send(home, [self, unknown = std::move(unknown), all] {
+    if (!unknown.empty()) self->OnUnknown(unknown);
+    if (all) self->ResumeReading();
+  });
+  if (!all) queue_->Post(Command::Browse(asker_, [self, jobs, end](Turn& next) { self->Take(next, jobs, end); }));
+}
+
+void WaitConnection::Forget(Turn& turn, const QueuePtr& queue, std::uint64_t id) {
+  if (turn.waits.RemoveOwner(turn.engine, id, kStep)) return;
+  queue->Post(Command::Look([queue, id](Turn& next) { Forget(next, queue, id); }).By(turn.asker));
+}
+
+void WaitConnection::OnEnded(const JobView& job) {
+  if (gone()) return;
+  if (!ended_.empty()) ended_.push_back(',');
+  AppendEnded(job, ended_);
+  net().MarkDirty(*this);
+}
+
+void WaitConnection::OnUnknown(const std::vector<JobId>& jobs) {
+  if (gone()) return;
+  for (const JobId job : jobs) {
+    if (!unknown_.empty()) unknown_.push_back(',');
+    unknown_.append("\"" + ToText(job) + "\"");
+  }
+  net().MarkDirty(*this);
+}
+
+void WaitConnection::Say(const Error& error) {
+  AppendError(error, error_);
+  CloseSoon();
+}
+
+bool WaitConnection::NextMessage(std::string& out) {
+  if (!ended_.empty() || !unknown_.empty()) {
+    out.push_back('{');
+    if (!ended_.empty()) out.append("\"ended\":[").append(ended_).append("]");
+    if (!unknown_.empty()) out.append(ended_.empty() ? "" : ",").append("\"unknown\":[").append(unknown_).append("]");
+    out.push_back('}');
+    ended_.clear();
+    unknown_.clear();
+    return true;
+  }
+  if (error_.empty()) return false;
+  out.swap(error_);
+  error_.clear();
+  return true;
+}
+
+void WaitConnection::OnSweep() {
+  // What it waits for will not come.
+  if (queue_->deleted() && !closes_soon()) Say(queue_->WhyFinished());
+}
+
+void WaitConnection::OnGone() {
+  left_.store(true);
+  net().Tell(queue_, Command::Look([queue = queue_, id = id_](Turn& turn) { Forget(turn, queue, id); }).By(asker_));
+}
+
+}  // namespace allot

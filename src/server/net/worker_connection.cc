@@ -1,0 +1,271 @@
+#include "server/net/worker_connection.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "server/net/context.h"
+#include "server/ops/log.h"
+#include "server/queue/asker.h"
+#include "server/wire/grants_json.h"
+#include "server/wire/reply_json.h"
+#include "server/wire/request_json.h"
+
+namespace allot {
+namespace {
+
+// A message is not made longer than this by another task; payloads of more than that come alone.
+constexpr std::size_t kGoodMessageBytes = 256 * 1024;
+// Messages of one worker that may be in the engine's hands before it is not read from any more.
+constexpr std::size_t kMaxUnanswered = 256;
+constexpr std::size_t kMaxNews = 1024;
+// Longer messages are taken one at a time.
+constexpr std::size_t kLongMessageBytes = 64 * 1024;
+
+bool HasMore(const WorkerNews& news) {
+  return news.ack || !news.stale.empty() || !news.grants.empty() || !news.cancels.empty() || news.drain || news.set ||
+         news.error;
+}
+
+}  // namespace
+
+WorkerConnection::WorkerConnection(NetThread& net, ServerContext& server, QueuePtr queue, PrincipalPtr principal,
+                                   std::string peer)
+    : WsConnection(net, server),
+      WorkerLink(net),
+      queue_(std::move(queue)),
+      principal_(std::move(principal)),
+      peer_(std::move(peer)),
+      asker_(AskerOf(*principal_, peer_)) {}
+
+WsConnection::Reading WorkerConnection::OnMessage(std::string_view text) {
+  if (!worker_) {
+    if (greeted_) return Reading::kPause;  // cannot be: reading was paused
+    OnHello(text);
+    return Reading::kPause;
+  }
+  MessageOptions options;
+  options.max_result_bytes = queue_->max_result_bytes();
+  options.vocabulary = queue_->vocabulary();
+  const Result<void> parsed = ParseWorkerMessage(text, options, message_);
+  if (!parsed.ok()) {
+    Say(parsed.error(), message_.seq);
+    if (message_.seq) return HasRoom() ? Reading::kGoOn : Reading::kPause;
+    CloseSoon();
+    return Reading::kPause;
+  }
+  ++unanswered_;
+  TellQueue([link = Link(), worker = worker_, input = ToInput(message_)](Turn& turn) mutable {
+    turn.workers.OnMessage(turn, worker, link, std::move(input));
+  });
+  return text.size() <= kLongMessageBytes && HasRoom() ? Reading::kGoOn : Reading::kPause;
+}
+
+void WorkerConnection::OnHello(std::string_view text) {
+  Result<Hello> hello = ParseHello(text, true, queue_->vocabulary());
+  if (!hello.ok()) {
+    Say(hello.error(), std::nullopt);
+    return CloseSoon();
+  }
+  if (server().stopping.load(std::memory_order_relaxed)) {
+    Say({Code::kStopping, "the server is going down", "try again soon"}, std::nullopt);
+    return CloseSoon();
+  }
+  greeted_ = true;
+  WorkerTable::Origin origin;
+  origin.address = peer_;
+  origin.user = principal_->user.value_or("");
+  origin.token = principal_->id;
+  origin.connected = true;
+  TellQueue([self = std::static_pointer_cast<WorkerConnection>(shared_from_this()), link = Link(),
+             hello = std::move(*hello), origin = std::move(origin)](Turn& turn) mutable {
+    Result<RegisterAnswer> answer = turn.workers.Register(turn, hello, origin, link);
+    turn.Send(link->home(), [self, answer = std::move(answer)]() mutable { self->OnWelcome(std::move(answer)); });
+  });
+}
+
+void WorkerConnection::OnWelcome(Result<RegisterAnswer> answer) {
+  Guard("a welcome", [&] { Welcome(std::move(answer)); });
+}
+
+void WorkerConnection::Welcome(Result<RegisterAnswer> answer) {
+  if (!answer.ok()) {
+    Say(answer.error(), std::nullopt);
+    return CloseSoon();
+  }
+  worker_ = answer->worker;
+  if (gone()) {
+    TellQueue([link = Link(), worker = worker_](Turn& turn) { turn.workers.OnGone(turn, worker, link.get(), {}); });
+    return;
+  }
+  said_.append("{\"welcome\":");
+  AppendWelcome(*answer, server().config.heartbeat, said_);
+  said_.push_back('}');
+  AllowLargeMessages();
+  net().MarkDirty(*this);
+  ResumeReading();
+}
+
+void WorkerConnection::Say(const Error& error, std::optional<std::uint64_t> seq) {
+  WorkerNews news;
+  news.error = error;
+  news.seq = seq;
+  news_.push_back(std::move(news));
+  net().MarkDirty(*this);
+}
+
+void WorkerConnection::OnSign() {
+  if (!worker_) return;
+  TellQueue([worker = worker_](Turn& turn) { static_cast<void>(turn.engine.Heartbeat(turn.now, worker)); });
+}
+
+void WorkerConnection::Tell(WorkerNews news) {
+  // A worker that misses news would keep leases that it does not know of: it has to come anew.
+  Guard("news for a worker", [&] { TakeNews(std::move(news)); });
+}
+
+void WorkerConnection::TakeNews(WorkerNews news) {
+  if (news.answers && unanswered_ > 0) --unanswered_;
+  if (gone()) {
+    std::vector<TaskRef> unsent;
+    for (const Grant& grant : news.grants) unsent.push_back(grant.task);
+    if (unsent.empty()) return;
+    TellQueue([unsent = std::move(unsent)](Turn& turn) { turn.workers.GiveBack(turn, unsent); });
+    return;
+  }
+  if (news.close) CloseSoon();
+  if (HasMore(news)) {
+    // Tasks that come with the acknowledgement of the message that asked for them travel with it.
+    if (!news_.empty() && !news_.back().error && news_.back().grants.empty() && !news.ack && !news.error && !news.set) {
+      WorkerNews& last = news_.back();
+      for (auto& stale : news.stale) last.stale.push_back(stale);
+      for (CancelOrder& cancel : news.cancels) last.cancels.push_back(cancel);
+      last.grants = std::move(news.grants);
+      last.drain = last.drain || news.drain;
+    } else {
+      news_.push_back(std::move(news));
+    }
+    net().MarkDirty(*this);
+  }
+  if (worker_ && HasRoom()) ResumeReading();
+}
+
+bool WorkerConnection::HasRoom() const { return unanswered_ < kMaxUnanswered && news_.size() < kMaxNews; }
+
+void WorkerConnection::OnSent() {
+  if (worker_ && HasRoom()) ResumeReading();
+}
+
+void WorkerConnection::OnRefused() { refused_ = std::move(named_); }
+
+void WorkerConnection::OnSweep() {
+  // What it waits for will not come.
+  if (!queue_->deleted() || closes_soon()) return;
+  Say(queue_->WhyFinished(), std::nullopt);
+  CloseSoon();
+}
+
+bool WorkerConnection::NextMessage(std::string& out) {
+  named_.clear();
+  if (!said_.empty()) {
+    out.swap(said_);
+    said_.clear();
+    return true;
+  }
+  if (news_.empty()) return false;
+  WorkerNews& news = news_.front();
+  if (news.error) {
+    AppendError(*news.error, news.seq, out);
+    news_.pop_front();
+    return true;
+  }
+  out.push_back('{');
+  const auto field = [&out](std::string_view name) {
+    if (out.size() > 1) out.push_back(',');
+    out.push_back('"');
+    out.append(name);
+    out.append("\":");
+  };
+  if (news.ack) {
+    field("ack");
+    out.append(std::to_string(*news.ack));
+    news.ack.reset();
+  }
+  if (!news.stale.empty()) {
+    field("stale");
+    out.push_back('[');
+    for (const auto& [task, verdict] : news.stale) {
+      if (out.back() != '[') out.push_back(',');
+      AppendStale(task, verdict, out);
+    }
+    out.push_back(']');
+    news.stale.clear();
+  }
+  if (!news.cancels.empty()) {
+    field("cancel");
+    out.push_back('[');
+    for (const CancelOrder& order : news.cancels) {
+      if (out.back() != '[') out.push_back(',');
+      AppendCancel(order, out);
+    }
+    out.push_back(']');
+    news.cancels.clear();
+  }
+  if (news.drain) {
+    field("drain");
+    out.append("true");
+    news.drain = false;
+  }
+  if (news.set) {
+    field("set");
+    AppendWorkerChange(*news.set, out);
+    news.set.reset();
+  }
+  if (next_grant_ < news.grants.size()) {
+    field("tasks");
+    out.push_back('[');
+    std::vector<DamagedGrant> damaged;
+    const Result<std::size_t> end =
+        AppendGrants(queue_->store(), news.grants, next_grant_, kGoodMessageBytes, out, damaged);
+    if (!end.ok()) {
+      if (!queue_->finished()) queue_->Fatal(end.error());
+      // The queue was deleted, and its file is gone: this connection ends, and only it.
+      out.clear();
+      AppendError({Code::kUnknownQueue, "the queue " + queue_->name() + " is gone", ""}, std::nullopt, out);
+      news_.clear();
+      next_grant_ = 0;
+      CloseSoon();
+      return true;
+    }
+    if (!damaged.empty()) {
+      net().Tell(queue_, [worker = worker_, damaged = std::move(damaged)](Turn& turn) {
+        turn.workers.FailDamaged(turn, worker, damaged);
+      });
+    }
+    for (; next_grant_ < *end; ++next_grant_) named_.push_back(news.grants[next_grant_].task);
+    out.push_back(']');
+  }
+  if (next_grant_ >= news.grants.size()) {
+    news_.pop_front();
+    next_grant_ = 0;
+  }
+  out.push_back('}');
+  return true;
+}
+
+void WorkerConnection::OnGone() {
+  if (!worker_) return;  // OnWelcome() sees to it
+  // Only what no write has begun with surely never left. Of a message that was being written the worker may have all,
+  // even if the write failed: the end of the connection overtakes the news that the kernel took it.
+  std::vector<TaskRef> unsent = std::move(refused_);
+  for (const WorkerNews& news : news_) {
+    for (std::size_t i = &news == &news_.front() ? next_grant_ : 0; i < news.grants.size(); ++i) {
+      unsent.push_back(news.grants[i].task);
+    }
+  }
+  news_.clear();
+  TellQueue([link = Link(), worker = worker_, unsent = std::move(unsent)](Turn& turn) mutable {
+    turn.workers.OnGone(turn, worker, link.get(), std::move(unsent));
+  });
+}
+
+}  // namespace allot

@@ -1,0 +1,21 @@
+// The thread that keeps memory ready for all queues, and gives back what they let go of (base/memory_range.h).
+#pragma once
+
+#include <atomic>
+#include <thread>
+
+namespace allot {
+
+class MemoryKeeper {
+ public:
+  MemoryKeeper();
+  ~MemoryKeeper();
+  MemoryKeeper(const MemoryKeeper&) = delete;
+  MemoryKeeper& operator=(const MemoryKeeper&) = delete;
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+}  // namespace allot

@@ -1,0 +1,72 @@
+#include "server/ops/memory_keeper.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/memory_pool.h"
+#include "base/rng.h"
+#include "base/testing_memory.h"
+
+namespace allot {
+namespace {
+
+class MemoryKeeperTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!MemoryPool::Available()) GTEST_SKIP() << "no pools in this build";
+  }
+};
+
+TEST_F(MemoryKeeperTest, AKeeperGivesBackWhatIsDeleted) {
+  const MemoryKeeper keeper;
+  const std::size_t before = ResidentBytes();
+  MemoryPool pool;
+  for (const std::size_t size : {100u, 1000u, 1'000'000u}) {
+    std::vector<std::unique_ptr<char[]>> pieces;
+    {
+      MemoryPool::Scope scope(&pool);
+      for (std::size_t i = 0; i < 64'000'000 / size; ++i) {
+        pieces.push_back(std::make_unique<char[]>(size));
+        std::fill_n(pieces.back().get(), size, 'x');
+      }
+    }
+    EXPECT_GE(ResidentBytes(), before + 60'000'000);
+    pieces.clear();
+    for (int i = 0; i < 1000 && ResidentBytes() > before + 16'000'000; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_LE(ResidentBytes(), before + 16'000'000);
+  }
+}
+
+TEST_F(MemoryKeeperTest, KeepersComeAndGoWhileThreadsMakeAndDelete) {
+  std::vector<std::thread> threads;
+  for (unsigned seed = 1; seed <= 4; ++seed) {
+    threads.emplace_back([seed] {
+      MemoryPool pool;
+      Rng rng(seed);
+      std::vector<std::string> kept(200);
+      for (int i = 0; i < 20'000; ++i) {
+        MemoryPool::Scope scope(&pool);
+        std::string& text = kept[rng.Below(kept.size())];
+        ASSERT_TRUE(text.empty() || (text.front() == text.back() && text.front() == static_cast<char>('a' + seed)));
+        text = std::string(rng.Below(10) == 0 ? rng.Below(300'000) : rng.Below(3000), static_cast<char>('a' + seed));
+        text.shrink_to_fit();
+      }
+    });
+  }
+  for (int i = 0; i < 20; ++i) {
+    const MemoryKeeper one;
+    const MemoryKeeper other;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace allot

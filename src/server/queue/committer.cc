@@ -1,0 +1,142 @@
+#include "server/queue/committer.h"
+
+#include <chrono>
+#include <utility>
+
+#include "server/ops/clock.h"
+
+namespace allot {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kDiskFullRetry = 250ms;
+// A closing server does not wait for space for ever: what could not be written was never promised.
+constexpr int kDiskFullTriesWhenClosing = 8;
+constexpr auto kIdleBeforeTidy = 5ms;
+constexpr std::size_t kCommitsPerTidy = 64;                // under load
+constexpr std::size_t kMaxCommitBytes = 16 * 1024 * 1024;  // of one transaction, unless a single batch is larger
+
+std::size_t Bytes(const Batch& batch) {
+  std::size_t n = batch.events.size();
+  for (const PayloadSegment& s : batch.payloads) {
+    for (const std::string& p : s.payloads) n += p.size();
+  }
+  for (const Outcome& o : batch.outcomes) n += o.text.size();
+  for (const Record& r : batch.records) n += r.blob.size();
+  return n;
+}
+
+}  // namespace
+
+bool HasContent(const Batch& batch) {
+  return !batch.events.empty() || !batch.payloads.empty() || !batch.outcomes.empty() || !batch.records.empty() ||
+         !batch.removals.empty() || batch.floor != 0;
+}
+
+Committer::Committer(Store& store, Fatal on_fatal, QueueMetrics* metrics)
+    : store_(store), on_fatal_(std::move(on_fatal)), metrics_(metrics) {
+  thread_ = std::thread([this] { Loop(); });
+}
+
+Committer::~Committer() { Close(); }
+
+void Committer::Close() {
+  closing_.store(true, std::memory_order_release);
+  mailbox_.Close();
+  if (thread_.joinable()) thread_.join();
+}
+
+bool Committer::Push(CommitWork work) {
+  pending_.fetch_add(1, std::memory_order_acq_rel);
+  pushed_.fetch_add(1, std::memory_order_acq_rel);
+  if (mailbox_.Push(std::move(work))) return true;
+  pending_.fetch_sub(1, std::memory_order_acq_rel);
+  return false;
+}
+
+void Committer::Loop() {
+  std::vector<CommitWork> works;
+  for (;;) {
+    Mailbox<CommitWork>::Deadline deadline;
+    if (untidy_) deadline = std::chrono::steady_clock::now() + kIdleBeforeTidy;
+    if (!mailbox_.Take(works, deadline)) return;
+    if (works.empty()) {
+      if (untidy_ && !closing_.load(std::memory_order_acquire)) TidyOnce();
+      continue;
+    }
+    const std::size_t count = works.size();
+    CommitAll(works);
+    works.clear();
+    done_.fetch_add(count, std::memory_order_acq_rel);
+    pending_.fetch_sub(count, std::memory_order_acq_rel);
+    if (untidy_ && ++commits_since_tidy_ >= kCommitsPerTidy) TidyOnce();
+  }
+}
+
+void Committer::CommitAll(std::vector<CommitWork>& works) {
+  std::size_t begin = 0;
+  while (begin < works.size()) {
+    std::size_t bytes = 0;
+    std::size_t end = begin;
+    do {
+      if (works[end].task) works[end].task(store_);
+      bytes += Bytes(works[end].batch);
+      ++end;
+    } while (end < works.size() && bytes < kMaxCommitBytes);
+    CommitSlice(works, begin, end);
+    begin = end;
+  }
+}
+
+void Committer::CommitSlice(std::vector<CommitWork>& works, std::size_t begin, std::size_t end) {
+  if (given_up_) return;  // nothing may be written behind what could not be
+  batches_.clear();
+  std::size_t events = 0;
+  for (std::size_t i = begin; i < end; ++i) {
+    Batch& batch = works[i].batch;
+    if (!HasContent(batch)) continue;
+    if (batch.floor != 0 || !batch.removals.empty()) untidy_ = true;
+    batches_.push_back(std::move(batch));
+    events += works[i].events;
+  }
+  if (!batches_.empty()) {
+    const Instant began = ReadMonotonic();
+    for (int tries = 0;; ++tries) {
+      const Result<void> committed = store_.Commit(batches_);
+      if (committed.ok()) break;
+      if (committed.error().code != Code::kDiskFull) return on_fatal_(committed.error());
+      disk_full_.store(true, std::memory_order_release);
+      if (closing_.load(std::memory_order_acquire) && tries >= kDiskFullTriesWhenClosing) {
+        given_up_ = true;
+        return;
+      }
+      std::this_thread::sleep_for(kDiskFullRetry);
+    }
+    disk_full_.store(false, std::memory_order_release);
+    commits_.fetch_add(1, std::memory_order_relaxed);
+    if (metrics_ != nullptr) metrics_->Committed(ReadMonotonic() - began, batches_.size(), events);
+  }
+  Outbox outbox;
+  for (std::size_t i = begin; i < end; ++i) {
+    if (outbox.empty()) {
+      outbox = std::move(works[i].outbox);
+    } else {
+      for (Parcel& parcel : works[i].outbox) outbox.push_back(std::move(parcel));
+    }
+  }
+  Release(outbox);
+}
+
+void Committer::TidyOnce() {
+  commits_since_tidy_ = 0;
+  const Result<bool> more = store_.Tidy();
+  if (!more.ok()) {
+    // Tidying needs a little space itself; what it wanted to do stays to be done.
+    if (more.error().code != Code::kDiskFull) on_fatal_(more.error());
+    return;
+  }
+  untidy_ = *more;
+}
+
+}  // namespace allot

@@ -1,0 +1,81 @@
+// A queue's store thread: takes all work waiting, commits it as one transaction, then lets go what depended on it.
+//
+// Threading: Push(), idle(), disk_full() from any thread; everything else of the store happens on its own thread.
+// Errors:    a full disk is waited out, in order; any other error of the store goes to `on_fatal`, which must not
+// return.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "server/ops/metrics.h"
+#include "server/queue/closure.h"
+#include "server/queue/mailbox.h"
+#include "server/queue/outbox.h"
+#include "store/store.h"
+
+namespace allot {
+
+struct CommitWork {
+  Batch batch;                        // may be empty
+  Outbox outbox;                      // leaves when the batch, and all before it, are durable
+  UniqueFunction<void(Store&)> task;  // runs on the store thread, before the batch
+  std::uint32_t events = 0;           // in the batch; for metrics
+};
+
+// True if committing it changes the file.
+bool HasContent(const Batch& batch);
+
+class Committer {
+ public:
+  using Fatal = std::function<void(const Error&)>;
+  // `metrics` may be null.
+  Committer(Store& store, Fatal on_fatal, QueueMetrics* metrics);
+  // As Close().
+  ~Committer();
+  Committer(const Committer&) = delete;
+  Committer& operator=(const Committer&) = delete;
+
+  // Commits what is left, then ends the thread; what is pushed from then on is dropped. Not on its own thread.
+  void Close();
+  // In order. False, dropping it, once it is closed.
+  bool Push(CommitWork work);
+  // Everything pushed so far is durable, and has been let go. Seen by the pushing thread, it stays so until it pushes
+  // again.
+  bool idle() const { return pending_.load(std::memory_order_acquire) == 0; }
+  std::size_t pending() const { return pending_.load(std::memory_order_acquire); }
+  // The last try to commit found no space.
+  bool disk_full() const { return disk_full_.load(std::memory_order_acquire); }
+  // How much work was pushed, and how much of it is durable.
+  std::uint64_t pushed() const { return pushed_.load(std::memory_order_acquire); }
+  std::uint64_t done() const { return done_.load(std::memory_order_acquire); }
+  std::uint64_t commits() const { return commits_.load(std::memory_order_relaxed); }
+
+ private:
+  void Loop();
+  void CommitAll(std::vector<CommitWork>& works);
+  void CommitSlice(std::vector<CommitWork>& works, std::size_t begin, std::size_t end);
+  void TidyOnce();
+
+  Store& store_;
+  const Fatal on_fatal_;
+  QueueMetrics* const metrics_;
+  Mailbox<CommitWork> mailbox_;
+  std::atomic<std::size_t> pending_{0};
+  std::atomic<std::uint64_t> pushed_{0};
+  std::atomic<std::uint64_t> done_{0};
+  bool given_up_ = false;  // there was no space when it was closed
+  std::atomic<bool> disk_full_{false};
+  std::atomic<bool> closing_{false};
+  std::atomic<std::uint64_t> commits_{0};
+  bool untidy_ = true;  // after a start there may be something left to sweep
+  std::size_t commits_since_tidy_ = 0;
+  std::vector<Batch> batches_;
+  std::thread thread_;
+};
+
+}  // namespace allot

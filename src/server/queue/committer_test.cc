@@ -1,0 +1,152 @@
+#include "server/queue/committer.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace allot {
+namespace {
+
+// Counts commits, and can be full or held up.
+class FakeStore final : public Store {
+ public:
+  Result<void> Load(const Loader&, const std::function<bool(JobId)>&) override { return {}; }
+  Position LastPosition() const override { return 0; }
+  Result<void> Commit(std::span<const Batch> batches) override {
+    std::unique_lock lock(mutex);
+    ++tries;
+    changed.notify_all();
+    changed.wait(lock, [this] { return !held; });
+    if (full) return Error{Code::kDiskFull, "full", ""};
+    if (broken) return Error{Code::kStoreFailed, "broken", ""};
+    ++commits;
+    for (const Batch& batch : batches) positions.push_back(batch.position);
+    return {};
+  }
+  Result<bool> Tidy() override { return false; }
+  Result<void> PutSetting(std::string_view, std::string_view) override { return {}; }
+  Result<std::optional<std::string>> GetSetting(std::string_view) override { return std::optional<std::string>(); }
+  Result<std::optional<std::string>> ReadPayload(JobId, std::int64_t) override { return std::optional<std::string>(); }
+  Result<std::vector<Outcome>> ReadOutcomes(const OutcomeQuery&) override { return std::vector<Outcome>(); }
+  Result<void> Backup(const std::string&) override { return {}; }
+  Result<Usage> ReadUsage() override { return Usage{}; }
+
+  void WaitForTries(int n) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return tries >= n; });
+  }
+  void Set(bool& flag, bool value) {
+    {
+      std::lock_guard lock(mutex);
+      flag = value;
+    }
+    changed.notify_all();
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  int tries = 0;
+  int commits = 0;
+  bool held = false, full = false, broken = false;
+  std::vector<Position> positions;
+};
+
+// Runs what it gets at once, and remembers that.
+class DirectHome final : public Home {
+ public:
+  void Run(std::vector<Closure>& closures) override {
+    for (Closure& closure : closures) closure();
+    handovers.fetch_add(1);
+    closures.clear();
+  }
+  std::atomic<int> handovers{0};
+};
+
+CommitWork WorkAt(Position position, Home& home, std::function<void()> then) {
+  CommitWork work;
+  work.batch.position = position;
+  work.batch.events = "e";
+  work.outbox.push_back({&home, [then = std::move(then)] { then(); }});
+  return work;
+}
+
+TEST(Committer, CommitsWhatWaitsTogetherAndLetsItGoInOrder) {
+  FakeStore store;
+  DirectHome home;
+  std::vector<int> told;
+  {
+    Committer committer(
+        store, [](const Error&) { FAIL(); }, nullptr);
+    store.Set(store.held, true);
+    committer.Push(WorkAt(1, home, [&] { told.push_back(1); }));
+    store.WaitForTries(1);
+    for (int i = 2; i <= 5; ++i)
+      committer.Push(WorkAt(static_cast<Position>(i), home, [&told, i] { told.push_back(i); }));
+    EXPECT_TRUE(told.empty());
+    EXPECT_FALSE(committer.idle());
+    store.Set(store.held, false);
+  }
+  EXPECT_EQ(store.commits, 2);
+  EXPECT_EQ(store.positions, (std::vector<Position>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(told, (std::vector<int>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(home.handovers.load(), 2);
+}
+
+TEST(Committer, AnAnswerWithoutEventsStillWaitsForThoseBeforeIt) {
+  FakeStore store;
+  DirectHome home;
+  std::vector<int> told;
+  {
+    Committer committer(
+        store, [](const Error&) { FAIL(); }, nullptr);
+    store.Set(store.held, true);
+    committer.Push(WorkAt(1, home, [&] { told.push_back(1); }));
+    CommitWork empty;
+    empty.outbox.push_back({&home, [&told] { told.push_back(2); }});
+    committer.Push(std::move(empty));
+    store.WaitForTries(1);
+    EXPECT_TRUE(told.empty());
+    store.Set(store.held, false);
+  }
+  EXPECT_EQ(told, (std::vector<int>{1, 2}));
+  EXPECT_EQ(store.commits, 1);
+}
+
+TEST(Committer, AFullDiskIsWaitedOut) {
+  FakeStore store;
+  DirectHome home;
+  std::atomic<int> told{0};
+  Committer committer(
+      store, [](const Error&) { FAIL(); }, nullptr);
+  store.Set(store.full, true);
+  committer.Push(WorkAt(1, home, [&] { told = 1; }));
+  store.WaitForTries(2);
+  EXPECT_TRUE(committer.disk_full());
+  EXPECT_EQ(told.load(), 0);
+  store.Set(store.full, false);
+  while (!committer.idle()) std::this_thread::yield();
+  EXPECT_EQ(told.load(), 1);
+  EXPECT_FALSE(committer.disk_full());
+}
+
+TEST(Committer, AnyOtherErrorIsFatal) {
+  FakeStore store;
+  DirectHome home;
+  std::atomic<int> deaths{0};
+  std::atomic<int> told{0};
+  store.Set(store.broken, true);
+  {
+    Committer committer(
+        store, [&](const Error& error) { deaths += error.code == Code::kStoreFailed ? 1 : 0; }, nullptr);
+    committer.Push(WorkAt(1, home, [&] { told = 1; }));
+  }
+  EXPECT_EQ(deaths.load(), 1);
+  EXPECT_EQ(told.load(), 0);  // nothing is told that is not there
+}
+
+}  // namespace
+}  // namespace allot

@@ -1,0 +1,29 @@
+// What is to happen if a command, or an answer, is dropped on its way: because its queue is gone, or because of an
+// exception.
+#pragma once
+
+#include <utility>
+
+#include "server/queue/closure.h"
+#include "server/queue/outbox.h"
+
+namespace allot {
+
+// Threading: passed from thread to thread; `dropped` runs on `home`, which outlives it.
+class OnDrop {
+ public:
+  OnDrop(Home& home, Closure dropped) : home_(&home), dropped_(std::move(dropped)) {}
+  OnDrop(OnDrop&&) noexcept = default;
+  OnDrop& operator=(OnDrop&&) = delete;
+  ~OnDrop() {
+    if (dropped_) home_->Run(std::move(dropped_));
+  }
+  // It has arrived.
+  void Release() { dropped_ = {}; }
+
+ private:
+  Home* home_;
+  Closure dropped_;
+};
+
+}  // namespace allot

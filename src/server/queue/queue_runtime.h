@@ -1,0 +1,173 @@
+// One queue at work: its engine thread, its store thread, and the file behind them.
+//
+// Commands come in through a mailbox. The engine thread takes all that wait, runs them with one reading of the clock,
+// takes one batch of effects and hands it, with the answers that depend on it, to the store thread. Answers that
+// depend on nothing unsaved leave at once.
+//
+// A round is short, so that nobody waits long for others: after kRoundTime of commands what is left waits for the next
+// round, in turns by asker; looks at many things come after them, for kBrowseTime in a round, in turns likewise.
+//
+// Threading: all public methods may be called from any thread, except as said.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_set>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "engine/engine.h"
+#include "server/ops/memory_share.h"
+#include "server/ops/metrics.h"
+#include "server/ops/step_meter.h"
+#include "server/queue/committer.h"
+#include "server/queue/fair_queue.h"
+#include "server/queue/mailbox.h"
+#include "server/queue/queue_history.h"
+#include "server/queue/turn.h"
+#include "server/queue/wait_table.h"
+#include "server/queue/worker_table.h"
+#include "server/wire/queue_settings.h"
+#include "store/store.h"
+
+namespace allot {
+
+class QueueRuntime {
+ public:
+  struct Options {
+    std::string name;
+    QueueSettings defaults;                       // of a queue whose file has none yet
+    const NamedStrategies* strategies = nullptr;  // of the configuration; they outlive it
+    Duration restart_grace{0};                    // how long leases found in the file are kept
+    IdAllocator* ids = nullptr;
+    QueueMetrics* metrics = nullptr;
+    MemoryShare* memory = nullptr;  // of all queues; null: memory has no bound
+    Committer::Fatal on_fatal;      // must not return
+  };
+  // Loads everything and starts the threads.
+  static Result<std::shared_ptr<QueueRuntime>> Open(std::unique_ptr<Store> store, Options options);
+  // As Finish().
+  ~QueueRuntime();
+
+  const std::string& name() const { return options_.name; }
+  WallTime created_at() const { return created_at_; }
+  QueueSettings settings() const;
+  // Durable when `done` runs, on the store thread. kBadValue, changing nothing, for settings that do not go together;
+  // kDiskFull likewise.
+  void ChangeSettings(const QueueSettingsChange& change, UniqueFunction<void(Result<void>)> done);
+  std::uint64_t max_result_bytes() const { return max_result_bytes_.load(std::memory_order_relaxed); }
+  DispatchMode dispatch() const { return dispatch_.load(std::memory_order_relaxed); }
+  // Those that hold now, for checking a request; it lives no longer than the queue.
+  KeySource property_keys() const;
+  Vocabulary vocabulary() const { return {property_keys(), options_.strategies}; }
+  Store& store() { return *store_; }
+  bool disk_full() const { return committer_->disk_full(); }
+  QueueMetrics* metrics() const { return options_.metrics; }
+  // On the engine thread alone.
+  QueueHistory& history() { return history_; }
+  // It was deleted, or the server stops: its file may be gone.
+  bool finished() const { return finished_; }
+  // It was deleted: whoever still holds it is to let go.
+  bool deleted() const { return deleted_.load(std::memory_order_relaxed); }
+  // What to tell those whose commands are dropped: kUnknownQueue, or kStopping.
+  Error WhyFinished() const;
+  // Metrics know all steps so far. On the engine thread alone.
+  void TellSteps();
+  // The store cannot be read: nothing more may be promised.
+  [[noreturn]] void Fatal(const Error& error);
+
+  // Runs on the engine thread. False, dropping it, once the queue is finished: whoever waits for an answer must notice
+  // by its destruction.
+  bool Post(Command command) { return mailbox_.Push(std::move(command)); }
+  bool Post(std::vector<Command>& commands) { return mailbox_.Push(commands); }
+  // Straight to the store thread: payloads of a stream that is still coming in.
+  bool PostWork(CommitWork work) { return committer_->Push(std::move(work)); }
+
+  // Nothing is handed out any more, waiting requests are answered, submits refused. Reports go on.
+  void BeginStop();
+  // Works off what has been posted, folds, commits, and ends the threads. Once, from a thread that is none of its own.
+  // What is not folded by `fold_until` stays in the journal. The engine's memory is given back, whoever still holds the
+  // queue. With `leaving` the process is about to end: the memory is left to the system, which is faster by far than to
+  // take it apart.
+  void Finish(Instant fold_until = Instant::max(), bool leaving = false);
+  // Tells its workers and all who wait or watch, and ends as Finish() does.
+  void FinishDeleted();
+
+ private:
+  QueueRuntime(std::unique_ptr<Store> store, Options options);
+  Result<void> Load();
+  void EngineLoop();
+  bool Waiting() const { return !changes_.empty() || !browses_.empty(); }
+  Turn NewTurn();
+  void Round(std::vector<Command>& commands);
+  // Commands in order, or, once some are left over, by asker; as long as the round is no older than that.
+  void RunCommands(Turn& turn, std::vector<Command>& commands, std::int64_t nanoseconds);
+  // One that looks at much goes into its line, any other runs.
+  void Run(Turn& turn, Command& command);
+  // Puts it into the line; where that is too long already, it runs and refuses.
+  void Line(Turn& turn, Command command);
+  // The next in line. False: none, or enough for this round.
+  bool BrowseNext(Turn& turn, std::int64_t& nanoseconds);
+  // While the disk is full: what only looks, runs; the rest is held.
+  void FullRound(std::vector<Command>& commands);
+  void TakeEffects(Turn& turn);
+  void PushWork(Turn& turn);
+  void FoldSome(Turn& turn);
+  void FoldAll(Turn& turn);
+  Mailbox<Command>::Deadline NextWake();
+  // The step that ends now; a long one is logged. Its length in nanoseconds.
+  std::int64_t EndStep(StepKind kind, const Turn& turn);
+  // At the beginning of a round: what was since the last one.
+  void Sample(const Now& now);
+
+  std::unique_ptr<Store> store_;
+  const Options options_;
+  WallTime created_at_{};
+  mutable std::mutex settings_mutex_;
+  QueueSettings settings_;         // guarded by settings_mutex_
+  PropertyKeysPtr property_keys_;  // the same as settings_.property_keys; guarded by settings_mutex_
+  std::atomic<std::uint64_t> max_result_bytes_{0};
+  std::atomic<DispatchMode> dispatch_{DispatchMode::kFanout};
+  std::atomic<std::uint64_t> memory_budget_{0};
+  std::atomic<bool> finished_{false};
+  std::atomic<bool> deleted_{false};
+  std::atomic<Instant::rep> stop_folding_at_{Instant::max().time_since_epoch().count()};
+
+  std::unique_ptr<Engine> engine_;  // engine thread; null once that has ended
+  WaitTable waits_;
+  WorkerTable workers_;
+  QueueHistory history_;
+  Mailbox<Command> mailbox_;
+  bool stopping_ = false;                // engine thread
+  bool folding_ = false;                 // engine thread: a sweep over what is dirty has begun
+  Instant last_tick_{}, last_look_{};    // engine thread
+  bool tick_waits_ = false;              // it was due in a round that was long already
+  Instant last_fold_{};                  // engine thread
+  Position fold_until_ = 0;              // engine thread: where the sweep ends
+  Position last_position_ = 0;           // engine thread
+  std::uint64_t memory_used_ = 0;        // engine thread: as others know it
+  FairQueue<Command> changes_;           // engine thread: left over from earlier rounds
+  FairQueue<Command> browses_;           // engine thread: looks at much
+  StepMeter meter_;                      // engine thread
+  Instant told_steps_{};                 // engine thread
+  std::vector<Command> held_;            // engine thread: until there is space
+  std::unordered_set<JobId> unsaved_;    // engine thread: while the disk is full
+  std::unordered_set<JobId> uncreated_;  // engine thread: of those, the new ones
+  struct Touched {
+    std::uint64_t work;  // its number at the committer
+    std::vector<JobId> jobs;
+    std::vector<JobId> created;
+  };
+  std::deque<Touched> touched_;  // engine thread: by work that may not be durable yet
+  std::unique_ptr<Committer> committer_;
+  std::thread engine_thread_;
+};
+
+}  // namespace allot

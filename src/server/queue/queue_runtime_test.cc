@@ -1,0 +1,200 @@
+// Rounds of an engine thread: who waits for whom.
+#include "server/queue/queue_runtime.h"
+
+#include <gtest/gtest.h>
+#include <time.h>
+
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "expr/expr.h"
+#include "server/wire/limit_json.h"
+#include "store/memory/memory_store.h"
+
+namespace allot {
+namespace {
+
+constexpr AskerId kAnn = 1, kBob = 2;
+
+// Uses the thread's CPU for so long.
+void Spin(std::int64_t microseconds) {
+  const auto cpu = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<std::int64_t>(time.tv_sec) * 1'000'000 + time.tv_nsec / 1000;
+  };
+  for (const std::int64_t began = cpu(); cpu() - began < microseconds;) {
+  }
+}
+
+class QueueRuntimeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    QueueRuntime::Options options;
+    options.name = "q";
+    options.ids = &ids_;
+    options.on_fatal = [](const Error& error) { FAIL() << error.message; };
+    auto store = MemoryStore::Open(std::make_shared<MemoryDisk>());
+    ASSERT_TRUE(store.ok());
+    auto opened = QueueRuntime::Open(std::move(*store), std::move(options));
+    ASSERT_TRUE(opened.ok()) << opened.error().message;
+    queue_ = *opened;
+  }
+  // What `post` posts is there as a whole before the thread takes it; all of it has run when this returns. What ran is
+  // in ran_, in order. What is posted by what runs counts in `least`: a queue that finishes takes nothing more.
+  template <typename Post>
+  void RunTogether(Post post, std::size_t least = 0) {
+    std::promise<void> stuck, go;
+    queue_->Post([&](Turn&) {
+      stuck.set_value();
+      go.get_future().wait();
+    });
+    stuck.get_future().wait();
+    post();
+    least_ = least;
+    go.set_value();
+    if (least > 0) enough_.get_future().wait();
+    queue_->Finish();
+  }
+  void Change(AskerId asker, char name, std::int64_t microseconds = 0) {
+    queue_->Post(Command([this, name, microseconds](Turn&) { Ran(name, microseconds); }).By(asker));
+  }
+  void Browse(AskerId asker, char name, std::int64_t microseconds = 0) {
+    queue_->Post(Command::Browse(asker, [this, name, microseconds](Turn&) { Ran(name, microseconds); }));
+  }
+  void Ran(char name, std::int64_t microseconds) {
+    Spin(microseconds);
+    ran_.push_back(name);
+    if (ran_.size() == least_) enough_.set_value();
+  }
+
+  IdAllocator ids_;
+  std::shared_ptr<QueueRuntime> queue_;
+  std::string ran_;
+  std::size_t least_ = 0;  // after so many
+  std::promise<void> enough_;
+};
+
+TEST_F(QueueRuntimeTest, ChangesGoBeforeLooksAtMuch) {
+  RunTogether([&] {
+    for (int i = 0; i < 20; ++i) Browse(kAnn, 'l', 500);
+    Change(kBob, 'c');
+  });
+  EXPECT_EQ(ran_, "c" + std::string(20, 'l'));
+}
+
+TEST_F(QueueRuntimeTest, AChangeWaitsForFewLooksHoweverManyWait) {
+  RunTogether(
+      [&] {
+        queue_->Post(Command::Browse(kAnn, [&](Turn&) { Change(kBob, 'c'); }));
+        for (int i = 0; i < 50; ++i) Browse(kAnn, 'l', 1000);
+      },
+      51);
+  ASSERT_EQ(ran_.size(), 51u);
+  // Two milliseconds of looks in a round, and the one that goes beyond.
+  EXPECT_LE(ran_.find('c'), 3u) << ran_;
+}
+
+TEST_F(QueueRuntimeTest, AskersTakeTurnsInLooking) {
+  RunTogether([&] {
+    for (int i = 0; i < 50; ++i) Browse(kAnn, 'a', 500);
+    Browse(kBob, 'b', 500);
+    Browse(kBob, 'b', 500);
+  });
+  ASSERT_EQ(ran_.size(), 52u);
+  EXPECT_LE(ran_.rfind('b'), 4u) << ran_;
+}
+
+TEST_F(QueueRuntimeTest, AskersTakeTurnsInChangingOnceARoundIsFull) {
+  RunTogether([&] {
+    for (int i = 0; i < 50; ++i) Change(kAnn, 'a', 1000);
+    Change(kBob, 'b');
+  });
+  ASSERT_EQ(ran_.size(), 51u);
+  EXPECT_LE(ran_.find('b'), 8u) << ran_;
+}
+
+TEST_F(QueueRuntimeTest, CommandsOfOneAskerRunInOrderLooksAtMuchAfterWhatWasChangedBefore) {
+  RunTogether([&] {
+    for (char name = 'A'; name <= 'Z'; ++name) Change(kAnn, name, 700);
+    Browse(kAnn, '!');
+    for (int i = 0; i < 10; ++i) Change(kBob, '.', 700);
+  });
+  std::string of_ann;
+  for (const char name : ran_) {
+    if (name != '.') of_ann.push_back(name);
+  }
+  EXPECT_EQ(of_ann, "ABCDEFGHIJKLMNOPQRSTUVWXYZ!");
+}
+
+TEST_F(QueueRuntimeTest, OfOneAskerOnlySoManyLooksWait) {
+  int refused = 0;
+  RunTogether([&] {
+    for (int i = 0; i < 300; ++i) {
+      queue_->Post(Command::Browse(kAnn, [&](Turn& turn) {
+                     if (turn.crowded) return void(++refused);
+                     ran_.push_back('a');
+                   }).OrRefuse());
+    }
+    // Others have room, and what goes on is not refused.
+    queue_->Post(Command::Browse(kBob, [&](Turn& turn) { ran_.push_back(turn.crowded ? '-' : 'b'); }).OrRefuse());
+    Browse(kAnn, 'c');
+  });
+  EXPECT_EQ(refused, 300 - 256);
+  EXPECT_EQ(ran_.size(), 256u + 2);
+  EXPECT_EQ(ran_.find('-'), std::string::npos);
+}
+
+TEST_F(QueueRuntimeTest, OnceItIsFinishedItsEngineIsGoneWhoeverHoldsIt) {
+  std::weak_ptr<const expr::Expr> kept;
+  std::promise<void> submitted;
+  queue_->Post([&](Turn& turn) {
+    JobSpec spec;
+    spec.requirements = expr::Expr::Parse("TARGET.a == 1").expr;
+    kept = spec.requirements;
+    EXPECT_TRUE(turn.engine.Submit(turn.now, JobId{1}, spec).ok());
+    submitted.set_value();
+  });
+  submitted.get_future().wait();
+  EXPECT_FALSE(kept.expired());
+  queue_->FinishDeleted();
+  EXPECT_TRUE(kept.expired());
+  // Those who come late are dropped.
+  EXPECT_FALSE(queue_->Post([](Turn&) { FAIL(); }));
+  EXPECT_FALSE(queue_->PostWork({}));
+  EXPECT_EQ(queue_->WhyFinished().code, Code::kUnknownQueue);
+}
+
+TEST_F(QueueRuntimeTest, LevelsOfLimitsAreThoseOfTheirViews) {
+  RunTogether([&] {
+    queue_->Post([](Turn& turn) {
+      for (const char* uuid : {"a", "b"}) {
+        Result<LimitSpec> spec =
+            ParseLimit(R"({"tag":"t","expr":"true","count":10,"window_ms":60000,"expires_in_ms":60000})");
+        ASSERT_TRUE(spec.ok()) << spec.error().message;
+        ASSERT_TRUE(turn.engine.CreateLimit(turn.now, uuid, *spec).ok());
+      }
+      ASSERT_TRUE(turn.engine.DeleteLimit(turn.now, "a").ok());
+      std::vector<std::string> levels, views;
+      turn.engine.ForEachLimit(turn.now, [&](const std::string& uuid, double tokens, std::size_t waiting) {
+        levels.push_back(uuid + " " + std::to_string(tokens) + " " + std::to_string(waiting));
+      });
+      for (const LimitView& view : turn.engine.Limits(turn.now, {})) {
+        views.push_back(view.uuid + " " + std::to_string(view.tokens) + " " + std::to_string(view.waiting));
+      }
+      EXPECT_EQ(levels, views);
+      EXPECT_EQ(levels.size(), 1u);
+    });
+  });
+}
+
+TEST_F(QueueRuntimeTest, ACommandKnowsWhoAsked) {
+  AskerId seen = 0;
+  RunTogether([&] { queue_->Post(Command([&](Turn& turn) { seen = turn.asker; }).By(kBob)); });
+  EXPECT_EQ(seen, kBob);
+}
+
+}  // namespace
+}  // namespace allot

@@ -1,0 +1,56 @@
+#include "server/wire/explain_json.h"
+
+#include <gtest/gtest.h>
+
+namespace allot {
+namespace {
+
+using namespace std::chrono_literals;
+
+const Instant kNow{1'000'000s};
+
+TEST(ExplainJson, ListsAllLimitsThatApplyAlsoWhereTheReasonsNameThree) {
+  JobStanding standing;
+  standing.match.ready = 3;
+  standing.now = kNow;
+  for (int i = 0; i < 10; ++i) {
+    LimitHold& hold = standing.limits.holds.emplace_back();
+    const std::string name = "l" + std::to_string(i);
+    hold.limit.limit = {"uuid-of-" + name, "agent", name};
+    hold.limit.tokens = 0.25;
+    hold.limit.cost = Tokens::Of(1.0);
+    hold.limit.holds_back = true;
+    hold.limit.payable_at = kNow + std::chrono::seconds(i);
+  }
+  std::string out;
+  AppendExplanation(standing, Explain(standing.match), {}, out);
+  EXPECT_NE(out.find(R"({"uuid":"uuid-of-l4","tag":"agent","name":"l4","monitor":false,"reads_worker":false,)"
+                     R"("level":0.25,"cost":1,"holds_back":true,"never":false,"stops":false,"overtaken":false,)"
+                     R"("payable_in_ms":4000,"workers":0,"workers_held":0})"),
+            std::string::npos)
+      << out;
+}
+
+TEST(ExplainJson, WhoIsFirstIsLeftOutForThoseWhoMayNotKnow) {
+  JobStanding standing;
+  standing.match.job = JobId{7};
+  standing.match.ready = 3;
+  OrderStanding& order = standing.order.emplace();
+  order.policy = DefaultPolicy();
+  order.strategy = DefaultStrategy();
+  order.giving = order.giving_free = order.workers = 1;
+  order.first = JobId{5};
+  order.first_user = "bob";
+  order.others_first = true;
+  std::string all, own;
+  AppendExplanation(standing, Explain(standing.match), {}, all);
+  Hide({true, false}, standing);
+  AppendExplanation(standing, Explain(standing.match), {true, false}, own);
+  EXPECT_NE(all.find("bob"), std::string::npos) << all;
+  EXPECT_NE(all.find(R"("code":"behind")"), std::string::npos) << all;
+  EXPECT_EQ(own.find("bob"), std::string::npos) << own;
+  EXPECT_NE(own.find(R"("code":"behind")"), std::string::npos) << own;
+}
+
+}  // namespace
+}  // namespace allot

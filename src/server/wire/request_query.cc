@@ -1,0 +1,245 @@
+#include "server/wire/request_query.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "base/bounds.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "server/wire/request_json.h"
+
+namespace allot {
+namespace {
+
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+Error BadValue(std::string_view name, std::string_view message) {
+  return Error{Code::kBadValue, fmt::format("`{}` {}", name, message), ""};
+}
+
+// A name from outside, short and harmless.
+std::string Shown(std::string_view name) {
+  const std::string shown = JsonString(name.substr(0, 64));
+  return shown.substr(1, shown.size() - 2);
+}
+
+Result<std::size_t> Limit(const Query& query) {
+  const auto limit = query.Number("limit", 1, bounds::kMaxPageItems);
+  if (!limit.ok()) return limit.error();
+  return static_cast<std::size_t>(limit->value_or(kDefaultPageItems));
+}
+
+Result<TaskIndex> From(const Query& query) {
+  const auto from = query.Number("from", 0, bounds::kMaxTasksPerJob);
+  if (!from.ok()) return from.error();
+  return static_cast<TaskIndex>(from->value_or(0));
+}
+
+Result<milliseconds> Wait(const Query& query) {
+  const auto wait = query.Number("wait_ms", 0, static_cast<std::uint64_t>(ToMillis(bounds::kMaxWait)));
+  if (!wait.ok()) return wait.error();
+  return milliseconds(wait->value_or(0));
+}
+
+Result<std::optional<std::uint64_t>> Id(const Query& query, std::string_view name) {
+  const auto text = query.Get(name);
+  if (!text) return std::optional<std::uint64_t>();
+  const auto id = ParseId(*text);
+  if (!id) return BadValue(name, "must be an id, in decimal digits");
+  return id;
+}
+
+constexpr std::string_view kJobStates = "must be scheduled, active, paused, done, failed or cancelled";
+constexpr std::string_view kTaskStates = "must be ready, leased, waiting, done, failed or skipped";
+
+}  // namespace
+
+std::optional<std::string> PercentDecode(std::string_view text, bool in_query) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == '+' && in_query) {
+      c = ' ';
+    } else if (c == '%') {
+      if (i + 2 >= text.size()) return std::nullopt;
+      const int high = HexDigit(text[i + 1]), low = HexDigit(text[i + 2]);
+      if (high < 0 || low < 0) return std::nullopt;
+      c = static_cast<char>(high * 16 + low);
+      i += 2;
+    }
+    if (c == '\0') return std::nullopt;
+    out.push_back(c);
+  }
+  if (!IsUtf8(out)) return std::nullopt;
+  return out;
+}
+
+Result<std::vector<std::string>> SplitPath(std::string_view path) {
+  std::vector<std::string> parts;
+  if (path.empty() || path[0] != '/') return Error{Code::kBadRequest, "a path begins with `/`", ""};
+  path.remove_prefix(1);
+  while (true) {
+    const std::size_t slash = path.find('/');
+    auto part = PercentDecode(path.substr(0, slash), false);
+    if (!part) return Error{Code::kBadRequest, "the path is not percent-encoded UTF-8", ""};
+    parts.push_back(std::move(*part));
+    if (slash == std::string_view::npos) return parts;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+Result<Query> Query::Parse(std::string_view text, std::span<const std::string_view> known) {
+  Query query;
+  std::vector<std::string> seen;
+  while (!text.empty()) {
+    const std::size_t end = text.find('&');
+    const std::string_view pair = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (pair.empty()) continue;
+    const std::size_t equals = pair.find('=');
+    auto name = PercentDecode(pair.substr(0, equals), true);
+    auto value = PercentDecode(equals == std::string_view::npos ? "" : pair.substr(equals + 1), true);
+    if (!name || !value) return Error{Code::kBadRequest, "the query is not percent-encoded UTF-8", ""};
+    if (std::find(known.begin(), known.end(), *name) == known.end()) {
+      const std::string_view nearest = Nearest(*name, known);
+      std::string hint;
+      if (!nearest.empty()) {
+        hint = fmt::format("did you mean `{}`?", nearest);
+      } else {
+        hint = known.empty() ? "it has none" : fmt::format("it has {}", fmt::join(known, ", "));
+      }
+      return Error{Code::kUnknownField, fmt::format("`{}` is not a parameter of this request", Shown(*name)), hint};
+    }
+    if (std::find(seen.begin(), seen.end(), *name) != seen.end()) return BadValue(*name, "is there twice");
+    seen.push_back(*name);
+    if (!value->empty()) query.values_.emplace_back(std::move(*name), std::move(*value));
+  }
+  return query;
+}
+
+std::optional<std::string_view> Query::Get(std::string_view name) const {
+  for (const auto& [key, value] : values_) {
+    if (key == name) return value;
+  }
+  return std::nullopt;
+}
+
+Result<std::optional<std::uint64_t>> Query::Number(std::string_view name, std::uint64_t min, std::uint64_t max) const {
+  const auto text = Get(name);
+  if (!text) return std::optional<std::uint64_t>();
+  std::uint64_t value = 0;
+  const char* const end = text->data() + text->size();
+  const auto [rest, error] = std::from_chars(text->data(), end, value);
+  if (error != std::errc() || rest != end || value < min || value > max) {
+    return BadValue(name, fmt::format("must be an integer from {} to {}", FormatCount(min), FormatCount(max)));
+  }
+  return std::optional<std::uint64_t>(value);
+}
+
+Result<bool> Query::Flag(std::string_view name) const {
+  const auto text = Get(name);
+  if (!text || *text == "false") return false;
+  if (*text == "true") return true;
+  return BadValue(name, "must be true or false");
+}
+
+Result<JobQuery> ParseJobQuery(std::string_view text) {
+  constexpr std::string_view kKnown[] = {"state", "tag", "user", "before", "limit"};
+  const auto query = Query::Parse(text, kKnown);
+  if (!query.ok()) return query.error();
+  JobQuery out;
+  const auto limit = Limit(*query);
+  if (!limit.ok()) return limit.error();
+  out.limit = *limit;
+  const auto before = Id(*query, "before");
+  if (!before.ok()) return before.error();
+  if (*before) out.before = JobId{**before};
+  if (const auto state = query->Get("state")) {
+    out.state = ParseJobState(*state);
+    if (!out.state) return BadValue("state", kJobStates);
+  }
+  if (const auto tag = query->Get("tag")) {
+    if (const auto check = CheckTag("tag", *tag); !check.ok()) return check.error();
+    out.tag = *tag;
+  }
+  if (const auto user = query->Get("user")) {
+    if (const auto check = CheckPlainText("user", *user, bounds::kMaxUserBytes); !check.ok()) return check.error();
+    out.user = *user;
+  }
+  return out;
+}
+
+Result<TaskQuery> ParseTaskQuery(std::string_view text) {
+  constexpr std::string_view kKnown[] = {"state", "from", "limit"};
+  const auto query = Query::Parse(text, kKnown);
+  if (!query.ok()) return query.error();
+  TaskQuery out;
+  const auto limit = Limit(*query);
+  if (!limit.ok()) return limit.error();
+  out.limit = *limit;
+  const auto from = From(*query);
+  if (!from.ok()) return from.error();
+  out.from = *from;
+  if (const auto state = query->Get("state")) {
+    out.state = ParseTaskState(*state);
+    if (!out.state) return BadValue("state", kTaskStates);
+  }
+  return out;
+}
+
+Result<ResultsQuery> ParseResultsQuery(std::string_view text) {
+  constexpr std::string_view kKnown[] = {"from", "limit", "wait_ms"};
+  const auto query = Query::Parse(text, kKnown);
+  if (!query.ok()) return query.error();
+  const auto from = From(*query);
+  if (!from.ok()) return from.error();
+  const auto limit = Limit(*query);
+  if (!limit.ok()) return limit.error();
+  const auto wait = Wait(*query);
+  if (!wait.ok()) return wait.error();
+  return ResultsQuery{*from, *limit, *wait};
+}
+
+Result<WorkersQuery> ParseWorkersQuery(std::string_view text) {
+  constexpr std::string_view kKnown[] = {"after", "limit"};
+  const auto query = Query::Parse(text, kKnown);
+  if (!query.ok()) return query.error();
+  WorkersQuery out;
+  const auto limit = Limit(*query);
+  if (!limit.ok()) return limit.error();
+  out.limit = *limit;
+  const auto after = Id(*query, "after");
+  if (!after.ok()) return after.error();
+  if (*after) out.after = WorkerId{**after};
+  return out;
+}
+
+Result<milliseconds> ParseWaitQuery(std::string_view text) {
+  constexpr std::string_view kKnown[] = {"wait_ms"};
+  const auto query = Query::Parse(text, kKnown);
+  if (!query.ok()) return query.error();
+  return Wait(*query);
+}
+
+Result<bool> ParseForceQuery(std::string_view text) {
+  constexpr std::string_view kKnown[] = {"force"};
+  const auto query = Query::Parse(text, kKnown);
+  if (!query.ok()) return query.error();
+  return query->Flag("force");
+}
+
+Result<void> ParseNoQuery(std::string_view text) {
+  const auto query = Query::Parse(text, {});
+  if (!query.ok()) return query.error();
+  return {};
+}
+
+}  // namespace allot

@@ -1,0 +1,192 @@
+#include "server/wire/strategy_fields.h"
+
+#include <charconv>
+#include <iterator>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/bounds.h"
+#include "base/text.h"
+#include "server/wire/json_fields.h"
+#include "strategy/strategy_rules.h"
+
+namespace allot {
+namespace {
+
+using Kind = Strategy::Kind;
+using Value = JsonReader::Value;
+
+enum Field : std::size_t { kKey, kInner, kMax, kValue };
+constexpr std::string_view kFieldNames[] = {"key", "inner", "max", "value"};
+constexpr std::string_view kSelectNames[] = {"key", "inner", "value"};
+constexpr FieldSet kSelectFields{"select_only", kSelectNames};
+constexpr FieldSet kPreferFields{"prefer_distinct", std::span(kFieldNames).first(3)};
+constexpr FieldSet kMaxFields{"max_simultaneous", std::span(kFieldNames).first(3)};
+constexpr FieldSet kFairFields{"fair", std::span(kFieldNames).first(2)};
+
+const FieldSet& FieldsOf(Kind kind) {
+  switch (kind) {
+    case Kind::kSelectOnly:
+      return kSelectFields;
+    case Kind::kPreferDistinct:
+      return kPreferFields;
+    case Kind::kMaxSimultaneous:
+      return kMaxFields;
+    default:
+      return kFairFields;
+  }
+}
+
+class StrategyReader {
+ public:
+  StrategyReader(JsonReader& reader, const NamedStrategies& names) : reader_(reader), names_(names) {}
+
+  bool Read(Value& value, std::size_t depth, StrategyPtr& out) {
+    if (depth > bounds::kMaxStrategyDepth) return reader_.Bad(Colon(strategy_rules::TooDeep()));
+    if (++nodes_ > bounds::kMaxStrategyNodes) return reader_.Bad(Colon(strategy_rules::TooMany()));
+    if (reader_.IsString(value)) {
+      std::string_view word;
+      if (!reader_.Text(value, word)) return false;
+      out = StrategyFromWord(word, names_);
+      return out != nullptr || Refuse(NoSuchStrategy(word, names_));
+    }
+    const std::string at = reader_.Path();
+    std::size_t fields = 0;
+    const bool read = reader_.Map(value, [&](std::string_view word, Value inner) {
+      if (++fields > 1)
+        return reader_.Fail(Code::kBadValue, fmt::format("`{}` must have one field, the name of a block", at));
+      return ReadBlock(word, inner, depth, out);
+    });
+    if (!read) return false;
+    if (fields == 0) return reader_.Bad("must have one field, the name of a block", R"(like {"fair": {…}})");
+    return true;
+  }
+
+ private:
+  static std::string Colon(const std::string& why) { return "cannot be: " + why; }
+  bool Refuse(const std::string& why) {
+    return reader_.Fail(Code::kBadValue, fmt::format("`{}`: {}", reader_.Path(), why));
+  }
+
+  bool ReadBlock(std::string_view word, Value& value, std::size_t depth, StrategyPtr& out) {
+    auto made = std::make_shared<Strategy>();
+    Kind kind = Kind::kSelectOnly;
+    while (kind != Kind::kWorker && StrategyWord(kind) != word) kind = static_cast<Kind>(static_cast<int>(kind) + 1);
+    if (kind == Kind::kWorker) {
+      const StrategyPtr known = StrategyFromWord(word, names_);
+      return Refuse(known == nullptr ? NoSuchStrategy(word, names_)
+                                     : fmt::format("`{}` has nothing inside: give it as a string", word));
+    }
+    made->kind = kind;
+    const bool read = kind == Kind::kOrElse ? ReadBranches(value, depth, *made) : ReadKeyed(value, depth, *made);
+    out = std::move(made);
+    return read;
+  }
+
+  bool ReadBranches(Value& value, std::size_t depth, Strategy& out) {
+    return reader_.Array(value, bounds::kMaxStrategyNodes, Code::kBadValue,
+                         [&](std::size_t, Value& item) { return Read(item, depth + 1, out.inner.emplace_back()); });
+  }
+
+  bool ReadKeyed(Value& value, std::size_t depth, Strategy& out) {
+    const FieldSet& fields = FieldsOf(out.kind);
+    const bool select = out.kind == Kind::kSelectOnly;
+    unsigned seen = 0;
+    const bool read = reader_.Object(value, fields, [&](std::size_t at, Value inner) {
+      const Field field = select && at == 2 ? kValue : static_cast<Field>(at);
+      seen |= 1u << field;
+      switch (field) {
+        case kKey: {
+          std::string_view name;
+          if (!reader_.Text(inner, name)) return false;
+          out.key = MakeStrategyKey(name);
+          const std::string why = strategy_rules::CheckKey(out.key);
+          return why.empty() || Refuse(why);
+        }
+        case kInner:
+          return Read(inner, depth + 1, out.inner.emplace_back());
+        case kMax:
+          return ReadMax(inner, out);
+        default:
+          return ReadMetaValue(reader_, inner, out.value);
+      }
+    });
+    if (!read) return false;
+    if ((seen >> kKey & 1) == 0) return Missing(reader_, "key");
+    if (select && (seen >> kValue & 1) == 0) return Missing(reader_, "value");
+    if (out.kind == Kind::kMaxSimultaneous && (seen >> kMax & 1) == 0) return Missing(reader_, "max");
+    return (seen >> kInner & 1) != 0 || Missing(reader_, "inner");
+  }
+
+  bool ReadMax(Value& value, Strategy& out) {
+    if (out.kind != Kind::kMaxSimultaneous || !reader_.IsString(value))
+      return reader_.IntTo(value, 1, UINT32_MAX, out.max);
+    std::string_view text;
+    if (!reader_.Text(value, text)) return false;
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, out.max);
+    out.percent = true;
+    if (error != std::errc() || rest + 1 != end || *rest != '%' || out.max < 1 || out.max > 100)
+      return reader_.Bad(R"(must be a whole number, or a percentage from "1%" to "100%")");
+    return true;
+  }
+
+  JsonReader& reader_;
+  const NamedStrategies& names_;
+  std::size_t nodes_ = 0;
+};
+
+bool ReadEither(JsonReader& reader, Value& value, bool policy, const NamedStrategies* names, StrategyPtr& out) {
+  static const NamedStrategies kNone;
+  const NamedStrategies& known = names == nullptr ? kNone : *names;
+  out = nullptr;
+  if (reader.IsNull(value)) return true;
+  if (reader.IsString(value)) {
+    std::string_view text;
+    if (!reader.Text(value, text)) return false;
+    ParsedStrategy parsed = ParseStrategy(text, policy, known);
+    if (parsed.strategy == nullptr) return FailInside(reader, text, parsed.error);
+    out = std::move(parsed.strategy);
+    return true;
+  }
+  const std::string at = reader.Path();
+  if (!StrategyReader(reader, known).Read(value, 1, out)) return false;
+  if (policy) out = WithRoomForWorker(out);
+  const std::string why = CheckStrategy(*out, policy);
+  return why.empty() || reader.Fail(Code::kBadValue, fmt::format("`{}`: {}", at, why));
+}
+
+}  // namespace
+
+bool ReadStrategy(JsonReader& reader, Value& value, const NamedStrategies* names, StrategyPtr& out) {
+  return ReadEither(reader, value, false, names, out);
+}
+
+bool ReadPolicy(JsonReader& reader, Value& value, const NamedStrategies* names, StrategyPtr& out) {
+  return ReadEither(reader, value, true, names, out);
+}
+
+bool ReadWeights(JsonReader& reader, Value& value, WeightsChange& out) {
+  out = {};
+  if (reader.IsNull(value)) {
+    out.clear = true;
+    return true;
+  }
+  const std::string at = reader.Path();
+  return reader.Map(value, [&](std::string_view given, Value inner) {
+    if (out.set.size() == bounds::kMaxWeights) {
+      return reader.Fail(Code::kBadValue,
+                         fmt::format("`{}` has more than {} weights", at, FormatCount(bounds::kMaxWeights)));
+    }
+    const Result<std::string> name = CheckWeightName(given);
+    if (!name.ok())
+      return reader.Fail(name.error().code, fmt::format("`{}`: {}", at, name.error().message), name.error().hint);
+    if (out.set.count(*name) != 0) return reader.Bad("is there twice");
+    std::uint32_t& weight = out.set[*name];  // 0: none any more
+    return reader.IsNull(inner) || reader.IntTo(inner, 1, bounds::kMaxWeight, weight);
+  });
+}
+
+}  // namespace allot

@@ -1,0 +1,66 @@
+#include "server/wire/sweep_json.h"
+
+#include "base/bounds.h"
+#include "base/json.h"
+#include "server/wire/json_fields.h"
+#include "server/wire/json_reader.h"
+
+namespace allot {
+namespace {
+
+using Value = JsonReader::Value;
+
+constexpr std::string_view kNames[] = {"state", "tag", "user", "up_to", "dry_run", "all"};
+constexpr FieldSet kFields{"a change of many jobs", kNames};
+
+bool ReadState(JsonReader& reader, Value& value, std::optional<JobState>& out) {
+  std::string_view text;
+  if (!reader.Text(value, text)) return false;
+  out = ParseJobState(text);
+  return out || reader.Bad("must be scheduled, active, paused, done, failed or cancelled");
+}
+
+}  // namespace
+
+Result<ManyJobs> ParseManyJobs(std::string_view json) {
+  JsonReader& reader = ThreadReader();
+  ManyJobs many;
+  bool all = false;
+  const auto on_field = [&](std::size_t field, Value value) {
+    switch (field) {
+      case 0:
+        return ReadState(reader, value, many.request.state);
+      case 1: {
+        std::string_view tag;
+        if (!reader.Text(value, tag) || !reader.Take(CheckTag("tag", tag))) return false;
+        many.request.tag = tag;
+        return true;
+      }
+      case 2:
+        return ReadPlainText(reader, value, bounds::kMaxUserBytes, many.request.user);
+      case 3:
+        return ReadId(reader, value, "a job's id", many.request.up_to.emplace().value);
+      case 4:
+        return reader.Bool(value, many.dry_run);
+      default:
+        return reader.Bool(value, all);
+    }
+  };
+  if (!reader.Begin(json) || !reader.Root(kFields, on_field)) return reader.error();
+  if (!all && !many.request.state && many.request.tag.empty() && many.request.user.empty()) {
+    return Error{Code::kBadValue, "nothing says which jobs",
+                 "give `state`, `tag` or `user`, or `\"all\": true` for every job"};
+  }
+  return many;
+}
+
+void AppendSweep(const JobSweep& sweep, bool dry_run, Duration took, std::string& out) {
+  JsonWriter w(out);
+  w.BeginObject();
+  w.Key("matching").Uint(sweep.matching()).Key("tasks").Uint(sweep.tasks()).Key("changed").Uint(sweep.changed());
+  w.Key("up_to").Id(sweep.up_to().value);
+  w.Key("complete").Bool(sweep.complete()).Key("dry_run").Bool(dry_run).Key("took_ms").Int(ToMillis(took));
+  w.EndObject();
+}
+
+}  // namespace allot
