@@ -57,7 +57,7 @@ void MemoryRange::Give(void* at, std::size_t blocks) {
     lock.unlock();
     madvise(at, blocks * kBlock, MADV_DONTNEED);
     lock.lock();
-    return KeepFree(at, blocks);
+    return Put(discarded_, at, blocks);
   }
   if (blocks == 1 && ready_count_ < kReady) return KeepReady(at);
   returned_ = new (at) Row{blocks, returned_};
@@ -66,23 +66,34 @@ void MemoryRange::Give(void* at, std::size_t blocks) {
   if (before < kReturned && returned_count_ >= kReturned) Wake();
 }
 
-// Of long rows the shortest that is long enough; what is over stays one.
 void* MemoryRange::TakeFree(std::size_t blocks) {
-  Free** from = blocks <= kRows ? &rows_[blocks - 1] : nullptr;
+  if (void* at = TakeFrom(kept_, blocks)) return at;
+  if (prepared_ > next_ && prepared_ - next_ >= blocks * kBlock) return TakeFresh(blocks);
+  if (void* at = TakeFrom(discarded_, blocks)) return at;
+  return TakeFresh(blocks);
+}
+
+// Of long rows the shortest that is long enough; what is over stays one.
+void* MemoryRange::TakeFrom(Rows& rows, std::size_t blocks) {
+  Free** from = blocks <= kRows ? &rows.of[blocks - 1] : nullptr;
   if (from == nullptr) {
-    from = &long_;
-    for (Free** at = &long_; *at != nullptr; at = &(*at)->next) {
+    from = &rows.longer;
+    for (Free** at = &rows.longer; *at != nullptr; at = &(*at)->next) {
       if ((*at)->blocks >= blocks && ((*from)->blocks < blocks || (*at)->blocks < (*from)->blocks)) from = at;
     }
   }
-  if (Free* free = *from; free != nullptr && free->blocks >= blocks) {
-    *from = free->next;
-    void* at = free->at;
-    const std::size_t over = free->blocks - blocks;
-    std::free(free);
-    if (over > 0) KeepFree(static_cast<std::byte*>(at) + blocks * kBlock, over);
-    return at;
-  }
+  Free* free = *from;
+  if (free == nullptr || free->blocks < blocks) return nullptr;
+  *from = free->next;
+  const Free taken = *free;
+  std::free(free);
+  rows.blocks -= taken.blocks;
+  const std::size_t over = taken.blocks - blocks;
+  if (over > 0) Put(rows, static_cast<std::byte*>(taken.at) + blocks * kBlock, over);
+  return taken.at;
+}
+
+void* MemoryRange::TakeFresh(std::size_t blocks) {
   const std::size_t bytes = blocks * kBlock;
   if (end_ - next_ < bytes) return nullptr;
   if (opened_ - next_ < bytes) {
@@ -96,12 +107,26 @@ void* MemoryRange::TakeFree(std::size_t blocks) {
   return at;
 }
 
-void MemoryRange::KeepFree(void* at, std::size_t blocks) {
+void MemoryRange::Put(Rows& rows, void* at, std::size_t blocks) {
   auto* free = static_cast<Free*>(std::malloc(sizeof(Free)));
   if (free == nullptr) return;  // addresses alone are lost
-  Free*& list = blocks <= kRows ? rows_[blocks - 1] : long_;
+  Free*& list = blocks <= kRows ? rows.of[blocks - 1] : rows.longer;
   *free = {at, blocks, list};
   list = free;
+  rows.blocks += blocks;
+}
+
+void MemoryRange::Prepare(std::size_t bytes) {
+  if (!Reserve()) return;
+  std::lock_guard lock(mutex_);
+  most_kept_ = bytes / kBlock;
+  const std::uintptr_t to = next_ + std::min(most_kept_ * kBlock, end_ - next_);
+  if (to > opened_) {
+    if (mprotect(reinterpret_cast<void*>(opened_), to - opened_, PROT_READ | PROT_WRITE) != 0) return;
+    opened_ = to;
+  }
+  for (std::uintptr_t page = next_; page < to; page += kPage) *reinterpret_cast<volatile char*>(page) = 0;
+  prepared_ = to;
 }
 
 void MemoryRange::KeepReady(void* block) {
@@ -114,15 +139,24 @@ void MemoryRange::Wake() {
   calls_.notify_all();
 }
 
+std::size_t MemoryRange::Returned() {
+  std::lock_guard lock(mutex_);
+  return returned_count_;
+}
+
 bool MemoryRange::KeepOne(std::unique_lock<std::mutex>& lock) {
   if (Row* row = returned_; row != nullptr) {
     returned_ = row->next;
     const std::size_t blocks = row->blocks;
     returned_count_ -= blocks;
+    if (kept_.blocks + blocks <= most_kept_) {
+      Put(kept_, row, blocks);
+      return true;
+    }
     lock.unlock();
     madvise(row, blocks * kBlock, MADV_DONTNEED);
     lock.lock();
-    KeepFree(row, blocks);
+    Put(discarded_, row, blocks);
     return true;
   }
   if (opened_ - next_ < kOpenedAhead && opened_ < end_) {
@@ -156,16 +190,41 @@ void MemoryRange::Keep(const std::atomic<bool>& stop) {
     if (!stop) calls_.wait(calls);
     lock.lock();
   }
-  if (--keepers_ > 0) return;
-  for (filling_ = false; ready_ != nullptr; --ready_count_) {
+  if (--keepers_ == 0) Discard();
+}
+
+void MemoryRange::Discard() {
+  most_kept_ = 0;
+  filling_ = false;
+  for (; ready_ != nullptr; --ready_count_) {
     Row* row = ready_;
     ready_ = row->next;
     row->next = returned_;
     returned_ = row;
     ++returned_count_;
   }
-  while (KeepOne(lock)) {
+  const auto give_back = [this](void* at, std::size_t blocks) {
+    madvise(at, blocks * kBlock, MADV_DONTNEED);
+    Put(discarded_, at, blocks);
+  };
+  while (Row* row = returned_) {
+    const std::size_t blocks = row->blocks;
+    returned_ = row->next;
+    returned_count_ -= blocks;
+    give_back(row, blocks);
   }
+  const auto give_all_back = [&](Free*& list) {
+    while (Free* free = list) {
+      list = free->next;
+      give_back(free->at, free->blocks);
+      std::free(free);
+    }
+  };
+  for (Free*& list : kept_.of) give_all_back(list);
+  give_all_back(kept_.longer);
+  kept_.blocks = 0;
+  if (prepared_ > next_) madvise(reinterpret_cast<void*>(next_), prepared_ - next_, MADV_DONTNEED);
+  prepared_ = 0;
 }
 
 }  // namespace allot

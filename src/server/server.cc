@@ -104,7 +104,8 @@ std::size_t ThreadCount(const Config& config) {
 
 class Server::Impl {
  public:
-  Impl(const Config& config, std::span<const WebAsset> web) : context_(config, web) {}
+  Impl(const Config& config, std::span<const WebAsset> web)
+      : keeper_(std::min<std::uint64_t>(config.memory_ready, MachineMemory() / 2)), context_(config, web) {}
   ~Impl() {
     BeginStop();
     Wait();

@@ -286,6 +286,10 @@ constexpr Row kRows[] = {
        return std::nullopt;
      },
      [](const Config& c) { return c.memory_budget == 0 ? std::string("auto") : PrintSize(c.memory_budget); }},
+    {"memory_ready", "SIZE",
+     "memory that is taken at the start and kept, for machines on which the first use of memory is slow",
+     [](Config& c, std::string_view t) { return ReadSize(t, std::uint64_t{1} << 50, c.memory_ready); },
+     [](const Config& c) { return PrintSize(c.memory_ready); }},
     {"max_body_bytes", "SIZE", "largest body of a request; streamed submits may be of any length",
      [](Config& c, std::string_view t) { return ReadSize(t, bounds::kMaxBodyBytes, c.max_body_bytes); },
      [](const Config& c) { return PrintSize(c.max_body_bytes); }},

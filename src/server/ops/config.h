@@ -52,6 +52,7 @@ struct Config {
   Duration restart_grace = std::chrono::seconds(30);  // how long leases are kept after a start; 0: none are
 
   std::uint64_t memory_budget = 0;  // of all queues; 0: half of what the machine, or the control group, has
+  std::uint64_t memory_ready = 0;   // that is in use from the start on
   std::uint64_t max_body_bytes = bounds::kMaxBodyBytes;
   std::uint32_t max_connections = 20'000;
   Duration request_timeout = std::chrono::seconds(30);  // how long a request's head and body may take to come in

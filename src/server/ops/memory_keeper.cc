@@ -4,7 +4,8 @@
 
 namespace allot {
 
-MemoryKeeper::MemoryKeeper() {
+MemoryKeeper::MemoryKeeper(std::uint64_t ready) {
+  if (ready > 0) g_memory_range.Prepare(ready);
   if (g_memory_range.Reserve()) thread_ = std::thread([this] { g_memory_range.Keep(stop_); });
 }
 

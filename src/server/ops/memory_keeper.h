@@ -2,13 +2,15 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <thread>
 
 namespace allot {
 
 class MemoryKeeper {
  public:
-  MemoryKeeper();
+  // `ready` bytes are in use when it returns, and stay so.
+  explicit MemoryKeeper(std::uint64_t ready = 0);
   ~MemoryKeeper();
   MemoryKeeper(const MemoryKeeper&) = delete;
   MemoryKeeper& operator=(const MemoryKeeper&) = delete;

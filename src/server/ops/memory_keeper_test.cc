@@ -1,6 +1,7 @@
 #include "server/ops/memory_keeper.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/memory_pool.h"
+#include "base/memory_range.h"
 #include "base/rng.h"
 #include "base/testing_memory.h"
 
@@ -42,6 +44,41 @@ TEST_F(MemoryKeeperTest, AKeeperGivesBackWhatIsDeleted) {
     }
     EXPECT_LE(ResidentBytes(), before + 16'000'000);
   }
+}
+
+long FaultsOfThisThread() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_minflt;
+}
+
+// What is ready is used without waiting for the system, in pieces of any size, and again after it was given back.
+TEST_F(MemoryKeeperTest, WhatIsReadyIsNeverUsedForTheFirstTime) {
+  constexpr std::size_t kReady = 160 << 20, kUsed = 48 << 20;
+  const std::size_t before = ResidentBytes();
+  {
+    const MemoryKeeper keeper(kReady);
+    EXPECT_GE(ResidentBytes(), before + kReady * 9 / 10);
+    MemoryPool pool;
+    for (int round = 0; round < 3; ++round) {
+      for (const std::size_t size : {100u, 5000u, 3'000'000u}) {
+        std::vector<std::unique_ptr<char[]>> pieces(kUsed / size);
+        const long faults = FaultsOfThisThread();
+        {
+          MemoryPool::Scope scope(&pool);
+          for (auto& piece : pieces) piece = std::make_unique<char[]>(size);  // with zeros
+        }
+        // Of 12,000 pages.
+        EXPECT_LE(FaultsOfThisThread() - faults, 100) << "round " << round << ", pieces of " << size;
+        pieces.clear();
+        // The keeper looks after what came back.
+        for (int i = 0; i < 1000 && g_memory_range.Returned() >= MemoryRange::kReturned; ++i) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+      }
+    }
+  }
+  EXPECT_LE(ResidentBytes(), before + 16'000'000);
 }
 
 TEST_F(MemoryKeeperTest, KeepersComeAndGoWhileThreadsMakeAndDelete) {
