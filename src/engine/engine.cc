@@ -5,9 +5,9 @@
 
 #include "base/check.h"
 #include "dispatch/dispatcher.h"
-#include "engine/hold_reasons.h"
 #include "engine/pace.h"
 #include "engine/receipt_log.h"
+#include "engine/tallies/hold_reasons.h"
 
 namespace allot {
 namespace {
@@ -84,7 +84,10 @@ void Engine::End() {
     if (!SmallBuild()) budget = std::min(budget, kBuildBesides);
     StepOrders(budget);
   }
-  if (TimersToSweep()) SweepTimers();
+  if (timers_.ToSweep(jobs_)) {
+    MemoryPool::Scope scope(&memory_.jobs);
+    timers_.Sweep(jobs_);
+  }
   if (std::size_t few = kUnstagedAtOnce; !unstaged_.empty()) StepUnstaged(few);
   holds_->Renew();
   if (std::size_t few = Part(kSmallBudget / 3); celling_ || holds_->stale()) StepCells(few);
@@ -291,7 +294,7 @@ bool Engine::Serve(EngineWorker& worker, bool* more) {
     Park(worker);
   }
   stats_.granted += grants.size();
-  effects_.assignments.push_back(Assignment{worker.id, std::move(grants)});
+  journal_.effects().assignments.push_back(Assignment{worker.id, std::move(grants)});
   return true;
 }
 
@@ -315,17 +318,17 @@ Lease& Engine::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, s
   Arm(worker, engine_time_ + (lease.timeout.count() > 0 ? std::min(lease.ttl, lease.timeout) : lease.ttl));
   if (job.started_at == WallTime{}) {
     job.started_at = now_.wall;
-    MarkJob(job);
-    Progress(job);
+    journal_.MarkJob(job);
+    journal_.Progress(job);
   }
-  ByteWriter event = TaskEvent(EventType::kGrant, job, index, lease.task.lease.serial);
+  ByteWriter event = journal_.TaskEvent(EventType::kGrant, job, index, lease.task.lease.serial);
   event.Varint(worker.id.value);
   event.Varint(lease.attempt);
   event.Varint(static_cast<std::uint64_t>(ToMillis(now_.wall)));
-  MarkQueue();
+  journal_.MarkQueue();
   NoteStart(worker, job, lease, from, limits_met);
   orders_.Leased(job, Stamp{ToMillis(now_.wall), lease.task.lease.serial});
-  MarkJob(job);  // when it was picked is in its own record
+  journal_.MarkJob(job);  // when it was picked is in its own record
   CountStart(job);
   Refresh(job);
   if (worker.leases.size() == worker.slots) Recount(worker);
@@ -345,73 +348,13 @@ Lease& Engine::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, s
   return lease;
 }
 
-void Engine::ReserveEvents(std::size_t bytes) {
-  if (effects_.events.capacity() - effects_.events.size() >= bytes) return;
-  MemoryPool::Scope none(nullptr);  // they leave the engine
-  effects_.events.reserve(effects_.events.size() + bytes);
-}
-
-ByteWriter Engine::Event(EventType type) {
-  ++effects_.event_count;
-  constexpr std::size_t kRoom = 4096;
-  if (const std::string& events = effects_.events; events.capacity() - events.size() < kRoom) {
-    ReserveEvents(events.size() + 2 * kRoom);
-  }
-  ByteWriter out(effects_.events);
-  out.U8(static_cast<std::uint8_t>(type));
-  return out;
-}
-
-ByteWriter Engine::TaskEvent(EventType type, EngineJob& job, TaskIndex index, std::uint64_t serial) {
-  MarkTask(job, index);
-  ByteWriter out = Event(type);
-  out.Varint(job.id().value);
-  out.Varint(index);
-  out.Varint(serial);
-  return out;
-}
-
-void Engine::MarkJob(EngineJob& job) {
-  if (job.dirty) return;
-  job.dirty = true;
-  dirty_.push_back(Dirty{job.id(), kJobPage, position_});
-}
-
-void Engine::MarkPage(EngineJob& job, std::uint32_t page) {
-  if (job.one_page()) {
-    MarkJob(job);
-  } else if (dirty_pages_.insert(PageKey{job.id().value, page}).second) {
-    dirty_.push_back(Dirty{job.id(), page, position_});
-  }
-}
-
-void Engine::MarkTask(EngineJob& job, TaskIndex index) { MarkPage(job, PageOf(index)); }
-
-void Engine::MarkQueue() {
-  if (queue_dirty_) return;
-  queue_dirty_ = true;
-  dirty_.push_back(Dirty{kQueueRecord, kJobPage, position_});
-}
-
-void Engine::Progress(EngineJob& job) {
-  if (job.watchers == 0 || job.progressed) return;
-  job.progressed = true;
-  effects_.progressed.push_back(job.id());
-}
-
-bool Engine::HasEffects() const { return !effects_.empty(); }
+bool Engine::HasEffects() const { return !journal_.effects().empty(); }
 
 std::pair<Position, Effects> Engine::Take() {
-  const Position position = position_;
-  if (!effects_.events.empty()) {
-    ++position_;
-    events_total_ += effects_.event_count;
-    event_totals_.emplace_back(position, events_total_);
-  }
-  for (const JobId id : effects_.progressed) {
+  for (const JobId id : journal_.effects().progressed) {
     if (EngineJob* job = FindJob(id)) job->progressed = false;
   }
-  return {position, std::exchange(effects_, Effects{})};
+  return journal_.Take();
 }
 
 void Engine::SetPolicy(const Now& now, const StrategyPtr& policy, const Weights& weights) {
@@ -427,8 +370,8 @@ void Engine::PauseQueue(const Now& now) {
   if (!paused_) {
     paused_ = true;
     paused_since_ = now_.wall;
-    Event(EventType::kQueuePaused).U8(1);
-    MarkQueue();
+    journal_.Event(EventType::kQueuePaused).U8(1);
+    journal_.MarkQueue();
   }
   End();
 }
@@ -438,8 +381,8 @@ void Engine::ResumeQueue(const Now& now) {
   if (paused_) {
     paused_ = false;
     paused_since_.reset();
-    Event(EventType::kQueuePaused).U8(0);
-    MarkQueue();
+    journal_.Event(EventType::kQueuePaused).U8(0);
+    journal_.MarkQueue();
     std::vector<KindId> kinds;
     for (KindId kind = 0; kind < classes_.kind_slots(); ++kind) kinds.push_back(kind);
     std::vector<ClassId> all;

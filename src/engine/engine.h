@@ -36,13 +36,15 @@
 #include "base/sharded_set.h"
 #include "base/share_pool.h"
 #include "dispatch/lease_table.h"
-#include "engine/class_reasons.h"
-#include "engine/events.h"
-#include "engine/job.h"
-#include "engine/job_blocks.h"
-#include "engine/job_map.h"
+#include "engine/jobs/job.h"
+#include "engine/jobs/job_lists.h"
+#include "engine/jobs/job_record.h"
+#include "engine/jobs/job_table.h"
+#include "engine/jobs/journal.h"
+#include "engine/jobs/timers.h"
+#include "engine/tallies/class_reasons.h"
+#include "engine/tallies/user_table.h"
 #include "engine/types.h"
-#include "engine/user_table.h"
 #include "engine/waiting.h"
 #include "limits/limit_table.h"
 #include "match/class_table.h"
@@ -57,7 +59,6 @@ struct Plan;
 class DemandWalk;
 class Dispatcher;
 class HoldReasons;
-class JobFilter;
 class JobSweep;
 struct JobStanding;
 struct OrderStanding;
@@ -280,39 +281,6 @@ class Engine {
  private:
   friend class EngineCheck;  // tests look inside
 
-  // The queue's own record, under an id that no job has.
-  static constexpr JobId kQueueRecord{0};
-
-  // A moment at which something is due. Entries that no longer hold are recognised, and skipped, when they come up.
-  template <typename Time, typename Id>
-  struct Timer {
-    Time at;
-    Id id;
-    friend bool operator>(const Timer& a, const Timer& b) { return a.at != b.at ? a.at > b.at : a.id > b.id; }
-  };
-  template <typename Time, typename Id>
-  using Timers = std::priority_queue<Timer<Time, Id>, std::deque<Timer<Time, Id>>, std::greater<>>;
-
-  // All of a job but its tasks, as it is stored.
-  struct Header {
-    JobState state = JobState::kActive;
-    JobReason reason = JobReason::kNone;
-    bool reviving = false;
-    std::uint32_t revive_from = 0;
-    OrderKey key;
-    WallTime submitted_at{}, started_at{}, ended_at{};
-    PayloadRef payload;
-    JobTerms terms;
-    std::unique_ptr<JobExtras> extras;
-  };
-
-  struct Dirty {
-    JobId job;
-    std::uint32_t page;
-    Position since;
-  };
-  using PageKey = std::pair<std::uint64_t, std::uint32_t>;
-
   // Changed verdicts change the order, and may open something to whoever waits.
   class Verdicts : public ClassTable::Listener {
    public:
@@ -364,14 +332,6 @@ class Engine {
   // It has paid so many limits.
   Lease& GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::size_t limits_met,
                   std::vector<Grant>& grants);
-  ByteWriter Event(EventType type);
-  // An event of one task; further fields may follow.
-  ByteWriter TaskEvent(EventType type, EngineJob& job, TaskIndex index, std::uint64_t serial);
-  void MarkJob(EngineJob& job);
-  void MarkTask(EngineJob& job, TaskIndex index);
-  void MarkPage(EngineJob& job, std::uint32_t page);
-  void MarkQueue();
-  void Progress(EngineJob& job);
   WallTime Steady() const;  // wall time that no step of the clock moves
 
   // engine_match.cc: what jobs and workers show to each other, and the classes of jobs.
@@ -464,8 +424,6 @@ class Engine {
   StagedJob Prepare(const JobSpec& spec, const JobFold* fold);
   SubmitAnswer Insert(JobId id, const JobSpec& spec, const JobFold* fold, StagedJob& staged);
   Result<std::optional<SubmitAnswer>> Known(const JobSpec& spec) const;
-  void RememberKey(const EngineJob& job);
-  std::shared_ptr<const JobTerms> Share(JobTerms terms);
 
   // engine_jobs.cc
   void SetState(EngineJob& job, JobState state);
@@ -477,12 +435,6 @@ class Engine {
   static std::string_view StopReason(JobState state);
   void Forget(EngineJob& job);
   void Drop(EngineJob& job);  // out of every table
-  void ForgetKey(const EngineJob& job);
-  void StartTimers(EngineJob& job);
-  // Timers that no longer hold stay until they come up. Where jobs are changed again and again, that is too many.
-  bool TimersToSweep() const { return swept_timers_ || timers_.longest() > 1024 + 2 * jobs_.size(); }
-  void SweepTimers();
-  void ReserveEvents(std::size_t bytes);
   void LogState(EngineJob& job);
   void LogHeader(EngineJob& job);
 
@@ -542,7 +494,7 @@ class Engine {
   Result<Orders::Id> UseStrategy(const StrategyPtr& strategy, std::string_view owner);
   void UnuseOrder(Orders::Id order);
   // Are orders over all jobs built, and dropped, within one command?
-  bool SmallBuild() const { return by_id_.size() <= kSmallQueue; }
+  bool SmallBuild() const { return jobs_.places() <= kSmallQueue; }
   static constexpr std::size_t kSmallQueue = 1500;
 
   // engine_time.cc
@@ -557,21 +509,11 @@ class Engine {
   bool StepRetention(std::size_t& budget);
 
   // engine_records.cc
-  void EncodeHeader(const EngineJob& job, ByteWriter& out) const;
-  bool ParseStored(std::string_view text, ExprPtr& expr);
-  bool ParseHeader(ByteReader& in, Header& header);
-  void ApplyHeader(EngineJob& job, Header header);
-  void SaveLeases(const EngineJob& job, std::uint32_t page, ByteWriter& out) const;
-  bool LoadLeases(EngineJob& job, std::uint32_t page, ByteReader& in);
-  std::string SaveJob(const EngineJob& job) const;
-  std::string SavePage(const EngineJob& job, std::uint32_t page) const;
-  std::string SaveQueue() const;
-  bool LoadQueue(std::string_view blob);
+  void ApplyHeader(EngineJob& job, JobHeader header);
+  bool RestoreLeases(EngineJob& job, std::span<const StoredLease> leases);
+  void RestoreLease(EngineJob& job, const StoredLease& stored);
   bool ReplayOne(Position position, ByteReader& in);
   bool ReplayTask(Position position, EventType type, ByteReader& in);
-  EngineJob& AddLoaded(JobId id, std::uint32_t count);
-  void RestoreLease(EngineJob& job, TaskIndex index, std::uint64_t serial, WorkerId worker, std::uint32_t attempt,
-                    WallTime granted_at);
 
   // engine_explain.cc
   // What the worker would get now, without taking it. `known` is false where that cannot be told by a short look that
@@ -634,23 +576,9 @@ class Engine {
   const EngineJob* OneOf(ClassId cls, std::size_t& looks) const;
 
   // engine_lists.cc: jobs by filter.
-  // Those from place `from` to before `to` in by_id_ that the filter finds, in order of id or from the end, until
-  // `visit` says false or that took about so long. Where it goes on then: `to` or `from`, if it is through.
-  template <typename Visit>
-  std::size_t Ascend(JobFilter& filter, std::size_t from, std::size_t to, std::int64_t& nanoseconds, Visit visit) const;
-  template <typename Visit>
-  std::size_t Descend(JobFilter& filter, std::size_t from, std::size_t to, std::int64_t& nanoseconds,
-                      Visit visit) const;
-  // All of the block was looked at, and nothing found: only what is there is to be found from now on.
-  void RenewBlock(std::size_t block) const;
-  std::size_t EndOf(std::size_t block) const;
-  std::size_t PlaceOf(JobId from) const;  // of the first that is not below it
-  void ListJob(const EngineJob& job, std::size_t place);
-  void NoteKeys(const EngineJob& job);  // after a change of its tags
   // True if it did something.
   bool Act(const Now& now, EngineJob& job, SweepAction action, std::int64_t& nanoseconds);
-  // The oldest open job, and of one user.
-  const EngineJob* Oldest() const;
+  // The oldest open job of one user.
   const EngineJob* Oldest(UserTable::Entry& user, std::int64_t& nanoseconds) const;
 
   // engine_views.cc
@@ -673,17 +601,11 @@ class Engine {
   bool loaded_ = false;  // what is counted from now on has a time
   Now boot_;
 
-  ShardedSet<std::weak_ptr<const JobTerms>> terms_;  // of all jobs; each goes with its last job
-  JobMap jobs_;
-  std::deque<std::pair<JobId, EngineJob*>> by_id_;  // in order; null where the job is gone, until compacted
-  std::size_t holes_ = 0;
-  mutable JobBlocks blocks_;  // over these; whoever looks at all of a block may say better what is in it
-  mutable std::shared_ptr<const JobTerms> listed_;  // terms of the last one, whose keys the last block has
-  JobsByKey idempotency_;
+  JobTable jobs_;
+  JobLists lists_{jobs_};
   std::unordered_map<std::uint64_t, Staged> staged_;
   std::uint64_t last_stage_ = 0, promised_to_staged_ = 0, staged_jobs_ = 0;
-  std::deque<ClassId> unstaged_;             // to be left
-  std::unordered_set<JobId> streamed_sets_;  // payload sets whose id is not their job's
+  std::deque<ClassId> unstaged_;  // to be left
   Verdicts verdicts_{*this};
   ClassTable classes_{verdicts_};
   struct ClassOwner {
@@ -711,8 +633,8 @@ class Engine {
   std::deque<Lingering> lingering_;  // those of pulls that are over, each once; longest ago first
   LimitTable limits_;
   std::uint64_t limit_epoch_ = 1;       // all open jobs are in groups of that epoch
-  std::uint64_t limit_walk_epoch_ = 1;  // while that is not the table's own: jobs before `limit_walk_from_` are in
-  JobId limit_walk_from_;               // groups of this one
+  std::uint64_t limit_walk_epoch_ = 1;  // while that is not the table's own: jobs before the cursor are in
+  JobCursor grouping_;                  // groups of this one
   // While jobs are grouped: some of them, with what limits make of each, and what all groups will take.
   struct LimitSample {
     std::vector<std::pair<JobId, std::uint64_t>> jobs;
@@ -723,8 +645,8 @@ class Engine {
   std::uint64_t limit_reads_ = 1;  // all who wait are in lists of these profiles
   Gate gate_{*this};
   const std::unique_ptr<HoldReasons> holds_;
-  bool celling_ = false;  // open jobs from `cell_from_` on are still to be put into cells of the present making
-  JobId cell_from_;
+  bool celling_ = false;  // open jobs from the cursor on are still to be put into cells of the present making
+  JobCursor recelling_;
   Instant holds_at_{};              // in engine time: when the last walk over cells began
   std::size_t grants_left_ = 0;     // in this command
   std::size_t works_ = 0;           // LargeWorks() at its beginning
@@ -746,9 +668,9 @@ class Engine {
   const std::unique_ptr<Dispatcher> dispatcher_;
   const std::unique_ptr<ReceiptLog> receipts_;
   std::optional<WorkerId> enrol_from_;  // workers from this one on are still to be told to the dispatcher
-  bool dealing_ = false;                // jobs from `deal_next_` on are still to be promised, once it is time
+  bool dealing_ = false;                // jobs from the cursor on are still to be promised, once it is time
   Instant deal_at_{};                   // in engine time
-  JobId deal_next_;
+  JobCursor dealt_;
   Instant swept_at_{};
   // Lists of waiting workers that were looked after in this turn, and for whom there is nothing.
   std::set<std::tuple<Orders::Id, KindId, LimitProfileId>> in_vain_;
@@ -757,42 +679,23 @@ class Engine {
   std::vector<KindId> woken_;    // kinds that may run more now
   std::unordered_map<std::string, WallTime> seen_tags_;  // of workers that are gone or changed
   std::uint64_t grouped_epoch_ = 1;                      // all jobs are in classes of that epoch
-  std::uint64_t regroup_epoch_ = 1;  // while that is not the table's own: jobs before `regroup_from_` are in classes
-  JobId regroup_from_;               // of this one
+  std::uint64_t regroup_epoch_ = 1;  // while that is not the table's own: jobs before the cursor are in classes
+  JobCursor regrouping_;             // of this one
   std::int64_t renewed_at_ = 0;      // the second for which verdicts that read the time were renewed
-  std::unordered_map<std::string, ExprPtr> parsed_;  // while loading
+  StoredExprs stored_exprs_;         // while loading
   bool paused_ = false;
   std::optional<WallTime> paused_since_;  // none: from before the start
   // Jobs that were paused since the start, as far as they are not too many.
   boost::unordered_flat_map<JobId, WallTime, std::hash<JobId>> jobs_paused_since_;
 
-  // Those that no longer hold stay until their time has come.
-  struct JobTimers {
-    Timers<WallTime, JobId> schedules;
-    Timers<WallTime, JobId> expiries;  // ends of retention
-    Timers<WallTime, JobId> finished;  // ends of jobs: the earliest goes first when too many are kept
-    void Push(const EngineJob& job);
-    std::size_t longest() const { return std::max({schedules.size(), expiries.size(), finished.size()}); }
-  };
   JobTimers timers_;
-  std::unique_ptr<JobTimers> swept_timers_;  // only what holds, as far as the walk has got
-  JobId sweep_timers_from_;
-  Timers<WallTime, JobId> retries_;   // on the steady clock
   Timers<Instant, WorkerId> checks_;  // in engine time
-  std::size_t finished_jobs_ = 0;
   std::deque<JobId> revivals_;
   std::deque<JobId> returns_, openings_;             // of which the orders are still to be told
   std::deque<std::pair<JobId, std::size_t>> stops_;  // jobs that have ended, and how many of their leases to look at
   std::uint64_t highest_id_ = 0;
 
-  Effects effects_;
-  Position position_ = 1;  // of the events to come
-  std::deque<Dirty> dirty_;
-  boost::unordered_flat_set<PageKey> dirty_pages_;  // of jobs of several pages
-  bool queue_dirty_ = false;
-  std::deque<std::pair<Position, std::uint64_t>> event_totals_;  // position and events up to it, above the floor
-  std::uint64_t events_total_ = 0;
-  std::uint64_t events_at_floor_ = 0;
+  Journal journal_;
   std::unique_ptr<boost::unordered_flat_map<PageKey, Position>> stored_pages_;  // while loading
 
   EngineStats stats_;
@@ -805,7 +708,6 @@ class Engine {
   Held held_[4];
   Held backing_off_;  // of active jobs, those with waiting tasks
   UserTable users_;
-  mutable std::size_t oldest_block_ = 0;  // none before it has an open job
 };
 
 }  // namespace allot

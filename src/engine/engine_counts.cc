@@ -5,8 +5,8 @@
 
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
-#include "engine/hold_reasons.h"
 #include "engine/pace.h"
+#include "engine/tallies/hold_reasons.h"
 
 namespace allot {
 namespace {
@@ -59,10 +59,7 @@ void Engine::Recount(EngineJob& job) {
     } else if (opened > 0 && holds_->active()) {
       PutIntoCell(job, ready);
     }
-    if (opened != 0) {
-      const std::size_t block = blocks_.SetOpen(job.id(), job.open, job.block);
-      if (job.open) oldest_block_ = std::min(oldest_block_, block);
-    }
+    if (opened != 0) lists_.SetOpen(job, job.open);
   }
 
   if (job.user == nullptr && (live || job.leased > 0)) {
@@ -107,12 +104,12 @@ void Engine::CountClosed(EngineJob& job) {
     holds_->Take(std::exchange(job.cell, HoldReasons::kNoCell), job.id(), job.counted_ready);
   }
   users_.Count(*job.user, 0, 0, -1);
-  blocks_.SetOpen(job.id(), false, job.block);
+  lists_.SetOpen(job, false);
 }
 
 void Engine::CountState(const EngineJob& job, JobState state) {
   if (state == job.state) return;
-  blocks_.SetState(job.id(), job.state, state, job.block);
+  lists_.SetState(job, state);
   if (job.state == JobState::kPaused) jobs_paused_since_.erase(job.id());
   if (state == JobState::kPaused && jobs_paused_since_.size() < kMostPausedKnown) {
     jobs_paused_since_.emplace(job.id(), now_.wall);
@@ -177,15 +174,7 @@ std::optional<HeldView> Engine::HeldBy(const EngineJob& job) const {
 const EngineJob* Engine::OneOf(ClassId cls, std::size_t& looks) const {
   const auto fits = [cls](const EngineJob* job) { return job != nullptr && job->open && job->cls == cls; };
   if (const EngineJob* job = FindJob(reasons_.row(cls).job); fits(job)) return job;
-  for (std::size_t block = blocks_.NextOpen(oldest_block_); block < blocks_.size();
-       block = blocks_.NextOpen(block + 1)) {
-    for (std::size_t place = blocks_.begin(block); place < EndOf(block); ++place) {
-      if (looks == 0) return nullptr;
-      --looks;
-      if (fits(by_id_[place].second)) return by_id_[place].second;
-    }
-  }
-  return nullptr;
+  return lists_.FirstOpen(looks, fits);
 }
 
 void Engine::Show(const EngineJob& job, ReasonRow& row) const {

@@ -248,7 +248,7 @@ struct DemandWalk::State {
   bool Share(std::int64_t& left);
   void Finish();
 
-  JobId seen_to;
+  JobCursor cursor;
   bool seen = false, seen_all = false, finished = false;
   bool paused = false;  // the queue
   Maxima maxima;
@@ -339,14 +339,10 @@ bool Engine::Collect(const Now& now, DemandWalk& walk, std::size_t budget) {
   if (!state.seen) walk.paused_ = state.paused = paused_;
   auto left = static_cast<std::int64_t>(budget) * 1000;
   const std::int64_t job_cost = kJobNanoseconds + static_cast<std::int64_t>(state.maxima.columns()) * kKeyNanoseconds;
-  auto it = std::upper_bound(by_id_.begin(), by_id_.end(), state.seen_to,
-                             [](JobId key, const auto& entry) { return key < entry.first; });
-  for (; !state.seen && it != by_id_.end() && !state.full(); ++it) {
-    if (left <= 0) return false;
-    state.seen_to = it->first;
+  const auto visit = [&](EngineJob* job) {
+    if (left <= 0 || state.full()) return false;
     left -= job_cost;
-    EngineJob* job = it->second;
-    if (job == nullptr || (!job->open && job->leased == 0)) continue;
+    if (job == nullptr || (!job->open && job->leased == 0)) return true;
     state.key.clear();
     state.maxima.Know(keys_, *job, state.key);
     const JobTerms& terms = *job->terms;
@@ -354,13 +350,13 @@ bool Engine::Collect(const Now& now, DemandWalk& walk, std::size_t budget) {
     const bool asked_for = (!request.user || *request.user == terms.user) &&
                            (!request.tag || std::binary_search(terms.tags.begin(), terms.tags.end(), *request.tag));
     if (asked_for) walk.running_ += job->leased;
-    if (job->cls == kNoClass) continue;  // ended: its leases count, and it is in no row
+    if (job->cls == kNoClass) return true;  // ended: its leases count, and it is in no row
     const std::uint64_t cls = classes_.SerialOf(job->cls);
     const std::size_t known = state.users.size() + state.groups.size() + state.cells.size();
     const std::uint32_t user = *state.users.Insert(terms.user, static_cast<std::uint32_t>(state.users.size())).first;
     if (!job->open) {
       state.running[Pair{cls, user}] += job->leased;
-      continue;
+      return true;
     }
     if (!Grouped(*job)) {
       const std::uint64_t before = limits_.matcher().evaluations();
@@ -414,10 +410,12 @@ bool Engine::Collect(const Now& now, DemandWalk& walk, std::size_t budget) {
     cell.ready = state.maxima.per_job() ? job->ready : cell.ready + job->ready;
     const std::size_t more = state.users.size() + state.groups.size() + state.cells.size() - known;
     left -= static_cast<std::int64_t>(more) * kNewNanoseconds;
-  }
+    return true;
+  };
   if (!state.seen) {
+    state.seen_all = jobs_.Walk(state.cursor, visit);
+    if (!state.seen_all && !state.full()) return false;
     state.seen = true;
-    state.seen_all = it == by_id_.end();
     state.forecast = limits();
   }
   if (!state.Share(left)) return false;

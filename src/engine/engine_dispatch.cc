@@ -39,7 +39,7 @@ void Engine::BeginDealing(Duration later) {
   dealing_ = true;
   dispatcher_->SetGathering(true);
   deal_at_ = engine_time_ + later;
-  deal_next_ = JobId{};
+  dealt_ = {};
 }
 
 void Engine::EndDealing() {
@@ -49,7 +49,7 @@ void Engine::EndDealing() {
 
 void Engine::Promise(EngineJob& job) {
   MemoryPool::Scope scope(&memory_.dispatch);
-  if (!dealing_ || job.id() < deal_next_) dispatcher_->Open(job);
+  if (!dealing_ || job.id() < dealt_.next) dispatcher_->Open(job);
 }
 
 bool Engine::StepDispatch(std::size_t& budget) {
@@ -67,16 +67,13 @@ bool Engine::StepDispatch(std::size_t& budget) {
   }
   if (!dispatcher_->Step(budget)) return false;
   if (!dealing_ || engine_time_ < deal_at_) return true;
-  auto it = std::lower_bound(by_id_.begin(), by_id_.end(), deal_next_,
-                             [](const auto& entry, JobId key) { return entry.first < key; });
-  for (; it != by_id_.end(); ++it) {
-    if (budget == 0) {
-      deal_next_ = it->first;
-      return false;
-    }
+  const bool all = jobs_.Walk(dealt_, [&](EngineJob* job) {
+    if (budget == 0) return false;
     --budget;
-    if (EngineJob* job = it->second; job != nullptr && job->open) dispatcher_->Open(*job, budget);
-  }
+    if (job != nullptr && job->open) dispatcher_->Open(*job, budget);
+    return true;
+  });
+  if (!all) return false;
   EndDealing();
   return true;
 }

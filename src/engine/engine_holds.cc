@@ -4,8 +4,8 @@
 #include <tuple>
 
 #include "engine/engine.h"
-#include "engine/hold_reasons.h"
 #include "engine/pace.h"
+#include "engine/tallies/hold_reasons.h"
 
 namespace allot {
 namespace {
@@ -70,23 +70,17 @@ void Engine::PutIntoCell(EngineJob& job, std::uint32_t tasks) {
 bool Engine::StepCells(std::size_t& budget) {
   if (holds_->TakeStale()) {
     celling_ = true;
-    cell_from_ = JobId{};
+    recelling_ = {};
   }
   if (!celling_) return true;
-  std::size_t place = PlaceOf(cell_from_);
-  std::size_t block = place < by_id_.size() ? blocks_.BlockAt(place) : blocks_.size();
-  for (; (block = blocks_.NextOpen(block)) < blocks_.size(); ++block) {
-    for (place = std::max(place, blocks_.begin(block)); place < EndOf(block); ++place) {
-      if (budget == 0) {
-        cell_from_ = by_id_[place].first;
-        return false;
-      }
-      EngineJob* job = by_id_[place].second;
-      if (job == nullptr || !job->counted_open || !holds_->Outdated(job->cell)) continue;
-      --budget;
-      Recell(*job);
-    }
-  }
+  const bool all = lists_.WalkOpen(recelling_, [&](EngineJob* job) {
+    if (budget == 0) return false;
+    if (job == nullptr || !job->counted_open || !holds_->Outdated(job->cell)) return true;
+    --budget;
+    Recell(*job);
+    return true;
+  });
+  if (!all) return false;
   celling_ = false;
   return true;
 }

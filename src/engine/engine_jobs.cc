@@ -24,44 +24,6 @@ Error AlreadyEnded(JobId job, JobState state) {
 
 }  // namespace
 
-void Engine::JobTimers::Push(const EngineJob& job) {
-  if (job.state == JobState::kScheduled) schedules.push({job.key.scheduled_for, job.id()});
-  if (!Ended(job.state)) return;
-  expiries.push({job.ended_at + job.terms->retention, job.id()});
-  finished.push({job.ended_at, job.id()});
-}
-
-// Some jobs with each command.
-void Engine::SweepTimers() {
-  constexpr std::size_t kJobs = 500;
-  MemoryPool::Scope scope(&memory_.jobs);
-  if (!swept_timers_) {
-    swept_timers_ = std::make_unique<JobTimers>();
-    sweep_timers_from_ = {};
-  }
-  auto it = std::lower_bound(by_id_.begin(), by_id_.end(), sweep_timers_from_,
-                             [](const auto& entry, JobId key) { return entry.first < key; });
-  for (std::size_t jobs = 0; jobs < kJobs && it != by_id_.end(); ++jobs, ++it) {
-    if (it->second != nullptr) swept_timers_->Push(*it->second);
-  }
-  if (it != by_id_.end()) {
-    sweep_timers_from_ = it->first;
-    return;
-  }
-  timers_ = std::move(*swept_timers_);
-  swept_timers_.reset();
-}
-
-void Engine::StartTimers(EngineJob& job) {
-  timers_.Push(job);
-  if (swept_timers_) swept_timers_->Push(job);
-  if (Ended(job.state)) ++finished_jobs_;
-  if (const auto due = job.tasks.NextDue(); due && *due < job.retry_timer) {
-    job.retry_timer = *due;
-    retries_.push({*due, job.id()});
-  }
-}
-
 void Engine::SetState(EngineJob& job, JobState state) {
   --jobs_in_state_[static_cast<std::size_t>(job.state)];
   ++jobs_in_state_[static_cast<std::size_t>(state)];
@@ -70,23 +32,23 @@ void Engine::SetState(EngineJob& job, JobState state) {
 }
 
 void Engine::LogState(EngineJob& job) {
-  ByteWriter event = Event(EventType::kState);
+  ByteWriter event = journal_.Event(EventType::kState);
   event.Varint(job.id().value);
   event.U8(static_cast<std::uint8_t>(job.state));
   event.U8(static_cast<std::uint8_t>(job.reason));
   event.Varint(static_cast<std::uint64_t>(ToMillis(job.ended_at)));
   event.U8(job.reviving ? 1 : 0);
   event.Varint(job.revive_from);
-  MarkJob(job);
-  Progress(job);
+  journal_.MarkJob(job);
+  journal_.Progress(job);
 }
 
 void Engine::LogHeader(EngineJob& job) {
-  ByteWriter event = Event(EventType::kHeader);
+  ByteWriter event = journal_.Event(EventType::kHeader);
   event.Varint(job.id().value);
-  EncodeHeader(job, event);
-  MarkJob(job);
-  Progress(job);
+  PutHeader(job, event);
+  journal_.MarkJob(job);
+  journal_.Progress(job);
 }
 
 void Engine::Settle(EngineJob& job) {
@@ -104,8 +66,8 @@ void Engine::EndJob(EngineJob& job, JobState state, JobReason reason) {
   job.reason = reason;
   job.ended_at = now_.wall;
   LogState(job);
-  StartTimers(job);
-  effects_.ended.push_back(job.id());
+  timers_.Start(job);
+  journal_.effects().ended.push_back(job.id());
   OrderStop(job);
   Refresh(job);
   Leave(job);
@@ -134,7 +96,7 @@ bool Engine::StepStops(std::size_t& budget) {
       job->leases.splice(job->leases.end(), job->leases, job->leases.begin());
       if (lease.told) continue;
       lease.told = true;
-      effects_.cancels.push_back(CancelOrder{lease.worker, lease.task, StopReason(job->state)});
+      journal_.effects().cancels.push_back(CancelOrder{lease.worker, lease.task, StopReason(job->state)});
     }
   }
   return true;
@@ -174,7 +136,7 @@ Result<void> Engine::Change(const Now& now, JobId id, const JobChange& change) {
   CountClosed(*job);
   orders_.Forget(*job);
   job->key = key;
-  job->terms = Share(std::move(terms));
+  job->terms = jobs_.Intern(std::move(terms));
   const ClassId cls = JoinClass(std::move(class_terms), job->terms->user, TokenOf(job->cls));
   LeaveClass(job->cls);
   job->cls = cls;
@@ -184,11 +146,11 @@ Result<void> Engine::Change(const Now& now, JobId id, const JobChange& change) {
     if (job->extras->empty()) job->extras.reset();
   }
   orders_.Know(*job);
-  if (change.tags) NoteKeys(*job);
+  if (change.tags) lists_.AddKeys(*job);
   if (job->state != JobState::kPaused) {
     SetState(*job, job->key.scheduled_for > now_.wall ? JobState::kScheduled : JobState::kActive);
   }
-  StartTimers(*job);
+  timers_.Start(*job);
   LogHeader(*job);
   Refresh(*job);
   End();
@@ -228,7 +190,7 @@ Result<void> Engine::Resume(const Now& now, JobId id) {
   if (Ended(job->state)) return AlreadyEnded(id, job->state);
   if (job->state == JobState::kPaused) {
     SetState(*job, job->key.scheduled_for > now_.wall ? JobState::kScheduled : JobState::kActive);
-    StartTimers(*job);
+    timers_.Start(*job);
     LogState(*job);
     Refresh(*job);
   }
@@ -252,7 +214,7 @@ Result<std::uint32_t> Engine::Retry(const Now& now, JobId id) {
     MemoryPool::Scope scope(&memory_.jobs);
     Enter(*job);
     SetState(*job, job->key.scheduled_for > now_.wall ? JobState::kScheduled : JobState::kActive);
-    --finished_jobs_;
+    timers_.Uncount();
     job->reason = JobReason::kNone;
     job->ended_at = WallTime{};
     job->reviving = true;
@@ -260,7 +222,7 @@ Result<std::uint32_t> Engine::Retry(const Now& now, JobId id) {
     revivals_.push_back(id);
     LogState(*job);
     Refresh(*job);
-    StartTimers(*job);
+    timers_.Start(*job);
     std::size_t budget = 64;  // small jobs are ready at once, large ones by and by
     StepRevivals(budget);
   }
@@ -271,49 +233,27 @@ Result<std::uint32_t> Engine::Retry(const Now& now, JobId id) {
 void Engine::Forget(EngineJob& job) {
   const JobId id = job.id();
   CHECK(Ended(job.state));
-  Event(EventType::kRemoved).Varint(id.value);
-  MarkQueue();
-  effects_.removed.push_back(Removal{id, job.payload_set});
+  journal_.Event(EventType::kRemoved).Varint(id.value);
+  journal_.MarkQueue();
+  journal_.effects().removed.push_back(Removal{id, job.payload_set});
   --jobs_in_state_[static_cast<std::size_t>(job.state)];
-  --finished_jobs_;
+  timers_.Uncount();
   Drop(job);
 }
 
-void Engine::RememberKey(const EngineJob& job) {
-  if (job.extras && !job.extras->idempotency_key.empty()) idempotency_.insert(&job);
-}
-
-void Engine::ForgetKey(const EngineJob& job) {
-  if (!job.extras || job.extras->idempotency_key.empty()) return;
-  // In a replay a later job may have the key already.
-  const auto found = idempotency_.find(KeyOf(job));
-  if (found != idempotency_.end() && *found == &job) idempotency_.erase(found);
-}
-
 void Engine::Drop(EngineJob& job) {
-  const JobId id = job.id();
   CHECK(!job.open);
   while (!job.leases.empty()) EndLease(job.leases.front());
   if (job.known) {
     Recount(job);
     orders_.Forget(job);
-    blocks_.Remove(id, job.state, job.block);
+    lists_.Remove(job);
   }
-  ForgetKey(job);
-  if (job.payload_set && job.payload_set != id) streamed_sets_.erase(job.payload_set);
+  jobs_.ForgetKey(job);
+  jobs_.ForgetSet(job);
   Leave(job);
-  const auto place = std::lower_bound(by_id_.begin(), by_id_.end(), id,
-                                      [](const auto& entry, JobId key) { return entry.first < key; });
-  CHECK(place != by_id_.end() && place->second == &job);
-  place->second = nullptr;
-  if (++holes_ > 1024 && holes_ > by_id_.size() / 2) {
-    std::erase_if(by_id_, [](const auto& entry) { return entry.second == nullptr; });
-    if (job.known) blocks_.Compact();
-    listed_.reset();
-    holes_ = 0;
-    oldest_block_ = 0;
-  }
-  jobs_.Erase(id);
+  const bool known = job.known;
+  if (jobs_.Remove(job) && known) lists_.Compact();
 }
 
 }  // namespace allot

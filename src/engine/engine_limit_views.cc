@@ -116,7 +116,7 @@ struct LimitTrial::State {
 
   LimitMatcher matcher;  // of this limit alone
   std::optional<Instant> began;
-  JobId seen_to;
+  JobCursor cursor;
   bool seen = false, seen_all = false, through = false;
   std::size_t held = 0;
   std::unordered_map<std::string, std::uint32_t> user_ids;
@@ -161,20 +161,17 @@ bool Engine::Collect(const Now& now, LimitTrial& trial, std::size_t budget) cons
   const Duration took = now.mono - *state.began;
 
   // The jobs.
-  auto it = std::upper_bound(by_id_.begin(), by_id_.end(), state.seen_to,
-                             [](JobId key, const auto& entry) { return key < entry.first; });
-  for (; !state.seen && it != by_id_.end() && state.held < kMostHeld && took < kMostWalking; ++it) {
-    if (left <= 0) return false;
-    state.seen_to = it->first;
-    const EngineJob* job = it->second;
+  const auto enough = [&] { return state.held >= kMostHeld || took >= kMostWalking; };
+  const auto visit = [&](const EngineJob* job) {
+    if (left <= 0 || enough()) return false;
     left -= job != nullptr && job->open ? kJobNanoseconds : kPairNanoseconds;
-    if (job == nullptr) continue;
+    if (job == nullptr) return true;
     ++trial.jobs_seen_;
-    if (!job->open) continue;
+    if (!job->open) return true;
     const std::uint64_t evaluations = state.matcher.evaluations();
     const GroupId group = state.matcher.AddJob([job] { return AdOf(*job); });
     left -= static_cast<std::int64_t>(state.matcher.evaluations() - evaluations) * kEvaluationNanoseconds;
-    if (group == kFreeGroup) continue;
+    if (group == kFreeGroup) return true;
     const std::uint64_t serial = classes_.SerialOf(job->cls);
     const auto [at, fresh] = state.places.try_emplace({group, serial}, state.alike.size());
     if (fresh) state.alike.push_back({group, job->cls, serial, {}});
@@ -187,10 +184,12 @@ bool Engine::Collect(const Now& now, LimitTrial& trial, std::size_t budget) cons
     const std::size_t added = (fresh ? 1 : 0) + (new_user ? 1 : 0) + (other ? 1 : 0);
     left -= static_cast<std::int64_t>(added) * kNewNanoseconds;
     state.held += added;
-  }
+    return true;
+  };
   if (!state.seen) {
+    state.seen_all = jobs_.Walk(state.cursor, visit);
+    if (!state.seen_all && !enough()) return false;
     state.seen = true;
-    state.seen_all = it == by_id_.end();
     // The workers, as they are now.
     std::map<std::pair<LimitProfileId, KindId>, std::uint32_t> places;
     std::vector<LimitProfileId> gone;

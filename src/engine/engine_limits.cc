@@ -117,23 +117,19 @@ bool Engine::StepGrouping(std::size_t& budget) {
   if (limit_epoch_ == limits_.epoch()) return true;
   if (limit_walk_epoch_ != limits_.epoch()) {
     limit_walk_epoch_ = limits_.epoch();
-    limit_walk_from_ = JobId{};
+    grouping_ = {};
   }
-  auto it = std::lower_bound(by_id_.begin(), by_id_.end(), limit_walk_from_,
-                             [](const auto& entry, JobId key) { return entry.first < key; });
-  for (; it != by_id_.end(); ++it) {
-    if (budget == 0 || !orders_.MayTell()) {
-      limit_walk_from_ = it->first;
-      return false;
-    }
+  const bool all = jobs_.Walk(grouping_, [&](EngineJob* job) {
+    if (budget == 0 || !orders_.MayTell()) return false;
     --budget;
-    EngineJob* job = it->second;
-    if (job == nullptr || !job->open || Grouped(*job)) continue;
+    if (job == nullptr || !job->open || Grouped(*job)) return true;
     const std::uint64_t before = limits_.matcher().evaluations();
     Group(*job);
     const std::size_t shares = job->holding ? job->holding->size() : 0;
     budget -= std::min<std::uint64_t>(budget, kGroupCost + limits_.matcher().evaluations() - before + shares);
-  }
+    return true;
+  });
+  if (!all) return false;
   limit_epoch_ = limit_walk_epoch_;
   return true;
 }
@@ -207,15 +203,15 @@ void Engine::OpenPayable() {
 
 bool Engine::StepLimits(std::size_t& budget) {
   for (LimitName& name : limits_.Expire(now_)) {
-    effects_.limit_notices.push_back({LimitNotice::Kind::kExpired, std::move(name), {}});
+    journal_.effects().limit_notices.push_back({LimitNotice::Kind::kExpired, std::move(name), {}});
   }
   OnLimits();
   OpenPayable();  // before groups that are open join the others: who waits for them is found by where they stand
   for (LimitName& name : limits_.TakeCostWarnings()) {
-    effects_.limit_notices.push_back({LimitNotice::Kind::kCostFailed, std::move(name), {}});
+    journal_.effects().limit_notices.push_back({LimitNotice::Kind::kCostFailed, std::move(name), {}});
   }
   for (LimitSummary& summary : limits_.TakeSummaries(now_)) {
-    effects_.limit_notices.push_back({LimitNotice::Kind::kSummary, summary.limit, std::move(summary)});
+    journal_.effects().limit_notices.push_back({LimitNotice::Kind::kSummary, summary.limit, std::move(summary)});
   }
   woken_.insert(woken_.end(), look_again_.begin(), look_again_.end());
   look_again_.clear();

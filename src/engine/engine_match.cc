@@ -7,7 +7,7 @@
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
-#include "engine/hold_reasons.h"
+#include "engine/tallies/hold_reasons.h"
 #include "match/constraints.h"
 
 namespace allot {
@@ -150,11 +150,11 @@ Result<void> Engine::AdmitReads(const WorkerTraits& traits) const {
   // A look at so many jobs, evenly spread, shows whether they would be told apart too often.
   constexpr std::size_t kLookedAt = 4096;
   constexpr std::size_t kMostCompared = 500'000;  // names
-  const std::size_t stride = std::max<std::size_t>(1, by_id_.size() / kLookedAt);
+  const std::size_t stride = std::max<std::size_t>(1, jobs_.places() / kLookedAt);
   SampledKinds apart;
   std::size_t compared = 0;
-  for (std::size_t i = 0; i < by_id_.size() && compared < kMostCompared; i += stride) {
-    const EngineJob* job = by_id_[i].second;
+  for (std::size_t i = 0; i < jobs_.places() && compared < kMostCompared; i += stride) {
+    const EngineJob* job = jobs_.At(i);
     if (job == nullptr || job->cls == kNoClass) continue;
     std::size_t hash = job->cls;
     for (const std::string& name : fresh) {
@@ -365,19 +365,20 @@ bool Engine::StepOrders(std::size_t& budget) {
   std::size_t jobs = 0;
   while (orders_.Building()) {
     orders_.BeginBuild();
-    auto it = std::upper_bound(by_id_.begin(), by_id_.end(), orders_.built_to(),
-                               [](JobId key, const auto& entry) { return key < entry.first; });
-    for (; it != by_id_.end(); ++it) {
+    JobCursor cursor = JobCursor::After(orders_.built_to());
+    const bool all = jobs_.Walk(cursor, [&](EngineJob* job) {
       if (budget == 0) return false;
-      if (it->second == nullptr) {
+      if (job == nullptr) {
         --budget;
-        orders_.BuildPast(it->first);  // else a walk that ends among those begins there again, and again
-        continue;
+        orders_.BuildPast(cursor.next);  // else a walk that ends among those begins there again, and again
+        return true;
       }
       budget -= std::min(budget, orders_.build_cost());
-      orders_.Build(*it->second);
+      orders_.Build(*job);
       if (++jobs % kLookEvery == 0 && !Fits(0)) orders_.GiveUp();
-    }
+      return true;
+    });
+    if (!all) return false;
     orders_.Built();
   }
   holds_->Renew();
@@ -421,23 +422,17 @@ bool Engine::StepRegrouping(std::size_t& budget) {
   if (grouped_epoch_ == classes_.epoch()) return true;
   if (regroup_epoch_ != classes_.epoch()) {
     regroup_epoch_ = classes_.epoch();
-    regroup_from_ = JobId{};
+    regrouping_ = {};
   }
-  auto it = std::lower_bound(by_id_.begin(), by_id_.end(), regroup_from_,
-                             [](const auto& entry, JobId key) { return entry.first < key; });
-  for (; it != by_id_.end(); ++it) {
-    if (budget == 0 || !orders_.MayTell()) {
-      regroup_from_ = it->first;
-      return false;
-    }
+  const bool all = jobs_.Walk(regrouping_, [&](EngineJob* job) {
+    if (budget == 0 || !orders_.MayTell()) return false;
     --budget;
-    EngineJob* job = it->second;
-    if (job == nullptr || job->cls == kNoClass || !classes_.Outdated(job->cls)) continue;
+    if (job == nullptr || job->cls == kNoClass || !classes_.Outdated(job->cls)) return true;
     budget -= std::min(budget, kRegroupCost + FoldCost(job->terms->requirements) + FoldCost(job->terms->rank));
     const Meta none;
     auto terms = ClassTerms(*job->terms, job->key, job->tasks.count(), job->extras ? job->extras->meta : none);
     // Where there is no room it stays where it is, and is not for those who read more of it.
-    if (classes_.classes() >= bounds::kMaxClasses && !classes_.Knows(terms)) continue;
+    if (classes_.classes() >= bounds::kMaxClasses && !classes_.Knows(terms)) return true;
     const bool open = job->open;
     if (open) {
       dispatcher_->Close(*job);
@@ -451,11 +446,13 @@ bool Engine::StepRegrouping(std::size_t& budget) {
     LeaveClass(job->cls);
     job->cls = cls;
     Recell(*job);
-    if (!open) continue;
+    if (!open) return true;
     orders_.Open(*job);
     Promise(*job);
     opened_.push_back(cls);
-  }
+    return true;
+  });
+  if (!all) return false;
   grouped_epoch_ = classes_.epoch();
   return true;
 }

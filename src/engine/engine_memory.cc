@@ -66,7 +66,7 @@ MemoryUse Engine::Memory() const {
   use.budget = memory_budget_;
   const auto at = [&use](MemoryPart part) -> std::uint64_t& { return use.bytes[static_cast<std::size_t>(part)]; };
   at(MemoryPart::kJobs) = memory_.jobs.bytes();
-  at(MemoryPart::kClasses) = memory_.classes.bytes() + memory_.job_exprs;
+  at(MemoryPart::kClasses) = memory_.classes.bytes() + jobs_.expr_bytes();
   at(MemoryPart::kStrategies) = orders_.counted_bytes();
   at(MemoryPart::kLimits) = memory_.limits.bytes();
   at(MemoryPart::kDispatch) = memory_.dispatch.bytes();
@@ -119,9 +119,9 @@ Result<void> Engine::AdmitLimit(const LimitSpec& spec) {
   if (!spec.expr || memory_budget_ == 0) return AdmitMemory(kLimitBytes, "another limit");
   LimitSample sample = limit_epoch_ == limits_.epoch() ? LimitSample{} : limit_sample_;
   if (sample.jobs.empty()) {
-    sample.stride = std::max<std::size_t>(1, by_id_.size() / kLookedAt);
-    for (std::size_t i = 0; i < by_id_.size(); i += sample.stride) {
-      const EngineJob* job = by_id_[i].second;
+    sample.stride = std::max<std::size_t>(1, jobs_.places() / kLookedAt);
+    for (std::size_t i = 0; i < jobs_.places(); i += sample.stride) {
+      const EngineJob* job = jobs_.At(i);
       if (job != nullptr && job->open) sample.jobs.emplace_back(job->id(), job->group);
     }
   }

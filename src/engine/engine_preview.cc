@@ -99,7 +99,7 @@ Result<void> Engine::Start(const Now& now, PreviewWalk& walk) {
     options.gate = walk.purses_.get();
   }
   walk.preview_ = std::make_unique<Preview>(std::move(options));
-  walk.preview_->Expect(std::min(by_id_.size(), kMostHeld));
+  walk.preview_->Expect(std::min(jobs_.places(), kMostHeld));
   walk.begun_ = true;
   return {};
 }
@@ -159,8 +159,6 @@ Result<bool> Engine::Collect(const Now& now, PreviewWalk& walk, std::size_t budg
   const EngineWorker* owner = walk.own_first_ ? FindWorker(*walk.request_.worker) : nullptr;
   auto left = static_cast<std::int64_t>(budget) * 1000;
   const auto keys = static_cast<std::int64_t>(walk.preview_->keys());
-  auto it = std::upper_bound(by_id_.begin(), by_id_.end(), walk.seen_to_,
-                             [](JobId key, const auto& entry) { return key < entry.first; });
   const EngineWorker* worker = walk.request_.by_limits && walk.request_.worker && limits_.size() > 0
                                    ? FindWorker(*walk.request_.worker)
                                    : nullptr;
@@ -173,13 +171,8 @@ Result<bool> Engine::Collect(const Now& now, PreviewWalk& walk, std::size_t budg
     if (described) limits_.DropWorker(*described, now);
   };
   std::unordered_map<GroupId, bool> held;  // by limits that do not hold back the focus, too
-  for (; it != by_id_.end(); ++it) {
-    if (left <= 0) {
-      leave();
-      return false;
-    }
-    walk.seen_to_ = it->first;
-    EngineJob* job = it->second;
+  walk.seen_all_ = jobs_.Walk(walk.cursor_, [&](EngineJob* job) {
+    if (left <= 0) return false;
     std::uint32_t group = 0;
     std::int64_t cost = kJobNanoseconds + keys * kKeyNanoseconds;
     if (job != nullptr) {
@@ -214,10 +207,10 @@ Result<bool> Engine::Collect(const Now& now, PreviewWalk& walk, std::size_t budg
                           owner != nullptr ? Dispatcher::Promised(*owner, *job) : 0, group);
     }
     left -= cost;
-  }
-  walk.seen_all_ = true;
+    return true;
+  });
   leave();
-  return true;
+  return walk.seen_all_;
 }
 
 std::uint32_t Engine::PurseGroup(const Now& now, PreviewWalk& walk, GroupId group,

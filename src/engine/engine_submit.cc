@@ -15,29 +15,6 @@
 namespace allot {
 namespace {
 
-// Over every field: jobs that differ in one alone must not pile up under one hash.
-std::size_t HashOf(const JobTerms& terms) {
-  const std::hash<std::string> text;
-  std::size_t hash = text(terms.user);
-  const auto mix = [&hash](std::uint64_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15ull; };
-  for (const std::string& tag : terms.tags) mix(text(tag));
-  for (const std::string& tag : terms.constraint_tags) mix(text(tag));
-  if (terms.requirements) mix(text(terms.requirements->source()));
-  if (terms.rank) mix(text(terms.rank->source()) + 1);
-  mix(static_cast<std::uint64_t>(terms.lease.count()));
-  mix(static_cast<std::uint64_t>(terms.timeout.count()));
-  mix(static_cast<std::uint64_t>(terms.retention.count()));
-  mix(terms.max_attempts);
-  mix(terms.max_failed_tasks.number);
-  mix(std::bit_cast<std::uint64_t>(terms.max_failed_tasks.percent.value_or(-1)));
-  mix(static_cast<std::uint64_t>(terms.backoff.first.count()));
-  mix(std::bit_cast<std::uint64_t>(terms.backoff.factor));
-  mix(static_cast<std::uint64_t>(terms.backoff.max.count()));
-  mix(std::bit_cast<std::uint64_t>(terms.backoff.jitter));
-  mix(terms.async ? 1 : 0);
-  return hash;
-}
-
 // About as many as the event of its submit has, or some more.
 std::size_t EventBytes(const JobSpec& spec) {
   constexpr std::size_t kUsual = 250, kValue = 10;
@@ -52,27 +29,6 @@ std::size_t EventBytes(const JobSpec& spec) {
 }
 
 }  // namespace
-
-std::shared_ptr<const JobTerms> Engine::Share(JobTerms terms) {
-  const std::uint64_t hash = Mixed(HashOf(terms));
-  std::shared_ptr<const JobTerms> shared;
-  const auto same = [&](const std::weak_ptr<const JobTerms>& known) {
-    shared = known.lock();
-    return shared && *shared == terms;
-  };
-  if (terms_.Find(hash, same) != nullptr) return shared;
-  // What its expressions have comes from elsewhere.
-  const std::uint64_t exprs =
-      (terms.requirements ? terms.requirements->MemoryBytes() : 0) + (terms.rank ? terms.rank->MemoryBytes() : 0);
-  memory_.job_exprs += exprs;
-  shared = std::shared_ptr<const JobTerms>(new JobTerms(std::move(terms)), [this, hash, exprs](const JobTerms* gone) {
-    memory_.job_exprs -= exprs;
-    terms_.Erase(hash, [](const std::weak_ptr<const JobTerms>& known) { return known.expired(); });
-    delete gone;
-  });
-  terms_.Insert(hash, shared);
-  return shared;
-}
 
 Result<void> Engine::AdmitJobs(std::span<const JobSpec> specs) const {
   if (jobs_.size() + staged_jobs_ + specs.size() > bounds::kMaxJobsPerQueue) {
@@ -111,9 +67,8 @@ Result<void> Engine::AdmitClasses(std::span<const JobSpec> specs, std::span<cons
 
 Result<std::optional<SubmitAnswer>> Engine::Known(const JobSpec& spec) const {
   if (spec.idempotency_key.empty()) return std::optional<SubmitAnswer>();
-  const auto found = idempotency_.find(UserKey{spec.user, spec.idempotency_key});
-  if (found == idempotency_.end()) return std::optional<SubmitAnswer>();
-  const EngineJob* job = *found;
+  const EngineJob* job = jobs_.FindKey(spec.user, spec.idempotency_key);
+  if (job == nullptr) return std::optional<SubmitAnswer>();
   if (job->extras->content != spec.content) {
     return Error{Code::kIdempotencyConflict,
                  "the idempotency key belongs to job " + ToText(job->id()) + ", which has other content",
@@ -129,7 +84,7 @@ Result<std::optional<SubmitAnswer>> Engine::Known(const JobSpec& spec) const {
 Engine::StagedJob Engine::Prepare(const JobSpec& spec, const JobFold* fold) {
   MemoryPool::Scope scope(&memory_.jobs);
   StagedJob job;
-  job.terms = Share(TermsOf(spec));
+  job.terms = jobs_.Intern(TermsOf(spec));
   JobExtras extras{spec.meta.empty() ? Shared<Meta>() : Shared<Meta>(spec.meta), spec.payload_prefix,
                    spec.idempotency_key, spec.trace, spec.content};
   if (!extras.empty()) job.extras = std::make_unique<JobExtras>(std::move(extras));
@@ -226,7 +181,7 @@ Result<std::vector<SubmitAnswer>> Engine::SubmitAll(const Now& now, std::span<co
   if (batch.specs.size() > 1) {
     std::size_t bytes = 0;
     for (const JobSpec& spec : batch.specs) bytes += EventBytes(spec);
-    ReserveEvents(bytes);
+    journal_.Reserve(bytes);
   }
   const auto found = staged_.find(batch.stage);
   std::vector<SubmitAnswer> answers;
@@ -271,23 +226,20 @@ Result<bool> Engine::AnyFresh(const JobBatch& batch) const {
 }
 
 SubmitAnswer Engine::Insert(JobId id, const JobSpec& spec, const JobFold* fold, StagedJob& staged) {
-  CHECK(id.value > 0 && (by_id_.empty() || by_id_.back().first < id));
+  CHECK(jobs_.newest() < id);
   MemoryPool::Scope scope(&memory_.jobs);
-  auto owned = std::make_unique<EngineJob>(id, spec.count);
-  EngineJob& job = *owned;
-  jobs_.Insert(id, std::move(owned));
-  by_id_.emplace_back(id, &job);
+  EngineJob& job = jobs_.Add(id, spec.count);
   highest_id_ = std::max({highest_id_, id.value, spec.payload.set.value});
 
   if (staged.terms == nullptr) staged = Prepare(spec, fold);
   job.terms = std::move(staged.terms);
   job.extras = std::move(staged.extras);
   job.cls = std::exchange(staged.cls, kNoClass);
-  RememberKey(job);
+  jobs_.RememberKey(job);
   job.payload_set = spec.payload.set;
   job.payload_common = spec.payload.common;
   job.payload_per_task = spec.payload.per_task;
-  if (job.payload_set && job.payload_set != id) streamed_sets_.insert(job.payload_set);
+  jobs_.RememberSet(job);
   job.key.no_priority = !spec.priority.has_value();
   job.key.priority = spec.priority.value_or(0);
   job.submitted_at = now_.wall;
@@ -296,26 +248,26 @@ SubmitAnswer Engine::Insert(JobId id, const JobSpec& spec, const JobFold* fold, 
   if (spec.count == 0) {
     job.state = JobState::kDone;
     job.ended_at = now_.wall;
-    effects_.ended.push_back(id);
+    journal_.effects().ended.push_back(id);
   } else if (classes_.Outdated(job.cls) && grouped_epoch_ == classes_.epoch()) {
     // Since it was staged, somebody reads more of jobs, and all others have been put into new classes.
     regroup_epoch_ = grouped_epoch_;
-    regroup_from_ = id;
+    regrouping_ = {id};
     grouped_epoch_ = 0;
   }
   orders_.Know(job);
   job.known = true;
   ++jobs_in_state_[static_cast<std::size_t>(job.state)];
-  ListJob(job, by_id_.size() - 1);
+  lists_.Append(job, jobs_.places() - 1);
   ++stats_.submitted_jobs;
   stats_.submitted_tasks += spec.count;
 
-  ByteWriter event = Event(EventType::kSubmit);
+  ByteWriter event = journal_.Event(EventType::kSubmit);
   event.Varint(id.value);
   event.Varint(spec.count);
-  EncodeHeader(job, event);
-  MarkJob(job);
-  StartTimers(job);
+  PutHeader(job, event);
+  journal_.MarkJob(job);
+  timers_.Start(job);
   Refresh(job);
   return SubmitAnswer{id, false, job.cls == kNoClass ? 0 : classes_.WorkersFor(job.cls)};
 }

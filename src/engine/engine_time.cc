@@ -4,8 +4,8 @@
 #include "base/check.h"
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
-#include "engine/hold_reasons.h"
 #include "engine/pace.h"
+#include "engine/tallies/hold_reasons.h"
 
 namespace allot {
 
@@ -54,11 +54,10 @@ std::size_t Engine::LargeWorks() const {
 // Each step takes what it did from the budget and is true if nothing is left to do now.
 
 bool Engine::StepWorkers(std::size_t& budget) {
-  while (!checks_.empty() && checks_.top().at <= engine_time_) {
+  while (checks_.Due(engine_time_)) {
     if (budget == 0) return false;
     --budget;
-    const auto timer = checks_.top();
-    checks_.pop();
+    const auto timer = checks_.Take();
     EngineWorker* worker = FindWorker(timer.id);
     if (worker == nullptr || worker->timer != timer.at) continue;
     budget -= std::min(budget, worker->leases.size());
@@ -95,11 +94,10 @@ bool Engine::StepRetries(std::size_t& budget) {
   MemoryPool::Scope scope(&memory_.jobs);
   constexpr std::size_t kPageCost = 8;
   const WallTime steady = Steady();
-  while (!retries_.empty() && retries_.top().at <= steady) {
+  while (timers_.retries().Due(steady)) {
     if (budget == 0) return false;
     --budget;
-    const auto timer = retries_.top();
-    retries_.pop();
+    const auto timer = timers_.retries().Take();
     EngineJob* job = FindJob(timer.id);
     if (job == nullptr || job->retry_timer != timer.at) continue;
     job->retry_timer = WallTime::max();
@@ -108,23 +106,22 @@ bool Engine::StepRetries(std::size_t& budget) {
     // Nothing is logged: a task that waits until a moment in the past is ready.
     job->tasks.ReleaseDue(steady, std::max<std::size_t>(1, budget / kPageCost), [&](std::uint32_t) { ++pages; });
     budget -= std::min(budget, pages * kPageCost);
-    StartTimers(*job);
+    timers_.Start(*job);
     Refresh(*job);
   }
   return true;
 }
 
 bool Engine::StepSchedules(std::size_t& budget) {
-  while (!timers_.schedules.empty() && timers_.schedules.top().at <= now_.wall) {
+  while (timers_.schedules().Due(now_.wall)) {
     if (budget == 0) return false;
     --budget;
-    const auto timer = timers_.schedules.top();
-    timers_.schedules.pop();
+    const auto timer = timers_.schedules().Take();
     EngineJob* job = FindJob(timer.id);
     if (job == nullptr || job->state != JobState::kScheduled || job->key.scheduled_for != timer.at) continue;
     // Nothing is logged: a schedule in the past is an active job.
     SetState(*job, JobState::kActive);
-    Progress(*job);
+    journal_.Progress(*job);
     Refresh(*job);
   }
   return true;
@@ -144,10 +141,10 @@ bool Engine::StepRevivals(std::size_t& budget) {
       const std::uint32_t page = job->revive_from++;
       if (job->tasks.Untouched(page)) continue;
       job->tasks.RevivePage(page);
-      ByteWriter event = Event(EventType::kRevive);
+      ByteWriter event = journal_.Event(EventType::kRevive);
       event.Varint(job->id().value);
       event.Varint(page);
-      MarkPage(*job, page);
+      journal_.MarkPage(*job, page);
     }
     if (job->revive_from >= job->tasks.pages()) {
       job->reviving = false;
@@ -169,24 +166,22 @@ bool Engine::StepRetention(std::size_t& budget) {
     budget -= std::min(budget, kForgetCost);
     Forget(*job);
   };
-  while (!timers_.expiries.empty() && timers_.expiries.top().at <= now_.wall) {
+  while (timers_.expiries().Due(now_.wall)) {
     if (budget == 0) return false;
-    const auto timer = timers_.expiries.top();
-    timers_.expiries.pop();
+    const auto timer = timers_.expiries().Take();
     forget(timer.id, [&](const EngineJob& job) { return job.ended_at + job.terms->retention == timer.at; });
   }
-  while (finished_jobs_ > options_.max_finished_jobs && !timers_.finished.empty()) {
+  while (timers_.ended_jobs() > options_.max_finished_jobs && !timers_.ends().empty()) {
     if (budget == 0) return false;
-    const auto timer = timers_.finished.top();
-    timers_.finished.pop();
+    const auto timer = timers_.ends().Take();
     forget(timer.id, [&](const EngineJob& job) { return job.ended_at == timer.at; });
   }
   // What went by its retention is still in the list of ends: drop it there too.
-  while (!timers_.finished.empty() && budget > 0) {
-    const EngineJob* job = FindJob(timers_.finished.top().id);
-    if (job != nullptr && job->ended_at == timers_.finished.top().at) break;
+  while (!timers_.ends().empty() && budget > 0) {
+    const EngineJob* job = FindJob(timers_.ends().next().id);
+    if (job != nullptr && job->ended_at == timers_.ends().next().at) break;
     --budget;
-    timers_.finished.pop();
+    timers_.ends().Take();
   }
   return true;
 }
@@ -203,10 +198,12 @@ std::optional<Instant> Engine::NextWake(const Now& now) const {
   };
   if (!workers_.empty()) sooner(tick);
   if (!lingering_.empty()) sooner(std::max(now.mono, lingering_.front().until + stalled_));
-  if (!checks_.empty()) sooner(std::max(now.mono, checks_.top().at + stalled_));
-  if (!timers_.schedules.empty()) wall(timers_.schedules.top().at);
-  if (!timers_.expiries.empty()) wall(timers_.expiries.top().at);
-  if (!retries_.empty()) sooner(std::max(now.mono, boot_.mono + Duration(retries_.top().at - boot_.wall)));
+  if (!checks_.empty()) sooner(std::max(now.mono, checks_.next().at + stalled_));
+  if (!timers_.schedules().empty()) wall(timers_.schedules().next().at);
+  if (!timers_.expiries().empty()) wall(timers_.expiries().next().at);
+  if (const auto& retries = timers_.retries(); !retries.empty()) {
+    sooner(std::max(now.mono, boot_.mono + Duration(retries.next().at - boot_.wall)));
+  }
   if (orders_.Building() || orders_.Cleaning() || !classes_.Settled() || grouped_epoch_ != classes_.epoch()) {
     sooner(now.mono);
   }
@@ -225,8 +222,8 @@ std::optional<Instant> Engine::NextWake(const Now& now) const {
   if (celling_ || holds_->Walking()) sooner(now.mono);
   if (holds_->Due()) sooner(std::max(now.mono, NextHolds() + stalled_));
   if (!stops_.empty() || !returns_.empty() || !openings_.empty()) sooner(now.mono);
-  if (!unstaged_.empty() || TimersToSweep()) sooner(now.mono);
-  if (!revivals_.empty() || finished_jobs_ > options_.max_finished_jobs) sooner(now.mono);
+  if (!unstaged_.empty() || timers_.ToSweep(jobs_)) sooner(now.mono);
+  if (!revivals_.empty() || timers_.ended_jobs() > options_.max_finished_jobs) sooner(now.mono);
   return next;
 }
 

@@ -5,8 +5,8 @@
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
-#include "engine/hold_reasons.h"
 #include "engine/receipt_log.h"
+#include "engine/tallies/hold_reasons.h"
 #include "engine/view_bounds.h"
 
 namespace allot {
@@ -294,11 +294,11 @@ EngineStats Engine::Stats() const {
   stats.dispatch_steals = dispatcher_->steals();
   stats.wasted_pops = pops_ - stats.granted;
   stats.unfolded_events = UnfoldedEvents();
-  stats.dirty_records = dirty_.size();
+  stats.dirty_records = journal_.dirty();
   stats.memory = Memory();
   stats.paused = paused_;
   stats.paused_since = paused_since_;
-  if (const EngineJob* oldest = Oldest()) {
+  if (const EngineJob* oldest = lists_.Oldest()) {
     stats.oldest_waiting = oldest->id();
     stats.oldest_waiting_since = std::max(oldest->submitted_at, oldest->key.scheduled_for);
   }
@@ -318,7 +318,7 @@ void Engine::Unwatch(JobId id) {
 }
 
 std::size_t Engine::MemoryBytes() const {
-  std::size_t bytes = by_id_.size() * sizeof(by_id_[0]) + jobs_.size() * 24 + blocks_.MemoryBytes() +
+  std::size_t bytes = jobs_.places() * sizeof(std::pair<JobId, EngineJob*>) + jobs_.size() * 24 + lists_.MemoryBytes() +
                       users_.MemoryBytes() + reasons_.MemoryBytes() + holds_->MemoryBytes() + receipts_->MemoryBytes();
   jobs_.ForEach([&](const EngineJob& job) {
     bytes += sizeof(EngineJob) + job.tasks.MemoryBytes() + (job.extras ? sizeof(JobExtras) : 0) +

@@ -7,8 +7,8 @@
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
-#include "engine/hold_reasons.h"
 #include "engine/pace.h"
+#include "engine/tallies/hold_reasons.h"
 
 namespace allot {
 namespace {
@@ -90,7 +90,7 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
   worker->address = spec.address;
   worker->user = spec.user;
   // An order to drain outlives a lost connection, and is repeated: it may have been lost with it.
-  if (worker->draining) effects_.drains.push_back(spec.id);
+  if (worker->draining) journal_.effects().drains.push_back(spec.id);
   crew_.current = false;
   if (worker->registered) {
     const WorkerTraits traits = TraitsOf(*worker);
@@ -124,7 +124,7 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
     if (!kept.contains(lease.task.lease.serial)) unlisted.push_back(&lease);
   }
   // What was granted since the last Take() went to the connection before, and with it: it must not reach the new one.
-  std::erase_if(effects_.assignments, [&](const Assignment& assignment) {
+  std::erase_if(journal_.effects().assignments, [&](const Assignment& assignment) {
     if (assignment.worker != spec.id) return false;
     for (const Grant& grant : assignment.grants) {
       if (const Lease* lease = leases_.Find(grant.task)) Refund(*lease);
@@ -136,7 +136,7 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
   for (Lease* lease : unlisted) GiveBack(*lease, false, "");
   for (Lease& lease : worker->leases) {
     const JobState state = lease.job->state;
-    if (Ended(state)) effects_.cancels.push_back(CancelOrder{spec.id, lease.task, StopReason(state)});
+    if (Ended(state)) journal_.effects().cancels.push_back(CancelOrder{spec.id, lease.task, StopReason(state)});
   }
   Arm(*worker, NextCheck(*worker));
   Enrol(*worker);
@@ -200,10 +200,10 @@ Result<void> Engine::Pull(const Now& now, WorkerId id, const PullOptions& option
   const bool served = worker->credit > 0 && Serve(*worker);
   if (worker->credit == 0) {
     EndPull(*worker);
-    if (!served && options.once) effects_.assignments.push_back(Assignment{id, {}});
+    if (!served && options.once) journal_.effects().assignments.push_back(Assignment{id, {}});
   } else if (worker->draining || worker->away || (options.wait && options.wait->count() <= 0)) {
     EndPull(*worker);
-    if (options.once) effects_.assignments.push_back(Assignment{id, {}});
+    if (options.once) journal_.effects().assignments.push_back(Assignment{id, {}});
   } else {
     Park(*worker);
     if (worker->pull_until) Arm(*worker, *worker->pull_until);
@@ -301,10 +301,10 @@ ReportVerdict Engine::ReportOne(const Report& report) {
       } else {
         job->tasks.Finish(task.index);
       }
-      TaskEvent(EventType::kDone, *job, task.index, lease != nullptr ? task.lease.serial : 0);
+      journal_.TaskEvent(EventType::kDone, *job, task.index, lease != nullptr ? task.lease.serial : 0);
       if (lease != nullptr) EndLease(*lease);
       ++stats_.done;
-      Progress(*job);
+      journal_.Progress(*job);
       Settle(*job);
       Refresh(*job);
       break;
@@ -355,20 +355,20 @@ void Engine::AttemptFailed(Lease& lease, bool final) {
   if (final || attempt >= job.terms->max_attempts) {
     job.tasks.Fail(index);
     ++stats_.failed_tasks;
-    TaskEvent(EventType::kFailed, job, index, serial);
+    journal_.TaskEvent(EventType::kFailed, job, index, serial);
   } else if (const milliseconds wait = BackoffAfter(job.terms->backoff, attempt, rng_); wait.count() > 0) {
     const WallTime due = RoundUp(Steady() + wait, wait);
     job.tasks.Wait(index, attempt, due);
-    ByteWriter event = TaskEvent(EventType::kWait, job, index, serial);
+    ByteWriter event = journal_.TaskEvent(EventType::kWait, job, index, serial);
     event.Varint(attempt);
     event.Varint(static_cast<std::uint64_t>(ToMillis(due)));
-    StartTimers(job);
+    timers_.Start(job);
   } else {
     job.tasks.Release(index, attempt);
-    TaskEvent(EventType::kRelease, job, index, serial).Varint(attempt);
+    journal_.TaskEvent(EventType::kRelease, job, index, serial).Varint(attempt);
   }
   EndLease(lease);
-  Progress(job);
+  journal_.Progress(job);
   Settle(job);
   Refresh(job);
 }
@@ -379,7 +379,7 @@ void Engine::GiveBack(Lease& lease, bool counted, std::string_view why) {
   const TaskIndex index = lease.task.index;
   const bool stopped = Stopped(lease, job);
   if (counted && !stopped && !Ended(job.state)) {
-    effects_.errors.push_back(EngineError{job.id(), index, lease.attempt, why});
+    journal_.effects().errors.push_back(EngineError{job.id(), index, lease.attempt, why});
     if (lease.attempt >= job.terms->max_attempts) {
       AttemptFailed(lease, true);
       return;
@@ -387,7 +387,7 @@ void Engine::GiveBack(Lease& lease, bool counted, std::string_view why) {
   }
   const std::uint32_t used = stopped ? 0 : counted ? lease.attempt : lease.attempt - 1;
   job.tasks.Release(index, used);
-  TaskEvent(EventType::kRelease, job, index, lease.task.lease.serial).Varint(used);
+  journal_.TaskEvent(EventType::kRelease, job, index, lease.task.lease.serial).Varint(used);
   EndLease(lease);
   Refresh(job);
 }
@@ -415,9 +415,9 @@ Result<void> Engine::Drain(const Now& now, WorkerId id) {
     worker->draining = true;
     ++draining_workers_;
     Recount(*worker);
-    if (worker->waiting() && worker->once) effects_.assignments.push_back(Assignment{id, {}});
+    if (worker->waiting() && worker->once) journal_.effects().assignments.push_back(Assignment{id, {}});
     EndPull(*worker);
-    effects_.drains.push_back(id);
+    journal_.effects().drains.push_back(id);
     Enrol(*worker);
     ArmIdle(*worker);
   }
@@ -504,7 +504,7 @@ void Engine::Deregister(EngineWorker& worker) {
 void Engine::Arm(EngineWorker& worker, Instant at) {
   if (at >= worker.timer) return;
   worker.timer = at;
-  checks_.push({at, worker.id});
+  checks_.Set(at, worker.id);
 }
 
 bool Engine::Idle(const EngineWorker& worker) const {
@@ -537,7 +537,7 @@ void Engine::CheckWorker(EngineWorker& worker) {
   worker.timer = Instant::max();
   if (worker.pull_until && *worker.pull_until <= engine_time_) {
     EndPull(worker);
-    if (worker.once) effects_.assignments.push_back(Assignment{worker.id, {}});
+    if (worker.once) journal_.effects().assignments.push_back(Assignment{worker.id, {}});
   }
   if (worker.away && worker.away_until <= engine_time_) {
     const bool known = worker.registered;
@@ -545,7 +545,7 @@ void Engine::CheckWorker(EngineWorker& worker) {
       Arm(worker, engine_time_);
       return;
     }
-    if (known) effects_.gone.push_back(worker.id);
+    if (known) journal_.effects().gone.push_back(worker.id);
     Remove(worker);
     return;
   }
@@ -561,23 +561,23 @@ void Engine::CheckWorker(EngineWorker& worker) {
   }
   // Settling a job never ends leases, so these stay valid one after another.
   for (Lease* lease : timed_out) {
-    effects_.cancels.push_back(CancelOrder{worker.id, lease->task, "timeout"});
+    journal_.effects().cancels.push_back(CancelOrder{worker.id, lease->task, "timeout"});
     ++stats_.expired;
     if (lease->told) {
       GiveBack(*lease, false, "");
     } else {
-      effects_.errors.push_back(
+      journal_.effects().errors.push_back(
           EngineError{lease->task.job, lease->task.index, lease->attempt, "the attempt took longer than its timeout"});
       AttemptFailed(*lease, false);
     }
   }
   for (Lease* lease : expired) {
-    effects_.cancels.push_back(CancelOrder{worker.id, lease->task, "expired"});
+    journal_.effects().cancels.push_back(CancelOrder{worker.id, lease->task, "expired"});
     ++stats_.expired;
     GiveBack(*lease, true, "its worker gave no sign of life for as long as the lease");
   }
   if (Idle(worker) && worker.last_seen + options_.idle_worker <= engine_time_) {
-    effects_.gone.push_back(worker.id);
+    journal_.effects().gone.push_back(worker.id);
     Remove(worker);
     return;
   }

@@ -35,8 +35,6 @@ struct MemoryUse {
 // The pools of an engine; that of strategies is with the orders.
 struct EngineMemory {
   MemoryPool jobs, classes, limits, dispatch, workers, looks;
-  // Expressions of jobs are made before they come to the engine: counted by hand.
-  std::uint64_t job_exprs = 0;
 };
 
 // "jobs 1.2 GiB, strategies 2.6 GiB": the largest first, without what is hardly anything.

@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/jobs/job_table.h"
 #include "engine/types.h"
 #include "expr/expr.h"
 #include "limits/limit_forecast.h"
@@ -106,7 +107,7 @@ class PreviewWalk {
   bool paused_ = false, draining_ = false;
   bool own_first_ = false;    // what the worker was promised comes first
   std::int64_t seconds_ = 0;  // what time() gives
-  JobId seen_to_;
+  JobCursor cursor_;
   std::uint64_t jobs_seen_ = 0, jobs_ = 0, ready_tasks_ = 0;
   std::uint64_t held_jobs_ = 0, held_tasks_ = 0;
   JobId one_held_;

@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/job.h"
+#include "engine/jobs/job.h"
 #include "engine/receipts.h"
 #include "strategy/trace.h"
 

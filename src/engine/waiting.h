@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/job.h"
+#include "engine/jobs/job.h"
 
 namespace allot {
 

@@ -26,7 +26,7 @@
 #include <boost/container/small_vector.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 
-#include "engine/class_reasons.h"
+#include "engine/tallies/class_reasons.h"
 #include "engine/types.h"
 #include "limits/limit_table.h"
 #include "strategy/orders.h"

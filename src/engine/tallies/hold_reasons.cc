@@ -1,4 +1,4 @@
-#include "engine/hold_reasons.h"
+#include "engine/tallies/hold_reasons.h"
 
 #include <algorithm>
 

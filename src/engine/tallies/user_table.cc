@@ -1,4 +1,4 @@
-#include "engine/user_table.h"
+#include "engine/tallies/user_table.h"
 
 #include <algorithm>
 #include <cmath>

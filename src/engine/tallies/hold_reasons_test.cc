@@ -1,5 +1,5 @@
 // What limits and ceilings stop, counted in tasks, agrees with a look at every job and with what the engine then does.
-#include "engine/hold_reasons.h"
+#include "engine/tallies/hold_reasons.h"
 
 #include <algorithm>
 #include <map>

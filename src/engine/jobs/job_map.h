@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "engine/job.h"
+#include "engine/jobs/job.h"
 
 namespace allot {
 

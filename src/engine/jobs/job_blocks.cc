@@ -1,4 +1,4 @@
-#include "engine/job_blocks.h"
+#include "engine/jobs/job_blocks.h"
 
 #include <algorithm>
 #include <functional>

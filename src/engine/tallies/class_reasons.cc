@@ -1,4 +1,4 @@
-#include "engine/class_reasons.h"
+#include "engine/tallies/class_reasons.h"
 
 #include <algorithm>
 

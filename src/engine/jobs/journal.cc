@@ -1,0 +1,96 @@
+#include "engine/jobs/journal.h"
+
+#include "base/memory_pool.h"
+
+namespace allot {
+
+void Journal::Reserve(std::size_t bytes) {
+  if (effects_.events.capacity() - effects_.events.size() >= bytes) return;
+  MemoryPool::Scope none(nullptr);  // they leave the engine
+  effects_.events.reserve(effects_.events.size() + bytes);
+}
+
+ByteWriter Journal::Event(EventType type) {
+  ++effects_.event_count;
+  constexpr std::size_t kRoom = 4096;
+  if (const std::string& events = effects_.events; events.capacity() - events.size() < kRoom) {
+    Reserve(events.size() + 2 * kRoom);
+  }
+  ByteWriter out(effects_.events);
+  out.U8(static_cast<std::uint8_t>(type));
+  return out;
+}
+
+ByteWriter Journal::TaskEvent(EventType type, EngineJob& job, TaskIndex index, std::uint64_t serial) {
+  MarkTask(job, index);
+  ByteWriter out = Event(type);
+  out.Varint(job.id().value);
+  out.Varint(index);
+  out.Varint(serial);
+  return out;
+}
+
+void Journal::MarkJob(EngineJob& job) {
+  if (job.dirty) return;
+  job.dirty = true;
+  dirty_.push_back(Dirty{job.id(), kJobPage, position_});
+}
+
+void Journal::MarkPage(EngineJob& job, std::uint32_t page) {
+  if (job.one_page()) {
+    MarkJob(job);
+  } else if (dirty_pages_.insert(PageKey{job.id().value, page}).second) {
+    dirty_.push_back(Dirty{job.id(), page, position_});
+  }
+}
+
+void Journal::MarkQueue() {
+  if (queue_dirty_) return;
+  queue_dirty_ = true;
+  dirty_.push_back(Dirty{kQueueRecord, kJobPage, position_});
+}
+
+void Journal::Progress(EngineJob& job) {
+  if (job.watchers == 0 || job.progressed) return;
+  job.progressed = true;
+  effects_.progressed.push_back(job.id());
+}
+
+std::pair<Position, Effects> Journal::Take() {
+  const Position position = position_;
+  if (!effects_.events.empty()) {
+    ++position_;
+    events_total_ += effects_.event_count;
+    event_totals_.emplace_back(position, events_total_);
+  }
+  return {position, std::exchange(effects_, Effects{})};
+}
+
+std::optional<Journal::Dirty> Journal::TakeDirty() {
+  if (dirty_.empty()) return std::nullopt;
+  const Dirty next = dirty_.front();
+  dirty_.pop_front();
+  if (next.job == kQueueRecord) {
+    queue_dirty_ = false;
+  } else if (next.page != kJobPage) {
+    dirty_pages_.erase(PageKey{next.job.value, next.page});
+  }
+  return next;
+}
+
+Position Journal::Floor() {
+  const Position floor = dirty_.empty() ? position_ - 1 : dirty_.front().since - 1;
+  while (!event_totals_.empty() && event_totals_.front().first <= floor) {
+    events_at_floor_ = event_totals_.front().second;
+    event_totals_.pop_front();
+  }
+  return floor;
+}
+
+void Journal::EndReplay(std::uint64_t events) {
+  events_total_ += events;
+  event_totals_.emplace_back(position_, events_total_);
+  ++position_;
+}
+
+}  // namespace allot
