@@ -4,7 +4,8 @@
 #
 # Reading headers is half of what a source costs. Of our own headers only the central one of the room itself is
 # precompiled: names of a higher room could be in the way of its own. A source that forgets an include fails in
-# `./dev lint`, which does without (ALLOT_PRECOMPILED).
+# `./dev lint`, which does without (ALLOT_PRECOMPILED). They are named as they are included, without the path of the
+# checkout: another one finds what was compiled here in the compiler cache.
 #
 # With sanitizers, the rooms up to the engine are optimised a little, as their tests compute a lot: one of backlog's takes
 # 15 s with -O1 and more than 75 s without. All else waits for sockets and files and is not, which halves its compilation.
@@ -26,13 +27,13 @@ set(core <algorithm> <array> <atomic> <bit> <charconv> <chrono> <cmath> <conditi
   <string> <string_view> <thread> <unordered_map> <unordered_set> <utility> <variant> <vector>
   <boost/container/small_vector.hpp> <boost/unordered/unordered_flat_map.hpp>
   <fmt/format.h> <gtest/gtest.h> <simdjson.h>)
-set(engine ${core} ${CMAKE_SOURCE_DIR}/src/engine/engine.h)
+set(engine ${core} <engine/engine.h>)
 set(network <boost/asio/io_context.hpp> <boost/asio/ip/tcp.hpp> <boost/asio/post.hpp> <boost/asio/steady_timer.hpp>
   <boost/asio/write.hpp>)
 set(client ${core} ${network})
-set(cli ${core} <CLI/CLI.hpp> ${CMAKE_SOURCE_DIR}/include/allotter/client.h)
+set(cli ${core} <CLI/CLI.hpp> <allotter/client.h>)
 set(server ${engine} ${network} <boost/asio/ssl.hpp> <boost/beast/core/flat_buffer.hpp>
-  ${CMAKE_SOURCE_DIR}/src/server/queue/queue_runtime.h)
+  <server/queue/queue_runtime.h>)
 foreach(which core engine client cli server)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/precompiled_${which}.cc CONTENT "" @ONLY)
   add_library(precompiled_${which} OBJECT ${CMAKE_BINARY_DIR}/generated/precompiled_${which}.cc)

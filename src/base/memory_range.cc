@@ -82,6 +82,9 @@ void* MemoryRange::TakeFrom(Rows& rows, std::size_t blocks) {
       if ((*at)->blocks >= blocks && ((*from)->blocks < blocks || (*at)->blocks < (*from)->blocks)) from = at;
     }
   }
+  // Where there is none of that length, the next longer one.
+  for (std::size_t longer = blocks; longer < kRows && *from == nullptr; ++longer) from = &rows.of[longer];
+  if (*from == nullptr) from = &rows.longer;
   Free* free = *from;
   if (free == nullptr || free->blocks < blocks) return nullptr;
   *from = free->next;
@@ -109,7 +112,7 @@ void* MemoryRange::TakeFresh(std::size_t blocks) {
 
 void MemoryRange::Put(Rows& rows, void* at, std::size_t blocks) {
   auto* free = static_cast<Free*>(std::malloc(sizeof(Free)));
-  if (free == nullptr) return;  // addresses alone are lost
+  if (free == nullptr) return;  // nobody gets it any more
   Free*& list = blocks <= kRows ? rows.of[blocks - 1] : rows.longer;
   *free = {at, blocks, list};
   list = free;
@@ -126,7 +129,7 @@ void MemoryRange::Prepare(std::size_t bytes) {
     opened_ = to;
   }
   for (std::uintptr_t page = next_; page < to; page += kPage) *reinterpret_cast<volatile char*>(page) = 0;
-  prepared_ = to;
+  prepared_ = std::max(prepared_, to);
 }
 
 void MemoryRange::KeepReady(void* block) {
@@ -183,9 +186,12 @@ void MemoryRange::Keep(const std::atomic<bool>& stop) {
   std::unique_lock lock(mutex_);
   ++keepers_;
   filling_ = true;
-  while (!stop) {
+  for (std::size_t done = 1; !stop; ++done) {
     const std::uint32_t calls = calls_.load();
-    if (KeepOne(lock)) continue;
+    if (KeepOne(lock)) {
+      if (done % 64 == 0) lock.unlock(), lock.lock();  // others may wait
+      continue;
+    }
     lock.unlock();
     if (!stop) calls_.wait(calls);
     lock.lock();

@@ -3,8 +3,8 @@
 // Memory that was never used, or was given back to the system, costs some microseconds for each page when it is used
 // first; and to give it back may mean to wait until all other processors have heard of it: on virtual ones 100 ms were
 // seen. While there is a keeper, it does both: some blocks are always ready, and what is given back goes to the system
-// later. Where a first use is dearer still (on a virtual machine whose host has to find the page: 20 µs), Prepare() has
-// so much used before anybody waits for it.
+// later. Where a first use is dearer still (on a virtual machine whose host has to find the page: 50 to 100 µs),
+// Prepare() has so much used before anybody waits for it, and the keeper keeps as much of what is given back.
 //
 // Threading:  all calls are safe on any thread.
 #pragma once
@@ -33,8 +33,8 @@ class MemoryRange {
   void* Take(std::size_t blocks);
   void Give(void* at, std::size_t blocks);
 
-  // Uses so many bytes once, and from now on keeps as many of what is given back. Takes a second for a gigabyte, or
-  // ten.
+  // Uses so many bytes once; from now on, while there is a keeper, as many of what is given back are kept. Takes a
+  // second for a gigabyte, or ten.
   void Prepare(std::size_t bytes);
 
   // For a keeper, on a thread of its own: does what there is to be done, and waits for more of it, until `stop` and
@@ -96,7 +96,7 @@ class MemoryRange {
   Row* ready_ = nullptr;                 // single blocks
   std::size_t ready_count_ = 0;
   bool filling_ = false;
-  Row* returned_ = nullptr;         // what the system is to have back
+  Row* returned_ = nullptr;         // still to be kept, or given back to the system
   std::size_t returned_count_ = 0;  // blocks of these
 };
 

@@ -18,22 +18,18 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <queue>
 #include <set>
 #include <span>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include <boost/unordered/unordered_flat_map.hpp>
-#include <boost/unordered/unordered_flat_set.hpp>
 
 #include "base/bytes.h"
 #include "base/rng.h"
-#include "base/sharded_set.h"
 #include "base/share_pool.h"
 #include "dispatch/lease_table.h"
 #include "engine/jobs/job.h"

@@ -172,8 +172,8 @@ std::optional<HeldView> Engine::HeldBy(const EngineJob& job) const {
 }
 
 const EngineJob* Engine::OneOf(ClassId cls, std::size_t& looks) const {
-  const auto fits = [cls](const EngineJob* job) { return job != nullptr && job->open && job->cls == cls; };
-  if (const EngineJob* job = FindJob(reasons_.row(cls).job); fits(job)) return job;
+  const auto fits = [cls](const EngineJob& job) { return job.open && job.cls == cls; };
+  if (const EngineJob* job = FindJob(reasons_.row(cls).job); job != nullptr && fits(*job)) return job;
   return lists_.FirstOpen(looks, fits);
 }
 

@@ -1,7 +1,5 @@
 // How jobs come in: what they share with others, whether there is room, idempotency keys; one, many, and many in parts.
 #include <algorithm>
-#include <bit>
-#include <functional>
 #include <map>
 #include <set>
 

@@ -24,9 +24,10 @@ JobView Engine::View(const EngineJob& job) const {
   view.id = job.id();
   view.state = job.state;
   view.paused = job.state == JobState::kPaused;
-  view.tags = {job.terms, job.terms->tags};
-  view.constraints = {job.terms, job.terms->constraints};
-  view.constraint_tags = {job.terms, job.terms->constraint_tags};
+  const std::shared_ptr<const JobTerms> terms = job.terms->View();
+  view.tags = {terms, terms->tags};
+  view.constraints = {terms, terms->constraints};
+  view.constraint_tags = {terms, terms->constraint_tags};
   view.requirements = job.terms->requirements;
   view.rank = job.terms->rank;
   if (!job.key.no_priority) view.priority = job.key.priority;
@@ -318,8 +319,8 @@ void Engine::Unwatch(JobId id) {
 }
 
 std::size_t Engine::MemoryBytes() const {
-  std::size_t bytes = jobs_.places() * sizeof(std::pair<JobId, EngineJob*>) + jobs_.size() * 24 + lists_.MemoryBytes() +
-                      users_.MemoryBytes() + reasons_.MemoryBytes() + holds_->MemoryBytes() + receipts_->MemoryBytes();
+  std::size_t bytes = jobs_.MemoryBytes() + lists_.MemoryBytes() + users_.MemoryBytes() + reasons_.MemoryBytes() +
+                      holds_->MemoryBytes() + receipts_->MemoryBytes();
   jobs_.ForEach([&](const EngineJob& job) {
     bytes += sizeof(EngineJob) + job.tasks.MemoryBytes() + (job.extras ? sizeof(JobExtras) : 0) +
              (job.holding ? sizeof(Holding) : 0);

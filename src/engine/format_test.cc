@@ -91,7 +91,7 @@ class FormatWriter : public EngineTest {
   void Write(const std::string& path) {
     options_.dispatch.mode = DispatchMode::kFanout;
     Load(30s);
-    // Events of all kinds, half of them folded.
+    // What is folded.
     const WorkerId worker = Register();
     JobSpec full = Spec(6);
     full.constraints = {{{"arch", "arm64"}}, {{"arch", "x86_64"}, {"zone", "a b"}}};
@@ -139,9 +139,10 @@ class FormatWriter : public EngineTest {
     EXPECT_TRUE(engine_->Cancel(now_, removed).ok());
     EXPECT_TRUE(engine_->Pause(now_, later).ok());
     Fold(9);
-    // Now what stays in the journal.
+    // Now what stays in the journal: events of all kinds.
     EXPECT_TRUE(engine_->Retry(now_, retried).ok());
     Pass(20ms);  // `removed` is past its retention
+    work(on_large, {ReportKind::kDone, ReportKind::kFailed, ReportKind::kReleased});
     work(worker, {ReportKind::kRejected});
     Pull(on_large, 2);
     Submit(Spec(0));

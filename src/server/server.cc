@@ -104,11 +104,18 @@ std::size_t ThreadCount(const Config& config) {
 
 class Server::Impl {
  public:
-  Impl(const Config& config, std::span<const WebAsset> web)
-      : keeper_(std::min<std::uint64_t>(config.memory_ready, MachineMemory() / 2)), context_(config, web) {}
+  Impl(const Config& config, std::span<const WebAsset> web) : context_(config, web) {}
   ~Impl() {
     BeginStop();
     Wait();
+  }
+
+  void MakeMemoryReady(std::uint64_t wanted) {
+    const std::uint64_t most = MachineMemory() / 2;
+    if (wanted > most) {
+      LogWarning("memory_ready is more than half of the memory, and cut to that", {{"bytes", std::to_string(most)}});
+    }
+    keeper_.Prepare(std::min(wanted, most));
   }
 
   Result<void> Start(const StartOptions& start) {
@@ -145,6 +152,7 @@ class Server::Impl {
     // The port first: a second server must not wait for a large file before it learns that it is one too many.
     const Result<void> bound = Bind();
     if (!bound.ok()) return bound.error();
+    if (config.memory_ready > 0) MakeMemoryReady(config.memory_ready);
     QueueSet::Options options;
     options.data = config.data;
     options.defaults = config.queue_defaults;
@@ -333,7 +341,7 @@ class Server::Impl {
     FlushLog();
   }
 
-  const MemoryKeeper keeper_;  // before all that takes memory, and longer
+  MemoryKeeper keeper_;  // before all that takes memory, and longer
   ServerContext context_;
   std::vector<std::unique_ptr<NetThread>> nets_;
   std::unique_ptr<LiveViews> views_;  // has a timer of a network thread: goes before them

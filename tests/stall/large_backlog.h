@@ -64,8 +64,8 @@ inline void InParallel(std::uint16_t port, int connections, int times, const std
 }
 
 // A virtual machine's memory may be its host's until it is used first, and then each page costs the thread that touches
-// it 20 µs of what counts as its own CPU time, instead of some 3: 2 MiB are 12 ms, and 50 were seen. That is no step of
-// the engine's: the server has as much as it needs in use before it begins.
+// it 50 to 100 µs of what counts as its own CPU time, instead of some 3: 25 to 50 ms for 2 MiB. That is no step of the
+// engine's: the server has as much as it needs in use before it begins.
 inline const std::size_t kMemoryReady = std::max<std::size_t>(std::size_t{3} << 29, kJobCount * 6144);
 
 class LargeBacklog : public ::testing::Test {

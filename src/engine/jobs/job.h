@@ -25,8 +25,13 @@
 
 namespace allot {
 
-// What many jobs have in common, kept once for all of them.
-struct JobTerms {
+// What many jobs have in common, kept once for all of them (JobTable::Intern).
+//
+// Jobs hold them through pointers that are for the engine thread alone: with the last of these they leave the table.
+// What is looked at elsewhere, and later, is held through View(), which any thread may let go of.
+struct JobTerms : std::enable_shared_from_this<JobTerms> {
+  std::shared_ptr<const JobTerms> View() const { return shared_from_this(); }
+
   TagList tags;
   std::vector<Properties> constraints;
   TagList constraint_tags;  // follow from the constraints

@@ -60,12 +60,12 @@ class JobLists {
   template <typename Visit>
   std::size_t Descend(JobFilter& filter, std::size_t from, std::size_t to, std::int64_t& nanoseconds,
                       Visit visit) const;
-  // Calls `visit` with jobs from the cursor on, of stretches that have an open one, until it says false: the walk goes
-  // on with that one then. True: that was all.
+  // As JobTable::Walk(), through stretches that have an open job alone.
   template <typename Visit>
   bool WalkOpen(JobCursor& cursor, Visit visit) const;
 
-  // The oldest open job that `fits(job)`, where that is found by so few looks; null: none was.
+  // The oldest job in stretches that have an open one that `fits(job)`, where that is found by so few looks; null: none
+  // was.
   template <typename Fits>
   const EngineJob* FirstOpen(std::size_t& looks, Fits fits) const;
   // The oldest open job; null: there is none.
@@ -147,6 +147,7 @@ bool JobLists::WalkOpen(JobCursor& cursor, Visit visit) const {
       if (!visit(jobs_.At(place))) return false;
     }
   }
+  cursor = JobCursor::After(jobs_.newest());
   return true;
 }
 
@@ -157,7 +158,7 @@ const EngineJob* JobLists::FirstOpen(std::size_t& looks, Fits fits) const {
     for (std::size_t place = blocks_.begin(block); place < EndOf(block); ++place) {
       if (looks == 0) return nullptr;
       --looks;
-      if (const EngineJob* job = jobs_.At(place); fits(job)) return job;
+      if (const EngineJob* job = jobs_.At(place); job != nullptr && fits(*job)) return job;
     }
   }
   return nullptr;

@@ -86,6 +86,92 @@ TEST(JobRecord, AnExpressionThatCannotBeReadAnyMoreIsKept) {
   EXPECT_EQ(none, nullptr);
 }
 
+// A job's own record, with a page of tasks of which one is leased.
+struct Stored {
+  std::string blob;
+  std::size_t picked_at = 0, picked_bytes = 0;  // where it says when the job was picked
+};
+Stored RecordOf(EngineJob& job, LeaseTable& leases) {
+  job.tasks.Finish(4);
+  job.tasks.Claim(1);
+  Lease& lease = leases.Grant(job.id(), 1);
+  lease.worker = WorkerId{33};
+  lease.attempt = 2;
+  lease.granted_at = FromMillis(1'800'000'000'500);
+  job.leases.push_back(lease);
+  job.picked = {1'800'000'000'500, 77};
+  Stored stored;
+  ByteWriter out(stored.blob);
+  PutStart(12, out);
+  out.Varint(job.tasks.count());
+  PutHeader(job, out);
+  stored.picked_at = stored.blob.size();
+  out.Signed(job.picked.ms);
+  out.Varint(job.picked.serial);
+  stored.picked_bytes = stored.blob.size() - stored.picked_at;
+  EXPECT_TRUE(JobRecord(job, 12).starts_with(stored.blob));
+  stored.blob = JobRecord(job, 12);
+  return stored;
+}
+
+void ExpectReadBack(std::string_view blob, std::uint8_t version) {
+  ByteReader in(blob);
+  const std::optional<RecordStart> start = GetStart(in);
+  ASSERT_TRUE(start.has_value());
+  EXPECT_EQ(start->version, version);
+  EXPECT_EQ(start->position, 12u);
+  EXPECT_EQ(in.Varint(), 5u);
+  StoredExprs exprs;
+  JobHeader header;
+  ASSERT_TRUE(GetHeader(in, exprs, header));
+  EngineJob job(JobId{7}, 5);
+  std::vector<StoredLease> leases;
+  ASSERT_TRUE(GetRest(job, version, in, leases));
+  EXPECT_TRUE(in.AtEnd());
+  EXPECT_EQ(job.picked.serial, version == 1 ? 0u : 77u);
+  EXPECT_EQ(job.tasks.State(4), TaskState::kDone);
+  EXPECT_EQ(job.tasks.State(1), TaskState::kReady);  // until its lease is restored
+  ASSERT_EQ(leases.size(), 1u);
+  EXPECT_EQ(leases[0].index, 1u);
+  EXPECT_EQ(leases[0].worker, WorkerId{33});
+  EXPECT_EQ(leases[0].attempt, 2u);
+  EXPECT_EQ(leases[0].granted_at, FromMillis(1'800'000'000'500));
+}
+
+TEST(JobRecord, ARecordOfEachVersionIsRead) {
+  const auto job = SomeJob();
+  LeaseTable table(SipKey{1, 2});
+  const Stored stored = RecordOf(*job, table);
+  ExpectReadBack(stored.blob, 2);
+  // Version 1 did not say when the job was picked.
+  std::string first = stored.blob;
+  first.erase(stored.picked_at, stored.picked_bytes);
+  first[0] = 1;
+  ExpectReadBack(first, 1);
+  // One that is cut is refused.
+  for (std::size_t length = 0; length < stored.blob.size(); ++length) {
+    ByteReader in(std::string_view(stored.blob).substr(0, length));
+    StoredExprs exprs;
+    JobHeader header;
+    EngineJob other(JobId{7}, 5);
+    std::vector<StoredLease> leases;
+    const bool read = GetStart(in) && in.Varint() == 5 && GetHeader(in, exprs, header) && GetRest(other, 2, in, leases);
+    EXPECT_FALSE(read) << length;
+  }
+  job->leases.clear();
+}
+
+TEST(JobRecord, TheQueuesOwnIsReadAsItWasWritten) {
+  const std::string blob = ToRecord({true, 991, 4242}, 8);
+  ByteReader in(blob);
+  EXPECT_EQ(GetStart(in)->position, 8u);
+  QueueRecord queue;
+  ASSERT_TRUE(GetQueue(in, queue));
+  EXPECT_TRUE(queue.paused);
+  EXPECT_EQ(queue.next_serial, 991u);
+  EXPECT_EQ(queue.highest_id, 4242u);
+}
+
 TEST(JobRecord, RecordsOfAVersionThatIsNotKnownAreRefused) {
   for (const char version : {char{0}, static_cast<char>(kRecordVersion + 1), '\xff'}) {
     const std::string bytes = {version, 5};

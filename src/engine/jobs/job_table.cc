@@ -108,10 +108,11 @@ std::shared_ptr<const JobTerms> JobTable::Intern(JobTerms terms) {
   const std::uint64_t exprs =
       (terms.requirements ? terms.requirements->MemoryBytes() : 0) + (terms.rank ? terms.rank->MemoryBytes() : 0);
   expr_bytes_ += exprs;
-  shared = std::shared_ptr<const JobTerms>(new JobTerms(std::move(terms)), [this, hash, exprs](const JobTerms* gone) {
+  auto kept = std::make_shared<JobTerms>(std::move(terms));
+  JobTerms* const at = kept.get();
+  shared = std::shared_ptr<const JobTerms>(at, [this, hash, exprs, kept = std::move(kept)](const JobTerms*) {
     expr_bytes_ -= exprs;
     terms_.Erase(hash, [](const std::weak_ptr<const JobTerms>& known) { return known.expired(); });
-    delete gone;
   });
   terms_.Insert(hash, shared);
   return shared;

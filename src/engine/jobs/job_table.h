@@ -26,6 +26,10 @@ struct JobCursor {
 
 class JobTable {
  public:
+  JobTable() = default;
+  JobTable(const JobTable&) = delete;
+  JobTable& operator=(const JobTable&) = delete;
+
   // Null: there is none.
   EngineJob* Find(JobId id) const { return jobs_.Find(id); }
   std::size_t size() const { return jobs_.size(); }
@@ -48,7 +52,7 @@ class JobTable {
   JobId newest() const { return by_id_.empty() ? JobId{} : by_id_.back().first; }
 
   // Calls `visit` with the jobs from the cursor on, with null for one that is gone, until it says false: the walk goes
-  // on with that one then. True: that was all for now.
+  // on with that one then. True: that was all for now. `visit` neither adds nor removes jobs.
   template <typename Visit>
   bool Walk(JobCursor& cursor, Visit visit) const {
     for (std::size_t place = PlaceOf(cursor.next); place < by_id_.size(); ++place) {
@@ -70,10 +74,14 @@ class JobTable {
   // Is a set of that id used by a job?
   bool UsesPayloadSet(JobId set) const;
 
-  // Terms that many jobs have in common are kept once, as long as any of them lives.
+  // Terms that many jobs have in common are kept once, as long as any of them lives. The pointer is for the thread of
+  // the table, and must not outlive it; JobTerms::View() may.
   std::shared_ptr<const JobTerms> Intern(JobTerms terms);
   std::uint64_t expr_bytes() const { return expr_bytes_; }  // of their expressions
   std::size_t terms() const { return terms_.size(); }
+
+  // Of its own tables, about.
+  std::size_t MemoryBytes() const { return by_id_.size() * sizeof(by_id_[0]) + jobs_.size() * 24; }
 
  private:
   std::uint64_t expr_bytes_ = 0;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <thread>
 #include <vector>
 
 namespace allot {
@@ -103,6 +105,27 @@ TEST(JobTable, TermsAreKeptOnceAndAsLongAsAnyJobHasThem) {
   b.reset();
   EXPECT_EQ(jobs.terms(), 0u);
   EXPECT_EQ(jobs.expr_bytes(), 0u);
+}
+
+// Looks hold terms on other threads, and for longer than the queue may live.
+TEST(JobTable, WhoLooksAtTermsNeitherKeepsThemInTheTableNorNeedsIt) {
+  auto jobs = std::make_unique<JobTable>();
+  std::shared_ptr<const JobTerms> held = jobs->Intern(Of("ann"));
+  std::shared_ptr<const JobTerms> seen = held->View();
+  EXPECT_EQ(seen.get(), held.get());
+  held.reset();
+  EXPECT_EQ(jobs->terms(), 0u);
+  EXPECT_EQ(seen->user, "ann");
+  // Terms like those that are still looked at are others.
+  held = jobs->Intern(Of("ann"));
+  EXPECT_NE(seen.get(), held.get());
+  seen = held->View();
+  held.reset();
+  jobs.reset();
+  std::thread([seen = std::move(seen)]() mutable {
+    EXPECT_EQ(seen->user, "ann");
+    seen.reset();
+  }).join();
 }
 
 TEST(JobTable, SetsOfStreamedSubmitsAreKnownByTheirOwnIds) {

@@ -8,6 +8,7 @@
 // Invariants: what is marked is marked once, with the position of its first event that is in no record.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>

@@ -1,4 +1,4 @@
-// Which ready tasks a limit or a ceiling stops, counted in tasks: what the reason of a class (engine/class_reasons.h)
+// Which ready tasks a limit or a ceiling stops, counted in tasks: what the reason of a class (engine/tallies/class_reasons.h)
 // cannot know.
 //
 // Open jobs alike in class, in limit group, and in the values of all keys by which a strategy in use selects jobs or

@@ -4,10 +4,11 @@
 
 namespace allot {
 
-MemoryKeeper::MemoryKeeper(std::uint64_t ready) {
-  if (ready > 0) g_memory_range.Prepare(ready);
+MemoryKeeper::MemoryKeeper() {
   if (g_memory_range.Reserve()) thread_ = std::thread([this] { g_memory_range.Keep(stop_); });
 }
+
+void MemoryKeeper::Prepare(std::uint64_t bytes) { g_memory_range.Prepare(bytes); }
 
 MemoryKeeper::~MemoryKeeper() {
   if (!thread_.joinable()) return;

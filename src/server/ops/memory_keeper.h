@@ -9,11 +9,13 @@ namespace allot {
 
 class MemoryKeeper {
  public:
-  // `ready` bytes are in use when it returns, and stay so.
-  explicit MemoryKeeper(std::uint64_t ready = 0);
+  MemoryKeeper();
   ~MemoryKeeper();
   MemoryKeeper(const MemoryKeeper&) = delete;
   MemoryKeeper& operator=(const MemoryKeeper&) = delete;
+
+  // So many bytes are in use when it returns, and stay so as long as there is a keeper.
+  void Prepare(std::uint64_t bytes);
 
  private:
   std::atomic<bool> stop_{false};

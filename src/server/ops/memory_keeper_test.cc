@@ -57,7 +57,8 @@ TEST_F(MemoryKeeperTest, WhatIsReadyIsNeverUsedForTheFirstTime) {
   constexpr std::size_t kReady = 160 << 20, kUsed = 48 << 20;
   const std::size_t before = ResidentBytes();
   {
-    const MemoryKeeper keeper(kReady);
+    MemoryKeeper keeper;
+    keeper.Prepare(kReady);
     EXPECT_GE(ResidentBytes(), before + kReady * 9 / 10);
     MemoryPool pool;
     for (int round = 0; round < 3; ++round) {
@@ -98,8 +99,9 @@ TEST_F(MemoryKeeperTest, KeepersComeAndGoWhileThreadsMakeAndDelete) {
     });
   }
   for (int i = 0; i < 20; ++i) {
-    const MemoryKeeper one;
+    MemoryKeeper one;
     const MemoryKeeper other;
+    if (i % 2 == 1) one.Prepare(8 << 20);
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   for (std::thread& thread : threads) thread.join();
