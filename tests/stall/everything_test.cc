@@ -120,7 +120,7 @@ TEST_F(EverythingTest, AtOnceStaysWithinTheBudgetAndStallsNobody) {
   std::printf("  %" PRIu64 " answered, %" PRIu64 " refused; memory %.0f MB of %.0f; rounds within %.0f ms: %.3f %%\n",
               answered.load(), refused.load(), static_cast<double>(most_memory) / 1e6,
               static_cast<double>(kBudget) / 1e6, kUsualSeconds * 1000, 100 * usual / all);
-  for (const auto& [kind, seconds] : steps) EXPECT_LE(seconds, kMostSeconds) << kind;
+  ExpectNoneLong(steps);
   // In a soak the bar itself; every day, beside whatever else the machine does, that it is near.
   EXPECT_GE(usual, (std::getenv("ALLOT_STALL_JOBS") != nullptr ? 0.99 : 0.95) * all);
   EXPECT_GT(refused, 0u);

