@@ -67,14 +67,15 @@ void MemoryRange::Give(void* at, std::size_t blocks) {
 }
 
 void* MemoryRange::TakeFree(std::size_t blocks) {
-  if (void* at = TakeFrom(kept_, blocks)) return at;
+  if (void* at = TakeFrom(kept_, blocks, true)) return at;
   if (prepared_ > next_ && prepared_ - next_ >= blocks * kBlock) return TakeFresh(blocks);
-  if (void* at = TakeFrom(discarded_, blocks)) return at;
+  if (void* at = TakeFrom(discarded_, blocks, false)) return at;
   return TakeFresh(blocks);
 }
 
 // Of long rows the shortest that is long enough; what is over stays one.
-void* MemoryRange::TakeFrom(Rows& rows, std::size_t blocks) {
+void* MemoryRange::TakeFrom(Rows& rows, std::size_t blocks, bool split) {
+  if (rows.blocks < blocks) return nullptr;
   Free** from = blocks <= kRows ? &rows.of[blocks - 1] : nullptr;
   if (from == nullptr) {
     from = &rows.longer;
@@ -82,9 +83,12 @@ void* MemoryRange::TakeFrom(Rows& rows, std::size_t blocks) {
       if ((*at)->blocks >= blocks && ((*from)->blocks < blocks || (*at)->blocks < (*from)->blocks)) from = at;
     }
   }
-  // Where there is none of that length, the next longer one.
-  for (std::size_t longer = blocks; longer < kRows && *from == nullptr; ++longer) from = &rows.of[longer];
-  if (*from == nullptr) from = &rows.longer;
+  // Where there is none of that length, the next longer one. Of those the system has back there is none to be spared:
+  // addresses are plenty.
+  if (split) {
+    for (std::size_t longer = blocks; longer < kRows && *from == nullptr; ++longer) from = &rows.of[longer];
+    if (*from == nullptr) from = &rows.longer;
+  }
   Free* free = *from;
   if (free == nullptr || free->blocks < blocks) return nullptr;
   *from = free->next;

@@ -70,8 +70,8 @@ class MemoryRange {
 
   // Not one of those that are ready.
   void* TakeFree(std::size_t blocks);
-  // Null: there is none.
-  static void* TakeFrom(Rows& rows, std::size_t blocks);
+  // Null: there is none. `split`: also a part of a longer one, which is looked for.
+  static void* TakeFrom(Rows& rows, std::size_t blocks, bool split);
   // That was never taken before.
   void* TakeFresh(std::size_t blocks);
   static void Put(Rows& rows, void* at, std::size_t blocks);
