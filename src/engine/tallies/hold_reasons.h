@@ -1,5 +1,5 @@
-// Which ready tasks a limit or a ceiling stops, counted in tasks: what the reason of a class (engine/tallies/class_reasons.h)
-// cannot know.
+// Which ready tasks a limit or a ceiling stops, counted in tasks: what the reason of a class
+// (engine/tallies/class_reasons.h) cannot know.
 //
 // Open jobs alike in class, in limit group, and in the values of all keys by which a strategy in use selects jobs or
 // has a ceiling, are one cell. A look at a cell asks, for each sort of worker that may run the class, whether its order
