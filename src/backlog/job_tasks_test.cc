@@ -262,7 +262,7 @@ TEST(JobTasks, LargestJobWorksAtItsEnds) {
   EXPECT_EQ(job.FirstInState(TaskState::kDone, 0), kCount - 1);
   EXPECT_EQ(job.ready(), kCount - 2);
   // A pointer a page, the tree over them, and two pages.
-  EXPECT_LE(job.MemoryBytes(), 131'072 * 16 + 131'072 / 8 * 1.02 + 2 * 8300 + 200);
+  EXPECT_LE(job.MemoryBytes(), 131'072 * 16 + 131'072 / 8.0 * 1.02 + 2 * 8300 + 200);
 }
 
 TEST(JobTasks, PageOutOfTheWayIsSkippedAndAllDonePageIsFreed) {

@@ -31,8 +31,8 @@ std::vector<std::vector<std::string>> Table(const std::string& page, const std::
   std::string line;
   bool inside = false;
   while (std::getline(in, line)) {
-    if (!inside && line.rfind("|", 0) != 0) continue;
-    if (inside && line.rfind("|", 0) != 0) break;
+    if (!inside && !line.starts_with('|')) continue;
+    if (inside && !line.starts_with('|')) break;
     inside = true;
     std::vector<std::string> cells;
     std::istringstream cut(line.substr(1));

@@ -75,6 +75,7 @@ TEST(IdAllocator, ThreadsNeverGetTheSame) {
   IdAllocator ids;
   std::vector<std::vector<std::uint64_t>> got(4);
   std::vector<std::thread> threads;
+  threads.reserve(got.size());
   for (auto& mine : got) {
     threads.emplace_back([&] {
       for (int i = 0; i < 20'000; ++i) mine.push_back(ids.Next(FromMillis(kStart)));
