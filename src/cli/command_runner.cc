@@ -27,7 +27,7 @@ ProcessSpec ProcessFor(const CommandOptions& options, const allotter::Assignment
   set("ALLOT_COUNT", std::to_string(assignment.count));
   set("ALLOT_QUEUE", options.queue);
   if (!assignment.payload_prefix.empty()) set("ALLOT_PAYLOAD_PREFIX", assignment.payload_prefix);
-  if (assignment.job_payload.size() > 0 && assignment.job_payload.size() <= 64 * 1024) {
+  if (!assignment.job_payload.empty() && assignment.job_payload.size() <= 64 * 1024) {
     set("ALLOT_JOB_PAYLOAD", JsonToBytes(assignment.job_payload));
   }
   if (!assignment.trace.empty()) {

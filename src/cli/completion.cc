@@ -1,4 +1,6 @@
 // allot completion bash|zsh|fish: scripts made from the tree of commands itself.
+#include <fmt/format.h>
+
 #include <iostream>
 #include <sstream>
 
@@ -149,10 +151,10 @@ std::string Zsh(const std::vector<Node>& nodes) {
   out += paths + ") path_=\"$path_ $word\" ;;\n    esac\n  done\n  case $path_ in\n";
   for (const Node& node : nodes) {
     out += "    '" + node.path + "')\n      commands=(";
-    for (const auto& [name, help] : node.commands) out += "'" + name + ":" + help + "' ";
+    for (const auto& [name, help] : node.commands) out += fmt::format("'{}:{}' ", name, help);
     out += ")\n      flags=(";
     for (const Node::Flag& flag : node.flags) {
-      for (const std::string& name : flag.names) out += "'" + name + ":" + flag.help + "' ";
+      for (const std::string& name : flag.names) out += fmt::format("'{}:{}' ", name, flag.help);
     }
     out += ")\n      values=(" + FlagWords(node, true) + ") words_=(" + Spaced(node.words) + ") ;;\n";
   }
@@ -187,7 +189,7 @@ std::string Fish(const std::vector<Node>& nodes) {
   for (const Node& node : nodes) {
     const std::string condition = " -n '__allot_at \"" + node.path + "\"'";
     for (const auto& [name, help] : node.commands)
-      out += "complete -c allot -f" + condition + " -a " + name + " -d '" + help + "'\n";
+      out += fmt::format("complete -c allot -f{} -a {} -d '{}'\n", condition, name, help);
     if (!node.words.empty()) out += "complete -c allot -f" + condition + " -a '" + Spaced(node.words) + "'\n";
     for (const Node::Flag& flag : node.flags) {
       out += "complete -c allot" + condition;

@@ -1,6 +1,8 @@
 // allot explain: why a job does not run.
 #include "cli/explain.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -105,7 +107,7 @@ std::string DetailText(const Explanation& e, std::int64_t now_ms, Style style) {
         properties.Add({alternative.tag, FormatCount(alternative.workers)});
       for (const auto& [key, value, workers] : alternative.properties) {
         const bool part = e.constraints.size() > 1 || alternative.properties.size() > 1;
-        properties.Add({(part ? "  " : "") + key + "=" + value, FormatCount(workers)});
+        properties.Add({fmt::format("{}{}={}", part ? "  " : "", key, value), FormatCount(workers)});
       }
     }
   }

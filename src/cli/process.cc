@@ -280,8 +280,8 @@ std::string FindProgram(const std::string& name) {
   const std::string path = variable == nullptr ? "/bin:/usr/bin" : variable;
   for (std::size_t at = 0; at <= path.size();) {
     const std::size_t end = std::min(path.find(':', at), path.size());
-    const std::string folder = end == at ? "." : path.substr(at, end - at);
-    const std::string candidate = folder + "/" + name;
+    std::string candidate = end == at ? "." : path.substr(at, end - at);
+    candidate.append("/").append(name);
     if (::access(candidate.c_str(), X_OK) == 0) return candidate;
     at = end + 1;
   }

@@ -20,7 +20,7 @@ ProcessSpec Shell(const std::string& script) {
   return spec;
 }
 
-ProcessEnd RunToEnd(ProcessSpec spec, std::function<void(Process&)> meanwhile = {}) {
+ProcessEnd RunToEnd(ProcessSpec spec, const std::function<void(Process&)>& meanwhile = {}) {
   boost::asio::io_context context(1);
   ProcessEnd end;
   bool called = false;

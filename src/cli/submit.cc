@@ -1,4 +1,6 @@
 // allot submit: lines of a file or stdin, a count, or one payload, as a job.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <fstream>
@@ -161,7 +163,8 @@ Result<void> Run(Context& context, allotter::Client& client, const SubmitOptions
   if (submitted->matching_workers == 0 && !job.ended() && !options.quiet && (wait || StderrStyle().terminal)) {
     std::string flags = job.tags.empty() ? "" : " --tag " + Joined(job.tags, " --tag ");
     if (!job.constraints.empty()) {
-      for (const auto& [key, value] : job.constraints.front()) flags += " --property " + Quoted(key + "=" + value);
+      for (const auto& [key, value] : job.constraints.front())
+        flags += " --property " + Quoted(fmt::format("{}={}", key, value));
     }
     std::cerr << Visible("no worker is there for it yet; start one" +
                          std::string(job.requirements.empty() ? "" : " that meets its requirements") + ": " +
