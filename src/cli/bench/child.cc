@@ -49,6 +49,7 @@ std::uint64_t TemporaryDirectory::DiskBytes() const {
 
 void Child::Start(const std::vector<std::string>& command, const std::string& log_file) {
   std::vector<char*> argv;
+  argv.reserve(command.size() + 1);
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   const pid_t parent = getpid();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/check.h"
@@ -14,7 +15,7 @@ namespace {
 
 // Three digits that count; whole numbers above a hundred.
 std::string Readable(double value) {
-  if (value >= 100) return FormatCount(static_cast<std::uint64_t>(value + 0.5));
+  if (value >= 100) return FormatCount(static_cast<std::uint64_t>(std::round(value)));
   return fmt::format("{:.3g}", value);
 }
 

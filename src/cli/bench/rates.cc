@@ -1,4 +1,6 @@
 // submit, drain, drain_jobs, latency, bulk: how fast.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -191,19 +193,18 @@ void MeasureBulk(const Plan& plan, Figures& figures) {
     ids.emplace_back(TextField(answer, "id"));
     return ms;
   };
-  std::vector<double> by_count;
-  for (int i = 0; i < 21; ++i) {
-    by_count.push_back(
-        timed([&] { return caller.Call("POST", path, tag + ",\"count\":" + std::to_string(tasks) + "}"); }));
+  std::vector<double> by_count(21);
+  for (double& ms : by_count) {
+    ms = timed([&] { return caller.Call("POST", path, tag + ",\"count\":" + std::to_string(tasks) + "}"); });
   }
   figures.Add("bulk/count", Median(by_count), "ms");
-  std::vector<double> by_lines;
-  for (int i = 0; i < 3; ++i) {
-    by_lines.push_back(timed([&] { return caller.CallLines(path, tag + "}", tasks, plan.Payload()); }));
+  std::vector<double> by_lines(3);
+  for (double& ms : by_lines) {
+    ms = timed([&] { return caller.CallLines(path, tag + "}", tasks, plan.Payload()); });
   }
   figures.Add("bulk/lines", Median(by_lines), "ms");
   if (site.own()) return;
-  for (const std::string& id : ids) caller.Call("POST", path + "/" + id + "/cancel");
+  for (const std::string& id : ids) caller.Call("POST", fmt::format("{}/{}/cancel", path, id));
 }
 
 }  // namespace allot::bench

@@ -6,6 +6,7 @@
 // Threading: none. Widths are those of the locale (LC_CTYPE), which must have been set where `unicode` is true.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -52,14 +53,18 @@ class Grid {
   void Fill(int row, int column, int columns, Look look = {});
   // Changes how a whole row looks, leaving its text.
   void Repaint(int row, Look look);
-  Cell& At(int row, int column) { return cells_[static_cast<std::size_t>(row * width_ + column)]; }
-  const Cell& At(int row, int column) const { return cells_[static_cast<std::size_t>(row * width_ + column)]; }
+  Cell& At(int row, int column) { return cells_[Place(row, column)]; }
+  const Cell& At(int row, int column) const { return cells_[Place(row, column)]; }
 
   // A line for each row, without blanks at its end; with escape sequences, if it is to be in colour.
   std::string Text(bool colour = false) const;
   std::string Row(int row, bool colour = false) const;
 
  private:
+  std::size_t Place(int row, int column) const {
+    return static_cast<std::size_t>(row) * static_cast<std::size_t>(width_) + static_cast<std::size_t>(column);
+  }
+
   int width_, height_;
   bool unicode_;
   std::vector<Cell> cells_;

@@ -212,7 +212,7 @@ void PutTabs(const Model& model, const Table& table, const Layout& plan, Grid& g
   const TabState& state = model.state();
   std::string notes;
   if (!state.filter.text.empty()) notes += "  /" + state.filter.text;
-  if (state.pages.size() > 0) notes += fmt::format("  page {}", state.pages.size() + 1);
+  if (!state.pages.empty()) notes += fmt::format("  page {}", state.pages.size() + 1);
   if (table.more) notes += "  + older";
   if (table.more && model.tab != Tab::kJobs) notes.replace(notes.size() - 7, 7, "  + more");
   grid.Put(plan.tabs, at + 1, notes, {.ink = Ink::kCyan});
