@@ -261,6 +261,7 @@ class Flattener {
       kept.insert(kept.begin(), Constant(FromTruth(neutral), id));
     }
     std::vector<ProgramBuilder::Operand> operands;
+    operands.reserve(kept.size());
     for (const Part& part : kept) operands.push_back({Put(part), op});
     return Residual(out_.Chain(operands));
   }
@@ -323,6 +324,7 @@ class Flattener {
     if (!out_.ok()) return {};
     if (std::all_of(parts.begin(), parts.end(), [](const Part& part) { return part.constant; })) {
       std::vector<Value> values;
+      values.reserve(parts.size());
       for (const Part& part : parts) values.push_back(part.value);
       // An exhausted budget stays so: the rest of the calls stays, too.
       const Value value = Exhausted() ? Value::Error() : function.run(context_, values);

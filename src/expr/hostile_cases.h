@@ -1,6 +1,8 @@
 // Expressions that want to cost more than they should, for hostile_test.cc and hostile_bench.cc.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 #include <vector>
 
@@ -29,7 +31,7 @@ inline std::string FillNumbered(const std::string& before, const std::string& af
                                 const std::string& end = "") {
   std::string text = begin;
   for (int i = 0;; ++i) {
-    const std::string next = before + std::to_string(i) + after;
+    const std::string next = fmt::format("{}{}{}", before, i, after);
     if (text.size() + next.size() + end.size() > bounds::kMaxExpressionBytes) return text + end;
     text += next;
   }
@@ -103,7 +105,9 @@ inline Ad LargeAd() {
   ad.Set("strings", Value::List(items));
   std::vector<Field> fields;
   std::vector<std::string> names;
+  names.reserve(1'000);
   for (int i = 0; i < 1'000; ++i) names.push_back("field" + std::to_string(i));
+  fields.reserve(names.size());
   for (const std::string& name : names) fields.push_back({name, Value::Integer(1)});
   ad.Set("record", Value::Record(fields));
   for (std::size_t i = 0; i < items.size(); ++i) items[i] = Value::Real(1.0 / static_cast<double>(i + 3));
@@ -119,7 +123,7 @@ inline std::vector<Case> ToEvaluate() {
     return Repeat(part, std::min<std::size_t>(600, (bounds::kMaxExpressionBytes - 200) / part.size())) + end;
   };
   std::string doubled = "text";
-  for (int i = 0; i < 9; ++i) doubled = "strcat(" + doubled + "," + doubled + ")";
+  for (int i = 0; i < 9; ++i) doubled = fmt::format("strcat({0},{0})", doubled);
   return {
       {"and, to the last", Fill("true&&", "", "a").substr(0, 2'000 * 6) + "a"},
       {"plus, to the last", Repeat("1+", 4'000) + "1"},

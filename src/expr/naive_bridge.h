@@ -1,8 +1,9 @@
 // Between the naive evaluator and the real one, for tests: values, ads, and random trees.
 #pragma once
 
+#include <bit>
 #include <cmath>
-#include <cstring>
+#include <cstdint>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -80,7 +81,8 @@ inline Value ToValue(const Val& v, Arena& arena) {
 
 // `Same()`, and zeros have the same sign.
 inline bool SameToTheBit(const Val& a, const Val& b) {
-  if (a.kind == Val::kReal && b.kind == Val::kReal) return std::memcmp(&a.real, &b.real, sizeof a.real) == 0;
+  if (a.kind == Val::kReal && b.kind == Val::kReal)
+    return std::bit_cast<std::uint64_t>(a.real) == std::bit_cast<std::uint64_t>(b.real);
   return Same(a, b);
 }
 

@@ -184,7 +184,7 @@ inline Val Binary(const std::string& op, const Val& a, const Val& b) {
   if (op == "=?=" || op == "is") return Bool(Same(a, b));
   if (op == "=!=" || op == "isnt") return Bool(!Same(a, b));
   if (op == "&&" || op == "||") {
-    const Val decides = Bool(op == "||"), x = AsBoolean(a), y = AsBoolean(b);
+    Val decides = Bool(op == "||"), x = AsBoolean(a), y = AsBoolean(b);
     if (Same(x, decides)) return decides;
     if (x.kind == Val::kError) return x;
     if (Same(y, decides)) return decides;
@@ -301,7 +301,7 @@ inline Val Evaluate(const Tree& tree, const World& world) {
     case Tree::kBinary:
       return Binary(tree.text, kids[0], kids[1]);
     case Tree::kConditional: {
-      const Val condition = AsBoolean(kids[0]);
+      Val condition = AsBoolean(kids[0]);
       if (condition.kind != Val::kBoolean) return condition;
       return condition.boolean ? kids[1] : kids[2];
     }

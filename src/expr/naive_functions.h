@@ -65,7 +65,7 @@ inline bool Holds(const std::vector<std::string>& list, const std::string& x) {
   return std::find(list.begin(), list.end(), x) != list.end();
 }
 
-inline int VersionOrder(std::string a, std::string b) {
+inline int VersionOrder(const std::string& a, const std::string& b) {
   // Every run of digits becomes one "letter" above all bytes' range, ordered by number.
   const auto tokens = [](const std::string& text) {
     std::vector<std::pair<int, std::string>> out;  // a byte, or '0' and the digits
@@ -356,6 +356,7 @@ inline Val Strict(const std::string& f, const std::vector<Val>& a) {
   const auto first = Pieces(x.text, separators);
   if (f == "split") {
     std::vector<Val> items;
+    items.reserve(first.size());
     for (const std::string& piece : first) items.push_back(Str(piece));
     return List(items);
   }
@@ -364,6 +365,7 @@ inline Val Strict(const std::string& f, const std::vector<Val>& a) {
     const bool adds = f == "stringlistsum" || f == "stringlistavg";
     if (first.empty()) return adds ? Real(0) : Undefined();
     std::vector<Val> numbers;
+    numbers.reserve(first.size());
     for (const std::string& piece : first) numbers.push_back(TextToNumber(piece));
     return FromList(f.substr(10), List(numbers));
   }
@@ -395,7 +397,7 @@ inline Val Call(const std::string& name, const std::vector<Val>& a, const World&
   if (f == "islist") return Bool(a[0].kind == Val::kList);
   if (f == "isclassad") return Bool(a[0].kind == Val::kRecord);
   if (f == "ifthenelse") {
-    const Val condition = AsBoolean(a[0]);
+    Val condition = AsBoolean(a[0]);
     if (condition.kind != Val::kBoolean) return condition;
     return condition.boolean ? a[1] : a[2];
   }

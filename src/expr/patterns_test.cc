@@ -133,6 +133,7 @@ TEST(Patterns, NoProgramIsMuchLargerThanItsEstimate) {
   for (std::uint64_t seed = 1; seed <= Rounds(20'000); ++seed) {
     Rng rng(seed);
     std::vector<std::string> some;
+    some.reserve(6);
     for (int i = 0; i < 6; ++i) some.push_back(parts[rng.Below(parts.size())]);
     std::string pattern;
     for (auto n = 1 + rng.Below(rng.Below(4) == 0 ? 100 : 12); n > 0; --n) pattern += some[rng.Below(some.size())];
