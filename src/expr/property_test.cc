@@ -1,6 +1,8 @@
 // Random expressions on random ads: the evaluator agrees with the naive one, printing and parsing are inverse, and a
 // flattened expression means what it meant before.
+#include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include <gtest/gtest.h>
