@@ -98,7 +98,7 @@ void Dispatcher::SetHungry(DispatchWorker& worker, std::optional<std::uint64_t> 
 
 DispatchJob* Dispatcher::Pick(DispatchWorker& worker, Orders::Id order, StartGate* gate) {
   unfinished_ = false;
-  work_ = 0;
+  work_ = asked_ = 0;
   if (balanced() && worker.queue && worker.queue->promised > 0) {
     WorkerQueue& queue = *worker.queue;
     queue.takes = kinds_[queue.kind].takes;
@@ -114,6 +114,7 @@ DispatchJob* Dispatcher::Pick(DispatchWorker& worker, Orders::Id order, StartGat
   PickJob* job = orders_.Pick(order, classes_.KindOf(worker.handle), gate, &rng_);
   unfinished_ = job == nullptr && orders_.unfinished(order);
   work_ = orders_.moved(order);
+  asked_ = orders_.asked(order);
   random_task_ = job != nullptr && orders_.random_task(order);
   leaf_ = orders_.index(order).leaf();
   drawn_of_ = orders_.index(order).candidates();

@@ -99,6 +99,8 @@ class Dispatcher {
   bool unfinished() const { return unfinished_; }
   // What it did beside looking, in units of about a microsecond.
   std::size_t work() const { return work_; }
+  // Groups that it asked limits about, each by itself.
+  std::size_t asked() const { return asked_; }
   // Does the strategy want a random task of that job?
   bool random_task() const { return random_task_; }
   // By which leaf of the strategy, and of how many (StrategyIndex says more).
@@ -254,7 +256,7 @@ class Dispatcher {
   bool random_task_ = false;
   const order::Plan* leaf_ = nullptr;
   std::uint64_t drawn_of_ = 0;
-  std::size_t work_ = 0;
+  std::size_t work_ = 0, asked_ = 0;
 };
 
 }  // namespace allot

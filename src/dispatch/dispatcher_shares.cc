@@ -39,6 +39,7 @@ void Holding::Erase(Share& share) {
   if (one_ == &share) {
     one_ = nullptr;
   } else {
+    CHECK(one_ == nullptr);  // it has one, or a table of many
     many_->erase(share.queue->slot);
     if (many_->empty()) many_.reset();
   }

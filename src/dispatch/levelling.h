@@ -32,10 +32,10 @@ inline std::vector<std::uint32_t> Level(const std::vector<LevelPlace>& places, s
   std::vector<std::uint32_t> given(places.size());
   if (places.empty()) return given;
   // The lowest are raised to the level of the next ones, as long as there is enough.
-  std::size_t raised = 0;
+  std::size_t raised = 1;
   std::uint64_t level = places.front().load, left = tasks;
   while (raised < places.size()) {
-    if (raised > 0 && places[raised].load > level) {
+    if (places[raised].load > level) {
       const std::uint64_t step = places[raised].load - level;
       if (step > left / raised) break;
       left -= step * raised;

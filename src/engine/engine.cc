@@ -50,6 +50,7 @@ Engine::~Engine() = default;
 
 void Engine::Begin(const Now& now) {
   grants_left_ = kGrantsAtOnce;
+  asks_left_ = kAsksAtOnce;
   if (!begun_) {
     begun_ = true;
     boot_ = now_ = now;
@@ -202,7 +203,7 @@ void Engine::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened)
   while (!turns.empty()) {
     const Turn turn = turns.top();
     turns.pop();
-    if (grants_left_ == 0 || !orders_.MayStart()) {
+    if (grants_left_ == 0 || asks_left_ == 0 || !orders_.MayStart()) {
       look_again_.push_back(turn.kind);
       continue;
     }
@@ -229,6 +230,7 @@ EngineJob* Engine::Next(EngineWorker& worker, LimitTable::Drawn& drawn, std::siz
     auto* job =
         static_cast<EngineJob*>(dispatcher_->Pick(worker, worker.Pulls(), limits_.blocked() > 0 ? &gate_ : nullptr));
     work += dispatcher_->work();
+    asks_left_ -= std::min(asks_left_, dispatcher_->asked());
     if (job == nullptr && !dispatcher_->unfinished()) return nullptr;
     if (job == nullptr || work > kMostWork) {
       look_again_.push_back(classes_.KindOf(worker.handle));
@@ -259,7 +261,7 @@ bool Engine::Serve(EngineWorker& worker, bool* more) {
   std::size_t work = 0;
   limits_.BeginTry();
   while (worker.credit > 0) {
-    if (grants_left_ == 0 || !orders_.MayStart()) {
+    if (grants_left_ == 0 || (asks_left_ == 0 && !grants.empty()) || !orders_.MayStart()) {
       look_again_.push_back(classes_.KindOf(worker.handle));
       break;
     }

@@ -645,6 +645,7 @@ class Engine {
   JobCursor recelling_;
   Instant holds_at_{};              // in engine time: when the last walk over cells began
   std::size_t grants_left_ = 0;     // in this command
+  std::size_t asks_left_ = 0;       // likewise: of groups that are open and stand apart
   std::size_t works_ = 0;           // LargeWorks() at its beginning
   std::vector<KindId> look_again_;  // kinds whose look met too much that is held: it goes on with the next tick
   // Groups that stand apart in the orders, and when each was held for the last time; in the order in which that is to

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/check.h"
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/pace.h"
@@ -86,8 +87,10 @@ void Engine::Recount(EngineJob& job) {
     const bool lived = job.counted_state != EngineJob::kNoState;
     --from.jobs;
     if (to.jobs++ == 0) to.since = now;
-    if (live && !lived) ++job.user->jobs;
-    if (!live && lived) --job.user->jobs;
+    if (live != lived) {
+      CHECK(job.user != nullptr);
+      live ? ++job.user->jobs : --job.user->jobs;
+    }
   }
   job.counted_ready = ready;
   job.counted_waiting = waiting;

@@ -177,7 +177,7 @@ Result<JobStanding> Engine::StandingOf(const Now& now, JobId id, std::optional<T
   if (task) {
     Result<TaskView> view = Task(id, *task);
     if (!view.ok()) return view.error();
-    out.task = std::move(*view);
+    out.task = *view;
     if (const EngineWorker* worker = FindWorker(out.task->worker)) out.task_worker = worker->name;
     if (out.task->state == TaskState::kWaiting) out.task_due = job->tasks.NextDue();
   }

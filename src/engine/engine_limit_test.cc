@@ -1,5 +1,9 @@
 // Limits on starts: what they hold back, what goes on beside it, and what time and refunds open again.
+#include <set>
+
+#include "engine/pace.h"
 #include "engine/testing_limits.h"
+#include "engine/testing_steps.h"
 
 namespace allot {
 namespace {
@@ -493,6 +497,29 @@ TEST_F(EngineLimitTest, AStartIsNotAskedForByEveryGroupThatItsTokenOpened) {
     EXPECT_EQ(Grants().size(), 1u);
   }
   EXPECT_LE(engine_->Stats().limit_denials - before, 5u * 10);
+}
+
+// Every pick asks about each group that stands apart and is open: they join the others before more are opened.
+TEST_F(EngineLimitTest, ManyGroupsThatCanPayAtOnceOpenInLotsThatPicksCanAskAbout) {
+  constexpr std::size_t kJobs = 5'000;
+  static_assert(kJobs > 3 * kMaxOpened);
+  for (std::size_t i = 0; i < kJobs; ++i) SubmitOf("ann", 1, {{"size", static_cast<std::int64_t>(i + 2)}});
+  SetLimit("l1", Limit("true", 1, "MY.size"));
+  const WorkerId worker = Register();
+  Wait(worker, 100);
+  Pass(2s);  // all have been looked at, and stand aside
+  ASSERT_EQ(Grants().size(), 0u);
+  ASSERT_TRUE(engine_->DeleteLimit(now_, "l1").ok());
+  std::set<JobId> started;
+  for (int i = 0; i < 10'000 && started.size() < kJobs; ++i) {
+    const std::vector<Grant> grants = Grants();
+    for (const Grant& grant : grants) started.insert(grant.task.job);
+    if (!grants.empty()) Wait(worker, 100);
+    EXPECT_LE(EngineCheck::ActiveGroups(*engine_), kMaxOpened);
+    Pass(1ms);
+  }
+  EXPECT_EQ(started.size(), kJobs);
+  EXPECT_EQ(engine_->Stats().limits_waiting, 0u);
 }
 
 }  // namespace

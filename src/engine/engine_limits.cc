@@ -185,8 +185,11 @@ void Engine::Refund(const Lease& lease) {
 void Engine::OpenPayable() {
   const std::optional<Instant> next = limits_.NextPayable();
   if (!next || *next > now_.mono) return;
+  // Every pick asks about each that is open and stands apart.
+  const std::size_t active = orders_.active_groups();
+  if (active >= kMaxOpened) return;
   std::optional<MemoryPool::Scope> scope(std::in_place, &memory_.limits);
-  const std::vector<LimitTable::Blocking> opened = limits_.TakePayable(now_, kMaxOpened);
+  const std::vector<LimitTable::Blocking> opened = limits_.TakePayable(now_, kMaxOpened - active);
   scope.reset();
   std::vector<std::uint64_t> kinds;
   for (const LimitTable::Blocking& group : opened) {
@@ -207,6 +210,9 @@ bool Engine::StepLimits(std::size_t& budget) {
   }
   OnLimits();
   OpenPayable();  // before groups that are open join the others: who waits for them is found by where they stand
+  if (const auto next = limits_.NextPayable(); next && *next <= now_.mono && orders_.active_groups() >= kMaxOpened) {
+    orders_.JoinActive();  // which makes room for those
+  }
   for (LimitName& name : limits_.TakeCostWarnings()) {
     journal_.effects().limit_notices.push_back({LimitNotice::Kind::kCostFailed, std::move(name), {}});
   }

@@ -101,7 +101,7 @@ std::uint64_t Engine::MostBytesOf(const JobSpec& spec) const {
   const std::size_t exprs = BytesOf(spec.requirements) + BytesOf(spec.rank);
   std::size_t bytes = MemoryPool::Taken(sizeof(EngineJob)) + kPlaces + orders_.JobBytes();
   bytes += MemoryPool::Taken(sizeof(JobTerms) + 16) + 64 + BytesOf(spec.tags) + BytesOf(spec.user) + exprs;
-  for (const Properties& alternative : spec.constraints) bytes += sizeof(alternative) + BytesOf(alternative);
+  for (const Properties& alternative : spec.constraints) bytes += sizeof(Properties) + BytesOf(alternative);
   const std::size_t extras =
       BytesOf(spec.meta) + BytesOf(spec.payload_prefix) + BytesOf(spec.idempotency_key) + BytesOf(spec.trace);
   bytes += MemoryPool::Taken(sizeof(JobExtras)) + extras;

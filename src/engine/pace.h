@@ -36,8 +36,11 @@ inline constexpr std::size_t kMaxLingering = 8;
 // A group of jobs that no limit has held back for so long need not stand apart in the orders any more: each that does
 // costs every pick a question.
 inline constexpr Duration kGroupStandsApart = std::chrono::seconds(3);
-// Groups that open at once, where many can pay at the same moment. Which of them comes first is asked of those alone.
+// Groups that are open and stand apart at a time, where many can pay at the same moment. Which of them comes first is
+// asked of those alone; they join the others before more are opened.
 inline constexpr std::size_t kMaxOpened = 1024;
+// How many of them are asked about in one command. Whoever asks gets one start, however many that takes.
+inline constexpr std::size_t kAsksAtOnce = 8 * kMaxOpened;
 // Leases of which it is known what they drew, so that it can be given back.
 inline constexpr std::size_t kMaxDraws = 100'000;
 

@@ -18,6 +18,7 @@ namespace allot {
 class EngineCheck {
  public:
   static std::uint64_t CellsMoved(const Engine& engine) { return engine.orders_.cells_moved(); }
+  static std::size_t ActiveGroups(const Engine& engine) { return engine.orders_.active_groups(); }
 };
 
 namespace testing {

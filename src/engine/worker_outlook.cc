@@ -58,6 +58,7 @@ std::vector<WorkerOther> WhyNotOthers(const OutlookSnapshot& snapshot, const std
     other.tasks += cls.tasks;
   }
   std::vector<WorkerOther> out;
+  out.reserve(by_stage.size() + 2);
   for (auto& [stage, other] : by_stage) out.push_back(std::move(other));
   if (settling.classes > 0) out.push_back(std::move(settling));
   if (rest.classes > 0) out.push_back(std::move(rest));

@@ -106,7 +106,7 @@ void CellTrees::Delist(std::vector<std::uint32_t>& list, std::uint32_t Side::*pl
 
 Choice CellTrees::Pick(Bit kind, StartGate* gate, Rng* rng) {
   unfinished_ = false;
-  moved_ = 0;
+  moved_ = asked_ = 0;
   shared_.gave_up = false;
   shared_.moves_left = most_shifted;
   const Choice choice = PickAmong(kind, gate, rng);
@@ -133,6 +133,7 @@ Choice CellTrees::PickAmong(Bit kind, StartGate* gate, Rng* rng) {
   const bool many = active_.size() > kFewActive;
   for (std::size_t i = 0; i < active_.size();) {
     Side& side = *sides_[active_[i]];
+    ++asked_;
     const StartGate::Held held = gate == nullptr ? StartGate::Held::kNo
                                  : many          ? gate->AskClosely(side.group)
                                                  : gate->Ask(side.group);
@@ -190,6 +191,10 @@ void CellTrees::Join(std::uint32_t group) {
   if (const auto found = by_group_.find(group); found != by_group_.end()) {
     Enlist(joining_, &Side::joining, found->second);
   }
+}
+
+void CellTrees::JoinActive() {
+  for (const std::uint32_t at : active_) Enlist(joining_, &Side::joining, at);
 }
 
 bool CellTrees::Step(std::size_t& budget) {

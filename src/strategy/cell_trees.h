@@ -40,6 +40,8 @@ class CellTrees {
   // The last Pick() met too many held cells, and gave up: asked again, it goes on.
   bool unfinished() const { return unfinished_; }
   std::size_t moved() const { return moved_; }
+  // Groups that stand apart, and that it asked about.
+  std::size_t asked() const { return asked_; }
   // In one pick, of those that are held, and of those whose values are full or have another level; tests lower them.
   static inline std::size_t most_moved = 256;
   static inline std::size_t most_shifted = 1000;
@@ -53,6 +55,9 @@ class CellTrees {
   void AddAside(Bit kind, std::size_t most, std::vector<std::uint32_t>& out);
   // The group goes back to the main tree; in Step().
   void Join(std::uint32_t group);
+  // Groups that stand apart and are asked about in every pick; these go back, too.
+  std::size_t active() const { return active_.size(); }
+  void JoinActive();
   bool Joining() const { return !joining_.empty(); }
   // Takes what it did from the budget; true if all that was to join has.
   bool Step(std::size_t& budget);
@@ -92,7 +97,7 @@ class CellTrees {
   std::vector<std::uint32_t> active_, joining_;  // places in sides_
   std::size_t aside_ = 0;                        // the side that was visited last
   bool unfinished_ = false;
-  std::size_t moved_ = 0;  // in the last Pick()
+  std::size_t moved_ = 0, asked_ = 0;  // in the last Pick()
 };
 
 }  // namespace allot::order

@@ -436,6 +436,7 @@ PickJob* StrategyIndex::Pick(KindId kind, StartGate* gate, Rng* rng) {
 }
 
 bool StrategyIndex::unfinished() const { return waits_ || parts_->trees->unfinished(); }
+std::size_t StrategyIndex::asked() const { return waits_ ? 0 : parts_->trees->asked(); }
 std::size_t StrategyIndex::moved() const { return waited_ + (waits_ ? 0 : parts_->trees->moved()); }
 
 bool StrategyIndex::Stepping() const {
@@ -467,6 +468,11 @@ std::vector<std::uint32_t> StrategyIndex::Aside(KindId kind, std::size_t most) {
 void StrategyIndex::JoinGroup(std::uint32_t group) {
   MemoryPool::Scope scope(&pool_);
   parts_->trees->Join(group);
+}
+std::size_t StrategyIndex::active_groups() const { return parts_->trees->active(); }
+void StrategyIndex::JoinActive() {
+  MemoryPool::Scope scope(&pool_);
+  parts_->trees->JoinActive();
 }
 bool StrategyIndex::Joining() const { return parts_->trees->Joining() || Stepping(); }
 bool StrategyIndex::StepJoining(std::size_t& budget) {

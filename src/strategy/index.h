@@ -59,6 +59,7 @@ class StrategyIndex {
   // The last Pick() gave up: asked again, it goes on.
   bool unfinished() const;
   std::size_t moved() const;  // how many cells it moved aside
+  std::size_t asked() const;  // and how many groups it asked about that stand apart
   // Does the strategy want a random task of the job that the last Pick() gave?
   bool random_task() const { return random_task_; }
   // The leaf of the strategy that gave it, and, if that is `random`, how many tasks it was drawn from: some of these
@@ -85,6 +86,9 @@ class StrategyIndex {
   // It has not been held for long, and need not stand apart any more. Happens in steps, which take what they did from
   // the budget and are true at the end.
   void JoinGroup(std::uint32_t group);
+  // Groups that every pick asks about, and all of which may be joined.
+  std::size_t active_groups() const;
+  void JoinActive();
   bool Joining() const;
   bool StepJoining(std::size_t& budget);
 

@@ -375,6 +375,20 @@ void Orders::JoinGroup(std::uint32_t group) {
   }
 }
 
+std::size_t Orders::active_groups() const {
+  std::size_t most = 0;
+  for (const Entry& entry : entries_) {
+    if (entry.index) most = std::max(most, entry.index->active_groups());
+  }
+  return most;
+}
+
+void Orders::JoinActive() {
+  for (Entry& entry : entries_) {
+    if (entry.index) entry.index->JoinActive();
+  }
+}
+
 bool Orders::Joining() const {
   return std::any_of(entries_.begin(), entries_.end(),
                      [](const Entry& entry) { return entry.index && entry.index->Joining(); });

@@ -114,6 +114,8 @@ class Orders {
   bool unfinished(Id id) const { return entries_[id].index->unfinished(); }
   // Cells that it moved aside, because they are held.
   std::size_t moved(Id id) const { return entries_[id].index->moved(); }
+  // Groups that it asked about, each by itself.
+  std::size_t asked(Id id) const { return entries_[id].index->asked(); }
   bool random_task(Id id) const { return entries_[id].index->random_task(); }
   // What that order goes by, for those who keep some of its jobs apart; valid as long as the version stays the same. 0:
   // it is not ready. No two orders ever have the same version.
@@ -127,6 +129,9 @@ class Orders {
   // The bits of all orders are added to `kinds`, where it is not null.
   void OpenGroup(std::uint32_t group, std::vector<std::uint64_t>* kinds);
   void JoinGroup(std::uint32_t group);
+  // How many groups stand apart that every pick asks about, in the order that has most of them; and all of these join.
+  std::size_t active_groups() const;
+  void JoinActive();
   // REQUIRES: Ready().
   std::vector<std::uint32_t> Aside(Id id, KindId kind, std::size_t most) {
     return entries_[id].index->Aside(kind, most);

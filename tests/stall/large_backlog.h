@@ -82,10 +82,11 @@ class LargeBacklog : public ::testing::Test {
     // First those with much to tell: the last pages of all lists.
     const std::string meta = FatMeta();
     SubmitMany(http, kFatJobs, [&](std::size_t) { return R"({"tag":"fat","user":"ann","meta":)" + meta + "}"; });
+    // Each has a size of its own, as many as there are jobs; and one of 100,000 lots, since kinds of jobs are bounded.
     SubmitMany(http, jobs, [](std::size_t i) {
       std::string spec = R"({"tag":"t)" + std::to_string(i % 100) + R"(","user":"u)" + std::to_string(i % 1000) +
                          R"(","priority":)" + std::to_string(i % 10) + R"(,"meta":{"size":)" + std::to_string(i + 1) +
-                         R"(,"site":"s)" + std::to_string(i % 20) + "\"}";
+                         R"(,"lot":)" + std::to_string(i % 100'000) + R"(,"site":"s)" + std::to_string(i % 20) + "\"}";
       if (i % 7 == 0) spec += R"(,"requirements":"TARGET.Mem > 10")";
       return spec + "}";
     });

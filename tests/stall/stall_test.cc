@@ -234,7 +234,7 @@ TEST_F(StallTest, RegisteringWorkersThatReadMoreOfJobs) {
       const std::string n = std::to_string(i);
       const Answer answer =
           own.Post(kWorkers, R"({"name":"new-)" + n + R"(","tags":["t1","t2"],"attributes":{"Mem":)" + n +
-                                 R"(},"requirements":"TARGET.size % )" + std::to_string(i % 3 + 2) + R"( != )" +
+                                 R"(},"requirements":"TARGET.lot % )" + std::to_string(i % 3 + 2) + R"( != )" +
                                  std::to_string(i % 2) + "\"}");
       EXPECT_EQ(answer.status, 201) << answer.body;
       const Document hello(answer.body);
