@@ -75,7 +75,7 @@ void Note(Figures& figures, const std::string& name, const Work& work) {
 
 // Every ready task is promised to somebody.
 void CheckPromised(Bench& bench) {
-  const EngineStats stats = bench.engine().Stats();
+  const EngineStats stats = bench.engine().looks().Stats();
   if (stats.tasks_promised != stats.tasks_ready) {
     throw Failure(std::to_string(stats.tasks_ready) + " tasks are ready, and " + std::to_string(stats.tasks_promised) +
                   " promised");
@@ -88,7 +88,7 @@ std::pair<std::uint64_t, std::uint64_t> Loads(Bench& bench) {
   WorkerPage page;
   do {
     const auto after = page.workers.empty() ? std::nullopt : std::optional(page.workers.back().id);
-    page = bench.engine().Workers(after, 100'000);
+    page = bench.engine().looks().Workers(after, 100'000);
     for (const WorkerView& view : page.workers) {
       least = std::min(least, view.promised + view.leased);
       most = std::max(most, view.promised + view.leased);
@@ -136,7 +136,7 @@ Round Enqueue(Bench& bench, std::uint32_t tasks) {
     bench.Timed([&] { bench.Submit(Tagged(tasks)); });
     submits.push_back(bench.TakeLongest());
     Fold(bench.engine());
-    if (bench.engine().Stats().dispatch == DispatchMode::kBalanced) CheckPromised(bench);
+    if (bench.engine().looks().Stats().dispatch == DispatchMode::kBalanced) CheckPromised(bench);
     bench.Timed([&] { Must(bench.engine().Cancel(At(bench.ms()), JobId{bench.jobs()})); });
     cancels.push_back(bench.TakeLongest());
     Fold(bench.engine());
@@ -199,7 +199,8 @@ void MeasureDeath(double scale, Figures& figures) {
       bench.Settle();
       First(bench, victim);
       Fold(bench.engine());
-      if (Must(bench.engine().DescribeWorker(victim)).promised + 1 < queue) throw Failure("its queue is too short");
+      if (Must(bench.engine().looks().DescribeWorker(victim)).promised + 1 < queue)
+        throw Failure("its queue is too short");
       const Work work = Run(bench, [&] { bench.engine().Unregister(At(bench.ms()), victim); });
       CheckPromised(bench);
       if (const auto [least, most] = Loads(bench); most > least + 1) throw Failure("they were not dealt evenly");
@@ -219,7 +220,8 @@ void MeasureDeath(double scale, Figures& figures) {
     if (i == 0) running.push_back(First(bench, victim));  // so that its queue is in order
   }
   bench.Settle();
-  if (Must(bench.engine().DescribeWorker(victim)).promised_jobs + 1 < queue) throw Failure("its queue is too short");
+  if (Must(bench.engine().looks().DescribeWorker(victim)).promised_jobs + 1 < queue)
+    throw Failure("its queue is too short");
   Note(figures, "dispatch/death/1e6_jobs", Run(bench, [&] { bench.engine().Unregister(At(bench.ms()), victim); }));
   CheckPromised(bench);
 }
@@ -245,8 +247,8 @@ void MeasureMemory(double scale, Figures& figures) {
     const std::string name = "dispatch/memory/" + NameOf(dispatch) + "/workers=" + std::to_string(workers);
     figures.Add(name + "/worker", (joined - start) / static_cast<double>(workers), "bytes");
     figures.Add(name + "/job", (filled - joined) / static_cast<double>(jobs), "bytes");
-    figures.Add(name + "/counted_job", static_cast<double>(bench.engine().MemoryBytes()) / static_cast<double>(jobs),
-                "bytes");
+    figures.Add(name + "/counted_job",
+                static_cast<double>(bench.engine().looks().MemoryBytes()) / static_cast<double>(jobs), "bytes");
     // Everybody sees all of it, at the same price.
     if (dispatch.mode == DispatchMode::kFanout) {
       const Cost cost = Cycle(bench, all.back(), 20'000, 0);
@@ -306,9 +308,9 @@ Cost Steal(Bench& bench, WorkerId thief, std::uint64_t own, int cycles) {
     running.insert(running.end(), more.begin(), more.end());
     Fold(bench.engine());
   }
-  const std::uint64_t before = bench.engine().Stats().dispatch_steals;
+  const std::uint64_t before = bench.engine().looks().Stats().dispatch_steals;
   const Cost cost = Cycle(bench, thief, cycles, 1);
-  const EngineStats stats = bench.engine().Stats();
+  const EngineStats stats = bench.engine().looks().Stats();
   if (stats.dispatch == DispatchMode::kBalanced &&
       stats.dispatch_steals < before + static_cast<std::uint64_t>(cycles)) {
     throw Failure("not every task was stolen");
@@ -326,7 +328,7 @@ void MeasureCycle(double scale, Figures& figures) {
   for (int i = 0; i < 100; ++i) workers.push_back(bench.Join(nullptr));
   // As many as there are to be, whatever was done of them.
   const auto fill = [&] {
-    for (std::uint64_t i = bench.engine().Stats().tasks_ready; i < jobs; ++i) {
+    for (std::uint64_t i = bench.engine().looks().Stats().tasks_ready; i < jobs; ++i) {
       JobSpec spec = Tagged(1);
       spec.user = "user-" + std::to_string(i * 2654435761u % 1000);
       spec.meta = {{"customer", "customer-" + std::to_string(i * 40503u % 1000)}};
@@ -356,7 +358,7 @@ void MeasureCycle(double scale, Figures& figures) {
       plain[mode][s] = Rotate(bench, workers, cycles);
       bench.Later(1000);  // levelled again
       bench.Settle();
-      const std::uint64_t promised = Must(bench.engine().DescribeWorker(workers[0])).promised;
+      const std::uint64_t promised = Must(bench.engine().looks().DescribeWorker(workers[0])).promised;
       steals[mode][s] = Steal(bench, workers[0], mode == 1 ? promised : jobs / 110, cycles / 2);
     }
   };
@@ -366,7 +368,7 @@ void MeasureCycle(double scale, Figures& figures) {
   CheckPromised(bench);
   measure(1);
   const Work back = Run(bench, [&] { bench.engine().SetDispatch(At(bench.ms()), kFanout); });
-  if (bench.engine().Stats().tasks_promised != 0) throw Failure("something is still promised");
+  if (bench.engine().looks().Stats().tasks_promised != 0) throw Failure("something is still promised");
   const Work again = Run(bench, [&] { bench.engine().SetDispatch(At(bench.ms()), kLevel); });
   CheckPromised(bench);
   Note(figures, "dispatch/switch/to_balanced", there);

@@ -83,7 +83,7 @@ void MeasureTouched(double scale, Figures& figures) {
     }
     Must(engine.Replay(position++, events));
     if (at % (tasks / 20) >= kPerEntry) continue;
-    while (engine.UnfoldedEvents() > 0) engine.Fold(1 << 20);
+    while (engine.looks().UnfoldedEvents() > 0) engine.Fold(1 << 20);
     most = std::max(most, Allocated() - before);
   }
   figures.Add("engine_memory/touched_tasks", static_cast<double>(tasks), "tasks");
@@ -133,7 +133,7 @@ void MeasureRetries(double scale, Figures& figures) {
     Must(engine.ReportAll(At(ms), worker.id, reports));
     Fold(engine);
   }
-  if (engine.Stats().tasks_waiting != tasks) throw Failure("not all tasks wait for their retry");
+  if (engine.looks().Stats().tasks_waiting != tasks) throw Failure("not all tasks wait for their retry");
   figures.Add("engine_memory/retry", (Allocated() - before) / tasks, "bytes/task");
 }
 

@@ -37,7 +37,7 @@ class Queue {
       return engine_.LoadRecord(record.job, record.page, record.blob);
     };
     loader.on_events = [this](Position position, std::string_view events) { return engine_.Replay(position, events); };
-    Must(store_->Load(loader, [this](JobId set) { return engine_.UsesPayloadSet(set); }));
+    Must(store_->Load(loader, [this](JobId set) { return engine_.looks().UsesPayloadSet(set); }));
     next_ = store_->LastPosition() + 1;
   }
 
@@ -79,7 +79,7 @@ class Queue {
         batch.events = std::move(effects.events);
         Commit(std::move(batch));
       }
-      if (engine_.UnfoldedEvents() == 0) break;
+      if (engine_.looks().UnfoldedEvents() == 0) break;
       FoldStep step = engine_.Fold(64 * 1024);
       Batch batch;
       batch.records = std::move(step.records);

@@ -85,11 +85,11 @@ void MeasureNewKind(double scale, Figures& figures) {
     if (i % 1000 == 0) Fold(*engine);
   }
   Fold(*engine);
-  const auto kinds = engine->Stats().kinds;
+  const auto kinds = engine->looks().Stats().kinds;
   const auto start = SteadyClock::now();
   Must(engine->Register(At(2), CrowdWorker(51, 100), std::nullopt));
   figures.Add("matching/new_kind", SecondsSince(start) * 1e3, "ms");
-  if (engine->Stats().kinds != kinds + 1) throw Failure("the worker should have been of a new kind");
+  if (engine->looks().Stats().kinds != kinds + 1) throw Failure("the worker should have been of a new kind");
 }
 
 // The time of one pick, claim and report, in ns.
@@ -105,8 +105,8 @@ double Cycle(std::uint64_t classes, double scale, double* verdict_bytes, double*
   }
   Fold(*engine);
   if (verdict_bytes != nullptr) {
-    *verdict_bytes = static_cast<double>(engine->MatchingBytes());
-    *order_bytes = static_cast<double>(engine->OrderBytes());
+    *verdict_bytes = static_cast<double>(engine->looks().MatchingBytes());
+    *order_bytes = static_cast<double>(engine->looks().OrderBytes());
   }
   Rng rng(7);
   const std::uint64_t cycles = jobs / 2;

@@ -19,7 +19,7 @@ const Now kNow{Instant(1s), FromMillis(1'800'000'000'000)};
 
 void Fold(Engine& engine) {
   static_cast<void>(engine.Take());
-  while (engine.UnfoldedEvents() > 0) engine.Fold(1 << 20);
+  while (engine.looks().UnfoldedEvents() > 0) engine.Fold(1 << 20);
 }
 
 std::unique_ptr<Engine> WithJobs(std::uint64_t jobs, const JobSpec& spec) {

@@ -34,7 +34,7 @@ class EngineCost : public ::testing::Test {
   // What waits to be folded is bounded by the server, and no part of the state.
   void Fold() {
     static_cast<void>(engine_->Take());
-    while (engine_->UnfoldedEvents() > 0) engine_->Fold(1 << 20);
+    while (engine_->looks().UnfoldedEvents() > 0) engine_->Fold(1 << 20);
   }
   void Submit(std::uint64_t jobs, const JobSpec& spec) {
     for (std::uint64_t i = 0; i < jobs; ++i) {
@@ -92,7 +92,7 @@ TEST_F(EngineCost, ATaskThatFailedOnceAndWaitsForItsRetryTakesAtMostTwoBytes) {
     ASSERT_TRUE(engine_->ReportAll(now_, worker.id, reports).ok());
     Fold();
   }
-  ASSERT_EQ(engine_->Stats().tasks_waiting, kTasks);
+  ASSERT_EQ(engine_->looks().Stats().tasks_waiting, kTasks);
   const double bytes = Used() / kTasks;
   RecordProperty("bytes", std::to_string(bytes));
   EXPECT_LE(bytes, 2);

@@ -1,5 +1,5 @@
 // Demand is what really starts once workers are there.
-#include "engine/demand_walk.h"
+#include "engine/looks/demand_walk.h"
 #include "engine/testing_limits.h"
 #include "match/testing.h"
 #include "strategy/some_strategy.h"
@@ -16,7 +16,7 @@ class EngineDemand : public testing::LimitedEngineTest {
   // In steps of `budget`; 0: in one.
   std::vector<DemandRow> Demand(DemandRequest request = {}, std::size_t budget = 0) {
     walk_ = std::make_unique<DemandWalk>(std::move(request));
-    while (!engine_->Collect(now_, *walk_, budget == 0 ? 1'000'000 : budget)) ++steps_;
+    while (!engine_->prepared_looks().Collect(now_, *walk_, budget == 0 ? 1'000'000 : budget)) ++steps_;
     return walk_->rows();
   }
   std::vector<DemandRow> Within(Duration lookahead) { return Demand({std::nullopt, std::nullopt, lookahead}); }
@@ -442,7 +442,7 @@ TEST_F(EngineDemand, GoesOnInStepsWhileJobsAndLimitsComeAndGo) {
   SetPolicy("max_simultaneous(job, 1, max_simultaneous(customer, 30, worker))");
   Pass(1ms);
   DemandWalk walk({});
-  for (int i = 0; !engine_->Collect(now_, walk, 20); ++i) {
+  for (int i = 0; !engine_->prepared_looks().Collect(now_, walk, 20); ++i) {
     ++steps_;
     const std::string uuid = "l" + std::to_string(i % 3);
     const LimitSpec spec = SomeLimit("MY.customer == \"c" + std::to_string(rng.Below(11)) + "\"", 3);
@@ -459,14 +459,14 @@ TEST_F(EngineDemand, GoesOnInStepsWhileJobsAndLimitsComeAndGo) {
   EXPECT_GT(steps_, 10u);
   EXPECT_TRUE(walk.complete());
   EXPECT_GE(walk.rows().size(), 7u);
-  EXPECT_LE(Sum(walk.rows()), 11 * 30 + steps_);  // late ones have no customer
-  EXPECT_TRUE(engine_->Collect(now_, walk, 20));  // and nothing more
+  EXPECT_LE(Sum(walk.rows()), 11 * 30 + steps_);                   // late ones have no customer
+  EXPECT_TRUE(engine_->prepared_looks().Collect(now_, walk, 20));  // and nothing more
 }
 
 TEST_F(EngineDemand, WhoStopsEarlyHasWhatWasSeen) {
   for (int i = 0; i < 500; ++i) SubmitOf("ann", 1);
   DemandWalk walk({});
-  ASSERT_FALSE(engine_->Collect(now_, walk, 20));
+  ASSERT_FALSE(engine_->prepared_looks().Collect(now_, walk, 20));
   ASSERT_EQ(walk.rows().size(), 1u);
   EXPECT_FALSE(walk.complete());
   EXPECT_GT(walk.rows()[0].waiting, 0u);

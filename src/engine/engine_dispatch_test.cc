@@ -13,7 +13,7 @@ class EngineDispatchTest : public testing::EngineTest {
     options_.dispatch.mode = DispatchMode::kBalanced;
     EngineTest::SetUp();
   }
-  std::uint64_t Promised(WorkerId worker) { return engine_->DescribeWorker(worker)->promised; }
+  std::uint64_t Promised(WorkerId worker) { return engine_->looks().DescribeWorker(worker)->promised; }
   std::vector<std::uint64_t> Promised(const std::vector<WorkerId>& workers) {
     std::vector<std::uint64_t> all;
     for (const WorkerId worker : workers) all.push_back(Promised(worker));
@@ -44,11 +44,11 @@ TEST_F(EngineDispatchTest, WhoHasNothingTakesFromTheLongestQueue) {
   EXPECT_EQ(Pull(one, 5).size(), 5u);
   EXPECT_EQ(Pull(one, 2).size(), 2u);
   EXPECT_EQ(Promised({one, two}), (Lengths{0, 3}));
-  EXPECT_EQ(engine_->Stats().dispatch_steals, 2u);
+  EXPECT_EQ(engine_->looks().Stats().dispatch_steals, 2u);
   EXPECT_EQ(View(job).promised, 3u);
   EXPECT_EQ(Pull(two, 9).size(), 3u);
   EXPECT_TRUE(Pull(other, 1).empty());
-  EXPECT_EQ(engine_->Stats().wasted_pops, 0u);
+  EXPECT_EQ(engine_->looks().Stats().wasted_pops, 0u);
 }
 
 TEST_F(EngineDispatchTest, WhatAWorkerWasPromisedGoesToOthersWhenItDrainsLosesItsConnectionOrLeaves) {
@@ -127,7 +127,7 @@ TEST_F(EngineDispatchTest, AfterARestartTheFirstWhoComesBackDoesNotTakeAll) {
   ComeBack(one, {});
   Pass(31s);
   EXPECT_EQ(Promised({one, two}), (Lengths{100, 97}));  // and what it runs counts
-  EXPECT_EQ(engine_->Stats().tasks_ready, 197u);
+  EXPECT_EQ(engine_->looks().Stats().tasks_ready, 197u);
 }
 
 TEST_F(EngineDispatchTest, GoingFromOneModeToTheOtherLosesAndDoublesNothing) {
@@ -162,8 +162,8 @@ TEST_F(EngineDispatchTest, InAQueueThatIsSwitchedTheBacklogIsPromisedInSteps) {
   Switch(DispatchMode::kFanout);
   EXPECT_EQ(Pull(two, 1).size(), 1u);
   while (engine_->NextWake(now_) == now_.mono) engine_->Tick(now_);
-  EXPECT_EQ(engine_->Stats().tasks_promised, 0u);
-  EXPECT_EQ(engine_->Stats().tasks_ready, 19'998u);
+  EXPECT_EQ(engine_->looks().Stats().tasks_promised, 0u);
+  EXPECT_EQ(engine_->looks().Stats().tasks_ready, 19'998u);
 }
 
 TEST_F(EngineDispatchTest, WhatAWorkerThatStandsStillWasPromisedGoesToOthersThoughTheyAreBusy) {
@@ -226,7 +226,7 @@ TEST_F(EngineDispatchTest, AQueueIsShownHighestPriorityFirstThenOldest) {
   const JobId old = Submit(spec), later = Submit(spec);
   spec.priority = 7;
   const JobId urgent = Submit(spec);
-  const WorkerView view = *engine_->DescribeWorker(worker);
+  const WorkerView view = *engine_->looks().DescribeWorker(worker);
   EXPECT_EQ(view.promised, 9u);
   EXPECT_EQ(view.promised_jobs, 3u);
   ASSERT_EQ(view.queue.size(), 3u);

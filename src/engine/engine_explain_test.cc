@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <set>
 
-#include "engine/explain.h"
-#include "engine/preview_walk.h"
+#include "engine/looks/explain.h"
+#include "engine/looks/preview_walk.h"
 #include "engine/testing_limits.h"
 #include "strategy/some_strategy.h"
 
@@ -35,7 +35,7 @@ class EngineExplain : public testing::LimitedEngineTest {
   };
   // As the server does.
   Told Tell(JobId job, std::optional<TaskIndex> task = std::nullopt) {
-    Result<JobStanding> standing = engine_->StandingOf(now_, job, task);
+    Result<JobStanding> standing = engine_->prepared_looks().StandingOf(now_, job, task);
     EXPECT_TRUE(standing.ok());
     if (standing->order && standing->order->giving > 0) {
       PreviewRequest request;
@@ -45,9 +45,9 @@ class EngineExplain : public testing::LimitedEngineTest {
       request.by_limits = true;
       request.focus = job;
       PreviewWalk walk(request);
-      EXPECT_TRUE(*engine_->Collect(now_, walk, 1'000'000));
+      EXPECT_TRUE(*engine_->prepared_looks().Collect(now_, walk, 1'000'000));
       walk.Pick();
-      engine_->Resolve(walk);
+      engine_->looks().Resolve(walk);
       ApplyWalk(walk, job, *standing->order);
     }
     const Explanation explanation = Explain(standing->match);
@@ -123,7 +123,7 @@ TEST_F(EngineExplain, ATaskHasReasonsOfItsOwn) {
   const Report report{held_[0].second, ReportKind::kFailed};
   ASSERT_TRUE(engine_->ReportAll(now_, worker, {&report, 1}).ok());
   EXPECT_EQ(Tell(job, 0).Codes(), "backoff");
-  EXPECT_EQ(engine_->StandingOf(now_, job, 3).error().code, Code::kUnknownTask);
+  EXPECT_EQ(engine_->prepared_looks().StandingOf(now_, job, 3).error().code, Code::kUnknownTask);
 }
 
 TEST_F(EngineExplain, LiftingTheOneLimitThatIsNamedStartsIt) {
@@ -143,7 +143,7 @@ TEST_F(EngineExplain, OneWorkerHasReasonsOfItsStrategyToo) {
   const WorkerId any = RegisterBy("", {"a"}, 10), picky = RegisterBy("select_only(user = bob, oldest)");
   const JobId job = SubmitOf("ann", 3);
   const auto codes = [&](WorkerId worker) {
-    const Result<JobStanding> standing = engine_->StandingOf(now_, job, std::nullopt, worker);
+    const Result<JobStanding> standing = engine_->prepared_looks().StandingOf(now_, job, std::nullopt, worker);
     const PairExplanation pair = *ExplainPair(standing->match, worker);
     return Told{AllReasons(*standing, pair.reasons, 1), {}}.Codes();
   };
@@ -198,7 +198,7 @@ TEST_F(EngineExplain, LookingIsNotAsking) {
       for (const JobId job : Pulled(i % 3 == 0 ? other : worker)) granted[looks].push_back(job.value);
       Pass(100ms);
     }
-    granted[looks].push_back(engine_->Limits(now_, {}).at(0).skipped);
+    granted[looks].push_back(engine_->looks().Limits(now_, {}).at(0).skipped);
   }
   EXPECT_EQ(granted[0], granted[1]);
   EXPECT_GT(granted[0].size(), 15u);
@@ -254,7 +254,7 @@ TEST_F(EngineExplain, AgreesWithWhatTheEngineDoesNext) {
     ASSERT_FALSE(told.reasons.empty());
     // One pull alone: the next would find what that one changed.
     const auto is_free = [&](WorkerId worker) {
-      const WorkerView view = *engine_->DescribeWorker(worker);
+      const WorkerView view = *engine_->looks().DescribeWorker(worker);
       return view.leased < view.slots;
     };
     const bool only_limits = std::all_of(told.reasons.begin(), told.reasons.end(), [](const Reason& reason) {

@@ -1,17 +1,13 @@
-// Commands on jobs that are there: change, cancel, pause, resume, retry. How they come in is in engine_submit.cc.
+// Commands on jobs: submit, change, cancel, pause, resume, retry; one, or all that a filter finds.
 #include <algorithm>
-#include <bit>
-#include <functional>
-#include <map>
-#include <set>
 
 #include "base/bounds.h"
 #include "base/check.h"
-#include "base/memory_pool.h"
-#include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
-#include "engine/pace.h"
+#include "engine/job_sweep.h"
+#include "engine/jobs/job_ad.h"
+#include "engine/parts.h"
 #include "match/constraints.h"
 
 namespace allot {
@@ -22,89 +18,49 @@ Error AlreadyEnded(JobId job, JobState state) {
           "`allot retry` runs its failed and skipped tasks again"};
 }
 
+// What it costs to do something with a job.
+constexpr std::int64_t kActionNanoseconds = 5000;
+constexpr std::int64_t kLeaseNanoseconds = 500;
+// And what it may cost while there is larger work in steps, of which each command does some.
+constexpr std::int64_t kBusyNanoseconds = 2'000'000;
+constexpr std::int64_t kPageNanoseconds =
+    JobLists::kJobNanoseconds * static_cast<std::int64_t>(bounds::kMaxJobsScannedPerPage);
+constexpr std::int64_t kUsersNanoseconds = 500'000;
+constexpr std::size_t kMostLooks = 100'000;  // at sorts of workers and limits, for a page
+
 }  // namespace
 
-void Engine::SetState(EngineJob& job, JobState state) {
-  --jobs_in_state_[static_cast<std::size_t>(job.state)];
-  ++jobs_in_state_[static_cast<std::size_t>(state)];
-  CountState(job, state);
-  job.state = state;
+Result<SubmitAnswer> Engine::Submit(const Now& now, JobId id, const JobSpec& spec) {
+  auto answers = SubmitAll(now, std::span(&id, 1), std::span(&spec, 1));
+  if (!answers) return answers.error();
+  return answers->front();
 }
 
-void Engine::LogState(EngineJob& job) {
-  ByteWriter event = journal_.Event(EventType::kState);
-  event.Varint(job.id().value);
-  event.U8(static_cast<std::uint8_t>(job.state));
-  event.U8(static_cast<std::uint8_t>(job.reason));
-  event.Varint(static_cast<std::uint64_t>(ToMillis(job.ended_at)));
-  event.U8(job.reviving ? 1 : 0);
-  event.Varint(job.revive_from);
-  journal_.MarkJob(job);
-  journal_.Progress(job);
+Result<std::vector<SubmitAnswer>> Engine::SubmitAll(const Now& now, std::span<const JobId> ids,
+                                                    std::span<const JobSpec> specs, std::span<const JobFold> folds) {
+  JobBatch batch{specs, folds};
+  return SubmitAll(now, ids, batch);
 }
 
-void Engine::LogHeader(EngineJob& job) {
-  ByteWriter event = journal_.Event(EventType::kHeader);
-  event.Varint(job.id().value);
-  PutHeader(job, event);
-  journal_.MarkJob(job);
-  journal_.Progress(job);
+Result<std::vector<SubmitAnswer>> Engine::SubmitAll(const Now& now, std::span<const JobId> ids, JobBatch& batch) {
+  Begin(now);
+  auto answers = p_.staging.SubmitAll(ids, batch);
+  if (answers.ok()) End();
+  return answers;
 }
 
-void Engine::Settle(EngineJob& job) {
-  if (Ended(job.state) || job.reviving) return;
-  const JobTasks& tasks = job.tasks;
-  if (tasks.failed() > job.terms->max_failed_tasks.For(tasks.count())) {
-    EndJob(job, JobState::kFailed, JobReason::kTooManyFailed);
-  } else if (tasks.done() + tasks.failed() == tasks.count()) {
-    EndJob(job, JobState::kDone, JobReason::kNone);
-  }
+Result<bool> Engine::Stage(const Now& now, JobBatch& batch) {
+  Begin(now);
+  const Result<bool> staged = p_.staging.StageSome(batch);
+  End();
+  return staged;
 }
 
-void Engine::EndJob(EngineJob& job, JobState state, JobReason reason) {
-  SetState(job, state);
-  job.reason = reason;
-  job.ended_at = now_.wall;
-  LogState(job);
-  timers_.Start(job);
-  journal_.effects().ended.push_back(job.id());
-  OrderStop(job);
-  Refresh(job);
-  Leave(job);
-}
-
-std::string_view Engine::StopReason(JobState state) {
-  return state == JobState::kCancelled ? "cancelled" : "job_failed";
-}
-
-void Engine::OrderStop(EngineJob& job) {
-  if (job.leases.empty()) return;
-  stops_.emplace_back(job.id(), job.tasks.out());
-  std::size_t budget = stops_.size() == 1 ? kLeasesAtOnce : 0;
-  StepStops(budget);
-}
-
-bool Engine::StepStops(std::size_t& budget) {
-  for (; !stops_.empty(); stops_.pop_front()) {
-    auto& [id, left] = stops_.front();
-    EngineJob* job = FindJob(id);
-    if (job == nullptr || !Ended(job->state)) continue;  // it was retried meanwhile
-    for (; left > 0 && !job->leases.empty(); --left) {
-      if (budget == 0) return false;
-      --budget;
-      Lease& lease = job->leases.front();
-      job->leases.splice(job->leases.end(), job->leases, job->leases.begin());
-      if (lease.told) continue;
-      lease.told = true;
-      journal_.effects().cancels.push_back(CancelOrder{lease.worker, lease.task, StopReason(job->state)});
-    }
-  }
-  return true;
-}
+void Engine::Unstage(JobBatch& batch) { p_.staging.Unstage(batch); }
 
 Result<void> Engine::Change(const Now& now, JobId id, const JobChange& change) {
   Begin(now);
-  EngineJob* job = FindJob(id);
+  EngineJob* job = p_.jobs.Find(id);
   if (job == nullptr) return UnknownJob(id);
   if (Ended(job->state)) return AlreadyEnded(id, job->state);
   OrderKey key = job->key;
@@ -113,7 +69,7 @@ Result<void> Engine::Change(const Now& now, JobId id, const JobChange& change) {
     key.priority = change.priority->value_or(0);
   }
   if (change.scheduled_for) key.scheduled_for = *change.scheduled_for;
-  if (change.delay) key.scheduled_for = now_.wall + std::chrono::duration_cast<milliseconds>(*change.delay);
+  if (change.delay) key.scheduled_for = p_.clock.now.wall + std::chrono::duration_cast<milliseconds>(*change.delay);
   JobTerms terms = *job->terms;
   if (change.tags) terms.tags = *change.tags;
   if (change.constraints) {
@@ -124,46 +80,43 @@ Result<void> Engine::Change(const Now& now, JobId id, const JobChange& change) {
   if (change.rank) terms.rank = *change.rank;
   const Meta none;
   const Meta& meta = change.meta ? *change.meta : job->extras ? job->extras->meta : none;
-  auto class_terms = ClassTerms(terms, key, job->tasks.count(), meta);
-  if (auto admitted = AdmitClass(class_terms, terms.user, TokenOf(job->cls)); !admitted) return admitted.error();
+  auto class_terms = p_.matching.ClassTerms(terms, key, job->tasks.count(), meta);
+  if (auto admitted = p_.matching.AdmitClass(class_terms, terms.user, p_.matching.TokenOf(job->cls)); !admitted)
+    return admitted.error();
 
-  MemoryPool::Scope scope(&memory_.jobs);
-  if (job->open) {
-    dispatcher_->Close(*job);
-    orders_.Close(*job);
-    Ungroup(*job);
-  }
-  CountClosed(*job);
-  orders_.Forget(*job);
+  MemoryPool::Scope scope(&p_.memory.jobs);
+  if (job->open) p_.flow.Close(*job, JobFlow::Grouping::kAnew);
+  p_.tallies.Closed(*job);
+  p_.orders.Forget(*job);
   job->key = key;
-  job->terms = jobs_.Intern(std::move(terms));
-  const ClassId cls = JoinClass(std::move(class_terms), job->terms->user, TokenOf(job->cls));
-  LeaveClass(job->cls);
+  job->terms = p_.jobs.Intern(std::move(terms));
+  const ClassId cls = p_.matching.JoinClass(std::move(class_terms), job->terms->user, p_.matching.TokenOf(job->cls));
+  p_.matching.LeaveClass(job->cls);
   job->cls = cls;
   if (change.meta) {
     if (!job->extras) job->extras = std::make_unique<JobExtras>();
     job->extras->meta = change.meta->empty() ? Shared<Meta>() : Shared<Meta>(*change.meta);
     if (job->extras->empty()) job->extras.reset();
   }
-  orders_.Know(*job);
-  if (change.tags) lists_.AddKeys(*job);
+  p_.orders.Know(*job);
+  if (change.tags) p_.lists.AddKeys(*job);
   if (job->state != JobState::kPaused) {
-    SetState(*job, job->key.scheduled_for > now_.wall ? JobState::kScheduled : JobState::kActive);
+    p_.flow.SetState(*job, job->key.scheduled_for > p_.clock.now.wall ? JobState::kScheduled : JobState::kActive);
   }
-  timers_.Start(*job);
-  LogHeader(*job);
-  Refresh(*job);
+  p_.timers.Start(*job);
+  p_.flow.LogHeader(*job);
+  p_.flow.Refresh(*job);
   End();
   return {};
 }
 
 Result<void> Engine::Cancel(const Now& now, JobId id) {
   Begin(now);
-  EngineJob* job = FindJob(id);
+  EngineJob* job = p_.jobs.Find(id);
   if (job == nullptr) return UnknownJob(id);
   if (!Ended(job->state)) {
     job->reviving = false;
-    EndJob(*job, JobState::kCancelled, JobReason::kNone);
+    p_.flow.End(*job, JobState::kCancelled, JobReason::kNone);
   }
   End();
   return {};
@@ -171,13 +124,13 @@ Result<void> Engine::Cancel(const Now& now, JobId id) {
 
 Result<void> Engine::Pause(const Now& now, JobId id) {
   Begin(now);
-  EngineJob* job = FindJob(id);
+  EngineJob* job = p_.jobs.Find(id);
   if (job == nullptr) return UnknownJob(id);
   if (Ended(job->state)) return AlreadyEnded(id, job->state);
   if (job->state != JobState::kPaused) {
-    SetState(*job, JobState::kPaused);
-    LogState(*job);
-    Refresh(*job);
+    p_.flow.SetState(*job, JobState::kPaused);
+    p_.flow.LogState(*job);
+    p_.flow.Refresh(*job);
   }
   End();
   return {};
@@ -185,14 +138,14 @@ Result<void> Engine::Pause(const Now& now, JobId id) {
 
 Result<void> Engine::Resume(const Now& now, JobId id) {
   Begin(now);
-  EngineJob* job = FindJob(id);
+  EngineJob* job = p_.jobs.Find(id);
   if (job == nullptr) return UnknownJob(id);
   if (Ended(job->state)) return AlreadyEnded(id, job->state);
   if (job->state == JobState::kPaused) {
-    SetState(*job, job->key.scheduled_for > now_.wall ? JobState::kScheduled : JobState::kActive);
-    timers_.Start(*job);
-    LogState(*job);
-    Refresh(*job);
+    p_.flow.SetState(*job, job->key.scheduled_for > p_.clock.now.wall ? JobState::kScheduled : JobState::kActive);
+    p_.timers.Start(*job);
+    p_.flow.LogState(*job);
+    p_.flow.Refresh(*job);
   }
   End();
   return {};
@@ -200,7 +153,7 @@ Result<void> Engine::Resume(const Now& now, JobId id) {
 
 Result<std::uint32_t> Engine::Retry(const Now& now, JobId id) {
   Begin(now);
-  EngineJob* job = FindJob(id);
+  EngineJob* job = p_.jobs.Find(id);
   if (job == nullptr) return UnknownJob(id);
   if (!Ended(job->state)) {
     return Error{Code::kJobActive, "job " + ToText(id) + " has not ended (" + std::string(StateText(job->state)) + ")",
@@ -209,51 +162,102 @@ Result<std::uint32_t> Engine::Retry(const Now& now, JobId id) {
   const std::uint32_t again = job->tasks.count() - job->tasks.done();
   if (again > 0) {
     const Meta none;
-    const auto terms = ClassTerms(*job->terms, job->key, job->tasks.count(), job->extras ? job->extras->meta : none);
-    if (auto admitted = AdmitClass(terms, job->terms->user); !admitted) return admitted.error();
-    MemoryPool::Scope scope(&memory_.jobs);
-    Enter(*job);
-    SetState(*job, job->key.scheduled_for > now_.wall ? JobState::kScheduled : JobState::kActive);
-    timers_.Uncount();
+    const auto terms =
+        p_.matching.ClassTerms(*job->terms, job->key, job->tasks.count(), job->extras ? job->extras->meta : none);
+    if (auto admitted = p_.matching.AdmitClass(terms, job->terms->user); !admitted) return admitted.error();
+    MemoryPool::Scope scope(&p_.memory.jobs);
+    p_.matching.Enter(*job);
+    p_.flow.SetState(*job, job->key.scheduled_for > p_.clock.now.wall ? JobState::kScheduled : JobState::kActive);
+    p_.timers.Uncount();
     job->reason = JobReason::kNone;
     job->ended_at = WallTime{};
     job->reviving = true;
     job->revive_from = 0;
-    revivals_.push_back(id);
-    LogState(*job);
-    Refresh(*job);
-    timers_.Start(*job);
+    p_.reviving.Add(*job);
+    p_.flow.LogState(*job);
+    p_.flow.Refresh(*job);
+    p_.timers.Start(*job);
     std::size_t budget = 64;  // small jobs are ready at once, large ones by and by
-    StepRevivals(budget);
+    p_.reviving.Step(budget);
   }
   End();
   return again;
 }
 
-void Engine::Forget(EngineJob& job) {
-  const JobId id = job.id();
-  CHECK(Ended(job.state));
-  journal_.Event(EventType::kRemoved).Varint(id.value);
-  journal_.MarkQueue();
-  journal_.effects().removed.push_back(Removal{id, job.payload_set});
-  --jobs_in_state_[static_cast<std::size_t>(job.state)];
-  timers_.Uncount();
-  Drop(job);
+Result<void> Engine::Watch(JobId id) {
+  EngineJob* job = p_.jobs.Find(id);
+  if (job == nullptr) return UnknownJob(id);
+  ++job->watchers;
+  return {};
 }
 
-void Engine::Drop(EngineJob& job) {
-  CHECK(!job.open);
-  while (!job.leases.empty()) EndLease(job.leases.front());
-  if (job.known) {
-    Recount(job);
-    orders_.Forget(job);
-    lists_.Remove(job);
+void Engine::Unwatch(JobId id) {
+  EngineJob* job = p_.jobs.Find(id);
+  if (job != nullptr && job->watchers > 0) --job->watchers;
+}
+
+bool Engine::Act(const Now& now, EngineJob& job, SweepAction action, std::int64_t& nanoseconds) {
+  const JobId id = job.id();
+  bool acted = false;
+  switch (action) {
+    case SweepAction::kCount:
+      return false;
+    case SweepAction::kCancel:
+      if (Ended(job.state)) return false;
+      nanoseconds -= kLeaseNanoseconds * job.leased;
+      acted = Cancel(now, id).ok();
+      break;
+    case SweepAction::kPause:
+      if (Ended(job.state) || job.state == JobState::kPaused) return false;
+      acted = Pause(now, id).ok();
+      break;
+    case SweepAction::kResume:
+      if (job.state != JobState::kPaused) return false;
+      acted = Resume(now, id).ok();
+      break;
+    case SweepAction::kRetry: {
+      if (!Ended(job.state)) return false;
+      const Result<std::uint32_t> retried = Retry(now, id);
+      acted = retried.ok() && *retried > 0;
+      break;
+    }
   }
-  jobs_.ForgetKey(job);
-  jobs_.ForgetSet(job);
-  Leave(job);
-  const bool known = job.known;
-  if (jobs_.Remove(job) && known) lists_.Compact();
+  nanoseconds -= kActionNanoseconds + kOrderNanoseconds * static_cast<std::int64_t>(p_.orders.cost());
+  bool busy = p_.staging.unstaging() || p_.timers.ToSweep(p_.jobs);
+  p_.ForEachStage([&busy](const auto& stage) { busy = busy || stage.works() > 0; });
+  if (busy) nanoseconds -= kBusyNanoseconds;
+  return acted;
+}
+
+bool Engine::Sweep(const Now& now, JobSweep& sweep, std::size_t budget) {
+  const SweepRequest& request = sweep.request_;
+  sweep.touched_.clear();
+  if (!sweep.begun_) {
+    sweep.begun_ = true;
+    const JobId newest = p_.jobs.newest();
+    sweep.up_to_ = request.up_to.value_or(newest);
+    // Whatever comes later is left alone, also where the caller names an id that nobody has yet.
+    sweep.last_ = std::min(sweep.up_to_, newest);
+  }
+  if (sweep.complete_) return true;
+  JobFilter filter(request.state, request.tag, request.user);
+  auto nanoseconds = static_cast<std::int64_t>(budget) * 1000;
+  const std::size_t to = p_.jobs.PlaceOf(JobId{sweep.last_.value + 1});
+  // No command takes a job out of the vector, or puts one in.
+  const std::size_t place =
+      p_.lists.Ascend(filter, p_.jobs.PlaceOf(JobId{sweep.seen_to_.value + 1}), to, nanoseconds, [&](EngineJob& job) {
+        ++sweep.matching_;
+        const JobTasks& tasks = job.tasks;
+        sweep.tasks_ += Ended(job.state) ? tasks.out() : tasks.count() - tasks.done() - tasks.failed();
+        if (Act(now, job, request.action, nanoseconds)) {
+          ++sweep.changed_;
+          sweep.touched_.push_back(job.id());
+        }
+        return nanoseconds > 0;
+      });
+  sweep.complete_ = place >= to;
+  if (place > 0) sweep.seen_to_ = p_.jobs.IdAt(place - 1);
+  return sweep.complete_;
 }
 
 }  // namespace allot

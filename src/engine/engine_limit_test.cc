@@ -20,7 +20,7 @@ class EngineLimitTest : public testing::LimitedEngineTest {
     for (const Grant& grant : grants) jobs.push_back(grant.task.job);
     return jobs;
   }
-  LimitView ViewOf(const std::string& uuid) { return engine_->Limits(now_, {std::nullopt, uuid}).at(0); }
+  LimitView ViewOf(const std::string& uuid) { return engine_->looks().Limits(now_, {std::nullopt, uuid}).at(0); }
 };
 
 TEST_F(EngineLimitTest, WhatALimitHoldsBackDoesNotHideTheNext) {
@@ -31,7 +31,7 @@ TEST_F(EngineLimitTest, WhatALimitHoldsBackDoesNotHideTheNext) {
   EXPECT_EQ(JobsOf(Pull(worker, 10)), (std::vector<JobId>{slow, slow, quick, quick, quick}));
   EXPECT_TRUE(Pull(worker, 10).empty());
   EXPECT_EQ(ViewOf("l1").allowed, 2u);
-  EXPECT_EQ(engine_->Stats().limits_waiting, 1u);
+  EXPECT_EQ(engine_->looks().Stats().limits_waiting, 1u);
 }
 
 TEST_F(EngineLimitTest, WhoWaitsIsWokenAtTheInstantOfPayment) {
@@ -190,7 +190,7 @@ TEST_F(EngineLimitTest, AllRunsAsBeforeWhenTheLeaseEnds) {
   EXPECT_EQ(Grants().size(), 5u);
   ASSERT_EQ(last_.limit_notices.size(), 1u);
   EXPECT_EQ(last_.limit_notices[0].kind, LimitNotice::Kind::kExpired);
-  EXPECT_TRUE(engine_->Limits(now_, {}).empty());
+  EXPECT_TRUE(engine_->looks().Limits(now_, {}).empty());
 }
 
 TEST_F(EngineLimitTest, ADeletedLimitOpensAtOnce) {
@@ -347,7 +347,7 @@ TEST_F(EngineLimitTest, NoLimitSurvivesARestart) {
   SetLimit("l1", Limit("true", 0));
   Fold();
   Load(0s);
-  EXPECT_TRUE(engine_->Limits(now_, {}).empty());
+  EXPECT_TRUE(engine_->looks().Limits(now_, {}).empty());
   EXPECT_EQ(Pull(Register(), 10).size(), 10u);
 }
 
@@ -475,7 +475,7 @@ TEST_F(EngineLimitTest, LimitsThatChangeAgainAndAgainKeepNothingElseWaiting) {
       engine_->Tick(now_);
     }
   }
-  EXPECT_FALSE(engine_->Describe(job).ok());
+  EXPECT_FALSE(engine_->looks().Describe(job).ok());
 }
 
 TEST_F(EngineLimitTest, AStartIsNotAskedForByEveryGroupThatItsTokenOpened) {
@@ -489,14 +489,14 @@ TEST_F(EngineLimitTest, AStartIsNotAskedForByEveryGroupThatItsTokenOpened) {
   EXPECT_EQ(Pull(worker, 60).size(), 60u);
   Wait(worker, 1000);
   Pass(500ms);
-  EXPECT_EQ(engine_->Stats().limits_waiting, 940u);
+  EXPECT_EQ(engine_->looks().Stats().limits_waiting, 940u);
   Grants();
-  const std::uint64_t before = engine_->Stats().limit_denials;
+  const std::uint64_t before = engine_->looks().Stats().limit_denials;
   for (int i = 0; i < 5; ++i) {
     Pass(1s);
     EXPECT_EQ(Grants().size(), 1u);
   }
-  EXPECT_LE(engine_->Stats().limit_denials - before, 5u * 10);
+  EXPECT_LE(engine_->looks().Stats().limit_denials - before, 5u * 10);
 }
 
 // Every pick asks about each group that stands apart and is open: they join the others before more are opened.
@@ -519,7 +519,7 @@ TEST_F(EngineLimitTest, ManyGroupsThatCanPayAtOnceOpenInLotsThatPicksCanAskAbout
     Pass(1ms);
   }
   EXPECT_EQ(started.size(), kJobs);
-  EXPECT_EQ(engine_->Stats().limits_waiting, 0u);
+  EXPECT_EQ(engine_->looks().Stats().limits_waiting, 0u);
 }
 
 }  // namespace

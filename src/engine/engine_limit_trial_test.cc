@@ -1,7 +1,7 @@
 // How limits stand to a job, and what one would apply to before it is set.
 #include <algorithm>
 
-#include "engine/limit_trial.h"
+#include "engine/looks/limit_trial.h"
 #include "engine/testing_limits.h"
 
 namespace allot {
@@ -14,14 +14,14 @@ using testing::SomeLimit;
 class EngineLimitViews : public testing::LimitedEngineTest {
  protected:
   std::vector<LimitHold> On(JobId job) {
-    auto holds = engine_->LimitsOn(now_, job);
+    auto holds = engine_->prepared_looks().LimitsOn(now_, job);
     EXPECT_TRUE(holds.ok());
     return holds->holds;
   }
   // In steps of `budget`; 0: in one.
   std::unique_ptr<LimitTrial> Try(const std::string& expr, const std::string& cost = "", std::size_t budget = 0) {
     auto trial = std::make_unique<LimitTrial>(MustParseLimit(expr), MustParseLimit(cost));
-    while (!engine_->Collect(now_, *trial, budget == 0 ? 1'000'000 : budget)) ++steps_;
+    while (!engine_->looks().Collect(now_, *trial, budget == 0 ? 1'000'000 : budget)) ++steps_;
     return trial;
   }
   std::size_t steps_ = 0;
@@ -59,7 +59,7 @@ TEST_F(EngineLimitViews, TellsHowEveryLimitStandsToAJob) {
   ASSERT_EQ(others.size(), 2u);
   EXPECT_TRUE(others[0].limit.holds_back);
   EXPECT_EQ(others[0].limit.payable_at, now_.mono + 30s);
-  EXPECT_EQ(engine_->LimitsOn(now_, JobId{99'999}).error().code, Code::kUnknownJob);
+  EXPECT_EQ(engine_->prepared_looks().LimitsOn(now_, JobId{99'999}).error().code, Code::kUnknownJob);
 }
 
 TEST_F(EngineLimitViews, AJobOfWhichNothingCanStartIsAnsweredAllTheSame) {
@@ -90,11 +90,11 @@ TEST_F(EngineLimitViews, LookingAtAJobThatIsNotOpenLeavesNothingBehind) {
   ASSERT_TRUE(engine_->Resume(now_, job).ok());
   const WorkerId worker = Register();
   ASSERT_EQ(Pull(worker, 5).size(), 1u);
-  EXPECT_EQ(engine_->Stats().limits_waiting, 1u);
+  EXPECT_EQ(engine_->looks().Stats().limits_waiting, 1u);
   // Nobody is left in the group that waits.
   ASSERT_TRUE(engine_->Cancel(now_, job).ok());
   Pass(1ms);
-  EXPECT_EQ(engine_->Stats().limits_waiting, 0u);
+  EXPECT_EQ(engine_->looks().Stats().limits_waiting, 0u);
 }
 
 TEST_F(EngineLimitViews, OfALimitThatReadsTheWorkerTellsHowManyItHoldsBack) {
@@ -130,7 +130,7 @@ TEST_F(EngineLimitViews, OfWorkersThatCouldTakeItTellsOnHowManyAnyLimitHoldsItBa
   monitor.monitor = true;
   SetLimit("watch", monitor);
   const auto on = [&](std::optional<WorkerId> only = std::nullopt) {
-    auto holds = engine_->LimitsOn(now_, job, only);
+    auto holds = engine_->prepared_looks().LimitsOn(now_, job, only);
     EXPECT_TRUE(holds.ok());
     return *holds;
   };
@@ -199,7 +199,7 @@ TEST_F(EngineLimitViews, ATrialCountsWaitingJobsTasksUsersAndCosts) {
   EXPECT_EQ(none->worker_count(), 0u);
   EXPECT_EQ(none->least_cost(), 0);
   EXPECT_TRUE(none->users().empty());
-  EXPECT_TRUE(engine_->Limits(now_, {}).empty());  // nothing was set
+  EXPECT_TRUE(engine_->looks().Limits(now_, {}).empty());  // nothing was set
 }
 
 TEST_F(EngineLimitViews, ATrialOfALimitThatReadsTheWorkerCountsPairsThatCanBe) {
@@ -251,7 +251,7 @@ TEST_F(EngineLimitViews, ATrialTellsWhatTheLimitThenDoes) {
     // Set, it holds back every start that it applies to.
     SetLimit("stop", SomeLimit(expr, 0, "MY.size"));
     std::uint64_t jobs = 0, tasks = 0;
-    for (const JobView& job : engine_->List({}).jobs) {
+    for (const JobView& job : engine_->looks().List({}).jobs) {
       const std::vector<LimitHold> holds = On(job.id);
       if (holds.empty()) continue;
       ++jobs;
@@ -283,9 +283,9 @@ TEST_F(EngineLimitViews, ATrialThatTakesTooLongEndsWithWhatWasSeen) {
   for (int i = 0; i < 300; ++i) SubmitOf("ann");
   RegisterAt("a");
   LimitTrial trial(MustParseLimit("MY.User == \"ann\""), nullptr);
-  ASSERT_FALSE(engine_->Collect(now_, trial, 100));
+  ASSERT_FALSE(engine_->looks().Collect(now_, trial, 100));
   Move(now_.mono + 3s);
-  ASSERT_TRUE(engine_->Collect(now_, trial, 100));
+  ASSERT_TRUE(engine_->looks().Collect(now_, trial, 100));
   EXPECT_FALSE(trial.complete());
   EXPECT_GT(trial.jobs(), 0u);
   EXPECT_LT(trial.jobs(), 300u);
@@ -305,7 +305,7 @@ TEST_F(EngineLimitViews, ATrialGoesOnWhileJobsAndWorkersComeAndGo) {
   }
   for (int i = 0; i < 100; ++i) workers.push_back(RegisterAt("s" + std::to_string(i), {"t" + std::to_string(i % 70)}));
   LimitTrial trial(MustParseLimit("TARGET.Site != MY.site && TARGET.Site != \"s1\""), nullptr);
-  for (int i = 0; !engine_->Collect(now_, trial, 5); ++i) {
+  for (int i = 0; !engine_->looks().Collect(now_, trial, 5); ++i) {
     ++steps_;
     ASSERT_LT(i, 10'000);
     if (i % 3 != 0) continue;

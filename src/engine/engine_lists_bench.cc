@@ -45,7 +45,7 @@ void ListAll(benchmark::State& state, const JobQuery& first) {
     JobQuery query = first;
     pages = found = 0;
     do {
-      const JobPage page = engine.List(query);
+      const JobPage page = engine.looks().List(query);
       ++pages;
       found += page.jobs.size();
       query.before = page.next;

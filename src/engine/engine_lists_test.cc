@@ -23,7 +23,7 @@ class EngineLists : public testing::EngineTest {
     std::vector<JobId> ids;
     JobQuery query = filter;
     for (;;) {
-      const JobPage page = engine_->List(query);
+      const JobPage page = engine_->looks().List(query);
       if (pages != nullptr) ++*pages;
       for (const JobView& job : page.jobs) ids.push_back(job.id);
       if (!page.next) break;
@@ -48,7 +48,7 @@ class EngineLists : public testing::EngineTest {
     do {
       ++steps;
       EXPECT_LT(steps, 1'000'000u);
-    } while (!engine_->Collect(now_, sweep, budget));
+    } while (!engine_->Sweep(now_, sweep, budget));
     return steps;
   }
 };
@@ -114,7 +114,7 @@ TEST_F(EngineLists, AFilterFindsWhatANaiveLookFinds) {
         Sweep(sweep, 1 + rng.Below(50));
         ASSERT_EQ(sweep.matching(), want.size());
         if (!query.user.empty() && !query.state) {
-          const auto last = engine_->LastJob(query.user);
+          const auto last = engine_->looks().LastJob(query.user);
           ASSERT_EQ(last, want.empty() ? std::nullopt : std::optional(want.back()));
         }
       }
@@ -142,8 +142,7 @@ TEST_F(EngineLists, ASweepDoesWhatTheCommandDoes) {
   const auto sweep = [&](SweepAction action, std::optional<JobState> state, std::string user) {
     JobSweep made(SweepRequest{action, state, "", std::move(user), {}});
     std::vector<JobId> touched;
-    while (!engine_->Collect(now_, made, 1))
-      touched.insert(touched.end(), made.touched().begin(), made.touched().end());
+    while (!engine_->Sweep(now_, made, 1)) touched.insert(touched.end(), made.touched().begin(), made.touched().end());
     touched.insert(touched.end(), made.touched().begin(), made.touched().end());
     EXPECT_EQ(touched.size(), made.changed());
     EXPECT_TRUE(std::is_sorted(touched.begin(), touched.end()));  // the oldest first
@@ -191,7 +190,7 @@ TEST_F(EngineLists, ASweepGoesInStepsAndJobsThatComeMeanwhileAreLeftAlone) {
   std::vector<JobId> fresh;
   bool through = false;
   while (!through) {
-    through = engine_->Collect(now_, sweep, 1000);
+    through = engine_->Sweep(now_, sweep, 1000);
     most = std::max(most, sweep.touched().size());
     ASSERT_LT(++steps, 10'000u);
     if (fresh.size() < 20) fresh.push_back(Submit(Spec(1)));
@@ -200,7 +199,7 @@ TEST_F(EngineLists, ASweepGoesInStepsAndJobsThatComeMeanwhileAreLeftAlone) {
   EXPECT_EQ(sweep.up_to(), last);
   EXPECT_LE(most, 1000u);  // about 5 µs each
   for (const JobId id : fresh) EXPECT_EQ(View(id).state, JobState::kActive);
-  EXPECT_EQ(engine_->Stats().jobs_cancelled, kJobs);
+  EXPECT_EQ(engine_->looks().Stats().jobs_cancelled, kJobs);
 }
 
 }  // namespace

@@ -169,7 +169,7 @@ TEST_F(EngineMatchTest, AWorkersRequirementsReadTheJobAlsoWhenManyJobsWaitAlread
   }
   EXPECT_EQ(got, static_cast<std::size_t>(kJobs / 100));
   EXPECT_EQ(Pull(other, 1).size(), 1u);
-  EXPECT_EQ(engine_->Stats().classes, 2u);
+  EXPECT_EQ(engine_->looks().Stats().classes, 2u);
 }
 
 TEST_F(EngineMatchTest, AWorkerThatWouldTellTooManyJobsApartIsRefused) {
@@ -188,7 +188,7 @@ TEST_F(EngineMatchTest, AWorkerThatWouldTellTooManyJobsApartIsRefused) {
   const auto refused = engine_->Register(now_, picky, std::nullopt);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::kTooManyClasses);
-  EXPECT_EQ(engine_->Stats().classes, 1u);
+  EXPECT_EQ(engine_->looks().Stats().classes, 1u);
   WorkerSpec modest;
   modest.requirements = Parse("TARGET.few == 1");
   const WorkerId worker = RegisterAs(modest);
@@ -196,12 +196,12 @@ TEST_F(EngineMatchTest, AWorkerThatWouldTellTooManyJobsApartIsRefused) {
   change.rank = Parse("TARGET.rid");
   EXPECT_FALSE(engine_->ChangeWorker(now_, worker, change).ok());
   Pass(1s);
-  EXPECT_EQ(engine_->Stats().classes, 3u);
+  EXPECT_EQ(engine_->looks().Stats().classes, 3u);
   // When nobody reads it any more, the classes become one again.
   engine_->Unregister(now_, worker);
   Pass(70s);  // without workers nothing is due before
   Pass(1s);
-  EXPECT_EQ(engine_->Stats().classes, 1u);
+  EXPECT_EQ(engine_->looks().Stats().classes, 1u);
 }
 
 TEST_F(EngineMatchTest, CostlyRequirementsAreJudgedInSteps) {
@@ -214,12 +214,12 @@ TEST_F(EngineMatchTest, CostlyRequirementsAreJudgedInSteps) {
   std::string text = "size(TARGET.Name) > 0";
   for (int i = 0; i < 300; ++i) text += " && size(TARGET.Name) > 0";
   const JobId job = Submit(Requiring(text));
-  EXPECT_TRUE(engine_->Snapshot(job)->unsettled);
+  EXPECT_TRUE(engine_->looks().Snapshot(job)->unsettled);
   EXPECT_EQ(engine_->NextWake(now_), now_.mono) << "it goes on at once";
   const WorkerId other = Register({"b"});
   Submit(Spec(1, {"b"}));
   Pass(1s);
-  EXPECT_FALSE(engine_->Snapshot(job)->unsettled);
+  EXPECT_FALSE(engine_->looks().Snapshot(job)->unsettled);
   EXPECT_EQ(Pull(other).size(), 1u);
   WorkerSpec last;
   last.name = "late";
@@ -229,15 +229,15 @@ TEST_F(EngineMatchTest, CostlyRequirementsAreJudgedInSteps) {
 TEST_F(EngineMatchTest, EndedJobsHoldNoClassAndARetryTakesOneAgain) {
   const WorkerId worker = WithMemory(1);
   const JobId job = Submit(Requiring("TARGET.Memory == 1"));
-  EXPECT_EQ(engine_->Stats().classes, 1u);
+  EXPECT_EQ(engine_->looks().Stats().classes, 1u);
   const auto grants = Pull(worker);
   ASSERT_EQ(grants.size(), 1u);
   EXPECT_EQ(Say(worker, grants[0].task, ReportKind::kRejected), ReportVerdict::kTaken);
   EXPECT_EQ(View(job).state, JobState::kFailed);
-  EXPECT_EQ(engine_->Stats().classes, 0u);
+  EXPECT_EQ(engine_->looks().Stats().classes, 0u);
   EXPECT_EQ(*View(job).tags, std::vector<std::string>{"a"});
   EXPECT_TRUE(engine_->Retry(now_, job).ok());
-  EXPECT_EQ(engine_->Stats().classes, 1u);
+  EXPECT_EQ(engine_->looks().Stats().classes, 1u);
   EXPECT_EQ(Pull(worker).size(), 1u);
 }
 
@@ -269,10 +269,10 @@ TEST_F(EngineMatchTest, DemandsComeBackFromRecordsAndJournalAlike) {
 TEST_F(EngineMatchTest, ASnapshotKnowsWhenATagWasSeenLast) {
   const WorkerId worker = Register({"a", "b"});
   const JobId job = Submit(Spec(1, {"a", "never"}));
-  EXPECT_FALSE(engine_->Snapshot(job)->tags[0].last_seen.has_value());
+  EXPECT_FALSE(engine_->looks().Snapshot(job)->tags[0].last_seen.has_value());
   Pass(10s);
   engine_->Unregister(now_, worker);
-  const auto snapshot = engine_->Snapshot(job);
+  const auto snapshot = engine_->looks().Snapshot(job);
   EXPECT_EQ(snapshot->tags[0].last_seen, now_.wall);
   EXPECT_FALSE(snapshot->tags[1].last_seen.has_value());
   EXPECT_TRUE(snapshot->workers.empty());

@@ -1,8 +1,8 @@
 // The memory budget, and the shares of users.
 #include "base/testing_memory.h"
 #include "base/text.h"
+#include "engine/looks/preview_walk.h"
 #include "engine/pace.h"
-#include "engine/preview_walk.h"
 #include "engine/testing.h"
 
 namespace allot {
@@ -31,7 +31,7 @@ class EngineMemoryTest : public EngineTest {
     if (++taken_ % 1000 == 0) Fold();
     return answer.ok() ? Code::kInternal : answer.error().code;
   }
-  std::uint64_t Part(MemoryPart part) const { return engine_->Memory().bytes[static_cast<std::size_t>(part)]; }
+  std::uint64_t Part(MemoryPart part) const { return engine_->looks().Memory().bytes[static_cast<std::size_t>(part)]; }
   // Steps until nothing is to be built or dropped.
   void Settle() {
     for (int i = 0; i < 1'000'000 && engine_->NextWake(now_) <= now_.mono; ++i) {
@@ -80,7 +80,7 @@ TEST_F(EngineShareTest, OneUserLeavesClassesToOthers) {
   EXPECT_NE(refused.message.find("the token 0123"), std::string::npos) << refused.message;
   EXPECT_GT(Submits([](JobSpec& spec, int) { spec.user = "bob"; }, refused), 1000u);
   // What ends is free again.
-  for (const JobView& job : engine_->List(JobQuery{{}, 1000, {}, {}, "bob"}).jobs) {
+  for (const JobView& job : engine_->looks().List(JobQuery{{}, 1000, {}, {}, "bob"}).jobs) {
     ASSERT_TRUE(engine_->Cancel(now_, job.id).ok());
   }
   EXPECT_GT(Submits([](JobSpec& spec, int) { spec.user = "cat"; }, refused), 500u);
@@ -166,7 +166,7 @@ TEST_F(EngineMemoryTest, WithEverythingThatBoundsAllowAtOnceTheBudgetHolds) {
       case 2: {
         if (looks.size() > 8) looks.erase(looks.begin());
         looks.push_back(std::make_unique<PreviewWalk>(PreviewRequest{Strategy("fair(rid, oldest)"), {}, {}, {}}));
-        const auto answer = engine_->Collect(now_, *looks.back(), 1'000'000);
+        const auto answer = engine_->prepared_looks().Collect(now_, *looks.back(), 1'000'000);
         if (!answer.ok()) code = answer.error().code;
         break;
       }
@@ -184,12 +184,13 @@ TEST_F(EngineMemoryTest, WithEverythingThatBoundsAllowAtOnceTheBudgetHolds) {
     Move(now_.mono + 1ms);
     if (i % 10 == 0) engine_->Tick(now_);
     if (i % 100 == 0) Grants();
-    most = std::max(most, engine_->Memory().total());
-    ASSERT_LE(engine_->Memory().total(), kBudget + kBudget / 10) << i << ": " << MemoryText(engine_->Memory());
+    most = std::max(most, engine_->looks().Memory().total());
+    ASSERT_LE(engine_->looks().Memory().total(), kBudget + kBudget / 10)
+        << i << ": " << MemoryText(engine_->looks().Memory());
   }
   std::printf("most %s, refused:", FormatSize(most).c_str());
   for (const auto& [code, times] : refused) std::printf(" %s %lu", code.c_str(), times);
-  std::printf("; %s\n", MemoryText(engine_->Memory()).c_str());
+  std::printf("; %s\n", MemoryText(engine_->looks().Memory()).c_str());
   EXPECT_GT(refused["memory_full"], 1000u);
   EXPECT_GT(most, kBudget / 2);
   // What the test itself keeps beside it: the journal and records as a store would.
@@ -204,12 +205,12 @@ TEST_F(EngineMemoryTest, WithEverythingThatBoundsAllowAtOnceTheBudgetHolds) {
   const auto grants = Pull(worker, 10);
   for (const Grant& grant : grants) Say(worker, grant.task, ReportKind::kDone);
   for (;;) {
-    const JobPage page = engine_->List(JobQuery{{}, 1000, JobState::kActive, {}, {}});
+    const JobPage page = engine_->looks().List(JobQuery{{}, 1000, JobState::kActive, {}, {}});
     if (page.jobs.empty()) break;
     for (const JobView& job : page.jobs) ASSERT_TRUE(engine_->Cancel(now_, job.id).ok());
     Fold();
   }
-  for (WorkerPage page; !(page = engine_->Workers(std::nullopt, 10'000)).workers.empty();) {
+  for (WorkerPage page; !(page = engine_->looks().Workers(std::nullopt, 10'000)).workers.empty();) {
     for (const WorkerView& other : page.workers) engine_->Unregister(now_, other.id);
   }
   Settle();
@@ -217,7 +218,7 @@ TEST_F(EngineMemoryTest, WithEverythingThatBoundsAllowAtOnceTheBudgetHolds) {
   EXPECT_LT(Part(MemoryPart::kClasses), 4 * kMiB);
   Pass(25h);  // of retention
   Settle();
-  EXPECT_LT(engine_->Memory().total(), 4 * kMiB) << MemoryText(engine_->Memory());
+  EXPECT_LT(engine_->looks().Memory().total(), 4 * kMiB) << MemoryText(engine_->looks().Memory());
   EXPECT_EQ(TrySubmit(Spec(1)), Code::kInternal);
 }
 
@@ -253,7 +254,7 @@ TEST_F(EngineMemoryTest, ARestartWithASmallerBudgetLoadsAllAndRefusesNewJobsAlon
   Fold();
   options_.memory_budget = 1;
   Load(30s);
-  EXPECT_EQ(engine_->Stats().jobs_active, 5000u);
+  EXPECT_EQ(engine_->looks().Stats().jobs_active, 5000u);
   EXPECT_EQ(TrySubmit(Spec(1)), Code::kMemoryFull);
   // Who was there comes back, and works on.
   WorkerSpec same;
@@ -272,7 +273,7 @@ TEST_F(EngineMemoryTest, StrategiesAreRefusedBeforeTheirOrdersAreBuilt) {
     Submit(Spec(1));
     if (i % 1000 == 0) Fold();
   }
-  const std::uint64_t before = engine_->Memory().total();
+  const std::uint64_t before = engine_->looks().Memory().total();
   engine_->SetMemoryBudget(before + kMiB / 2);
   WorkerSpec spec;
   spec.id = WorkerId{++last_id_};
@@ -282,7 +283,7 @@ TEST_F(EngineMemoryTest, StrategiesAreRefusedBeforeTheirOrdersAreBuilt) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::kMemoryFull);
   EXPECT_NE(refused.error().message.find("strategies"), std::string::npos) << refused.error().message;
-  EXPECT_LE(engine_->Memory().total(), before + kMiB / 16);
+  EXPECT_LE(engine_->looks().Memory().total(), before + kMiB / 16);
   spec.strategy = nullptr;  // by an order that is there
   EXPECT_TRUE(engine_->Register(now_, spec, std::nullopt).ok());
 }
@@ -295,13 +296,13 @@ TEST_F(EngineMemoryTest, AnOrderThatTurnsOutTooLargeIsGivenUpAndBuiltWhenThereIs
     Submit(spec);
     if (i % 1000 == 0) Fold();
   }
-  const std::uint64_t before = engine_->Memory().total();
+  const std::uint64_t before = engine_->looks().Memory().total();
   const std::uint64_t budget = before + 4 * kMiB;
   engine_->SetMemoryBudget(budget);
   const WorkerId worker = RegisterBy("prefer_distinct(rid, 1, newest)");
   ASSERT_TRUE(engine_->Pull(now_, worker, {1, false, std::nullopt}).ok());
   Pass(2s);
-  EXPECT_LE(engine_->Memory().total(), budget + budget / 10);
+  EXPECT_LE(engine_->looks().Memory().total(), budget + budget / 10);
   EXPECT_TRUE(Grants().empty());
   // Others go on.
   EXPECT_EQ(Pull(Register(), 5).size(), 5u);
@@ -325,7 +326,7 @@ TEST_F(EngineMemoryTest, OrdersThatLeaveGiveTheirMemoryBackToTheSystem) {
     workers.push_back(RegisterBy("or_else(select_only(n = " + std::to_string(i) + ", newest), fair(user, oldest))"));
   }
   Settle();
-  EXPECT_EQ(engine_->Stats().strategies, 21u);
+  EXPECT_EQ(engine_->looks().Stats().strategies, 21u);
   const std::uint64_t grown = Part(MemoryPart::kStrategies) - counted;
   EXPECT_GT(grown, 30 * kMiB);
   EXPECT_GT(ResidentBytes(), resident + grown * 8 / 10);
@@ -360,7 +361,7 @@ TEST_F(EngineMemoryTest, BuildingOrdersLeavesMostOfTheTimeToThoseWhoPull) {
     engine_->Tick(now_);
     bool ready = false;
     for (const Grant& grant : Grants())
-      ready = ready || engine_->Task(grant.task.job, grant.task.index)->worker == first;
+      ready = ready || engine_->looks().Task(grant.task.job, grant.task.index)->worker == first;
     if (ready) break;
   }
   EXPECT_GT(commands, kJobs / static_cast<int>(3 * kBuildBesides));

@@ -1,7 +1,7 @@
 // A preview is what real pulls then give.
 #include <set>
 
-#include "engine/preview_walk.h"
+#include "engine/looks/preview_walk.h"
 #include "engine/receipts.h"
 #include "engine/testing.h"
 #include "limits/testing.h"
@@ -29,13 +29,13 @@ class EnginePreview : public testing::EngineTest {
   std::unique_ptr<PreviewWalk> Try(PreviewRequest request, std::size_t budget = 0) {
     auto walk = std::make_unique<PreviewWalk>(std::move(request));
     for (;;) {
-      const Result<bool> all = engine_->Collect(now_, *walk, budget == 0 ? 1'000'000 : budget);
+      const Result<bool> all = engine_->prepared_looks().Collect(now_, *walk, budget == 0 ? 1'000'000 : budget);
       EXPECT_TRUE(all.ok());
       if (!all.ok() || *all) break;
       ++steps_;
     }
     walk->Pick();
-    engine_->Resolve(*walk);
+    engine_->looks().Resolve(*walk);
     return walk;
   }
   static std::vector<Given> Picks(PreviewWalk& walk) {
@@ -58,7 +58,7 @@ class EnginePreview : public testing::EngineTest {
   }
   // What the receipts of the last pulls tell is what the preview said.
   void ExpectReceipts(const PreviewWalk& walk) {
-    const std::vector<Receipt> receipts = engine_->Receipts(std::nullopt, walk.tasks().size(), std::nullopt);
+    const std::vector<Receipt> receipts = engine_->looks().Receipts(std::nullopt, walk.tasks().size(), std::nullopt);
     ASSERT_EQ(receipts.size(), walk.tasks().size());
     for (std::size_t i = 0; i < receipts.size(); ++i) {
       const Receipt& receipt = receipts[receipts.size() - 1 - i];
@@ -196,16 +196,16 @@ TEST_F(EnginePreview, TakesNothingAndTakesNoIndex) {
   Submit(Spec(3));
   const WorkerId worker = Register();
   Grants();
-  const EngineStats before = engine_->Stats();
-  const std::size_t bytes = engine_->OrderBytes();
+  const EngineStats before = engine_->looks().Stats();
+  const std::size_t bytes = engine_->looks().OrderBytes();
   const auto walk = Try({Parse("fair(user, newest)"), nullptr, worker, std::nullopt, 20});
   EXPECT_EQ(walk->tasks().size(), 3u);
   EXPECT_EQ(walk->jobs(), 1u);
   EXPECT_EQ(walk->ready_tasks(), 3u);
   EXPECT_FALSE(engine_->HasEffects());
-  EXPECT_EQ(engine_->Stats().tasks_ready, before.tasks_ready);
-  EXPECT_EQ(engine_->Stats().strategies, before.strategies);
-  EXPECT_EQ(engine_->OrderBytes(), bytes);
+  EXPECT_EQ(engine_->looks().Stats().tasks_ready, before.tasks_ready);
+  EXPECT_EQ(engine_->looks().Stats().strategies, before.strategies);
+  EXPECT_EQ(engine_->looks().OrderBytes(), bytes);
 }
 
 TEST_F(EnginePreview, WhoMayRunEverythingIsGivenEverything) {
@@ -227,7 +227,7 @@ TEST_F(EnginePreview, SaysThatTheQueueIsPausedAndTheWorkerUnknown) {
   EXPECT_TRUE(walk->paused());
   EXPECT_EQ(walk->tasks().size(), 1u);
   PreviewWalk unknown({nullptr, nullptr, WorkerId{4}, std::nullopt, 5});
-  const Result<bool> collected = engine_->Collect(now_, unknown, 100);
+  const Result<bool> collected = engine_->prepared_looks().Collect(now_, unknown, 100);
   ASSERT_FALSE(collected.ok());
   EXPECT_EQ(collected.error().code, Code::kUnknownWorker);
 }
@@ -243,7 +243,7 @@ TEST_F(EnginePreview, OutlivesJobsAndWorkersThatGoBetweenItsSteps) {
   const WorkerId worker = Register();
   PreviewWalk walk({Parse("fair(user, random)"), nullptr, worker, std::nullopt, 100});
   for (std::size_t i = 0;; ++i) {
-    const Result<bool> all = engine_->Collect(now_, walk, 1);
+    const Result<bool> all = engine_->prepared_looks().Collect(now_, walk, 1);
     ASSERT_TRUE(all.ok());
     if (*all) break;
     if (i == 3) engine_->Unregister(now_, worker);
@@ -253,10 +253,10 @@ TEST_F(EnginePreview, OutlivesJobsAndWorkersThatGoBetweenItsSteps) {
   ASSERT_TRUE(engine_->Cancel(now_, jobs[299]).ok());
   Pass(10s);
   walk.Pick();
-  engine_->Resolve(walk);
+  engine_->looks().Resolve(walk);
   EXPECT_EQ(walk.tasks().size(), 100u);
   for (const PreviewWalk::Task& task : walk.tasks())
-    EXPECT_EQ(task.index.has_value(), engine_->Describe(task.pick.job).ok());
+    EXPECT_EQ(task.index.has_value(), engine_->looks().Describe(task.pick.job).ok());
 }
 
 TEST_F(EnginePreview, KnowsWhoWasServedByJobsThatAreGone) {
@@ -279,7 +279,7 @@ TEST_F(EnginePreview, KnowsWhoWasServedByJobsThatAreGone) {
   ASSERT_EQ(Pulled(worker.id, 1, nullptr), (std::vector<Given>{{gone.value, 0}}));
   Say(worker.id, held_[0].second, ReportKind::kDone);
   Pass(1s);
-  ASSERT_FALSE(engine_->Describe(gone).ok());
+  ASSERT_FALSE(engine_->looks().Describe(gone).ok());
   const auto walk = Try({strategy, nullptr, worker.id, std::nullopt, 5});
   EXPECT_EQ(Picks(*walk), (std::vector<Given>{{bobs.value, 0}, {anns.value, 0}}));
   EXPECT_EQ(Pulled(worker.id, 5, nullptr), Picks(*walk));

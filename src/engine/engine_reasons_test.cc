@@ -20,7 +20,7 @@ class EngineReasons : public testing::LimitedEngineTest {
   // As `all_busy 3 tasks 2 jobs 1 classes`, the most tasks first.
   std::vector<std::string> Rows() {
     std::vector<std::string> rows;
-    for (const ReasonRow& row : engine_->Reasons()) {
+    for (const ReasonRow& row : engine_->looks().Reasons()) {
       rows.push_back(std::string(ReasonText(row.code)) + " " + std::to_string(row.tasks) + " tasks " +
                      std::to_string(row.jobs) + " jobs " + std::to_string(row.classes) + " classes");
     }
@@ -100,7 +100,7 @@ TEST_F(EngineReasons, OfAJobsOwnStateComesBeforeThatOfItsClass) {
   engine_->PauseQueue(now_);
   EXPECT_EQ(Held(scheduled), "scheduled");
   EXPECT_EQ(Held(waits), "queue_paused");
-  const std::vector<ReasonRow> rows = engine_->Reasons();
+  const std::vector<ReasonRow> rows = engine_->looks().Reasons();
   EXPECT_EQ(Rows()[0], "queue_paused 14 tasks 2 jobs 2 classes");
   EXPECT_EQ(rows[0].since, now_.wall);
   engine_->ResumeQueue(now_);
@@ -142,10 +142,10 @@ TEST_F(EngineReasons, HaveAnExampleWithTheTagsOfTheClassWithTheMostTasks) {
   Submit(Spec(1, {"few"}));
   const JobId first = Submit(Spec(2, {"many"}));
   const JobId last = Submit(Spec(2, {"many"}));
-  EXPECT_EQ(engine_->Reasons()[0].job, last);
-  EXPECT_EQ(engine_->Reasons()[0].tags, (List{"many"}));
+  EXPECT_EQ(engine_->looks().Reasons()[0].job, last);
+  EXPECT_EQ(engine_->looks().Reasons()[0].tags, (List{"many"}));
   ASSERT_TRUE(engine_->Cancel(now_, last).ok());
-  EXPECT_EQ(engine_->Reasons()[0].job, first);  // that one is looked for
+  EXPECT_EQ(engine_->looks().Reasons()[0].job, first);  // that one is looked for
 }
 
 TEST_F(EngineReasons, FromBeforeTheStartHaveNoTime) {
@@ -157,7 +157,7 @@ TEST_F(EngineReasons, FromBeforeTheStartHaveNoTime) {
   EXPECT_EQ(Held(job), "no_workers");
   EXPECT_EQ(Since(job), std::nullopt);
   EXPECT_EQ(Since(paused), std::nullopt);
-  for (const ReasonRow& row : engine_->Reasons()) EXPECT_EQ(row.since, std::nullopt);
+  for (const ReasonRow& row : engine_->looks().Reasons()) EXPECT_EQ(row.since, std::nullopt);
   Pass(5s);
   Register({"b"});
   Pass(2s);
@@ -228,7 +228,7 @@ TEST_F(EngineReasons, AgreeWithALookAtAllWorkers) {
     std::vector<WorkerId> workers;
     const auto naive = [&](const JobView& job) {
       std::size_t free = 0, busy = 0, away = 0, draining = 0;
-      const std::vector<WorkerView> all = engine_->Workers(std::nullopt, 1000).workers;
+      const std::vector<WorkerView> all = engine_->looks().Workers(std::nullopt, 1000).workers;
       for (const WorkerView& worker : all) {
         if (!std::includes(worker.tags.begin(), worker.tags.end(), job.tags->begin(), job.tags->end())) continue;
         ++(worker.draining ? draining : worker.away ? away : worker.leased < worker.slots ? free : busy);
@@ -265,7 +265,7 @@ TEST_F(EngineReasons, AgreeWithALookAtAllWorkers) {
       if (settled) Pass(2s);
       std::map<ReasonCode, std::pair<std::uint64_t, std::uint64_t>> want;
       for (const JobId id : jobs) {
-        const auto view = engine_->Describe(id);
+        const auto view = engine_->looks().Describe(id);
         if (!view.ok() || Ended(view->state) || view->ready == 0) continue;
         const ReasonCode code = naive(*view);
         ASSERT_TRUE(view->held.has_value());
@@ -275,7 +275,7 @@ TEST_F(EngineReasons, AgreeWithALookAtAllWorkers) {
       }
       if (!settled) continue;
       std::map<ReasonCode, std::pair<std::uint64_t, std::uint64_t>> got;
-      for (const ReasonRow& row : engine_->Reasons()) got[row.code] = {row.tasks, row.jobs};
+      for (const ReasonRow& row : engine_->looks().Reasons()) got[row.code] = {row.tasks, row.jobs};
       ASSERT_EQ(got, want);
     }
   }

@@ -21,7 +21,7 @@ class EngineReceipts : public testing::LimitedEngineTest {
     Pass(1ms);
     return spec.id;
   }
-  std::vector<Receipt> All() { return engine_->Receipts(std::nullopt, SIZE_MAX, std::nullopt); }
+  std::vector<Receipt> All() { return engine_->looks().Receipts(std::nullopt, SIZE_MAX, std::nullopt); }
   static std::string Texts(const Receipt& receipt) {
     std::string out;
     for (const PreviewStep& step : receipt.why) out += step.text + "\n";
@@ -46,8 +46,8 @@ TEST_F(EngineReceipts, TellWhatWasSeenBeforeTheStart) {
   Pass(800ms);
   const std::vector<Grant> grants = Pull(worker, 3);
   ASSERT_EQ(grants.size(), 2u);  // of ann no third: one slot is half of all
-  EXPECT_FALSE(engine_->ReceiptOf(anns, 0));
-  const std::optional<Receipt> receipt = engine_->ReceiptOf(later, 0);
+  EXPECT_FALSE(engine_->looks().ReceiptOf(anns, 0));
+  const std::optional<Receipt> receipt = engine_->looks().ReceiptOf(later, 0);
   ASSERT_TRUE(receipt);
   EXPECT_EQ(receipt->serial, grants[1].task.lease.serial);
   EXPECT_EQ(receipt->job, later);
@@ -89,14 +89,14 @@ TEST_F(EngineReceipts, OfATaskTellItsLastStart) {
   const JobId job = Submit(spec);
   const std::vector<Grant> first = Pull(worker);
   ASSERT_EQ(first.size(), 1u);
-  EXPECT_EQ(engine_->ReceiptOf(job, 0)->attempt, 1u);
+  EXPECT_EQ(engine_->looks().ReceiptOf(job, 0)->attempt, 1u);
   Say(worker, first[0].task, ReportKind::kFailed);
   Pass(1min);
   ASSERT_EQ(Pull(worker).size(), 1u);
-  EXPECT_EQ(engine_->ReceiptOf(job, 0)->attempt, 2u);
+  EXPECT_EQ(engine_->looks().ReceiptOf(job, 0)->attempt, 2u);
   EXPECT_EQ(All().size(), 2u);
-  EXPECT_FALSE(engine_->ReceiptOf(job, 1));
-  EXPECT_FALSE(engine_->ReceiptOf(JobId{4}, 0));
+  EXPECT_FALSE(engine_->looks().ReceiptOf(job, 1));
+  EXPECT_FALSE(engine_->looks().ReceiptOf(JobId{4}, 0));
 }
 
 TEST_F(EngineReceipts, StayWhenJobWorkerStrategyAndPolicyAreGone) {
@@ -113,8 +113,8 @@ TEST_F(EngineReceipts, StayWhenJobWorkerStrategyAndPolicyAreGone) {
   engine_->Unregister(now_, worker);
   SetPolicy("worker");
   Pass(1min);
-  ASSERT_FALSE(engine_->Describe(job).ok());
-  const std::optional<Receipt> receipt = engine_->ReceiptOf(job, 2);
+  ASSERT_FALSE(engine_->looks().Describe(job).ok());
+  const std::optional<Receipt> receipt = engine_->looks().ReceiptOf(job, 2);
   ASSERT_TRUE(receipt);
   EXPECT_EQ(receipt->user, "ann");
   EXPECT_EQ(receipt->worker_name, "gone");
@@ -133,10 +133,10 @@ TEST_F(EngineReceipts, TellThePolicyThatWasInForce) {
   SetPolicy("fair(user, worker)");
   Pass(1s);
   Pull(worker);
-  EXPECT_EQ(engine_->ReceiptOf(job, 0)->policy, "worker");
-  EXPECT_EQ(engine_->ReceiptOf(job, 1)->policy, "fair(user, worker)");
+  EXPECT_EQ(engine_->looks().ReceiptOf(job, 0)->policy, "worker");
+  EXPECT_EQ(engine_->looks().ReceiptOf(job, 1)->policy, "fair(user, worker)");
   // Of neither policy nor rank there is nothing to tell.
-  EXPECT_EQ(engine_->ReceiptOf(job, 0)->why.size(), 1u);
+  EXPECT_EQ(engine_->looks().ReceiptOf(job, 0)->why.size(), 1u);
 }
 
 TEST_F(EngineReceipts, OfOneCommandMayBeByTwoPolicies) {
@@ -152,14 +152,14 @@ TEST_F(EngineReceipts, OfOneCommandMayBeByTwoPolicies) {
     const JobId job = SubmitOf("ann", 3);
     engine_->SetPolicy(now_, Strategy("fair(user, worker)", true), {});
     Wait(worker, 3);
-    const std::uint64_t granted = engine_->Stats().granted;
-    const std::optional<Receipt> first = engine_->ReceiptOf(job, 0);
+    const std::uint64_t granted = engine_->looks().Stats().granted;
+    const std::optional<Receipt> first = engine_->looks().ReceiptOf(job, 0);
     ASSERT_TRUE(first);
     if (granted < 3 || first->policy == "fair(user, worker)") continue;
     ++in_one;
     EXPECT_EQ(first->policy, "max_simultaneous(user, 1, worker)");
     for (const TaskIndex index : {1u, 2u}) {
-      const std::optional<Receipt> later = engine_->ReceiptOf(job, index);
+      const std::optional<Receipt> later = engine_->looks().ReceiptOf(job, index);
       ASSERT_TRUE(later);
       EXPECT_EQ(later->policy, "fair(user, worker)");
       EXPECT_EQ(later->why[0].block, Strategy::Kind::kFair);
@@ -187,22 +187,22 @@ TEST_F(EngineReceipts, AreThoseOfTheLastTenThousandStarts) {
   EXPECT_EQ(all[0].index, 9u);
   for (std::size_t i = 1; i < all.size(); ++i) ASSERT_EQ(all[i].serial + 1, all[i - 1].serial);
   EXPECT_EQ(all.back().index, kStarts + 10 - kReceiptsKept);
-  EXPECT_TRUE(engine_->ReceiptOf(job, kStarts + 10 - kReceiptsKept));
-  EXPECT_FALSE(engine_->ReceiptOf(job, kStarts + 9 - kReceiptsKept));
+  EXPECT_TRUE(engine_->looks().ReceiptOf(job, kStarts + 10 - kReceiptsKept));
+  EXPECT_FALSE(engine_->looks().ReceiptOf(job, kStarts + 9 - kReceiptsKept));
   // In pages; of one user alone.
   std::size_t seen = 0;
   std::optional<std::uint64_t> before;
   for (;;) {
-    const std::vector<Receipt> page = engine_->Receipts(before, 999, std::nullopt);
+    const std::vector<Receipt> page = engine_->looks().Receipts(before, 999, std::nullopt);
     for (const Receipt& receipt : page) ASSERT_EQ(receipt.serial, all[seen++].serial);
     if (page.size() < 999) break;
     before = page.back().serial;
   }
   EXPECT_EQ(seen, kReceiptsKept);
-  EXPECT_EQ(engine_->Receipts(std::nullopt, 100, "bob").size(), 10u);
-  EXPECT_EQ(engine_->Receipts(std::nullopt, 7, "bob").size(), 7u);
-  EXPECT_EQ(engine_->Receipts(std::nullopt, 20'000, "ann").size(), kReceiptsKept - 10);
-  EXPECT_TRUE(engine_->Receipts(std::nullopt, 100, "").empty());
+  EXPECT_EQ(engine_->looks().Receipts(std::nullopt, 100, "bob").size(), 10u);
+  EXPECT_EQ(engine_->looks().Receipts(std::nullopt, 7, "bob").size(), 7u);
+  EXPECT_EQ(engine_->looks().Receipts(std::nullopt, 20'000, "ann").size(), kReceiptsKept - 10);
+  EXPECT_TRUE(engine_->looks().Receipts(std::nullopt, 100, "").empty());
 }
 
 TEST_F(EngineReceipts, AreFewerWhereTheyAreLarge) {
@@ -225,7 +225,7 @@ TEST_F(EngineReceipts, AreFewerWhereTheyAreLarge) {
   EXPECT_EQ(all[0].index, 2999u);
   EXPECT_EQ(all.back().index, 3000u - all.size());
   EXPECT_EQ(all.back().why[5].value, "s" + std::string(bounds::kMaxMetaValueBytes, 'x'));
-  EXPECT_FALSE(engine_->ReceiptOf(job, 0));
+  EXPECT_FALSE(engine_->looks().ReceiptOf(job, 0));
   // And as many as ever when they are small again.
   const WorkerId other = RegisterBy("", {"b"});
   Submit(Spec(10'000, {"b"}));
@@ -263,10 +263,10 @@ TEST_F(EngineReceipts, TellTheRankWhereTheWorkerRanks) {
   const JobId bobs = SubmitOf("bob", 1);
   Pass(1s);
   ASSERT_EQ(Pull(spec.id, 2).size(), 2u);
-  EXPECT_EQ(engine_->ReceiptOf(bobs, 0)->why[0].rank, 2.5);
-  EXPECT_EQ(engine_->ReceiptOf(bobs, 0)->classes_open, 2u);
+  EXPECT_EQ(engine_->looks().ReceiptOf(bobs, 0)->why[0].rank, 2.5);
+  EXPECT_EQ(engine_->looks().ReceiptOf(bobs, 0)->classes_open, 2u);
   // Nothing is left that it ranks.
-  EXPECT_EQ(Texts(*engine_->ReceiptOf(anns, 0)), "the highest priority first: none, scheduled 1s ago\n");
+  EXPECT_EQ(Texts(*engine_->looks().ReceiptOf(anns, 0)), "the highest priority first: none, scheduled 1s ago\n");
 }
 
 TEST_F(EngineReceipts, TellWhereItWasTakenFrom) {
@@ -282,16 +282,16 @@ TEST_F(EngineReceipts, TellWhereItWasTakenFrom) {
   const WorkerId one = Register(), two = Register();
   const JobId job = Submit(Spec(2));
   ASSERT_EQ(Pull(one, 2).size(), 2u);
-  EXPECT_EQ(engine_->ReceiptOf(job, 0)->mode, DispatchMode::kBalanced);
-  EXPECT_EQ(engine_->ReceiptOf(job, 0)->from, TakenFrom::kOwn);
-  EXPECT_EQ(engine_->ReceiptOf(job, 1)->from, TakenFrom::kAnother);
+  EXPECT_EQ(engine_->looks().ReceiptOf(job, 0)->mode, DispatchMode::kBalanced);
+  EXPECT_EQ(engine_->looks().ReceiptOf(job, 0)->from, TakenFrom::kOwn);
+  EXPECT_EQ(engine_->looks().ReceiptOf(job, 1)->from, TakenFrom::kAnother);
   // What was there before anyone is open until it is dealt out.
   ASSERT_TRUE(engine_->Drain(now_, one).ok());
   ASSERT_TRUE(engine_->Drain(now_, two).ok());
   const JobId early = Submit(Spec(10'000));
   const WorkerId three = Register();
   ASSERT_EQ(Pull(three, 1).size(), 1u);
-  EXPECT_EQ(engine_->ReceiptOf(early, 0)->from, TakenFrom::kOwn);
+  EXPECT_EQ(engine_->looks().ReceiptOf(early, 0)->from, TakenFrom::kOwn);
   for (const auto& [from, text] : {std::pair{TakenFrom::kShared, "shared"},
                                    {TakenFrom::kOwn, "own_queue"},
                                    {TakenFrom::kOpen, "open"},
@@ -306,7 +306,7 @@ TEST_F(EngineReceipts, AreNotThereAfterARestart) {
   ASSERT_EQ(Pull(worker).size(), 1u);
   Fold();
   Load(30s);
-  EXPECT_FALSE(engine_->ReceiptOf(job, 0));
+  EXPECT_FALSE(engine_->looks().ReceiptOf(job, 0));
   EXPECT_TRUE(All().empty());
   ComeBack(worker, {});
   Pass(1min);

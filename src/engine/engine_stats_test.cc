@@ -8,7 +8,7 @@ using namespace std::chrono_literals;
 
 class EngineStatsTest : public testing::EngineTest {
  protected:
-  EngineStats Stats() const { return engine_->Stats(); }
+  EngineStats Stats() const { return engine_->looks().Stats(); }
 };
 
 TEST_F(EngineStatsTest, SlotsAndDrainingWorkersAreThoseOfRegisteredOnes) {
@@ -121,11 +121,11 @@ TEST_F(EngineStatsTest, TheOldestWaitingJobIsTheOpenOneThatCameFirst) {
 
 TEST_F(EngineStatsTest, APictureOfAnEmptyJobIsEmptyAndBeyondItThereIsNone) {
   const JobId empty = Submit(Spec(0)), some = Submit(Spec(10));
-  EXPECT_TRUE(engine_->Picture(empty, 0, 0, 10)->parts.empty());
-  EXPECT_EQ(engine_->Picture(empty, 1, 0, 10).error().code, Code::kBadValue);
-  EXPECT_EQ(engine_->Picture(some, 10, 0, 10).error().code, Code::kBadValue);
-  EXPECT_EQ(engine_->Picture(some, 3, 2, 10).error().code, Code::kBadValue);
-  EXPECT_EQ(engine_->Picture(some, 9, 0, 10)->parts.size(), 1u);
+  EXPECT_TRUE(engine_->looks().Picture(empty, 0, 0, 10)->parts.empty());
+  EXPECT_EQ(engine_->looks().Picture(empty, 1, 0, 10).error().code, Code::kBadValue);
+  EXPECT_EQ(engine_->looks().Picture(some, 10, 0, 10).error().code, Code::kBadValue);
+  EXPECT_EQ(engine_->looks().Picture(some, 3, 2, 10).error().code, Code::kBadValue);
+  EXPECT_EQ(engine_->looks().Picture(some, 9, 0, 10)->parts.size(), 1u);
 }
 
 }  // namespace

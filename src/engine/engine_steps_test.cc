@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "engine/explain.h"
+#include "engine/looks/explain.h"
+#include "engine/looks/worker_outlook.h"
 #include "engine/pace.h"
 #include "engine/testing.h"
 #include "engine/testing_steps.h"
-#include "engine/worker_outlook.h"
 #include "strategy/cell_trees.h"
 
 namespace allot {
@@ -36,7 +36,7 @@ class EngineStepsTest : public testing::EngineTest {
   // Effects are taken and records forgotten.
   Effects Forgotten() {
     auto [position, effects] = engine_->Take();
-    while (engine_->UnfoldedEvents() > 0) engine_->Fold(1 << 20);
+    while (engine_->looks().UnfoldedEvents() > 0) engine_->Fold(1 << 20);
     return std::move(effects);
   }
   // Ticks until nothing is to be done at once; how many, and what followed from each.
@@ -114,8 +114,8 @@ TEST_F(EngineStepsTest, AWorkerThatLeavesWithVeryManyLeasesGivesThemBackInSteps)
   Ticks();
   ASSERT_EQ(View(job).leased, 10'000u);
   engine_->Unregister(now_, worker);
-  EXPECT_EQ(engine_->Stats().workers, 0u);
-  EXPECT_EQ(engine_->DescribeWorker(worker).error().code, Code::kUnknownWorker);
+  EXPECT_EQ(engine_->looks().Stats().workers, 0u);
+  EXPECT_EQ(engine_->looks().DescribeWorker(worker).error().code, Code::kUnknownWorker);
   std::size_t errors = Forgotten().errors.size();
   EXPECT_LE(errors, kLeasesAtOnce);
   EXPECT_GE(View(job).leased, 10'000u - kLeasesAtOnce);
@@ -205,25 +205,25 @@ TEST_F(EngineStepsTest, AnExplanationOwnsAllWorkersByOnePointer) {
   const JobId job = Submit(Spec(1, {"b"}));
   std::vector<WorkerId> workers;
   for (int i = 0; i < 100; ++i) workers.push_back(Register({"a"}));
-  const Result<JobStanding> before = engine_->StandingOf(now_, job);
+  const Result<JobStanding> before = engine_->prepared_looks().StandingOf(now_, job);
   ASSERT_TRUE(before.ok());
   ASSERT_EQ(before->match.workers.size(), 100u);
   EXPECT_NE(before->match.kept, nullptr);
   for (const MatchSnapshot::Worker& worker : before->match.workers) EXPECT_EQ(worker.traits.use_count(), 0);
   // A second one has the same, and one behind a change the new ones, while the first is as it was.
-  EXPECT_EQ(engine_->StandingOf(now_, job)->match.kept, before->match.kept);
+  EXPECT_EQ(engine_->prepared_looks().StandingOf(now_, job)->match.kept, before->match.kept);
   WorkerChange change;
   change.tags = TagList{"b"};
   ASSERT_TRUE(engine_->ChangeWorker(now_, workers[7], change).ok());
   engine_->Unregister(now_, workers[8]);
-  const Result<JobStanding> after = engine_->StandingOf(now_, job);
+  const Result<JobStanding> after = engine_->prepared_looks().StandingOf(now_, job);
   ASSERT_EQ(after->match.workers.size(), 99u);
   EXPECT_EQ(after->match.workers[7].traits->tags, TagList{"b"});
   EXPECT_EQ(before->match.workers[7].traits->tags, TagList{"a"});
   EXPECT_EQ(before->match.workers[8].traits->tags, TagList{"a"});
   // What changes without a new registration is as of now.
   engine_->Disconnect(now_, workers[9]);
-  EXPECT_TRUE(engine_->StandingOf(now_, job)->match.workers[8].away);
+  EXPECT_TRUE(engine_->prepared_looks().StandingOf(now_, job)->match.workers[8].away);
 }
 
 TEST_F(EngineStepsTest, SchedulesHoldWhileTimersThatNoLongerDoAreSwept) {
@@ -245,7 +245,7 @@ TEST_F(EngineStepsTest, SchedulesHoldWhileTimersThatNoLongerDoAreSwept) {
     if (i % 1000 == 0) Forgotten();
   }
   // Those that were never touched, then those that were: each with its own second.
-  const auto active = [&] { return engine_->Stats().jobs_active; };
+  const auto active = [&] { return engine_->looks().Stats().jobs_active; };
   Pass(1000s + std::chrono::seconds(kJobs / 2) - 1ms);
   EXPECT_EQ(active(), 0u);
   Pass(500s);
@@ -290,10 +290,10 @@ TEST_F(EngineStepsTest, LongestCommands) {
     Forgotten();
     Ticks();
   };
-  each("explain a job", [&] { ASSERT_TRUE(engine_->StandingOf(now_, one).ok()); });
-  each("explain a spec", [&] { EXPECT_EQ(engine_->Snapshot(spec).workers.size(), all.size()); });
-  each("a worker's next", [&] { ASSERT_TRUE(engine_->OutlookOf(now_, all[0]).ok()); });
-  each("list workers", [&] { engine_->Workers(std::nullopt, 1000); });
+  each("explain a job", [&] { ASSERT_TRUE(engine_->prepared_looks().StandingOf(now_, one).ok()); });
+  each("explain a spec", [&] { EXPECT_EQ(engine_->looks().Snapshot(spec).workers.size(), all.size()); });
+  each("a worker's next", [&] { ASSERT_TRUE(engine_->looks().OutlookOf(now_, all[0]).ok()); });
+  each("list workers", [&] { engine_->looks().Workers(std::nullopt, 1000); });
   // A value with very many cells.
   like.strategy = Strategy("max_simultaneous(async, 2, fair(job, oldest))");
   add(like);

@@ -233,17 +233,17 @@ TEST_F(EngineStrategyTest, AnOrderIsThereOnlyWhileSomebodyUsesIt) {
     spec.user = "u" + std::to_string(i % 10);
     Submit(spec);
   }
-  const std::size_t before = engine_->OrderBytes();
+  const std::size_t before = engine_->looks().OrderBytes();
   const auto expect_gone = [&](const char* how) {
-    EXPECT_EQ(engine_->Stats().strategies, 1u) << how;
-    EXPECT_EQ(engine_->OrderBytes(), before) << how;
+    EXPECT_EQ(engine_->looks().Stats().strategies, 1u) << how;
+    EXPECT_EQ(engine_->looks().OrderBytes(), before) << how;
   };
   const std::string text = "max_simultaneous(customer, 2, fair(user, least_recent))";
   const WorkerId first = RegisterBy(text), second = RegisterBy(text);
-  EXPECT_EQ(engine_->Stats().strategies, 2u) << "shared by who has the same";
-  EXPECT_GT(engine_->OrderBytes(), 2 * before);
+  EXPECT_EQ(engine_->looks().Stats().strategies, 2u) << "shared by who has the same";
+  EXPECT_GT(engine_->looks().OrderBytes(), 2 * before);
   engine_->Unregister(now_, first);
-  EXPECT_EQ(engine_->Stats().strategies, 2u);
+  EXPECT_EQ(engine_->looks().Stats().strategies, 2u);
   WorkerChange change;
   change.strategy = StrategyPtr();
   EXPECT_TRUE(engine_->ChangeWorker(now_, second, change).ok());
@@ -253,13 +253,13 @@ TEST_F(EngineStrategyTest, AnOrderIsThereOnlyWhileSomebodyUsesIt) {
   Pass(31s);
   expect_gone("its worker did not come back");
   SetPolicy("fair(user, worker)");
-  EXPECT_GT(engine_->OrderBytes(), before);
+  EXPECT_GT(engine_->looks().OrderBytes(), before);
   SetPolicy("worker");
   expect_gone("the policy is over");
   PullOptions pull{1, false, 0s, Strategy("select_only(customer = nobody, random)")};
   EXPECT_TRUE(engine_->Pull(now_, second, pull).ok());
   EXPECT_TRUE(Pull(second, 0).empty());
-  EXPECT_EQ(engine_->Stats().strategies, 2u) << "the next pull may ask for the same";
+  EXPECT_EQ(engine_->looks().Stats().strategies, 2u) << "the next pull may ask for the same";
   Pass(61s);
   expect_gone("nobody has asked for it for a while");
 }
@@ -270,16 +270,16 @@ TEST_F(EngineStrategyTest, OfOrdersOfPullsOnlyTheLastFewAreKept) {
     PullOptions options{1, false, 0s, Strategy("select_only(n = " + std::to_string(i) + ", oldest)")};
     EXPECT_TRUE(engine_->Pull(now_, worker, options).ok());
   };
-  const std::size_t before = engine_->Stats().strategies;
+  const std::size_t before = engine_->looks().Stats().strategies;
   for (int i = 0; i < 100; ++i) pull(i);
-  EXPECT_EQ(engine_->Stats().strategies, before + kMaxLingering);
-  const std::size_t bytes = engine_->OrderBytes();
+  EXPECT_EQ(engine_->looks().Stats().strategies, before + kMaxLingering);
+  const std::size_t bytes = engine_->looks().OrderBytes();
   for (int i = 100; i < 3000; ++i) pull(i);
-  EXPECT_LE(engine_->OrderBytes(), bytes + 1024) << "values that nobody names any more are gone";
+  EXPECT_LE(engine_->looks().OrderBytes(), bytes + 1024) << "values that nobody names any more are gone";
   for (int i = 0; i < 100; ++i) pull(99);
-  EXPECT_EQ(engine_->Stats().strategies, before + kMaxLingering);
+  EXPECT_EQ(engine_->looks().Stats().strategies, before + kMaxLingering);
   Pass(61s);
-  EXPECT_EQ(engine_->Stats().strategies, before);
+  EXPECT_EQ(engine_->looks().Stats().strategies, before);
 }
 
 // --- What is refused changes nothing.
@@ -288,7 +288,7 @@ class EngineManyStrategies : public EngineStrategyTest {
  protected:
   // So many that there is no room for another.
   void FillUp() {
-    for (std::size_t i = 0; engine_->Stats().strategies < bounds::kMaxStrategies; ++i) {
+    for (std::size_t i = 0; engine_->looks().Stats().strategies < bounds::kMaxStrategies; ++i) {
       WorkerSpec spec;
       spec.id = WorkerId{++last_id_};
       spec.tags = {"b"};
@@ -304,7 +304,7 @@ class EngineManyStrategies : public EngineStrategyTest {
 
 TEST_F(EngineManyStrategies, AWorkerWithOneTooManyIsRefusedAndNotKnownAfterwards) {
   FillUp();
-  const EngineStats before = engine_->Stats();
+  const EngineStats before = engine_->looks().Stats();
   WorkerSpec spec;
   spec.id = WorkerId{++last_id_};
   spec.connected = true;
@@ -312,9 +312,9 @@ TEST_F(EngineManyStrategies, AWorkerWithOneTooManyIsRefusedAndNotKnownAfterwards
   const auto refused = engine_->Register(now_, spec, std::nullopt);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::kTooManyStrategies);
-  EXPECT_EQ(engine_->Stats().workers, before.workers);
-  EXPECT_EQ(engine_->Stats().workers_away, before.workers_away);
-  EXPECT_FALSE(engine_->DescribeWorker(spec.id).ok());
+  EXPECT_EQ(engine_->looks().Stats().workers, before.workers);
+  EXPECT_EQ(engine_->looks().Stats().workers_away, before.workers_away);
+  EXPECT_FALSE(engine_->looks().DescribeWorker(spec.id).ok());
   engine_->Unregister(now_, others_[0]);
   EXPECT_TRUE(engine_->Register(now_, spec, std::nullopt).ok());
 }
@@ -325,10 +325,10 @@ TEST_F(EngineManyStrategies, WhatOnlyLingersGivesWay) {
   ASSERT_TRUE(engine_->Pull(now_, worker, once).ok());
   ASSERT_TRUE(engine_->Pull(now_, worker, {1, false, 0s}).ok());
   FillUp();
-  ASSERT_TRUE(engine_->AdmitStrategies({Strategy("newest")}).ok());
+  ASSERT_TRUE(engine_->looks().AdmitStrategies({Strategy("newest")}).ok());
   RegisterBy("newest");
-  EXPECT_EQ(engine_->Stats().strategies, bounds::kMaxStrategies);
-  EXPECT_FALSE(engine_->AdmitStrategies({Strategy("least_recent")}).ok());
+  EXPECT_EQ(engine_->looks().Stats().strategies, bounds::kMaxStrategies);
+  EXPECT_FALSE(engine_->looks().AdmitStrategies({Strategy("least_recent")}).ok());
 }
 
 TEST_F(EngineManyStrategies, WhatLingersGivesNoWayToWhatComesWithIt) {
@@ -336,9 +336,9 @@ TEST_F(EngineManyStrategies, WhatLingersGivesNoWayToWhatComesWithIt) {
   PullOptions once{1, false, 0s, Strategy("least_recent")};
   ASSERT_TRUE(engine_->Pull(now_, worker, once).ok());
   FillUp();
-  EXPECT_TRUE(engine_->AdmitStrategies({Strategy("newest"), nullptr}).ok());
-  EXPECT_TRUE(engine_->AdmitStrategies({Strategy("least_recent"), nullptr}).ok());
-  EXPECT_FALSE(engine_->AdmitStrategies({Strategy("newest"), Strategy("least_recent")}).ok());
+  EXPECT_TRUE(engine_->looks().AdmitStrategies({Strategy("newest"), nullptr}).ok());
+  EXPECT_TRUE(engine_->looks().AdmitStrategies({Strategy("least_recent"), nullptr}).ok());
+  EXPECT_FALSE(engine_->looks().AdmitStrategies({Strategy("newest"), Strategy("least_recent")}).ok());
 }
 
 TEST_F(EngineManyStrategies, LargeOnesCountForMore) {
@@ -347,7 +347,7 @@ TEST_F(EngineManyStrategies, LargeOnesCountForMore) {
   std::size_t taken = 0;
   for (int i = 0; i < 40; ++i) {
     const StrategyPtr strategy = Strategy(large + ", select_only(n = " + std::to_string(i) + ", oldest))");
-    if (!engine_->AdmitStrategies({strategy}).ok()) break;
+    if (!engine_->looks().AdmitStrategies({strategy}).ok()) break;
     RegisterBy(PrintStrategy(*strategy), {"a"}, 1, "u" + std::to_string(i));  // one user alone may not
     ++taken;
   }
@@ -355,10 +355,10 @@ TEST_F(EngineManyStrategies, LargeOnesCountForMore) {
   // Together there is no room for what each would fit.
   const StrategyPtr one = Strategy(large + ")");
   const StrategyPtr other = Strategy("fair(job, oldest)");
-  EXPECT_TRUE(engine_->AdmitStrategies({one, nullptr}).ok());
-  EXPECT_TRUE(engine_->AdmitStrategies({nullptr, other}).ok());
-  EXPECT_FALSE(engine_->AdmitStrategies({one, other}).ok());
-  EXPECT_TRUE(engine_->AdmitStrategies({Strategy("newest"), Strategy("newest"), nullptr}).ok());
+  EXPECT_TRUE(engine_->looks().AdmitStrategies({one, nullptr}).ok());
+  EXPECT_TRUE(engine_->looks().AdmitStrategies({nullptr, other}).ok());
+  EXPECT_FALSE(engine_->looks().AdmitStrategies({one, other}).ok());
+  EXPECT_TRUE(engine_->looks().AdmitStrategies({Strategy("newest"), Strategy("newest"), nullptr}).ok());
 }
 
 TEST_F(EngineManyStrategies, APullThatIsRefusedLeavesTheOneBeforeAsItWas) {
@@ -371,9 +371,9 @@ TEST_F(EngineManyStrategies, APullThatIsRefusedLeavesTheOneBeforeAsItWas) {
   const auto refused = engine_->Pull(now_, worker, other);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::kTooManyStrategies);
-  EXPECT_EQ(engine_->DescribeWorker(worker)->credit, 1u);
+  EXPECT_EQ(engine_->looks().DescribeWorker(worker)->credit, 1u);
   Pass(11s);
-  EXPECT_EQ(engine_->DescribeWorker(worker)->credit, 0u) << "it waits for as long as it said";
+  EXPECT_EQ(engine_->looks().DescribeWorker(worker)->credit, 0u) << "it waits for as long as it said";
 }
 
 TEST_F(EngineManyStrategies, AChangeThatIsRefusedChangesNothingElse) {
@@ -384,8 +384,8 @@ TEST_F(EngineManyStrategies, AChangeThatIsRefusedChangesNothingElse) {
   change.attributes = Meta{{"Memory", std::int64_t{1}}};
   change.strategy = Strategy("newest");
   ASSERT_FALSE(engine_->ChangeWorker(now_, worker, change).ok());
-  EXPECT_EQ(engine_->DescribeWorker(worker)->tags, std::vector<std::string>{"a"});
-  EXPECT_TRUE(engine_->DescribeWorker(worker)->attributes.empty());
+  EXPECT_EQ(engine_->looks().DescribeWorker(worker)->tags, std::vector<std::string>{"a"});
+  EXPECT_TRUE(engine_->looks().DescribeWorker(worker)->attributes.empty());
   Submit(Spec(1));
   EXPECT_EQ(Pull(worker).size(), 1u);
   // What it uses already it may name again.
@@ -399,7 +399,7 @@ TEST_F(EngineStrategyTest, AnOrderIsBuiltPastAnyNumberOfJobsThatAreGone) {
   for (int i = 0; i < 4000; ++i) ASSERT_TRUE(engine_->Cancel(now_, Submit(gone)).ok());
   for (int i = 0; i < 5000; ++i) Submit(Spec(1));
   Pass(1s);
-  ASSERT_EQ(engine_->Stats().jobs_cancelled, 0u);
+  ASSERT_EQ(engine_->looks().Stats().jobs_cancelled, 0u);
   const WorkerId worker = RegisterBy("newest");
   Wait(worker);
   Grants();

@@ -53,20 +53,20 @@ TEST_F(EngineSubmitTest, NothingIsThereBeforeAllIs) {
   const std::vector<JobSpec> specs(1000, Spec(1));
   JobBatch batch{specs};
   EXPECT_GT(StageAll(batch), 1u);
-  EXPECT_EQ(engine_->Stats().submitted_jobs, 0u);
+  EXPECT_EQ(engine_->looks().Stats().submitted_jobs, 0u);
   EXPECT_TRUE(Grants().empty());
   EXPECT_TRUE(last_.events.empty()) << "a crash now would leave some of them";
   const auto answers = engine_->SubmitAll(now_, Ids(1000), batch);
   ASSERT_TRUE(answers.ok());
   EXPECT_EQ(answers->size(), 1000u);
   EXPECT_EQ(Grants().size(), 1u);
-  EXPECT_EQ(engine_->Stats().jobs_active, 1000u);
+  EXPECT_EQ(engine_->looks().Stats().jobs_active, 1000u);
   Load(30s);
-  EXPECT_EQ(engine_->Stats().jobs_active, 1000u);
+  EXPECT_EQ(engine_->looks().Stats().jobs_active, 1000u);
 }
 
 TEST_F(EngineSubmitTest, WhatIsGivenUpLeavesNothing) {
-  const auto classes = [this] { return engine_->Stats().classes; };
+  const auto classes = [this] { return engine_->looks().Stats().classes; };
   const std::vector<JobSpec> specs = Different(1000);
   const std::uint64_t before = classes();
   JobBatch batch{specs};
@@ -90,20 +90,20 @@ TEST_F(EngineSubmitTest, OfWhatIsGivenUpLessLeavesAtATimeTheMoreKindsOfWorkersTh
     worker.attributes = {{"Mem", static_cast<std::int64_t>(i)}};
     ASSERT_TRUE(engine_->Register(now_, worker, std::nullopt).ok());
   }
-  const auto classes = [this] { return engine_->Stats().classes; };
+  const auto classes = [this] { return engine_->looks().Stats().classes; };
   const std::uint64_t before = classes();
   const std::vector<JobSpec> specs = Different(kWorkers);
   JobBatch batch{specs};
   StageAll(batch);
   for (int i = 0; i < 1000; ++i) engine_->Tick(now_);  // until all are judged
-  EXPECT_GT(engine_->Stats().kinds, kWorkers / 2);
+  EXPECT_GT(engine_->looks().Stats().kinds, kWorkers / 2);
   engine_->Unstage(batch);
   std::size_t ticks = 0;
   for (std::uint64_t left = classes(); left > before; ++ticks) {
     ASSERT_LT(ticks, 1000u);
     engine_->Tick(now_);
     // Kinds that are no longer told apart are joined meanwhile.
-    EXPECT_LE(left - classes(), 1 + kUnstagedAtOnce / (1 + engine_->Stats().kinds / kKindsPerUnstaged))
+    EXPECT_LE(left - classes(), 1 + kUnstagedAtOnce / (1 + engine_->looks().Stats().kinds / kKindsPerUnstaged))
         << "in one tick";
     left = classes();
   }
@@ -124,7 +124,7 @@ TEST_F(EngineSubmitTest, WhatIsStagedKeepsRoomForWhatIsStillToBeMade) {
   for (int i = 0; i < 100; ++i) engine_->Tick(now_);
   std::vector<JobSpec> specs(1000, Spec(1));
   for (std::size_t i = 0; i < specs.size(); ++i) specs[i].meta = {{"Size", static_cast<std::int64_t>(i)}};
-  const std::uint64_t budget = engine_->Memory().total() + 40 * 1024 * 1024;
+  const std::uint64_t budget = engine_->looks().Memory().total() + 40 * 1024 * 1024;
   engine_->SetMemoryBudget(budget);
   std::vector<JobBatch> batches;
   for (int i = 0; i < 50; ++i) {
@@ -142,7 +142,7 @@ TEST_F(EngineSubmitTest, WhatIsStagedKeepsRoomForWhatIsStillToBeMade) {
   for (JobBatch& batch : batches) {
     ASSERT_TRUE(engine_->SubmitAll(now_, Ids(1000), batch).ok());
     for (int i = 0; i < 20; ++i) engine_->Tick(now_);
-    EXPECT_LE(engine_->Memory().total(), budget);
+    EXPECT_LE(engine_->looks().Memory().total(), budget);
   }
 }
 
@@ -158,12 +158,12 @@ TEST_F(EngineSubmitTest, ABatchForWhichThereIsNoRoomAnyMoreIsRefusedAsAWhole) {
     if (!engine_->Submit(now_, JobId{++last_id_}, spec).ok()) break;
     if (i % 1000 == 0) Grants();
   }
-  const std::uint64_t jobs = engine_->Stats().submitted_jobs;
+  const std::uint64_t jobs = engine_->looks().Stats().submitted_jobs;
   Result<bool> ready = engine_->Stage(now_, batch);
   while (ready.ok() && !*ready) ready = engine_->Stage(now_, batch);
   ASSERT_FALSE(ready.ok());
   EXPECT_EQ(ready.error().code, Code::kTooManyClasses);
-  EXPECT_EQ(engine_->Stats().submitted_jobs, jobs);
+  EXPECT_EQ(engine_->looks().Stats().submitted_jobs, jobs);
   // What it had taken is there for somebody else of that user.
   JobSpec other = Spec(1);
   other.user = "ann";
@@ -275,9 +275,9 @@ TEST_F(EngineSubmitTest, ItIsAsIfAllCameAtOnceWhateverHappensMeanwhile) {
       ASSERT_EQ((*in_parts)[i].job, (*at_once)[i].job);
       ASSERT_EQ((*in_parts)[i].existing, (*at_once)[i].existing);
       const JobId job = (*in_parts)[i].job;
-      ASSERT_EQ(staged->Describe(job)->meta->size(), whole->Describe(job)->meta->size());
+      ASSERT_EQ(staged->looks().Describe(job)->meta->size(), whole->looks().Describe(job)->meta->size());
     }
-    EXPECT_EQ(staged->Stats().classes, whole->Stats().classes) << seed;
+    EXPECT_EQ(staged->looks().Stats().classes, whole->looks().Stats().classes) << seed;
     // And they start in the same order.
     for (std::uint64_t id = 1'000'001; id <= worker_id; ++id) {
       const auto grants = [&](Engine& engine) {

@@ -1,5 +1,6 @@
 #include <set>
 
+#include "base/bytes.h"
 #include "engine/testing.h"
 
 namespace allot {
@@ -144,9 +145,9 @@ TEST_F(EngineTest, AWorkerIsForgottenAfterItsSilenceHoweverLongTheLeasesWereThat
   Pass(100s);
   Say(worker, task, ReportKind::kDone);
   Pass(89s);
-  EXPECT_TRUE(engine_->DescribeWorker(worker).ok());
+  EXPECT_TRUE(engine_->looks().DescribeWorker(worker).ok());
   Pass(1s);
-  EXPECT_FALSE(engine_->DescribeWorker(worker).ok());
+  EXPECT_FALSE(engine_->looks().DescribeWorker(worker).ok());
 }
 
 TEST_F(EngineTest, AfterARestartALeaseIsKeptForTheGraceTimeHoweverShortItsOwn) {
@@ -180,8 +181,8 @@ TEST_F(EngineTest, AfterARestartLeasesEndInTheOrderInWhichTheyBegan) {
   Load(1s);
   Pass(1s);
   // The first to end fails the job, the other one is skipped.
-  EXPECT_EQ(engine_->Task(job, page)->state, TaskState::kFailed);
-  EXPECT_EQ(engine_->Task(job, 0)->state, TaskState::kSkipped);
+  EXPECT_EQ(engine_->looks().Task(job, page)->state, TaskState::kFailed);
+  EXPECT_EQ(engine_->looks().Task(job, 0)->state, TaskState::kSkipped);
 }
 
 TEST_F(EngineTest, WhatAWorkerHoldsCountsInItsCredit) {
@@ -434,8 +435,8 @@ TEST_F(EngineTest, TheIdOfARemovedJobIsRememberedAcrossARestart) {
   Grants();
   ASSERT_EQ(last_.removed.size(), 1u);
   Load(30s);
-  EXPECT_FALSE(engine_->Describe(job).ok());
-  EXPECT_GE(engine_->HighestId(), job.value);
+  EXPECT_FALSE(engine_->looks().Describe(job).ok());
+  EXPECT_GE(engine_->looks().HighestId(), job.value);
 }
 
 TEST_F(EngineTest, WorkersThatHoldNothingAnyMoreAreNotRememberedFromTheJournal) {
@@ -444,7 +445,7 @@ TEST_F(EngineTest, WorkersThatHoldNothingAnyMoreAreNotRememberedFromTheJournal) 
   Say(worker, Pull(worker)[0].task, ReportKind::kDone);
   Grants();
   Load(30s);
-  EXPECT_EQ(engine_->Stats().workers_away, 0u);
+  EXPECT_EQ(engine_->looks().Stats().workers_away, 0u);
 }
 
 TEST_F(EngineTest, APageOfTasksComesBackFromRecordsAndJournalAlike) {
@@ -466,7 +467,7 @@ TEST_F(EngineTest, APageOfTasksComesBackFromRecordsAndJournalAlike) {
     EXPECT_EQ(view.failed, 1u);
     EXPECT_EQ(view.leased, 2u);
     EXPECT_EQ(view.ready, 69'995u);
-    EXPECT_EQ(engine_->Task(job, 4)->worker, worker);
+    EXPECT_EQ(engine_->looks().Task(job, 4)->worker, worker);
   }
 }
 

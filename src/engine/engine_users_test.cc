@@ -18,10 +18,10 @@ class EngineUsers : public testing::EngineTest {
     return spec;
   }
   UserPage Page(std::string after = "", std::size_t limit = 1000) {
-    return engine_->Users(UserQuery{std::move(after), limit, std::nullopt});
+    return engine_->looks().Users(UserQuery{std::move(after), limit, std::nullopt});
   }
   std::optional<UserView> One(const std::string& user) {
-    UserPage page = engine_->Users(UserQuery{"", 1, user});
+    UserPage page = engine_->looks().Users(UserQuery{"", 1, user});
     if (page.users.empty()) return std::nullopt;
     return page.users.front();
   }
@@ -35,7 +35,7 @@ class EngineUsers : public testing::EngineTest {
     std::map<std::string, Naive> users;
     std::optional<JobId> before;
     do {
-      const JobPage page = engine_->List(JobQuery{before, 1000, {}, {}, {}});
+      const JobPage page = engine_->looks().List(JobQuery{before, 1000, {}, {}, {}});
       for (const JobView& job : page.jobs) {
         const bool ended = Ended(job.state);
         if (ended && job.leased == 0) continue;
@@ -193,11 +193,11 @@ TEST_F(EngineUsers, OfAWorkerOneUserSeesItsOwnTasksAlone) {
   Submit(SpecOf("bob"));
   const WorkerId worker = RegisterBy("", {"a"}, 4);
   ASSERT_EQ(Pull(worker, 4).size(), 2u);
-  EXPECT_EQ(engine_->DescribeWorker(worker)->tasks.size(), 2u);
-  const WorkerView seen = *engine_->DescribeWorker(worker, "ann");
+  EXPECT_EQ(engine_->looks().DescribeWorker(worker)->tasks.size(), 2u);
+  const WorkerView seen = *engine_->looks().DescribeWorker(worker, "ann");
   ASSERT_EQ(seen.tasks.size(), 1u);
   EXPECT_EQ(seen.tasks[0].job, anns);
-  EXPECT_TRUE(engine_->DescribeWorker(worker, "eve")->tasks.empty());
+  EXPECT_TRUE(engine_->looks().DescribeWorker(worker, "eve")->tasks.empty());
 }
 
 TEST_F(EngineUsers, AMillionUsersAreNoBurden) {

@@ -57,16 +57,16 @@ class EngineWakingTest : public testing::EngineTest {
       Wait(crowd_.back());
     }
     EXPECT_TRUE(Grants().empty());
-    EXPECT_EQ(engine_->Stats().workers_waiting, kCrowd);
+    EXPECT_EQ(engine_->looks().Stats().workers_waiting, kCrowd);
   }
   // Nobody who waits would be served if he asked.
   void ExpectNobodyForgotten() {
     for (const WorkerId worker : crowd_) {
-      if (engine_->DescribeWorker(worker)->credit > 0) Wait(worker);
+      if (engine_->looks().DescribeWorker(worker)->credit > 0) Wait(worker);
     }
     EXPECT_TRUE(Grants().empty()) << "somebody waited for what was there";
   }
-  std::uint64_t LooksInVain() const { return engine_->Stats().woken_empty; }
+  std::uint64_t LooksInVain() const { return engine_->looks().Stats().woken_empty; }
   void Do(const Result<void>& result) { EXPECT_TRUE(result.ok()); }
 
   std::vector<WorkerId> crowd_;

@@ -50,7 +50,7 @@ std::vector<std::string> Look(const Engine& engine) {
   std::vector<std::string> lines;
   JobQuery query;
   query.limit = 1000;
-  for (const JobView& job : engine.List(query).jobs) {
+  for (const JobView& job : engine.looks().List(query).jobs) {
     std::ostringstream out;
     out << ToText(job.id) << ' ' << StateText(job.state) << " reason=" << job.reason << " tags=";
     for (const std::string& tag : *job.tags) out << tag << ',';
@@ -74,14 +74,15 @@ std::vector<std::string> Look(const Engine& engine) {
     if (job.next_retry_at) out << " retry=" << ToMillis(*job.next_retry_at);
     lines.push_back(out.str());
     for (TaskIndex index = 0; index < std::min(job.count, 8u); ++index) {
-      const TaskView task = *engine.Task(job.id, index);
+      const TaskView task = *engine.looks().Task(job.id, index);
       std::ostringstream of;
       of << ToText(job.id) << '/' << index << " state=" << static_cast<int>(task.state) << " attempts=" << task.attempts
          << " worker=" << task.worker.value;
       lines.push_back(of.str());
     }
   }
-  lines.push_back("paused=" + std::to_string(engine.Stats().paused) + " highest=" + std::to_string(engine.HighestId()));
+  lines.push_back("paused=" + std::to_string(engine.looks().Stats().paused) +
+                  " highest=" + std::to_string(engine.looks().HighestId()));
   return lines;
 }
 

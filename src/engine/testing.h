@@ -49,7 +49,7 @@ class EngineTest : public ::testing::Test {
   // One record after another, at most `steps`.
   void Fold(std::size_t steps = SIZE_MAX) {
     Grants();
-    for (; steps > 0 && engine_->UnfoldedEvents() > 0; --steps) {
+    for (; steps > 0 && engine_->looks().UnfoldedEvents() > 0; --steps) {
       const FoldStep step = engine_->Fold(1);
       for (const Record& record : step.records) records_[{record.job.value, record.page + 1}] = record.blob;
       floor_ = step.floor;
@@ -165,7 +165,7 @@ class EngineTest : public ::testing::Test {
     EXPECT_TRUE(verdicts.ok());
     return verdicts->front();
   }
-  JobView View(JobId job) { return *engine_->Describe(job); }
+  JobView View(JobId job) { return *engine_->looks().Describe(job); }
 
   static constexpr std::int64_t kStart = 1'800'000'000'000;
   Now now_{Instant(1s), FromMillis(kStart)};

@@ -12,13 +12,14 @@
 #include <utility>
 
 #include "engine/engine.h"
+#include "engine/parts.h"
 
 namespace allot {
 
 class EngineCheck {
  public:
-  static std::uint64_t CellsMoved(const Engine& engine) { return engine.orders_.cells_moved(); }
-  static std::size_t ActiveGroups(const Engine& engine) { return engine.orders_.active_groups(); }
+  static std::uint64_t CellsMoved(const Engine& engine) { return engine.p_.orders.cells_moved(); }
+  static std::size_t ActiveGroups(const Engine& engine) { return engine.p_.orders.active_groups(); }
 };
 
 namespace testing {

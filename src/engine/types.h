@@ -171,7 +171,7 @@ struct RegisterAnswer {
 };
 
 // Why what waits of a job does not run, as far as that is known without looking at single workers: for lists, where
-// everyone has one. An explanation (engine/explain.h) has all reasons.
+// everyone has one. An explanation (engine/looks/explain.h) has all reasons.
 struct HeldView {
   ReasonCode code = ReasonCode::kCanStart;
   std::optional<WallTime> since;  // to about a second; none: not known, as from before the start

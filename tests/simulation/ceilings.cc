@@ -164,7 +164,7 @@ void Ceilings::Settle() {
   next_.position = effects.events.empty() ? 0 : position;
   next_.events = std::move(effects.events);
   pending_.push_back(std::exchange(next_, {}));
-  const EngineStats stats = engine_->Stats();
+  const EngineStats stats = engine_->looks().Stats();
   if (stats.tasks_leased != books_.size()) {
     Wrong(std::to_string(stats.tasks_leased) + " leases, " + std::to_string(books_.size()) + " in the books");
   }
@@ -177,7 +177,7 @@ void Ceilings::CheckBooks() {
   for (const auto& [serial, held] : books_) ++leased[held.task.job];
   JobQuery query;
   query.limit = 1000;
-  for (const JobView& view : engine_->List(query).jobs) {
+  for (const JobView& view : engine_->looks().List(query).jobs) {
     if (view.leased != leased[view.id]) Wrong("job " + ToText(view.id) + " has another number of leases in the books");
   }
 }
@@ -191,13 +191,13 @@ void Ceilings::CheckWaiting() {
     JobQuery query;
     query.limit = 1000;
     query.state = JobState::kActive;
-    open = engine_->List(query).jobs;
+    open = engine_->looks().List(query).jobs;
     std::erase_if(open, [](const JobView& view) { return view.ready == 0; });
   }
   for (std::size_t i = 0, asked = 0; i < workers_.size() && (look || asked < 2); ++i) {
     Worker& worker = workers_[(from + i) % workers_.size()];
     if (!worker.registered || worker.away) continue;
-    const auto view = engine_->DescribeWorker(worker.id);
+    const auto view = engine_->looks().DescribeWorker(worker.id);
     if (view->credit == 0) continue;
     for (const JobView& job : open) {
       if (!std::includes(worker.tags.begin(), worker.tags.end(), job.tags->begin(), job.tags->end())) continue;
@@ -208,9 +208,9 @@ void Ceilings::CheckWaiting() {
     }
     if (++asked > 2) continue;
     worker.pull.credit = view->credit;
-    const std::uint64_t before = engine_->Stats().granted;
+    const std::uint64_t before = engine_->looks().Stats().granted;
     CHECK(engine_->Pull(now_, worker.id, worker.pull).ok());
-    if (engine_->Stats().granted != before) Wrong("a worker waited that could be served");
+    if (engine_->looks().Stats().granted != before) Wrong("a worker waited that could be served");
     Settle();
     ++tally_["asked again"];
   }
@@ -372,7 +372,7 @@ bool Ceilings::Finish() {
   if (!books_.empty()) Wrong("something runs for ever");
   JobQuery query;
   query.limit = 1000;
-  for (const JobView& view : engine_->List(query).jobs) static_cast<void>(engine_->Cancel(now_, view.id));
+  for (const JobView& view : engine_->looks().List(query).jobs) static_cast<void>(engine_->Cancel(now_, view.id));
 
   Worker& worker = workers_.emplace_back();
   worker.id = WorkerId{++last_id_};

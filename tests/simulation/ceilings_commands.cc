@@ -9,7 +9,7 @@ namespace allot::simulation {
 using namespace std::chrono_literals;
 
 void Ceilings::Submit() {
-  if (engine_->Stats().jobs_active > 40) return;
+  if (engine_->looks().Stats().jobs_active > 40) return;
   JobSpec spec;
   Values values;
   spec.tags = {Chance(3) ? "b" : "a"};
@@ -154,7 +154,7 @@ void Ceilings::ChangeValues() {
   if (!Chance(4)) customer = "c" + std::to_string(rng_.Below(6));
   change.meta = customer ? Meta{{"customer", *customer}} : Meta{};
   // The books are kept by the job's present value: they change hands before anything starts.
-  if (!engine_->Describe(job).ok() || Ended(engine_->Describe(job)->state)) return;
+  if (!engine_->looks().Describe(job).ok() || Ended(engine_->looks().Describe(job)->state)) return;
   Settle();
   for (const int by : {-1, 1}) {
     for (const auto& [serial, held] : books_) {

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "dispatch/testing.h"
+#include "engine/parts.h"
 #include "strategy/some_strategy.h"
 
 namespace allot {
@@ -12,23 +13,23 @@ namespace allot {
 class EngineCheck {
  public:
   static std::string Find(const Engine& engine) {
-    return DispatcherCheck::Find(*engine.dispatcher_, Jobs(engine), Workers(engine));
+    return DispatcherCheck::Find(engine.p_.dispatcher, Jobs(engine), Workers(engine));
   }
   static std::string FindSettled(const Engine& engine) {
-    return DispatcherCheck::FindSettled(*engine.dispatcher_, Jobs(engine));
+    return DispatcherCheck::FindSettled(engine.p_.dispatcher, Jobs(engine));
   }
   // Are there jobs that the dispatcher is still to be told of?
-  static bool Gathering(const Engine& engine) { return engine.dealing_; }
+  static bool Gathering(const Engine& engine) { return engine.p_.dealing.dealing(); }
 
  private:
   static std::vector<const DispatchJob*> Jobs(const Engine& engine) {
     std::vector<const DispatchJob*> jobs;
-    engine.jobs_.ForEach([&](const EngineJob& job) { jobs.push_back(&job); });
+    engine.p_.jobs.ForEach([&](const EngineJob& job) { jobs.push_back(&job); });
     return jobs;
   }
   static std::vector<const DispatchWorker*> Workers(const Engine& engine) {
     std::vector<const DispatchWorker*> workers;
-    for (const auto& [id, worker] : engine.workers_) workers.push_back(worker.get());
+    for (const auto& [id, worker] : engine.p_.workers) workers.push_back(worker.get());
     return workers;
   }
 };
@@ -141,7 +142,7 @@ void Dispatch::Settle() {
     }
   }
   if (!effects.events.empty()) journal_[position] = std::move(effects.events);
-  if (const EngineStats stats = engine_->Stats(); stats.tasks_leased != books_.size()) {
+  if (const EngineStats stats = engine_->looks().Stats(); stats.tasks_leased != books_.size()) {
     Wrong(std::to_string(stats.tasks_leased) + " leases, " + std::to_string(books_.size()) + " in the books");
   }
   CheckPromises();
@@ -150,12 +151,12 @@ void Dispatch::Settle() {
 void Dispatch::CheckPromises() {
   if (const std::string wrong = EngineCheck::Find(*engine_); !wrong.empty()) Wrong(wrong);
   std::uint64_t promised = 0;
-  const WorkerPage all = engine_->Workers(std::nullopt, 1000);
+  const WorkerPage all = engine_->looks().Workers(std::nullopt, 1000);
   for (const WorkerView& view : all.workers) {
     promised += view.promised;
     if ((view.draining || view.away) && view.promised > 0) Wrong("a worker that takes nothing was promised something");
   }
-  const EngineStats stats = engine_->Stats();
+  const EngineStats stats = engine_->looks().Stats();
   // What was promised to those that are gone is as good as open, until it is dealt anew.
   if (promised > stats.tasks_promised) Wrong("workers were promised more than there is");
   if (stats.tasks_promised > stats.tasks_ready) Wrong("more is promised than is ready");
@@ -171,7 +172,7 @@ void Dispatch::CheckPromises() {
 void Dispatch::CheckBooks() {
   JobQuery query;
   query.limit = 1000;
-  for (const JobView& view : engine_->List(query).jobs) {
+  for (const JobView& view : engine_->looks().List(query).jobs) {
     const Job& job = jobs_.at(view.id);
     if (view.done != job.done.size()) {
       Wrong("job " + ToText(view.id) + " has " + std::to_string(view.done) + " done, " +
@@ -193,10 +194,10 @@ void Dispatch::CheckWaiting() {
   JobQuery query;
   query.limit = 1000;
   query.state = JobState::kActive;
-  const std::vector<JobView> open = engine_->List(query).jobs;
+  const std::vector<JobView> open = engine_->looks().List(query).jobs;
   std::vector<Worker*> waiting;
   for (Worker* worker : Registered()) {
-    const std::uint32_t credit = engine_->DescribeWorker(worker->id)->credit;
+    const std::uint32_t credit = engine_->looks().DescribeWorker(worker->id)->credit;
     if (worker->draining || credit == 0) continue;
     worker->pull.credit = credit;
     waiting.push_back(worker);
@@ -213,7 +214,7 @@ void Dispatch::CheckWaiting() {
   }
   for (std::size_t i = 0; i < 2 && !waiting.empty(); ++i) {
     Worker& worker = *OneOf(waiting);
-    worker.pull.credit = engine_->DescribeWorker(worker.id)->credit;
+    worker.pull.credit = engine_->looks().DescribeWorker(worker.id)->credit;
     if (worker.pull.credit == 0) continue;
     CHECK(engine_->Pull(now_, worker.id, worker.pull).ok());
     Settle();
@@ -338,9 +339,9 @@ bool Dispatch::Finish() {
   }
   JobQuery query;
   query.limit = 1000;
-  for (const JobView& view : engine_->List(query).jobs) static_cast<void>(engine_->Resume(now_, view.id));
+  for (const JobView& view : engine_->looks().List(query).jobs) static_cast<void>(engine_->Resume(now_, view.id));
   Settle();
-  for (int round = 0; wrong_.empty() && engine_->Stats().jobs_active > 0; ++round) {
+  for (int round = 0; wrong_.empty() && engine_->looks().Stats().jobs_active > 0; ++round) {
     if (round > 3000) {
       Wrong("not all is done");
       break;
@@ -364,7 +365,7 @@ bool Dispatch::Finish() {
     CheckBooks();
     Pass(200ms);
   }
-  const EngineStats stats = engine_->Stats();
+  const EngineStats stats = engine_->looks().Stats();
   if (wrong_.empty() && (stats.tasks_promised != 0 || !books_.empty())) Wrong("something is left at the end");
   return wrong_.empty();
 }

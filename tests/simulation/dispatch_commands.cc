@@ -20,7 +20,7 @@ ExprPtr Dispatch::Needs(std::int64_t need) {
 }
 
 void Dispatch::Submit() {
-  if (engine_->Stats().jobs_active > 40) return;
+  if (engine_->looks().Stats().jobs_active > 40) return;
   JobSpec spec;
   Job job;
   spec.tags = job.tags = {Chance(3) ? "b" : "a"};

@@ -161,7 +161,7 @@ void Limits::Settle() {
 }
 
 void Limits::CheckLimits() {
-  const std::vector<LimitView> views = engine_->Limits(now_, {});
+  const std::vector<LimitView> views = engine_->looks().Limits(now_, {});
   if (views.size() != limits_.size()) {
     return Wrong(std::to_string(views.size()) + " limits, and " + std::to_string(limits_.size()) + " in the books");
   }
@@ -199,7 +199,7 @@ std::vector<JobView> Limits::Open() const {
   JobQuery query;
   query.limit = 1000;
   query.state = JobState::kActive;
-  std::vector<JobView> open = engine_->List(query).jobs;
+  std::vector<JobView> open = engine_->looks().List(query).jobs;
   std::erase_if(open, [](const JobView& view) { return view.ready == 0; });
   return open;
 }
@@ -226,7 +226,7 @@ void Limits::CheckReasons(const std::vector<JobView>& open) {
   for (const Worker& worker : workers_) {
     if (!worker.registered || worker.away || worker.draining) continue;
     if (!Plain(worker)) return;
-    const auto view = engine_->DescribeWorker(worker.id);
+    const auto view = engine_->looks().DescribeWorker(worker.id);
     if (view->leased < view->slots) free.push_back(&worker);
   }
   std::map<JobId, Instant> unlike;
@@ -260,7 +260,7 @@ void Limits::CheckWaiting() {
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     Worker& worker = workers_[(from + i) % workers_.size()];
     if (!worker.registered || worker.away || worker.draining) continue;
-    const std::uint32_t credit = engine_->DescribeWorker(worker.id)->credit;
+    const std::uint32_t credit = engine_->looks().DescribeWorker(worker.id)->credit;
     if (credit == 0) continue;
     worker.pull.credit = credit;
     waiting.push_back(&worker);
@@ -404,7 +404,7 @@ bool Limits::Finish() {
   for (Limit& limit : limits_) limit.kept = false;
   Pass(30s);
   if (wrong_.empty() && !limits_.empty()) Wrong("a limit outlived its lease");
-  if (wrong_.empty() && engine_->Stats().limits_waiting != 0) Wrong("something waits for a limit that is gone");
+  if (wrong_.empty() && engine_->looks().Stats().limits_waiting != 0) Wrong("something waits for a limit that is gone");
   if (wrong_.empty()) CheckWaiting();
   return wrong_.empty();
 }

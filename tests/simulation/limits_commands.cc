@@ -36,7 +36,7 @@ Meta Limits::SomeMeta(bool distinct) {
 }
 
 void Limits::Submit(bool one_of_many) {
-  if (engine_->Stats().jobs_active > (large_ ? 600u : 40u)) return;
+  if (engine_->looks().Stats().jobs_active > (large_ ? 600u : 40u)) return;
   JobSpec spec;
   spec.tags = {Chance(3) ? "b" : "a"};
   spec.count = static_cast<std::uint32_t>(one_of_many || Chance(3) ? 1 : Chance(3) ? Between(10, 60) : Between(2, 5));
@@ -120,7 +120,7 @@ void Limits::Undeliver() {
   // What has ended meanwhile is over.
   std::vector<TaskRef> live;
   for (const Worker* worker : Registered()) {
-    const std::vector<TaskRef> held = engine_->DescribeWorker(worker->id)->tasks;
+    const std::vector<TaskRef> held = engine_->looks().DescribeWorker(worker->id)->tasks;
     for (const TaskRef& task : held) {
       if (std::find(lost.begin(), lost.end(), task) != lost.end()) live.push_back(task);
     }
@@ -137,9 +137,9 @@ void Limits::PullAndVanish() {
   const auto some = Registered();
   if (some.empty()) return;
   Worker& worker = *OneOf(some);
-  const std::uint64_t before = engine_->Stats().granted;
+  const std::uint64_t before = engine_->looks().Stats().granted;
   CHECK(engine_->Pull(now_, worker.id, PullOptions{10, false, Duration(0), {}}).ok());
-  if (engine_->Stats().granted > before) ++tally_["pull and vanish"];
+  if (engine_->looks().Stats().granted > before) ++tally_["pull and vanish"];
   ComeBack(worker);
 }
 
@@ -149,7 +149,7 @@ void Limits::Report() {
   const Worker& worker = *OneOf(some);
   std::vector<allot::Report> reports;
   const bool friendly = Chance(2);
-  const std::vector<TaskRef> held = engine_->DescribeWorker(worker.id)->tasks;
+  const std::vector<TaskRef> held = engine_->looks().DescribeWorker(worker.id)->tasks;
   for (const TaskRef& task : held) {
     if (!Chance(3)) reports.push_back({task, friendly ? ReportKind::kDone : static_cast<ReportKind>(rng_.Below(4))});
   }
@@ -172,7 +172,7 @@ void Limits::ComeBack(Worker& worker) {
   spec.slots = worker.slots;
   spec.attributes = worker.attributes;
   spec.strategy = worker.strategy = SomeStrategy();
-  if (const auto view = engine_->DescribeWorker(worker.id); view.ok()) {
+  if (const auto view = engine_->looks().DescribeWorker(worker.id); view.ok()) {
     // What it was given and never got it cannot name.
     const bool all = Chance(2);
     for (const TaskRef& task : view->tasks) {

@@ -188,7 +188,7 @@ void Simulation::AdoptJitter() {
   const std::set<JobId> jobs = model_.unknown_due;
   for (const JobId id : jobs) {
     const Model::Job& job = model_.jobs.at(id);
-    const auto view = engine_->Describe(id);
+    const auto view = engine_->looks().Describe(id);
     if (Ended(job.state) || job.in_state[static_cast<int>(TaskState::kWaiting)] == 0) {
       InModel([id](Model& m) { return m.unknown_due.erase(id); });
       continue;
@@ -289,7 +289,7 @@ void Simulation::DoFold() {
   if (!difference_.empty()) return;
   for (std::uint64_t n = Chance(4) ? 50 : Between(1, 4); n > 0; --n) {
     FoldStep step = engine_->Fold(Chance(4) ? 100'000 : Between(1, 3'000));
-    if (step.records.empty() && engine_->UnfoldedEvents() == 0) break;
+    if (step.records.empty() && engine_->looks().UnfoldedEvents() == 0) break;
     Batch batch;
     batch.records = std::move(step.records);
     batch.floor = step.floor;
@@ -311,7 +311,7 @@ void Simulation::Load(Duration grace) {
   Store::Loader loader;
   loader.on_record = [this](const Record& r) { return engine_->LoadRecord(r.job, r.page, r.blob); };
   loader.on_events = [this](Position p, std::string_view events) { return engine_->Replay(p, events); };
-  const auto loaded = store_->Load(loader, [this](JobId set) { return engine_->UsesPayloadSet(set); });
+  const auto loaded = store_->Load(loader, [this](JobId set) { return engine_->looks().UsesPayloadSet(set); });
   if (!loaded.ok()) return Differ("load: " + loaded.error().message);
   engine_->FinishLoad(now_, grace);
 }
@@ -342,8 +342,8 @@ void Simulation::DoCrash() {
   // For the disk it is an operation like others: what follows from it is not durable yet.
   operations_.push_back([now = now_, grace](Model& m) { m.Crash(now, grace); });
   model_.Crash(now_, grace);
-  if (engine_->HighestId() < highest_durable_job_) Differ("an id that was used is forgotten");
-  last_id_ = std::max(engine_->HighestId(), highest_durable_job_);
+  if (engine_->looks().HighestId() < highest_durable_job_) Differ("an id that was used is forgotten");
+  last_id_ = std::max(engine_->looks().HighestId(), highest_durable_job_);
   for (const Process& process : processes_) last_id_ = std::max(last_id_, process.id.value);
   highest_taken_job_ = highest_durable_job_;
   AdoptAfterCrash();
@@ -353,7 +353,7 @@ void Simulation::DoCrash() {
 // What passed without a word in the journal (a schedule, a due time) may have to pass again, if the clock went back.
 void Simulation::AdoptAfterCrash() {
   for (auto& [id, job] : model_.jobs) {
-    const auto view = engine_->Describe(id);
+    const auto view = engine_->looks().Describe(id);
     if (!view.ok()) return Differ("job " + std::to_string(id.value) + " is lost");
     if (job.state == JobState::kActive && view->state == JobState::kScheduled && job.scheduled_for > now_.wall) {
       operations_.push_back([id = id](Model& m) { m.AdoptScheduled(id); });
@@ -362,7 +362,7 @@ void Simulation::AdoptAfterCrash() {
     for (TaskIndex i = 0; i < job.tasks.size(); ++i) {
       const Model::Task& task = job.tasks[i];
       if (!task.promoted || Ended(job.state)) continue;
-      const auto real = engine_->Task(id, i);
+      const auto real = engine_->looks().Task(id, i);
       if (!real.ok() || real->state != TaskState::kWaiting) continue;
       operations_.push_back([id = id, i](Model& m) { m.AdoptWaiting(id, i); });
       model_.AdoptWaiting(id, i);

@@ -404,7 +404,7 @@ void Simulation::DoRegister() {
   Expect(answer->lost, expected.lost, "register: lost");
   tally_["resumed"] += answer->resumed.size();
   tally_["lost"] += answer->lost.size();
-  Expect(engine_->KnowsKey(spec.id, answer->key), true, "register: key");
+  Expect(engine_->looks().KnowsKey(spec.id, answer->key), true, "register: key");
   process.key = answer->key;
   if (right_key) process.held = answer->resumed;
 }

@@ -13,7 +13,7 @@ void Simulation::CompareAll() {
   if (!difference_.empty()) return;
   if (!model_.CountsAddUp()) return Differ("the model itself is broken");
   for (const auto& [id, job] : model_.jobs) {
-    const auto view = engine_->Describe(id);
+    const auto view = engine_->looks().Describe(id);
     if (!view.ok()) return Differ("job " + std::to_string(id.value) + " is not there");
     CompareJob(*view, job);
     if (job.spec.count <= 300) CompareTasks(job);
@@ -84,7 +84,7 @@ void Simulation::CompareTasks(const Model::Job& job) {
   };
   while (next && difference_.empty()) {
     query.from = *next;
-    const auto page = engine_->Tasks(query);
+    const auto page = engine_->looks().Tasks(query);
     if (!page.ok()) return Differ("tasks: " + page.error().message);
     for (const TaskView& view : page->tasks) {
       const std::string name = "task " + std::to_string(view.index) + " of job " + std::to_string(job.id.value) + ": ";
@@ -109,7 +109,7 @@ void Simulation::CompareWorkers() {
   std::vector<WorkerView> views;
   std::optional<WorkerId> after;
   for (;;) {
-    const auto page = engine_->Workers(after, 3).workers;
+    const auto page = engine_->looks().Workers(after, 3).workers;
     views.insert(views.end(), page.begin(), page.end());
     if (page.size() < 3) break;
     after = page.back().id;
@@ -130,7 +130,7 @@ void Simulation::CompareWorkers() {
     Expect(view.connected, worker.spec.connected, name + "connected");
     Expect(view.away, worker.away, name + "away");
     Expect(ToMillis(view.registered_at), ToMillis(worker.registered_at), name + "registered_at");
-    const auto one = engine_->DescribeWorker(id);
+    const auto one = engine_->looks().DescribeWorker(id);
     if (!one.ok()) return Differ(name + "cannot be described");
     std::vector<std::uint64_t> serials, expected;
     for (const TaskRef& ref : one->tasks) serials.push_back(ref.lease.serial);
@@ -144,7 +144,7 @@ void Simulation::CompareWorkers() {
 }
 
 void Simulation::CompareStats() {
-  const EngineStats stats = engine_->Stats();
+  const EngineStats stats = engine_->looks().Stats();
   std::uint64_t states[6] = {}, ready = 0, waiting = 0, registered = 0, parked = 0, away = 0;
   std::set<std::vector<Model::Match>> kinds;  // by their verdicts on every job
   for (const auto& [id, job] : model_.jobs) {
@@ -209,7 +209,7 @@ void Simulation::CompareLists() {
   if (look_.Below(3) == 0) query.user = "ann";
   std::vector<std::uint64_t> listed, expected;
   for (;;) {
-    const JobPage page = engine_->List(query);
+    const JobPage page = engine_->looks().List(query);
     if (page.jobs.size() > query.limit) return Differ("list: a page that is too long");
     for (const JobView& view : page.jobs) listed.push_back(view.id.value);
     if (!page.next) break;
@@ -224,7 +224,7 @@ void Simulation::CompareLists() {
     expected.push_back(job.id.value);
   }
   Expect(listed, expected, "list");
-  const auto last = engine_->LastJob("");
+  const auto last = engine_->looks().LastJob("");
   Expect(last.value_or(JobId{}).value, model_.jobs.empty() ? 0 : model_.jobs.rbegin()->first.value, "last job");
 }
 

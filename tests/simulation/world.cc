@@ -61,7 +61,7 @@ void World::LoadEngine(Duration grace) {
 }
 
 void World::FoldSome() {
-  for (std::uint64_t steps = Between(1, 40); steps > 0 && engine_->UnfoldedEvents() > 0; --steps) {
+  for (std::uint64_t steps = Between(1, 40); steps > 0 && engine_->looks().UnfoldedEvents() > 0; --steps) {
     const FoldStep step = engine_->Fold(1);
     for (const Record& record : step.records) records_[{record.job.value, record.page + 1}] = record.blob;
     floor_ = step.floor;
@@ -120,7 +120,7 @@ JobId World::AnyJob() { return recent_.empty() ? JobId{1} : OneOf(recent_); }
 
 JobId World::EndedOr(JobId job) {
   for (const JobId ended : recent_) {
-    const auto view = engine_->Describe(ended);
+    const auto view = engine_->looks().Describe(ended);
     if (view.ok() && Ended(view->state) && Chance(3)) job = ended;
   }
   return job;

@@ -22,14 +22,14 @@ class EngineHolds : public testing::LimitedEngineTest {
   // As `limit 3 tasks 2 jobs`, the most tasks first.
   std::vector<std::string> Rows() {
     std::vector<std::string> rows;
-    for (const ReasonRow& row : engine_->Reasons()) {
+    for (const ReasonRow& row : engine_->looks().Reasons()) {
       rows.push_back(std::string(ReasonText(row.code)) + " " + std::to_string(row.tasks) + " tasks " +
                      std::to_string(row.jobs) + " jobs");
     }
     return rows;
   }
   ReasonRow Row(ReasonCode code) {
-    for (const ReasonRow& row : engine_->Reasons()) {
+    for (const ReasonRow& row : engine_->looks().Reasons()) {
       if (row.code == code) return row;
     }
     return {};
@@ -42,13 +42,13 @@ class EngineHolds : public testing::LimitedEngineTest {
     using Sums = std::map<std::string, std::pair<std::uint64_t, std::uint64_t>>;
     Sums want, got;
     for (const JobId id : jobs) {
-      const auto view = engine_->Describe(id);
+      const auto view = engine_->looks().Describe(id);
       if (!view.ok() || !view->held || view->ready == 0 || view->state != JobState::kActive) continue;
       auto& [tasks, count] = want[std::string(ReasonText(view->held->code))];
       tasks += view->ready;
       ++count;
     }
-    for (const ReasonRow& row : engine_->Reasons()) {
+    for (const ReasonRow& row : engine_->looks().Reasons()) {
       if (row.code == ReasonCode::kScheduled || row.code == ReasonCode::kJobPaused ||
           row.code == ReasonCode::kBackoff) {
         continue;
@@ -271,7 +271,7 @@ TEST_F(EngineHolds, AgreeWithALookAtEveryJobAndWithWhatTheEngineThenStarts) {
     SCOPED_TRACE(ReasonText(view.held->code));
     bool started = false;
     for (const WorkerId worker : workers) {
-      const WorkerView asks = *engine_->DescribeWorker(worker);
+      const WorkerView asks = *engine_->looks().DescribeWorker(worker);
       started = started || (asks.leased < asks.slots && !pull(worker).empty());
     }
     ASSERT_EQ(started, view.held->code == ReasonCode::kCanStart);

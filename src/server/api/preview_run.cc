@@ -31,14 +31,14 @@ using RunPtr = std::shared_ptr<Run>;
 
 void Finish(Turn& turn, const RunPtr& run) {
   turn.what = run->what;
-  turn.engine.Resolve(run->walk);
+  turn.engine.looks().Resolve(run->walk);
   for (const PreviewWalk::Task& task : run->walk.tasks()) turn.Tells(task.pick.job);
   run->done(turn, WalkPtr(run, &run->walk));
 }
 
 void Collect(Turn& turn, const RunPtr& run) {
   turn.what = run->what;
-  const Result<bool> all = turn.engine.Collect(turn.now, run->walk, kStep);
+  const Result<bool> all = turn.engine.prepared_looks().Collect(turn.now, run->walk, kStep);
   if (!all.ok()) return run->done(turn, all.error());
   // Behind whatever else waits for the engine by now.
   if (!*all && !run->Enough()) {

@@ -1,5 +1,5 @@
-// A preview (engine/preview_walk.h) on its way: the engine thread only looks at jobs, a little at a time; picking has a
-// thread of its own, because it may take long. What is told is about as old as the request.
+// A preview (engine/looks/preview_walk.h) on its way: the engine thread only looks at jobs, a little at a time; picking
+// has a thread of its own, because it may take long. What is told is about as old as the request.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "engine/preview_walk.h"
+#include "engine/looks/preview_walk.h"
 #include "server/net/call.h"
 #include "server/queue/closure.h"
 

@@ -2,7 +2,7 @@
 #include <memory>
 #include <utility>
 
-#include "engine/demand_walk.h"
+#include "engine/looks/demand_walk.h"
 #include "server/api/stepped_walk.h"
 #include "server/net/call.h"
 #include "server/ops/access.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/bounds.h"
-#include "engine/explain.h"
+#include "engine/looks/explain.h"
 #include "server/api/preview_run.h"
 #include "server/net/call.h"
 #include "server/ops/access.h"
@@ -106,7 +106,7 @@ void ExplainJob(Call call) {
   BrowseEngine(std::move(call), [name = *name, worker, task](Turn& turn, Call c) {
     const Result<JobView> found = FindJob(turn, c, name);
     if (!found.ok()) return AnswerError(turn, std::move(c), found.error());
-    Result<JobStanding> standing = turn.engine.StandingOf(turn.now, found->id, task, worker);
+    Result<JobStanding> standing = turn.engine.prepared_looks().StandingOf(turn.now, found->id, task, worker);
     if (!standing.ok()) return AnswerError(turn, std::move(c), standing.error());
     if (worker) return AnswerPair(turn, std::move(c), std::move(*standing), *worker);
     if (c.principal().user || !c.principal().Has(Scope::kRead)) {
@@ -126,7 +126,7 @@ void ExplainSpec(Call call) {
   if (!claimed.ok()) return call.Fail(claimed.error());
   BrowseEngine(std::move(call), [spec = std::move(request->spec)](Turn& turn, Call c) {
     JobStanding standing;
-    standing.match = turn.engine.Snapshot(spec);
+    standing.match = turn.engine.looks().Snapshot(spec);
     standing.match.now = turn.now.wall;
     AnswerAll(turn, std::move(c), std::move(standing));
   });

@@ -47,7 +47,7 @@ class ErrorWalk : public std::enable_shared_from_this<ErrorWalk> {
     if (query_.from < job->count) {
       const std::size_t page = std::min(kPage, query_.limit - groups_.examined());
       for (const TaskState state : {TaskState::kFailed, TaskState::kWaiting}) {
-        const Result<TaskPage> found = turn.engine.Tasks({job_, query_.from, page, state});
+        const Result<TaskPage> found = turn.engine.looks().Tasks({job_, query_.from, page, state});
         if (!found.ok()) return AnswerError(turn, std::move(call_), found.error());
         for (const TaskView& task : found->tasks) tasks_.push_back(task.index);
         // Beyond, not all are known.
@@ -122,7 +122,7 @@ void ShowPicture(Call call) {
   BrowseEngine(std::move(call), [name = *name, query = *query](Turn& turn, Call c) {
     const Result<JobView> job = FindJob(turn, c, name);
     if (!job.ok()) return AnswerError(turn, std::move(c), job.error());
-    Result<TaskPicture> picture = turn.engine.Picture(job->id, query.from, query.to, query.parts);
+    Result<TaskPicture> picture = turn.engine.looks().Picture(job->id, query.from, query.to, query.parts);
     if (!picture.ok()) return AnswerError(turn, std::move(c), picture.error());
     Answer(turn, std::move(c), 200,
            [id = job->id, picture = std::move(*picture)](Call&, std::string& out) { AppendPicture(id, picture, out); });

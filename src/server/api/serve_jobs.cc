@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/view_bounds.h"
+#include "engine/looks/view_bounds.h"
 #include "server/api/payload_packer.h"
 #include "server/net/call.h"
 #include "server/ops/access.h"
@@ -66,7 +66,7 @@ void SubmitOne(Call call, OneJob job) {
                 turn.Created(id);
                 AddPayloads(turn, segments, id);
               }
-              Result<JobView> view = turn.engine.Describe(answer->job);
+              Result<JobView> view = turn.engine.looks().Describe(answer->job);
               if (!view.ok()) return AnswerError(turn, std::move(c), view.error());
               Answer(turn, std::move(c), answer->existing ? 200 : 201,
                      [answer = *answer, view = std::move(*view)](Call& done, std::string& out) {
@@ -104,7 +104,7 @@ Result<BatchOfJobs> ParseMany(Call& call) {
     if (!claimed.ok()) return claimed.error();
     HashContent(request);
     jobs.segments.push_back(PackPayloads(request));
-    jobs.folds.push_back(Engine::FoldOf(request.spec));
+    jobs.folds.push_back(FoldOf(request.spec));
     jobs.specs.push_back(std::move(request.spec));
   }
   call.request.body = {};
@@ -170,7 +170,7 @@ void ListJobs(Call call) {
   const Result<void> narrowed = NarrowToSeen(call.principal(), *query);
   if (!narrowed.ok()) return call.Fail(narrowed.error());
   BrowseEngine(std::move(call), [query = std::move(*query)](Turn& turn, Call c) {
-    JobPage found = turn.engine.List(query);
+    JobPage found = turn.engine.looks().List(query);
     std::erase_if(found.jobs, [&](const JobView& job) { return !turn.MayList(job.id); });
     for (const JobView& job : found.jobs) turn.Tells(job.id);
     AnswerApart(turn, std::move(c), [page = std::move(found)](const Call& done, std::string& out) {
@@ -205,7 +205,7 @@ class EndWait final : public JobWatcher {
  public:
   EndWait(Call call, Instant deadline) : call_(std::move(call)), deadline_(deadline) {}
   Next Look(Turn& turn, JobId job, News) override {
-    Result<JobView> view = turn.engine.Describe(job);
+    Result<JobView> view = turn.engine.looks().Describe(job);
     if (view.ok())
       AnswerJob(turn, std::move(call_), std::move(*view));
     else
@@ -256,7 +256,7 @@ void Apply(Call call, JobName name, std::string_view action, F apply) {
     turn.Touch(found->id);
     const Result<void> changed = apply(turn, found->id);
     if (!changed.ok()) return AnswerError(turn, std::move(c), changed.error());
-    Result<JobView> view = turn.engine.Describe(found->id);
+    Result<JobView> view = turn.engine.looks().Describe(found->id);
     if (!view.ok()) return AnswerError(turn, std::move(c), view.error());
     Answer(turn, std::move(c), 200, [action, view = std::move(*view)](Call& done, std::string& out) {
       Audit(done.principal(), action, done.queue->name() + "/" + ToText(view.id));
@@ -313,7 +313,7 @@ void RetryJob(Call call) {
     turn.Touch(found->id);
     const Result<std::uint32_t> retried = turn.engine.Retry(turn.now, found->id);
     if (!retried.ok()) return AnswerError(turn, std::move(c), retried.error());
-    Result<JobView> view = turn.engine.Describe(found->id);
+    Result<JobView> view = turn.engine.looks().Describe(found->id);
     if (!view.ok()) return AnswerError(turn, std::move(c), view.error());
     Answer(turn, std::move(c), 200, [retried = *retried, view = std::move(*view)](Call& done, std::string& out) {
       Audit(done.principal(), "job.retry", done.queue->name() + "/" + ToText(view.id));

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/limit_trial.h"
+#include "engine/looks/limit_trial.h"
 #include "server/api/overview_json.h"
 #include "server/api/stepped_walk.h"
 #include "server/net/call.h"
@@ -83,7 +83,7 @@ void PutLimit(Call call) {
   AskEngine(std::move(call), [spec = std::move(*spec)](Turn& turn, Call c) {
     if (auto refused = RefuseNew(turn)) return AnswerError(turn, std::move(c), std::move(*refused));
     const std::string& uuid = c.part("uuid");
-    const std::vector<LimitView> before = turn.engine.Limits(turn.now, {std::nullopt, uuid});
+    const std::vector<LimitView> before = turn.engine.looks().Limits(turn.now, {std::nullopt, uuid});
     Result<LimitLease> lease = turn.engine.UpdateLimit(turn.now, uuid, spec);
     // Also where its lease has ended just now.
     const bool created = !lease.ok() && lease.error().code == Code::kUnknownLimit;
@@ -138,9 +138,8 @@ void ListLimits(Call call) {
   if (!filter.ok()) return call.Fail(filter.error());
   BrowseEngine(std::move(call), [filter = std::move(*filter)](Turn& turn, Call c) {
     AnswerApart(turn, std::move(c),
-                [limits = turn.engine.Limits(turn.now, filter), now = turn.now.mono](const Call&, std::string& out) {
-                  AppendLimits(limits, now, out);
-                });
+                [limits = turn.engine.looks().Limits(turn.now, filter), now = turn.now.mono](
+                    const Call&, std::string& out) { AppendLimits(limits, now, out); });
   });
 }
 
@@ -151,7 +150,7 @@ void ShowLimit(Call call) {
   const Result<void> none = ParseNoQuery(call.request.query);
   if (!none.ok()) return call.Fail(none.error());
   AskEngine(std::move(call), [](Turn& turn, Call c) {
-    std::vector<LimitView> found = turn.engine.Limits(turn.now, {std::nullopt, c.part("uuid")});
+    std::vector<LimitView> found = turn.engine.looks().Limits(turn.now, {std::nullopt, c.part("uuid")});
     if (found.empty()) {
       Error error = NoLimit(c.part("uuid"));
       return AnswerError(turn, std::move(c), std::move(error));
@@ -170,7 +169,7 @@ void ShowLimitHistory(Call call) {
   if (!none.ok()) return call.Fail(none.error());
   AskEngine(std::move(call), [](Turn& turn, Call c) {
     const std::string& uuid = c.part("uuid");
-    if (turn.engine.Limits(turn.now, {std::nullopt, uuid}).empty()) {
+    if (turn.engine.looks().Limits(turn.now, {std::nullopt, uuid}).empty()) {
       Error error = NoLimit(uuid);
       return AnswerError(turn, std::move(c), std::move(error));
     }

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/json.h"
-#include "engine/worker_outlook.h"
+#include "engine/looks/worker_outlook.h"
 #include "server/api/preview_run.h"
 #include "server/net/call.h"
 #include "server/ops/clock.h"
@@ -79,7 +79,7 @@ void ShowOutlook(Call call) {
   const Result<std::optional<std::uint64_t>> count = query->Number("count", 1, kMostPicks);
   if (!count.ok()) return call.Fail(count.error());
   BrowseEngine(std::move(call), [id = *id, count = count->value_or(kDefaultPicks)](Turn& turn, Call c) {
-    Result<OutlookSnapshot> snapshot = turn.engine.OutlookOf(turn.now, WorkerId{id});
+    Result<OutlookSnapshot> snapshot = turn.engine.looks().OutlookOf(turn.now, WorkerId{id});
     if (!snapshot.ok()) return AnswerError(turn, std::move(c), snapshot.error());
     ServerContext& server = c.server;
     if (!Looking::Room(c)) {

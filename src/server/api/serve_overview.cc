@@ -12,7 +12,8 @@ void ShowOverview(Call call) {
   const Result<void> none = ParseNoQuery(call.request.query);
   if (!none.ok()) return call.Fail(none.error());
   BrowseEngine(std::move(call), [](Turn& turn, Call c) {
-    OverviewFacts facts{turn.engine.Stats(), c.queue->history().LastRates(), turn.engine.Reasons(), turn.disk_full};
+    OverviewFacts facts{turn.engine.looks().Stats(), c.queue->history().LastRates(), turn.engine.looks().Reasons(),
+                        turn.disk_full};
     Return(turn, std::move(c), [facts = std::move(facts)](Call done) {
       std::string queue;
       const Result<void> appended = AppendQueueView(done.principal(), *done.queue, facts.stats, queue);

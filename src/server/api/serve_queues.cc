@@ -15,7 +15,7 @@ namespace allot {
 namespace {
 
 void AnswerQueue(Turn& turn, Call call, int status) {
-  Return(turn, std::move(call), [stats = turn.engine.Stats(), status](Call done) {
+  Return(turn, std::move(call), [stats = turn.engine.looks().Stats(), status](Call done) {
     std::string out;
     const Result<void> appended = AppendQueueView(done.principal(), *done.queue, stats, out);
     if (!appended.ok()) return done.Fail(appended.error());
@@ -64,7 +64,7 @@ void ListQueues(Call call) {
   if (gathering->missing == 0) return gathering->Finish();
   for (std::size_t i = 0; i < gathering->queues.size(); ++i) {
     net.Tell(gathering->queues[i], Command::Look([gathering, &net, i](Turn& turn) {
-                                     turn.Send(net, [gathering, i, stats = turn.engine.Stats()] {
+                                     turn.Send(net, [gathering, i, stats = turn.engine.looks().Stats()] {
                                        gathering->stats[i] = stats;
                                        if (--gathering->missing == 0) gathering->Finish();
                                      });
@@ -132,7 +132,7 @@ void DeleteQueue(Call call) {
     return call.Fail({Code::kBadRequest, "the queue default cannot be deleted", ""});
   }
   OnEngine(std::move(call), [force = *force](Turn& turn, Call c) {
-    const EngineStats stats = turn.engine.Stats();
+    const EngineStats stats = turn.engine.looks().Stats();
     const std::uint64_t live = stats.jobs_scheduled + stats.jobs_active + stats.jobs_paused;
     if (live > 0 && !force) {
       return AnswerError(turn, std::move(c),

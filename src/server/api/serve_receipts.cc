@@ -16,8 +16,8 @@ void ListReceipts(Call call) {
   BrowseEngine(std::move(call), [query = *query](Turn& turn, Call c) {
     const std::optional<std::string>& user = c.principal().user;
     // One more than asked for tells whether there are more.
-    std::vector<Receipt> receipts = turn.engine.Receipts(query.before, query.limit + 1,
-                                                         user ? std::optional<std::string_view>(*user) : std::nullopt);
+    std::vector<Receipt> receipts = turn.engine.looks().Receipts(
+        query.before, query.limit + 1, user ? std::optional<std::string_view>(*user) : std::nullopt);
     std::optional<std::uint64_t> next;
     if (receipts.size() > query.limit) {
       receipts.pop_back();
@@ -51,9 +51,9 @@ void ShowReceipt(Call call) {
   AskEngine(std::move(call), [name = *name, index](Turn& turn, Call c) {
     const Result<JobView> job = FindJob(turn, c, name);
     if (!job.ok()) return AnswerError(turn, std::move(c), job.error());
-    const Result<TaskView> task = turn.engine.Task(job->id, index);
+    const Result<TaskView> task = turn.engine.looks().Task(job->id, index);
     if (!task.ok()) return AnswerError(turn, std::move(c), task.error());
-    std::optional<Receipt> receipt = turn.engine.ReceiptOf(job->id, index);
+    std::optional<Receipt> receipt = turn.engine.looks().ReceiptOf(job->id, index);
     if (!receipt) {
       return AnswerError(turn, std::move(c),
                          {Code::kUnknownReceipt, "there is no receipt for a start of this task",

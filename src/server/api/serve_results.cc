@@ -61,7 +61,7 @@ void ListTasks(Call call) {
     const Result<JobView> job = FindJob(turn, c, name);
     if (!job.ok()) return AnswerError(turn, std::move(c), job.error());
     query.job = job->id;
-    Result<TaskPage> page = turn.engine.Tasks(query);
+    Result<TaskPage> page = turn.engine.looks().Tasks(query);
     if (!page.ok()) return AnswerError(turn, std::move(c), page.error());
     AnswerApart(
         turn, std::move(c),
@@ -112,7 +112,7 @@ void ShowTask(Call call) {
   AskEngine(std::move(call), [name = *name, index](Turn& turn, Call c) {
     const Result<JobView> job = FindJob(turn, c, name);
     if (!job.ok()) return AnswerError(turn, std::move(c), job.error());
-    const Result<TaskView> task = turn.engine.Task(job->id, index);
+    const Result<TaskView> task = turn.engine.looks().Task(job->id, index);
     if (!task.ok()) return AnswerError(turn, std::move(c), task.error());
     Return(turn, std::move(c), [job = job->id, ref = job->payload, task = *task](Call done) {
       Store& store = done.queue->store();
@@ -161,7 +161,7 @@ bool HasEnded(TaskState state) {
 }
 
 Result<EndedTasks> FindEnded(Turn& turn, JobId id, const ResultsQuery& query) {
-  const Result<JobView> job = turn.engine.Describe(id);
+  const Result<JobView> job = turn.engine.looks().Describe(id);
   if (!job.ok()) return UnknownJob(id);
   EndedTasks ended;
   ended.job = id;
@@ -170,14 +170,14 @@ Result<EndedTasks> FindEnded(Turn& turn, JobId id, const ResultsQuery& query) {
   ended.job_state = job->state;
   if (query.from >= job->count) return ended;
   // Mostly those who wait ask when it has not.
-  const Result<TaskState> first = turn.engine.StateOf(id, query.from);
+  const Result<TaskState> first = turn.engine.looks().StateOf(id, query.from);
   if (!first.ok()) return first.error();
   if (!Ended(job->state) && !HasEnded(*first)) return ended;
   TaskQuery tasks;
   tasks.job = id;
   tasks.from = query.from;
   tasks.limit = query.limit;
-  const Result<TaskPage> page = turn.engine.Tasks(tasks);
+  const Result<TaskPage> page = turn.engine.looks().Tasks(tasks);
   if (!page.ok()) return page.error();
   for (const TaskView& task : page->tasks) {
     TaskState state = task.state;
@@ -244,7 +244,7 @@ class ResultsWait final : public JobWatcher {
       : call_(std::move(call)), query_(query), deadline_(deadline) {}
   Next Look(Turn& turn, JobId job, News news) override {
     if (news == News::kProgress) {
-      const Result<TaskState> first = turn.engine.StateOf(job, query_.from);
+      const Result<TaskState> first = turn.engine.looks().StateOf(job, query_.from);
       if (first.ok() && !HasEnded(*first)) return Next::kStay;
     }
     Result<EndedTasks> ended = FindEnded(turn, job, query_);

@@ -64,7 +64,7 @@ void ShowMetrics(Call call) {
     // All of it on the engine thread: that one has ended before a queue's metrics go.
     net.Tell(queue, Command::Browse(asker, [scrape, queue](Turn& turn) {
                queue->TellSteps();
-               queue->metrics()->Update(turn.engine.Stats(), turn.engine.Reasons(), turn.now.wall);
+               queue->metrics()->Update(turn.engine.looks().Stats(), turn.engine.looks().Reasons(), turn.now.wall);
                const Result<Store::Usage> usage = queue->store().ReadUsage();
                if (usage.ok()) queue->metrics()->Update(*usage, turn.disk_full);
                turn.Send(scrape->call.reply.net(), [scrape] {});

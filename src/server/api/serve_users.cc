@@ -18,7 +18,7 @@ void ListUsers(Call call) {
   if (call.principal().user) query->only = call.principal().user;
   BrowseEngine(std::move(call), [query = std::move(*query)](Turn& turn, Call c) {
     AnswerApart(turn, std::move(c),
-                [page = turn.engine.Users(query)](const Call&, std::string& out) { AppendUsers(page, out); });
+                [page = turn.engine.looks().Users(query)](const Call&, std::string& out) { AppendUsers(page, out); });
   });
 }
 

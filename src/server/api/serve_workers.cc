@@ -31,7 +31,7 @@ void ListWorkers(Call call) {
   const Result<WorkersQuery> query = ParseWorkersQuery(call.request.query);
   if (!query.ok()) return call.Fail(query.error());
   BrowseEngine(std::move(call), [query = *query](Turn& turn, Call c) {
-    WorkerPage page = turn.engine.Workers(query.after, query.limit);
+    WorkerPage page = turn.engine.looks().Workers(query.after, query.limit);
     AnswerApart(turn, std::move(c), [page = std::move(page)](const Call& done, std::string& out) {
       const WorkerDetail detail{.balanced = IsBalanced(done)};
       out.append("{\"workers\":[");
@@ -51,7 +51,7 @@ void ListWorkers(Call call) {
 namespace {
 
 void AnswerWorker(Turn& turn, Call call, WorkerId worker) {
-  Result<WorkerView> view = turn.engine.DescribeWorker(worker, call.principal().user);
+  Result<WorkerView> view = turn.engine.looks().DescribeWorker(worker, call.principal().user);
   if (!view.ok()) return AnswerError(turn, std::move(call), view.error());
   Answer(turn, std::move(call), 200, [view = std::move(*view)](Call& done, std::string& out) {
     // Its queue names jobs and users: for those alone who may list the jobs.

@@ -21,8 +21,8 @@ struct WalkBounds {
   bool changes = false;                                        // a command: it waits while the disk is full
 };
 
-// `Walk` is something that Engine::Collect() goes on with; `Render` is called with it, the time that it took and the
-// body, on the thread for large answers, once it is done.
+// `Walk` is something that a command or look of Engine goes on with in steps; `Render` is called with it, the time that
+// it took and the body, on the thread for large answers, once it is done.
 template <typename Walk, typename Render>
 class SteppedWalk : public std::enable_shared_from_this<SteppedWalk<Walk, Render>> {
  public:
@@ -42,7 +42,7 @@ class SteppedWalk : public std::enable_shared_from_this<SteppedWalk<Walk, Render
   void Step(Turn& turn) {
     turn.what = call_.what();
     if (gone_.load(std::memory_order_relaxed)) return Dispose();
-    const bool all = turn.engine.Collect(turn.now, *walk_, bounds_.step);
+    const bool all = GoOn(turn);
     if constexpr (requires { walk_->touched(); }) {
       for (const JobId job : walk_->touched()) turn.Touch(job);
     }
@@ -90,6 +90,15 @@ class SteppedWalk : public std::enable_shared_from_this<SteppedWalk<Walk, Render
   }
 
  private:
+  bool GoOn(Turn& turn) {
+    if constexpr (requires { turn.engine.Sweep(turn.now, *walk_, bounds_.step); }) {
+      return turn.engine.Sweep(turn.now, *walk_, bounds_.step);
+    } else if constexpr (requires { turn.engine.looks().Collect(turn.now, *walk_, bounds_.step); }) {
+      return turn.engine.looks().Collect(turn.now, *walk_, bounds_.step);
+    } else {
+      return turn.engine.prepared_looks().Collect(turn.now, *walk_, bounds_.step);
+    }
+  }
   // What a walk has collected is large: it takes as long to free as to collect, and that is not for the engine thread.
   void Dispose() {
     server_.rendering.Post(

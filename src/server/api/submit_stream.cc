@@ -234,7 +234,7 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
       if (answer.ok() && !answer->existing) turn.Created(id);
       if (!answer.ok() || answer->existing) drop();
       if (!answer.ok()) return AnswerError(turn, std::move(c), answer.error());
-      Result<JobView> view = turn.engine.Describe(answer->job);
+      Result<JobView> view = turn.engine.looks().Describe(answer->job);
       if (!view.ok()) return AnswerError(turn, std::move(c), view.error());
       Answer(turn, std::move(c), answer->existing ? 200 : 201,
              [answer = *answer, view = std::move(*view)](Call& done, std::string& out) {

@@ -70,7 +70,7 @@ class EventsWatcher final : public JobWatcher {
       turn.Send(home_, [stream = stream_] { stream->Ping(); });
       return Next::kStay;
     }
-    Result<JobView> view = turn.engine.Describe(job);
+    Result<JobView> view = turn.engine.looks().Describe(job);
     if (!view.ok()) {  // it was not kept
       turn.Send(home_, [stream = stream_, error = view.error()] { stream->Fail(error); });
       return Next::kGo;
@@ -118,7 +118,7 @@ void ServeEvents(Call call, JobName name) {
                                                                                   stream->Fail(queue->WhyFinished());
                                                                                 })](Turn& now) mutable {
                    gone.Release();
-                   Result<JobView> view = now.engine.Describe(id);
+                   Result<JobView> view = now.engine.looks().Describe(id);
                    if (!view.ok()) return now.Send(home, [stream, error = view.error()] { stream->Fail(error); });
                    now.Tells(id);
                    const bool ended = Ended(view->state);

@@ -49,10 +49,10 @@ Result<JobName> ParseJobName(std::string_view text) {
 Result<JobView> FindJob(Turn& turn, const Call& call, const JobName& name) {
   std::optional<JobId> id = name.id;
   if (!id) {
-    id = turn.engine.LastJob(LastOf(call.principal()));
+    id = turn.engine.looks().LastJob(LastOf(call.principal()));
     if (!id) return Error{Code::kUnknownJob, "there is no job yet", ""};
   }
-  Result<JobView> view = turn.engine.Describe(*id);
+  Result<JobView> view = turn.engine.looks().Describe(*id);
   turn.Tells(*id);
   if (!view.ok()) return UnknownJob(*id);
   const Result<void> seen = RequireSeen(call.principal(), *id, view->user);

@@ -22,7 +22,7 @@ class EndNotice final : public JobWatcher {
   EndNotice(Home& home, std::shared_ptr<WaitConnection> to) : home_(home), to_(std::move(to)) {}
   Next Look(Turn& turn, JobId job, News news) override {
     if (news != News::kEnded) return Next::kStay;
-    Result<JobView> view = turn.engine.Describe(job);
+    Result<JobView> view = turn.engine.looks().Describe(job);
     if (view.ok()) {
       turn.Send(home_, [to = to_, view = std::move(*view)] { to->OnEnded(view); });
     } else {
@@ -72,7 +72,7 @@ void WaitConnection::Take(Turn& turn, const std::shared_ptr<const std::vector<Jo
   const std::size_t end = std::min(jobs->size(), from + kStep);
   for (std::size_t i = from; i < end; ++i) {
     const JobId job = (*jobs)[i];
-    Result<JobView> view = turn.engine.Describe(job);
+    Result<JobView> view = turn.engine.looks().Describe(job);
     if (!view.ok() || !Sees(*principal_, view->user)) {
       unknown.push_back(job);
     } else if (Ended(view->state)) {

@@ -170,11 +170,11 @@ Result<void> QueueRuntime::Load() {
   const Result<void> loaded = store_->Load(loader, [this](JobId set) {
     // Also a broken upload's id is used up: its payloads may still be there.
     options_.ids->NeverBelow(set.value);
-    return engine_->UsesPayloadSet(set);
+    return engine_->looks().UsesPayloadSet(set);
   });
   if (!loaded.ok()) return loaded.error();
   engine_->FinishLoad(ReadClock(), options_.restart_grace);
-  options_.ids->NeverBelow(engine_->HighestId());
+  options_.ids->NeverBelow(engine_->looks().HighestId());
   last_position_ = store_->LastPosition();
   return {};
 }
@@ -286,7 +286,7 @@ Mailbox<Command>::Deadline QueueRuntime::NextWake() {
     if (!wake || at < *wake) wake = at;
   };
   if (const std::optional<Instant> deadline = waits_.NextDeadline()) sooner(*deadline);
-  if (engine_->UnfoldedEvents() > 0)
+  if (engine_->looks().UnfoldedEvents() > 0)
     sooner(folding_ ? (committer_->idle() ? now.mono : now.mono + kFoldPause) : last_fold_ + kFoldEvery);
   if (committer_->disk_full() || !held_.empty()) wake = now.mono + kLookForSpace;
   if (const std::optional<Instant> limits = history_.NextLimits()) sooner(*limits);
@@ -296,13 +296,13 @@ Mailbox<Command>::Deadline QueueRuntime::NextWake() {
 
 void QueueRuntime::Sample(const Now& now) {
   if (options_.memory != nullptr) {
-    const std::uint64_t used = engine_->Memory().total();
+    const std::uint64_t used = engine_->looks().Memory().total();
     engine_->SetMemoryBudget(options_.memory->Renew(std::exchange(memory_used_, used), used, memory_budget_));
   }
-  if (history_.Due(now)) history_.Advance(now, engine_->Stats());
+  if (history_.Due(now)) history_.Advance(now, engine_->looks().Stats());
   if (!history_.LimitsDue(now)) return;
   std::vector<QueueHistory::LimitLevel> levels;
-  engine_->ForEachLimit(now, [&levels](const std::string& uuid, double tokens, std::size_t waiting) {
+  engine_->looks().ForEachLimit(now, [&levels](const std::string& uuid, double tokens, std::size_t waiting) {
     levels.push_back({uuid, tokens, waiting});
   });
   history_.AdvanceLimits(now, levels);
@@ -566,7 +566,7 @@ void QueueRuntime::PushWork(Turn& turn) {
 }
 
 void QueueRuntime::FoldSome(Turn& turn) {
-  std::uint64_t unfolded = engine_->UnfoldedEvents();
+  std::uint64_t unfolded = engine_->looks().UnfoldedEvents();
   if (unfolded == 0) {
     folding_ = false;
     last_fold_ = turn.now.mono;
@@ -584,7 +584,7 @@ void QueueRuntime::FoldSome(Turn& turn) {
     FoldStep step = engine_->Fold(kFoldBytes);
     for (Record& record : step.records) turn.batch.records.push_back(std::move(record));
     turn.batch.floor = floor = std::max(turn.batch.floor, step.floor);
-    unfolded = engine_->UnfoldedEvents();
+    unfolded = engine_->looks().UnfoldedEvents();
     if (unfolded >= kFoldFirst) PushWork(turn);
   } while (unfolded >= kFoldFirst && !committer_->disk_full());
   // A sweep ends with what was there when it began; what came since can wait for the next one.
@@ -597,7 +597,7 @@ void QueueRuntime::FoldAll(Turn& turn) {
   PushWork(turn);
   // What is left is replayed at the next start.
   const Instant until{Duration(stop_folding_at_.load())};
-  while (engine_->UnfoldedEvents() > 0 && !committer_->disk_full() && ReadMonotonic() < until) {
+  while (engine_->looks().UnfoldedEvents() > 0 && !committer_->disk_full() && ReadMonotonic() < until) {
     FoldStep step = engine_->Fold(kFoldBytes * 16);
     turn.batch.records = std::move(step.records);
     turn.batch.floor = step.floor;

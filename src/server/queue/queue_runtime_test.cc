@@ -178,10 +178,10 @@ TEST_F(QueueRuntimeTest, LevelsOfLimitsAreThoseOfTheirViews) {
       }
       ASSERT_TRUE(turn.engine.DeleteLimit(turn.now, "a").ok());
       std::vector<std::string> levels, views;
-      turn.engine.ForEachLimit(turn.now, [&](const std::string& uuid, double tokens, std::size_t waiting) {
+      turn.engine.looks().ForEachLimit(turn.now, [&](const std::string& uuid, double tokens, std::size_t waiting) {
         levels.push_back(uuid + " " + std::to_string(tokens) + " " + std::to_string(waiting));
       });
-      for (const LimitView& view : turn.engine.Limits(turn.now, {})) {
+      for (const LimitView& view : turn.engine.looks().Limits(turn.now, {})) {
         views.push_back(view.uuid + " " + std::to_string(view.tokens) + " " + std::to_string(view.waiting));
       }
       EXPECT_EQ(levels, views);

@@ -150,7 +150,7 @@ void WaitTable::TellRest(Turn& turn) {
     rest_.pop_front();
     if (rest.news == JobWatcher::News::kEnded) {
       // One that was taken up again meanwhile is waited for again.
-      const Result<JobView> view = turn.engine.Describe(rest.job);
+      const Result<JobView> view = turn.engine.looks().Describe(rest.job);
       if (view.ok() && !Ended(view->state)) continue;
     }
     if (const std::optional<Id> after = Tell(turn, rest.job, rest.news, rest.after)) {

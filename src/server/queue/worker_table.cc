@@ -26,7 +26,7 @@ void Add(std::optional<WorkerChange>& to, const WorkerChange& change) {
 Result<void> AdmitStrategies(const Turn& turn, WorkerId worker, const WorkerInput& input) {
   const bool set = input.set && input.set->strategy;
   if (!set && !input.strategy) return {};
-  return turn.engine.AdmitStrategies({input.strategy, set ? *input.set->strategy : nullptr}, worker);
+  return turn.engine.looks().AdmitStrategies({input.strategy, set ? *input.set->strategy : nullptr}, worker);
 }
 
 }  // namespace
@@ -104,7 +104,7 @@ Result<RegisterAnswer> WorkerTable::Register(Turn& turn, const Hello& hello, con
 Result<void> WorkerTable::Set(Turn& turn, WorkerId worker, const WorkerChange& change) {
   // What is named must fit what stays.
   if (change.properties.has_value() != change.attributes.has_value()) {
-    const Result<WorkerView> view = turn.engine.DescribeWorker(worker);
+    const Result<WorkerView> view = turn.engine.looks().DescribeWorker(worker);
     if (!view.ok()) return view.error();
     Result<void> check = CheckAttributeNames(change.attributes ? *change.attributes : view->attributes,
                                              change.properties ? *change.properties : view->properties);
@@ -115,7 +115,7 @@ Result<void> WorkerTable::Set(Turn& turn, WorkerId worker, const WorkerChange& c
 
 Result<void> WorkerTable::Change(Turn& turn, WorkerId worker, std::optional<std::uint64_t> key,
                                  const WorkerChange& change) {
-  if (key && !turn.engine.KnowsKey(worker, *key)) return Unknown(worker);
+  if (key && !turn.engine.looks().KnowsKey(worker, *key)) return Unknown(worker);
   Result<void> set = Set(turn, worker, change);
   if (!set.ok()) return set;
   if (key) return turn.engine.Heartbeat(turn.now, worker);
@@ -213,7 +213,8 @@ void WorkerTable::OnPull(Turn& turn, WorkerId worker, std::uint64_t key, millise
     news.error = std::move(error);
     Tell(turn, link, std::move(news));
   };
-  if (session == nullptr || session->connected || !turn.engine.KnowsKey(worker, key)) return refuse(Unknown(worker));
+  if (session == nullptr || session->connected || !turn.engine.looks().KnowsKey(worker, key))
+    return refuse(Unknown(worker));
   const Result<void> admitted = AdmitStrategies(turn, worker, input);
   if (!admitted.ok()) return refuse(admitted.error());
   if (input.set) {
@@ -289,7 +290,7 @@ void WorkerTable::FailDamaged(Turn& turn, WorkerId worker, const std::vector<Dam
 
 Result<void> WorkerTable::Unregister(Turn& turn, WorkerId worker, std::uint64_t key) {
   Session* const session = Find(worker);
-  if (session == nullptr || !turn.engine.KnowsKey(worker, key)) return Unknown(worker);
+  if (session == nullptr || !turn.engine.looks().KnowsKey(worker, key)) return Unknown(worker);
   if (session->link) {
     if (session->connected) {
       WorkerNews news;

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "engine/demand_walk.h"
+#include "engine/looks/demand_walk.h"
 
 namespace allot {
 

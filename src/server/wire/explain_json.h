@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/json.h"
-#include "engine/explain.h"
+#include "engine/looks/explain.h"
 #include "match/explain.h"
 
 namespace allot {

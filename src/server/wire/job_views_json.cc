@@ -2,7 +2,7 @@
 
 #include "base/bounds.h"
 #include "base/json.h"
-#include "engine/view_bounds.h"
+#include "engine/looks/view_bounds.h"
 #include "server/wire/request_query.h"
 
 namespace allot {

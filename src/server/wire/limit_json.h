@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "base/time.h"
-#include "engine/limit_trial.h"
+#include "engine/looks/limit_trial.h"
 #include "limits/limit.h"
 #include "limits/limit_table.h"
 

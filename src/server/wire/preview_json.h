@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/time.h"
-#include "engine/preview_walk.h"
+#include "engine/looks/preview_walk.h"
 #include "server/wire/request_json.h"
 
 namespace allot {

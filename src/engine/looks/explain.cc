@@ -1,0 +1,317 @@
+#include "engine/looks/explain.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "engine/looks/preview_walk.h"
+
+namespace allot {
+namespace {
+
+// Of limits, and of ceilings, among the reasons; the lists beside them have all.
+constexpr std::size_t kMostOfAKind = 3;
+
+std::string Number(double value) {
+  std::string text = fmt::format("{:.3f}", value);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text == "-0" ? "0" : text;
+}
+
+std::string In(WallTime at, WallTime now) { return at > now ? "in " + FormatDuration(at - now) : std::string("now"); }
+
+// --- Limits.
+
+std::string NameOf(const LimitName& limit) {
+  return limit.name.empty() ? fmt::format("`{}`", limit.tag) : fmt::format("`{}` ({})", limit.name, limit.tag);
+}
+
+bool HoldsBack(const LimitHold& hold) {
+  return hold.limit.holds_back && !hold.limit.monitor && (!hold.limit.reads_worker || hold.workers_held > 0);
+}
+
+// Wherever it could run?
+bool Everywhere(const LimitHold& hold, std::size_t matching) {
+  return !hold.limit.reads_worker || hold.workers_held >= matching;
+}
+
+// Where it could run.
+struct Places {
+  std::size_t matching = 0;
+  bool none_free = false;    // limits hold it back on all workers that have a free slot
+  bool some_unheld = false;  // on some worker, busy or not, none does
+};
+
+Reason Say(const LimitHold& hold, const Places& places, Instant now) {
+  const LimitStanding& limit = hold.limit;
+  std::string where, elsewhere;
+  if (!Everywhere(hold, places.matching)) {
+    where = fmt::format(" on {} of the {} workers that may run it", FormatCount(hold.workers_held),
+                        FormatCount(places.matching));
+    if (places.none_free) elsewhere = "; no worker is free on which it may start";
+  }
+  Reason said{Advice::kWait, ReasonCode::kLimit, "", "allot limit show " + limit.limit.uuid};
+  const std::string name = NameOf(limit.limit), cost = Number(limit.cost.number());
+  if (limit.never) {
+    if (!places.some_unheld) said.advice = Advice::kOperator;
+    said.code = ReasonCode::kLimitNever;
+    said.message = hold.stops
+                       ? fmt::format("the limit {} stops it{}: its count is 0", name, where)
+                       : fmt::format("the limit {} can never pay for it{}: a start costs {}, which it will never have",
+                                     name, where, cost);
+    said.message += elsewhere;
+    return said;
+  }
+  said.message = fmt::format("the limit {} holds it back{}: its level is {}, a start costs {}", name, where,
+                             Number(limit.tokens), cost);
+  if (limit.payable_at) {
+    const Duration wait = std::max(*limit.payable_at - now, Duration(0));
+    said.message += fmt::format(", and it can pay in {}", FormatDuration(std::chrono::ceil<milliseconds>(wait)));
+  }
+  if (limit.overtaken) {
+    said.code = ReasonCode::kLimitOvertaken;
+    said.message += "; cheaper starts keep it waiting";
+  }
+  said.message += elsewhere;
+  return said;
+}
+
+// What limits and the order go before: it matters only once they let the job start.
+bool ComesAfter(ReasonCode code) {
+  return code == ReasonCode::kBackoff || code == ReasonCode::kWorkersAway || code == ReasonCode::kAllBusy ||
+         code == ReasonCode::kCanStart;
+}
+
+struct HeldByLimits {
+  std::vector<Reason> reasons;
+  bool everywhere = false;  // on every worker that may run it
+  bool none_free = false;   // on every one that has a free slot
+};
+
+HeldByLimits OfLimits(const JobStanding& standing, std::size_t matching) {
+  HeldByLimits out;
+  std::vector<const LimitHold*> held;
+  if (!Ended(standing.match.state) && standing.match.ready + standing.match.waiting > 0) {
+    for (const LimitHold& hold : standing.limits.holds) {
+      if (HoldsBack(hold)) held.push_back(&hold);
+    }
+  }
+  // Everywhere before somewhere, where it could start at once before where it could not, never before at some time, and
+  // the latest first.
+  const auto before = [&](const LimitHold* a, const LimitHold* b) {
+    const bool a_all = Everywhere(*a, matching), b_all = Everywhere(*b, matching);
+    if (a_all != b_all) return a_all;
+    if (!a_all && (a->free_held > 0) != (b->free_held > 0)) return a->free_held > 0;
+    if (a->limit.never != b->limit.never) return a->limit.never;
+    return a->limit.payable_at > b->limit.payable_at;
+  };
+  std::stable_sort(held.begin(), held.end(), before);
+  out.everywhere = !held.empty() && Everywhere(*held.front(), matching);
+  std::size_t on = 0;
+  for (const LimitHold* hold : held) on += hold->workers_held;
+  out.none_free = !held.empty() && standing.limits.free > 0 && standing.limits.free_held >= standing.limits.free;
+  const Places places{matching, out.none_free, !out.everywhere && on < matching};
+  if (held.size() > kMostOfAKind) held.resize(kMostOfAKind);
+  for (const LimitHold* hold : held) out.reasons.push_back(Say(*hold, places, standing.now));
+  return out;
+}
+
+// --- The order.
+
+std::vector<Reason> OfCeilings(const OrderStanding& order) {
+  std::vector<Reason> out;
+  for (const Ceiling& ceiling : order.ceilings) {
+    if (out.size() == kMostOfAKind) break;
+    out.push_back({Advice::kWait, ReasonCode::kMaxSimultaneous, DescribeCeiling(ceiling),
+                   ceiling.own ? std::string() : std::string("allot queue show tells the policy")});
+  }
+  if (order.unselected) {
+    out.push_back({Advice::kOperator, ReasonCode::kNotSelected,
+                   "no worker that may run it has a strategy that gives it out: they select other jobs",
+                   "allot workers shows their strategies"});
+  }
+  return out;
+}
+
+bool IsFirst(const OrderStanding& order) {
+  return order.first_for.value != 0 || (order.like_free && order.place == 1U) || order.chance;
+}
+// Is it known that others come first, at least for workers like the one that was looked at?
+bool IsBehind(const OrderStanding& order) {
+  if (order.giving == 0 || IsFirst(order)) return false;
+  if (order.place) return *order.place > 1;
+  return order.others_first || (order.looked_for > 0 && order.complete);
+}
+
+Reason Behind(const JobStanding& standing) {
+  const OrderStanding& order = *standing.order;
+  if (standing.promised && standing.promised->open == 0 && standing.promised->workers > 0 &&
+      standing.promised->busy == standing.promised->workers) {
+    const PromisedStanding& promised = *standing.promised;
+    const std::string who = promised.longest_name.empty() ? ToText(promised.longest) : promised.longest_name;
+    Reason held{Advice::kWait, ReasonCode::kPromised,
+                fmt::format("its tasks are promised to {} {}, and {} busy", FormatCount(promised.workers),
+                            promised.workers == 1 ? "worker" : "workers", promised.workers == 1 ? "it is" : "all are"),
+                ""};
+    if (standing.worker_names) {
+      held.message += fmt::format(": {} is promised the most of it, {} of {} tasks", who,
+                                  FormatCount(promised.longest_tasks), FormatCount(promised.longest_queue));
+      held.hint = "allot worker " + ToText(promised.longest);
+    }
+    return held;
+  }
+  Reason said{Advice::kWait, ReasonCode::kBehind, "others come first", ""};
+  if (order.place) {
+    said.message =
+        fmt::format("{} {} before it", FormatCount(*order.place - 1), *order.place == 2 ? "task comes" : "tasks come");
+  } else if (order.looked_for > 0 && order.complete) {
+    said.message = fmt::format("{} tasks and more come before it", FormatCount(order.looked_for));
+  }
+  if (order.first) {
+    said.message += fmt::format("; the first is of job {}", ToText(*order.first));
+    if (!order.first_user.empty()) said.message += ", user " + order.first_user;
+  }
+  // The block that sets the two apart, where their ways part.
+  for (std::size_t i = 0; i < std::min(order.first_why.size(), order.own_why.size()); ++i) {
+    const PreviewStep &first = order.first_why[i], &own = order.own_why[i];
+    if (first.text == own.text) continue;
+    said.message += fmt::format(" ({}; this one: {})", first.text, own.text);
+    break;
+  }
+  return said;
+}
+
+// --- One task.
+
+std::optional<Reason> OfTask(const JobStanding& standing) {
+  const TaskView& task = *standing.task;
+  switch (task.state) {
+    case TaskState::kReady:
+      return std::nullopt;
+    case TaskState::kLeased: {
+      std::string where = "on a worker";
+      if (standing.worker_names) {
+        where = "on " + (standing.task_worker.empty() ? "worker " + ToText(task.worker) : standing.task_worker);
+      }
+      if (task.leased_at) {
+        where += ", for " + FormatDuration(std::max(standing.match.now - *task.leased_at, milliseconds(0)));
+      }
+      return Reason{Advice::kWait, ReasonCode::kRunning, "it runs " + where, "", task.leased_at};
+    }
+    case TaskState::kWaiting:
+      if (Ended(standing.match.state)) return std::nullopt;
+      return Reason{Advice::kWait, ReasonCode::kBackoff,
+                    fmt::format("attempt {} failed: the next one of its job is due {}", task.attempts,
+                                In(standing.task_due.value_or(standing.match.now), standing.match.now)),
+                    ""};
+    case TaskState::kDone:
+    case TaskState::kFailed:
+    case TaskState::kSkipped:
+      return Reason{Advice::kWait, ReasonCode::kEnded, fmt::format("the task is {}", StateText(task.state)), ""};
+  }
+  return std::nullopt;
+}
+
+// Is that what lists say in one word?
+bool SameAs(ReasonCode listed, ReasonCode code) {
+  if (listed == code) return true;
+  if (listed == ReasonCode::kLimit) return code == ReasonCode::kLimitOvertaken || code == ReasonCode::kLimitNever;
+  if (listed != ReasonCode::kNoMatch) return false;
+  switch (code) {
+    case ReasonCode::kTagNeverSeen:
+    case ReasonCode::kTagGone:
+    case ReasonCode::kTagUnavailable:
+    case ReasonCode::kTagsApart:
+    case ReasonCode::kConstraintUnmet:
+    case ReasonCode::kRequirementsNeverTrue:
+    case ReasonCode::kRequirementsUnmet:
+    case ReasonCode::kWorkersRefuse:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void ApplyWalk(const PreviewWalk& walk, JobId job, OrderStanding& order) {
+  order.looked_for = static_cast<std::uint32_t>(walk.tasks().size());
+  order.complete = walk.complete();
+  if (order.giving == 0) return;
+  order.chance = order.chance || (order.like_free && walk.focus_by_chance());
+  for (std::size_t i = 0; i < walk.tasks().size(); ++i) {
+    // Behind what is left to chance there is no place.
+    if (walk.tasks()[i].pick.random) break;
+    if (walk.tasks()[i].pick.job != job) continue;
+    order.place = static_cast<std::uint32_t>(i + 1);
+    break;
+  }
+  if (walk.tasks().empty()) return;
+  const PreviewWalk::Task& first = walk.tasks().front();
+  order.others_first = first.pick.job != job && !walk.focus_by_chance();
+  if (first.pick.job == job) {
+    order.first.reset();
+    order.first_user.clear();
+    order.first_why.clear();
+  } else if (first.pick.job != order.first) {
+    order.first = first.pick.job;
+    order.first_user = first.user;
+    order.first_why = first.pick.why;
+  }
+}
+
+std::vector<Reason> AllReasons(const JobStanding& standing, const std::vector<Reason>& of_matching,
+                               std::size_t matching) {
+  if (standing.task) {
+    if (std::optional<Reason> own = OfTask(standing)) return {std::move(*own)};
+  }
+  HeldByLimits limits = OfLimits(standing, matching);
+  const OrderStanding* order = standing.order ? &*standing.order : nullptr;
+  std::vector<Reason> held = order != nullptr && order->giving == 0 ? OfCeilings(*order) : std::vector<Reason>();
+  const bool blocked = limits.everywhere || !held.empty();
+  held.insert(held.end(), limits.reasons.begin(), limits.reasons.end());
+
+  std::vector<Reason> out;
+  const auto say_held = [&] {
+    out.insert(out.end(), held.begin(), held.end());
+    held.clear();
+  };
+  for (const Reason& reason : of_matching) {
+    const bool can_start = reason.code == ReasonCode::kCanStart;
+    if ((blocked && ComesAfter(reason.code)) || (limits.none_free && can_start)) say_held();
+    if (!can_start) {
+      out.push_back(reason);
+      continue;
+    }
+    if (blocked || limits.none_free) continue;
+    if (order == nullptr || order->giving == 0) {
+      out.push_back(reason);
+    } else if (order->giving_free == 0) {
+      out.push_back({Advice::kWait, ReasonCode::kAllBusy,
+                     fmt::format("{} {} a strategy that gives it out, and no free slot", FormatCount(order->giving),
+                                 order->giving == 1 ? "worker has" : "workers have"),
+                     ""});
+    } else if (!IsBehind(*order)) {
+      out.push_back(reason);
+      if (order->first_for.value != 0 && !order->chance)
+        out.back().message = "the next pull of a worker with a free slot takes it";
+      if (order->chance) out.back().message += ", which is left to chance";
+    }
+  }
+  say_held();
+  // Also where something else holds it back: when that is gone, its turn has not come yet.
+  if (order != nullptr && IsBehind(*order)) out.push_back(Behind(standing));
+  std::stable_sort(out.begin(), out.end(), [](const Reason& a, const Reason& b) {
+    return Gravity(a.advice, a.code) < Gravity(b.advice, b.code);
+  });
+  if (standing.held && standing.held->since) {
+    for (Reason& reason : out) {
+      if (!reason.since && SameAs(standing.held->code, reason.code)) reason.since = standing.held->since;
+    }
+  }
+  return out;
+}
+
+}  // namespace allot

@@ -1,0 +1,84 @@
+// Why a job, or one of its tasks, does not run: all that holds it back now, whichever stage says so, what decides
+// first.
+//
+// The engine takes a JobStanding in passing (Engine::StandingOf); from that everything else follows outside its thread:
+// matching looks at every worker and every clause (match/explain.h), and where a job stands among others may need a
+// look at all of them (engine/looks/preview_walk.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/types.h"
+#include "match/explain.h"
+#include "strategy/preview.h"
+#include "strategy/standing.h"
+
+namespace allot {
+
+// How a job with ready tasks stands in the order, for the workers that may run it and are neither draining nor away.
+struct OrderStanding {
+  StrategyPtr policy;
+  // That most of them have, of those that are given such jobs; with a free slot, if there are any.
+  StrategyPtr strategy;
+  std::uint32_t workers = 0;      // so many have that one,
+  WorkerId like;                  // and this is one of them
+  bool like_free = false;         // with a free slot
+  std::uint32_t giving = 0;       // workers, with any strategy, that are given such jobs
+  std::uint32_t giving_free = 0;  // of these, with a free slot
+  std::vector<Ceiling> ceilings;  // where none is given it: what holds it back, whatever the worker
+  bool unselected = false;        // where none is given it: strategies that are for others
+  WorkerId first_for;             // the next pull of that one, which has a free slot, takes a task of it; 0: of none
+  bool asked_all = true;          // false: too many differ, or what comes first for one was not found by a short look
+  bool chance = false;            // it may be first: that is left to chance
+  bool others_first = false;      // for workers like `like` something else is
+  // What comes first for workers like `like`; null where nothing does, or it is the job itself.
+  std::optional<JobId> first;
+  std::string first_user;
+  std::vector<PreviewStep> first_why, own_why;
+  // Known after a look at all jobs.
+  std::optional<std::uint32_t>
+      place;                     // of its first task, from 1; none: behind those that were looked for, or not known
+  std::uint32_t looked_for = 0;  // the next tasks among which it was looked for; 0: it was not
+  bool complete = true;          // all jobs were looked at
+};
+
+// With balanced dispatch: who holds its ready tasks.
+struct PromisedStanding {
+  std::uint32_t tasks = 0, open = 0;
+  std::uint32_t workers = 0;
+  std::uint32_t busy = 0;  // of these, without a free slot
+  WorkerId longest;        // who holds the most
+  std::string longest_name;
+  std::uint32_t longest_tasks = 0;  // of the job
+  std::uint64_t longest_queue = 0;  // of all jobs
+};
+
+struct JobStanding {
+  MatchSnapshot match;
+  Instant now{};
+  LimitHolds limits;
+  std::optional<HeldView> held;
+  std::optional<OrderStanding> order;        // none: nothing of it is ready, or no worker may run it
+  bool worker_names = true;                  // may the reasons name workers?
+  std::optional<PromisedStanding> promised;  // none: fanout, or nothing of it is ready
+  // Where one task was asked for.
+  std::optional<TaskView> task;
+  std::string task_worker;           // the name of who runs it
+  std::optional<WallTime> task_due;  // while it waits for its next attempt
+};
+
+// The reasons of matching together with those of limits and order, the gravest first (Gravity() in match/reason.h) and
+// of those alike what decides first; never empty. `matching`: how
+// many workers may run the job, as far as availability and slots do not count. Where the reasons are of one worker, so
+// are the limits, and there is no order.
+std::vector<Reason> AllReasons(const JobStanding& standing, const std::vector<Reason>& of_matching,
+                               std::size_t matching);
+
+class PreviewWalk;
+// What a finished walk with the strategy of `order.like` tells: the job's place. (PreviewRequest::focus is the job.)
+void ApplyWalk(const PreviewWalk& walk, JobId job, OrderStanding& order);
+
+}  // namespace allot
