@@ -4,7 +4,7 @@
 //   allot_engine_memory [SCALE]     (default 1: 10^9 untouched tasks, 10^8 touched ones, 10^6 jobs, 10^7 retries;
 //                                    10 touches all 10^9, in some minutes)
 //
-// Counted is what the allocator has given out, its own overhead included.
+// Counted is what the allocator and the engine's pools have given out, their own overhead included.
 #include <malloc.h>
 
 #include <algorithm>
@@ -23,9 +23,10 @@ namespace {
 
 constexpr std::uint32_t kTasksPerJob = 10'000;
 
-double Allocated() {
+double Allocated(const Engine* engine = nullptr) {
   const struct mallinfo2 info = mallinfo2();
-  return static_cast<double>(info.uordblks + info.hblkhd);
+  const std::uint64_t pools = engine == nullptr ? 0 : engine->looks().Memory().total();
+  return static_cast<double>(info.uordblks + info.hblkhd + pools);
 }
 
 void SubmitAll(Engine& engine, std::uint64_t jobs, std::uint32_t count) {
@@ -45,7 +46,7 @@ void MeasureUntouched(double scale, Figures& figures) {
   Engine engine{EngineOptions{}};
   engine.FinishLoad(At(1), Duration(0));
   SubmitAll(engine, jobs, kTasksPerJob);
-  figures.Add("engine_memory/untouched", (Allocated() - before) / 1e6, "MB");
+  figures.Add("engine_memory/untouched", (Allocated(&engine) - before) / 1e6, "MB");
 }
 
 void MeasureTouched(double scale, Figures& figures) {
@@ -84,7 +85,7 @@ void MeasureTouched(double scale, Figures& figures) {
     Must(engine.Replay(position++, events));
     if (at % (tasks / 20) >= kPerEntry) continue;
     while (engine.looks().UnfoldedEvents() > 0) engine.Fold(1 << 20);
-    most = std::max(most, Allocated() - before);
+    most = std::max(most, Allocated(&engine) - before);
   }
   figures.Add("engine_memory/touched_tasks", static_cast<double>(tasks), "tasks");
   figures.Add("engine_memory/touched_bytes", most, "bytes");
@@ -99,7 +100,7 @@ void MeasureOneTaskJobs(double scale, Figures& figures) {
   Engine engine{EngineOptions{}};
   engine.FinishLoad(At(1), Duration(0));
   SubmitAll(engine, jobs, 1);
-  figures.Add("engine_memory/one_task_job", (Allocated() - before) / static_cast<double>(jobs), "bytes/job");
+  figures.Add("engine_memory/one_task_job", (Allocated(&engine) - before) / static_cast<double>(jobs), "bytes/job");
 }
 
 void MeasureRetries(double scale, Figures& figures) {
@@ -134,7 +135,7 @@ void MeasureRetries(double scale, Figures& figures) {
     Fold(engine);
   }
   if (engine.looks().Stats().tasks_waiting != tasks) throw Failure("not all tasks wait for their retry");
-  figures.Add("engine_memory/retry", (Allocated() - before) / tasks, "bytes/task");
+  figures.Add("engine_memory/retry", (Allocated(&engine) - before) / tasks, "bytes/task");
 }
 
 void Measure(double scale, Figures& figures) {

@@ -31,8 +31,8 @@ declare -A may=(
 )
 # Single files that may know more, and why.
 declare -A besides=(
-  [src/cli/backup.cc]="store server/queue"            # `restore` puts a queue's file in its place, without a server
-  [src/cli/check.cc]="store"                          # reads a queue's files, without a server
+  [src/cli/commands/backup.cc]="store server/queue"   # `restore` puts a queue's file in its place, without a server
+  [src/cli/commands/check.cc]="store"                 # reads a queue's files, without a server
   [src/server/ops/supervisor_test.cc]="server/queue"  # a queue at work is what it asks for signs of life
 )
 # What tests of the server's rooms may include on top: a whole server to talk to.
@@ -42,7 +42,6 @@ helpers="server/testing.h server/testing_tokens.h"
 most=40
 # Folders that have more: they may not grow. Lower the number when one has become smaller.
 declare -A large=(
-  [src/cli]=62
   [src/strategy]=46
 )
 

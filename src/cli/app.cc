@@ -8,8 +8,8 @@
 
 #include "base/text.h"
 #include "base/version.h"
-#include "cli/bench_command.h"
 #include "cli/commands.h"
+#include "cli/commands/bench_command.h"
 #include "cli/context.h"
 
 namespace allot::cli {

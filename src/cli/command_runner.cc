@@ -4,7 +4,7 @@
 
 #include "base/bounds.h"
 #include "base/text.h"
-#include "cli/payload_text.h"
+#include "cli/text/payload_text.h"
 
 namespace allot::cli {
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "cli/payload_text.h"
+#include "cli/text/payload_text.h"
 
 namespace allot::cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "allotter/client.h"
 #include "cli/exit_code.h"
-#include "cli/output.h"
+#include "cli/text/output.h"
 
 namespace allot::cli {
 

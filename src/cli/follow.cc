@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "cli/interrupt.h"
-#include "cli/progress.h"
-#include "cli/result_printer.h"
+#include "cli/text/progress.h"
+#include "cli/text/result_printer.h"
 
 namespace allot::cli {
 namespace {

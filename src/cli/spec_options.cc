@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/output.h"
+#include "cli/text/output.h"
 #include "expr/expr.h"
 
 namespace allot::cli {

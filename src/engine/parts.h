@@ -21,6 +21,7 @@
 #include "engine/jobs/record_loader.h"
 #include "engine/jobs/staging.h"
 #include "engine/jobs/timers.h"
+#include "engine/looks/views.h"
 #include "engine/memory_use.h"
 #include "engine/receipt_log.h"
 #include "engine/stages/dealing.h"

@@ -17,7 +17,7 @@
 #include "base/ids.h"
 #include "base/job.h"
 #include "base/time.h"
-#include "match/class_table.h"
+#include "match/traits.h"
 #include "match/reason.h"
 
 namespace allot {

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/looks/views.h"
 #include "engine/types.h"
 #include "expr/expr.h"
 #include "strategy/pick_job.h"

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "cli/worker_text.h"
+#include "cli/text/worker_text.h"
 
 namespace allot::cli::top {
 

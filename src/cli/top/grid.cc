@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "cli/output.h"
+#include "cli/text/output.h"
 
 namespace allot::cli::top {
 namespace {

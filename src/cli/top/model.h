@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "allotter/live.h"
-#include "cli/progress.h"
+#include "cli/text/progress.h"
 
 namespace allot::cli::top {
 

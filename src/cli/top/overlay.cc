@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "cli/explain.h"
+#include "cli/text/explain.h"
+#include "cli/text/worker_text.h"
 #include "cli/top/render.h"
-#include "cli/worker_text.h"
 
 namespace allot::cli::top {
 namespace {

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "cli/output.h"
+#include "cli/text/output.h"
 #include "cli/top/tables.h"
 
 namespace allot::cli::top {

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "cli/limit_text.h"
-#include "cli/worker_text.h"
+#include "cli/text/limit_text.h"
+#include "cli/text/worker_text.h"
 
 namespace allot::cli::top {
 namespace {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "base/job.h"
-#include "match/class_table.h"
+#include "match/traits.h"
 
 namespace allot {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/types.h"
+#include "engine/looks/views.h"
 #include "match/explain.h"
 #include "strategy/preview.h"
 #include "strategy/standing.h"

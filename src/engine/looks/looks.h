@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/looks/views.h"
 #include "engine/types.h"
 #include "limits/limit_table.h"
 #include "match/explain.h"

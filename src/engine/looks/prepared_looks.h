@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/types.h"
+#include "engine/looks/views.h"
 #include "limits/limit_table.h"
 #include "strategy/orders.h"
 

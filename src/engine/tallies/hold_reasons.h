@@ -26,8 +26,8 @@
 #include <boost/container/small_vector.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 
+#include "engine/looks/views.h"
 #include "engine/tallies/class_reasons.h"
-#include "engine/types.h"
 #include "limits/limit_table.h"
 #include "strategy/orders.h"
 #include "strategy/standing.h"

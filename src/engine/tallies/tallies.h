@@ -10,8 +10,8 @@
 
 #include "engine/jobs/job.h"
 #include "engine/jobs/job_table.h"
+#include "engine/looks/views.h"
 #include "engine/stages/stage.h"
-#include "engine/types.h"
 
 namespace allot {
 

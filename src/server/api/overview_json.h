@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/types.h"
+#include "engine/looks/views.h"
 #include "server/queue/queue_history.h"
 
 namespace allot {

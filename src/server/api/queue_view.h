@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "engine/types.h"
+#include "engine/looks/views.h"
 #include "server/ops/principal.h"
 #include "server/queue/queue_runtime.h"
 

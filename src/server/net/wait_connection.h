@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/types.h"
+#include "engine/looks/views.h"
 #include "server/net/net_thread.h"
 #include "server/net/ws_connection.h"
 #include "server/ops/principal.h"

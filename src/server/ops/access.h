@@ -7,7 +7,7 @@
 #include <unordered_set>
 
 #include "base/result.h"
-#include "engine/types.h"
+#include "engine/looks/views.h"
 #include "server/ops/config.h"
 #include "server/ops/principal.h"
 #include "server/wire/request_json.h"

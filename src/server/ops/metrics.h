@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/types.h"
+#include "engine/looks/views.h"
 #include "server/ops/step_meter.h"
 #include "store/store.h"
 

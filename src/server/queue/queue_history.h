@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "engine/types.h"
+#include "engine/looks/views.h"
 
 namespace allot {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "engine/types.h"
+#include "engine/looks/views.h"
 #include "server/wire/error_groups.h"
 
 namespace allot {

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "engine/looks/views.h"
 #include "engine/types.h"
 #include "server/wire/queue_settings.h"
 #include "store/store.h"

@@ -12,7 +12,7 @@
 #include "base/ids.h"
 #include "base/job.h"
 #include "base/result.h"
-#include "engine/types.h"
+#include "engine/looks/views.h"
 
 namespace allot {
 

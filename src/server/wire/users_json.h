@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "engine/types.h"
+#include "engine/looks/views.h"
 
 namespace allot {
 
