@@ -4,7 +4,6 @@
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "engine/receipt_log.h"
-#include "strategy/views.h"
 
 namespace allot {
 
