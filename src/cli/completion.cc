@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <iostream>
+#include <iterator>
 #include <sstream>
 
 #include "cli/commands.h"
 #include "cli/completion.h"
 #include "cli/context.h"
+#include "strategy/strategy.h"
 
 namespace allot::cli {
 namespace {
@@ -33,11 +35,21 @@ std::string OneLine(std::string text) {
   return text;
 }
 
+// Strategies of one word.
+std::vector<std::string> StrategyWords() {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < std::size(kStrategyWords); ++i) {
+    if (kStrategyShapes[i] == Strategy::Shape::kOrder) words.emplace_back(kStrategyWords[i]);
+  }
+  words.emplace_back("fair");
+  return words;
+}
+
 // What an option can be, where it is one of some words: its check says `{table,json}`.
 std::vector<std::string> WordsOf(const CLI::Option& option) {
   // The rest is checked by what reads it.
   static const std::pair<std::string_view, std::vector<std::string>> kElsewhere[] = {
-      {"strategy", {"random", "oldest", "newest", "priority", "least_recent", "fair"}},
+      {"strategy", StrategyWords()},
       {"policy", {"worker", "fair"}},
       {"dispatch", {"fanout", "balanced"}},
       {"balance", {"least_queue", "round_robin", "random"}},

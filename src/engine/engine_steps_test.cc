@@ -12,7 +12,7 @@
 #include "engine/pace.h"
 #include "engine/testing.h"
 #include "engine/testing_steps.h"
-#include "strategy/cell_trees.h"
+#include "strategy/index/cell_trees.h"
 
 namespace allot {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "strategy/cell.h"
+#include "strategy/index/cell.h"
 
 namespace allot {
 

@@ -21,12 +21,12 @@
 
 #include "base/memory_pool.h"
 #include "base/rng.h"
-#include "strategy/index.h"
+#include "strategy/index/index.h"
+#include "strategy/index/value_log.h"
+#include "strategy/index/value_table.h"
 #include "strategy/open_classes.h"
 #include "strategy/pick_job.h"
 #include "strategy/strategy.h"
-#include "strategy/value_log.h"
-#include "strategy/value_table.h"
 
 namespace allot {
 

@@ -5,6 +5,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 
 #include "base/check.h"
+#include "strategy/blocks/block.h"
 
 namespace allot {
 namespace {
@@ -465,7 +466,7 @@ std::vector<PreviewStep> Preview::Why(Place place, const Job& job, std::uint64_t
       default:
         break;
     }
-    step.text = DescribeStep(block, step, options_.now);
+    step.text = BlockOf(block).DescribeStep(block, step, options_.now);
     steps.push_back(std::move(step));
   }
   return steps;

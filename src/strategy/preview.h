@@ -8,10 +8,12 @@
 // Threading: none of its own; it holds nothing of the jobs that it was told of.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,9 +22,9 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "strategy/index/value_table.h"
 #include "strategy/pick_job.h"
 #include "strategy/strategy.h"
-#include "strategy/value_table.h"
 #include "strategy/weights.h"
 
 namespace allot {
@@ -119,7 +121,8 @@ class Preview {
  private:
   using Place = std::uint32_t;  // of a job, or of a cell
   static constexpr Place kNone = 0xFFFFFFFF;
-  static constexpr std::size_t kOrders = 4;  // all but `random`
+  static constexpr auto kOrders = static_cast<std::size_t>(
+      std::count(std::begin(kStrategyShapes), std::end(kStrategyShapes), Strategy::Shape::kOrder));
 
   struct Job {
     OrderKey key;
@@ -216,8 +219,5 @@ class Preview {
   bool stopped_ = false, gated_ = false;
   Rng rng_;
 };
-
-// The sentence of a step; `now` for how long ago.
-std::string DescribeStep(const Strategy& block, const PreviewStep& step, WallTime now);
 
 }  // namespace allot

@@ -28,7 +28,7 @@ QueueOrder::QueueOrder(const order::Rules& rules, const ValueLog& log, bool by_c
 }
 
 void QueueOrder::FindLeaves(const Plan& plan) {
-  if (plan.inner.empty() && plan.kind != Strategy::Kind::kRandom) leaves_.push_back(&plan);
+  if (plan.inner.empty() && !plan.draws()) leaves_.push_back(&plan);
   for (const auto& inner : plan.inner) FindLeaves(*inner);
 }
 
@@ -90,7 +90,7 @@ void QueueOrder::Add(Entry& entry) {
   for (std::size_t i = 0; i < cell.orders.size(); ++i) {
     const Order order = (*rules_.orders)[i];
     const Key key = KeyOf(order, *entry.job);
-    if (order == Order::kLeastRecent) entry.recent = key;
+    if (order->turns) entry.recent = key;
     cell.orders[i].Insert(key, &entry);
     if (cell.orders[i].Front().second == &entry) Note(cell, i);
   }
@@ -116,7 +116,7 @@ void QueueOrder::Remove(Entry& entry) {
   for (std::size_t i = 0; i < cell.orders.size(); ++i) {
     const Order order = (*rules_.orders)[i];
     const bool first = cell.orders[i].Front().second == &entry;
-    cell.orders[i].Erase(order == Order::kLeastRecent ? entry.recent : KeyOf(order, *entry.job));
+    cell.orders[i].Erase(order->turns ? entry.recent : KeyOf(order, *entry.job));
     if (first) Note(cell, i);
   }
   if (cell.lottery) Undraw(cell, entry);
@@ -134,33 +134,6 @@ void QueueOrder::OnCount(Entry& entry, std::uint32_t before) {
   entry.place = cell.lottery->Add(&entry, entry.count);
 }
 
-const Plan* QueueOrder::LeafFor(const Plan& plan, const order::Cell& core) const {
-  switch (plan.kind) {
-    case Strategy::Kind::kRandom:
-    case Strategy::Kind::kOldest:
-    case Strategy::Kind::kNewest:
-    case Strategy::Kind::kPriority:
-    case Strategy::Kind::kLeastRecent:
-      return &plan;
-    case Strategy::Kind::kSelectOnly:
-      if (core.values[plan.key] != plan.wanted) return nullptr;
-      break;
-    case Strategy::Kind::kMaxSimultaneous:
-      if (order::TrueBin(plan, *rules_.shared, core) > 0) return nullptr;
-      break;
-    case Strategy::Kind::kOrElse:
-      for (const auto& branch : plan.inner) {
-        if (const Plan* leaf = LeafFor(*branch, core)) return leaf;
-      }
-      return nullptr;
-    case Strategy::Kind::kPreferDistinct:
-    case Strategy::Kind::kFair:
-    case Strategy::Kind::kWorker:
-      break;
-  }
-  return LeafFor(*plan.inner.front(), core);
-}
-
 void QueueOrder::Note(Cell& cell, std::size_t list) {
   const Key key = cell.orders[list].Front().first;
   for (const Plan* leaf : leaves_) {
@@ -173,7 +146,7 @@ void QueueOrder::Note(Cell& cell, std::size_t list) {
 }
 
 void QueueOrder::Freshen(Cell& cell, const Plan& leaf) {
-  if (leaf.order != Order::kLeastRecent || leaf.kind == Strategy::Kind::kRandom) return;
+  if (!leaf.turns) return;
   auto& jobs = cell.orders[leaf.list];
   auto [key, entry] = jobs.Front();
   while (KeyOf(leaf.order, *entry->job) != key) {
@@ -274,7 +247,7 @@ void QueueOrder::CatchUp() {
   // None of those that stand has changed, so that places can be found among them.
   for (Cell* cell : std::exchange(loose_, {})) {
     cell->loose = false;
-    cell->leaf = LeafFor(*rules_.plan, *cell->core);
+    cell->leaf = order::LeafFor(*rules_.plan, *rules_.shared, *cell->core);
     if (cell->leaf == nullptr) continue;
     Freshen(*cell, *cell->leaf);
     cell->stands = true;
@@ -312,8 +285,7 @@ QueueOrder::Entry* QueueOrder::Pick(KindId kind, StartGate* gate, Rng& rng, std:
     Cell& cell = *it;
     const PickJob& first = *cell.orders[cell.leaf->list].Front().second->job;
     // What was picked from meanwhile stands too far ahead.
-    if (cell.leaf->order == Order::kLeastRecent &&
-        KeyOf(cell.leaf->order, first) != cell.core->leaves[cell.leaf->leaf].key) {
+    if (cell.leaf->turns && KeyOf(cell.leaf->order, first) != cell.core->leaves[cell.leaf->leaf].key) {
       Loosen(cell);
       CatchUp();
       it = tree_.begin();
@@ -333,9 +305,9 @@ QueueOrder::Entry* QueueOrder::Scan(KindId kind, StartGate* gate, Rng& rng) {
   std::size_t where = 0;
   std::uint64_t drawn = 0;  // tasks of all cells that were drawn from so far
   for (std::size_t i = 0; i < cores_.size(); ++i) {
-    const Plan* leaf = LeafFor(*rules_.plan, *cores_[i]);
+    const Plan* leaf = order::LeafFor(*rules_.plan, *rules_.shared, *cores_[i]);
     if (leaf == nullptr) continue;
-    const bool random = leaf->kind == Strategy::Kind::kRandom;
+    const bool random = leaf->draws();
     Freshen(*cells_[i], *leaf);
     const Choice choice{cores_[i], leaf, random ? cells_[i]->tasks : 0};
     const int order = best ? order::Compare(*rules_.plan, *rules_.shared, kind, choice, best) : -1;
@@ -346,7 +318,7 @@ QueueOrder::Entry* QueueOrder::Scan(KindId kind, StartGate* gate, Rng& rng) {
     where = i;
   }
   if (!best) return nullptr;
-  random_task_ = best.leaf->kind == Strategy::Kind::kRandom;
+  random_task_ = best.leaf->draws();
   leaf_ = best.leaf;
   candidates_ = drawn;
   return random_task_ ? Draw(*cells_[where], rng) : cells_[where]->orders[best.leaf->list].Front().second;

@@ -21,13 +21,13 @@
 #include <boost/unordered/unordered_flat_set.hpp>
 
 #include "base/rng.h"
-#include "strategy/cell.h"
-#include "strategy/index.h"
+#include "strategy/index/cell.h"
+#include "strategy/index/index.h"
+#include "strategy/index/value_log.h"
+#include "strategy/index/views.h"
 #include "strategy/pick_job.h"
-#include "strategy/small_order.h"
-#include "strategy/value_log.h"
-#include "strategy/views.h"
-#include "strategy/weighted_set.h"
+#include "strategy/trees/small_order.h"
+#include "strategy/trees/weighted_set.h"
 
 namespace allot {
 
@@ -124,8 +124,6 @@ class QueueOrder {
   static constexpr std::size_t kSorted = 32;   // so many are kept in order
 
   Cell& CellFor(const PickJob& job);
-  // The leaf through which the strategy gives jobs of that cell now; null: it does not.
-  const order::Plan* LeafFor(const order::Plan& plan, const order::Cell& core) const;
   void FindLeaves(const order::Plan& plan);
   // The first of the cell in one of its orders is another one: notes it, for comparing.
   void Note(Cell& cell, std::size_t list);

@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "strategy/strategy_words.h"
+#include "strategy/text/words.h"
 
 namespace allot {
 namespace {
@@ -18,22 +18,18 @@ class Look {
 
   // Plans and blocks are trees of one shape, but for the worker's own strategy, which stands in the plan.
   const order::Plan* Gives(const order::Plan& plan, const Strategy& block, bool own, Standing& out) const {
-    switch (block.kind) {
-      case Strategy::Kind::kRandom:
-      case Strategy::Kind::kOldest:
-      case Strategy::Kind::kNewest:
-      case Strategy::Kind::kPriority:
-      case Strategy::Kind::kLeastRecent:
-        return &plan;
-      case Strategy::Kind::kWorker:
-        return Gives(*plan.inner.front(), worker_, true, out);
-      case Strategy::Kind::kSelectOnly:
-        if (ValueOf(plan) != plan.wanted) {
+    switch (plan.passes) {
+      case Passes::kAll:
+        break;
+      case Passes::kWanted:
+      case Passes::kOwn:
+        if (plan.passes == Passes::kWanted ? ValueOf(plan) != plan.wanted
+                                           : !plan.block->PassesValue(plan, shared_, ValueOf(plan))) {
           out.unselected = true;
           return nullptr;
         }
         break;
-      case Strategy::Kind::kMaxSimultaneous: {
+      case Passes::kBelowMax: {
         const ValueId value = ValueOf(plan);
         const ValueTable::Value& now = shared_.values.Get(shared_.keys[plan.key], value);
         // What is below it may hold it back, too.
@@ -45,7 +41,7 @@ class Look {
         const order::Plan* leaf = Gives(*plan.inner.front(), *block.inner.front(), own, out);
         return open ? leaf : nullptr;
       }
-      case Strategy::Kind::kOrElse: {
+      case Passes::kBranches: {
         Standing tried;
         bool others = false;  // a branch that selects it, whatever holds it back there
         for (std::size_t i = 0; i < block.inner.size(); ++i) {
@@ -60,10 +56,9 @@ class Look {
         out.ceilings.insert(out.ceilings.end(), tried.ceilings.begin(), tried.ceilings.end());
         return nullptr;
       }
-      case Strategy::Kind::kPreferDistinct:
-      case Strategy::Kind::kFair:
-        break;
     }
+    if (plan.inner.empty()) return &plan;
+    if (block.inner.empty()) return Gives(*plan.inner.front(), worker_, true, out);
     return Gives(*plan.inner.front(), *block.inner.front(), own, out);
   }
 
@@ -91,6 +86,14 @@ Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Str
     out.ceilings.clear();
   }
   return out;
+}
+
+void AddHoldingKeys(const order::Rules& rules, std::vector<KeyId>& keys) {
+  const auto add = [&](const auto& self, const order::Plan& plan) -> void {
+    if (plan.holds()) keys.push_back(rules.shared->keys[plan.key]);
+    for (const auto& inner : plan.inner) self(self, *inner);
+  };
+  add(add, *rules.plan);
 }
 
 std::string DescribeCeiling(const Ceiling& ceiling) {

@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "strategy/index/views.h"
 #include "strategy/pick_job.h"
 #include "strategy/strategy.h"
-#include "strategy/views.h"
 
 namespace allot {
 
-// A `max_simultaneous` whose value has as many running tasks as it may have.
+// A maximum whose value has as many running tasks as it may have.
 struct Ceiling {
   bool own = false;  // of the worker's own strategy; else of the policy
   StrategyKey key;
@@ -27,7 +27,7 @@ struct Ceiling {
 struct Standing {
   const order::Plan* leaf = nullptr;  // through which it is given; null: it is not
   bool given() const { return leaf != nullptr; }
-  bool unselected = false;        // then: a `select_only` is not for it, and there is no other way
+  bool unselected = false;        // then: a block selects others, and there is no other way
   std::vector<Ceiling> ceilings;  // then: those in its way, from the outside in
 };
 
@@ -37,6 +37,9 @@ Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Str
 // The same of all jobs that have these values.
 Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker,
                     const std::function<ValueId(KeyId)>& value_of);
+
+// Adds the keys of blocks that may keep a job from being given out.
+void AddHoldingKeys(const order::Rules& rules, std::vector<KeyId>& keys);
 
 // `the policy lets 4 tasks of a user run at once, and "ann" has 4`.
 std::string DescribeCeiling(const Ceiling& ceiling);

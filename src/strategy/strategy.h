@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +25,7 @@
 
 #include "base/job.h"
 #include "expr/expr.h"
+#include "strategy/blocks/block_list.h"
 
 namespace allot {
 
@@ -41,28 +43,24 @@ struct StrategyKey {
 StrategyKey MakeStrategyKey(std::string_view name);
 
 struct Strategy {
+  // Its blocks: blocks/block_list.h.
   enum class Kind : std::uint8_t {
-    kRandom,
-    kOldest,
-    kNewest,
-    kPriority,
-    kLeastRecent,
-    kSelectOnly,
-    kPreferDistinct,
-    kMaxSimultaneous,
-    kFair,
-    kOrElse,
-    kWorker,
+#define ALLOT_KIND(name, word, shape) k##name,
+    ALLOT_STRATEGY_BLOCKS(ALLOT_KIND)
+#undef ALLOT_KIND
   };
+  enum class Shape : std::uint8_t { kOrder, kKeyed, kChoice, kWorker };
   Kind kind = Kind::kPriority;
-  StrategyKey key;                 // select_only, prefer_distinct, max_simultaneous, fair
-  MetaValue value;                 // select_only; of the key `job` its id as a string, of `tag` one tag
-  std::uint32_t max = 1;           // prefer_distinct, max_simultaneous; at least 1
-  bool percent = false;            // max_simultaneous: max is a percentage (1…100) of all slots
-  std::vector<StrategyPtr> inner;  // one for those with a key, two or more for or_else, none for the others
+  // Of these a block has those that its shape and its traits (blocks/block.h) say.
+  StrategyKey key;
+  MetaValue value;                 // of the key `job` its id as a string, of `tag` one tag
+  std::uint32_t max = 1;           // at least 1
+  bool percent = false;            // max is a percentage (1…100) of all slots
+  std::vector<StrategyPtr> inner;  // one for those with a key, two or more for a choice, none for the others
 
-  bool leaf() const { return kind <= Kind::kLeastRecent; }
-  bool keyed() const { return kind >= Kind::kSelectOnly && kind <= Kind::kFair; }
+  inline Shape shape() const;
+  bool leaf() const { return shape() == Shape::kOrder; }
+  bool keyed() const { return shape() == Shape::kKeyed; }
   // The same in all that its kind reads, and inside.
   friend bool operator==(const Strategy& a, const Strategy& b);
 };
@@ -72,8 +70,21 @@ struct StrategyPair {
   StrategyPtr policy, worker;
 };
 
-// `oldest`, `select_only`, …: the word that texts and JSON have for it.
-std::string_view StrategyWord(Strategy::Kind kind);
+// `oldest`, `select_only`, …: the words that texts and JSON have for blocks, by their kinds.
+inline constexpr std::string_view kStrategyWords[] = {
+#define ALLOT_WORD(name, word, shape) word,
+    ALLOT_STRATEGY_BLOCKS(ALLOT_WORD)
+#undef ALLOT_WORD
+};
+inline constexpr Strategy::Shape kStrategyShapes[] = {
+#define ALLOT_SHAPE(name, word, shape) Strategy::Shape::shape,
+    ALLOT_STRATEGY_BLOCKS(ALLOT_SHAPE)
+#undef ALLOT_SHAPE
+};
+inline Strategy::Shape Strategy::shape() const { return kStrategyShapes[static_cast<std::size_t>(kind)]; }
+inline std::string_view StrategyWord(Strategy::Kind kind) { return kStrategyWords[static_cast<std::size_t>(kind)]; }
+// The block of that word, if any.
+std::optional<Strategy::Kind> StrategyKindOf(std::string_view word);
 
 // Where and why a text is no strategy; with the nearest word, where one is. expr::PointAt() draws it.
 using StrategyError = expr::ParseError;

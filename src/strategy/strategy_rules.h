@@ -13,6 +13,10 @@ namespace allot::strategy_rules {
 std::string CheckKey(const StrategyKey& key);
 std::string CheckValue(const StrategyKey& key, const MetaValue& value);
 
+// The words of the keys that are built in, by their kinds.
+inline constexpr std::string_view kBuiltInKeys[] = {"", "user", "tag", "async", "priority", "job"};
+
+std::string NoPercentage();
 std::string TooDeep();
 std::string TooMany();
 std::string NotInPolicy();

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/rng.h"
-#include "strategy/cell_trees.h"
+#include "strategy/index/cell_trees.h"
 #include "strategy/orders.h"
 
 namespace allot::testing {

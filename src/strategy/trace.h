@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "base/bounds.h"
+#include "strategy/index/views.h"
 #include "strategy/pick_job.h"
 #include "strategy/preview.h"
 #include "strategy/strategy.h"
-#include "strategy/views.h"
 
 namespace allot {
 

@@ -11,6 +11,7 @@
 #include "engine/looks/prepared_looks.h"
 #include "engine/parts.h"
 #include "limits/limit_forecast.h"
+#include "strategy/blocks/block.h"
 
 namespace allot {
 namespace {
@@ -99,9 +100,10 @@ class Maxima {
   }
 
   Node Compile(const Strategy& block) {
-    if (block.leaf() || block.kind == Strategy::Kind::kWorker) return {};
+    if (block.inner.empty()) return {};
+    const Passes passes = BlockOf(block).traits().passes;
     Node node;
-    if (block.kind == Strategy::Kind::kOrElse) {
+    if (passes == Passes::kBranches) {
       // Leases count, whichever branch gave them. So a task may start as long as any of them lets it.
       node.kind = Node::Kind::kAny;
       const std::size_t before = columns_.size();
@@ -113,8 +115,8 @@ class Maxima {
       }
       return node;
     }
-    const bool selects = block.kind == Strategy::Kind::kSelectOnly;
-    if (!selects && (block.kind != Strategy::Kind::kMaxSimultaneous || block.percent)) return Compile(*block.inner[0]);
+    const bool selects = passes == Passes::kWanted;
+    if (!selects && (passes != Passes::kBelowMax || block.percent)) return Compile(*block.inner[0]);
     node.kind = selects ? Node::Kind::kSelect : Node::Kind::kMost;
     node.most = block.max;
     Column column;

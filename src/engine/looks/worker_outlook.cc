@@ -7,15 +7,17 @@
 
 #include "base/text.h"
 #include "engine/looks/preview_walk.h"
+#include "strategy/blocks/block.h"
 
 namespace allot {
 namespace {
 
 std::string Tasks(std::uint64_t n) { return n == 1 ? std::string("1 task") : FormatCount(n) + " tasks"; }
 
-bool Has(const Strategy& strategy, Strategy::Kind kind) {
-  return strategy.kind == kind || std::any_of(strategy.inner.begin(), strategy.inner.end(),
-                                              [kind](const StrategyPtr& inner) { return Has(*inner, kind); });
+bool HasMaximum(const Strategy& strategy) {
+  return BlockOf(strategy).traits().passes == Passes::kBelowMax ||
+         std::any_of(strategy.inner.begin(), strategy.inner.end(),
+                     [](const StrategyPtr& inner) { return HasMaximum(*inner); });
 }
 
 }  // namespace
@@ -95,8 +97,7 @@ Reason OutlookVerdict(const OutlookSnapshot& snapshot, const PreviewWalk& walk) 
   }
   if (walk.jobs() > 0) {
     // A strategy that selects and sets no maximum holds back for good.
-    const bool maximum = Has(*walk.policy(), Strategy::Kind::kMaxSimultaneous) ||
-                         Has(*walk.strategy(), Strategy::Kind::kMaxSimultaneous);
+    const bool maximum = HasMaximum(*walk.policy()) || HasMaximum(*walk.strategy());
     return {maximum ? Advice::kWait : Advice::kOperator,
             maximum ? ReasonCode::kMaxSimultaneous : ReasonCode::kNotSelected,
             fmt::format("policy and strategy hold back all {} that it may run", Tasks(walk.ready_tasks())),

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "strategy/views.h"
-
 namespace allot {
 namespace {
 
@@ -22,14 +20,6 @@ std::uint64_t Mix(std::uint64_t hash, std::uint64_t value) {
   return hash ^ (hash >> 29);
 }
 
-// The keys of blocks that may keep a job from being given out.
-void AddKeys(const order::Plan& plan, const order::Shared& shared, std::vector<KeyId>& keys) {
-  if (plan.kind == Strategy::Kind::kSelectOnly || plan.kind == Strategy::Kind::kMaxSimultaneous) {
-    keys.push_back(shared.keys[plan.key]);
-  }
-  for (const auto& inner : plan.inner) AddKeys(*inner, shared, keys);
-}
-
 }  // namespace
 
 // --- Cells.
@@ -41,8 +31,7 @@ void HoldReasons::Renew() {
     std::vector<KeyId> keys;
     for (Orders::Id id = 0; id < orders_.ids(); ++id) {
       if (!orders_.Ready(id)) continue;
-      const order::Rules& rules = orders_.index(id).rules();
-      AddKeys(*rules.plan, *rules.shared, keys);
+      AddHoldingKeys(orders_.index(id).rules(), keys);
     }
     std::sort(keys.begin(), keys.end());
     keys.erase(std::unique(keys.begin(), keys.end()), keys.end());

@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "engine/parts.h"
-#include "strategy/views.h"
 
 namespace allot {
 namespace {

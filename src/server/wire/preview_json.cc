@@ -41,11 +41,11 @@ void AppendStep(const PreviewStep& step, JsonWriter& w) {
   if (step.served) AppendMoment("served", *step.served, w);
   if (step.branches != 0) w.Key("branch").Uint(step.branch).Key("branches").Uint(step.branches);
   if (step.rank) w.Key("rank").Real(*step.rank);
-  if (step.block == Strategy::Kind::kPriority) {
+  if (step.scheduled) {
     w.Key("priority");
     step.priority ? w.Int(*step.priority) : w.Null();
+    w.Key("scheduled_at_ms").Int(*step.scheduled);
   }
-  if (step.scheduled) w.Key("scheduled_at_ms").Int(*step.scheduled);
   if (step.submitted) w.Key("submitted_at_ms").Int(*step.submitted);
   if (step.picked) AppendMoment("picked", *step.picked, w);
   if (step.candidates) w.Key("candidates").Uint(*step.candidates);

@@ -1,8 +1,10 @@
 #include "server/wire/strategy_fields.h"
 
+#include <array>
 #include <charconv>
-#include <iterator>
 #include <memory>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,6 +12,7 @@
 #include "base/bounds.h"
 #include "base/text.h"
 #include "server/wire/json_fields.h"
+#include "strategy/blocks/block.h"
 #include "strategy/strategy_rules.h"
 
 namespace allot {
@@ -18,26 +21,21 @@ namespace {
 using Kind = Strategy::Kind;
 using Value = JsonReader::Value;
 
+// The fields of a block with a key: `key` and `inner`, and what its traits say.
 enum Field : std::size_t { kKey, kInner, kMax, kValue };
 constexpr std::string_view kFieldNames[] = {"key", "inner", "max", "value"};
-constexpr std::string_view kSelectNames[] = {"key", "inner", "value"};
-constexpr FieldSet kSelectFields{"select_only", kSelectNames};
-constexpr FieldSet kPreferFields{"prefer_distinct", std::span(kFieldNames).first(3)};
-constexpr FieldSet kMaxFields{"max_simultaneous", std::span(kFieldNames).first(3)};
-constexpr FieldSet kFairFields{"fair", std::span(kFieldNames).first(2)};
 
-const FieldSet& FieldsOf(Kind kind) {
-  switch (kind) {
-    case Kind::kSelectOnly:
-      return kSelectFields;
-    case Kind::kPreferDistinct:
-      return kPreferFields;
-    case Kind::kMaxSimultaneous:
-      return kMaxFields;
-    default:
-      return kFairFields;
+struct BlockFields {
+  explicit BlockFields(Kind kind) : traits(BlockOf(kind).traits()) {
+    if (traits.max != Block::Traits::Max::kNone) fields[count++] = kMax;
+    if (traits.value) fields[count++] = kValue;
+    for (std::size_t i = 0; i < count; ++i) names[i] = kFieldNames[fields[i]];
   }
-}
+  const Block::Traits& traits;
+  std::array<Field, 4> fields{kKey, kInner};
+  std::array<std::string_view, 4> names{};
+  std::size_t count = 2;
+};
 
 class StrategyReader {
  public:
@@ -72,15 +70,15 @@ class StrategyReader {
 
   bool ReadBlock(std::string_view word, Value& value, std::size_t depth, StrategyPtr& out) {
     auto made = std::make_shared<Strategy>();
-    Kind kind = Kind::kSelectOnly;
-    while (kind != Kind::kWorker && StrategyWord(kind) != word) kind = static_cast<Kind>(static_cast<int>(kind) + 1);
-    if (kind == Kind::kWorker) {
+    const std::optional<Kind> kind = StrategyKindOf(word);
+    made->kind = kind.value_or(Kind::kWorker);
+    const bool choice = made->shape() == Strategy::Shape::kChoice;
+    if (!choice && !made->keyed()) {
       const StrategyPtr known = StrategyFromWord(word, names_);
       return Refuse(known == nullptr ? NoSuchStrategy(word, names_)
                                      : fmt::format("`{}` has nothing inside: give it as a string", word));
     }
-    made->kind = kind;
-    const bool read = kind == Kind::kOrElse ? ReadBranches(value, depth, *made) : ReadKeyed(value, depth, *made);
+    const bool read = choice ? ReadBranches(value, depth, *made) : ReadKeyed(value, depth, *made);
     out = std::move(made);
     return read;
   }
@@ -91,11 +89,11 @@ class StrategyReader {
   }
 
   bool ReadKeyed(Value& value, std::size_t depth, Strategy& out) {
-    const FieldSet& fields = FieldsOf(out.kind);
-    const bool select = out.kind == Kind::kSelectOnly;
+    const BlockFields fields(out.kind);
+    const FieldSet set{StrategyWord(out.kind), std::span(fields.names).first(fields.count)};
     unsigned seen = 0;
-    const bool read = reader_.Object(value, fields, [&](std::size_t at, Value inner) {
-      const Field field = select && at == 2 ? kValue : static_cast<Field>(at);
+    const bool read = reader_.Object(value, set, [&](std::size_t at, Value inner) {
+      const Field field = fields.fields[at];
       seen |= 1u << field;
       switch (field) {
         case kKey: {
@@ -115,14 +113,14 @@ class StrategyReader {
     });
     if (!read) return false;
     if ((seen >> kKey & 1) == 0) return Missing(reader_, "key");
-    if (select && (seen >> kValue & 1) == 0) return Missing(reader_, "value");
-    if (out.kind == Kind::kMaxSimultaneous && (seen >> kMax & 1) == 0) return Missing(reader_, "max");
+    if (fields.traits.value && (seen >> kValue & 1) == 0) return Missing(reader_, "value");
+    const bool must = fields.traits.max == Block::Traits::Max::kRequired;
+    if (must && (seen >> kMax & 1) == 0) return Missing(reader_, "max");
     return (seen >> kInner & 1) != 0 || Missing(reader_, "inner");
   }
 
   bool ReadMax(Value& value, Strategy& out) {
-    if (out.kind != Kind::kMaxSimultaneous || !reader_.IsString(value))
-      return reader_.IntTo(value, 1, UINT32_MAX, out.max);
+    if (!BlockOf(out).traits().percent || !reader_.IsString(value)) return reader_.IntTo(value, 1, UINT32_MAX, out.max);
     std::string_view text;
     if (!reader_.Text(value, text)) return false;
     const char* const end = text.data() + text.size();

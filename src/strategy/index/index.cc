@@ -1,0 +1,567 @@
+#include "strategy/index/index.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "strategy/index/cell_trees.h"
+#include "strategy/index/views.h"
+
+namespace allot {
+
+using order::Cell;
+using order::Choice;
+using order::Order;
+using order::Plan;
+
+struct StrategyIndex::Parts {
+  explicit Parts(ValueTable& values, const ClassTable& verdicts) : shared{values, verdicts} {
+    shared.width = verdicts.mask_words();
+  }
+  order::Shared shared;
+  std::unique_ptr<Plan> plan;
+  std::vector<const Plan*> bins;  // by their number
+  std::vector<std::pair<KeyId, ValueId>> pins;
+  std::vector<Order> orders;  // that cells keep
+  std::size_t leaves = 0;
+  bool random = false;
+  bool turns = false;                       // of a leaf: a pick moves its job
+  std::unique_ptr<order::CellTrees> trees;  // goes before what it refers to
+  ShardedSet<Cell*> cells;                  // owned
+  order::CellShape shape;
+  SlotArray<Cell*> by_class;                // the first one
+  ClassId classes = 0, shrunk_classes = 0;  // upper bounds of those that have cells
+  // Cells whose verdicts changed and that were too many to be put anew at once: of which class, and from which cell on.
+  struct Stale {
+    ClassId cls = 0;
+    Cell* next = nullptr;
+  };
+  std::vector<Stale> stale;
+  // Bits that are new in the masks of cells, where these are many: a walk over all cells, class by class.
+  std::vector<KindId> painted, to_paint;  // in this walk, and in the one behind it
+  std::vector<std::uint8_t> unpainted;    // by bit: 0, or in which of them it is
+  static constexpr std::uint8_t kPainting = 1, kToPaint = 2;
+  Stale paint;
+  // Of these values many cells are lower than they belong, as a pick has found.
+  std::vector<std::pair<std::size_t, ValueId>> crowded;
+  std::uint64_t moves = 0;
+  order::JobPlaces places;      // in lotteries
+  std::vector<ValueId> sought;  // of the job that is looked for
+
+  std::size_t KeyIndex(const StrategyKey& key, const std::string& tag, bool fair = false) {
+    // The value table counts one user for each time that it is asked.
+    const KeyId id = shared.values.Use(key, tag, fair);
+    const auto found = std::find(shared.keys.begin(), shared.keys.end(), id);
+    if (found != shared.keys.end()) {
+      shared.values.Unuse(id);
+      return static_cast<std::size_t>(found - shared.keys.begin());
+    }
+    shared.keys.push_back(id);
+    return shared.keys.size() - 1;
+  }
+
+  // Those of which it must be known when they were served come first, so that others share them.
+  void ServedKeys(const Strategy& strategy) {
+    if (BlockOf(strategy).traits().served) KeyIndex(strategy.key, {}, true);
+    for (const StrategyPtr& inner : strategy.inner) ServedKeys(*inner);
+  }
+
+  std::unique_ptr<Plan> Compile(const Strategy& strategy, const Strategy* worker) {
+    auto made = std::make_unique<Plan>();
+    const Block& block = BlockOf(strategy);
+    const Block::Traits& traits = block.traits();
+    made->block = &block;
+    made->passes = traits.passes;
+    made->compares = traits.compares;
+    made->leaf = leaves;
+    if (strategy.leaf()) CompileLeaf(traits, *made);
+    if (strategy.keyed()) CompileKeyed(strategy, traits, *made);
+    if (strategy.shape() == Strategy::Shape::kWorker) {
+      CHECK(worker != nullptr);
+      made->inner.push_back(Compile(*worker, nullptr));
+    }
+    for (const StrategyPtr& inner : strategy.inner) made->inner.push_back(Compile(*inner, worker));
+    made->leaves_end = leaves;
+    return made;
+  }
+  void CompileLeaf(const Block::Traits& traits, Plan& made) {
+    ++leaves;
+    if (traits.order == nullptr) {
+      random = true;
+      return;
+    }
+    made.order = traits.order;
+    made.turns = traits.order->turns;
+    turns = turns || made.turns;
+    const auto found = std::find(orders.begin(), orders.end(), made.order);
+    made.list = static_cast<std::size_t>(found - orders.begin());
+    if (found == orders.end()) orders.push_back(made.order);
+  }
+  void CompileKeyed(const Strategy& strategy, const Block::Traits& traits, Plan& made) {
+    const bool tag = traits.value && strategy.key.kind == StrategyKey::Kind::kTag;
+    made.key = KeyIndex(strategy.key, tag ? std::get<std::string>(strategy.value) : std::string(), traits.served);
+    made.max = strategy.max;
+    made.percent = strategy.percent;
+    if (traits.value) {
+      made.wanted = shared.values.Pin(shared.keys[made.key], tag ? "btrue" : *TextOf(strategy.value));
+      pins.emplace_back(shared.keys[made.key], made.wanted);
+    }
+    if (traits.passes == Passes::kBelowMax || traits.compares == Compares::kLevel) {
+      made.bin = bins.size();
+      bins.push_back(&made);
+      made.link = shared.lists.Link(made.key);
+      shared.lists.AddBin(made.link, made.bin);
+    }
+    if (traits.compares == Compares::kShare) made.fair = shape.shares++;
+  }
+
+  // --- Cells.
+
+  // Takes what the job has; returns the hash.
+  std::uint64_t Seek(const PickJob& job) {
+    std::uint64_t hash = job.cls + (std::uint64_t{job.group} << 32);
+    for (std::size_t i = 0; i < shared.keys.size(); ++i) {
+      sought[i] = shared.values.Of(shared.keys[i], job);
+      hash = hash * 0x9E3779B97F4A7C15ull + sought[i];
+    }
+    return Mixed(hash);
+  }
+  Cell* Find(std::uint64_t hash, const PickJob& job) const {
+    Cell* const* found = cells.Find(hash, [&](const Cell* cell) {
+      return cell->cls == job.cls && cell->group == job.group && std::equal(sought.begin(), sought.end(), cell->values);
+    });
+    return found == nullptr ? nullptr : *found;
+  }
+
+  void List(Cell& cell) {
+    shared.lists.Add(cell);
+    classes = std::max(classes, cell.cls + 1);
+    Cell*& head = by_class.Make(cell.cls);
+    cell.in_class = {nullptr, head};
+    if (head != nullptr) head->in_class.before = &cell;
+    head = &cell;
+  }
+  void Unlist(Cell& cell) {
+    shared.lists.Remove(cell);
+    const Cell::Links& links = cell.in_class;
+    (links.before != nullptr ? links.before->in_class.next : by_class[cell.cls]) = links.next;
+    if (links.next != nullptr) links.next->in_class.before = links.before;
+    for (Stale& walk : stale) {
+      if (walk.next == &cell) walk.next = links.next;
+    }
+    if (paint.next == &cell) paint.next = links.next;
+  }
+  void Remove(Cell& cell) {
+    Displace(cell);
+    trees->Forget(cell);
+    Unlist(cell);
+    cells.Erase(cell.hash, [&](const Cell* other) { return other == &cell; });
+    Cell::Free()(&cell);
+  }
+
+  void Displace(Cell& cell) {
+    if (!cell.placed) return;
+    trees->Drop(cell);
+    std::fill_n(cell.bins, shape.bins, 0);
+  }
+  void Replace(Cell& cell) {
+    ++moves;
+    Displace(cell);
+    trees->Put(cell);
+  }
+
+  // --- Larger work, in steps. Each takes what it did from the budget, in cells, and is true at its end.
+
+  bool TooHigh(const Cell& cell, std::size_t link) const {
+    return std::any_of(bins.begin(), bins.end(), [&](const Plan* block) {
+      return block->link == link && cell.bins[block->bin] > order::TrueBin(*block, shared, cell);
+    });
+  }
+  // Cells of values that fell come down.
+  bool StepFallen(std::size_t& budget, std::vector<ClassId>& opened) {
+    while (!shared.lists.walks().empty()) {
+      if (budget == 0) return false;
+      const std::size_t link = shared.lists.walks().back().link;
+      Cell* cell = shared.lists.NextOfWalk();
+      if (cell == nullptr) continue;
+      --budget;
+      if (!TooHigh(*cell, link)) continue;
+      Replace(*cell);
+      if (opened.empty() || opened.back() != cell->cls) opened.push_back(cell->cls);
+    }
+    return true;
+  }
+  bool StepStale(std::size_t& budget) {
+    for (; !stale.empty(); stale.pop_back()) {
+      while (Cell* cell = stale.back().next) {
+        if (budget == 0) return false;
+        --budget;
+        stale.back().next = cell->in_class.next;
+        Replace(*cell);
+      }
+    }
+    return true;
+  }
+  bool StepPaint(std::size_t& budget) {
+    if (painted.empty() && to_paint.empty()) return true;
+    if (painted.empty()) {
+      painted.swap(to_paint);
+      for (const KindId bit : painted) unpainted[bit] = kPainting;
+      paint = {0, classes > 0 ? by_class[0] : nullptr};
+    }
+    while (paint.cls < classes) {
+      if (budget == 0) return false;
+      --budget;
+      if (Cell* cell = paint.next) {
+        paint.next = cell->in_class.next;
+        Replace(*cell);
+      } else if (++paint.cls < classes) {
+        paint.next = by_class[paint.cls];
+      }
+    }
+    for (const KindId bit : painted) {
+      if (unpainted[bit] == kPainting) unpainted[bit] = 0;
+    }
+    painted.clear();
+    return to_paint.empty();
+  }
+  // What picks would move one by one.
+  bool StepCrowded(std::size_t& budget) {
+    for (; !crowded.empty(); crowded.pop_back()) {
+      const auto [link, value] = crowded.back();
+      while (Cell* cell = shared.lists.Unraised(link, value)) {
+        if (budget == 0) return false;
+        --budget;
+        Replace(*cell);
+        if (!cell->links[link].raised) break;  // it opened again
+      }
+    }
+    return true;
+  }
+  // Must the picks of that kind wait until cells stand where they belong?
+  bool Waits(KindId kind) const {
+    if (!shared.lists.walks().empty() || !stale.empty()) return true;
+    const auto unknown = [this](KindId bit) {
+      return bit / 64 >= shared.width || (bit < unpainted.size() && unpainted[bit] != 0);
+    };
+    if (painted.empty() && to_paint.empty() && shared.width == shared.verdicts.mask_words()) return false;
+    if (unknown(kind)) return true;
+    const auto& tiers = shared.verdicts.Tiers(kind);
+    return std::any_of(tiers.begin(), tiers.end(), [&](const auto& tier) { return unknown(tier.second); });
+  }
+};
+
+StrategyIndex::StrategyIndex(const StrategyPtr& policy, const StrategyPtr& worker, ValueTable& values,
+                             const ClassTable& verdicts, MemorySum* sum)
+    : pool_(sum),
+      parts_(std::make_unique<Parts>(values, verdicts)),
+      strategies_(std::make_shared<const StrategyPair>(StrategyPair{policy, worker})) {
+  parts_->ServedKeys(*policy);
+  parts_->ServedKeys(*worker);
+  parts_->plan = parts_->Compile(*policy, worker.get());
+  MemoryPool::Scope scope(&pool_);  // not before: what the table of values makes stays
+  const std::size_t keys = parts_->shared.keys.size();
+  parts_->shared.shares.resize(keys);
+  parts_->shared.spare.resize(parts_->shape.shares);
+  parts_->shared.full.resize(parts_->bins.size());
+  parts_->sought.resize(keys);
+  parts_->shape.values = keys;
+  parts_->shape.bins = parts_->bins.size();
+  parts_->shape.leaves = parts_->leaves;
+  parts_->shape.orders = parts_->orders.size();
+  parts_->shape.links = parts_->shared.lists.links();
+  parts_->trees = std::make_unique<order::CellTrees>(*parts_->plan, parts_->shared);
+  rules_ = std::make_unique<const order::Rules>(
+      order::Rules{parts_->plan.get(), &parts_->shared, &parts_->orders, parts_->leaves, parts_->random});
+}
+
+StrategyIndex::~StrategyIndex() {
+  parts_->trees.reset();
+  parts_->shared.spare.clear();  // they refer to the others
+  for (ClassId cls = 0; cls < parts_->classes; ++cls) {
+    for (Cell* cell = parts_->by_class[cls]; cell != nullptr;) Cell::Free()(std::exchange(cell, cell->in_class.next));
+  }
+  for (const auto& [key, value] : parts_->pins) parts_->shared.values.Unpin(key, value);
+  for (const KeyId key : parts_->shared.keys) parts_->shared.values.Unuse(key);
+}
+
+const std::vector<KeyId>& StrategyIndex::keys() const { return parts_->shared.keys; }
+std::size_t StrategyIndex::cells() const { return parts_->cells.size(); }
+std::uint64_t StrategyIndex::cells_moved() const { return parts_->moves; }
+
+void StrategyIndex::Add(PickJob& job) {
+  MemoryPool::Scope scope(&pool_);
+  Parts& parts = *parts_;
+  const std::uint64_t hash = parts.Seek(job);
+  Cell* cell = parts.Find(hash, job);
+  const bool fresh = cell == nullptr;
+  if (fresh) {
+    cell = Cell::Make(parts.shape).release();
+    cell->cls = job.cls;
+    cell->group = job.group;
+    cell->hash = hash;
+    std::copy(parts.sought.begin(), parts.sought.end(), cell->values);
+    if (parts.random) cell->lottery = std::make_unique<order::JobLottery>();
+    parts.cells.Insert(hash, cell);
+  }
+  bool head = false;
+  for (std::size_t i = 0; i < parts.orders.size(); ++i) {
+    cell->orders[i].Insert(parts.orders[i], &job);
+    head = head || cell->orders[i].Front() == &job;
+  }
+  if (cell->lottery) cell->lottery->Add(job, parts.places);
+  ++cell->jobs;
+  if (fresh) {
+    parts.List(*cell);
+    parts.trees->Put(*cell);
+  } else if (head || cell->lottery) {
+    parts.trees->Moved(*cell);
+  }
+}
+
+void StrategyIndex::Remove(PickJob& job) {
+  MemoryPool::Scope scope(&pool_);
+  Parts& parts = *parts_;
+  Cell* found = parts.Find(parts.Seek(job), job);
+  CHECK(found != nullptr);
+  Cell& cell = *found;
+  if (cell.jobs == 1) return parts.Remove(cell);
+  --cell.jobs;
+  bool head = false;
+  for (std::size_t i = 0; i < parts.orders.size(); ++i) {
+    head = head || cell.orders[i].Front() == &job;
+    cell.orders[i].Erase(parts.orders[i], &job);
+  }
+  if (cell.lottery) cell.lottery->Remove(job, parts.places);
+  if (head || cell.lottery) parts.trees->Moved(cell);
+}
+
+bool StrategyIndex::CaresWhenPicked() const { return parts_->turns; }
+
+void StrategyIndex::OnReady(PickJob& job, std::uint32_t before) {
+  MemoryPool::Scope scope(&pool_);
+  Parts& parts = *parts_;
+  if (!parts.random) return;
+  Cell* cell = parts.Find(parts.Seek(job), job);
+  CHECK(cell != nullptr);
+  cell->lottery->Change(job, before, parts.places);
+  parts.trees->Moved(*cell);
+}
+
+void StrategyIndex::OnValue(KeyId id, ValueId value, std::uint32_t fewer) {
+  MemoryPool::Scope scope(&pool_);
+  Parts& parts = *parts_;
+  const auto at = std::find(parts.shared.keys.begin(), parts.shared.keys.end(), id);
+  if (at == parts.shared.keys.end()) return;
+  const auto key = static_cast<std::size_t>(at - parts.shared.keys.begin());
+  order::Rekey(parts.shared, key, value);
+  if (fewer == 0) return;
+  const std::uint32_t leased = parts.shared.values.Get(id, value).leased;
+  const Plan* flips = nullptr;
+  for (const Plan* plan : parts.bins) {
+    if (plan->key != key) continue;
+    if (order::BinOf(*plan, parts.shared, value, leased + fewer) > order::BinOf(*plan, parts.shared, value, leased)) {
+      flips = plan;
+    }
+  }
+  if (flips == nullptr) return;
+  parts.shared.lists.BeginWalk(flips->link, value);
+  std::size_t few = moved_at_once;
+  parts.StepFallen(few, opened_);
+}
+
+void StrategyIndex::SetSlots(std::uint64_t slots) {
+  MemoryPool::Scope scope(&pool_);
+  Parts& parts = *parts_;
+  if (parts.shared.slots == slots) return;
+  const std::uint64_t before = std::exchange(parts.shared.slots, slots);
+  for (const Plan* plan : parts.bins) {
+    if (!plan->percent || order::MaxOf(*plan, slots) <= order::MaxOf(*plan, before)) continue;
+    const auto has_room = [&](ValueId value) {
+      const std::uint32_t leased = parts.shared.values.Get(parts.shared.keys[plan->key], value).leased;
+      return order::BinOf(*plan, parts.shared, value, leased) == 0;
+    };
+    boost::unordered_flat_set<ValueId>& full = parts.shared.full[plan->bin];
+    // Those that have come down since, or are gone, are found here.
+    boost::unordered::erase_if(full, [&](ValueId value) { return !parts.shared.lists.AnyRaised(plan->link, value); });
+    for (const ValueId value : full) {
+      if (has_room(value)) parts.shared.lists.BeginWalk(plan->link, value);
+    }
+  }
+  std::size_t few = moved_at_once;
+  parts.StepFallen(few, opened_);
+}
+
+std::size_t StrategyIndex::cost() const { return 1 + (parts_->leaves + parts_->bins.size()) / 4; }
+
+PickJob* StrategyIndex::Pick(KindId kind, StartGate* gate, Rng* rng) {
+  MemoryPool::Scope scope(&pool_);
+  Parts& parts = *parts_;
+  waited_ = 0;
+  leaf_ = nullptr;
+  random_task_ = waits_ = false;
+  candidates_ = 0;
+  if (parts.Waits(kind)) {
+    std::size_t few = order::CellTrees::most_moved;
+    Step(few);
+    waited_ = order::CellTrees::most_moved - few;
+    waits_ = parts.Waits(kind);
+    if (waits_) return nullptr;
+  }
+  const Choice choice = parts.trees->Pick(kind, gate, rng);
+  if (parts.shared.gave_up) {
+    const std::pair crowd(parts.shared.crowded_link, parts.shared.crowded);
+    if (std::find(parts.crowded.begin(), parts.crowded.end(), crowd) == parts.crowded.end()) {
+      parts.crowded.push_back(crowd);
+    }
+  }
+  random_task_ = choice && choice.leaf->draws();
+  leaf_ = choice.leaf;
+  candidates_ = choice.tasks;
+  if (!choice) return nullptr;
+  if (!random_task_) return choice.cell->orders[choice.leaf->list].Front();
+  return rng == nullptr ? choice.cell->lottery->Any() : choice.cell->lottery->Draw(*rng);
+}
+
+bool StrategyIndex::unfinished() const { return waits_ || parts_->trees->unfinished(); }
+std::size_t StrategyIndex::asked() const { return waits_ ? 0 : parts_->trees->asked(); }
+std::size_t StrategyIndex::moved() const { return waited_ + (waits_ ? 0 : parts_->trees->moved()); }
+
+bool StrategyIndex::Stepping() const {
+  const Parts& parts = *parts_;
+  return !parts.shared.lists.walks().empty() || !parts.stale.empty() || !parts.painted.empty() ||
+         !parts.to_paint.empty() || !parts.crowded.empty();
+}
+
+bool StrategyIndex::Step(std::size_t& budget) {
+  Parts& parts = *parts_;
+  return parts.StepStale(budget) && parts.StepFallen(budget, opened_) && parts.StepPaint(budget) &&
+         parts.StepCrowded(budget);
+}
+
+void StrategyIndex::OpenGroup(std::uint32_t group, std::vector<std::uint64_t>* kinds) {
+  MemoryPool::Scope scope(&pool_);
+  parts_->trees->Open(group);
+  if (kinds == nullptr) return;
+  kinds->resize(std::max(kinds->size(), parts_->shared.verdicts.mask_words()));
+  parts_->trees->AddMask(group, kinds->data());
+}
+
+std::vector<std::uint32_t> StrategyIndex::Aside(KindId kind, std::size_t most) {
+  std::vector<std::uint32_t> groups;
+  parts_->trees->AddAside(kind, most, groups);
+  return groups;
+}
+
+void StrategyIndex::JoinGroup(std::uint32_t group) {
+  MemoryPool::Scope scope(&pool_);
+  parts_->trees->Join(group);
+}
+std::size_t StrategyIndex::active_groups() const { return parts_->trees->active(); }
+void StrategyIndex::JoinActive() {
+  MemoryPool::Scope scope(&pool_);
+  parts_->trees->JoinActive();
+}
+bool StrategyIndex::Joining() const { return parts_->trees->Joining() || Stepping(); }
+bool StrategyIndex::StepJoining(std::size_t& budget) {
+  MemoryPool::Scope scope(&pool_);
+  return Step(budget) && parts_->trees->Step(budget);
+}
+
+void StrategyIndex::OnWidth() {
+  MemoryPool::Scope scope(&pool_);
+  Parts& parts = *parts_;
+  parts.shared.width = parts.shared.verdicts.mask_words();
+  parts.stale.clear();
+  parts.painted.clear();
+  parts.to_paint.clear();
+  parts.unpainted.clear();
+  parts.trees->Rebuild();
+  parts.cells.ForEach([&](Cell* cell) {
+    cell->placed = false;
+    std::fill_n(cell->bins, parts.shape.bins, 0);
+    parts.trees->Put(*cell);
+  });
+}
+
+void StrategyIndex::OnClass(ClassId cls) {
+  MemoryPool::Scope scope(&pool_);
+  Parts& parts = *parts_;
+  Cell** head = parts.by_class.Find(cls);
+  if (head == nullptr || *head == nullptr) return;
+  const auto found =
+      std::find_if(parts.stale.begin(), parts.stale.end(), [cls](const Parts::Stale& walk) { return walk.cls == cls; });
+  if (found != parts.stale.end()) {
+    found->next = *head;
+  } else {
+    parts.stale.push_back({cls, *head});
+  }
+  std::size_t few = moved_at_once;
+  parts.StepStale(few);
+}
+
+void StrategyIndex::OnKind(KindId kind, std::size_t& looks) {
+  MemoryPool::Scope scope(&pool_);
+  Parts& parts = *parts_;
+  if (kind / 64 >= parts.shared.width) return;
+  if (parts.cells.size() <= looks) {
+    looks -= parts.cells.size();
+    return parts.trees->Recolour(kind);
+  }
+  if (parts.unpainted.size() <= kind) parts.unpainted.resize(kind + 1);
+  if (std::exchange(parts.unpainted[kind], Parts::kToPaint) != Parts::kToPaint) parts.to_paint.push_back(kind);
+}
+
+bool StrategyIndex::Shrink(std::size_t& budget) {
+  // Jobs and values are not told to it any more: nothing may be compared.
+  Parts& parts = *parts_;
+  if (!parts.trees->Shrink(budget) || budget == 0) return false;
+  // The last that was made first, class by class, so that the allocator joins what is free at once.
+  for (; parts.shrunk_classes < parts.classes; ++parts.shrunk_classes) {
+    Cell*& head = parts.by_class[parts.shrunk_classes];
+    while (head != nullptr) {
+      for (std::size_t i = 0; i < parts.orders.size(); ++i) {
+        while (!head->orders[i].Shrink(order::kShrunkAtOnce)) {
+          if (budget <= 1) return false;
+          --budget;
+        }
+      }
+      Cell* cell = std::exchange(head, head->in_class.next);
+      Cell::Free()(cell);
+      budget -= std::min(budget, order::kFreeCost);
+      if (budget == 0) return false;
+    }
+  }
+  return true;
+}
+
+std::size_t StrategyIndex::JobBytes() const {
+  constexpr std::size_t kShare = 400;  // of a value in a block `fair`, with the views below it
+  const order::CellShape& shape = parts_->shape;
+  const std::size_t words = parts_->shared.verdicts.mask_words();
+  const std::size_t cell = sizeof(Cell) + shape.leaves * sizeof(order::LeafPlace) +
+                           shape.orders * sizeof(order::JobList) + shape.links * sizeof(Cell::Links) +
+                           (shape.shares + 1) * sizeof(void*) + (shape.values + shape.bins) * 4;
+  // As if it had a cell of its own; entries of trees with half of the nodes empty.
+  return MemoryPool::Taken(cell) + 2 * shape.leaves * (sizeof(order::Key) + sizeof(void*) + words * 8) +
+         shape.orders * 2 * sizeof(order::Key) + shape.shares * kShare + (parts_->random ? 64 : 0) + 32;
+}
+
+std::size_t StrategyIndex::MemoryBytes() const {
+  const Parts& parts = *parts_;
+  std::size_t bytes = parts.trees->MemoryBytes() + parts.cells.MemoryBytes() + parts.places.MemoryBytes() +
+                      parts.by_class.MemoryBytes();
+  bytes += parts.shared.lists.MemoryBytes();
+  for (const auto& heads : parts.shared.shares) bytes += heads.MemoryBytes();
+  const order::CellShape& shape = parts.shape;
+  const std::size_t cell_bytes = sizeof(Cell) + shape.leaves * sizeof(order::LeafPlace) +
+                                 shape.orders * sizeof(order::JobList) + shape.links * sizeof(Cell::Links) +
+                                 (shape.shares + 1) * sizeof(void*) + (shape.values + shape.bins) * 4;
+  parts.cells.ForEach([&](const Cell* cell) {
+    bytes += cell_bytes;
+    for (std::size_t i = 0; i < shape.orders; ++i) bytes += cell->orders[i].MemoryBytes();
+    if (cell->lottery) bytes += cell->lottery->MemoryBytes();
+  });
+  return bytes;
+}
+
+}  // namespace allot
