@@ -515,11 +515,63 @@ TEST_F(EngineLimitTest, ManyGroupsThatCanPayAtOnceOpenInLotsThatPicksCanAskAbout
     const std::vector<Grant> grants = Grants();
     for (const Grant& grant : grants) started.insert(grant.task.job);
     if (!grants.empty()) Wait(worker, 100);
-    EXPECT_LE(EngineCheck::ActiveGroups(*engine_), kMaxOpened);
+    EXPECT_LE(EngineCheck::OpenedGroups(*engine_), kMaxOpened);
     Pass(1ms);
   }
   EXPECT_EQ(started.size(), kJobs);
   EXPECT_EQ(engine_->looks().Stats().limits_waiting, 0u);
+}
+
+// Those stand apart and are asked about too, but are not open: however many there are, others open.
+TEST_F(EngineLimitTest, GroupsThatAreHeldOnSomeWorkersAloneKeepNoOthersShut) {
+  for (std::size_t i = 0; i < kMaxOpened + 100; ++i) {
+    SubmitOf("ann", 1, {{"size", static_cast<std::int64_t>(i + 2)}});
+  }
+  const JobId other = SubmitOf("bob", 2);
+  SetLimit("l1", Limit("MY.User == \"ann\" && TARGET.Site == \"x\"", 1, "MY.size"));
+  SetLimit("l2", Limit("MY.User == \"bob\"", 1));
+  const WorkerId worker = RegisterAt("x");
+  Wait(worker, 10);
+  Pass(2s);
+  EXPECT_EQ(JobsOf(Grants()), (std::vector<JobId>{other}));
+  Pass(57s);
+  ASSERT_TRUE(Grants().empty());
+  Move(now_.mono + 2s);  // there is a token again
+  std::vector<Grant> grants;
+  for (int i = 0; i < 100 && grants.empty(); ++i) {
+    Wait(worker, 10);
+    engine_->Tick(now_);
+    grants = Grants();
+  }
+  EXPECT_EQ(JobsOf(grants), (std::vector<JobId>{other}));
+}
+
+// Nobody asks for what was opened; and jobs are put into new groups again and again, which is never through.
+TEST_F(EngineLimitTest, WhatIsOpenMakesRoomForOthersWhateverElseThereIsToDo) {
+  constexpr std::size_t kJobs = 3'000;
+  for (std::size_t i = 0; i < kJobs; ++i) {
+    JobSpec spec = Spec(1, {"b"});
+    spec.meta = {{"size", static_cast<std::int64_t>(i + 2)}};
+    Submit(spec);
+  }
+  const JobId last = SubmitOf("ann", 1, {{"size", std::int64_t{kJobs + 2}}});
+  SetLimit("l1", Limit("true", 1, "MY.size"));
+  const WorkerId a = Register({"a"}), b = Register({"b"});
+  Wait(a);
+  Wait(b, 100);
+  Pass(2s);  // all have been looked at, and stand aside
+  ASSERT_TRUE(Grants().empty());
+  Wait(b, 0);
+  ASSERT_TRUE(engine_->DeleteLimit(now_, "l1").ok());
+  SetLimit("l2", Limit("MY.size > 0", 1'000'000));
+  std::vector<Grant> grants;
+  for (int i = 0; i < 200 && grants.empty(); ++i) {
+    ASSERT_TRUE(engine_->UpdateLimit(now_, "l2", Limit("MY.size > " + std::to_string(i + 1), 1'000'000)).ok());
+    Move(now_.mono + 1ms);
+    engine_->Tick(now_);
+    grants = Grants();
+  }
+  EXPECT_EQ(JobsOf(grants), (std::vector<JobId>{last}));
 }
 
 }  // namespace

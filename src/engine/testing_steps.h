@@ -19,7 +19,7 @@ namespace allot {
 class EngineCheck {
  public:
   static std::uint64_t CellsMoved(const Engine& engine) { return engine.p_.orders.cells_moved(); }
-  static std::size_t ActiveGroups(const Engine& engine) { return engine.p_.orders.active_groups(); }
+  static std::size_t OpenedGroups(const Engine& engine) { return engine.p_.orders.opened_groups(); }
 };
 
 namespace testing {

@@ -375,17 +375,17 @@ void Orders::JoinGroup(std::uint32_t group) {
   }
 }
 
-std::size_t Orders::active_groups() const {
+std::size_t Orders::opened_groups() const {
   std::size_t most = 0;
   for (const Entry& entry : entries_) {
-    if (entry.index) most = std::max(most, entry.index->active_groups());
+    if (entry.index) most = std::max(most, entry.index->opened_groups());
   }
   return most;
 }
 
-void Orders::JoinActive() {
+void Orders::JoinOpened() {
   for (Entry& entry : entries_) {
-    if (entry.index) entry.index->JoinActive();
+    if (entry.index) entry.index->JoinOpened();
   }
 }
 

@@ -129,9 +129,10 @@ class Orders {
   // The bits of all orders are added to `kinds`, where it is not null.
   void OpenGroup(std::uint32_t group, std::vector<std::uint64_t>* kinds);
   void JoinGroup(std::uint32_t group);
-  // How many groups stand apart that every pick asks about, in the order that has most of them; and all of these join.
-  std::size_t active_groups() const;
-  void JoinActive();
+  // How many groups stand apart and are open, as far as picks have found, in the order that has most of them; and all
+  // of these join.
+  std::size_t opened_groups() const;
+  void JoinOpened();
   // REQUIRES: Ready().
   std::vector<std::uint32_t> Aside(Id id, KindId kind, std::size_t most) {
     return entries_[id].index->Aside(kind, most);

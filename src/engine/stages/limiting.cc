@@ -37,8 +37,7 @@ void Limiting::Group(EngineJob& job) {
   p_.limits.CountUser(group, job.terms->user, p_.clock.now);
   if (group != before) {
     // Who waits for its old group to be able to pay would not hear of the new one.
-    const bool waits = job.open && p_.limits.BlockedAnywhere(before);
-    if (waits && (p_.wakes.opened.empty() || p_.wakes.opened.back() != job.cls)) p_.wakes.opened.push_back(job.cls);
+    if (job.open && p_.limits.BlockedAnywhere(before)) p_.wakes.Opened(job.cls);
     p_.dispatcher.BeforeGroup(job);
     p_.orders.SetGroup(job, group);
     p_.dispatcher.AfterGroup(job);
@@ -142,10 +141,10 @@ void Limiting::OpenPayable() {
   const std::optional<Instant> next = p_.limits.NextPayable();
   if (!next || *next > p_.clock.now.mono) return;
   // Every pick asks about each that is open and stands apart.
-  const std::size_t active = p_.orders.active_groups();
-  if (active >= kMaxOpened) return;
+  const std::size_t apart = p_.orders.opened_groups();
+  if (apart >= kMaxOpened) return;
   std::optional<MemoryPool::Scope> scope(std::in_place, &p_.memory.limits);
-  const std::vector<LimitTable::Blocking> opened = p_.limits.TakePayable(p_.clock.now, kMaxOpened - active);
+  const std::vector<LimitTable::Blocking> opened = p_.limits.TakePayable(p_.clock.now, kMaxOpened - apart);
   scope.reset();
   std::vector<std::uint64_t> kinds;
   for (const LimitTable::Blocking& group : opened) {
@@ -204,16 +203,23 @@ std::uint64_t Limiting::promised_bytes() const {
 
 // --- In steps.
 
+void Limiting::MakeRoom(std::size_t& budget) {
+  const std::optional<Instant> next = p_.limits.NextPayable();
+  if (!next || *next > p_.clock.now.mono || p_.orders.opened_groups() < kMaxOpened) return;
+  p_.orders.JoinOpened();
+  std::size_t part = budget / 2;
+  budget -= part;
+  p_.orders.StepJoining(part);
+  budget += part;
+}
+
 bool Limiting::Step(std::size_t& budget) {
   for (LimitName& name : p_.limits.Expire(p_.clock.now)) {
     p_.journal.effects().limit_notices.push_back({LimitNotice::Kind::kExpired, std::move(name), {}});
   }
   OnLimits();
   OpenPayable();  // before groups that are open join the others: who waits for them is found by where they stand
-  if (const auto next = p_.limits.NextPayable();
-      next && *next <= p_.clock.now.mono && p_.orders.active_groups() >= kMaxOpened) {
-    p_.orders.JoinActive();  // which makes room for those
-  }
+  MakeRoom(budget);
   for (LimitName& name : p_.limits.TakeCostWarnings()) {
     p_.journal.effects().limit_notices.push_back({LimitNotice::Kind::kCostFailed, std::move(name), {}});
   }

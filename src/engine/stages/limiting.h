@@ -74,6 +74,9 @@ class Limiting final : public EngineStage {
   };
 
   void Ungroup(EngineJob& job);
+  // Where groups that can pay wait because as many as may be are open and stand apart: these join the others, whatever
+  // else there is to do.
+  void MakeRoom(std::size_t& budget);
   bool StepGrouping(std::size_t& budget);
 
   EngineParts& p_;

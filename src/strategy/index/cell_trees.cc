@@ -58,6 +58,7 @@ void CellTrees::Leave(Cell& cell) {
   if (!side.cells.empty()) return;
   Delist(active_, &Side::active, at);
   Delist(joining_, &Side::joining, at);
+  SetOpened(side, false);
   by_group_.erase(side.group);
   sides_[at].reset();
   free_.push_back(at);
@@ -138,7 +139,10 @@ Choice CellTrees::PickAmong(Bit kind, StartGate* gate, Rng* rng) {
                                  : many          ? gate->AskClosely(side.group)
                                                  : gate->Ask(side.group);
     // It stays apart, so that it is found when it opens again.
-    if (held != StartGate::Held::kNo) Delist(joining_, &Side::joining, active_[i]);
+    if (held != StartGate::Held::kNo) {
+      Delist(joining_, &Side::joining, active_[i]);
+      SetOpened(side, false);
+    }
     if (held == StartGate::Held::kEverywhere) {
       Delist(active_, &Side::active, active_[i]);
       continue;
@@ -167,7 +171,14 @@ Choice CellTrees::PickAmong(Bit kind, StartGate* gate, Rng* rng) {
 void CellTrees::Open(std::uint32_t group) {
   if (const auto found = by_group_.find(group); found != by_group_.end()) {
     Enlist(active_, &Side::active, found->second);
+    SetOpened(*sides_[found->second], true);
   }
+}
+
+void CellTrees::SetOpened(Side& side, bool opened) {
+  if (side.opened == opened) return;
+  side.opened = opened;
+  opened ? ++opened_ : --opened_;
 }
 
 void CellTrees::AddMask(std::uint32_t group, std::uint64_t* out) const {
@@ -193,8 +204,10 @@ void CellTrees::Join(std::uint32_t group) {
   }
 }
 
-void CellTrees::JoinActive() {
-  for (const std::uint32_t at : active_) Enlist(joining_, &Side::joining, at);
+void CellTrees::JoinOpened() {
+  for (const std::uint32_t at : active_) {
+    if (sides_[at]->opened) Enlist(joining_, &Side::joining, at);
+  }
 }
 
 bool CellTrees::Step(std::size_t& budget) {

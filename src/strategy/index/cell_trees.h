@@ -55,9 +55,9 @@ class CellTrees {
   void AddAside(Bit kind, std::size_t most, std::vector<std::uint32_t>& out);
   // The group goes back to the main tree; in Step().
   void Join(std::uint32_t group);
-  // Groups that stand apart and are asked about in every pick; these go back, too.
-  std::size_t active() const { return active_.size(); }
-  void JoinActive();
+  // Groups that were opened, and that no pick has found to be held since, on its worker or on any; these go back, too.
+  std::size_t opened() const { return opened_; }
+  void JoinOpened();
   bool Joining() const { return !joining_.empty(); }
   // Takes what it did from the budget; true if all that was to join has.
   bool Step(std::size_t& budget);
@@ -76,6 +76,7 @@ class CellTrees {
     // Its place among those, or kNone.
     std::uint32_t active = kNone;   // that a pick asks
     std::uint32_t joining = kNone;  // of which new cells go to the main tree
+    bool opened = false;
   };
   static constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
   // More than so many at a time are asked closely.
@@ -84,6 +85,7 @@ class CellTrees {
   View& TreeOf(const Cell& cell) { return cell.side == 0 ? *root_ : *sides_[cell.side - 1]->root; }
   void Leave(Cell& cell);
   void MoveAside(Cell& cell, StartGate::Held held);
+  void SetOpened(Side& side, bool opened);
   // Into a list of sides, or out of it.
   void Enlist(std::vector<std::uint32_t>& list, std::uint32_t Side::*place, std::uint32_t at);
   void Delist(std::vector<std::uint32_t>& list, std::uint32_t Side::*place, std::uint32_t at);
@@ -95,7 +97,8 @@ class CellTrees {
   std::vector<std::uint32_t> free_;
   std::unordered_map<std::uint32_t, std::uint32_t> by_group_;
   std::vector<std::uint32_t> active_, joining_;  // places in sides_
-  std::size_t aside_ = 0;                        // the side that was visited last
+  std::size_t opened_ = 0;
+  std::size_t aside_ = 0;  // the side that was visited last
   bool unfinished_ = false;
   std::size_t moved_ = 0, asked_ = 0;  // in the last Pick()
 };

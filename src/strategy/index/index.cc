@@ -456,10 +456,10 @@ void StrategyIndex::JoinGroup(std::uint32_t group) {
   MemoryPool::Scope scope(&pool_);
   parts_->trees->Join(group);
 }
-std::size_t StrategyIndex::active_groups() const { return parts_->trees->active(); }
-void StrategyIndex::JoinActive() {
+std::size_t StrategyIndex::opened_groups() const { return parts_->trees->opened(); }
+void StrategyIndex::JoinOpened() {
   MemoryPool::Scope scope(&pool_);
-  parts_->trees->JoinActive();
+  parts_->trees->JoinOpened();
 }
 bool StrategyIndex::Joining() const { return parts_->trees->Joining() || Stepping(); }
 bool StrategyIndex::StepJoining(std::size_t& budget) {

@@ -86,9 +86,9 @@ class StrategyIndex {
   // It has not been held for long, and need not stand apart any more. Happens in steps, which take what they did from
   // the budget and are true at the end.
   void JoinGroup(std::uint32_t group);
-  // Groups that every pick asks about, and all of which may be joined.
-  std::size_t active_groups() const;
-  void JoinActive();
+  // Groups that stand apart and are open, as far as picks have found; all of these may be joined.
+  std::size_t opened_groups() const;
+  void JoinOpened();
   bool Joining() const;
   bool StepJoining(std::size_t& budget);
 
