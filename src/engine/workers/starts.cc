@@ -138,6 +138,10 @@ EngineJob* Starts::Next(EngineWorker& worker, LimitTable::Drawn& drawn, std::siz
     }
     ++p_.stats.limit_denials;
     ++work;
+    if (asks_left_ == 0) {
+      p_.wakes.again.push_back(p_.classes.KindOf(worker.handle));
+      return nullptr;
+    }
   }
 }
 
@@ -248,7 +252,7 @@ void Starts::ServeFed() {
   // Where one finds nothing, neither in its queue nor in those of others, nobody like it does.
   for (EngineWorker* worker : fed) {
     if (!worker->waiting()) continue;
-    if (grants_left_ == 0) {
+    if (grants_left_ == 0 || asks_left_ == 0) {
       p_.wakes.again.push_back(worker->waiting_kind);
       continue;
     }
