@@ -1,8 +1,6 @@
 // Commands on jobs: submit, change, cancel, pause, resume, retry; one, or all that a filter finds.
 #include <algorithm>
 
-#include "base/bounds.h"
-#include "base/check.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/job_sweep.h"
@@ -23,10 +21,6 @@ constexpr std::int64_t kActionNanoseconds = 5000;
 constexpr std::int64_t kLeaseNanoseconds = 500;
 // And what it may cost while there is larger work in steps, of which each command does some.
 constexpr std::int64_t kBusyNanoseconds = 2'000'000;
-constexpr std::int64_t kPageNanoseconds =
-    JobLists::kJobNanoseconds * static_cast<std::int64_t>(bounds::kMaxJobsScannedPerPage);
-constexpr std::int64_t kUsersNanoseconds = 500'000;
-constexpr std::size_t kMostLooks = 100'000;  // at sorts of workers and limits, for a page
 
 }  // namespace
 
@@ -78,8 +72,7 @@ Result<void> Engine::Change(const Now& now, JobId id, const JobChange& change) {
   }
   if (change.requirements) terms.requirements = *change.requirements;
   if (change.rank) terms.rank = *change.rank;
-  const Meta none;
-  const Meta& meta = change.meta ? *change.meta : job->extras ? job->extras->meta : none;
+  const Meta& meta = change.meta ? *change.meta : MetaOf(*job);
   auto class_terms = p_.matching.ClassTerms(terms, key, job->tasks.count(), meta);
   if (auto admitted = p_.matching.AdmitClass(class_terms, terms.user, p_.matching.TokenOf(job->cls)); !admitted)
     return admitted.error();
@@ -161,9 +154,7 @@ Result<std::uint32_t> Engine::Retry(const Now& now, JobId id) {
   }
   const std::uint32_t again = job->tasks.count() - job->tasks.done();
   if (again > 0) {
-    const Meta none;
-    const auto terms =
-        p_.matching.ClassTerms(*job->terms, job->key, job->tasks.count(), job->extras ? job->extras->meta : none);
+    const auto terms = p_.matching.ClassTerms(*job->terms, job->key, job->tasks.count(), MetaOf(*job));
     if (auto admitted = p_.matching.AdmitClass(terms, job->terms->user); !admitted) return admitted.error();
     MemoryPool::Scope scope(&p_.memory.jobs);
     p_.matching.Enter(*job);
@@ -223,8 +214,8 @@ bool Engine::Act(const Now& now, EngineJob& job, SweepAction action, std::int64_
     }
   }
   nanoseconds -= kActionNanoseconds + kOrderNanoseconds * static_cast<std::int64_t>(p_.orders.cost());
-  bool busy = p_.staging.unstaging() || p_.timers.ToSweep(p_.jobs);
-  p_.ForEachStage([&busy](const auto& stage) { busy = busy || stage.works() > 0; });
+  bool busy = false;
+  p_.ForEachStage([&busy](const auto& stage) { busy = busy || stage.busy(); });
   if (busy) nanoseconds -= kBusyNanoseconds;
   return acted;
 }

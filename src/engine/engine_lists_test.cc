@@ -181,6 +181,19 @@ TEST_F(EngineLists, ASweepLeavesAloneWhatIsNewerThanItsEnd) {
   EXPECT_EQ(View(three).state, JobState::kActive);
 }
 
+// What ticks alone have to do does not make its steps shorter.
+TEST_F(EngineLists, ASweepGoesOnWhileLargeJobsAreRevived) {
+  constexpr std::uint32_t kJobs = 50;
+  for (std::uint32_t i = 0; i < kJobs; ++i) Submit(Spec(10'000'000));
+  JobSweep cancel(SweepRequest{SweepAction::kCancel, {}, "", "", {}});
+  Sweep(cancel);
+  JobSweep retry(SweepRequest{SweepAction::kRetry, {}, "", "", {}});
+  std::size_t steps = 1;
+  while (!engine_->Sweep(now_, retry, 1000)) ++steps;
+  EXPECT_EQ(retry.changed(), kJobs);
+  EXPECT_LE(steps, 5u);
+}
+
 TEST_F(EngineLists, ASweepGoesInStepsAndJobsThatComeMeanwhileAreLeftAlone) {
   constexpr std::uint32_t kJobs = 100'000;
   for (std::uint32_t i = 0; i < kJobs; ++i) Submit(Spec(1));

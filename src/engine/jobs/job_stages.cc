@@ -146,8 +146,10 @@ void Stopping::AddWakes(NextTick& next) const {
   if (!stops_.empty()) next.AtOnce();
 }
 
+bool DueJobs::busy() const { return p_.timers.ToSweep(p_.jobs); }
+
 void DueJobs::AfterCommand(std::size_t&) {
-  if (!p_.timers.ToSweep(p_.jobs)) return;
+  if (!busy()) return;
   MemoryPool::Scope scope(&p_.memory.jobs);
   p_.timers.Sweep(p_.jobs);
 }
@@ -160,7 +162,7 @@ void DueJobs::AddWakes(NextTick& next) const {
   const JobTimers& timers = p_.timers;
   if (!timers.schedules().empty()) next.AtWall(timers.schedules().next().at);
   if (!timers.retries().empty()) next.AtSteady(timers.retries().next().at);
-  if (timers.ToSweep(p_.jobs)) next.AtOnce();
+  if (busy()) next.AtOnce();
 }
 
 void Reviving::Tick(TickBudget& tick) {

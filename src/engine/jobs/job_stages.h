@@ -37,6 +37,7 @@ class DueJobs final : public EngineStage {
   void AfterCommand(std::size_t& budget) override;
   void Tick(TickBudget& tick) override;
   void AddWakes(NextTick& next) const override;
+  bool busy() const override;
 
  private:
   bool StepRetries(std::size_t& budget);
@@ -56,6 +57,7 @@ class Reviving final : public EngineStage {
   void Tick(TickBudget& tick) override;
   void AddWakes(NextTick& next) const override;
   std::size_t works() const override { return revivals_.empty() ? 0 : 1; }
+  bool busy() const override { return false; }  // ticks do it
 
  private:
   bool StepRetention(std::size_t& budget);

@@ -230,11 +230,11 @@ SubmitAnswer Staging::Insert(JobId id, const JobSpec& spec, const JobFold* fold,
 
 void Staging::AfterCommand(std::size_t&) {
   std::size_t few = kUnstagedAtOnce;
-  if (!unstaged_.empty()) StepUnstaged(few);
+  if (busy()) StepUnstaged(few);
 }
 
 void Staging::AddWakes(NextTick& next) const {
-  if (!unstaged_.empty()) next.AtOnce();
+  if (busy()) next.AtOnce();
 }
 
 }  // namespace allot

@@ -31,7 +31,7 @@ class Staging final : public EngineStage {
 
   void AfterCommand(std::size_t& budget) override;
   void AddWakes(NextTick& next) const override;
-  bool unstaging() const { return !unstaged_.empty(); }
+  bool busy() const override { return !unstaged_.empty(); }
 
  private:
   struct StagedJob {

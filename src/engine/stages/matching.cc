@@ -32,8 +32,7 @@ ClassTable::Terms Matching::ClassTerms(const JobTerms& terms, const OrderKey& ke
 
 void Matching::Enter(EngineJob& job, std::string_view token, const JobFold* fold) {
   CHECK(job.cls == kNoClass);
-  const Meta none;
-  job.cls = Enter(*job.terms, job.key, job.tasks.count(), job.extras ? job.extras->meta : none, token, fold);
+  job.cls = Enter(*job.terms, job.key, job.tasks.count(), MetaOf(job), token, fold);
 }
 
 ClassId Matching::Enter(const JobTerms& terms, const OrderKey& key, std::uint32_t count, const Meta& meta,
@@ -169,8 +168,7 @@ bool Matching::StepRegrouping(std::size_t& budget) {
     --budget;
     if (job == nullptr || job->cls == kNoClass || !p_.classes.Outdated(job->cls)) return true;
     budget -= std::min(budget, kRegroupCost + FoldCost(job->terms->requirements) + FoldCost(job->terms->rank));
-    const Meta none;
-    auto terms = ClassTerms(*job->terms, job->key, job->tasks.count(), job->extras ? job->extras->meta : none);
+    auto terms = ClassTerms(*job->terms, job->key, job->tasks.count(), MetaOf(*job));
     // Where there is no room it stays where it is, and is not for those who read more of it.
     if (p_.classes.classes() >= bounds::kMaxClasses && !p_.classes.Knows(terms)) return true;
     const bool open = job->open;
@@ -200,7 +198,7 @@ void Matching::RegroupFrom(JobId job) {
 }
 
 void Matching::AfterCommand(std::size_t& budget) {
-  if (grouped_epoch_ != p_.classes.epoch()) StepRegrouping(budget);
+  if (busy()) StepRegrouping(budget);
 }
 
 void Matching::Tick(TickBudget& tick) {
@@ -213,9 +211,9 @@ void Matching::AddWakes(NextTick& next) const {
   if (p_.classes.Timed()) next.At(next.now().mono + milliseconds(1000 - ToMillis(next.now().wall) % 1000));
 }
 
-std::size_t Matching::works() const {
-  return (grouped_epoch_ != p_.classes.epoch() ? 1 : 0) + (p_.classes.Settled() ? 0 : 1);
-}
+std::size_t Matching::works() const { return (busy() ? 1 : 0) + (p_.classes.Settled() ? 0 : 1); }
+
+bool Matching::busy() const { return grouped_epoch_ != p_.classes.epoch(); }
 
 // --- What verdicts change.
 

@@ -60,6 +60,7 @@ class Matching final : public EngineStage {
   void Tick(TickBudget& tick) override;
   void AddWakes(NextTick& next) const override;
   std::size_t works() const override;
+  bool busy() const override;
 
  private:
   // Verdicts that read the time are renewed once a second.

@@ -30,6 +30,7 @@ class Telling final : public EngineStage {
   void Tick(TickBudget& tick) override;
   void AddWakes(NextTick& next) const override;
   std::size_t works() const override { return returns_.empty() && openings_.empty() ? 0 : 1; }
+  bool busy() const override { return false; }  // ticks do it
 
  private:
   EngineParts& p_;

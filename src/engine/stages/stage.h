@@ -1,6 +1,6 @@
 // What goes on in an engine beside commands: larger work in small steps, and what is due.
 //
-// The engine has a list of its stages, in the order in which they come (parts.cc). Commands, ticks and the time of the
+// The engine has a list of its stages, in the order in which they come (parts.h). Commands, ticks and the time of the
 // next tick are loops over it.
 #pragma once
 
@@ -39,6 +39,8 @@ class EngineStage {
   virtual void AddWakes(NextTick&) const {}
   // How many larger works it has under way.
   virtual std::size_t works() const { return 0; }
+  // Does every command have to do some of them?
+  virtual bool busy() const { return works() > 0; }
 };
 
 }  // namespace allot
