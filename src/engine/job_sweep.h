@@ -1,10 +1,9 @@
 // All jobs that a filter finds: counted, and cancelled, paused, resumed or retried where that is wanted. A walk in
 // steps between which others are served.
 //
-// Use:       Engine::Collect() until it says that it is through, or until that is enough. A sweep that does something
-// is
+// Use:       Engine::Sweep() until it says that it is through, or until that is enough. A sweep that does something is
 //            a command: what follows from each step is taken and stored as ever.
-// Threading: Collect() on the engine thread, the counts on any, one at a time; it holds nothing of the engine between
+// Threading: Sweep() on the engine thread, the counts on any, one at a time; it holds nothing of the engine between
 //            the steps, so jobs may come and go.
 #pragma once
 

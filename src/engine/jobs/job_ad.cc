@@ -62,10 +62,7 @@ expr::Ad AdOf(const JobTerms& terms, const OrderKey& key, std::uint32_t count, c
   return ad;
 }
 
-expr::Ad AdOf(const EngineJob& job) {
-  const Meta none;
-  return AdOf(*job.terms, job.key, job.tasks.count(), job.extras ? job.extras->meta : none);
-}
+expr::Ad AdOf(const EngineJob& job) { return AdOf(*job.terms, job.key, job.tasks.count(), MetaOf(job)); }
 
 WorkerTraits TraitsOf(const EngineWorker& worker) {
   expr::Ad ad;

@@ -19,6 +19,7 @@ bool Never(const expr::Expr& requirements, const expr::Ad& ad);
 // Of what expressions see of the job under that name.
 std::size_t HashOfAttribute(const EngineJob& job, const std::string& name);
 
+// Empty if it has none.
 inline const Meta& MetaOf(const EngineJob& job) {
   static const Meta kNone;
   return job.extras ? *job.extras->meta : kNone;

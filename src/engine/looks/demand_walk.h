@@ -9,7 +9,7 @@
 // say what they would say in the whole list. Percentages of the policy do not count: they grow with the workers. That
 // running tasks end within the lookahead, and make room, is not counted on.
 //
-// Use:       Engine::Collect() until it says that it is through, or until that is enough; then rows().
+// Use:       PreparedLooks::Collect() until it says that it is through, or until that is enough; then rows().
 // Threading: Collect() on the engine thread, rows() on any, one at a time; it holds nothing of the engine between the
 //            steps, so jobs may come and go.
 #pragma once

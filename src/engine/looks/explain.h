@@ -1,9 +1,9 @@
 // Why a job, or one of its tasks, does not run: all that holds it back now, whichever stage says so, what decides
 // first.
 //
-// The engine takes a JobStanding in passing (Engine::StandingOf); from that everything else follows outside its thread:
-// matching looks at every worker and every clause (match/explain.h), and where a job stands among others may need a
-// look at all of them (engine/looks/preview_walk.h).
+// The engine takes a JobStanding in passing (PreparedLooks::StandingOf); from that everything else follows outside its
+// thread: matching looks at every worker and every clause (match/explain.h), and where a job stands among others may
+// need a look at all of them (engine/looks/preview_walk.h).
 #pragma once
 
 #include <cstdint>

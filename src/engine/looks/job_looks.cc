@@ -11,14 +11,8 @@
 namespace allot {
 namespace {
 
-// What it costs to do something with a job.
-constexpr std::int64_t kActionNanoseconds = 5000;
-constexpr std::int64_t kLeaseNanoseconds = 500;
-// And what it may cost while there is larger work in steps, of which each command does some.
-constexpr std::int64_t kBusyNanoseconds = 2'000'000;
 constexpr std::int64_t kPageNanoseconds =
     JobLists::kJobNanoseconds * static_cast<std::int64_t>(bounds::kMaxJobsScannedPerPage);
-constexpr std::int64_t kUsersNanoseconds = 500'000;
 constexpr std::size_t kMostLooks = 100'000;  // at sorts of workers and limits, for a page
 
 }  // namespace
@@ -233,9 +227,7 @@ MatchSnapshot Looks::SnapshotOf(const JobTerms& terms, const OrderKey& key, std:
 Result<MatchSnapshot> Looks::Snapshot(JobId id) const {
   const EngineJob* job = p_.jobs.Find(id);
   if (job == nullptr) return UnknownJob(id);
-  const Meta none;
-  MatchSnapshot snapshot =
-      SnapshotOf(*job->terms, job->key, job->tasks.count(), job->extras ? job->extras->meta : none);
+  MatchSnapshot snapshot = SnapshotOf(*job->terms, job->key, job->tasks.count(), MetaOf(*job));
   snapshot.job = id;
   snapshot.state = job->state;
   snapshot.unsettled = job->cls != kNoClass && p_.classes.Unsettled(job->cls);

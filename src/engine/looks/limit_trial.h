@@ -1,9 +1,8 @@
 // What a limit would apply to, before it is set.
 //
-// Use:       Engine::Collect() until it says that it is through. After four seconds it is, with what was seen by then.
+// Use:       Looks::Collect() until it says that it is through. After four seconds it is, with what was seen by then.
 // Threading: Collect() on the engine thread, and what was found on any one after that; it holds nothing of the engine
-// between the steps, so jobs and workers may
-//            come and go.
+//            between the steps, so jobs and workers may come and go.
 #pragma once
 
 #include <cstdint>

@@ -134,8 +134,7 @@ std::optional<double> PreparedLooks::Judge(PreviewWalk& walk, const EngineJob& j
       return {};
     }
     if (!terms.requirements && !worker.requirements && !worker.rank) return 0;
-    const Meta none;
-    const expr::Ad ad = AdOf(terms, job.key, job.tasks.count(), job.extras ? job.extras->meta : none);
+    const expr::Ad ad = AdOf(terms, job.key, job.tasks.count(), MetaOf(job));
     expr::Sides sides{&ad, worker.ad.get(), expr::Side::kJob, walk.seconds_};
     if (terms.requirements && !walk.evaluator_.True(*terms.requirements, sides)) return {};
     sides.my = expr::Side::kMachine;

@@ -1,10 +1,10 @@
 // What a worker with some strategy would get, found without an order for it: a walk over all jobs of an engine, in
 // steps between which others are served, then picking, which needs the engine no more.
 //
-// Use:       Engine::Collect() until it says that it has seen all (or until that is enough), Pick(), Engine::Resolve().
+// Use:       PreparedLooks::Collect() until it says that it has seen all (or until that is enough), Pick(),
+//            Looks::Resolve().
 // Threading: Collect() and Resolve() on the engine thread, Pick() on any; one at a time. It holds nothing of the
-// engine:
-//            jobs and workers may come and go between the steps.
+//            engine: jobs and workers may come and go between the steps.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "engine/errors.h"
+#include "engine/jobs/job_ad.h"
 #include "engine/looks/looks.h"
 #include "engine/looks/view_bounds.h"
 #include "engine/looks/worker_outlook.h"
@@ -140,9 +141,7 @@ Result<OutlookSnapshot> Looks::OutlookOf(const Now& now, WorkerId id) const {
       out.more_tasks += tasks;
       continue;
     }
-    const Meta none;
-    MatchSnapshot match =
-        SnapshotOf(*job->terms, job->key, job->tasks.count(), job->extras ? job->extras->meta : none, id);
+    MatchSnapshot match = SnapshotOf(*job->terms, job->key, job->tasks.count(), MetaOf(*job), id);
     match.job = job->id();
     match.now = now.wall;
     match.ready = job->tasks.ready();

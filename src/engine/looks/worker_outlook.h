@@ -1,7 +1,7 @@
 // What a worker could take next, and why not the others: of the jobs with ready tasks that it may not run, the
 // condition that fails, those alike together.
 //
-// The engine takes an OutlookSnapshot in passing (Engine::OutlookOf); the conditions are looked at outside its thread.
+// The engine takes an OutlookSnapshot in passing (Looks::OutlookOf); the conditions are looked at outside its thread.
 // What it would get is a preview with its own strategy (engine/looks/preview_walk.h).
 #pragma once
 
