@@ -61,7 +61,7 @@ void Dispatcher::Unregister(DispatchWorker& worker) {
   queue->worker = nullptr;
   queue->suspect = queue->fed = false;
   Disarrange(*queue);
-  if (queue->shares.empty()) {
+  if (queue->promises.empty()) {
     Free(std::move(queue));
   } else {
     gone_.push_back(std::move(queue));
@@ -123,23 +123,23 @@ DispatchJob* Dispatcher::Pick(DispatchWorker& worker, Orders::Id order, StartGat
 
 TakenFrom Dispatcher::Take(DispatchWorker& worker, DispatchJob& job) {
   if (worker.queue) worker.queue->takes = ++kinds_[worker.queue->kind].takes;
-  if (job.holding && !balanced()) DropHolding(job);
-  if (!job.holding) return balanced() ? TakenFrom::kOpen : TakenFrom::kShared;
-  Holding& holding = *job.holding;
-  Share* share = worker.queue ? holding.Find(worker.queue->slot) : nullptr;
-  if (share == nullptr && holding.open > 0) {
-    if (--holding.open == 0) Unlist(holding);
+  if (job.promises && !balanced()) DropPromises(job);
+  if (!job.promises) return balanced() ? TakenFrom::kOpen : TakenFrom::kShared;
+  JobPromises& of_job = *job.promises;
+  Promise* promise = worker.queue ? of_job.Find(worker.queue->slot) : nullptr;
+  if (promise == nullptr && of_job.open > 0) {
+    if (--of_job.open == 0) Unlist(of_job);
     return TakenFrom::kOpen;
   }
   TakenFrom from = TakenFrom::kOwn;
-  if (share == nullptr) {
-    share = &Longest(holding);
+  if (promise == nullptr) {
+    promise = &Longest(of_job);
     // What somebody held who is gone is as good as open.
-    from = share->queue->worker != nullptr ? TakenFrom::kAnother : TakenFrom::kOpen;
+    from = promise->queue->worker != nullptr ? TakenFrom::kAnother : TakenFrom::kOpen;
     if (from == TakenFrom::kAnother) ++steals_;
   }
-  WorkerQueue& queue = *share->queue;
-  Reduce(*share, 1);
+  WorkerQueue& queue = *promise->queue;
+  Reduce(*promise, 1);
   // Of its own, what was promised runs from now on: it stands where it stood.
   if (from != TakenFrom::kOwn || queue.promised == 0) Relink(queue);
   return from;
@@ -154,16 +154,16 @@ LevelPlace Dispatcher::PlaceOf(const WorkerQueue& queue) const {
 void Dispatcher::Link(WorkerQueue& queue) {
   KindQueues& kind = kinds_[queue.kind];
   queue.place = PlaceOf(queue);
-  queue.held = queue.promised > 0;
+  queue.with_promises = queue.promised > 0;
   kind.by_load.insert(queue);
-  if (queue.held) kind.held.insert(queue);
+  if (queue.with_promises) kind.with_promises.insert(queue);
   kind.load += queue.place.load;
 }
 
 void Dispatcher::Unlink(WorkerQueue& queue) {
   KindQueues& kind = kinds_[queue.kind];
   kind.by_load.erase(kind.by_load.iterator_to(queue));
-  if (queue.held) kind.held.erase(kind.held.iterator_to(queue));
+  if (queue.with_promises) kind.with_promises.erase(kind.with_promises.iterator_to(queue));
   kind.load -= queue.place.load;
 }
 
@@ -172,13 +172,13 @@ void Dispatcher::Relink(WorkerQueue& queue) {
   const LevelPlace place = PlaceOf(queue);
   KindQueues& kind = kinds_[queue.kind];
   if (place == queue.place) {
-    const bool held = queue.promised > 0;
-    if (held == queue.held) return;
-    queue.held = held;
-    if (held) {
-      kind.held.insert(queue);
+    const bool with_promises = queue.promised > 0;
+    if (with_promises == queue.with_promises) return;
+    queue.with_promises = with_promises;
+    if (with_promises) {
+      kind.with_promises.insert(queue);
     } else {
-      kind.held.erase(kind.held.iterator_to(queue));
+      kind.with_promises.erase(kind.with_promises.iterator_to(queue));
     }
     return;
   }
@@ -206,13 +206,13 @@ void Dispatcher::RelinkAll(const std::vector<WorkerQueue*>& changed) {
     for (WorkerQueue* queue : kind.members) sorted.emplace_back(PlaceOf(*queue), queue);
     std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     kind.by_load.clear();
-    kind.held.clear();
+    kind.with_promises.clear();
     kind.load = 0;
     for (const auto& [place, queue] : sorted) {
       queue->place = place;
-      queue->held = queue->promised > 0;
+      queue->with_promises = queue->promised > 0;
       kind.by_load.push_back(*queue);
-      if (queue->held) kind.held.push_back(*queue);
+      if (queue->with_promises) kind.with_promises.push_back(*queue);
       kind.load += place.load;
     }
   }
@@ -262,11 +262,11 @@ void Dispatcher::OnClass(ClassId cls) {
   if (cls >= by_class_.size()) return;
   ClassState& state = by_class_[cls];
   if (!state.open.empty()) Want(cls);
-  if (state.shares == 0) return;
+  if (state.promises == 0) return;
   for (KindId kind = 0; kind < std::min<std::size_t>(kinds_.size(), state.mask.size() * 64); ++kind) {
     const bool before = (state.mask[kind / 64] >> (kind % 64) & 1) != 0;
     if (!before || classes_.Matches(kind, cls)) continue;
-    for (WorkerQueue& queue : kinds_[kind].held) Suspect(queue);
+    for (WorkerQueue& queue : kinds_[kind].with_promises) Suspect(queue);
   }
   const auto mask = classes_.Mask(cls);
   state.mask.assign(mask.begin(), mask.end());
@@ -277,7 +277,7 @@ void Dispatcher::OnClass(ClassId cls) {
 std::uint64_t Dispatcher::longest() const {
   std::uint64_t most = 0;
   for (const KindQueues& kind : kinds_) {
-    for (auto it = kind.held.rbegin(); it != kind.held.rend() && it->place.load > most; ++it) {
+    for (auto it = kind.with_promises.rbegin(); it != kind.with_promises.rend() && it->place.load > most; ++it) {
       most = std::max(most, it->promised);
     }
   }
@@ -294,12 +294,12 @@ std::vector<WorkerId> Dispatcher::TakeFed() {
   return fed;
 }
 
-void Dispatcher::ForEachShare(const DispatchWorker& worker, std::size_t most,
-                              const std::function<void(const DispatchJob&, std::uint32_t)>& f) const {
+void Dispatcher::ForEachPromise(const DispatchWorker& worker, std::size_t most,
+                                const std::function<void(const DispatchJob&, std::uint32_t)>& f) const {
   if (!worker.queue) return;
-  for (const Share& share : worker.queue->shares) {
+  for (const Promise& promise : worker.queue->promises) {
     if (most-- == 0) return;
-    f(*share.holding->job, share.count);
+    f(*promise.of_job->job, promise.count);
   }
 }
 
@@ -308,7 +308,7 @@ std::size_t Dispatcher::MemoryBytes() const {
                       by_class_.size() * sizeof(ClassState);
   for (const WorkerQueue* queue : slots_) {
     if (queue == nullptr) continue;
-    bytes += sizeof(*queue) + queue->shares.size() * (sizeof(Share) + 2 * sizeof(void*));
+    bytes += sizeof(*queue) + queue->promises.size() * (sizeof(Promise) + 2 * sizeof(void*));
     if (queue->order) bytes += queue->order->MemoryBytes();
   }
   return bytes;

@@ -137,12 +137,12 @@ class Dispatcher {
   }
   // So many of the job's ready tasks.
   static std::uint32_t Promised(const DispatchWorker& worker, const DispatchJob& job) {
-    const Share* share = worker.queue && job.holding ? job.holding->Find(worker.queue->slot) : nullptr;
-    return share == nullptr ? 0 : share->count;
+    const Promise* promise = worker.queue && job.promises ? job.promises->Find(worker.queue->slot) : nullptr;
+    return promise == nullptr ? 0 : promise->count;
   }
   // Shares of the worker, at most so many, in no order of meaning.
-  void ForEachShare(const DispatchWorker& worker, std::size_t most,
-                    const std::function<void(const DispatchJob&, std::uint32_t)>& f) const;
+  void ForEachPromise(const DispatchWorker& worker, std::size_t most,
+                      const std::function<void(const DispatchJob&, std::uint32_t)>& f) const;
   std::size_t MemoryBytes() const;
 
  private:
@@ -163,23 +163,23 @@ class Dispatcher {
   void Free(std::unique_ptr<WorkerQueue> queue);
 
   // dispatcher_shares.cc: shares come and go. None of these relinks the queue.
-  void Give(Holding& holding, WorkerQueue& queue, std::uint32_t count);
-  void Reduce(Share& share, std::uint32_t count);
+  void Give(JobPromises& of_job, WorkerQueue& queue, std::uint32_t count);
+  void Reduce(Promise& promise, std::uint32_t count);
   // Workers of that kind hold shares of jobs of that class, and may run them.
   void Mark(ClassId cls, KindId kind);
   // All of it back to what is open, from where it goes to somebody else.
-  void Return(Share& share);
-  void DropHolding(DispatchJob& job);
-  void List(Holding& holding);
-  void Unlist(Holding& holding);
+  void Return(Promise& promise);
+  void DropPromises(DispatchJob& job);
+  void List(JobPromises& of_job);
+  void Unlist(JobPromises& of_job);
   // Who has most of those that hold a share of it, as far as a short look tells where they are many.
-  Share& Longest(Holding& holding) const;
+  Promise& Longest(JobPromises& of_job) const;
 
   // dispatcher_shares.cc: the order of one queue.
-  void Place(Share& share);
-  void Displace(Share& share);
+  void Place(Promise& promise);
+  void Displace(Promise& promise);
   // Out of its queue.
-  void Detach(Share& share);
+  void Detach(Promise& promise);
   // All its shares lose their place.
   void Disarrange(WorkerQueue& queue);
   bool Current(const WorkerQueue& queue) const;
@@ -187,12 +187,12 @@ class Dispatcher {
   bool Arrange(WorkerQueue& queue, Orders::Id order, std::size_t& budget);
 
   // dispatcher_deal.cc: whom what is open is promised to.
-  void Deal(Holding& holding, std::size_t& budget);
+  void Deal(JobPromises& of_job, std::size_t& budget);
   // Where it stands for jobs of that class.
   LevelPlace PlaceFor(const WorkerQueue& queue, ClassId cls) const;
-  void DealLevel(Holding& holding, std::size_t workers);
-  void DealRound(Holding& holding, std::size_t workers);
-  void DealRandom(Holding& holding, std::size_t workers);
+  void DealLevel(JobPromises& of_job, std::size_t workers);
+  void DealRound(JobPromises& of_job, std::size_t workers);
+  void DealRandom(JobPromises& of_job, std::size_t workers);
   // To the back of the ring.
   void Touch(WorkerQueue& queue);
   std::vector<WorkerQueue*> AllCandidates(std::size_t workers) const;
@@ -234,8 +234,9 @@ class Dispatcher {
   std::uint64_t next_turn_ = 1;
 
   struct ClassState {
-    boost::intrusive::list<Holding, boost::intrusive::constant_time_size<false>> open;  // jobs that have something open
-    std::uint64_t shares = 0;
+    boost::intrusive::list<JobPromises, boost::intrusive::constant_time_size<false>>
+        open;  // jobs that have something open
+    std::uint64_t promises = 0;
     // Kinds that may hold some of the shares and may run it, a bit each; but for queues that are to be matched anew.
     std::vector<std::uint64_t> mask;
     bool wanted = false;  // some of it may find a candidate now

@@ -217,7 +217,7 @@ class DispatchWorld : public ClassTable::Listener {
     if (!dispatcher.Step(budget)) return false;
     if (!dealing) return true;
     for (const auto& job : jobs) {
-      if (!job->open || job->holding) continue;
+      if (!job->open || job->promises) continue;
       if (budget == 0) return false;
       --budget;
       dispatcher.Open(*job, budget);
@@ -242,8 +242,8 @@ class DispatchWorld : public ClassTable::Listener {
   }
   std::string Unsettled() const { return DispatcherCheck::FindSettled(dispatcher, AllJobs()); }
   static std::uint64_t Promised(const WorldWorker& worker) { return DispatcherCheck::Promised(worker); }
-  static std::uint32_t ShareOf(const WorldJob& job, const WorldWorker& worker) {
-    return DispatcherCheck::ShareOf(job, worker);
+  static std::uint32_t PromiseOf(const WorldJob& job, const WorldWorker& worker) {
+    return DispatcherCheck::PromiseOf(job, worker);
   }
   static std::uint32_t OpenOf(const WorldJob& job) { return DispatcherCheck::Open(job); }
 

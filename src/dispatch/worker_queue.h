@@ -24,23 +24,23 @@ namespace allot {
 
 struct DispatchJob;
 struct DispatchWorker;
-struct Holding;
+struct JobPromises;
 struct WorkerQueue;
 
 using PlainLink = boost::intrusive::link_mode<boost::intrusive::normal_link>;
 
-struct Share : QueueOrder::Entry, boost::intrusive::list_base_hook<PlainLink> {
-  Holding* holding = nullptr;
+struct Promise : QueueOrder::Entry, boost::intrusive::list_base_hook<PlainLink> {
+  JobPromises* of_job = nullptr;
   WorkerQueue* queue = nullptr;
   std::uint64_t arrangement = 0;  // of its queue that it has a place in; any other: it has none
 };
 
 // Who holds how much of a job's ready tasks. Sum of the shares = promised; promised + open = the job's ready tasks.
-struct Holding : boost::intrusive::list_base_hook<PlainLink> {
-  explicit Holding(DispatchJob& of) : job(&of) {}
-  ~Holding();
-  Holding(const Holding&) = delete;
-  Holding& operator=(const Holding&) = delete;
+struct JobPromises : boost::intrusive::list_base_hook<PlainLink> {
+  explicit JobPromises(DispatchJob& of) : job(&of) {}
+  ~JobPromises();
+  JobPromises(const JobPromises&) = delete;
+  JobPromises& operator=(const JobPromises&) = delete;
 
   DispatchJob* const job;
   std::uint32_t open = 0;
@@ -49,11 +49,11 @@ struct Holding : boost::intrusive::list_base_hook<PlainLink> {
 
   std::size_t size() const { return many_ ? many_->size() : one_ != nullptr ? 1 : 0; }
   // The share of the queue in that slot; null if it has none.
-  Share* Find(std::uint32_t slot) const;
-  void Insert(Share& share);
+  Promise* Find(std::uint32_t slot) const;
+  void Insert(Promise& promise);
   // Frees it.
-  void Erase(Share& share);
-  void Reserve(std::size_t shares);
+  void Erase(Promise& promise);
+  void Reserve(std::size_t promises);
   // `f` erases none of them.
   template <typename F>
   void ForEach(F f) const {
@@ -63,12 +63,12 @@ struct Holding : boost::intrusive::list_base_hook<PlainLink> {
   }
 
  private:
-  Share* one_ = nullptr;  // while it is alone
-  std::unique_ptr<boost::unordered_flat_map<std::uint32_t, Share*>> many_;
+  Promise* one_ = nullptr;  // while it is alone
+  std::unique_ptr<boost::unordered_flat_map<std::uint32_t, Promise*>> many_;
 };
 
 struct DispatchJob : PickJob {
-  std::unique_ptr<Holding> holding;  // null: nothing of it is promised, all of it is open
+  std::unique_ptr<JobPromises> promises;  // null: nothing of it is promised, all of it is open
 };
 
 // A worker as the dispatcher knows it.
@@ -89,12 +89,12 @@ struct DispatchWorker {
 };
 
 struct ByLoad;
-struct ByHeld;
+struct ByPromised;
 struct ByTurn;
 template <typename Tag>
 using QueueSetHook = boost::intrusive::set_base_hook<boost::intrusive::tag<Tag>, PlainLink>;
 
-struct WorkerQueue : QueueSetHook<ByLoad>, QueueSetHook<ByHeld>, QueueSetHook<ByTurn> {
+struct WorkerQueue : QueueSetHook<ByLoad>, QueueSetHook<ByPromised>, QueueSetHook<ByTurn> {
   DispatchWorker* worker = nullptr;  // null: it is gone, and what it was promised is as good as open
   std::uint32_t slot = 0;
   KindId kind = 0;
@@ -106,11 +106,11 @@ struct WorkerQueue : QueueSetHook<ByLoad>, QueueSetHook<ByHeld>, QueueSetHook<By
   bool suspect = false;        // what it holds is to be matched anew:
   std::size_t to_check = 0;    // the first so many shares
 
-  LevelPlace place;   // by which it stands in the sets
-  bool held = false;  // it stands among those that were promised something
+  LevelPlace place;            // by which it stands in the sets
+  bool with_promises = false;  // it stands among those that were promised something
 
   // All its shares. The first so many have no place in the order yet.
-  boost::intrusive::list<Share, boost::intrusive::constant_time_size<true>> shares;
+  boost::intrusive::list<Promise, boost::intrusive::constant_time_size<true>> promises;
   std::size_t unarranged = 0;
   std::unique_ptr<QueueOrder> order;
   std::uint64_t arrangement = 1;
@@ -130,7 +130,7 @@ struct KindQueues {
   using Set = boost::intrusive::set<WorkerQueue, boost::intrusive::base_hook<QueueSetHook<Tag>>,
                                     boost::intrusive::compare<Before>, boost::intrusive::constant_time_size<false>>;
   Set<ByLoad> by_load;            // the least loaded first
-  Set<ByHeld> held;               // the same of those that were promised something
+  Set<ByPromised> with_promises;  // the same of those that were promised something
   Set<ByTurn, EarlierTurn> ring;  // who was given something longest ago first
   std::vector<WorkerQueue*> members;
   std::uint64_t load = 0;   // of all of them

@@ -134,7 +134,7 @@ TEST_F(EngineFairTest, OneUserAloneGetsEverySlot) {
 }
 
 // Users with endless work; what they have running, and when each was served last, kept by hand.
-class EngineShares : public EngineFairTest {
+class EngineFairGroups : public EngineFairTest {
  protected:
   struct User {
     std::uint32_t weight = 1;
@@ -181,7 +181,7 @@ class EngineShares : public EngineFairTest {
   std::uint64_t grants_ = 0;
 };
 
-TEST_F(EngineShares, WhileSlotsFillUpNumbersNeverDifferByMoreThanOneAndLaterPicksGoToTheFewest) {
+TEST_F(EngineFairGroups, WhileSlotsFillUpNumbersNeverDifferByMoreThanOneAndLaterPicksGoToTheFewest) {
   for (std::size_t n = 2; n <= 7; ++n) {
     SCOPED_TRACE(std::to_string(n) + " users");
     Rng rng(n);
@@ -218,7 +218,7 @@ TEST_F(EngineShares, WhileSlotsFillUpNumbersNeverDifferByMoreThanOneAndLaterPick
   }
 }
 
-TEST_F(EngineShares, WeightsShareInProportionAndFollowTheirChange) {
+TEST_F(EngineFairGroups, WeightsShareInProportionAndFollowTheirChange) {
   const Weights weights = {{"user.u0", 3}, {"user.u2", 2}};
   SetPolicy("fair(user, worker)", weights);
   for (int i = 0; i < 4; ++i) AddUser("u" + std::to_string(i), i == 0 ? 3 : i == 2 ? 2 : 1, 1);
@@ -246,7 +246,7 @@ TEST_F(EngineShares, WeightsShareInProportionAndFollowTheirChange) {
   }
 }
 
-TEST_F(EngineShares, WhoArrivesWhenAllSlotsAreTakenGetsTheFirstOneThatBecomesFree) {
+TEST_F(EngineFairGroups, WhoArrivesWhenAllSlotsAreTakenGetsTheFirstOneThatBecomesFree) {
   for (int i = 0; i < 3; ++i) AddUser("u" + std::to_string(i), 1, 1);
   const WorkerId worker = RegisterBy("fair", {"a"}, 10);
   for (const Grant& grant : Pull(worker, 10)) Got(worker, grant);
@@ -259,7 +259,7 @@ TEST_F(EngineShares, WhoArrivesWhenAllSlotsAreTakenGetsTheFirstOneThatBecomesFre
   EXPECT_EQ(UserOf(grants[0]), "late");
 }
 
-TEST_F(EngineShares, AlsoWhereWorkersWaitAndTheQueueIsFull) {
+TEST_F(EngineFairGroups, AlsoWhereWorkersWaitAndTheQueueIsFull) {
   SetPolicy("max_simultaneous(async, 10, fair(user, worker))");
   for (int i = 0; i < 3; ++i) AddUser("u" + std::to_string(i), 1, 1);
   const WorkerId worker = RegisterBy("priority", {"a"}, 20);

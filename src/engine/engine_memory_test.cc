@@ -45,7 +45,7 @@ class EngineMemoryTest : public EngineTest {
 
 // --- Shares.
 
-class EngineShareTest : public EngineTest {
+class EngineQuotaTest : public EngineTest {
  protected:
   // How many different ones are taken, until one is refused.
   std::size_t Submits(std::function<void(JobSpec&, int)> who, Error& refused) {
@@ -62,7 +62,7 @@ class EngineShareTest : public EngineTest {
   int tags_ = 0;
 };
 
-TEST_F(EngineShareTest, OneUserLeavesClassesToOthers) {
+TEST_F(EngineQuotaTest, OneUserLeavesClassesToOthers) {
   Error refused;
   EXPECT_EQ(Submits([](JobSpec& spec, int) { spec.user = "ann"; }, refused), 49'152u);
   EXPECT_EQ(refused.code, Code::kTooManyClasses);
@@ -86,7 +86,7 @@ TEST_F(EngineShareTest, OneUserLeavesClassesToOthers) {
   EXPECT_GT(Submits([](JobSpec& spec, int) { spec.user = "cat"; }, refused), 500u);
 }
 
-TEST_F(EngineShareTest, OneUserLeavesStrategiesToOthers) {
+TEST_F(EngineQuotaTest, OneUserLeavesStrategiesToOthers) {
   const auto registers = [&](const std::string& user, const std::string& token, int from) {
     for (int i = 0;; ++i) {
       WorkerSpec spec;

@@ -11,10 +11,10 @@
 
 #include "base/histogram.h"
 #include "base/ids.h"
+#include "base/interned.h"
 #include "base/job.h"
 #include "base/record.h"
 #include "base/result.h"
-#include "base/shared.h"
 #include "base/siphash.h"
 #include "base/time.h"
 #include "dispatch/dispatch_mode.h"

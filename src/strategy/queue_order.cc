@@ -41,12 +41,12 @@ bool QueueOrder::Same::operator()(const Sought& sought, const Cell* cell) const 
 }
 
 QueueOrder::Cell& QueueOrder::CellFor(const PickJob& job) {
-  const order::Shared& shared = *rules_.shared;
+  const order::ViewContext& context = *rules_.context;
   const ClassId cls = by_class_ ? job.cls : kNoClass;
   std::uint64_t hash = cls + (std::uint64_t{job.group} << 32);
-  sought_.resize(shared.keys.size());
+  sought_.resize(context.keys.size());
   for (std::size_t i = 0; i < sought_.size(); ++i) {
-    sought_[i] = shared.values.Of(shared.keys[i], job);
+    sought_[i] = context.values.Of(context.keys[i], job);
     hash = hash * 0x9E3779B97F4A7C15ull + sought_[i];
   }
   const Sought sought{job.group, cls, sought_, Mixed(hash)};
@@ -176,7 +176,7 @@ bool QueueOrder::Held(const order::Cell& core, StartGate* gate) const {
 
 bool QueueOrder::Before::operator()(const Cell& a, const Cell& b) const {
   const Choice x{a.core.get(), a.leaf, 0}, y{b.core.get(), b.leaf, 0};
-  return order::Compare(*of->rules_.plan, *of->rules_.shared, of->sorted_for_, x, y) < 0;
+  return order::Compare(*of->rules_.plan, *of->rules_.context, of->sorted_for_, x, y) < 0;
 }
 
 void QueueOrder::Loosen(Cell& cell) {
@@ -188,14 +188,14 @@ void QueueOrder::Loosen(Cell& cell) {
 }
 
 void QueueOrder::Enter(Cell& cell) {
-  const auto& keys = rules_.shared->keys;
+  const auto& keys = rules_.context->keys;
   for (std::size_t i = 0; i < keys.size(); ++i) by_value_[ValueKey(keys[i], cell.core->values[i])].push_back(&cell);
   cell.stands = cell.loose = false;
   Loosen(cell);
 }
 
 void QueueOrder::Leave(Cell& cell) {
-  const auto& keys = rules_.shared->keys;
+  const auto& keys = rules_.context->keys;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const auto found = by_value_.find(ValueKey(keys[i], cell.core->values[i]));
     auto& cells = found->second;
@@ -223,7 +223,7 @@ void QueueOrder::Sort(KindId kind) {
   sorted_ = true;
   sorted_for_ = kind;
   sorted_at_ = log_.end();
-  sorted_slots_ = rules_.shared->slots;
+  sorted_slots_ = rules_.context->slots;
   for (const auto& cell : cells_) Enter(*cell);
 }
 
@@ -247,7 +247,7 @@ void QueueOrder::CatchUp() {
   // None of those that stand has changed, so that places can be found among them.
   for (Cell* cell : std::exchange(loose_, {})) {
     cell->loose = false;
-    cell->leaf = order::LeafFor(*rules_.plan, *rules_.shared, *cell->core);
+    cell->leaf = order::LeafFor(*rules_.plan, *rules_.context, *cell->core);
     if (cell->leaf == nullptr) continue;
     Freshen(*cell, *cell->leaf);
     cell->stands = true;
@@ -266,8 +266,8 @@ QueueOrder::Entry* QueueOrder::Pick(KindId kind, StartGate* gate, Rng& rng, std:
   const bool few = cells_.size() < kSorted || rules_.random || by_class_;
   bool sort = !few && changes * kLooks <= cells_.size();
   if (sort && !sorted_) sort = ++calm_ >= kCalm;
-  const bool anew =
-      !sorted_ || sorted_for_ != kind || !log_.Knows(sorted_at_) || (percent_ && sorted_slots_ != rules_.shared->slots);
+  const bool anew = !sorted_ || sorted_for_ != kind || !log_.Knows(sorted_at_) ||
+                    (percent_ && sorted_slots_ != rules_.context->slots);
   std::size_t cost = sort && !anew ? Changed() * kLooks : 0;
   if (!sort || cost > cells_.size()) {
     if (few || sorted_ || changes * kLooks > cells_.size()) Unsort();
@@ -305,12 +305,12 @@ QueueOrder::Entry* QueueOrder::Scan(KindId kind, StartGate* gate, Rng& rng) {
   std::size_t where = 0;
   std::uint64_t drawn = 0;  // tasks of all cells that were drawn from so far
   for (std::size_t i = 0; i < cores_.size(); ++i) {
-    const Plan* leaf = order::LeafFor(*rules_.plan, *rules_.shared, *cores_[i]);
+    const Plan* leaf = order::LeafFor(*rules_.plan, *rules_.context, *cores_[i]);
     if (leaf == nullptr) continue;
     const bool random = leaf->draws();
     Freshen(*cells_[i], *leaf);
     const Choice choice{cores_[i], leaf, random ? cells_[i]->tasks : 0};
-    const int order = best ? order::Compare(*rules_.plan, *rules_.shared, kind, choice, best) : -1;
+    const int order = best ? order::Compare(*rules_.plan, *rules_.context, kind, choice, best) : -1;
     if (order > 0 || Held(*cores_[i], gate)) continue;
     drawn = order < 0 ? choice.tasks : drawn + choice.tasks;
     if (order == 0 && rng.Below(drawn) >= choice.tasks) continue;

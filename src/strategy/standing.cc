@@ -14,7 +14,7 @@ class Look {
  public:
   using ValueFor = std::function<ValueId(KeyId)>;
   Look(const order::Rules& rules, const Strategy& worker, const ValueFor& value_of)
-      : shared_(*rules.shared), worker_(worker), value_of_(value_of) {}
+      : context_(*rules.context), worker_(worker), value_of_(value_of) {}
 
   // Plans and blocks are trees of one shape, but for the worker's own strategy, which stands in the plan.
   const order::Plan* Gives(const order::Plan& plan, const Strategy& block, bool own, Standing& out) const {
@@ -24,19 +24,19 @@ class Look {
       case Passes::kWanted:
       case Passes::kOwn:
         if (plan.passes == Passes::kWanted ? ValueOf(plan) != plan.wanted
-                                           : !plan.block->PassesValue(plan, shared_, ValueOf(plan))) {
+                                           : !plan.block->PassesValue(plan, context_, ValueOf(plan))) {
           out.unselected = true;
           return nullptr;
         }
         break;
       case Passes::kBelowMax: {
         const ValueId value = ValueOf(plan);
-        const ValueTable::Value& now = shared_.values.Get(shared_.keys[plan.key], value);
+        const ValueTable::Value& now = context_.values.Get(context_.keys[plan.key], value);
         // What is below it may hold it back, too.
-        const bool open = order::BinOf(plan, shared_, value, now.leased) == 0;
+        const bool open = order::BinOf(plan, context_, value, now.leased) == 0;
         if (!open) {
           out.ceilings.push_back({own, block.key, value == kNoValue ? GroupText() : GroupText(now.text), now.leased,
-                                  order::MaxOf(plan, shared_.slots)});
+                                  order::MaxOf(plan, context_.slots)});
         }
         const order::Plan* leaf = Gives(*plan.inner.front(), *block.inner.front(), own, out);
         return open ? leaf : nullptr;
@@ -63,9 +63,9 @@ class Look {
   }
 
  private:
-  ValueId ValueOf(const order::Plan& plan) const { return value_of_(shared_.keys[plan.key]); }
+  ValueId ValueOf(const order::Plan& plan) const { return value_of_(context_.keys[plan.key]); }
 
-  const order::Shared& shared_;
+  const order::ViewContext& context_;
   const Strategy& worker_;
   const ValueFor& value_of_;
 };
@@ -73,7 +73,7 @@ class Look {
 }  // namespace
 
 Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker, const PickJob& job) {
-  const ValueTable& values = rules.shared->values;
+  const ValueTable& values = rules.context->values;
   return StandingOf(rules, policy, worker, [&](KeyId key) { return values.Of(key, job); });
 }
 
@@ -90,7 +90,7 @@ Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Str
 
 void AddHoldingKeys(const order::Rules& rules, std::vector<KeyId>& keys) {
   const auto add = [&](const auto& self, const order::Plan& plan) -> void {
-    if (plan.holds()) keys.push_back(rules.shared->keys[plan.key]);
+    if (plan.holds()) keys.push_back(rules.context->keys[plan.key]);
     for (const auto& inner : plan.inner) self(self, *inner);
   };
   add(add, *rules.plan);

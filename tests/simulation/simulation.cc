@@ -61,8 +61,8 @@ Simulation::Simulation(std::uint64_t seed)
   large_jobs_ = Chance(4);
   strategies_ = Chance(2);
   // When a user was served last is known for as long as a strategy names users: here one always does.
-  shares_ = strategies_ && Chance(2);
-  if (shares_) options_.policy = SomeStrategy(true);
+  fair_ = strategies_ && Chance(2);
+  if (fair_) options_.policy = SomeStrategy(true);
   model_ = durable_ = Model(options_);
   issued_.emplace_back();
   trace_ = std::getenv("ALLOT_SIM_TRACE") != nullptr;

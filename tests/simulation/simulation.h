@@ -144,8 +144,8 @@ class Simulation {
   std::map<std::string, ExprPtr> parsed_;
   bool large_jobs_ = false;
   bool strategies_ = false;
-  bool shares_ = false;  // among strategies, those that share between users
-  bool trace_ = false;   // ALLOT_SIM_TRACE
+  bool fair_ = false;   // among strategies, those that share between users
+  bool trace_ = false;  // ALLOT_SIM_TRACE
 };
 
 template <typename T>

@@ -93,20 +93,19 @@ StrategyPtr Simulation::SomeStrategy(bool policy) {
                                           "or_else(select_only(user = bob, worker), oldest)",
                                           "prefer_distinct(tag, 3, max_simultaneous(job, 2, worker))"};
   // None selects a user: a value that is selected is remembered for as long as its key is.
-  static const char* const kOwnShares[] = {"fair",
-                                           "fair(user, oldest)",
-                                           "least_recent",
-                                           "prefer_distinct(user, 2, fair(user, newest))",
-                                           "max_simultaneous(user, 3, fair(user, priority))",
-                                           "or_else(select_only(need = 2, fair(user, oldest)), fair(user, newest))",
-                                           "fair(user, max_simultaneous(need, 2, oldest))"};
-  static const char* const kPoliciesShares[] = {
-      "fair(user, worker)", "max_simultaneous(user, 4, worker)", "fair(user, max_simultaneous(need, 3, worker))",
-      "max_simultaneous(user, 25%, fair(user, worker))",
-      "fair(user, or_else(select_only(async = false, least_recent), worker))"};
+  static const char* const kOwnFair[] = {"fair",
+                                         "fair(user, oldest)",
+                                         "least_recent",
+                                         "prefer_distinct(user, 2, fair(user, newest))",
+                                         "max_simultaneous(user, 3, fair(user, priority))",
+                                         "or_else(select_only(need = 2, fair(user, oldest)), fair(user, newest))",
+                                         "fair(user, max_simultaneous(need, 2, oldest))"};
+  static const char* const kPoliciesFair[] = {"fair(user, worker)", "max_simultaneous(user, 4, worker)",
+                                              "fair(user, max_simultaneous(need, 3, worker))",
+                                              "max_simultaneous(user, 25%, fair(user, worker))",
+                                              "fair(user, or_else(select_only(async = false, least_recent), worker))"};
   const auto any = [this](const auto& texts) { return texts[rng_.Below(std::size(texts))]; };
-  const char* text =
-      shares_ ? (policy ? any(kPoliciesShares) : any(kOwnShares)) : (policy ? any(kPolicies) : any(kOwn));
+  const char* text = fair_ ? (policy ? any(kPoliciesFair) : any(kOwnFair)) : (policy ? any(kPolicies) : any(kOwn));
   const ParsedStrategy parsed = ParseStrategy(text, policy);
   CHECK(parsed.strategy != nullptr);
   return parsed.strategy;
@@ -138,7 +137,7 @@ JobSpec Simulation::Spec() {
   spec.meta = SomeMeta();
   if (!Chance(3)) spec.priority = static_cast<std::int64_t>(Between(0, 4)) - 2;
   if (Chance(3)) spec.user = Chance(2) ? "ann" : "bob";
-  if (shares_ && Chance(2)) spec.user = Chance(2) ? "cy" : "dee";
+  if (fair_ && Chance(2)) spec.user = Chance(2) ? "cy" : "dee";
   spec.async = !Chance(4);
   const std::uint64_t size = rng_.Below(100);
   spec.count = static_cast<std::uint32_t>(size < 5 ? 0 : size < 40 ? 1 : size < 80 ? Between(2, 20) : Between(20, 200));
@@ -327,14 +326,14 @@ void Simulation::DoJobCommand() {
 
 void Simulation::DoQueue() {
   if (strategies_ && Chance(2)) {
-    if (!shares_) {
+    if (!fair_) {
       options_.policy = Chance(2) ? nullptr : SomeStrategy(true);
     } else if (Chance(2)) {  // otherwise weights alone
       options_.policy = SomeStrategy(true);
     }
     options_.weights.clear();
-    if (shares_ && Chance(2)) options_.weights["user.ann"] = static_cast<std::uint32_t>(Between(1, 4));
-    if (shares_ && Chance(3)) options_.weights["user.bob"] = static_cast<std::uint32_t>(Between(1, 4));
+    if (fair_ && Chance(2)) options_.weights["user.ann"] = static_cast<std::uint32_t>(Between(1, 4));
+    if (fair_ && Chance(3)) options_.weights["user.bob"] = static_cast<std::uint32_t>(Between(1, 4));
     engine_->SetPolicy(now_, options_.policy, options_.weights);
     operations_.push_back([now = now_, policy = options_.policy, weights = options_.weights](Model& m) {
       m.SetPolicy(now, policy, weights);

@@ -12,9 +12,9 @@
 #include <boost/intrusive/set.hpp>
 
 #include "backlog/job_tasks.h"
+#include "base/interned.h"
 #include "base/job.h"
 #include "base/record.h"
-#include "base/shared.h"
 #include "dispatch/lease_table.h"
 #include "dispatch/worker_queue.h"
 #include "engine/tallies/class_reasons.h"
@@ -49,7 +49,7 @@ struct JobTerms : std::enable_shared_from_this<JobTerms> {
 
 // What few jobs have at all.
 struct JobExtras {
-  Shared<Meta> meta;
+  Interned<Meta> meta;
   std::string payload_prefix;
   std::string idempotency_key;
   std::string trace;

@@ -150,19 +150,19 @@ std::optional<PromisedStanding> PreparedLooks::PromisedOf(const EngineJob& job) 
   if (!p_.dispatcher.balanced() || !job.open) return std::nullopt;
   PromisedStanding out;
   out.open = job.tasks.ready();
-  if (!job.holding) return out;
-  out.tasks = job.holding->promised;
-  out.open = job.holding->open;
-  job.holding->ForEach([&](const struct Share& share) {
-    if (share.queue->worker == nullptr) return;
-    const auto& worker = static_cast<const EngineWorker&>(*share.queue->worker);
+  if (!job.promises) return out;
+  out.tasks = job.promises->promised;
+  out.open = job.promises->open;
+  job.promises->ForEach([&](const struct Promise& promise) {
+    if (promise.queue->worker == nullptr) return;
+    const auto& worker = static_cast<const EngineWorker&>(*promise.queue->worker);
     ++out.workers;
     if (!Free(worker)) ++out.busy;
-    if (share.count <= out.longest_tasks) return;
+    if (promise.count <= out.longest_tasks) return;
     out.longest = worker.id;
     out.longest_name = worker.name;
-    out.longest_tasks = share.count;
-    out.longest_queue = share.queue->promised;
+    out.longest_tasks = promise.count;
+    out.longest_queue = promise.queue->promised;
   });
   return out;
 }

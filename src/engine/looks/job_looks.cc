@@ -55,7 +55,7 @@ JobView Looks::View(const EngineJob& job) const {
     view.ready = tasks.ready();
     view.waiting = tasks.waiting();
     view.next_retry_at = tasks.NextDue();
-    if (job.holding) view.promised = job.holding->promised;
+    if (job.promises) view.promised = job.promises->promised;
   }
   view.max_attempts = job.terms->max_attempts;
   view.max_failed_tasks = job.terms->max_failed_tasks.For(tasks.count());

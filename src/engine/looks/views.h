@@ -10,9 +10,9 @@
 
 #include "base/histogram.h"
 #include "base/ids.h"
+#include "base/interned.h"
 #include "base/job.h"
 #include "base/result.h"
-#include "base/shared.h"
 #include "base/time.h"
 #include "dispatch/dispatch_mode.h"
 #include "engine/memory_use.h"
@@ -37,10 +37,10 @@ struct JobView {
   JobState state = JobState::kActive;
   bool paused = false;  // the same as state kPaused
   // In common with the job itself: a list of a thousand jobs copies none of it.
-  Shared<std::vector<std::string>> tags;
-  Shared<std::vector<Properties>> constraints;
-  Shared<std::vector<std::string>> constraint_tags;  // one for each alternative
-  Shared<Meta> meta;
+  Interned<std::vector<std::string>> tags;
+  Interned<std::vector<Properties>> constraints;
+  Interned<std::vector<std::string>> constraint_tags;  // one for each alternative
+  Interned<Meta> meta;
   ExprPtr requirements;
   ExprPtr rank;
   std::optional<std::int64_t> priority;

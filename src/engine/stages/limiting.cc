@@ -72,8 +72,8 @@ bool Limiting::StepGrouping(std::size_t& budget) {
     if (job == nullptr || !job->open || Grouped(*job)) return true;
     const std::uint64_t before = p_.limits.matcher().evaluations();
     Group(*job);
-    const std::size_t shares = job->holding ? job->holding->size() : 0;
-    budget -= std::min<std::uint64_t>(budget, kGroupCost + p_.limits.matcher().evaluations() - before + shares);
+    const std::size_t promises = job->promises ? job->promises->size() : 0;
+    budget -= std::min<std::uint64_t>(budget, kGroupCost + p_.limits.matcher().evaluations() - before + promises);
     return true;
   });
   if (!all) return false;

@@ -84,7 +84,7 @@ Result<void> Matching::AdmitClasses(std::string_view user, std::size_t of_user, 
   if (p_.classes.classes() + of_user > bounds::kMaxClasses) return TooManyClasses();
   const bool users = class_users_.Admits(user, of_user);
   if (users && (token.empty() || class_tokens_.Admits(token, of_token))) return {};
-  const SharePool& pool = users ? class_tokens_ : class_users_;
+  const QuotaPool& pool = users ? class_tokens_ : class_users_;
   const std::string owner = !users ? (user.empty() ? "jobs without a user" : "jobs of the user " + std::string(user))
                                    : "jobs of the token " + std::string(token);
   Error error = TooManyClasses();

@@ -85,8 +85,8 @@ void Ordering::Tick(TickBudget& tick) {
   if (!tick.through) return;
   // Orders of large queues take long: who asks for something meanwhile has most of the time.
   const std::size_t commands = p_.pace.commands;
-  const std::size_t share = SmallBuild() ? kTickBudget : commands == 0 ? kBuildAtRest : kBuildBesides * commands;
-  std::size_t budget = std::min(share, p_.pace.Part(kTickBudget));
+  const std::size_t part = SmallBuild() ? kTickBudget : commands == 0 ? kBuildAtRest : kBuildBesides * commands;
+  std::size_t budget = std::min(part, p_.pace.Part(kTickBudget));
   Build(budget);
 }
 

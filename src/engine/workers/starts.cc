@@ -126,8 +126,8 @@ EngineJob* Starts::Next(EngineWorker& worker, LimitTable::Drawn& drawn, std::siz
     if (!p_.limiting.Grouped(*job)) {
       const std::uint64_t before = p_.limits.matcher().evaluations();
       p_.limiting.Group(*job);
-      work +=
-          1 + p_.limits.matcher().evaluations() - before + (job->holding ? job->holding->size() : 0) + p_.orders.cost();
+      work += 1 + p_.limits.matcher().evaluations() - before + (job->promises ? job->promises->size() : 0) +
+              p_.orders.cost();
     }
     if (job->group == kFreeGroup) return job;
     // If it is denied, its group is blocked, and the next look passes it by.

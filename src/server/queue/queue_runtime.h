@@ -24,7 +24,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "engine/engine.h"
-#include "server/ops/memory_share.h"
+#include "server/ops/memory_quota.h"
 #include "server/ops/metrics.h"
 #include "server/ops/step_meter.h"
 #include "server/queue/committer.h"
@@ -48,7 +48,7 @@ class QueueRuntime {
     Duration restart_grace{0};                    // how long leases found in the file are kept
     IdAllocator* ids = nullptr;
     QueueMetrics* metrics = nullptr;
-    MemoryShare* memory = nullptr;  // of all queues; null: memory has no bound
+    MemoryQuota* memory = nullptr;  // of all queues; null: memory has no bound
     Committer::Fatal on_fatal;      // must not return
   };
   // Loads everything and starts the threads.

@@ -13,7 +13,8 @@ constexpr std::size_t kMoveCost = 2;
 
 }  // namespace
 
-CellTrees::CellTrees(const Plan& plan, Shared& shared) : plan_(plan), shared_(shared), root_(MakeView(plan, shared)) {}
+CellTrees::CellTrees(const Plan& plan, ViewContext& context)
+    : plan_(plan), context_(context), root_(MakeView(plan, context)) {}
 
 CellTrees::~CellTrees() = default;
 
@@ -75,7 +76,7 @@ void CellTrees::MoveAside(Cell& cell, StartGate::Held held) {
     }
     sides_[found->second] = std::make_unique<Side>();
     sides_[found->second]->group = cell.group;
-    sides_[found->second]->root = MakeView(plan_, shared_);
+    sides_[found->second]->root = MakeView(plan_, context_);
   }
   Side& side = *sides_[found->second];
   Delist(joining_, &Side::joining, found->second);
@@ -107,13 +108,13 @@ void CellTrees::Delist(std::vector<std::uint32_t>& list, std::uint32_t Side::*pl
 Choice CellTrees::Pick(Bit kind, StartGate* gate, Rng* rng) {
   unfinished_ = false;
   moved_ = asked_ = 0;
-  shared_.gave_up = false;
-  shared_.moves_left = most_shifted;
+  context_.gave_up = false;
+  context_.moves_left = most_shifted;
   const Choice choice = PickAmong(kind, gate, rng);
   // That takes less than moving from one tree to another.
   constexpr std::size_t kShiftedAtOnce = 4;
-  moved_ += (most_shifted - shared_.moves_left) / kShiftedAtOnce;
-  if (!shared_.gave_up) return choice;
+  moved_ += (most_shifted - context_.moves_left) / kShiftedAtOnce;
+  if (!context_.gave_up) return choice;
   unfinished_ = true;
   return {};
 }
@@ -129,7 +130,7 @@ Choice CellTrees::PickAmong(Bit kind, StartGate* gate, Rng* rng) {
     }
     MoveAside(*best.cell, held);
   }
-  if (shared_.gave_up) return {};
+  if (context_.gave_up) return {};
   const bool many = active_.size() > kFewActive;
   for (std::size_t i = 0; i < active_.size();) {
     Side& side = *sides_[active_[i]];
@@ -146,9 +147,9 @@ Choice CellTrees::PickAmong(Bit kind, StartGate* gate, Rng* rng) {
     ++i;
     if (held == StartGate::Held::kHere) continue;
     const Choice choice = side.root->Pick(kind, rng);
-    if (shared_.gave_up) return {};
+    if (context_.gave_up) return {};
     if (!choice) continue;
-    const int order = best ? Compare(plan_, shared_, kind, choice, best) : -1;
+    const int order = best ? Compare(plan_, context_, kind, choice, best) : -1;
     if (order > 0) continue;
     if (order < 0) {
       best = choice;
@@ -176,7 +177,7 @@ void CellTrees::AddMask(std::uint32_t group, std::uint64_t* out) const {
 }
 
 void CellTrees::AddAside(Bit kind, std::size_t most, std::vector<std::uint32_t>& out) {
-  std::vector<std::uint64_t> mask(shared_.verdicts.mask_words());
+  std::vector<std::uint64_t> mask(context_.verdicts.mask_words());
   for (std::size_t n = std::min(most, sides_.size()); n > 0; --n) {
     if (++aside_ >= sides_.size()) aside_ = 0;
     const Side* side = sides_[aside_].get();
@@ -223,10 +224,10 @@ void CellTrees::Rebuild() {
   for (const auto& side : sides_) {
     if (side) side->root.reset();
   }
-  for (auto& spare : shared_.spare) spare.clear();  // as wide as before
-  root_ = MakeView(plan_, shared_);
+  for (auto& spare : context_.spare) spare.clear();  // as wide as before
+  root_ = MakeView(plan_, context_);
   for (const auto& side : sides_) {
-    if (side) side->root = MakeView(plan_, shared_);
+    if (side) side->root = MakeView(plan_, context_);
   }
 }
 

@@ -23,7 +23,7 @@ namespace allot::order {
 class CellTrees {
  public:
   // `plan` and `shared` outlive it.
-  CellTrees(const Plan& plan, Shared& shared);
+  CellTrees(const Plan& plan, ViewContext& context);
   ~CellTrees();
   CellTrees(const CellTrees&) = delete;
   CellTrees& operator=(const CellTrees&) = delete;
@@ -89,7 +89,7 @@ class CellTrees {
   void Delist(std::vector<std::uint32_t>& list, std::uint32_t Side::*place, std::uint32_t at);
 
   const Plan& plan_;
-  Shared& shared_;
+  ViewContext& context_;
   std::unique_ptr<View> root_;
   std::vector<std::unique_ptr<Side>> sides_;  // a cell of side n is in the one before n; null: free
   std::vector<std::uint32_t> free_;

@@ -10,8 +10,8 @@ namespace allot::order {
 // Passes everything on to the view below; what differs is overridden.
 class Wrapper : public View {
  public:
-  Wrapper(const Plan& plan, Shared& shared)
-      : plan_(plan), shared_(shared), below_(MakeView(*plan.inner.front(), shared)) {}
+  Wrapper(const Plan& plan, ViewContext& context)
+      : plan_(plan), context_(context), below_(MakeView(*plan.inner.front(), context)) {}
   bool Put(Cell& cell) override { return below_->Put(cell); }
   void Drop(Cell& cell) override { below_->Drop(cell); }
   void Moved(Cell& cell) override { below_->Moved(cell); }
@@ -24,7 +24,7 @@ class Wrapper : public View {
 
  protected:
   const Plan& plan_;
-  Shared& shared_;
+  ViewContext& context_;
   std::unique_ptr<View> below_;
 };
 

@@ -18,7 +18,7 @@
 
 namespace allot {
 
-class SharePool {
+class QuotaPool {
  private:
   struct Hash {
     using is_transparent = void;
@@ -30,7 +30,7 @@ class SharePool {
   // An owner that has some; valid until it has none.
   using Owner = Owners::value_type;
 
-  explicit SharePool(std::size_t bound) : bound_(bound) {}
+  explicit QuotaPool(std::size_t bound) : bound_(bound) {}
 
   std::size_t bound() const { return bound_; }
   std::size_t used() const { return used_; }

@@ -8,14 +8,14 @@
 namespace allot {
 
 template <typename T>
-class Shared {
+class Interned {
  public:
   // What a T is by default; costs nothing.
-  Shared() = default;
-  explicit Shared(T value) : value_(std::make_shared<const T>(std::move(value))) {}
+  Interned() = default;
+  explicit Interned(T value) : value_(std::make_shared<const T>(std::move(value))) {}
   // A part of something that is shared as a whole. Not null.
   template <typename Whole>
-  Shared(const std::shared_ptr<Whole>& whole, const T& part) : value_(whole, &part) {}
+  Interned(const std::shared_ptr<Whole>& whole, const T& part) : value_(whole, &part) {}
 
   const T& operator*() const {
     static const T none{};
