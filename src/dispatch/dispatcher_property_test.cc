@@ -337,7 +337,7 @@ class SomeWorld {
     for (const auto& job : world_.jobs) {
       const Verdict verdict = testing::NaiveVerdict(job->sample, worker.sample, time_);
       const std::uint32_t tasks = own ? DispatchWorld::PromiseOf(*job, worker) : job->ready;
-      const bool may = verdict.match && gate_.Ask(job->group) == StartGate::Held::kNo && tasks > 0;
+      const bool may = verdict.match && gate_.Ask(job->group) == StartGate::Blocked::kNo && tasks > 0;
       const std::uint32_t ready = std::exchange(job->ready, tasks);
       naive.Know(world_.keys, *job, may ? std::optional(verdict.worker_rank) : std::nullopt, &world_.orders.values());
       job->ready = ready;

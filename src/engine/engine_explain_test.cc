@@ -60,11 +60,11 @@ class EngineExplain : public testing::LimitedEngineTest {
     std::vector<JobId> jobs;
     for (const Grant& grant : Grants()) {
       jobs.push_back(grant.task.job);
-      held_.emplace_back(worker, grant.task);
+      leased_.emplace_back(worker, grant.task);
     }
     return jobs;
   }
-  std::vector<std::pair<WorkerId, TaskRef>> held_;
+  std::vector<std::pair<WorkerId, TaskRef>> leased_;
 };
 
 TEST_F(EngineExplain, TheNextPullTakesWhatNothingHoldsBack) {
@@ -120,7 +120,7 @@ TEST_F(EngineExplain, ATaskHasReasonsOfItsOwn) {
   EXPECT_EQ(Pulled(worker).size(), 1u);
   EXPECT_EQ(Tell(job, 0).Codes(), "running");
   EXPECT_EQ(Tell(job, 1).Codes(), "all_busy");
-  const Report report{held_[0].second, ReportKind::kFailed};
+  const Report report{leased_[0].second, ReportKind::kFailed};
   ASSERT_TRUE(engine_->ReportAll(now_, worker, {&report, 1}).ok());
   EXPECT_EQ(Tell(job, 0).Codes(), "backoff");
   EXPECT_EQ(engine_->prepared_looks().StandingOf(now_, job, 3).error().code, Code::kUnknownTask);
@@ -213,7 +213,7 @@ TEST_F(EngineExplain, AgreesWithWhatTheEngineDoesNext) {
     Rng rng(seed);
     records_.clear();
     journal_.clear();
-    held_.clear();
+    leased_.clear();
     Load(0s);
     SetPolicy(rng.Below(2) == 0 ? "worker" : testing::SomePolicy(rng, 2, false));
     std::vector<WorkerId> workers;
@@ -269,9 +269,9 @@ TEST_F(EngineExplain, AgreesWithWhatTheEngineDoesNext) {
       EXPECT_EQ(Pulled(worker), std::vector<JobId>{job});
     } else if (only_limits) {
       // At most three are named among the reasons; here there are no more.
-      for (const LimitHold& hold : told.standing.limits.holds) {
-        if (hold.limit.holds_back) {
-          ASSERT_TRUE(engine_->DeleteLimit(now_, hold.limit.limit.uuid).ok());
+      for (const LimitOnJob& on_job : told.standing.limits.all) {
+        if (on_job.limit.blocks) {
+          ASSERT_TRUE(engine_->DeleteLimit(now_, on_job.limit.limit.uuid).ok());
         }
       }
       Pass(1ms);

@@ -299,20 +299,20 @@ TEST_F(EngineStepsTest, LongestCommands) {
   add(like);
   const WorkerId gate = all.back();
   Ticks();
-  std::vector<Grant> held;
+  std::vector<Grant> leased;
   for (int i = 0; i < 3; ++i) {
     ruler_.Run("pull by a value with all cells", *engine_, [&] { Wait(gate, 4); });
     std::vector<Effects> effects = Ticks();
     for (Effects& some : effects) {
       for (Assignment& assignment : some.assignments) {
-        held.insert(held.end(), assignment.grants.begin(), assignment.grants.end());
+        leased.insert(leased.end(), assignment.grants.begin(), assignment.grants.end());
       }
     }
     std::vector<Report> reports;
-    for (const Grant& grant : std::exchange(held, {})) reports.push_back({grant.task, ReportKind::kDone});
+    for (const Grant& grant : std::exchange(leased, {})) reports.push_back({grant.task, ReportKind::kDone});
     ruler_.Run("report that opens it", *engine_, [&] { EXPECT_TRUE(engine_->ReportAll(now_, gate, reports).ok()); });
     for (Assignment& assignment : Forgotten().assignments) {
-      held.insert(held.end(), assignment.grants.begin(), assignment.grants.end());
+      leased.insert(leased.end(), assignment.grants.begin(), assignment.grants.end());
     }
   }
   Ticks();

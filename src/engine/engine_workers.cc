@@ -103,7 +103,7 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
     }
     return true;
   });
-  p_.holds.OnWorkers();
+  p_.blocked.OnWorkers();
   p_.tallies.Recount(*worker);
   for (Lease* lease : unlisted) p_.leasing.GiveBack(*lease, false, "");
   for (Lease& lease : worker->leases) {
@@ -141,8 +141,8 @@ Result<void> Engine::Pull(const Now& now, WorkerId id, const PullOptions& option
   if (order || worker->pull_strategy) p_.pulls.End(*worker);
   worker->pull_until.reset();
   // What it holds counts in its credit, so that one worker cannot lease without end.
-  const std::size_t held = std::min<std::size_t>(worker->leases.size(), bounds::kMaxCredit);
-  worker->credit = std::min(options.credit, static_cast<std::uint32_t>(bounds::kMaxCredit - held));
+  const std::size_t leased = std::min<std::size_t>(worker->leases.size(), bounds::kMaxCredit);
+  worker->credit = std::min(options.credit, static_cast<std::uint32_t>(bounds::kMaxCredit - leased));
   worker->once = options.once;
   if (order) {
     worker->pull_strategy = options.strategy;
@@ -283,7 +283,7 @@ Result<void> Engine::ChangeWorker(const Now& now, WorkerId id, const WorkerChang
   p_.limits.ChangeWorker(worker->limited, traits.ad, p_.clock.now);
   MemoryPool::Scope scope(&p_.memory.classes);
   p_.classes.ChangeWorker(worker->handle, traits);
-  p_.holds.OnWorkers();
+  p_.blocked.OnWorkers();
   p_.tallies.Recount(*worker);
   if (worker->waiting()) p_.pulls.MoveAmong(*worker, worker->waiting_kind);
   End();

@@ -30,8 +30,8 @@
 #include "engine/stages/ordering.h"
 #include "engine/stages/stage.h"
 #include "engine/stages/strategy_use.h"
+#include "engine/tallies/blocked_reasons.h"
 #include "engine/tallies/class_reasons.h"
-#include "engine/tallies/hold_reasons.h"
 #include "engine/tallies/tallies.h"
 #include "engine/tallies/user_table.h"
 #include "engine/types.h"
@@ -75,7 +75,7 @@ struct EngineParts {
   EngineJobKeys keys;
   Orders orders{keys, classes};
   LimitTable limits;
-  HoldReasons holds;
+  BlockedReasons blocked;
   LeaseTable leases;
   WorkerTable workers;
   Waiting waiting;

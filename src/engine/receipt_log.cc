@@ -112,7 +112,7 @@ Receipt ReceiptLog::Read(const Place& place, const Start& start) {
   receipt.classes_open = common.classes_open;
   receipt.classes_matched = common.classes_matched;
   receipt.limits_met = start.limits_met;
-  receipt.held_by_limits = common.held_by_limits;
+  receipt.blocked_by_limits = common.blocked_by_limits;
   receipt.mode = common.mode;
   receipt.from = start.from;
   receipt.strategy = PrintStrategy(*strategies.worker);

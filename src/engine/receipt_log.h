@@ -36,7 +36,7 @@ class ReceiptLog {
     std::uint64_t version = 0;  // of classes_open and classes_matched
     // That decided; an order may be replaced between two starts of one command. Alive as long as the last piece is.
     const StrategyPair* strategies = nullptr;
-    std::uint32_t classes_open = 0, classes_matched = 0, held_by_limits = 0;
+    std::uint32_t classes_open = 0, classes_matched = 0, blocked_by_limits = 0;
     KindId kind = 0;      // of the worker
     bool ranked = false;  // it ranks some job that is open
     DispatchMode mode = DispatchMode::kFanout;

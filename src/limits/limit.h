@@ -107,7 +107,7 @@ struct LimitStanding {
   bool reads_worker = false;
   double tokens = 0;  // its level
   Tokens cost;
-  bool holds_back = false;            // now
+  bool blocks = false;                // now
   bool never = false;                 // more than it can ever hold, or its count is 0
   std::optional<Instant> payable_at;  // while it holds back, if there are no other draws
   bool overtaken = false;             // could have paid before, but cheaper starts were there first

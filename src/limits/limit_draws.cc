@@ -122,8 +122,8 @@ bool LimitTable::CanStart(GroupId group, WorkerHandle worker, const Now& now) {
   return LatestDenying(matcher_.PairCharges(group, ProfileOf(worker, now)), now.mono).charge == nullptr;
 }
 
-LimitTable::Holding LimitTable::HoldingOf(GroupId group, std::optional<WorkerHandle> worker, const Now& now) {
-  Holding out;
+LimitTable::BlockState LimitTable::BlockStateOf(GroupId group, std::optional<WorkerHandle> worker, const Now& now) {
+  BlockState out;
   std::optional<Instant> longest;
   const auto add = [&](std::span<const Charge> charges) {
     for (const Charge& charge : charges) {

@@ -129,7 +129,7 @@ struct Scene {
   std::optional<Instant> Payable(GroupId group, const Now& at) {
     Instant first = at.mono;
     for (const LimitStanding& standing : table.Standings(group, std::nullopt, at)) {
-      if (!standing.holds_back) continue;
+      if (!standing.blocks) continue;
       if (!standing.payable_at) return std::nullopt;
       first = std::max(first, *standing.payable_at);
     }

@@ -297,7 +297,7 @@ std::vector<LimitTable::Exclusion> LimitTable::Exclusions(GroupId group, const s
   for (const LimitMatcher::Term& term : matcher_.Terms(group)) {
     const Limit* limit = Of({term.slot, term.version, {}});
     // What needs the job's own attributes means nothing to others.
-    if (limit == nullptr || limit->spec.monitor || term.held) continue;
+    if (limit == nullptr || limit->spec.monitor || term.job_part) continue;
     if (!term.expr->Reads(expr::Side::kMachine, expr::Side::kJob)) continue;
     if (Ignores(term.slot, group, user, now.mono)) exclusions.push_back({limit->Name(), term.expr});
   }
@@ -314,10 +314,10 @@ std::vector<LimitStanding> LimitTable::Standings(GroupId group, std::optional<Wo
       LimitStanding standing{
           limit->Name(), limit->spec.monitor, reads_worker, limit->bucket.Level(now.mono), charge.cost, false,
           false,         std::nullopt,        false};
-      standing.holds_back = Denies(*limit, charge.cost, now.mono);
+      standing.blocks = Denies(*limit, charge.cost, now.mono);
       standing.never = limit->bucket.terms().count == Tokens{} || !limit->bucket.CanEverPay(charge.cost);
-      if (standing.holds_back) standing.payable_at = PayableAt(*limit, charge.cost, now.mono);
-      standing.overtaken = standing.holds_back && !standing.never && waiter != waiters_.end() &&
+      if (standing.blocks) standing.payable_at = PayableAt(*limit, charge.cost, now.mono);
+      standing.overtaken = standing.blocks && !standing.never && waiter != waiters_.end() &&
                            waiter->second.slot == charge.slot && waiter->second.promised <= now.mono;
       standings.push_back(std::move(standing));
     }

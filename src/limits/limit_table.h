@@ -129,13 +129,13 @@ class LimitTable {
   // Would it be allowed? Neither counts nor blocks.
   bool CanStart(GroupId group, WorkerHandle worker, const Now& now);
   // What holds it back now: on that worker or, without one, whatever the worker. Neither counts nor blocks.
-  struct Holding {
+  struct BlockState {
     std::uint32_t limits = 0;        // that do
     LimitMatcher::Slot longest = 0;  // of these, the one that does so longest
     bool never = false;              // that one for ever
     std::size_t asked = 0;           // limits that were looked at
   };
-  Holding HoldingOf(GroupId group, std::optional<WorkerHandle> worker, const Now& now);
+  BlockState BlockStateOf(GroupId group, std::optional<WorkerHandle> worker, const Now& now);
   // All limits that apply to a start of the group on that worker, and what it costs.
   std::vector<LimitMatcher::Charge> ChargesOn(GroupId group, WorkerHandle worker, const Now& now);
   // As CanStart(), but what is not allowed is blocked, as if it had been drawn for and no user's.

@@ -270,10 +270,10 @@ TEST(LimitTable, ADenialAtACostDeniesEveryCostAboveAndTheCheapestOpensFirst) {
   }
   EXPECT_TRUE(f.table.Blocked(five));
   const LimitStanding standing = f.table.Standings(five, {}, f.now).at(0);
-  EXPECT_TRUE(standing.holds_back && standing.overtaken && !standing.never);
+  EXPECT_TRUE(standing.blocks && standing.overtaken && !standing.never);
   EXPECT_EQ(standing.payable_at, Instant(15s));
   const LimitStanding never = f.table.Standings(seventy, {}, f.now).at(0);
-  EXPECT_TRUE(never.holds_back && never.never && !never.overtaken);
+  EXPECT_TRUE(never.blocks && never.never && !never.overtaken);
   EXPECT_EQ(never.payable_at, std::nullopt);
   f.now = AtTime(15s);
   std::vector<GroupId> opened;

@@ -78,9 +78,9 @@ void PutTags(ByteWriter& out, const TagList& tags) {
   for (const std::string& tag : tags) out.Text(tag);
 }
 
-void PutHeld(ByteWriter& out, const std::shared_ptr<const expr::Ad>& held) {
-  if (!held) return;
-  held->ForEach([&out](std::string_view name, const expr::Value& value) {
+void PutPart(ByteWriter& out, const std::shared_ptr<const expr::Ad>& part) {
+  if (!part) return;
+  part->ForEach([&out](std::string_view name, const expr::Value& value) {
     out.Text(LowerName(name));
     out.Text(expr::Print(value));
   });
@@ -291,16 +291,16 @@ bool ClassTable::JudgeClass(ClassId cls, const Pending& known, std::int64_t& bud
 
 // --- Jobs.
 
-std::shared_ptr<const expr::Ad> ClassTable::Hold(const expr::Ad& all, const Reads& reads, const ExprPtr& requirements,
-                                                 const ExprPtr& rank, Side side) {
-  expr::Ad held;
-  const auto hold = [&](const std::string& name) {
-    if (const expr::Value* value = all.Find(name)) held.Set(name, *value);
+std::shared_ptr<const expr::Ad> ClassTable::PartRead(const expr::Ad& all, const Reads& reads,
+                                                     const ExprPtr& requirements, const ExprPtr& rank, Side side) {
+  expr::Ad part;
+  const auto keep = [&](const std::string& name) {
+    if (const expr::Value* value = all.Find(name)) part.Set(name, *value);
   };
-  for (const auto& [lower, read] : reads) hold(read.name);
-  ForEachRead(requirements, side, side, hold);
-  ForEachRead(rank, side, side, hold);
-  return held.empty() ? nullptr : std::make_shared<const expr::Ad>(std::move(held));
+  for (const auto& [lower, read] : reads) keep(read.name);
+  ForEachRead(requirements, side, side, keep);
+  ForEachRead(rank, side, side, keep);
+  return part.empty() ? nullptr : std::make_shared<const expr::Ad>(std::move(part));
 }
 
 JobFold FoldJob(const JobTraits& job) {
@@ -325,7 +325,7 @@ ClassTable::Terms ClassTable::TermsOf(const JobTraits& job) const {
   terms.rank_ = fold.rank;
   if (!job_reads_.empty() || ReadsItself(job.requirements) || ReadsItself(job.rank)) {
     const expr::Ad ad = job.ad();
-    terms.ad_ = Hold(ad, job_reads_, terms.requirements_, terms.rank_, Side::kJob);
+    terms.ad_ = PartRead(ad, job_reads_, terms.requirements_, terms.rank_, Side::kJob);
   }
   ByteWriter out(terms.key_);
   out.Varint(epoch_);
@@ -333,7 +333,7 @@ ClassTable::Terms ClassTable::TermsOf(const JobTraits& job) const {
   PutTags(out, terms.constraint_tags_);
   out.Text(fold.requirements_text);
   out.Text(fold.rank_text);
-  PutHeld(out, terms.ad_);
+  PutPart(out, terms.ad_);
   return terms;
 }
 
@@ -514,7 +514,7 @@ ClassTable::Profile ClassTable::ProfileOf(const Worker& worker) const {
   profile.constraint_tags = worker.traits->constraint_tags;
   profile.requirements = worker.requirements;
   profile.rank = worker.rank;
-  profile.ad = Hold(*worker.traits->ad, worker_reads_, worker.requirements, worker.rank, Side::kMachine);
+  profile.ad = PartRead(*worker.traits->ad, worker_reads_, worker.requirements, worker.rank, Side::kMachine);
   profile.tags_seen = SignatureOf(profile.tags);
   profile.timed = UsesTime(profile.requirements) || UsesTime(profile.rank);
   ByteWriter out(profile.key);
@@ -522,7 +522,7 @@ ClassTable::Profile ClassTable::ProfileOf(const Worker& worker) const {
   PutTags(out, profile.constraint_tags);
   out.Text(Printed(profile.requirements));
   out.Text(Printed(profile.rank));
-  PutHeld(out, profile.ad);
+  PutPart(out, profile.ad);
   return profile;
 }
 

@@ -194,8 +194,8 @@ class ClassTable {
   static Signature SignatureOf(const TagList& tags);
   static std::uint64_t Contribution(ClassId cls, const Verdict& verdict);
   // Puts into `held` what the other side reads of `all`, and what these expressions themselves still read of it.
-  static std::shared_ptr<const expr::Ad> Hold(const expr::Ad& all, const Reads& reads, const ExprPtr& requirements,
-                                              const ExprPtr& rank, expr::Side side);
+  static std::shared_ptr<const expr::Ad> PartRead(const expr::Ad& all, const Reads& reads, const ExprPtr& requirements,
+                                                  const ExprPtr& rank, expr::Side side);
   // True if one is gone.
   static bool Retire(Reads& reads, std::int64_t time);
 

@@ -69,7 +69,7 @@ std::vector<PreviewStep> Traced(Orders& orders, Orders::Id id, const PickJob& jo
 }
 
 TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
-  std::uint64_t picks = 0, held = 0, traced = 0, gave_up = 0;
+  std::uint64_t picks = 0, blocked = 0, traced = 0, gave_up = 0;
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     Rng rng(seed);
     const testing::SmallSteps steps(seed % 3 == 0);
@@ -218,10 +218,10 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
             if (j->open && verdict.match) matched.insert(j->cls);
             if (j->open && verdict.match && verdict.worker_rank != 0) {
               ranked = true;
-              ranked_here = ranked_here || gate.Ask(j->group) == StartGate::Held::kNo;
+              ranked_here = ranked_here || gate.Ask(j->group) == StartGate::Blocked::kNo;
             }
-            const bool may_start = gate.Ask(j->group) == StartGate::Held::kNo;
-            if (verdict.match && !may_start && j->open) ++held;
+            const bool may_start = gate.Ask(j->group) == StartGate::Blocked::kNo;
+            if (verdict.match && !may_start && j->open) ++blocked;
             naive.Know(world.keys, *j, verdict.match && may_start ? std::optional(verdict.worker_rank) : std::nullopt);
           }
           bool random = false;
@@ -278,7 +278,7 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
     }
   }
   EXPECT_GE(picks, 90'000u);
-  EXPECT_GE(held, 80'000u);
+  EXPECT_GE(blocked, 80'000u);
   EXPECT_GE(traced, 25'000u);
   EXPECT_GE(gave_up, 1'000u);
 }

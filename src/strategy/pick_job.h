@@ -62,15 +62,15 @@ struct PickJob {
 // May starts of a group go on?
 class StartGate {
  public:
-  enum class Held : std::uint8_t {
+  enum class Blocked : std::uint8_t {
     kNo,
     kHere,        // not for the worker that asks
     kEverywhere,  // for none
   };
   virtual ~StartGate() = default;
-  virtual Held Ask(std::uint32_t group) = 0;
+  virtual Blocked Ask(std::uint32_t group) = 0;
   // The same, but a group of which it is not certain is looked at: asked where there are many.
-  virtual Held AskClosely(std::uint32_t group) { return Ask(group); }
+  virtual Blocked AskClosely(std::uint32_t group) { return Ask(group); }
 };
 
 // What a job has under a key, for comparing as `=?=` does: a letter for the type, then the value. None if it has not.

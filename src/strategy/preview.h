@@ -102,7 +102,7 @@ class Preview {
   std::uint64_t tasks() const { return tasks_; }
 
   // What is held of them: jobs, and values of keys. About 100 bytes each.
-  std::size_t held() const;
+  std::size_t kept() const;
   // How many keys are looked up for every job.
   std::size_t keys() const { return columns_.size(); }
   // Room for so many jobs, so that Know() takes the same time for each.

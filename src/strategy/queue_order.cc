@@ -166,10 +166,10 @@ QueueOrder::Entry* QueueOrder::Draw(Cell& cell, Rng& rng) const {
   }
 }
 
-bool QueueOrder::Held(const order::Cell& core, StartGate* gate) const {
+bool QueueOrder::Blocked(const order::Cell& core, StartGate* gate) const {
   const std::uint32_t group = core.group;
   if (gate == nullptr || group == 0) return false;
-  return (cells_.size() > kFewAsked ? gate->AskClosely(group) : gate->Ask(group)) != StartGate::Held::kNo;
+  return (cells_.size() > kFewAsked ? gate->AskClosely(group) : gate->Ask(group)) != StartGate::Blocked::kNo;
 }
 
 // --- Many cells, in order.
@@ -291,7 +291,7 @@ QueueOrder::Entry* QueueOrder::Pick(KindId kind, StartGate* gate, Rng& rng, std:
       it = tree_.begin();
       continue;
     }
-    if (!Held(*cell.core, gate)) {
+    if (!Blocked(*cell.core, gate)) {
       leaf_ = cell.leaf;
       return cell.orders[cell.leaf->list].Front().second;
     }
@@ -311,7 +311,7 @@ QueueOrder::Entry* QueueOrder::Scan(KindId kind, StartGate* gate, Rng& rng) {
     Freshen(*cells_[i], *leaf);
     const Choice choice{cores_[i], leaf, random ? cells_[i]->tasks : 0};
     const int order = best ? order::Compare(*rules_.plan, *rules_.context, kind, choice, best) : -1;
-    if (order > 0 || Held(*cores_[i], gate)) continue;
+    if (order > 0 || Blocked(*cores_[i], gate)) continue;
     drawn = order < 0 ? choice.tasks : drawn + choice.tasks;
     if (order == 0 && rng.Below(drawn) >= choice.tasks) continue;
     best = choice;

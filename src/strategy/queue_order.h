@@ -131,7 +131,7 @@ class QueueOrder {
   void Freshen(Cell& cell, const order::Plan& leaf);
   Entry* Draw(Cell& cell, Rng& rng) const;
   void Undraw(Cell& cell, Entry& entry);
-  bool Held(const order::Cell& core, StartGate* gate) const;
+  bool Blocked(const order::Cell& core, StartGate* gate) const;
   Entry* Scan(KindId kind, StartGate* gate, Rng& rng);
 
   // All cells in order.

@@ -88,9 +88,9 @@ Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Str
   return out;
 }
 
-void AddHoldingKeys(const order::Rules& rules, std::vector<KeyId>& keys) {
+void AddBlockingKeys(const order::Rules& rules, std::vector<KeyId>& keys) {
   const auto add = [&](const auto& self, const order::Plan& plan) -> void {
-    if (plan.holds()) keys.push_back(rules.context->keys[plan.key]);
+    if (plan.may_block()) keys.push_back(rules.context->keys[plan.key]);
     for (const auto& inner : plan.inner) self(self, *inner);
   };
   add(add, *rules.plan);

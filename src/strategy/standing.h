@@ -39,7 +39,7 @@ Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Str
                     const std::function<ValueId(KeyId)>& value_of);
 
 // Adds the keys of blocks that may keep a job from being given out.
-void AddHoldingKeys(const order::Rules& rules, std::vector<KeyId>& keys);
+void AddBlockingKeys(const order::Rules& rules, std::vector<KeyId>& keys);
 
 // `the policy lets 4 tasks of a user run at once, and "ann" has 4`.
 std::string DescribeCeiling(const Ceiling& ceiling);

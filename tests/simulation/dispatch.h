@@ -33,7 +33,7 @@ class Dispatch : public World {
     std::int64_t need = 0;     // what a worker's Speed must reach; 0: anything will do
     std::set<TaskIndex> done;  // reported so, and taken
   };
-  struct Held {
+  struct Leased {
     TaskRef task;
     WorkerId worker;
   };
@@ -58,8 +58,8 @@ class Dispatch : public World {
   void Settle();
   void Grant(const Worker& worker, const allot::Grant& grant);
   void End(std::uint64_t serial);
-  void EndWhere(const std::function<bool(const Held&)>& which);
-  std::vector<TaskRef> HeldBy(WorkerId id) const;
+  void EndWhere(const std::function<bool(const Leased&)>& which);
+  std::vector<TaskRef> LeasedBy(WorkerId id) const;
   // Shares and what is open are what is ready, and nothing is with whom it should not be.
   void CheckPromises();
   void CheckBooks();
@@ -74,7 +74,7 @@ class Dispatch : public World {
   bool plain_;  // no order holds anything back
   std::vector<StrategyPtr> strategies_, policies_;
   std::map<JobId, Job> jobs_;
-  std::map<std::uint64_t, Held> books_;  // by serial: all that runs
+  std::map<std::uint64_t, Leased> books_;  // by serial: all that runs
   std::set<std::pair<JobId, TaskIndex>> running_;
   std::map<std::string, std::string> limits_;  // by uuid: the user whose starts it holds
   std::vector<TaskRef> started_;               // the last time that something came out

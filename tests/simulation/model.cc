@@ -131,7 +131,7 @@ Model::Lease* Model::FindLease(const TaskRef& ref, bool genuine) {
   return &found->second;
 }
 
-bool Model::Holds(WorkerId id) const {
+bool Model::HasLeases(WorkerId id) const {
   return std::any_of(leases.begin(), leases.end(), [id](const auto& entry) { return entry.second.worker == id; });
 }
 

@@ -140,7 +140,7 @@ struct Model {
   Job* FindJob(JobId id);
   Worker* FindRegistered(WorkerId id);
   Lease* FindLease(const TaskRef& ref, bool genuine);
-  bool Holds(WorkerId id) const;
+  bool HasLeases(WorkerId id) const;
   void Set(Job& job, TaskIndex index, TaskState state, std::uint32_t used);
   Job* FirstJob(const Worker& worker);
   bool Serve(Worker& worker);

@@ -253,11 +253,11 @@ void Model::Disconnect(const Now& at, WorkerId id) {
 void Model::Unregister(const Now& at, WorkerId id) {
   Begin(at);
   if (FindRegistered(id) == nullptr) return;
-  std::vector<std::uint64_t> held;
+  std::vector<std::uint64_t> leased;
   for (const auto& [serial, lease] : leases) {
-    if (lease.worker == id) held.push_back(serial);
+    if (lease.worker == id) leased.push_back(serial);
   }
-  for (const std::uint64_t serial : held) GiveBack(serial, true, "its worker left without a word about it");
+  for (const std::uint64_t serial : leased) GiveBack(serial, true, "its worker left without a word about it");
   workers.erase(id);
   Wake();
 }

@@ -245,7 +245,7 @@ void Simulation::Take() {
       issued_.push_back(grant.task);
       pending_.back().granted.push_back(grant.task.lease.serial);
       for (Process& process : processes_) {
-        if (process.id == assignment.worker) process.held.push_back(grant.task);
+        if (process.id == assignment.worker) process.leased.push_back(grant.task);
       }
     }
   }
@@ -328,7 +328,7 @@ void Simulation::DoCrash() {
   model_ = durable_;
   issued_.resize(model_.next_serial);
   for (Process& process : processes_) {
-    std::erase_if(process.held, [this](const TaskRef& ref) { return !Genuine(ref); });
+    std::erase_if(process.leased, [this](const TaskRef& ref) { return !Genuine(ref); });
   }
   // Another boot: the monotonic clock starts anywhere, and the wall clock may be off.
   if (Chance(2)) wall_offset_ += Duration(1ms) * (static_cast<std::int64_t>(Between(0, 20'000)) - 10'000);

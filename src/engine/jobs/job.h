@@ -78,7 +78,7 @@ struct EngineJob : DispatchJob {
   std::uint32_t watchers = 0;
   mutable std::uint32_t block = 0;  // of lists, in which it was found last
   std::uint32_t limit_epoch = 0;    // of the limits that its group is of; 0: it is in none
-  std::uint32_t cell = 0;           // of HoldReasons, while it is counted as open; 0: it is in none
+  std::uint32_t cell = 0;           // of BlockedReasons, while it is counted as open; 0: it is in none
   JobState state = JobState::kActive;
   JobReason reason = JobReason::kNone;
   bool payload_common : 1 = false;

@@ -55,11 +55,11 @@ void RecordLoader::RestoreLease(EngineJob& job, const StoredLease& stored) {
   lease.ttl = job.terms->lease;
   lease.timeout = job.terms->timeout;
   std::optional<MemoryPool::Scope> scope(std::in_place, &p_.memory.workers);
-  EngineWorker& holder = p_.workers.Stub(stored.worker);
+  EngineWorker& lessee = p_.workers.Stub(stored.worker);
   p_.queue.SawId(stored.worker.value);
   scope.reset();
-  holder.leases.push_back(lease);
-  p_.dispatcher.Assigned(holder);
+  lessee.leases.push_back(lease);
+  p_.dispatcher.Assigned(lessee);
   job.leases.push_back(lease);
   ++job.leased;
 }

@@ -27,7 +27,7 @@ constexpr std::int64_t kDivideNanoseconds = 150;
 constexpr std::int64_t kNewNanoseconds = 1500;  // a cell, a group, or a user
 constexpr std::int64_t kCutNanoseconds = 20;    // for each limit that is in the way
 // What a walk remembers at most: what comes behind it is not looked at.
-constexpr std::size_t kMostHeld = 1'000'000;
+constexpr std::size_t kMostKept = 1'000'000;
 constexpr std::size_t kMostRows = 100'000;
 // Limits that a row names, and what they add to its requirements.
 constexpr std::size_t kMostNamed = 20;
@@ -55,10 +55,10 @@ class Maxima {
   std::size_t columns() const { return columns_.size(); }
   // Is a maximum for each job among them?
   bool per_job() const { return per_job_; }
-  std::size_t held() const {
-    std::size_t held = 0;
-    for (const Column& column : columns_) held += column.leased.size();
-    return held;
+  std::size_t kept() const {
+    std::size_t kept = 0;
+    for (const Column& column : columns_) kept += column.leased.size();
+    return kept;
   }
 
   // A job is there: its leases count. Appends its values, one for each column.
@@ -246,8 +246,8 @@ struct DemandWalk::State {
     return *at = known->second;
   }
 
-  std::size_t held() const { return cells.size() + groups.size() + users.size() + maxima.held() + excluded_for.size(); }
-  bool full() const { return held() >= kMostHeld || rows.size() >= kMostRows; }
+  std::size_t kept() const { return cells.size() + groups.size() + users.size() + maxima.kept() + excluded_for.size(); }
+  bool full() const { return kept() >= kMostKept || rows.size() >= kMostRows; }
   // Shares what can start among the cells. True: through.
   bool Divide(std::int64_t& left);
   void Finish();

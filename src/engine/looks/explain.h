@@ -59,8 +59,8 @@ struct PromisedStanding {
 struct JobStanding {
   MatchSnapshot match;
   Instant now{};
-  LimitHolds limits;
-  std::optional<HeldView> held;
+  LimitsOnJob limits;
+  std::optional<WaitReason> wait_reason;
   std::optional<OrderStanding> order;        // none: nothing of it is ready, or no worker may run it
   bool worker_names = true;                  // may the reasons name workers?
   std::optional<PromisedStanding> promised;  // none: fanout, or nothing of it is ready

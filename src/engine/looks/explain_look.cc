@@ -184,8 +184,8 @@ Result<JobStanding> PreparedLooks::StandingOf(const Now& now, JobId id, std::opt
   out.match = std::move(*match);
   out.match.now = now.wall;
   out.now = now.mono;
-  if (Result<LimitHolds> holds = LimitsOn(now, id, only); holds.ok()) out.limits = std::move(*holds);
-  out.held = p_.tallies.HeldBy(*job);
+  if (Result<LimitsOnJob> all = LimitsOn(now, id, only); all.ok()) out.limits = std::move(*all);
+  out.wait_reason = p_.tallies.WaitReasonOf(*job);
   out.order = OrderOf(*job, only);
   out.promised = PromisedOf(*job);
   return out;

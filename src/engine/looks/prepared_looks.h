@@ -38,7 +38,7 @@ class PreparedLooks {
   Result<JobStanding> StandingOf(const Now& now, JobId job, std::optional<TaskIndex> task = std::nullopt,
                                  std::optional<WorkerId> only = std::nullopt);
   // All limits that apply to starts of the job, and how they stand; with a worker, as if there were no other.
-  Result<LimitHolds> LimitsOn(const Now& now, JobId job, std::optional<WorkerId> only = std::nullopt);
+  Result<LimitsOnJob> LimitsOn(const Now& now, JobId job, std::optional<WorkerId> only = std::nullopt);
   // What a strategy would give, without an order for it (engine/looks/preview_walk.h), and what could start if workers
   // were there (engine/looks/demand_walk.h): each goes on with a walk over all jobs for about `budget` microseconds.
   // True: that was all. kUnknownWorker, at the first step.
@@ -58,7 +58,7 @@ class PreparedLooks {
 
   Result<void> Start(const Now& now, PreviewWalk& walk);
   // The limits that hold back starts of an open job on the worker, by uuid.
-  std::vector<std::string> HoldingLimits(const Now& now, EngineJob& job, const EngineWorker& worker);
+  std::vector<std::string> BlockingLimits(const Now& now, EngineJob& job, const EngineWorker& worker);
   // The number under which the walk knows that group, with what its starts cost there.
   std::uint32_t PurseGroup(const Now& now, PreviewWalk& walk, GroupId group,
                            std::optional<LimitTable::WorkerHandle> worker, std::int64_t& nanoseconds);

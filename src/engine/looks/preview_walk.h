@@ -67,9 +67,9 @@ class PreviewWalk {
   std::uint64_t jobs() const { return jobs_; }
   std::uint64_t ready_tasks() const { return ready_tasks_; }
   // Left out because of limits, and one of them.
-  std::uint64_t held_jobs() const { return held_jobs_; }
-  std::uint64_t held_tasks() const { return held_tasks_; }
-  JobId one_held() const { return one_held_; }
+  std::uint64_t blocked_jobs() const { return blocked_jobs_; }
+  std::uint64_t blocked_tasks() const { return blocked_tasks_; }
+  JobId one_blocked() const { return one_blocked_; }
   // There are fewer picks than asked for, and limits hold back others: after these, or from the start.
   bool ran_out() const { return ran_out_; }
   // Whether the job `focus` comes first is left to chance.
@@ -94,10 +94,10 @@ class PreviewWalk {
   };
 
   // Limits hold it back.
-  void Hold(const PickJob& job) {
-    ++held_jobs_;
-    held_tasks_ += job.ready;
-    one_held_ = job.id();
+  void LeaveOut(const PickJob& job) {
+    ++blocked_jobs_;
+    blocked_tasks_ += job.ready;
+    one_blocked_ = job.id();
   }
 
   PreviewRequest request_;
@@ -110,8 +110,8 @@ class PreviewWalk {
   std::int64_t seconds_ = 0;  // what time() gives
   JobCursor cursor_;
   std::uint64_t jobs_seen_ = 0, jobs_ = 0, ready_tasks_ = 0;
-  std::uint64_t held_jobs_ = 0, held_tasks_ = 0;
-  JobId one_held_;
+  std::uint64_t blocked_jobs_ = 0, blocked_tasks_ = 0;
+  JobId one_blocked_;
   std::vector<std::string> focus_limits_;  // that hold back the job of the request, by uuid
   bool seen_all_ = false, complete_ = false, focus_by_chance_ = false, ran_out_ = false;
   expr::Evaluator evaluator_;

@@ -129,7 +129,7 @@ std::vector<LimitView> Looks::Limits(const Now& now, const LimitTable::Filter& f
 
 std::size_t Looks::MemoryBytes() const {
   std::size_t bytes = p_.jobs.MemoryBytes() + p_.lists.MemoryBytes() + p_.users.MemoryBytes() +
-                      p_.reasons.MemoryBytes() + p_.holds.MemoryBytes() + p_.receipts.MemoryBytes();
+                      p_.reasons.MemoryBytes() + p_.blocked.MemoryBytes() + p_.receipts.MemoryBytes();
   p_.jobs.ForEach([&](const EngineJob& job) {
     bytes += sizeof(EngineJob) + job.tasks.MemoryBytes() + (job.extras ? sizeof(JobExtras) : 0) +
              (job.promises ? sizeof(JobPromises) : 0);

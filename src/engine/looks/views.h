@@ -26,7 +26,7 @@ namespace allot {
 
 // Why what waits of a job does not run, as far as that is known without looking at single workers: for lists, where
 // everyone has one. An explanation (engine/looks/explain.h) has all reasons.
-struct HeldView {
+struct WaitReason {
   ReasonCode code = ReasonCode::kCanStart;
   std::optional<WallTime> since;  // to about a second; none: not known, as from before the start
 };
@@ -61,8 +61,8 @@ struct JobView {
   std::optional<WallTime> started_at;  // first grant
   std::optional<WallTime> ended_at;
   std::optional<WallTime> next_retry_at;
-  std::string_view reason;       // why it failed, where it did
-  std::optional<HeldView> held;  // none: nothing of it waits
+  std::string_view reason;                // why it failed, where it did
+  std::optional<WaitReason> wait_reason;  // none: nothing of it waits
 };
 
 struct TaskView {
@@ -116,19 +116,19 @@ struct WorkerPage {
 };
 
 // How a limit stands to the starts of one job.
-struct LimitHold {
+struct LimitOnJob {
   LimitStanding limit;
   // Where it reads the worker: of those that may run the job, how many it applies to, and how many it holds back now.
-  std::uint32_t workers = 0, workers_held = 0;
-  std::uint32_t free_held = 0;  // of the latter, those that could take it at once but for limits
-  bool stops = false;           // its count is 0
+  std::uint32_t workers = 0, workers_blocked = 0;
+  std::uint32_t free_blocked = 0;  // of the latter, those that could take it at once but for limits
+  bool stops = false;              // its count is 0
 };
 // All that apply to the starts of one job.
-struct LimitHolds {
-  std::vector<LimitHold> holds;
+struct LimitsOnJob {
+  std::vector<LimitOnJob> all;
   // Of the workers that may run the job: those that have a free slot, are not draining and not away; and on how many of
   // these a limit that reads the worker, any of them, holds it back.
-  std::uint32_t free = 0, free_held = 0;
+  std::uint32_t free = 0, free_blocked = 0;
 };
 
 // How the tasks of one job stand, over the range of their indices.
@@ -143,11 +143,11 @@ struct TaskPicture {
 };
 
 // A limit, or a ceiling of a strategy, and how many tasks it stops.
-struct HeldByLimit {
+struct BlockedByLimit {
   LimitName limit;
   std::uint64_t tasks = 0;
 };
-struct HeldByCeiling {
+struct BlockedByCeiling {
   bool own = false;  // of the workers' own strategies; else of the policy
   std::string key;
   std::optional<std::string> value;  // as GroupText
@@ -164,8 +164,8 @@ struct ReasonRow {
   std::vector<std::string> tags;  // of that class
   // Where limits or ceilings stop them: those that stop the most, a few, as of the last second or so. A task that
   // several stop is counted under the one that does so longest.
-  std::vector<HeldByLimit> limits;
-  std::vector<HeldByCeiling> ceilings;
+  std::vector<BlockedByLimit> limits;
+  std::vector<BlockedByCeiling> ceilings;
   // What a worker needs to run that job, where none may.
   std::vector<Properties> constraints;
   ExprPtr requirements;

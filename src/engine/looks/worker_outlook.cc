@@ -103,10 +103,10 @@ Reason OutlookVerdict(const OutlookSnapshot& snapshot, const PreviewWalk& walk) 
             fmt::format("policy and strategy hold back all {} that it may run", Tasks(walk.ready_tasks())),
             "allot explain JOB tells what does"};
   }
-  if (walk.held_jobs() > 0) {
+  if (walk.blocked_jobs() > 0) {
     return {Advice::kWait, ReasonCode::kLimit,
-            fmt::format("limits hold back all {} that it may run", Tasks(walk.held_tasks())),
-            "allot explain " + ToText(walk.one_held())};
+            fmt::format("limits hold back all {} that it may run", Tasks(walk.blocked_tasks())),
+            "allot explain " + ToText(walk.one_blocked())};
   }
   return {Advice::kWait, ReasonCode::kEmpty, "nothing waits that it may run", ""};
 }

@@ -65,8 +65,8 @@ class Limiting final : public EngineStage {
   class Gate : public StartGate {
    public:
     explicit Gate(Limiting& limiting) : of_(limiting) {}
-    Held Ask(std::uint32_t group) override;
-    Held AskClosely(std::uint32_t group) override;
+    Blocked Ask(std::uint32_t group) override;
+    Blocked AskClosely(std::uint32_t group) override;
     LimitTable::WorkerHandle worker = 0;
 
    private:
@@ -91,8 +91,8 @@ class Limiting final : public EngineStage {
   std::uint64_t limit_reads_ = 1;  // all who wait are in lists of these profiles
   // Groups that stand apart in the orders, and when each was held for the last time; in the order in which that is to
   // be looked at.
-  boost::unordered_flat_map<GroupId, Instant> held_at_;
-  std::deque<std::pair<Instant, GroupId>> held_checks_;
+  boost::unordered_flat_map<GroupId, Instant> blocked_at_;
+  std::deque<std::pair<Instant, GroupId>> blocked_checks_;
   // What starts have drawn, by the serial of their lease; as long as that lives.
   boost::unordered_flat_map<std::uint64_t, LimitTable::Drawn> draws_;
 };

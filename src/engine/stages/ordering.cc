@@ -62,7 +62,7 @@ bool Ordering::Build(std::size_t& budget) {
     if (!all) return false;
     p_.orders.Built();
   }
-  p_.holds.Renew();
+  p_.blocked.Renew();
   return p_.orders.Clean(budget);
 }
 

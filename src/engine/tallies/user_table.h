@@ -37,7 +37,7 @@ class UserTable {
   struct Entry : boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>> {
     explicit Entry(std::string_view user) : name(user) {}
     const std::string name;
-    std::uint32_t holders = 0;               // jobs that refer to it
+    std::uint32_t references = 0;            // jobs that refer to it
     std::uint32_t jobs = 0;                  // that have not ended
     std::uint32_t open = 0;                  // of those, that have ready tasks and are neither scheduled nor paused
     std::uint32_t weight = 1;                //
@@ -61,7 +61,7 @@ class UserTable {
   void SetWeights(const Weights& weights);
 
   // The user's entry, with one more holder; made if it is not there.
-  Entry& Hold(std::string_view user);
+  Entry& Acquire(std::string_view user);
   // One holder less; with the last one it is gone. REQUIRES: nothing of that job is counted any more.
   void Release(Entry& entry);
 

@@ -187,7 +187,7 @@ void Leasing::Deregister(EngineWorker& worker) {
   p_.workers.SetUnregistered(worker);
   p_.orders.SetSlots(p_.workers.slots());
   p_.reasons.Remove(worker);
-  p_.holds.OnWorkers();
+  p_.blocked.OnWorkers();
   p_.classes.DropWorker(worker.handle);
   p_.limits.DropWorker(worker.limited, p_.clock.now);
 }

@@ -265,7 +265,7 @@ void Starts::NoteStart(const EngineWorker& worker, const EngineJob& job, const L
   ReceiptLog& log = p_.receipts;
   const ReceiptLog::Common& common = log.common();
   bool begun = common.worker == worker.id.value && common.version == p_.orders.open_classes().version() &&
-               common.strategies == index.strategies().get() && common.held_by_limits == p_.limits.blocked();
+               common.strategies == index.strategies().get() && common.blocked_by_limits == p_.limits.blocked();
   for (;; begun = false) {
     if (!begun) BeginStarts(worker, index);
     const TracedPick pick{index.rules(), *p_.dispatcher.leaf(), job,
@@ -286,7 +286,7 @@ void Starts::BeginStarts(const EngineWorker& worker, const StrategyIndex& index)
   common.classes_open = open.count();
   common.classes_matched = seen.matched;
   common.ranked = seen.ranked;
-  common.held_by_limits = static_cast<std::uint32_t>(p_.limits.blocked());
+  common.blocked_by_limits = static_cast<std::uint32_t>(p_.limits.blocked());
   common.mode = p_.dispatcher.options().mode;
   common.at = ToMillis(p_.clock.now.wall);
   p_.receipts.Begin(common, index.strategies(), worker.name);

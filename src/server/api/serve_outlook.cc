@@ -25,8 +25,8 @@ using Looking = LookAhead<OutlookSnapshot>;
 void AppendOthers(const OutlookSnapshot& snapshot, const PreviewWalk& walk, JsonWriter& w) {
   std::vector<WorkerOther> others =
       WhyNotOthers(snapshot, [until = ReadClock().mono + kMostTime] { return ReadClock().mono >= until; });
-  if (walk.held_jobs() > 0) {
-    others.push_back({"limits", 0, walk.held_tasks(), walk.one_held(), "limits hold them back on this worker"});
+  if (walk.blocked_jobs() > 0) {
+    others.push_back({"limits", 0, walk.blocked_tasks(), walk.one_blocked(), "limits hold them back on this worker"});
   }
   w.Key("others").BeginArray();
   for (const WorkerOther& other : others) {

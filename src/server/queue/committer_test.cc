@@ -20,7 +20,7 @@ class FakeStore final : public Store {
     std::unique_lock lock(mutex);
     ++tries;
     changed.notify_all();
-    changed.wait(lock, [this] { return !held; });
+    changed.wait(lock, [this] { return !stopped; });
     if (full) return Error{Code::kDiskFull, "full", ""};
     if (broken) return Error{Code::kStoreFailed, "broken", ""};
     ++commits;
@@ -51,7 +51,7 @@ class FakeStore final : public Store {
   std::condition_variable changed;
   int tries = 0;
   int commits = 0;
-  bool held = false, full = false, broken = false;
+  bool stopped = false, full = false, broken = false;
   std::vector<Position> positions;
 };
 
@@ -81,14 +81,14 @@ TEST(Committer, CommitsWhatWaitsTogetherAndLetsItGoInOrder) {
   {
     Committer committer(
         store, [](const Error&) { FAIL(); }, nullptr);
-    store.Set(store.held, true);
+    store.Set(store.stopped, true);
     committer.Push(WorkAt(1, home, [&] { told.push_back(1); }));
     store.WaitForTries(1);
     for (int i = 2; i <= 5; ++i)
       committer.Push(WorkAt(static_cast<Position>(i), home, [&told, i] { told.push_back(i); }));
     EXPECT_TRUE(told.empty());
     EXPECT_FALSE(committer.idle());
-    store.Set(store.held, false);
+    store.Set(store.stopped, false);
   }
   EXPECT_EQ(store.commits, 2);
   EXPECT_EQ(store.positions, (std::vector<Position>{1, 2, 3, 4, 5}));
@@ -103,14 +103,14 @@ TEST(Committer, AnAnswerWithoutEventsStillWaitsForThoseBeforeIt) {
   {
     Committer committer(
         store, [](const Error&) { FAIL(); }, nullptr);
-    store.Set(store.held, true);
+    store.Set(store.stopped, true);
     committer.Push(WorkAt(1, home, [&] { told.push_back(1); }));
     CommitWork empty;
     empty.outbox.push_back({&home, [&told] { told.push_back(2); }});
     committer.Push(std::move(empty));
     store.WaitForTries(1);
     EXPECT_TRUE(told.empty());
-    store.Set(store.held, false);
+    store.Set(store.stopped, false);
   }
   EXPECT_EQ(told, (std::vector<int>{1, 2}));
   EXPECT_EQ(store.commits, 1);

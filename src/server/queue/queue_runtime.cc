@@ -288,7 +288,7 @@ Mailbox<Command>::Deadline QueueRuntime::NextWake() {
   if (const std::optional<Instant> deadline = waits_.NextDeadline()) sooner(*deadline);
   if (engine_->looks().UnfoldedEvents() > 0)
     sooner(folding_ ? (committer_->idle() ? now.mono : now.mono + kFoldPause) : last_fold_ + kFoldEvery);
-  if (committer_->disk_full() || !held_.empty()) wake = now.mono + kLookForSpace;
+  if (committer_->disk_full() || !deferred_.empty()) wake = now.mono + kLookForSpace;
   if (const std::optional<Instant> limits = history_.NextLimits()) sooner(*limits);
   if (!wake) return std::nullopt;
   return ToSteady(*wake);
@@ -321,7 +321,7 @@ void QueueRuntime::EngineLoop() {
   }
   Turn turn = NewTurn();
   turn.stopping = true;
-  held_.clear();  // nothing was promised to them
+  deferred_.clear();  // nothing was promised to them
   FoldAll(turn);
   // Connections hold their queue: as long as it held them, neither could go.
   workers_.Clear();
@@ -432,8 +432,8 @@ void QueueRuntime::FullRound(std::vector<Command>& commands) {
   };
   meter_.BeginRound();
   Sample(ReadClock());
-  const auto run_or_hold = [&](Command& command) {
-    if (!command.looks()) return held_.push_back(std::move(command));
+  const auto run_or_defer = [&](Command& command) {
+    if (!command.looks()) return deferred_.push_back(std::move(command));
     Turn turn = fresh();
     Run(turn, command);
     let_go(turn);
@@ -441,10 +441,10 @@ void QueueRuntime::FullRound(std::vector<Command>& commands) {
   };
   while (!changes_.empty()) {
     auto [asker, command] = changes_.Pop();
-    run_or_hold(command);
+    run_or_defer(command);
     changes_.Charge(asker, 0);
   }
-  for (Command& command : commands) run_or_hold(command);
+  for (Command& command : commands) run_or_defer(command);
   std::int64_t nanoseconds = kBrowseTime;
   for (bool more = true; more;) {
     Turn turn = fresh();
@@ -460,11 +460,11 @@ void QueueRuntime::FullRound(std::vector<Command>& commands) {
 
 void QueueRuntime::Round(std::vector<Command>& commands) {
   if (committer_->disk_full()) return FullRound(commands);
-  if (!unsaved_.empty() || !held_.empty()) {
+  if (!unsaved_.empty() || !deferred_.empty()) {
     unsaved_.clear();
     uncreated_.clear();
-    for (Command& command : commands) held_.push_back(std::move(command));
-    commands = std::exchange(held_, {});
+    for (Command& command : commands) deferred_.push_back(std::move(command));
+    commands = std::exchange(deferred_, {});
   }
   meter_.BeginRound();
   Turn turn = NewTurn();

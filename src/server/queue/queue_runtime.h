@@ -157,7 +157,7 @@ class QueueRuntime {
   FairQueue<Command> browses_;           // engine thread: looks at much
   StepMeter meter_;                      // engine thread
   Instant told_steps_{};                 // engine thread
-  std::vector<Command> held_;            // engine thread: until there is space
+  std::vector<Command> deferred_;        // engine thread: until there is space
   std::unordered_set<JobId> unsaved_;    // engine thread: while the disk is full
   std::unordered_set<JobId> uncreated_;  // engine thread: of those, the new ones
   struct Touched {

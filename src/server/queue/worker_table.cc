@@ -97,7 +97,7 @@ Result<RegisterAnswer> WorkerTable::Register(Turn& turn, const Hello& hello, con
   }
   session.link = origin.connected ? std::move(link) : nullptr;
   session.connected = origin.connected;
-  session.held = {};
+  session.undelivered = {};
   return answer;
 }
 
@@ -126,7 +126,7 @@ Result<void> WorkerTable::Change(Turn& turn, WorkerId worker, std::optional<std:
     news.set = change;
     Tell(turn, session->link, std::move(news));
   } else {
-    Add(session->held.set, change);
+    Add(session->undelivered.set, change);
   }
   return {};
 }
@@ -225,7 +225,7 @@ void WorkerTable::OnPull(Turn& turn, WorkerId worker, std::uint64_t key, millise
   WorkerNews news;
   const Result<void> applied = Apply(turn, worker, input, news);
   if (!applied.ok()) return refuse(applied.error());
-  session->held.stale = std::move(news.stale);
+  session->undelivered.stale = std::move(news.stale);
   session->link = std::move(link);
   const std::uint32_t credit = turn.stopping ? 0 : input.pull.value_or(0);
   PullOptions options;
@@ -235,16 +235,16 @@ void WorkerTable::OnPull(Turn& turn, WorkerId worker, std::uint64_t key, millise
   options.strategy = std::move(input.strategy);
   const Result<void> pulled = turn.engine.Pull(turn.now, worker, options);
   if (!pulled.ok()) {
-    session->held.error = pulled.error();
+    session->undelivered.error = pulled.error();
     return Answer(turn, *session);
   }
   if (credit == 0) return Answer(turn, *session);
-  if (wait.count() == 0 || !session->held.cancels.empty() || session->draining) impatient_.push_back(worker);
+  if (wait.count() == 0 || !session->undelivered.cancels.empty() || session->draining) impatient_.push_back(worker);
 }
 
 void WorkerTable::Answer(Turn& turn, Session& session) {
-  WorkerNews news = std::move(session.held);
-  session.held = {};
+  WorkerNews news = std::move(session.undelivered);
+  session.undelivered = {};
   news.drain = session.draining;
   Tell(turn, std::exchange(session.link, nullptr), std::move(news));
 }
@@ -324,7 +324,7 @@ void WorkerTable::OnEffects(Turn& turn, Effects& effects) {
       news.grants = std::move(assignment.grants);
       Tell(turn, session->link, std::move(news));
     } else {
-      session->held.grants = std::move(assignment.grants);
+      session->undelivered.grants = std::move(assignment.grants);
       Answer(turn, *session);
     }
   }
@@ -336,7 +336,7 @@ void WorkerTable::OnEffects(Turn& turn, Effects& effects) {
       news.cancels.push_back(order);
       Tell(turn, session->link, std::move(news));
     } else {
-      session->held.cancels.push_back(order);
+      session->undelivered.cancels.push_back(order);
       if (session->link) impatient_.push_back(order.worker);
     }
   }

@@ -106,8 +106,8 @@ class WorkerTable {
   struct Session {
     WorkerLinkPtr link;  // over HTTP: of the pull that waits
     bool connected = false;
-    bool draining = false;  // over HTTP: told with every answer
-    WorkerNews held;        // over HTTP: for the pull that waits, or the next one
+    bool draining = false;   // over HTTP: told with every answer
+    WorkerNews undelivered;  // over HTTP: for the pull that waits, or the next one
   };
   Session* Find(WorkerId worker);
   static Result<void> Set(Turn& turn, WorkerId worker, const WorkerChange& change);

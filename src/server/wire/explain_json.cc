@@ -12,17 +12,17 @@ namespace {
 
 void AppendLimits(const JobStanding& standing, JsonWriter& w) {
   w.Key("limits").BeginArray();
-  for (const LimitHold& hold : standing.limits.holds) {
-    const LimitStanding& limit = hold.limit;
+  for (const LimitOnJob& on_job : standing.limits.all) {
+    const LimitStanding& limit = on_job.limit;
     w.BeginObject();
     w.Key("uuid").String(limit.limit.uuid).Key("tag").String(limit.limit.tag).Key("name").String(limit.limit.name);
     w.Key("monitor").Bool(limit.monitor).Key("reads_worker").Bool(limit.reads_worker);
     AppendTokens(limit.tokens, w.Key("level"));
     AppendTokens(limit.cost.number(), w.Key("cost"));
-    w.Key("holds_back").Bool(limit.holds_back).Key("never").Bool(limit.never).Key("stops").Bool(hold.stops);
+    w.Key("holds_back").Bool(limit.blocks).Key("never").Bool(limit.never).Key("stops").Bool(on_job.stops);
     w.Key("overtaken").Bool(limit.overtaken);
     AppendFromNow(limit.payable_at, standing.now, w.Key("payable_in_ms"));
-    w.Key("workers").Uint(hold.workers).Key("workers_held").Uint(hold.workers_held);
+    w.Key("workers").Uint(on_job.workers).Key("workers_held").Uint(on_job.workers_blocked);
     w.EndObject();
   }
   w.EndArray();

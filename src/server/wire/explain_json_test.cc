@@ -14,13 +14,13 @@ TEST(ExplainJson, ListsAllLimitsThatApplyAlsoWhereTheReasonsNameThree) {
   standing.match.ready = 3;
   standing.now = kNow;
   for (int i = 0; i < 10; ++i) {
-    LimitHold& hold = standing.limits.holds.emplace_back();
+    LimitOnJob& on_job = standing.limits.all.emplace_back();
     const std::string name = "l" + std::to_string(i);
-    hold.limit.limit = {"uuid-of-" + name, "agent", name};
-    hold.limit.tokens = 0.25;
-    hold.limit.cost = Tokens::Of(1.0);
-    hold.limit.holds_back = true;
-    hold.limit.payable_at = kNow + std::chrono::seconds(i);
+    on_job.limit.limit = {"uuid-of-" + name, "agent", name};
+    on_job.limit.tokens = 0.25;
+    on_job.limit.cost = Tokens::Of(1.0);
+    on_job.limit.blocks = true;
+    on_job.limit.payable_at = kNow + std::chrono::seconds(i);
   }
   std::string out;
   AppendExplanation(standing, Explain(standing.match), {}, out);

@@ -163,9 +163,13 @@ void AppendJob(const JobView& job, std::string_view queue, std::string& out) {
   json.Key("payload_prefix").String(job.payload_prefix);
   json.Key("trace").String(job.trace);
   json.Key("held");
-  if (job.held) {
-    json.BeginObject().Key("code").String(ReasonText(job.held->code)).Key("kind").String(UsualAdvice(job.held->code));
-    Time(json, "since_at_ms", job.held->since);
+  if (job.wait_reason) {
+    json.BeginObject()
+        .Key("code")
+        .String(ReasonText(job.wait_reason->code))
+        .Key("kind")
+        .String(UsualAdvice(job.wait_reason->code));
+    Time(json, "since_at_ms", job.wait_reason->since);
     json.EndObject();
   } else {
     json.Null();

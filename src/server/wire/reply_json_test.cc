@@ -58,7 +58,7 @@ JobView SomeJob() {
   job.max_attempts = 5;
   job.lease = 60s;
   job.retention = 24h;
-  job.held = HeldView{ReasonCode::kAllBusy, WallTime{}};
+  job.wait_reason = WaitReason{ReasonCode::kAllBusy, WallTime{}};
   return job;
 }
 
@@ -75,11 +75,11 @@ TEST(Reply, JobIsAsThePageShowsIt) {
 
 TEST(Reply, AJobOfWhichNothingWaitsIsNotHeld) {
   JobView job = SomeJob();
-  job.held = HeldView{ReasonCode::kNoMatch, std::nullopt};
+  job.wait_reason = WaitReason{ReasonCode::kNoMatch, std::nullopt};
   std::string out;
   AppendJob(job, "default", out);
   EXPECT_NE(out.find(R"("held":{"code":"no_match","kind":"operator","since_at_ms":null})"), std::string::npos) << out;
-  job.held.reset();
+  job.wait_reason.reset();
   out.clear();
   AppendJob(job, "default", out);
   EXPECT_NE(out.find(R"("held":null})"), std::string::npos) << out;

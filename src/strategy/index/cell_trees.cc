@@ -64,7 +64,7 @@ void CellTrees::Leave(Cell& cell) {
   free_.push_back(at);
 }
 
-void CellTrees::MoveAside(Cell& cell, StartGate::Held held) {
+void CellTrees::MoveAside(Cell& cell, StartGate::Blocked blocked) {
   root_->Drop(cell);
   auto [found, fresh] = by_group_.try_emplace(cell.group, static_cast<std::uint32_t>(sides_.size()));
   if (fresh) {
@@ -84,7 +84,7 @@ void CellTrees::MoveAside(Cell& cell, StartGate::Held held) {
   cell.side_place = static_cast<std::uint32_t>(side.cells.size());
   side.cells.push_back(&cell);
   side.root->Put(cell);
-  if (held == StartGate::Held::kHere) Enlist(active_, &Side::active, found->second);
+  if (blocked == StartGate::Blocked::kHere) Enlist(active_, &Side::active, found->second);
 }
 
 void CellTrees::Enlist(std::vector<std::uint32_t>& list, std::uint32_t Side::*place, std::uint32_t at) {
@@ -122,30 +122,30 @@ Choice CellTrees::Pick(Bit kind, StartGate* gate, Rng* rng) {
 Choice CellTrees::PickAmong(Bit kind, StartGate* gate, Rng* rng) {
   Choice best = root_->Pick(kind, rng);
   for (; gate != nullptr && best && best.cell->group != 0; best = root_->Pick(kind, rng)) {
-    const StartGate::Held held = gate->Ask(best.cell->group);
-    if (held == StartGate::Held::kNo) break;
+    const StartGate::Blocked blocked = gate->Ask(best.cell->group);
+    if (blocked == StartGate::Blocked::kNo) break;
     if (moved_++ == most_moved) {
       unfinished_ = true;
       return {};
     }
-    MoveAside(*best.cell, held);
+    MoveAside(*best.cell, blocked);
   }
   if (context_.gave_up) return {};
   const bool many = active_.size() > kFewActive;
   for (std::size_t i = 0; i < active_.size();) {
     Side& side = *sides_[active_[i]];
     ++asked_;
-    const StartGate::Held held = gate == nullptr ? StartGate::Held::kNo
-                                 : many          ? gate->AskClosely(side.group)
-                                                 : gate->Ask(side.group);
+    const StartGate::Blocked blocked = gate == nullptr ? StartGate::Blocked::kNo
+                                       : many          ? gate->AskClosely(side.group)
+                                                       : gate->Ask(side.group);
     // It stays apart, so that it is found when it opens again.
-    if (held != StartGate::Held::kNo) Delist(joining_, &Side::joining, active_[i]);
-    if (held == StartGate::Held::kEverywhere) {
+    if (blocked != StartGate::Blocked::kNo) Delist(joining_, &Side::joining, active_[i]);
+    if (blocked == StartGate::Blocked::kEverywhere) {
       Delist(active_, &Side::active, active_[i]);
       continue;
     }
     ++i;
-    if (held == StartGate::Held::kHere) continue;
+    if (blocked == StartGate::Blocked::kHere) continue;
     const Choice choice = side.root->Pick(kind, rng);
     if (context_.gave_up) return {};
     if (!choice) continue;

@@ -83,7 +83,7 @@ class CellTrees {
   Choice PickAmong(Bit kind, StartGate* gate, Rng* rng);
   View& TreeOf(const Cell& cell) { return cell.side == 0 ? *root_ : *sides_[cell.side - 1]->root; }
   void Leave(Cell& cell);
-  void MoveAside(Cell& cell, StartGate::Held held);
+  void MoveAside(Cell& cell, StartGate::Blocked blocked);
   // Into a list of sides, or out of it.
   void Enlist(std::vector<std::uint32_t>& list, std::uint32_t Side::*place, std::uint32_t at);
   void Delist(std::vector<std::uint32_t>& list, std::uint32_t Side::*place, std::uint32_t at);

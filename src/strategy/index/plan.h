@@ -57,7 +57,7 @@ struct Plan {
   // A leaf that draws among the ready tasks of all jobs.
   bool draws() const { return compares == Compares::kChance; }
   // May it keep a job from being given that it has a value for?
-  bool holds() const { return passes != Passes::kAll && passes != Passes::kBranches; }
+  bool may_block() const { return passes != Passes::kAll && passes != Passes::kBranches; }
 };
 
 }  // namespace allot::order
