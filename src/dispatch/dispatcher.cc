@@ -47,8 +47,8 @@ void Dispatcher::Register(DispatchWorker& worker) {
   free_slots_.pop_back();
   slots_[queue.slot] = &queue;
   queue.worker = &worker;
-  queue.turn = next_turn_++;
-  worker.idle_since = queue.turn;
+  queue.sequence = next_sequence_++;
+  worker.idle_since = queue.sequence;
   SetIdle(worker);
   Enlist(queue, classes_.KindOf(worker.handle));
   sweep_ = true;
@@ -81,14 +81,14 @@ void Dispatcher::SetIdle(DispatchWorker& worker) {
 void Dispatcher::SetRunning(DispatchWorker& worker, std::uint32_t running) {
   worker.running = running;
   if (!worker.queue) return;
-  if (running == 0) worker.idle_since = next_turn_++;
+  if (running == 0) worker.idle_since = next_sequence_++;
   SetIdle(worker);
   Relink(*worker.queue);
 }
 
-void Dispatcher::SetHungry(DispatchWorker& worker, std::optional<std::uint64_t> turn) {
-  worker.hungry = turn.has_value();
-  worker.hungry_since = turn.value_or(0);
+void Dispatcher::SetHungry(DispatchWorker& worker, std::optional<std::uint64_t> sequence) {
+  worker.hungry = sequence.has_value();
+  worker.hungry_since = sequence.value_or(0);
   if (!worker.queue) return;
   SetIdle(worker);
   Relink(*worker.queue);

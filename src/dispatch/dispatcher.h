@@ -53,7 +53,7 @@ class Dispatcher {
 
   // A command begins: fresh time for promising, and for what stands between a worker and its own queue. Where that is
   // used up, the shared order decides.
-  void BeginTurn() {
+  void BeginCommand() {
     left_ = kDealtAtOnce;
     left_arranged_ = kArrangedAtOnce;
     left_looks_ = kLooksAtOnce;
@@ -72,7 +72,7 @@ class Dispatcher {
   // others.
   void Unregister(DispatchWorker& worker);
   // It waits for something to start, since that turn; or does no more.
-  void SetHungry(DispatchWorker& worker, std::optional<std::uint64_t> turn);
+  void SetHungry(DispatchWorker& worker, std::optional<std::uint64_t> sequence);
   // It began to run a task, or has ended one.
   void Assigned(DispatchWorker& worker) { SetRunning(worker, worker.running + 1); }
   void Finished(DispatchWorker& worker) { SetRunning(worker, worker.running - 1); }
@@ -231,7 +231,7 @@ class Dispatcher {
   std::vector<std::unique_ptr<QueueOrder>> left_orders_;
   std::deque<std::uint32_t> suspects_;  // slots
   std::vector<std::uint32_t> fed_;      // slots
-  std::uint64_t next_turn_ = 1;
+  std::uint64_t next_sequence_ = 1;
 
   struct ClassState {
     boost::intrusive::list<JobPromises, boost::intrusive::constant_time_size<false>>

@@ -113,7 +113,7 @@ void Dispatcher::DealLevel(JobPromises& of_job, std::size_t workers) {
 void Dispatcher::Touch(WorkerQueue& queue) {
   auto& ring = kinds_[queue.kind].ring;
   ring.erase(ring.iterator_to(queue));
-  queue.turn = next_turn_++;
+  queue.sequence = next_sequence_++;
   ring.insert(ring.end(), queue);
 }
 
@@ -123,10 +123,10 @@ void Dispatcher::DealRound(JobPromises& of_job, std::size_t workers) {
   if (each > 0 || rest * (1 + candidates_.size() / 8) >= workers) {
     std::vector<WorkerQueue*> queues = AllCandidates(workers);
     std::sort(queues.begin(), queues.end(),
-              [](const WorkerQueue* a, const WorkerQueue* b) { return a->turn < b->turn; });
+              [](const WorkerQueue* a, const WorkerQueue* b) { return a->sequence < b->sequence; });
     of_job.Reserve(std::min<std::size_t>(workers, of_job.open));
-    const auto deal = [&](std::size_t turns, std::uint32_t tasks) {
-      for (std::size_t i = 0; i < turns; ++i) {
+    const auto deal = [&](std::size_t times, std::uint32_t tasks) {
+      for (std::size_t i = 0; i < times; ++i) {
         Give(of_job, *queues[i], tasks);
         Touch(*queues[i]);
       }
@@ -140,7 +140,7 @@ void Dispatcher::DealRound(JobPromises& of_job, std::size_t workers) {
     WorkerQueue* next = nullptr;
     for (const KindId kind : candidates_) {
       WorkerQueue& first = *kinds_[kind].ring.begin();
-      if (next == nullptr || first.turn < next->turn) next = &first;
+      if (next == nullptr || first.sequence < next->sequence) next = &first;
     }
     Give(of_job, *next, 1);
     Touch(*next);

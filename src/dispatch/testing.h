@@ -189,9 +189,9 @@ class DispatcherCheck {
       for (const WorkerQueue& queue : kind.with_promises) {
         Expect(queue.promised > 0 && queue.with_promises, name + ": " + Name(queue) + " holds nothing");
       }
-      Expect(
-          InOrder(kind.ring, id, [](const auto& a, const auto& b) { return a.turn < b.turn; }) == kind.members.size(),
-          name + ": ring incomplete or not in order");
+      Expect(InOrder(kind.ring, id, [](const auto& a, const auto& b) { return a.sequence < b.sequence; }) ==
+                 kind.members.size(),
+             name + ": ring incomplete or not in order");
     }
     Expect(members == live, "a queue that is in no kind");
   }

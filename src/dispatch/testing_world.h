@@ -42,7 +42,7 @@ class DispatchWorld : public ClassTable::Listener {
  public:
   explicit DispatchWorld(std::uint64_t seed = 1)
       : rng(seed), table(*this), orders(keys, table), dispatcher(orders, table, rng) {
-    table.BeginTurn(1000, kLongTurn);
+    table.BeginCommand(1000, kLongCommand);
   }
   ~DispatchWorld() override {
     for (const auto& worker : workers) {
@@ -64,8 +64,8 @@ class DispatchWorld : public ClassTable::Listener {
   void OnMoved(KindId from) override { dispatcher.OnMoved(from); }
 
   void Begin(std::int64_t seconds = 1000) {
-    table.BeginTurn(seconds, kLongTurn);
-    dispatcher.BeginTurn();
+    table.BeginCommand(seconds, kLongCommand);
+    dispatcher.BeginCommand();
   }
 
   // --- Jobs.
@@ -259,7 +259,7 @@ class DispatchWorld : public ClassTable::Listener {
   bool dealing = false;  // jobs are still to be told to the dispatcher, since it is balanced again
 
  private:
-  static constexpr std::int64_t kLongTurn = 10'000'000'000;
+  static constexpr std::int64_t kLongCommand = 10'000'000'000;
 
   std::vector<const DispatchJob*> AllJobs() const {
     std::vector<const DispatchJob*> all;

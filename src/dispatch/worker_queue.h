@@ -90,17 +90,17 @@ struct DispatchWorker {
 
 struct ByLoad;
 struct ByPromised;
-struct ByTurn;
+struct BySequence;
 template <typename Tag>
 using QueueSetHook = boost::intrusive::set_base_hook<boost::intrusive::tag<Tag>, PlainLink>;
 
-struct WorkerQueue : QueueSetHook<ByLoad>, QueueSetHook<ByPromised>, QueueSetHook<ByTurn> {
+struct WorkerQueue : QueueSetHook<ByLoad>, QueueSetHook<ByPromised>, QueueSetHook<BySequence> {
   DispatchWorker* worker = nullptr;  // null: it is gone, and what it was promised is as good as open
   std::uint32_t slot = 0;
   KindId kind = 0;
   std::uint32_t member = 0;    // its place among those of its kind
   std::uint64_t promised = 0;  // tasks
-  std::uint64_t turn = 0;      // in which it was given something for the last time; or registered
+  std::uint64_t sequence = 0;  // in which it was given something for the last time; or registered
   std::uint64_t takes = 0;     // of its kind, when it asked for the last time
   bool fed = false;            // it was given something since that was asked for
   bool suspect = false;        // what it holds is to be matched anew:
@@ -123,15 +123,15 @@ struct WorkerQueue : QueueSetHook<ByLoad>, QueueSetHook<ByPromised>, QueueSetHoo
 
 // All queues of workers of one kind.
 struct KindQueues {
-  struct EarlierTurn {
-    bool operator()(const WorkerQueue& a, const WorkerQueue& b) const { return a.turn < b.turn; }
+  struct EarlierSequence {
+    bool operator()(const WorkerQueue& a, const WorkerQueue& b) const { return a.sequence < b.sequence; }
   };
   template <typename Tag, typename Before = std::less<WorkerQueue>>
   using Set = boost::intrusive::set<WorkerQueue, boost::intrusive::base_hook<QueueSetHook<Tag>>,
                                     boost::intrusive::compare<Before>, boost::intrusive::constant_time_size<false>>;
-  Set<ByLoad> by_load;            // the least loaded first
-  Set<ByPromised> with_promises;  // the same of those that were promised something
-  Set<ByTurn, EarlierTurn> ring;  // who was given something longest ago first
+  Set<ByLoad> by_load;                    // the least loaded first
+  Set<ByPromised> with_promises;          // the same of those that were promised something
+  Set<BySequence, EarlierSequence> ring;  // who was given something longest ago first
   std::vector<WorkerQueue*> members;
   std::uint64_t load = 0;   // of all of them
   std::uint64_t takes = 0;  // tasks that they have taken

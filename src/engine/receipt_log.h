@@ -44,7 +44,7 @@ class ReceiptLog {
   };
 
   // A command begins: nothing is in common with those before.
-  void BeginTurn() { common_.worker = 0; }
+  void BeginCommand() { common_.worker = 0; }
   // What was given to Begin() last.
   const Common& common() const { return common_; }
   // The starts that follow have that in common; `strategies` and `name` are the worker's.

@@ -362,8 +362,8 @@ ClassId ClassTable::AddJob(Terms terms) {
   classes_[cls].serial = next_serial_++;
   classes_[cls].pending = true;
   Pending pending{true, cls, classes_[cls].serial, 0, {}};
-  const bool first = Reprofile(turn_budget_) && pending_.empty();
-  if (!first || !Advance(pending, turn_budget_) || !Apply(pending, turn_budget_)) {
+  const bool first = Reprofile(command_budget_) && pending_.empty();
+  if (!first || !Advance(pending, command_budget_) || !Apply(pending, command_budget_)) {
     pending_.push_back(std::move(pending));
   }
   Tell();
@@ -393,7 +393,7 @@ void ClassTable::DropJob(ClassId cls) {
   dropped = Class{};
   free_classes_.push_back(cls);
   if (unmerged_.size() > unmerged) told_classes_.push_back(cls);
-  Merge(turn_budget_);
+  Merge(command_budget_);
   Tell();
 }
 
@@ -410,8 +410,8 @@ std::uint32_t ClassTable::WorkersFor(ClassId cls) const {
 
 // --- What is read of the other side.
 
-void ClassTable::BeginTurn(std::int64_t seconds, std::int64_t nanoseconds) {
-  turn_budget_ = nanoseconds;
+void ClassTable::BeginCommand(std::int64_t seconds, std::int64_t nanoseconds) {
+  command_budget_ = nanoseconds;
   if (seconds == time_) return;
   time_ = seconds;
   // Classes that differed in that alone become one again.
@@ -579,7 +579,7 @@ void ClassTable::Attach(Handle handle, std::optional<KindId> kind) {
     return;
   }
   Pending pending{false, id, profiles_[id].serial, 0, {}};
-  if (Advance(pending, turn_budget_)) return Enlist(id, JudgeAll(profiles_[id], pending));
+  if (Advance(pending, command_budget_)) return Enlist(id, JudgeAll(profiles_[id], pending));
   // It matches nothing until all is known.
   Enlist(id, std::vector<Verdict>(classes_.size()));
   pending_.push_back(std::move(pending));

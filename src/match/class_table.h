@@ -52,8 +52,8 @@ class ClassTable {
   ClassTable& operator=(const ClassTable&) = delete;
 
   // A command begins: what time() gives from now on, and fresh time for judging.
-  void BeginTurn(std::int64_t seconds, std::int64_t nanoseconds = kTurnNanoseconds);
-  static constexpr std::int64_t kTurnNanoseconds = 2'000'000;
+  void BeginCommand(std::int64_t seconds, std::int64_t nanoseconds = kCommandNanoseconds);
+  static constexpr std::int64_t kCommandNanoseconds = 2'000'000;
 
   // --- Jobs.
 
@@ -272,8 +272,8 @@ class ClassTable {
     Handle next = 0;
   };
   std::deque<Unprofiled> unprofiled_;
-  std::vector<KindId> unmerged_;                 // kinds whose verdicts changed
-  std::int64_t turn_budget_ = kTurnNanoseconds;  // nanoseconds left for judging in this turn
+  std::vector<KindId> unmerged_;                       // kinds whose verdicts changed
+  std::int64_t command_budget_ = kCommandNanoseconds;  // nanoseconds left for judging in this turn
   std::uint64_t next_serial_ = 1;
 
   // What to tell the listener.

@@ -295,7 +295,7 @@ class Server::Impl {
 
   // Whoever does not let go of `answer` soon is stuck.
   void AskAll(const Supervisor::Answer& answer) {
-    for (const auto& queue : context_.queues->All()) queue->Post(Command::Look([answer](Turn&) {}));
+    for (const auto& queue : context_.queues->All()) queue->Post(Command::Look([answer](Round&) {}));
     for (const auto& net : nets_) net->Run(Closure([answer] {}));
   }
 

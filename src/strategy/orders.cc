@@ -125,10 +125,11 @@ void Orders::BeginBuild() {
   built_to_ = JobId{};
   // Round and round, so that none waits for those that come and go.
   do {
-    turn_ = turn_ + 1 < entries_.size() ? turn_ + 1 : 0;
-  } while (!entries_[turn_].Wanted());
-  entries_[turn_].next = std::make_unique<StrategyIndex>(policy_, entries_[turn_].worker, values_, verdicts_, &memory_);
-  entries_[turn_].next->SetSlots(slots_);
+    next_entry_ = next_entry_ + 1 < entries_.size() ? next_entry_ + 1 : 0;
+  } while (!entries_[next_entry_].Wanted());
+  entries_[next_entry_].next =
+      std::make_unique<StrategyIndex>(policy_, entries_[next_entry_].worker, values_, verdicts_, &memory_);
+  entries_[next_entry_].next->SetSlots(slots_);
   Rewant();
   build_cost_ = 0;
   for (const Entry& entry : entries_) build_cost_ += entry.next ? entry.next->cost() : 0;

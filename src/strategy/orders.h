@@ -144,7 +144,7 @@ class Orders {
 
   // A command begins: so many cells may be looked at when verdicts of kinds change; those of larger indices are then
   // looked at in steps (StepJoining).
-  void BeginTurn() {
+  void BeginCommand() {
     looks_ = looks_at_once;
     may_tell_ = told_at_once;
   }
@@ -213,7 +213,7 @@ class Orders {
   std::uint64_t slots_ = 0;
   bool wanted_ = false;    // an entry is
   bool building_ = false;  // a walk is under way
-  Id turn_ = 0;            // of the entry that is built next, or the first that wants to be after it
+  Id next_entry_ = 0;      // of the entry that is built next, or the first that wants to be after it
   std::size_t given_up_ = 0;
   std::uint64_t open_jobs_ = 0;
   JobId built_to_;

@@ -25,7 +25,7 @@ using Keys = testing::SampleKeys<Job>;
 
 class World : public ClassTable::Listener {
  public:
-  World() : table(*this), orders(keys, table) { table.BeginTurn(1000); }
+  World() : table(*this), orders(keys, table) { table.BeginCommand(1000); }
   void OnWidth() override { orders.OnWidth(); }
   void OnClass(ClassId cls) override { orders.OnClass(cls); }
   void OnKind(KindId kind) override { orders.OnKind(kind); }

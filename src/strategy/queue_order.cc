@@ -90,7 +90,7 @@ void QueueOrder::Add(Entry& entry) {
   for (std::size_t i = 0; i < cell.orders.size(); ++i) {
     const Order order = (*rules_.orders)[i];
     const Key key = KeyOf(order, *entry.job);
-    if (order->turns) entry.recent = key;
+    if (order->rotates) entry.recent = key;
     cell.orders[i].Insert(key, &entry);
     if (cell.orders[i].Front().second == &entry) Note(cell, i);
   }
@@ -116,7 +116,7 @@ void QueueOrder::Remove(Entry& entry) {
   for (std::size_t i = 0; i < cell.orders.size(); ++i) {
     const Order order = (*rules_.orders)[i];
     const bool first = cell.orders[i].Front().second == &entry;
-    cell.orders[i].Erase(order->turns ? entry.recent : KeyOf(order, *entry.job));
+    cell.orders[i].Erase(order->rotates ? entry.recent : KeyOf(order, *entry.job));
     if (first) Note(cell, i);
   }
   if (cell.lottery) Undraw(cell, entry);
@@ -146,7 +146,7 @@ void QueueOrder::Note(Cell& cell, std::size_t list) {
 }
 
 void QueueOrder::Freshen(Cell& cell, const Plan& leaf) {
-  if (!leaf.turns) return;
+  if (!leaf.rotates) return;
   auto& jobs = cell.orders[leaf.list];
   auto [key, entry] = jobs.Front();
   while (KeyOf(leaf.order, *entry->job) != key) {
@@ -285,7 +285,7 @@ QueueOrder::Entry* QueueOrder::Pick(KindId kind, StartGate* gate, Rng& rng, std:
     Cell& cell = *it;
     const PickJob& first = *cell.orders[cell.leaf->list].Front().second->job;
     // What was picked from meanwhile stands too far ahead.
-    if (cell.leaf->turns && KeyOf(cell.leaf->order, first) != cell.core->leaves[cell.leaf->leaf].key) {
+    if (cell.leaf->rotates && KeyOf(cell.leaf->order, first) != cell.core->leaves[cell.leaf->leaf].key) {
       Loosen(cell);
       CatchUp();
       it = tree_.begin();

@@ -269,7 +269,7 @@ bool Model::Serve(Worker& worker) {
   if (worker.once) worker.credit = 0;
   if (worker.credit == 0) StopWaiting(worker);
   // Whoever just got something waits anew: others come first now.
-  if (worker.waiting) worker.turn = next_turn++;
+  if (worker.waiting) worker.sequence = next_sequence++;
   return true;
 }
 
@@ -301,7 +301,7 @@ void Model::Wake() {
           best = std::max(best.value_or(match.job_rank), match.job_rank);
       }
       if (!best || FirstJob(worker) == nullptr) continue;
-      if (next == nullptr || *best > wanted || (*best == wanted && worker.turn < next->turn)) {
+      if (next == nullptr || *best > wanted || (*best == wanted && worker.sequence < next->sequence)) {
         next = &worker;
         wanted = *best;
       }

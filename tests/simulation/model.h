@@ -58,7 +58,7 @@ struct Model {
     std::set<std::string> tags;
     bool registered = false, away = false, draining = false, once = false, waiting = false;
     std::uint32_t credit = 0;
-    std::uint64_t turn = 0;
+    std::uint64_t sequence = 0;
     std::optional<Instant> pull_until;
     Instant away_until{}, last_seen{};
     WallTime registered_at{};
@@ -129,7 +129,7 @@ struct Model {
   // When users were served last, also by jobs that are gone since; until a user has no job left.
   std::map<std::string, Stamp> served_at;
   std::uint64_t next_serial = 1;
-  std::uint64_t next_turn = 0;
+  std::uint64_t next_sequence = 0;
   bool paused = false;
   std::set<JobId> unknown_due;  // a task of these waits for a time that only the engine knows
   EngineStats stats;            // only what is counted since the start

@@ -123,7 +123,7 @@ Model::Failure Model::Pull(const Now& at, WorkerId id, const PullOptions& pull) 
     return {};
   }
   if (pull.wait) worker->pull_until = time_ + *pull.wait;
-  if (!worker->waiting) worker->turn = next_turn++;
+  if (!worker->waiting) worker->sequence = next_sequence++;
   worker->waiting = true;
   return {};
 }

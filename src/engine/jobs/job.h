@@ -146,7 +146,7 @@ struct EngineWorker : boost::intrusive::set_base_hook<>, DispatchWorker, ClassRe
   WallTime last_seen_at{};
   WallTime registered_at{};
   Instant waiting_since{};
-  std::uint64_t waiting_turn = 0;      // order among those that wait
+  std::uint64_t waiting_sequence = 0;  // order among those that wait
   KindId waiting_kind = 0;             // among whom it waits
   Orders::Id waiting_order = 0;        //
   LimitProfileId waiting_profile = 0;  //
@@ -160,7 +160,9 @@ struct EngineWorker : boost::intrusive::set_base_hook<>, DispatchWorker, ClassRe
   bool waiting() const { return set_base_hook::is_linked(); }
   // What it pulls by.
   Orders::Id Pulls() const { return pull_strategy ? pull_order : order; }
-  friend bool operator<(const EngineWorker& a, const EngineWorker& b) { return a.waiting_turn < b.waiting_turn; }
+  friend bool operator<(const EngineWorker& a, const EngineWorker& b) {
+    return a.waiting_sequence < b.waiting_sequence;
+  }
 };
 
 // Longest waiting first.

@@ -78,7 +78,7 @@ std::optional<OrderStanding> PreparedLooks::OrderOf(EngineJob& job, std::optiona
       out.asked_all = false;
       continue;
     }
-    p_.dispatcher.BeginTurn();
+    p_.dispatcher.BeginCommand();
     bool known = false;
     const EngineJob* first = Peek(worker, known);
     work += p_.dispatcher.work();
@@ -114,7 +114,7 @@ std::optional<OrderStanding> PreparedLooks::OrderOf(EngineJob& job, std::optiona
     }
     return out;
   }
-  p_.dispatcher.BeginTurn();
+  p_.dispatcher.BeginCommand();
   bool known = false;
   const EngineJob* first = Peek(*like.one, known);
   if (first != nullptr && first != &job) {

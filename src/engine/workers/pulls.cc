@@ -8,9 +8,9 @@ namespace allot {
 
 void Pulls::Park(EngineWorker& worker) {
   if (worker.waiting()) return;
-  worker.waiting_turn = next_turn_++;
+  worker.waiting_sequence = next_sequence_++;
   worker.waiting_since = p_.clock.time;
-  p_.dispatcher.SetHungry(worker, worker.waiting_turn);
+  p_.dispatcher.SetHungry(worker, worker.waiting_sequence);
   WaitAmong(worker, p_.classes.KindOf(worker.handle));
 }
 

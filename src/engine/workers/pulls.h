@@ -45,7 +45,7 @@ class Pulls {
   void WaitAmong(EngineWorker& worker, KindId kind);
 
   EngineParts& p_;
-  std::uint64_t next_turn_ = 0;
+  std::uint64_t next_sequence_ = 0;
 };
 
 }  // namespace allot

@@ -67,17 +67,17 @@ void Starts::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened)
     }
     return best.value_or(0);
   };
-  struct Turn {
+  struct Candidate {
     double wanted;
-    std::uint64_t turn;
+    std::uint64_t sequence;
     Orders::Id order;
     KindId kind;
     LimitProfileId profile;
-    bool operator<(const Turn& other) const {  // the greatest goes first
-      return wanted != other.wanted ? wanted < other.wanted : turn > other.turn;
+    bool operator<(const Candidate& other) const {  // the greatest goes first
+      return wanted != other.wanted ? wanted < other.wanted : sequence > other.sequence;
     }
   };
-  std::priority_queue<Turn> turns;
+  std::priority_queue<Candidate> candidates;
   std::sort(kinds.begin(), kinds.end());
   kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
   for (Orders::Id order = 0; order < p_.waiting.orders(); ++order) {
@@ -85,30 +85,32 @@ void Starts::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened)
       const Waiting::Lists* lists = p_.waiting.Of(order, kind);
       if (lists == nullptr) continue;
       for (const auto& [profile, list] : *lists) {
-        turns.push({wanted(kind), list.begin()->waiting_turn, order, kind, profile});
+        candidates.push({wanted(kind), list.begin()->waiting_sequence, order, kind, profile});
       }
     }
   }
-  while (!turns.empty()) {
-    const Turn turn = turns.top();
-    turns.pop();
+  while (!candidates.empty()) {
+    const Candidate candidate = candidates.top();
+    candidates.pop();
     if (grants_left_ == 0 || asks_left_ == 0 || !p_.orders.MayStart()) {
-      p_.wakes.again.push_back(turn.kind);
+      p_.wakes.again.push_back(candidate.kind);
       continue;
     }
-    EngineWorker* worker = p_.waiting.First(turn.order, turn.kind, turn.profile);
-    if (worker == nullptr || !p_.orders.Ready(turn.order)) continue;
-    if (p_.wakes.in_vain.contains({turn.order, turn.kind, turn.profile})) continue;
+    EngineWorker* worker = p_.waiting.First(candidate.order, candidate.kind, candidate.profile);
+    if (worker == nullptr || !p_.orders.Ready(candidate.order)) continue;
+    if (p_.wakes.in_vain.contains({candidate.order, candidate.kind, candidate.profile})) continue;
     // What wanted it most may be gone meanwhile.
-    if (const double now = wanted(turn.kind); now != turn.wanted) {
-      turns.push({now, worker->waiting_turn, turn.order, turn.kind, turn.profile});
+    if (const double now = wanted(candidate.kind); now != candidate.wanted) {
+      candidates.push({now, worker->waiting_sequence, candidate.order, candidate.kind, candidate.profile});
       continue;
     }
     bool more = false;
     if (!Serve(*worker, &more)) ++p_.stats.woken_empty;
     // Where it found no more, nobody like it does.
-    const EngineWorker* next = more ? p_.waiting.First(turn.order, turn.kind, turn.profile) : nullptr;
-    if (next != nullptr) turns.push({wanted(turn.kind), next->waiting_turn, turn.order, turn.kind, turn.profile});
+    const EngineWorker* next = more ? p_.waiting.First(candidate.order, candidate.kind, candidate.profile) : nullptr;
+    if (next != nullptr)
+      candidates.push(
+          {wanted(candidate.kind), next->waiting_sequence, candidate.order, candidate.kind, candidate.profile});
   }
 }
 

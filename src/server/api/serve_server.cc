@@ -62,12 +62,12 @@ void ShowMetrics(Call call) {
   for (const QueuePtr& queue : scrape->call.server.queues->All()) {
     if (queue->metrics() == nullptr) continue;
     // All of it on the engine thread: that one has ended before a queue's metrics go.
-    net.Tell(queue, Command::Browse(asker, [scrape, queue](Turn& turn) {
+    net.Tell(queue, Command::Browse(asker, [scrape, queue](Round& round) {
                queue->TellSteps();
-               queue->metrics()->Update(turn.engine.looks().Stats(), turn.engine.looks().Reasons(), turn.now.wall);
+               queue->metrics()->Update(round.engine.looks().Stats(), round.engine.looks().Reasons(), round.now.wall);
                const Result<Store::Usage> usage = queue->store().ReadUsage();
-               if (usage.ok()) queue->metrics()->Update(*usage, turn.disk_full);
-               turn.Send(scrape->call.reply.net(), [scrape] {});
+               if (usage.ok()) queue->metrics()->Update(*usage, round.disk_full);
+               round.Send(scrape->call.reply.net(), [scrape] {});
              }));
   }
 }

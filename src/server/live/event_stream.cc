@@ -27,7 +27,8 @@ class EventStream {
     writer_ = EventWriter::Open(
         connection_,
         Closure([queue = queue_, &net = connection_->home(), owner = connection_->owner(), asker = asker_] {
-          net.Tell(queue, Command::Look([owner](Turn& turn) { turn.waits.RemoveOwner(turn.engine, owner); }).By(asker));
+          net.Tell(queue,
+                   Command::Look([owner](Round& round) { round.waits.RemoveOwner(round.engine, owner); }).By(asker));
         }));
   }
   void Send(const JobView& job, bool last) {
@@ -60,29 +61,29 @@ class EventsWatcher final : public JobWatcher {
   EventsWatcher(Home& home, std::shared_ptr<EventStream> stream, Instant now)
       : home_(home), stream_(std::move(stream)), last_(now) {}
 
-  Next Look(Turn& turn, JobId job, News news) override {
-    if (news == News::kProgress && turn.now.mono - last_ < kLeastPause) {
+  Next Look(Round& round, JobId job, News news) override {
+    if (news == News::kProgress && round.now.mono - last_ < kLeastPause) {
       due_ = true;
       return Next::kStay;
     }
     if (news == News::kDeadline && !due_) {
-      last_ = turn.now.mono;
-      turn.Send(home_, [stream = stream_] { stream->Ping(); });
+      last_ = round.now.mono;
+      round.Send(home_, [stream = stream_] { stream->Ping(); });
       return Next::kStay;
     }
-    Result<JobView> view = turn.engine.looks().Describe(job);
+    Result<JobView> view = round.engine.looks().Describe(job);
     if (!view.ok()) {  // it was not kept
-      turn.Send(home_, [stream = stream_, error = view.error()] { stream->Fail(error); });
+      round.Send(home_, [stream = stream_, error = view.error()] { stream->Fail(error); });
       return Next::kGo;
     }
     const bool last = Ended(view->state);
-    last_ = turn.now.mono;
+    last_ = round.now.mono;
     due_ = false;
-    turn.Send(home_, [stream = stream_, view = std::move(*view), last] { stream->Send(view, last); });
+    round.Send(home_, [stream = stream_, view = std::move(*view), last] { stream->Send(view, last); });
     return last ? Next::kGo : Next::kStay;
   }
-  void OnQueueGone(Turn& turn, const Error& why) override {
-    turn.Send(home_, [stream = stream_, why] { stream->Fail(why); });
+  void OnQueueGone(Round& round, const Error& why) override {
+    round.Send(home_, [stream = stream_, why] { stream->Fail(why); });
   }
   std::optional<Instant> deadline() const override { return last_ + (due_ ? kLeastPause : kPingEvery); }
 
@@ -98,14 +99,14 @@ class EventsWatcher final : public JobWatcher {
 void ServeEvents(Call call, JobName name) {
   const Result<void> none = ParseNoQuery(call.request.query);
   if (!none.ok()) return call.Fail(none.error());
-  AskEngine(std::move(call), [name](Turn& turn, Call c) {
-    const Result<JobView> job = FindJob(turn, c, name);
-    if (!job.ok()) return AnswerError(turn, std::move(c), job.error());
-    const Result<void> admitted = turn.waits.Admit(turn, job->id);
-    if (!admitted.ok()) return AnswerError(turn, std::move(c), admitted.error());
+  AskEngine(std::move(call), [name](Round& round, Call c) {
+    const Result<JobView> job = FindJob(round, c, name);
+    if (!job.ok()) return AnswerError(round, std::move(c), job.error());
+    const Result<void> admitted = round.waits.Admit(round, job->id);
+    if (!admitted.ok()) return AnswerError(round, std::move(c), admitted.error());
     // Only the network thread can tell whether someone is still there: it takes the connection over, and then asks the
     // engine thread to watch.
-    Return(turn, std::move(c), [id = job->id](Call there) {
+    Return(round, std::move(c), [id = job->id](Call there) {
       const QueuePtr queue = there.queue;
       const AskerId asker = there.asker();
       const std::shared_ptr<OpenResponse> connection = there.reply.Hijack();
@@ -116,7 +117,7 @@ void ServeEvents(Call call, JobName name) {
       connection->home().Tell(
           queue, Command::Look([id, stream, &home, owner = connection->owner(), gone = OnDrop(home, [stream, queue] {
                                                                                   stream->Fail(queue->WhyFinished());
-                                                                                })](Turn& now) mutable {
+                                                                                })](Round& now) mutable {
                    gone.Release();
                    Result<JobView> view = now.engine.looks().Describe(id);
                    if (!view.ok()) return now.Send(home, [stream, error = view.error()] { stream->Fail(error); });

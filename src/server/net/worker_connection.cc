@@ -54,8 +54,8 @@ WsConnection::Reading WorkerConnection::OnMessage(std::string_view text) {
     return Reading::kPause;
   }
   ++unanswered_;
-  TellQueue([link = Link(), worker = worker_, input = ToInput(message_)](Turn& turn) mutable {
-    turn.workers.OnMessage(turn, worker, link, std::move(input));
+  TellQueue([link = Link(), worker = worker_, input = ToInput(message_)](Round& round) mutable {
+    round.workers.OnMessage(round, worker, link, std::move(input));
   });
   return text.size() <= kLongMessageBytes && HasRoom() ? Reading::kGoOn : Reading::kPause;
 }
@@ -77,9 +77,9 @@ void WorkerConnection::OnHello(std::string_view text) {
   origin.token = principal_->id;
   origin.connected = true;
   TellQueue([self = std::static_pointer_cast<WorkerConnection>(shared_from_this()), link = Link(),
-             hello = std::move(*hello), origin = std::move(origin)](Turn& turn) mutable {
-    Result<RegisterAnswer> answer = turn.workers.Register(turn, hello, origin, link);
-    turn.Send(link->home(), [self, answer = std::move(answer)]() mutable { self->OnWelcome(std::move(answer)); });
+             hello = std::move(*hello), origin = std::move(origin)](Round& round) mutable {
+    Result<RegisterAnswer> answer = round.workers.Register(round, hello, origin, link);
+    round.Send(link->home(), [self, answer = std::move(answer)]() mutable { self->OnWelcome(std::move(answer)); });
   });
 }
 
@@ -94,7 +94,7 @@ void WorkerConnection::Welcome(Result<RegisterAnswer> answer) {
   }
   worker_ = answer->worker;
   if (gone()) {
-    TellQueue([link = Link(), worker = worker_](Turn& turn) { turn.workers.OnGone(turn, worker, link.get(), {}); });
+    TellQueue([link = Link(), worker = worker_](Round& round) { round.workers.OnGone(round, worker, link.get(), {}); });
     return;
   }
   said_.append("{\"welcome\":");
@@ -115,7 +115,7 @@ void WorkerConnection::Say(const Error& error, std::optional<std::uint64_t> seq)
 
 void WorkerConnection::OnSign() {
   if (!worker_) return;
-  TellQueue([worker = worker_](Turn& turn) { static_cast<void>(turn.engine.Heartbeat(turn.now, worker)); });
+  TellQueue([worker = worker_](Round& round) { static_cast<void>(round.engine.Heartbeat(round.now, worker)); });
 }
 
 void WorkerConnection::Tell(WorkerNews news) {
@@ -129,7 +129,7 @@ void WorkerConnection::TakeNews(WorkerNews news) {
     std::vector<TaskRef> unsent;
     for (const Grant& grant : news.grants) unsent.push_back(grant.task);
     if (unsent.empty()) return;
-    TellQueue([unsent = std::move(unsent)](Turn& turn) { turn.workers.GiveBack(turn, unsent); });
+    TellQueue([unsent = std::move(unsent)](Round& round) { round.workers.GiveBack(round, unsent); });
     return;
   }
   if (news.close) CloseSoon();
@@ -237,8 +237,8 @@ bool WorkerConnection::NextMessage(std::string& out) {
       return true;
     }
     if (!damaged.empty()) {
-      net().Tell(queue_, [worker = worker_, damaged = std::move(damaged)](Turn& turn) {
-        turn.workers.FailDamaged(turn, worker, damaged);
+      net().Tell(queue_, [worker = worker_, damaged = std::move(damaged)](Round& round) {
+        round.workers.FailDamaged(round, worker, damaged);
       });
     }
     for (; next_grant_ < *end; ++next_grant_) named_.push_back(news.grants[next_grant_].task);
@@ -263,8 +263,8 @@ void WorkerConnection::OnGone() {
     }
   }
   news_.clear();
-  TellQueue([link = Link(), worker = worker_, unsent = std::move(unsent)](Turn& turn) mutable {
-    turn.workers.OnGone(turn, worker, link.get(), std::move(unsent));
+  TellQueue([link = Link(), worker = worker_, unsent = std::move(unsent)](Round& round) mutable {
+    round.workers.OnGone(round, worker, link.get(), std::move(unsent));
   });
 }
 

@@ -31,7 +31,7 @@
 #include "server/queue/fair_queue.h"
 #include "server/queue/mailbox.h"
 #include "server/queue/queue_history.h"
-#include "server/queue/turn.h"
+#include "server/queue/round.h"
 #include "server/queue/wait_table.h"
 #include "server/queue/worker_table.h"
 #include "server/wire/queue_settings.h"
@@ -105,25 +105,25 @@ class QueueRuntime {
   Result<void> Load();
   void EngineLoop();
   bool Waiting() const { return !changes_.empty() || !browses_.empty(); }
-  Turn NewTurn();
-  void Round(std::vector<Command>& commands);
+  Round NewRound();
+  void RunRound(std::vector<Command>& commands);
   // Commands in order, or, once some are left over, by asker; as long as the round is no older than that.
-  void RunCommands(Turn& turn, std::vector<Command>& commands, std::int64_t nanoseconds);
+  void RunCommands(Round& round, std::vector<Command>& commands, std::int64_t nanoseconds);
   // One that looks at much goes into its line, any other runs.
-  void Run(Turn& turn, Command& command);
+  void Run(Round& round, Command& command);
   // Puts it into the line; where that is too long already, it runs and refuses.
-  void Line(Turn& turn, Command command);
+  void Line(Round& round, Command command);
   // The next in line. False: none, or enough for this round.
-  bool BrowseNext(Turn& turn, std::int64_t& nanoseconds);
+  bool BrowseNext(Round& round, std::int64_t& nanoseconds);
   // While the disk is full: what only looks, runs; the rest is held.
-  void FullRound(std::vector<Command>& commands);
-  void TakeEffects(Turn& turn);
-  void PushWork(Turn& turn);
-  void FoldSome(Turn& turn);
-  void FoldAll(Turn& turn);
+  void RunFullRound(std::vector<Command>& commands);
+  void TakeEffects(Round& round);
+  void PushWork(Round& round);
+  void FoldSome(Round& round);
+  void FoldAll(Round& round);
   Mailbox<Command>::Deadline NextWake();
   // The step that ends now; a long one is logged. Its length in nanoseconds.
-  std::int64_t EndStep(StepKind kind, const Turn& turn);
+  std::int64_t EndStep(StepKind kind, const Round& round);
   // At the beginning of a round: what was since the last one.
   void Sample(const Now& now);
 

@@ -24,7 +24,7 @@ struct StrategyIndex::Parts {
   std::vector<Order> orders;  // that cells keep
   std::size_t leaves = 0;
   bool random = false;
-  bool turns = false;                       // of a leaf: a pick moves its job
+  bool rotates = false;                     // of a leaf: a pick moves its job
   std::unique_ptr<order::CellTrees> trees;  // goes before what it refers to
   ShardedSet<Cell*> cells;                  // owned
   order::CellShape shape;
@@ -90,8 +90,8 @@ struct StrategyIndex::Parts {
       return;
     }
     made.order = traits.order;
-    made.turns = traits.order->turns;
-    turns = turns || made.turns;
+    made.rotates = traits.order->rotates;
+    rotates = rotates || made.rotates;
     const auto found = std::find(orders.begin(), orders.end(), made.order);
     made.list = static_cast<std::size_t>(found - orders.begin());
     if (found == orders.end()) orders.push_back(made.order);
@@ -335,7 +335,7 @@ void StrategyIndex::Remove(PickJob& job) {
   if (head || cell.lottery) parts.trees->Moved(cell);
 }
 
-bool StrategyIndex::CaresWhenPicked() const { return parts_->turns; }
+bool StrategyIndex::CaresWhenPicked() const { return parts_->rotates; }
 
 void StrategyIndex::OnReady(PickJob& job, std::uint32_t before) {
   MemoryPool::Scope scope(&pool_);

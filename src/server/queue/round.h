@@ -21,7 +21,7 @@ class WaitTable;
 class WorkerTable;
 
 // Threading: the engine thread. Lives for one round.
-struct Turn {
+struct Round {
   Engine& engine;
   IdAllocator& ids;
   WaitTable& waits;
@@ -62,7 +62,7 @@ struct Turn {
 class Command {
  public:
   Command() = default;
-  template <typename F, typename = std::enable_if_t<std::is_invocable_v<std::decay_t<F>&, Turn&>>>
+  template <typename F, typename = std::enable_if_t<std::is_invocable_v<std::decay_t<F>&, Round&>>>
   Command(F&& f) : run_(std::forward<F>(f)) {}  // NOLINT(google-explicit-constructor)
   // One that only looks, at little, or refuses to change anything while the disk is full.
   template <typename F>
@@ -94,14 +94,14 @@ class Command {
   bool looks() const { return looks_; }
   bool browses() const { return browses_; }
   bool refuses() const { return refuses_; }
-  void operator()(Turn& turn) {
-    turn.asker = asker_;
-    turn.what = {};
-    run_(turn);
+  void operator()(Round& round) {
+    round.asker = asker_;
+    round.what = {};
+    run_(round);
   }
 
  private:
-  UniqueFunction<void(Turn&)> run_;
+  UniqueFunction<void(Round&)> run_;
   AskerId asker_ = 0;
   bool looks_ = false;
   bool browses_ = false;
