@@ -16,7 +16,7 @@ class EngineExplain : public testing::LimitedEngineTest {
  protected:
   struct Told {
     std::vector<Reason> reasons;
-    JobStanding standing;
+    JobSnapshot snapshot;
     bool Has(ReasonCode code) const {
       return std::any_of(reasons.begin(), reasons.end(), [&](const Reason& reason) { return reason.code == code; });
     }
@@ -35,12 +35,12 @@ class EngineExplain : public testing::LimitedEngineTest {
   };
   // As the server does.
   Told Tell(JobId job, std::optional<TaskIndex> task = std::nullopt) {
-    Result<JobStanding> standing = engine_->prepared_looks().StandingOf(now_, job, task);
-    EXPECT_TRUE(standing.ok());
-    if (standing->order && standing->order->giving > 0) {
+    Result<JobSnapshot> snapshot = engine_->prepared_looks().SnapshotOf(now_, job, task);
+    EXPECT_TRUE(snapshot.ok());
+    if (snapshot->order && snapshot->order->giving > 0) {
       PreviewRequest request;
-      request.strategy = standing->order->strategy;
-      request.worker = standing->order->like;
+      request.strategy = snapshot->order->strategy;
+      request.worker = snapshot->order->like;
       request.count = 100;
       request.by_limits = true;
       request.focus = job;
@@ -48,10 +48,10 @@ class EngineExplain : public testing::LimitedEngineTest {
       EXPECT_TRUE(*engine_->prepared_looks().Collect(now_, walk, 1'000'000));
       walk.Pick();
       engine_->looks().Resolve(walk);
-      ApplyWalk(walk, job, *standing->order);
+      ApplyWalk(walk, job, *snapshot->order);
     }
-    const Explanation explanation = Explain(standing->match);
-    return {AllReasons(*standing, explanation.reasons, explanation.matching), std::move(*standing)};
+    const Explanation explanation = Explain(snapshot->match);
+    return {AllReasons(*snapshot, explanation.reasons, explanation.matching), std::move(*snapshot)};
   }
   // What the worker gets by its next pull.
   std::vector<JobId> Pulled(WorkerId worker, std::uint32_t credit = 1) {
@@ -73,9 +73,9 @@ TEST_F(EngineExplain, TheNextPullTakesWhatNothingHoldsBack) {
   EXPECT_EQ(Tell(first).Codes(), "can_start");
   const Told behind = Tell(second);
   EXPECT_EQ(behind.Codes(), "behind");
-  EXPECT_EQ(behind.standing.order->place, 2u);
-  EXPECT_EQ(behind.standing.order->first, first);
-  EXPECT_EQ(behind.standing.order->first_user, "ann");
+  EXPECT_EQ(behind.snapshot.order->place, 2u);
+  EXPECT_EQ(behind.snapshot.order->first, first);
+  EXPECT_EQ(behind.snapshot.order->first_user, "ann");
   EXPECT_EQ(Pulled(worker), std::vector<JobId>{first});
   EXPECT_EQ(Tell(second).Codes(), "all_busy");
   EXPECT_EQ(Tell(first).Codes(), "running");
@@ -89,9 +89,9 @@ TEST_F(EngineExplain, ACeilingSaysWhoseItIsAndHowMuchOfIt) {
   const Told told = Tell(job);
   ASSERT_EQ(told.Codes(), "max_simultaneous");
   EXPECT_EQ(told.reasons[0].message, "the policy lets 2 tasks of a user run at once, and \"ann\" has 2");
-  ASSERT_EQ(told.standing.order->ceilings.size(), 1u);
-  EXPECT_EQ(told.standing.order->ceilings[0].running, 2u);
-  EXPECT_EQ(told.standing.order->ceilings[0].max, 2u);
+  ASSERT_EQ(told.snapshot.order->ceilings.size(), 1u);
+  EXPECT_EQ(told.snapshot.order->ceilings[0].running, 2u);
+  EXPECT_EQ(told.snapshot.order->ceilings[0].max, 2u);
 }
 
 TEST_F(EngineExplain, AStrategyThatIsForOthersIsSaid) {
@@ -123,7 +123,7 @@ TEST_F(EngineExplain, ATaskHasReasonsOfItsOwn) {
   const Report report{leased_[0].second, ReportKind::kFailed};
   ASSERT_TRUE(engine_->ReportAll(now_, worker, {&report, 1}).ok());
   EXPECT_EQ(Tell(job, 0).Codes(), "backoff");
-  EXPECT_EQ(engine_->prepared_looks().StandingOf(now_, job, 3).error().code, Code::kUnknownTask);
+  EXPECT_EQ(engine_->prepared_looks().SnapshotOf(now_, job, 3).error().code, Code::kUnknownTask);
 }
 
 TEST_F(EngineExplain, LiftingTheOneLimitThatIsNamedStartsIt) {
@@ -143,9 +143,9 @@ TEST_F(EngineExplain, OneWorkerHasReasonsOfItsStrategyToo) {
   const WorkerId any = RegisterBy("", {"a"}, 10), picky = RegisterBy("select_only(user = bob, oldest)");
   const JobId job = SubmitOf("ann", 3);
   const auto codes = [&](WorkerId worker) {
-    const Result<JobStanding> standing = engine_->prepared_looks().StandingOf(now_, job, std::nullopt, worker);
-    const PairExplanation pair = *ExplainPair(standing->match, worker);
-    return Told{AllReasons(*standing, pair.reasons, 1), {}}.Codes();
+    const Result<JobSnapshot> snapshot = engine_->prepared_looks().SnapshotOf(now_, job, std::nullopt, worker);
+    const PairExplanation pair = *ExplainPair(snapshot->match, worker);
+    return Told{AllReasons(*snapshot, pair.reasons, 1), {}}.Codes();
   };
   EXPECT_EQ(codes(any), "can_start");
   EXPECT_EQ(codes(picky), "not_selected");
@@ -161,9 +161,9 @@ TEST_F(EngineExplain, WhileANewPolicyIsBuiltTheOneBeforeIsSaid) {
   const ParsedStrategy policy = ParseStrategy("max_simultaneous(user, 1, fair(customer, worker))", true);
   engine_->SetPolicy(now_, policy.strategy, {});
   EXPECT_EQ(Tell(last).Codes(), "behind");
-  EXPECT_EQ(PrintStrategy(*Tell(last).standing.order->policy), "worker");
+  EXPECT_EQ(PrintStrategy(*Tell(last).snapshot.order->policy), "worker");
   Pass(10s);
-  EXPECT_NE(PrintStrategy(*Tell(last).standing.order->policy), "worker");
+  EXPECT_NE(PrintStrategy(*Tell(last).snapshot.order->policy), "worker");
 }
 
 TEST_F(EngineExplain, ChanceIsSaidOnlyOfThoseItIsLeftTo) {
@@ -263,27 +263,27 @@ TEST_F(EngineExplain, AgreesWithWhatTheEngineDoesNext) {
     });
     if (told.Codes() == "can_start") {
       ++taken;
-      const OrderStanding& order = *told.standing.order;
+      const OrderSnapshot& order = *told.snapshot.order;
       const WorkerId worker = order.first_for.value == 0 ? order.like : order.first_for;
       ASSERT_TRUE(is_free(worker));
       EXPECT_EQ(Pulled(worker), std::vector<JobId>{job});
     } else if (only_limits) {
       // At most three are named among the reasons; here there are no more.
-      for (const LimitOnJob& on_job : told.standing.limits.all) {
+      for (const LimitOnJob& on_job : told.snapshot.limits.all) {
         if (on_job.limit.blocks) {
           ASSERT_TRUE(engine_->DeleteLimit(now_, on_job.limit.limit.uuid).ok());
         }
       }
       Pass(1ms);
-      const WorkerId like = told.standing.order->like;
+      const WorkerId like = told.snapshot.order->like;
       if (is_free(like)) {
         ++lifted;
         EXPECT_EQ(Pulled(like), std::vector<JobId>{job});
       }
     } else {
       // Where not every worker could be asked, it is said of those like one.
-      const bool all = !told.standing.order || told.standing.order->asked_all;
-      const WorkerId worker = all ? workers[rng.Below(workers.size())] : told.standing.order->like;
+      const bool all = !told.snapshot.order || told.snapshot.order->asked_all;
+      const WorkerId worker = all ? workers[rng.Below(workers.size())] : told.snapshot.order->like;
       if (is_free(worker)) {
         EXPECT_NE(Pulled(worker), std::vector<JobId>{job});
       }

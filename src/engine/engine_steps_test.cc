@@ -205,25 +205,25 @@ TEST_F(EngineStepsTest, AnExplanationOwnsAllWorkersByOnePointer) {
   const JobId job = Submit(Spec(1, {"b"}));
   std::vector<WorkerId> workers;
   for (int i = 0; i < 100; ++i) workers.push_back(Register({"a"}));
-  const Result<JobStanding> before = engine_->prepared_looks().StandingOf(now_, job);
+  const Result<JobSnapshot> before = engine_->prepared_looks().SnapshotOf(now_, job);
   ASSERT_TRUE(before.ok());
   ASSERT_EQ(before->match.workers.size(), 100u);
   EXPECT_NE(before->match.kept, nullptr);
   for (const MatchSnapshot::Worker& worker : before->match.workers) EXPECT_EQ(worker.traits.use_count(), 0);
   // A second one has the same, and one behind a change the new ones, while the first is as it was.
-  EXPECT_EQ(engine_->prepared_looks().StandingOf(now_, job)->match.kept, before->match.kept);
+  EXPECT_EQ(engine_->prepared_looks().SnapshotOf(now_, job)->match.kept, before->match.kept);
   WorkerChange change;
   change.tags = TagList{"b"};
   ASSERT_TRUE(engine_->ChangeWorker(now_, workers[7], change).ok());
   engine_->Unregister(now_, workers[8]);
-  const Result<JobStanding> after = engine_->prepared_looks().StandingOf(now_, job);
+  const Result<JobSnapshot> after = engine_->prepared_looks().SnapshotOf(now_, job);
   ASSERT_EQ(after->match.workers.size(), 99u);
   EXPECT_EQ(after->match.workers[7].traits->tags, TagList{"b"});
   EXPECT_EQ(before->match.workers[7].traits->tags, TagList{"a"});
   EXPECT_EQ(before->match.workers[8].traits->tags, TagList{"a"});
   // What changes without a new registration is as of now.
   engine_->Disconnect(now_, workers[9]);
-  EXPECT_TRUE(engine_->prepared_looks().StandingOf(now_, job)->match.workers[8].away);
+  EXPECT_TRUE(engine_->prepared_looks().SnapshotOf(now_, job)->match.workers[8].away);
 }
 
 TEST_F(EngineStepsTest, SchedulesHoldWhileTimersThatNoLongerDoAreSwept) {
@@ -290,7 +290,7 @@ TEST_F(EngineStepsTest, LongestCommands) {
     Forgotten();
     Ticks();
   };
-  each("explain a job", [&] { ASSERT_TRUE(engine_->prepared_looks().StandingOf(now_, one).ok()); });
+  each("explain a job", [&] { ASSERT_TRUE(engine_->prepared_looks().SnapshotOf(now_, one).ok()); });
   each("explain a spec", [&] { EXPECT_EQ(engine_->looks().Snapshot(spec).workers.size(), all.size()); });
   each("a worker's next", [&] { ASSERT_TRUE(engine_->looks().OutlookOf(now_, all[0]).ok()); });
   each("list workers", [&] { engine_->looks().Workers(std::nullopt, 1000); });

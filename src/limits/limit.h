@@ -101,7 +101,7 @@ struct LimitSummary {
 };
 
 // How a limit stands to one start.
-struct LimitStanding {
+struct LimitStatus {
   LimitName limit;
   bool monitor = false;
   bool reads_worker = false;

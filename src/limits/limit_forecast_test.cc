@@ -128,10 +128,10 @@ struct Scene {
   // The first instant at which such a start passes, if there are no others before; none: never.
   std::optional<Instant> Payable(GroupId group, const Now& at) {
     Instant first = at.mono;
-    for (const LimitStanding& standing : table.Standings(group, std::nullopt, at)) {
-      if (!standing.blocks) continue;
-      if (!standing.payable_at) return std::nullopt;
-      first = std::max(first, *standing.payable_at);
+    for (const LimitStatus& status : table.StatusesOf(group, std::nullopt, at)) {
+      if (!status.blocks) continue;
+      if (!status.payable_at) return std::nullopt;
+      first = std::max(first, *status.payable_at);
     }
     return first;
   }

@@ -304,22 +304,22 @@ std::vector<LimitTable::Exclusion> LimitTable::Exclusions(GroupId group, const s
   return exclusions;
 }
 
-std::vector<LimitStanding> LimitTable::Standings(GroupId group, std::optional<WorkerHandle> worker, const Now& now) {
-  std::vector<LimitStanding> standings;
+std::vector<LimitStatus> LimitTable::StatusesOf(GroupId group, std::optional<WorkerHandle> worker, const Now& now) {
+  std::vector<LimitStatus> statuses;
   const auto add = [&](std::span<const Charge> charges, const WaitKey& key, bool reads_worker) {
     const auto waiter = waiters_.find(key);
     for (const Charge& charge : charges) {
       const Limit* limit = Of(charge);
       if (limit == nullptr) continue;
-      LimitStanding standing{
+      LimitStatus status{
           limit->Name(), limit->spec.monitor, reads_worker, limit->bucket.Level(now.mono), charge.cost, false,
           false,         std::nullopt,        false};
-      standing.blocks = Denies(*limit, charge.cost, now.mono);
-      standing.never = limit->bucket.terms().count == Tokens{} || !limit->bucket.CanEverPay(charge.cost);
-      if (standing.blocks) standing.payable_at = PayableAt(*limit, charge.cost, now.mono);
-      standing.overtaken = standing.blocks && !standing.never && waiter != waiters_.end() &&
-                           waiter->second.slot == charge.slot && waiter->second.promised <= now.mono;
-      standings.push_back(std::move(standing));
+      status.blocks = Denies(*limit, charge.cost, now.mono);
+      status.never = limit->bucket.terms().count == Tokens{} || !limit->bucket.CanEverPay(charge.cost);
+      if (status.blocks) status.payable_at = PayableAt(*limit, charge.cost, now.mono);
+      status.overtaken = status.blocks && !status.never && waiter != waiters_.end() &&
+                         waiter->second.slot == charge.slot && waiter->second.promised <= now.mono;
+      statuses.push_back(std::move(status));
     }
   };
   add(matcher_.Charges(group), {kAnyProfile, group}, false);
@@ -327,7 +327,7 @@ std::vector<LimitStanding> LimitTable::Standings(GroupId group, std::optional<Wo
     const LimitProfileId profile = ProfileOf(*worker, now);
     add(matcher_.PairCharges(group, profile), {profile, group}, true);
   }
-  return standings;
+  return statuses;
 }
 
 }  // namespace allot

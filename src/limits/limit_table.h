@@ -182,7 +182,7 @@ class LimitTable {
   };
   std::vector<Exclusion> Exclusions(GroupId group, const std::string& user, const Now& now) const;
   // Every limit that matches; without a worker, those that do not depend on one.
-  std::vector<LimitStanding> Standings(GroupId group, std::optional<WorkerHandle> worker, const Now& now);
+  std::vector<LimitStatus> StatusesOf(GroupId group, std::optional<WorkerHandle> worker, const Now& now);
   // Limits of which a cost could not be evaluated: each once, until its cost changes.
   std::vector<LimitName> TakeCostWarnings();
   // When TakeSummaries() has something, if it has. Summaries are at least an interval apart.

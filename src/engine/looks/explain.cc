@@ -45,7 +45,7 @@ struct Places {
 };
 
 Reason Say(const LimitOnJob& on_job, const Places& places, Instant now) {
-  const LimitStanding& limit = on_job.limit;
+  const LimitStatus& limit = on_job.limit;
   std::string where, elsewhere;
   if (!Everywhere(on_job, places.matching)) {
     where = fmt::format(" on {} of the {} workers that may run it", FormatCount(on_job.workers_blocked),
@@ -90,11 +90,11 @@ struct BlockedByLimits {
   bool none_free = false;   // on every one that has a free slot
 };
 
-BlockedByLimits OfLimits(const JobStanding& standing, std::size_t matching) {
+BlockedByLimits OfLimits(const JobSnapshot& snapshot, std::size_t matching) {
   BlockedByLimits out;
   std::vector<const LimitOnJob*> blocking;
-  if (!Ended(standing.match.state) && standing.match.ready + standing.match.waiting > 0) {
-    for (const LimitOnJob& on_job : standing.limits.all) {
+  if (!Ended(snapshot.match.state) && snapshot.match.ready + snapshot.match.waiting > 0) {
+    for (const LimitOnJob& on_job : snapshot.limits.all) {
       if (Blocks(on_job)) blocking.push_back(&on_job);
     }
   }
@@ -111,16 +111,16 @@ BlockedByLimits OfLimits(const JobStanding& standing, std::size_t matching) {
   out.everywhere = !blocking.empty() && Everywhere(*blocking.front(), matching);
   std::size_t on = 0;
   for (const LimitOnJob* on_job : blocking) on += on_job->workers_blocked;
-  out.none_free = !blocking.empty() && standing.limits.free > 0 && standing.limits.free_blocked >= standing.limits.free;
+  out.none_free = !blocking.empty() && snapshot.limits.free > 0 && snapshot.limits.free_blocked >= snapshot.limits.free;
   const Places places{matching, out.none_free, !out.everywhere && on < matching};
   if (blocking.size() > kMostOfAKind) blocking.resize(kMostOfAKind);
-  for (const LimitOnJob* on_job : blocking) out.reasons.push_back(Say(*on_job, places, standing.now));
+  for (const LimitOnJob* on_job : blocking) out.reasons.push_back(Say(*on_job, places, snapshot.now));
   return out;
 }
 
 // --- The order.
 
-std::vector<Reason> OfCeilings(const OrderStanding& order) {
+std::vector<Reason> OfCeilings(const OrderSnapshot& order) {
   std::vector<Reason> out;
   for (const Ceiling& ceiling : order.ceilings) {
     if (out.size() == kMostOfAKind) break;
@@ -135,28 +135,28 @@ std::vector<Reason> OfCeilings(const OrderStanding& order) {
   return out;
 }
 
-bool IsFirst(const OrderStanding& order) {
+bool IsFirst(const OrderSnapshot& order) {
   return order.first_for.value != 0 || (order.like_free && order.place == 1U) || order.chance;
 }
 // Is it known that others come first, at least for workers like the one that was looked at?
-bool IsBehind(const OrderStanding& order) {
+bool IsBehind(const OrderSnapshot& order) {
   if (order.giving == 0 || IsFirst(order)) return false;
   if (order.place) return *order.place > 1;
   return order.others_first || (order.looked_for > 0 && order.complete);
 }
 
-Reason Behind(const JobStanding& standing) {
-  const OrderStanding& order = *standing.order;
-  if (standing.promised && standing.promised->open == 0 && standing.promised->workers > 0 &&
-      standing.promised->busy == standing.promised->workers) {
-    const PromisedStanding& promised = *standing.promised;
+Reason Behind(const JobSnapshot& snapshot) {
+  const OrderSnapshot& order = *snapshot.order;
+  if (snapshot.promised && snapshot.promised->open == 0 && snapshot.promised->workers > 0 &&
+      snapshot.promised->busy == snapshot.promised->workers) {
+    const PromiseSnapshot& promised = *snapshot.promised;
     const std::string who = promised.longest_name.empty() ? ToText(promised.longest) : promised.longest_name;
     Reason blocking{
         Advice::kWait, ReasonCode::kPromised,
         fmt::format("its tasks are promised to {} {}, and {} busy", FormatCount(promised.workers),
                     promised.workers == 1 ? "worker" : "workers", promised.workers == 1 ? "it is" : "all are"),
         ""};
-    if (standing.worker_names) {
+    if (snapshot.worker_names) {
       blocking.message += fmt::format(": {} is promised the most of it, {} of {} tasks", who,
                                       FormatCount(promised.longest_tasks), FormatCount(promised.longest_queue));
       blocking.hint = "allot worker " + ToText(promised.longest);
@@ -186,26 +186,26 @@ Reason Behind(const JobStanding& standing) {
 
 // --- One task.
 
-std::optional<Reason> OfTask(const JobStanding& standing) {
-  const TaskView& task = *standing.task;
+std::optional<Reason> OfTask(const JobSnapshot& snapshot) {
+  const TaskView& task = *snapshot.task;
   switch (task.state) {
     case TaskState::kReady:
       return std::nullopt;
     case TaskState::kLeased: {
       std::string where = "on a worker";
-      if (standing.worker_names) {
-        where = "on " + (standing.task_worker.empty() ? "worker " + ToText(task.worker) : standing.task_worker);
+      if (snapshot.worker_names) {
+        where = "on " + (snapshot.task_worker.empty() ? "worker " + ToText(task.worker) : snapshot.task_worker);
       }
       if (task.leased_at) {
-        where += ", for " + FormatDuration(std::max(standing.match.now - *task.leased_at, milliseconds(0)));
+        where += ", for " + FormatDuration(std::max(snapshot.match.now - *task.leased_at, milliseconds(0)));
       }
       return Reason{Advice::kWait, ReasonCode::kRunning, "it runs " + where, "", task.leased_at};
     }
     case TaskState::kWaiting:
-      if (Ended(standing.match.state)) return std::nullopt;
+      if (Ended(snapshot.match.state)) return std::nullopt;
       return Reason{Advice::kWait, ReasonCode::kBackoff,
                     fmt::format("attempt {} failed: the next one of its job is due {}", task.attempts,
-                                In(standing.task_due.value_or(standing.match.now), standing.match.now)),
+                                In(snapshot.task_due.value_or(snapshot.match.now), snapshot.match.now)),
                     ""};
     case TaskState::kDone:
     case TaskState::kFailed:
@@ -237,7 +237,7 @@ bool SameAs(ReasonCode listed, ReasonCode code) {
 
 }  // namespace
 
-void ApplyWalk(const PreviewWalk& walk, JobId job, OrderStanding& order) {
+void ApplyWalk(const PreviewWalk& walk, JobId job, OrderSnapshot& order) {
   order.looked_for = static_cast<std::uint32_t>(walk.tasks().size());
   order.complete = walk.complete();
   if (order.giving == 0) return;
@@ -263,13 +263,13 @@ void ApplyWalk(const PreviewWalk& walk, JobId job, OrderStanding& order) {
   }
 }
 
-std::vector<Reason> AllReasons(const JobStanding& standing, const std::vector<Reason>& of_matching,
+std::vector<Reason> AllReasons(const JobSnapshot& snapshot, const std::vector<Reason>& of_matching,
                                std::size_t matching) {
-  if (standing.task) {
-    if (std::optional<Reason> own = OfTask(standing)) return {std::move(*own)};
+  if (snapshot.task) {
+    if (std::optional<Reason> own = OfTask(snapshot)) return {std::move(*own)};
   }
-  BlockedByLimits limits = OfLimits(standing, matching);
-  const OrderStanding* order = standing.order ? &*standing.order : nullptr;
+  BlockedByLimits limits = OfLimits(snapshot, matching);
+  const OrderSnapshot* order = snapshot.order ? &*snapshot.order : nullptr;
   std::vector<Reason> blocking = order != nullptr && order->giving == 0 ? OfCeilings(*order) : std::vector<Reason>();
   const bool blocked = limits.everywhere || !blocking.empty();
   blocking.insert(blocking.end(), limits.reasons.begin(), limits.reasons.end());
@@ -303,13 +303,13 @@ std::vector<Reason> AllReasons(const JobStanding& standing, const std::vector<Re
   }
   say_blocked();
   // Also where something else holds it back: when that is gone, its turn has not come yet.
-  if (order != nullptr && IsBehind(*order)) out.push_back(Behind(standing));
+  if (order != nullptr && IsBehind(*order)) out.push_back(Behind(snapshot));
   std::stable_sort(out.begin(), out.end(), [](const Reason& a, const Reason& b) {
     return Gravity(a.advice, a.code) < Gravity(b.advice, b.code);
   });
-  if (standing.wait_reason && standing.wait_reason->since) {
+  if (snapshot.wait_reason && snapshot.wait_reason->since) {
     for (Reason& reason : out) {
-      if (!reason.since && SameAs(standing.wait_reason->code, reason.code)) reason.since = standing.wait_reason->since;
+      if (!reason.since && SameAs(snapshot.wait_reason->code, reason.code)) reason.since = snapshot.wait_reason->since;
     }
   }
   return out;

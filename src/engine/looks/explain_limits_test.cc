@@ -44,11 +44,11 @@ struct JobLimits {
 };
 std::vector<Reason> SayReasons(MatchSnapshot snapshot, const std::vector<Reason>& reasons, const JobLimits& limits,
                                std::size_t matching) {
-  JobStanding standing;
-  standing.match = std::move(snapshot);
-  standing.now = limits.now;
-  standing.limits = {limits.all, limits.free, limits.free_blocked};
-  return AllReasons(standing, reasons, matching);
+  JobSnapshot snapshot;
+  snapshot.match = std::move(snapshot);
+  snapshot.now = limits.now;
+  snapshot.limits = {limits.all, limits.free, limits.free_blocked};
+  return AllReasons(snapshot, reasons, matching);
 }
 
 // The codes, joined; the verdict first.

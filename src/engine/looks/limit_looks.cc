@@ -29,7 +29,7 @@ constexpr Duration kMostWalking = std::chrono::seconds(3);
 constexpr Duration kMostTime = std::chrono::seconds(4);
 
 // Of two that hold back, the one that ends first; of others, the one that holds back.
-bool TellsMore(const LimitStanding& a, const LimitStanding& b) {
+bool TellsMore(const LimitStatus& a, const LimitStatus& b) {
   if (a.blocks != b.blocks) return a.blocks;
   if (!a.blocks || !a.payable_at) return false;
   return !b.payable_at || *a.payable_at < *b.payable_at;
@@ -48,8 +48,8 @@ Result<LimitsOnJob> PreparedLooks::LimitsOn(const Now& now, JobId id, std::optio
   // One that is not open is in no group: it is in its own for as long as this takes.
   if (job->open) p_.limiting.Group(*job);
   const GroupId group = job->open ? job->group : p_.limits.AddJob([job] { return AdOf(*job); });
-  for (LimitStanding& standing : p_.limits.Standings(group, std::nullopt, now)) {
-    all.push_back({std::move(standing), 0, 0, 0, false});
+  for (LimitStatus& status : p_.limits.StatusesOf(group, std::nullopt, now)) {
+    all.push_back({std::move(status), 0, 0, 0, false});
   }
   if (job->cls != kNoClass && !p_.limits.matcher().Terms(group).empty()) {
     struct Like {
@@ -69,18 +69,18 @@ Result<LimitsOnJob> PreparedLooks::LimitsOn(const Now& now, JobId id, std::optio
     std::unordered_map<std::string, std::size_t> places;
     for (const auto& [profile, like] : profiles) {
       bool blocking = false;
-      for (LimitStanding& standing : p_.limits.Standings(group, like.one, now)) {
-        if (!standing.reads_worker) continue;
-        const auto [at, fresh] = places.try_emplace(standing.limit.uuid, all.size());
-        if (fresh) all.push_back({standing, 0, 0, 0, false});
+      for (LimitStatus& status : p_.limits.StatusesOf(group, like.one, now)) {
+        if (!status.reads_worker) continue;
+        const auto [at, fresh] = places.try_emplace(status.limit.uuid, all.size());
+        if (fresh) all.push_back({status, 0, 0, 0, false});
         LimitOnJob& on_job = all[at->second];
         on_job.workers += like.workers;
-        if (standing.blocks) {
+        if (status.blocks) {
           on_job.workers_blocked += like.workers;
           on_job.free_blocked += like.free;
-          blocking = blocking || !standing.monitor;
+          blocking = blocking || !status.monitor;
         }
-        if (TellsMore(standing, on_job.limit)) on_job.limit = std::move(standing);
+        if (TellsMore(status, on_job.limit)) on_job.limit = std::move(status);
       }
       out.free += like.free;
       if (blocking) out.free_blocked += like.free;

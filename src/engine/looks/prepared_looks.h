@@ -22,12 +22,12 @@ class DemandWalk;
 struct EngineJob;
 struct EngineParts;
 struct EngineWorker;
-struct JobStanding;
-struct OrderStanding;
+struct JobSnapshot;
+struct OrderSnapshot;
 struct PreviewStep;
 class PreviewWalk;
-struct PromisedStanding;
-struct Standing;
+struct PromiseSnapshot;
+struct Offer;
 
 class PreparedLooks {
  public:
@@ -35,7 +35,7 @@ class PreparedLooks {
 
   // What explanations are made from (engine/looks/explain.h): for a job, or one of its tasks, with all workers or as if
   // there were no other than that one. kUnknownTask.
-  Result<JobStanding> StandingOf(const Now& now, JobId job, std::optional<TaskIndex> task = std::nullopt,
+  Result<JobSnapshot> SnapshotOf(const Now& now, JobId job, std::optional<TaskIndex> task = std::nullopt,
                                  std::optional<WorkerId> only = std::nullopt);
   // All limits that apply to starts of the job, and how they stand; with a worker, as if there were no other.
   Result<LimitsOnJob> LimitsOn(const Now& now, JobId job, std::optional<WorkerId> only = std::nullopt);
@@ -49,10 +49,10 @@ class PreparedLooks {
   // What the worker would get now, without taking it. `known` is false where that cannot be told by a short look that
   // changes nothing: the order is being built, or what comes first meets limits.
   EngineJob* Peek(EngineWorker& worker, bool& known);
-  std::optional<OrderStanding> OrderOf(EngineJob& job, std::optional<WorkerId> only);
+  std::optional<OrderSnapshot> OrderOf(EngineJob& job, std::optional<WorkerId> only);
   // Under that order. REQUIRES: it is ready.
-  Standing StandingOfJob(Orders::Id order, const EngineJob& job) const;
-  std::optional<PromisedStanding> PromisedOf(const EngineJob& job) const;
+  Offer OfferOfJob(Orders::Id order, const EngineJob& job) const;
+  std::optional<PromiseSnapshot> PromisedOf(const EngineJob& job) const;
   // What the blocks on the way to that leaf see of the job, as if the worker were given it now.
   std::vector<PreviewStep> WhyNow(const EngineWorker& worker, const EngineJob& job, const order::Plan& leaf) const;
 

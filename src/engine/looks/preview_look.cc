@@ -109,8 +109,8 @@ std::vector<std::string> PreparedLooks::BlockingLimits(const Now& now, EngineJob
   std::vector<std::string> blocked;
   p_.limiting.Group(job);
   if (job.group == kFreeGroup) return blocked;
-  for (LimitStanding& standing : p_.limits.Standings(job.group, worker.limited, now)) {
-    if (standing.blocks && !standing.monitor) blocked.push_back(std::move(standing.limit.uuid));
+  for (LimitStatus& status : p_.limits.StatusesOf(job.group, worker.limited, now)) {
+    if (status.blocks && !status.monitor) blocked.push_back(std::move(status.limit.uuid));
   }
   return blocked;
 }

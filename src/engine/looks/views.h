@@ -117,7 +117,7 @@ struct WorkerPage {
 
 // How a limit stands to the starts of one job.
 struct LimitOnJob {
-  LimitStanding limit;
+  LimitStatus limit;
   // Where it reads the worker: of those that may run the job, how many it applies to, and how many it holds back now.
   std::uint32_t workers = 0, workers_blocked = 0;
   std::uint32_t free_blocked = 0;  // of the latter, those that could take it at once but for limits

@@ -148,13 +148,13 @@ const BlockedReasons::Sorts& BlockedReasons::SortsOf(ClassId cls) {
 
 // --- Looking.
 
-bool BlockedReasons::Gives(Orders::Id order, const Values* values, Standing& standing) const {
+bool BlockedReasons::Gives(Orders::Id order, const Values* values, Offer& offer) const {
   // One that is being built gives nobody anything yet, and then perhaps this.
   if (values == nullptr || order >= orders_.ids() || !orders_.Ready(order)) return true;
   const StrategyIndex& index = orders_.index(order);
   const StrategyPair& pair = *index.strategies();
   bool known = true;
-  standing = StandingOf(index.rules(), *pair.policy, *pair.worker, [&](KeyId key) {
+  offer = OfferOf(index.rules(), *pair.policy, *pair.worker, [&](KeyId key) {
     const auto at = std::lower_bound(keys_.begin(), keys_.end(), key);
     if (at == keys_.end() || *at != key) {
       known = false;
@@ -162,7 +162,7 @@ bool BlockedReasons::Gives(Orders::Id order, const Values* values, Standing& sta
     }
     return (*values)[static_cast<std::size_t>(at - keys_.begin())];
   });
-  return standing.given() || !known;
+  return offer.given() || !known;
 }
 
 BlockedReasons::Found BlockedReasons::LookAt(ClassId cls, GroupId group, const Values* values, const Now& now) {
@@ -183,14 +183,14 @@ BlockedReasons::Found BlockedReasons::LookAt(ClassId cls, GroupId group, const V
     bool gives = known != asked.end() && known->second;
     if (known == asked.end()) {
       ++looks_;
-      Standing standing;
-      gives = Gives(sort.order, values, standing);
+      Offer offer;
+      gives = Gives(sort.order, values, offer);
       asked.emplace_back(sort.order, gives);
       if (!gives) {
-        unselected = unselected && standing.unselected;
-        for (const Ceiling& ceiling : standing.ceilings) {
+        unselected = unselected && offer.unselected;
+        for (const Ceiling& ceiling : offer.ceilings) {
           // What a strategy that is for others allows does not matter.
-          if (!found.ceiling && !(ceiling.own && standing.unselected)) found.ceiling = ceiling;
+          if (!found.ceiling && !(ceiling.own && offer.unselected)) found.ceiling = ceiling;
         }
       }
     }

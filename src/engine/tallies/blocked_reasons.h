@@ -29,8 +29,8 @@
 #include "engine/looks/views.h"
 #include "engine/tallies/class_reasons.h"
 #include "limits/limit_table.h"
+#include "strategy/offer.h"
 #include "strategy/orders.h"
-#include "strategy/standing.h"
 
 namespace allot {
 
@@ -166,7 +166,7 @@ class BlockedReasons {
   void EndWalk();
   const Sorts& SortsOf(ClassId cls);
   // Does workers' order give it? Adds to `standing` what stops it.
-  bool Gives(Orders::Id order, const Values* values, Standing& standing) const;
+  bool Gives(Orders::Id order, const Values* values, Offer& offer) const;
 
   const ClassTable& classes_;
   const ClassReasons& reasons_;

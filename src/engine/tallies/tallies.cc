@@ -140,13 +140,13 @@ void Tallies::LeaseEnded(const Lease& lease, EngineJob& job) {
 }
 
 void Tallies::Recount(EngineWorker& worker) {
-  using Is = ClassReasons::Standing;
+  using Is = ClassReasons::Availability;
   if (!worker.registered) return;
-  const Is standing = worker.draining                       ? Is::kDraining
-                      : worker.away                         ? Is::kAway
-                      : worker.leases.size() < worker.slots ? Is::kFree
-                                                            : Is::kBusy;
-  p_.reasons.Put(worker, p_.classes.KindOf(worker.handle), standing);
+  const Is availability = worker.draining                       ? Is::kDraining
+                          : worker.away                         ? Is::kAway
+                          : worker.leases.size() < worker.slots ? Is::kFree
+                                                                : Is::kBusy;
+  p_.reasons.Put(worker, p_.classes.KindOf(worker.handle), availability);
 }
 
 bool Tallies::StepReasons(std::size_t& budget) {

@@ -31,10 +31,10 @@ ExplainEyes EyesOf(const Call& call) {
   return {read, read && !call.principal().user};
 }
 
-void AnswerAll(Round& round, Call call, JobStanding standing) {
-  Hide(EyesOf(call), standing);
+void AnswerAll(Round& round, Call call, JobSnapshot snapshot) {
+  Hide(EyesOf(call), snapshot);
   AnswerApart(round, std::move(call),
-              [held = std::make_shared<const JobStanding>(std::move(standing))](const Call& done, std::string& out) {
+              [held = std::make_shared<const JobSnapshot>(std::move(snapshot))](const Call& done, std::string& out) {
                 ExplainOptions options;
                 options.show_workers = EyesOf(done).workers;
                 options.enough = [until = ReadClock().mono + kMostTime] { return ReadClock().mono >= until; };
@@ -42,9 +42,9 @@ void AnswerAll(Round& round, Call call, JobStanding standing) {
               });
 }
 
-void AnswerPair(Round& round, Call call, JobStanding standing, WorkerId worker) {
-  Hide(EyesOf(call), standing);
-  Return(round, std::move(call), [held = std::make_shared<const JobStanding>(std::move(standing)), worker](Call done) {
+void AnswerPair(Round& round, Call call, JobSnapshot snapshot, WorkerId worker) {
+  Hide(EyesOf(call), snapshot);
+  Return(round, std::move(call), [held = std::make_shared<const JobSnapshot>(std::move(snapshot)), worker](Call done) {
     const std::optional<PairExplanation> pair = ExplainPair(held->match, worker);
     if (!pair) {
       return done.Fail({Code::kUnknownWorker, "there is no worker " + ToText(worker), "GET …/workers lists them"});
@@ -55,22 +55,22 @@ void AnswerPair(Round& round, Call call, JobStanding standing, WorkerId worker) 
   });
 }
 
-using Looking = LookAhead<JobStanding>;
+using Looking = LookAhead<JobSnapshot>;
 
 // Where the job stands among the others, if there is time for it; the rest is known.
-void FindPlace(Round& round, Call call, JobStanding standing) {
+void FindPlace(Round& round, Call call, JobSnapshot snapshot) {
   ServerContext& server = call.server;
-  const bool given = standing.order && standing.order->giving > 0;
-  if (!given || !Looking::Room(call)) return AnswerAll(round, std::move(call), std::move(standing));
+  const bool given = snapshot.order && snapshot.order->giving > 0;
+  if (!given || !Looking::Room(call)) return AnswerAll(round, std::move(call), std::move(snapshot));
   PreviewRequest request;
-  request.strategy = standing.order->strategy;
-  request.policy = standing.order->policy;
-  request.worker = standing.order->like;
+  request.strategy = snapshot.order->strategy;
+  request.policy = snapshot.order->policy;
+  request.worker = snapshot.order->like;
   request.count = kMostPlaces;
   request.by_limits = true;
-  request.focus = standing.match.job;
+  request.focus = snapshot.match.job;
   const QueuePtr queue = call.queue;
-  auto looking = std::make_shared<Looking>(std::move(call), std::move(standing));
+  auto looking = std::make_shared<Looking>(std::move(call), std::move(snapshot));
   RunPreview(server, server.looking, queue, std::move(request), kMostLooking, round,
              [looking = std::move(looking)](Round& last, const Result<WalkPtr>& walk) {
                // A worker that is gone meanwhile leaves the place unknown.
@@ -106,13 +106,13 @@ void ExplainJob(Call call) {
   BrowseEngine(std::move(call), [name = *name, worker, task](Round& round, Call c) {
     const Result<JobView> found = FindJob(round, c, name);
     if (!found.ok()) return AnswerError(round, std::move(c), found.error());
-    Result<JobStanding> standing = round.engine.prepared_looks().StandingOf(round.now, found->id, task, worker);
-    if (!standing.ok()) return AnswerError(round, std::move(c), standing.error());
-    if (worker) return AnswerPair(round, std::move(c), std::move(*standing), *worker);
+    Result<JobSnapshot> snapshot = round.engine.prepared_looks().SnapshotOf(round.now, found->id, task, worker);
+    if (!snapshot.ok()) return AnswerError(round, std::move(c), snapshot.error());
+    if (worker) return AnswerPair(round, std::move(c), std::move(*snapshot), *worker);
     if (c.principal().user || !c.principal().Has(Scope::kRead)) {
-      return AnswerAll(round, std::move(c), std::move(*standing));
+      return AnswerAll(round, std::move(c), std::move(*snapshot));
     }
-    FindPlace(round, std::move(c), std::move(*standing));
+    FindPlace(round, std::move(c), std::move(*snapshot));
   });
 }
 
@@ -125,10 +125,10 @@ void ExplainSpec(Call call) {
   const Result<void> claimed = ClaimUser(call.principal(), *request);
   if (!claimed.ok()) return call.Fail(claimed.error());
   BrowseEngine(std::move(call), [spec = std::move(request->spec)](Round& round, Call c) {
-    JobStanding standing;
-    standing.match = round.engine.looks().Snapshot(spec);
-    standing.match.now = round.now.wall;
-    AnswerAll(round, std::move(c), std::move(standing));
+    JobSnapshot snapshot;
+    snapshot.match = round.engine.looks().Snapshot(spec);
+    snapshot.match.now = round.now.wall;
+    AnswerAll(round, std::move(c), std::move(snapshot));
   });
 }
 

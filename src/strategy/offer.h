@@ -24,7 +24,7 @@ struct Ceiling {
   friend bool operator==(const Ceiling&, const Ceiling&) = default;
 };
 
-struct Standing {
+struct Offer {
   const order::Plan* leaf = nullptr;  // through which it is given; null: it is not
   bool given() const { return leaf != nullptr; }
   bool unselected = false;        // then: a block selects others, and there is no other way
@@ -32,11 +32,11 @@ struct Standing {
 };
 
 // `policy` and `worker` are what the index was made of. REQUIRES: the job is known to the orders.
-Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker, const PickJob& job);
+Offer OfferOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker, const PickJob& job);
 
 // The same of all jobs that have these values.
-Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker,
-                    const std::function<ValueId(KeyId)>& value_of);
+Offer OfferOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker,
+              const std::function<ValueId(KeyId)>& value_of);
 
 // Adds the keys of blocks that may keep a job from being given out.
 void AddBlockingKeys(const order::Rules& rules, std::vector<KeyId>& keys);

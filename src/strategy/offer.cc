@@ -1,4 +1,4 @@
-#include "strategy/standing.h"
+#include "strategy/offer.h"
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@ class Look {
       : context_(*rules.context), worker_(worker), value_of_(value_of) {}
 
   // Plans and blocks are trees of one shape, but for the worker's own strategy, which stands in the plan.
-  const order::Plan* Gives(const order::Plan& plan, const Strategy& block, bool own, Standing& out) const {
+  const order::Plan* Gives(const order::Plan& plan, const Strategy& block, bool own, Offer& out) const {
     switch (plan.passes) {
       case Passes::kAll:
         break;
@@ -42,10 +42,10 @@ class Look {
         return open ? leaf : nullptr;
       }
       case Passes::kBranches: {
-        Standing tried;
+        Offer tried;
         bool others = false;  // a branch that selects it, whatever holds it back there
         for (std::size_t i = 0; i < block.inner.size(); ++i) {
-          Standing branch;
+          Offer branch;
           if (const order::Plan* leaf = Gives(*plan.inner[i], *block.inner[i], own, branch)) return leaf;
           others = others || !branch.unselected;
           // A ceiling behind a selection that is for others is not in its way.
@@ -72,14 +72,14 @@ class Look {
 
 }  // namespace
 
-Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker, const PickJob& job) {
+Offer OfferOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker, const PickJob& job) {
   const ValueTable& values = rules.context->values;
-  return StandingOf(rules, policy, worker, [&](KeyId key) { return values.Of(key, job); });
+  return OfferOf(rules, policy, worker, [&](KeyId key) { return values.Of(key, job); });
 }
 
-Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker,
-                    const std::function<ValueId(KeyId)>& value_of) {
-  Standing out;
+Offer OfferOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker,
+              const std::function<ValueId(KeyId)>& value_of) {
+  Offer out;
   out.leaf = Look(rules, worker, value_of).Gives(*rules.plan, policy, false, out);
   if (out.given()) {
     out.unselected = false;
