@@ -71,8 +71,8 @@ class Bench {
   std::vector<TaskRef> Granted() {
     std::vector<TaskRef> tasks;
     auto [position, effects] = engine_.Take();
-    for (const Assignment& assignment : effects.assignments) {
-      for (const Grant& grant : assignment.grants) tasks.push_back(grant.task);
+    for (const GrantBatch& batch : effects.grant_batches) {
+      for (const Grant& grant : batch.grants) tasks.push_back(grant.task);
     }
     return tasks;
   }

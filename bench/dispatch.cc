@@ -456,9 +456,9 @@ double MixedSpeeds(const DispatchOptions& dispatch, std::uint32_t tasks, bool on
   std::uint32_t done = 0;
   const auto take = [&] {
     auto [position, effects] = bench.engine().Take();
-    for (const Assignment& assignment : effects.assignments) {
-      const std::uint64_t at = assignment.worker.value - kFirstWorker;
-      running[at] = assignment.grants.front().task;
+    for (const GrantBatch& batch : effects.grant_batches) {
+      const std::uint64_t at = batch.worker.value - kFirstWorker;
+      running[at] = batch.grants.front().task;
       ends.emplace(bench.ms() + (at == 9 ? kSlow : kFast), at);
     }
   };

@@ -74,7 +74,7 @@ class Dispatcher {
   // It waits for something to start, since that turn; or does no more.
   void SetHungry(DispatchWorker& worker, std::optional<std::uint64_t> sequence);
   // It began to run a task, or has ended one.
-  void Assigned(DispatchWorker& worker) { SetRunning(worker, worker.running + 1); }
+  void Started(DispatchWorker& worker) { SetRunning(worker, worker.running + 1); }
   void Finished(DispatchWorker& worker) { SetRunning(worker, worker.running - 1); }
 
   // --- Jobs, while they are in the orders with ready tasks.

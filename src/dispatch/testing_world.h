@@ -181,7 +181,7 @@ class DispatchWorld : public ClassTable::Listener {
   }
   void Take(WorldWorker& worker, WorldJob& job) {
     dispatcher.Take(worker, job);
-    dispatcher.Assigned(worker);
+    dispatcher.Started(worker);
     orders.Leased(job, Stamp{ms, ++serial});
     SetReady(job, job.ready - 1);
   }

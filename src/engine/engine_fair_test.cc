@@ -364,8 +364,8 @@ TEST_F(EngineFairTest, AfterACrashPicksGoOnAsIfThereHadBeenNone) {
             first = got;
           } else {
             const auto [position, effects] = engine->Take();
-            for (const Assignment& assignment : effects.assignments) {
-              for (const Grant& grant : assignment.grants) got.push_back(grant.task);
+            for (const GrantBatch& batch : effects.grant_batches) {
+              for (const Grant& grant : batch.grants) got.push_back(grant.task);
             }
             ASSERT_EQ(got, first);
           }

@@ -52,7 +52,7 @@ class EngineStepsTest : public testing::EngineTest {
   }
   static std::size_t GrantsIn(const Effects& effects) {
     std::size_t grants = 0;
-    for (const Assignment& assignment : effects.assignments) grants += assignment.grants.size();
+    for (const GrantBatch& batch : effects.grant_batches) grants += batch.grants.size();
     return grants;
   }
   static std::size_t SizeFrom(const char* name, std::size_t otherwise) {
@@ -79,7 +79,7 @@ TEST_F(EngineStepsTest, AJobForVeryManyWhoWaitIsHandedOutInSteps) {
   const auto count = [&](const Effects& effects) {
     EXPECT_LE(GrantsIn(effects), kGrantsAtOnce);
     grants += GrantsIn(effects);
-    for (const Assignment& assignment : effects.assignments) order.push_back(assignment.worker);
+    for (const GrantBatch& batch : effects.grant_batches) order.push_back(batch.worker);
   };
   count(Forgotten());
   EXPECT_GT(grants, 0u);
@@ -175,7 +175,7 @@ TEST_F(EngineStepsTest, AValueWithVeryManyCellsFlipsInSteps) {
     ruler_.Run("pull", *engine_, [&] { Wait(worker, 10); });
     std::vector<Grant> grants = Grants();
     for (const Effects& effects : Ticks()) {
-      for (const Assignment& each : effects.assignments) {
+      for (const GrantBatch& each : effects.grant_batches) {
         grants.insert(grants.end(), each.grants.begin(), each.grants.end());
       }
     }
@@ -187,7 +187,7 @@ TEST_F(EngineStepsTest, AValueWithVeryManyCellsFlipsInSteps) {
     // What the report opened goes to the worker that waits, at once or in steps: it is given back.
     std::vector<Grant> more = Grants();
     for (const Effects& effects : Ticks()) {
-      for (const Assignment& each : effects.assignments)
+      for (const GrantBatch& each : effects.grant_batches)
         more.insert(more.end(), each.grants.begin(), each.grants.end());
     }
     EXPECT_LE(more.size(), 2u);
@@ -304,15 +304,15 @@ TEST_F(EngineStepsTest, LongestCommands) {
     ruler_.Run("pull by a value with all cells", *engine_, [&] { Wait(gate, 4); });
     std::vector<Effects> effects = Ticks();
     for (Effects& some : effects) {
-      for (Assignment& assignment : some.assignments) {
-        leased.insert(leased.end(), assignment.grants.begin(), assignment.grants.end());
+      for (GrantBatch& batch : some.grant_batches) {
+        leased.insert(leased.end(), batch.grants.begin(), batch.grants.end());
       }
     }
     std::vector<Report> reports;
     for (const Grant& grant : std::exchange(leased, {})) reports.push_back({grant.task, ReportKind::kDone});
     ruler_.Run("report that opens it", *engine_, [&] { EXPECT_TRUE(engine_->ReportAll(now_, gate, reports).ok()); });
-    for (Assignment& assignment : Forgotten().assignments) {
-      leased.insert(leased.end(), assignment.grants.begin(), assignment.grants.end());
+    for (GrantBatch& batch : Forgotten().grant_batches) {
+      leased.insert(leased.end(), batch.grants.begin(), batch.grants.end());
     }
   }
   Ticks();
@@ -349,8 +349,8 @@ TEST_F(EngineStepsTest, LongestCommands) {
   ruler_.Run("pull 10,000", *engine_, [&] { Wait(large, 10'000); });
   std::vector<Report> reports;
   const auto note = [&](const Effects& effects) {
-    for (const Assignment& assignment : effects.assignments) {
-      for (const Grant& grant : assignment.grants) reports.push_back({grant.task, ReportKind::kDone});
+    for (const GrantBatch& batch : effects.grant_batches) {
+      for (const Grant& grant : batch.grants) reports.push_back({grant.task, ReportKind::kDone});
     }
   };
   note(Forgotten());

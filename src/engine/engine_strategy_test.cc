@@ -62,8 +62,8 @@ JobSpec SomeJob(Rng& rng) {
 std::vector<TaskRef> TaskRefsOf(Engine& engine) {
   std::vector<TaskRef> refs;
   const auto [position, effects] = engine.Take();
-  for (const Assignment& assignment : effects.assignments) {
-    for (const Grant& grant : assignment.grants) refs.push_back(grant.task);
+  for (const GrantBatch& batch : effects.grant_batches) {
+    for (const Grant& grant : batch.grants) refs.push_back(grant.task);
   }
   return refs;
 }

@@ -96,9 +96,9 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
     if (!kept.contains(lease.task.lease.serial)) unlisted.push_back(&lease);
   }
   // What was granted since the last Take() went to the connection before, and with it: it must not reach the new one.
-  std::erase_if(p_.journal.effects().assignments, [&](const Assignment& assignment) {
-    if (assignment.worker != spec.id) return false;
-    for (const Grant& grant : assignment.grants) {
+  std::erase_if(p_.journal.effects().grant_batches, [&](const GrantBatch& batch) {
+    if (batch.worker != spec.id) return false;
+    for (const Grant& grant : batch.grants) {
       if (const Lease* lease = p_.leases.Find(grant.task)) p_.limiting.Refund(*lease);
     }
     return true;
@@ -155,10 +155,10 @@ Result<void> Engine::Pull(const Now& now, WorkerId id, const PullOptions& option
   const bool served = worker->credit > 0 && p_.starts.Serve(*worker);
   if (worker->credit == 0) {
     p_.pulls.End(*worker);
-    if (!served && options.once) p_.journal.effects().assignments.push_back(Assignment{id, {}});
+    if (!served && options.once) p_.journal.effects().grant_batches.push_back(GrantBatch{id, {}});
   } else if (worker->draining || worker->away || (options.wait && options.wait->count() <= 0)) {
     p_.pulls.End(*worker);
-    if (options.once) p_.journal.effects().assignments.push_back(Assignment{id, {}});
+    if (options.once) p_.journal.effects().grant_batches.push_back(GrantBatch{id, {}});
   } else {
     p_.pulls.Park(*worker);
     if (worker->pull_until) p_.leasing.Arm(*worker, *worker->pull_until);
@@ -202,7 +202,7 @@ Result<void> Engine::Drain(const Now& now, WorkerId id) {
   if (!worker->draining) {
     p_.workers.SetDraining(*worker, true);
     p_.tallies.Recount(*worker);
-    if (worker->waiting() && worker->once) p_.journal.effects().assignments.push_back(Assignment{id, {}});
+    if (worker->waiting() && worker->once) p_.journal.effects().grant_batches.push_back(GrantBatch{id, {}});
     p_.pulls.End(*worker);
     p_.journal.effects().drains.push_back(id);
     p_.dealing.Enrol(*worker);

@@ -113,7 +113,7 @@ struct CancelOrder {
   std::string_view reason;  // "cancelled", "job_failed", "timeout", "expired"
 };
 
-struct Assignment {
+struct GrantBatch {
   WorkerId worker;
   std::vector<Grant> grants;  // empty, with `once` alone: the pull has waited long enough for nothing
 };
@@ -142,7 +142,7 @@ struct LimitNotice {
 struct Effects {
   std::string events;
   std::uint32_t event_count = 0;
-  std::vector<Assignment> assignments;
+  std::vector<GrantBatch> grant_batches;
   std::vector<CancelOrder> cancels;
   std::vector<WorkerId> drains;   // told to finish what they hold and go
   std::vector<WorkerId> gone;     // no longer registered: timed out, or their grace is over
@@ -152,7 +152,7 @@ struct Effects {
   std::vector<Removal> removed;  // past their retention
   std::vector<LimitNotice> limit_notices;
   bool empty() const {
-    return events.empty() && assignments.empty() && cancels.empty() && drains.empty() && gone.empty() &&
+    return events.empty() && grant_batches.empty() && cancels.empty() && drains.empty() && gone.empty() &&
            ended.empty() && progressed.empty() && errors.empty() && removed.empty() && limit_notices.empty();
   }
 };

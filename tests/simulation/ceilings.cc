@@ -158,8 +158,8 @@ void Ceilings::Settle() {
     EndWhere([this](const Leased& lease) { return !Find(lease.worker)->registered; });
   }
   decisions_.Note(effects);
-  for (const Assignment& assignment : effects.assignments) {
-    for (const allot::Grant& grant : assignment.grants) Grant(*Find(assignment.worker), grant);
+  for (const GrantBatch& given : effects.grant_batches) {
+    for (const allot::Grant& grant : given.grants) Grant(*Find(given.worker), grant);
   }
   next_.position = effects.events.empty() ? 0 : position;
   next_.events = std::move(effects.events);

@@ -135,9 +135,9 @@ void Dispatch::Settle() {
   }
   started_.clear();
   decisions_.Note(effects);
-  for (const Assignment& assignment : effects.assignments) {
-    for (const allot::Grant& grant : assignment.grants) {
-      Grant(*Find(assignment.worker), grant);
+  for (const GrantBatch& given : effects.grant_batches) {
+    for (const allot::Grant& grant : given.grants) {
+      Grant(*Find(given.worker), grant);
       started_.push_back(grant.task);
     }
   }

@@ -150,10 +150,10 @@ void Limits::Settle() {
   }
   started_.clear();
   decisions_.Note(effects);
-  for (const Assignment& assignment : effects.assignments) {
-    for (const Grant& grant : assignment.grants) {
-      Start(*Find(assignment.worker), grant);
-      started_.emplace_back(assignment.worker, grant.task);
+  for (const GrantBatch& given : effects.grant_batches) {
+    for (const Grant& grant : given.grants) {
+      Start(*Find(given.worker), grant);
+      started_.emplace_back(given.worker, grant.task);
     }
   }
   if (!effects.events.empty()) journal_[position] = std::move(effects.events);

@@ -284,7 +284,7 @@ void Model::Grant(Worker& worker, Job& job) {
   const std::int64_t before = job.picked.serial != 0 ? job.picked.ms : ToMillis(job.submitted_at);
   job.picked = served_at[job.spec.user] = Stamp{std::max(ToMillis(now_.wall), before), serial};
   ++stats.granted;
-  assigned_.push_back({Fact::Kind::kGrant, worker.id.value, job.id.value, index, attempt, serial, {}});
+  granted_.push_back({Fact::Kind::kGrant, worker.id.value, job.id.value, index, attempt, serial, {}});
 }
 
 void Model::Wake() {
@@ -495,7 +495,7 @@ bool Model::CountsAddUp() const {
 
 std::vector<Fact> Model::TakeFacts() {
   std::vector<Fact> all;
-  for (std::vector<Fact>* facts : {&assigned_, &cancels_, &drains_, &gone_, &ended_, &errors_}) {
+  for (std::vector<Fact>* facts : {&granted_, &cancels_, &drains_, &gone_, &ended_, &errors_}) {
     all.insert(all.end(), facts->begin(), facts->end());
     facts->clear();
   }

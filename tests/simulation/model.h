@@ -169,7 +169,7 @@ struct Model {
   bool begun_ = false;
   Duration stalled_{0};
   Instant time_{};  // monotonic, without stalls
-  std::vector<Fact> assigned_, cancels_, drains_, gone_, ended_, errors_, removed_;
+  std::vector<Fact> granted_, cancels_, drains_, gone_, ended_, errors_, removed_;
 };
 
 }  // namespace allot::simulation

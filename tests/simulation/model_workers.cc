@@ -41,7 +41,7 @@ Model::Failure Model::Register(const Now& at, const WorkerSpec& spec, bool right
   // An order to drain outlives a lost connection, and is repeated: it may have been lost with it.
   if (worker.draining) drains_.push_back({Fact::Kind::kDrain, spec.id.value, 0, 0, 0, 0, {}});
   // What nobody has been told yet was meant for the connection before.
-  std::erase_if(assigned_, [&spec](const Fact& fact) { return fact.worker == spec.id.value; });
+  std::erase_if(granted_, [&spec](const Fact& fact) { return fact.worker == spec.id.value; });
   answer.worker = spec.id;
   std::set<std::uint64_t> kept;
   for (std::size_t i = 0; i < spec.resume.size(); ++i) {
@@ -74,7 +74,7 @@ void Model::StopWaiting(Worker& worker) {
 }
 
 void Model::Nothing(const Worker& worker) {
-  if (worker.once) assigned_.push_back({Fact::Kind::kNothing, worker.id.value, 0, 0, 0, 0, {}});
+  if (worker.once) granted_.push_back({Fact::Kind::kNothing, worker.id.value, 0, 0, 0, 0, {}});
 }
 
 Model::Failure Model::ChangeWorker(const Now& at, WorkerId id, const WorkerChange& change) {

@@ -21,11 +21,11 @@ void Mix(std::uint64_t& hash, std::string_view bytes) {
 
 std::vector<Fact> FactsOf(const Effects& effects) {
   std::vector<Fact> facts;
-  for (const Assignment& assignment : effects.assignments) {
-    if (assignment.grants.empty()) facts.push_back({Fact::Kind::kNothing, assignment.worker.value, 0, 0, 0, 0, {}});
-    for (const Grant& grant : assignment.grants) {
+  for (const GrantBatch& given : effects.grant_batches) {
+    if (given.grants.empty()) facts.push_back({Fact::Kind::kNothing, given.worker.value, 0, 0, 0, 0, {}});
+    for (const Grant& grant : given.grants) {
       facts.push_back({Fact::Kind::kGrant,
-                       assignment.worker.value,
+                       given.worker.value,
                        grant.task.job.value,
                        grant.task.index,
                        grant.attempt,
@@ -236,8 +236,8 @@ void Simulation::Take() {
                                              "gone",  "ended",   "error",        "removed"};
     ++tally_[kNames[static_cast<int>(fact.kind)]];
   }
-  for (const Assignment& assignment : effects.assignments) {
-    for (const Grant& grant : assignment.grants) {
+  for (const GrantBatch& given : effects.grant_batches) {
+    for (const Grant& grant : given.grants) {
       Mix(effects_hash_, allot::ToText(grant.task.lease));
       // Those that were withdrawn before anybody heard of them leave gaps.
       if (grant.task.lease.serial < issued_.size()) return Differ("a lease serial out of its order");
@@ -245,7 +245,7 @@ void Simulation::Take() {
       issued_.push_back(grant.task);
       pending_.back().granted.push_back(grant.task.lease.serial);
       for (Process& process : processes_) {
-        if (process.id == assignment.worker) process.leased.push_back(grant.task);
+        if (process.id == given.worker) process.leased.push_back(grant.task);
       }
     }
   }

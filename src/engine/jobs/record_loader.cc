@@ -59,7 +59,7 @@ void RecordLoader::RestoreLease(EngineJob& job, const StoredLease& stored) {
   p_.queue.SawId(stored.worker.value);
   scope.reset();
   lessee.leases.push_back(lease);
-  p_.dispatcher.Assigned(lessee);
+  p_.dispatcher.Started(lessee);
   job.leases.push_back(lease);
   ++job.leased;
 }

@@ -228,7 +228,7 @@ void Leasing::Check(EngineWorker& worker) {
   worker.timer = Instant::max();
   if (worker.pull_until && *worker.pull_until <= p_.clock.time) {
     p_.pulls.End(worker);
-    if (worker.once) p_.journal.effects().assignments.push_back(Assignment{worker.id, {}});
+    if (worker.once) p_.journal.effects().grant_batches.push_back(GrantBatch{worker.id, {}});
   }
   if (worker.away && worker.away_until <= p_.clock.time) {
     const bool known = worker.registered;

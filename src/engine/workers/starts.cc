@@ -186,7 +186,7 @@ bool Starts::Serve(EngineWorker& worker, bool* more) {
     p_.pulls.Park(worker);
   }
   p_.stats.granted += grants.size();
-  p_.journal.effects().assignments.push_back(Assignment{worker.id, std::move(grants)});
+  p_.journal.effects().grant_batches.push_back(GrantBatch{worker.id, std::move(grants)});
   return true;
 }
 
@@ -206,7 +206,7 @@ Lease& Starts::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, s
   lease.timeout = job.terms->timeout;
   worker.leases.push_back(lease);
   job.leases.push_back(lease);
-  p_.dispatcher.Assigned(worker);
+  p_.dispatcher.Started(worker);
   p_.leasing.Arm(worker, p_.clock.time + (lease.timeout.count() > 0 ? std::min(lease.ttl, lease.timeout) : lease.ttl));
   if (job.started_at == WallTime{}) {
     job.started_at = p_.clock.now.wall;

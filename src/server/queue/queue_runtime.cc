@@ -534,7 +534,7 @@ void QueueRuntime::TakeEffects(Round& round) {
       for (const JobId job : effects.ended) round.Touch(job);
       for (const JobId job : effects.progressed) round.Touch(job);
       for (const LimitNotice& notice : effects.limit_notices) Tell(options_.name, notice);
-      for (const Assignment& assignment : effects.assignments) round.starts += assignment.grants.size();
+      for (const GrantBatch& batch : effects.grant_batches) round.starts += batch.grants.size();
       workers_.OnEffects(round, effects);
       for (const JobId job : effects.ended) waits_.OnEnded(round, job);
       for (const JobId job : effects.progressed) waits_.OnProgress(round, job);

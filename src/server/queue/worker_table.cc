@@ -309,23 +309,23 @@ Result<void> WorkerTable::Unregister(Round& round, WorkerId worker, std::uint64_
 
 void WorkerTable::OnEffects(Round& round, Effects& effects) {
   // Tasks before orders to stop them.
-  for (Assignment& assignment : effects.assignments) {
-    for (const Grant& grant : assignment.grants) round.Touch(grant.task.job);
-    Session* const session = Find(assignment.worker);
+  for (GrantBatch& batch : effects.grant_batches) {
+    for (const Grant& grant : batch.grants) round.Touch(grant.task.job);
+    Session* const session = Find(batch.worker);
     if (session == nullptr || !session->link) {
       // Nobody is there to take them: they never left.
       std::vector<TaskRef> tasks;
-      for (const Grant& grant : assignment.grants) tasks.push_back(grant.task);
+      for (const Grant& grant : batch.grants) tasks.push_back(grant.task);
       GiveBack(round, tasks);
       continue;
     }
     if (session->connected) {
-      if (assignment.grants.empty()) continue;
+      if (batch.grants.empty()) continue;
       WorkerNews news;
-      news.grants = std::move(assignment.grants);
+      news.grants = std::move(batch.grants);
       Tell(round, session->link, std::move(news));
     } else {
-      session->undelivered.grants = std::move(assignment.grants);
+      session->undelivered.grants = std::move(batch.grants);
       Answer(round, *session);
     }
   }
