@@ -104,7 +104,7 @@ DispatchJob* Dispatcher::Pick(DispatchWorker& worker, Orders::Id order, StartGat
     queue.takes = kinds_[queue.kind].takes;
     const bool own =
         Arrange(queue, order, left_arranged_) && Settled() && queue.order->cells() <= std::min(kMostCells, left_looks_);
-    if (QueueOrder::Entry* entry = own ? queue.order->Pick(queue.kind, gate, rng_, left_looks_) : nullptr) {
+    if (WorkerOrder::Entry* entry = own ? queue.order->Pick(queue.kind, gate, rng_, left_looks_) : nullptr) {
       random_task_ = queue.order->random_task();
       leaf_ = queue.order->leaf();
       drawn_of_ = queue.order->candidates();

@@ -228,7 +228,7 @@ class Dispatcher {
   std::vector<std::uint32_t> free_slots_;
   std::deque<KindQueues> kinds_;
   std::deque<std::unique_ptr<WorkerQueue>> gone_;  // that still have shares
-  std::vector<std::unique_ptr<QueueOrder>> left_orders_;
+  std::vector<std::unique_ptr<WorkerOrder>> left_orders_;
   std::deque<std::uint32_t> suspects_;  // slots
   std::vector<std::uint32_t> fed_;      // slots
   std::uint64_t next_sequence_ = 1;

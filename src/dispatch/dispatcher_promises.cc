@@ -269,7 +269,7 @@ bool Dispatcher::Arrange(WorkerQueue& queue, Orders::Id order, std::size_t& budg
     Disarrange(queue);
     queue.order_id = order;
     if (version == 0) return false;
-    queue.order = std::make_unique<QueueOrder>(orders_.index(order).rules(), orders_.log(), by_class);
+    queue.order = std::make_unique<WorkerOrder>(orders_.index(order).rules(), orders_.log(), by_class);
     queue.order_version = version;
     queue.order_by_class = by_class;
   }

@@ -18,7 +18,7 @@
 #include "match/class_table.h"
 #include "strategy/orders.h"
 #include "strategy/pick_job.h"
-#include "strategy/queue_order.h"
+#include "strategy/worker_order.h"
 
 namespace allot {
 
@@ -29,7 +29,7 @@ struct WorkerQueue;
 
 using PlainLink = boost::intrusive::link_mode<boost::intrusive::normal_link>;
 
-struct Promise : QueueOrder::Entry, boost::intrusive::list_base_hook<PlainLink> {
+struct Promise : WorkerOrder::Entry, boost::intrusive::list_base_hook<PlainLink> {
   JobPromises* of_job = nullptr;
   WorkerQueue* queue = nullptr;
   std::uint64_t arrangement = 0;  // of its queue that it has a place in; any other: it has none
@@ -112,7 +112,7 @@ struct WorkerQueue : QueueSetHook<ByLoad>, QueueSetHook<ByPromised>, QueueSetHoo
   // All its shares. The first so many have no place in the order yet.
   boost::intrusive::list<Promise, boost::intrusive::constant_time_size<true>> promises;
   std::size_t unarranged = 0;
-  std::unique_ptr<QueueOrder> order;
+  std::unique_ptr<WorkerOrder> order;
   std::uint64_t arrangement = 1;
   Orders::Id order_id = 0;
   std::uint64_t order_version = 0;  // of the rules that `order` goes by; 0: it has none

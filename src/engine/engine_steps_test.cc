@@ -156,11 +156,11 @@ TEST_F(EngineStepsTest, WorkersOfAJobWithVeryManyLeasesAreToldToStopInSteps) {
   Wait(worker, 10'000);
   Ticks();
   ASSERT_TRUE(engine_->Cancel(now_, job).ok());
-  std::size_t told = Forgotten().cancels.size();
+  std::size_t told = Forgotten().stop_requests.size();
   EXPECT_EQ(told, kLeasesAtOnce);
   for (const Effects& effects : Ticks()) {
-    EXPECT_LE(effects.cancels.size(), kLeasesAtOnce);
-    told += effects.cancels.size();
+    EXPECT_LE(effects.stop_requests.size(), kLeasesAtOnce);
+    told += effects.stop_requests.size();
   }
   EXPECT_EQ(told, 10'000u);
 }

@@ -110,8 +110,8 @@ TEST_F(EngineTest, CancellingTellsWorkersAndSkipsTheRest) {
   const TaskRef task = Pull(worker)[0].task;
   ASSERT_TRUE(engine_->Cancel(now_, job).ok());
   Grants();
-  ASSERT_EQ(last_.cancels.size(), 1u);
-  EXPECT_EQ(last_.cancels[0].task, task);
+  ASSERT_EQ(last_.stop_requests.size(), 1u);
+  EXPECT_EQ(last_.stop_requests[0].task, task);
   EXPECT_EQ(View(job).skipped, 2u);
   EXPECT_EQ(View(job).leased, 1u);
   EXPECT_EQ(Say(worker, task, ReportKind::kDone), ReportVerdict::kCancelled);
@@ -230,8 +230,8 @@ TEST_F(EngineTest, WhoComesBackIsToldWhyToStop) {
   Grants();
   ComeBack(worker, {grants[1].task});
   Grants();
-  ASSERT_EQ(last_.cancels.size(), 1u);
-  EXPECT_EQ(last_.cancels[0].reason, "job_failed");
+  ASSERT_EQ(last_.stop_requests.size(), 1u);
+  EXPECT_EQ(last_.stop_requests[0].reason, "job_failed");
 }
 
 // --- Waiting pulls.

@@ -109,7 +109,7 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
   for (Lease& lease : worker->leases) {
     const JobState state = lease.job->state;
     if (Ended(state))
-      p_.journal.effects().cancels.push_back(CancelOrder{spec.id, lease.task, Stopping::ReasonFor(state)});
+      p_.journal.effects().stop_requests.push_back(StopRequest{spec.id, lease.task, Stopping::ReasonFor(state)});
   }
   p_.leasing.ArmNext(*worker);
   p_.dealing.Enrol(*worker);

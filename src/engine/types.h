@@ -107,7 +107,7 @@ enum class ReportVerdict : std::uint8_t {
 };
 
 // An order to a worker: stop this task. It still reports, or releases, the lease.
-struct CancelOrder {
+struct StopRequest {
   WorkerId worker;
   TaskRef task;
   std::string_view reason;  // "cancelled", "job_failed", "timeout", "expired"
@@ -143,7 +143,7 @@ struct Effects {
   std::string events;
   std::uint32_t event_count = 0;
   std::vector<GrantBatch> grant_batches;
-  std::vector<CancelOrder> cancels;
+  std::vector<StopRequest> stop_requests;
   std::vector<WorkerId> drains;   // told to finish what they hold and go
   std::vector<WorkerId> gone;     // no longer registered: timed out, or their grace is over
   std::vector<JobId> ended;       // jobs that reached an end state
@@ -152,7 +152,7 @@ struct Effects {
   std::vector<Removal> removed;  // past their retention
   std::vector<LimitNotice> limit_notices;
   bool empty() const {
-    return events.empty() && grant_batches.empty() && cancels.empty() && drains.empty() && gone.empty() &&
+    return events.empty() && grant_batches.empty() && stop_requests.empty() && drains.empty() && gone.empty() &&
            ended.empty() && progressed.empty() && errors.empty() && removed.empty() && limit_notices.empty();
   }
 };

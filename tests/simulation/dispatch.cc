@@ -114,10 +114,10 @@ void Dispatch::Grant(const Worker& worker, const allot::Grant& grant) {
 void Dispatch::Settle() {
   auto [position, effects] = engine_->Take();
   // In one command all that ends does so before anything starts.
-  for (const CancelOrder& order : effects.cancels) {
-    if (order.reason != "expired" && order.reason != "timeout") continue;
-    End(order.task.lease.serial);
-    ++tally_[std::string(order.reason)];
+  for (const StopRequest& stop : effects.stop_requests) {
+    if (stop.reason != "expired" && stop.reason != "timeout") continue;
+    End(stop.task.lease.serial);
+    ++tally_[std::string(stop.reason)];
   }
   for (const WorkerId id : effects.gone) {
     EndWhere([id](const Leased& lease) { return lease.worker == id; });

@@ -33,9 +33,9 @@ std::vector<Fact> FactsOf(const Effects& effects) {
                        {}});
     }
   }
-  for (const CancelOrder& order : effects.cancels) {
-    facts.push_back({Fact::Kind::kCancel, order.worker.value, order.task.job.value, order.task.index, 0,
-                     order.task.lease.serial, order.reason});
+  for (const StopRequest& stop : effects.stop_requests) {
+    facts.push_back({Fact::Kind::kCancel, stop.worker.value, stop.task.job.value, stop.task.index, 0,
+                     stop.task.lease.serial, stop.reason});
   }
   for (const WorkerId id : effects.drains) facts.push_back({Fact::Kind::kDrain, id.value, 0, 0, 0, 0, {}});
   for (const WorkerId id : effects.gone) facts.push_back({Fact::Kind::kGone, id.value, 0, 0, 0, 0, {}});

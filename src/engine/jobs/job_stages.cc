@@ -29,7 +29,7 @@ bool Stopping::Step(std::size_t& budget) {
       job->leases.splice(job->leases.end(), job->leases, job->leases.begin());
       if (lease.told) continue;
       lease.told = true;
-      p_.journal.effects().cancels.push_back(CancelOrder{lease.worker, lease.task, ReasonFor(job->state)});
+      p_.journal.effects().stop_requests.push_back(StopRequest{lease.worker, lease.task, ReasonFor(job->state)});
     }
   }
   return true;

@@ -252,7 +252,7 @@ void Leasing::Check(EngineWorker& worker) {
   }
   // Settling a job never ends leases, so these stay valid one after another.
   for (Lease* lease : timed_out) {
-    p_.journal.effects().cancels.push_back(CancelOrder{worker.id, lease->task, "timeout"});
+    p_.journal.effects().stop_requests.push_back(StopRequest{worker.id, lease->task, "timeout"});
     ++p_.stats.expired;
     if (lease->told) {
       GiveBack(*lease, false, "");
@@ -263,7 +263,7 @@ void Leasing::Check(EngineWorker& worker) {
     }
   }
   for (Lease* lease : expired) {
-    p_.journal.effects().cancels.push_back(CancelOrder{worker.id, lease->task, "expired"});
+    p_.journal.effects().stop_requests.push_back(StopRequest{worker.id, lease->task, "expired"});
     ++p_.stats.expired;
     GiveBack(*lease, true, "its worker gave no sign of life for as long as the lease");
   }

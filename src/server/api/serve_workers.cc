@@ -126,9 +126,9 @@ class PullLink final : public WorkerLink {
       }
     }
     out.append("],\"cancel\":[");
-    for (const CancelOrder& order : news.cancels) {
+    for (const StopRequest& stop : news.stop_requests) {
       if (out.back() != '[') out.push_back(',');
-      AppendCancel(order, out);
+      AppendCancel(stop, out);
     }
     out.append(news.drain ? "],\"drain\":true" : "],\"drain\":false");
     if (news.set) {

@@ -22,8 +22,8 @@ constexpr std::size_t kMaxNews = 1024;
 constexpr std::size_t kLongMessageBytes = 64 * 1024;
 
 bool HasMore(const WorkerNews& news) {
-  return news.ack || !news.stale.empty() || !news.grants.empty() || !news.cancels.empty() || news.drain || news.set ||
-         news.error;
+  return news.ack || !news.stale.empty() || !news.grants.empty() || !news.stop_requests.empty() || news.drain ||
+         news.set || news.error;
 }
 
 }  // namespace
@@ -138,7 +138,7 @@ void WorkerConnection::TakeNews(WorkerNews news) {
     if (!news_.empty() && !news_.back().error && news_.back().grants.empty() && !news.ack && !news.error && !news.set) {
       WorkerNews& last = news_.back();
       for (auto& stale : news.stale) last.stale.push_back(stale);
-      for (CancelOrder& cancel : news.cancels) last.cancels.push_back(cancel);
+      for (StopRequest& cancel : news.stop_requests) last.stop_requests.push_back(cancel);
       last.grants = std::move(news.grants);
       last.drain = last.drain || news.drain;
     } else {
@@ -200,15 +200,15 @@ bool WorkerConnection::NextMessage(std::string& out) {
     out.push_back(']');
     news.stale.clear();
   }
-  if (!news.cancels.empty()) {
+  if (!news.stop_requests.empty()) {
     field("cancel");
     out.push_back('[');
-    for (const CancelOrder& order : news.cancels) {
+    for (const StopRequest& stop : news.stop_requests) {
       if (out.back() != '[') out.push_back(',');
-      AppendCancel(order, out);
+      AppendCancel(stop, out);
     }
     out.push_back(']');
-    news.cancels.clear();
+    news.stop_requests.clear();
   }
   if (news.drain) {
     field("drain");

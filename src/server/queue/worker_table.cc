@@ -240,7 +240,8 @@ void WorkerTable::OnPull(Round& round, WorkerId worker, std::uint64_t key, milli
     return Answer(round, *session);
   }
   if (credit == 0) return Answer(round, *session);
-  if (wait.count() == 0 || !session->undelivered.cancels.empty() || session->draining) impatient_.push_back(worker);
+  if (wait.count() == 0 || !session->undelivered.stop_requests.empty() || session->draining)
+    impatient_.push_back(worker);
 }
 
 void WorkerTable::Answer(Round& round, Session& session) {
@@ -329,16 +330,16 @@ void WorkerTable::OnEffects(Round& round, Effects& effects) {
       Answer(round, *session);
     }
   }
-  for (const CancelOrder& order : effects.cancels) {
-    Session* const session = Find(order.worker);
+  for (const StopRequest& stop : effects.stop_requests) {
+    Session* const session = Find(stop.worker);
     if (session == nullptr) continue;
     if (session->connected) {
       WorkerNews news;
-      news.cancels.push_back(order);
+      news.stop_requests.push_back(stop);
       Tell(round, session->link, std::move(news));
     } else {
-      session->undelivered.cancels.push_back(order);
-      if (session->link) impatient_.push_back(order.worker);
+      session->undelivered.stop_requests.push_back(stop);
+      if (session->link) impatient_.push_back(stop.worker);
     }
   }
   for (const WorkerId worker : effects.drains) {

@@ -28,7 +28,7 @@ struct WorkerNews {
   std::optional<std::uint64_t> ack;
   std::vector<std::pair<TaskRef, ReportVerdict>> stale;
   std::vector<Grant> grants;
-  std::vector<CancelOrder> cancels;
+  std::vector<StopRequest> stop_requests;
   bool drain = false;
   std::optional<WorkerChange> set;  // others changed it
   std::optional<Error> error;

@@ -399,11 +399,11 @@ void AppendStale(const TaskRef& task, ReportVerdict verdict, std::string& out) {
   json.EndObject();
 }
 
-void AppendCancel(const CancelOrder& order, std::string& out) {
+void AppendCancel(const StopRequest& stop, std::string& out) {
   JsonWriter json(out);
   json.BeginObject();
-  RefFields(json, order.task);
-  json.Key("reason").String(order.reason);
+  RefFields(json, stop.task);
+  json.Key("reason").String(stop.reason);
   json.EndObject();
 }
 

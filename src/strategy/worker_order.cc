@@ -1,4 +1,4 @@
-#include "strategy/queue_order.h"
+#include "strategy/worker_order.h"
 
 #include <algorithm>
 #include <tuple>
@@ -22,25 +22,25 @@ bool HasPercent(const Plan& plan) {
 
 }  // namespace
 
-QueueOrder::QueueOrder(const order::Rules& rules, const ValueLog& log, bool by_class)
+WorkerOrder::WorkerOrder(const order::Rules& rules, const ValueLog& log, bool by_class)
     : rules_(rules), by_class_(by_class), log_(log), picked_at_(log.end()), percent_(HasPercent(*rules.plan)) {
   FindLeaves(*rules.plan);
 }
 
-void QueueOrder::FindLeaves(const Plan& plan) {
+void WorkerOrder::FindLeaves(const Plan& plan) {
   if (plan.inner.empty() && !plan.draws()) leaves_.push_back(&plan);
   for (const auto& inner : plan.inner) FindLeaves(*inner);
 }
 
-QueueOrder::Cell::~Cell() = default;
-QueueOrder::~QueueOrder() = default;
+WorkerOrder::Cell::~Cell() = default;
+WorkerOrder::~WorkerOrder() = default;
 
-bool QueueOrder::Same::operator()(const Sought& sought, const Cell* cell) const {
+bool WorkerOrder::Same::operator()(const Sought& sought, const Cell* cell) const {
   return cell->core->group == sought.group && cell->by_class == sought.cls &&
          std::equal(sought.values.begin(), sought.values.end(), cell->core->values);
 }
 
-QueueOrder::Cell& QueueOrder::CellFor(const PickJob& job) {
+WorkerOrder::Cell& WorkerOrder::CellFor(const PickJob& job) {
   const order::ViewContext& context = *rules_.context;
   const ClassId cls = by_class_ ? job.cls : kNoClass;
   std::uint64_t hash = cls + (std::uint64_t{job.group} << 32);
@@ -81,7 +81,7 @@ QueueOrder::Cell& QueueOrder::CellFor(const PickJob& job) {
   return *cells_.back();
 }
 
-void QueueOrder::Add(Entry& entry) {
+void WorkerOrder::Add(Entry& entry) {
   CHECK(entry.count > 0);
   Cell& cell = CellFor(*entry.job);
   entry.cell = &cell;
@@ -97,7 +97,7 @@ void QueueOrder::Add(Entry& entry) {
   if (cell.lottery) entry.place = cell.lottery->Add(&entry, entry.count);
 }
 
-void QueueOrder::Remove(Entry& entry) {
+void WorkerOrder::Remove(Entry& entry) {
   Cell& cell = *entry.cell;
   entry.cell = nullptr;
   cell.tasks -= entry.count;
@@ -122,11 +122,11 @@ void QueueOrder::Remove(Entry& entry) {
   if (cell.lottery) Undraw(cell, entry);
 }
 
-void QueueOrder::Undraw(Cell& cell, Entry& entry) {
+void WorkerOrder::Undraw(Cell& cell, Entry& entry) {
   cell.lottery->Remove(entry.place, [](Entry* moved, const WeightedSet<Entry*>::Place& to) { moved->place = to; });
 }
 
-void QueueOrder::OnCount(Entry& entry, std::uint32_t before) {
+void WorkerOrder::OnCount(Entry& entry, std::uint32_t before) {
   Cell& cell = *entry.cell;
   cell.tasks += std::uint64_t{entry.count} - before;
   if (!cell.lottery || WeightedSet<Entry*>::BucketOf(entry.count) == entry.place.bucket) return;
@@ -134,7 +134,7 @@ void QueueOrder::OnCount(Entry& entry, std::uint32_t before) {
   entry.place = cell.lottery->Add(&entry, entry.count);
 }
 
-void QueueOrder::Note(Cell& cell, std::size_t list) {
+void WorkerOrder::Note(Cell& cell, std::size_t list) {
   const Key key = cell.orders[list].Front().first;
   for (const Plan* leaf : leaves_) {
     if (leaf->list != list) continue;
@@ -145,7 +145,7 @@ void QueueOrder::Note(Cell& cell, std::size_t list) {
   }
 }
 
-void QueueOrder::Freshen(Cell& cell, const Plan& leaf) {
+void WorkerOrder::Freshen(Cell& cell, const Plan& leaf) {
   if (!leaf.rotates) return;
   auto& jobs = cell.orders[leaf.list];
   auto [key, entry] = jobs.Front();
@@ -158,7 +158,7 @@ void QueueOrder::Freshen(Cell& cell, const Plan& leaf) {
   Note(cell, leaf.list);
 }
 
-QueueOrder::Entry* QueueOrder::Draw(Cell& cell, Rng& rng) const {
+WorkerOrder::Entry* WorkerOrder::Draw(Cell& cell, Rng& rng) const {
   for (;;) {
     std::uint64_t rounded = 0;
     Entry* entry = cell.lottery->At(rng.Below(cell.lottery->total()), rounded);
@@ -166,7 +166,7 @@ QueueOrder::Entry* QueueOrder::Draw(Cell& cell, Rng& rng) const {
   }
 }
 
-bool QueueOrder::Blocked(const order::Cell& core, StartGate* gate) const {
+bool WorkerOrder::Blocked(const order::Cell& core, StartGate* gate) const {
   const std::uint32_t group = core.group;
   if (gate == nullptr || group == 0) return false;
   return (cells_.size() > kFewAsked ? gate->AskClosely(group) : gate->Ask(group)) != StartGate::Blocked::kNo;
@@ -174,12 +174,12 @@ bool QueueOrder::Blocked(const order::Cell& core, StartGate* gate) const {
 
 // --- Many cells, in order.
 
-bool QueueOrder::Before::operator()(const Cell& a, const Cell& b) const {
+bool WorkerOrder::Before::operator()(const Cell& a, const Cell& b) const {
   const Choice x{a.core.get(), a.leaf, 0}, y{b.core.get(), b.leaf, 0};
   return order::Compare(*of->rules_.plan, *of->rules_.context, of->sorted_for_, x, y) < 0;
 }
 
-void QueueOrder::Loosen(Cell& cell) {
+void WorkerOrder::Loosen(Cell& cell) {
   if (cell.stands) tree_.erase(tree_.iterator_to(cell));
   cell.stands = false;
   if (std::exchange(cell.loose, true)) return;
@@ -187,14 +187,14 @@ void QueueOrder::Loosen(Cell& cell) {
   loose_.push_back(&cell);
 }
 
-void QueueOrder::Enter(Cell& cell) {
+void WorkerOrder::Enter(Cell& cell) {
   const auto& keys = rules_.context->keys;
   for (std::size_t i = 0; i < keys.size(); ++i) by_value_[ValueKey(keys[i], cell.core->values[i])].push_back(&cell);
   cell.stands = cell.loose = false;
   Loosen(cell);
 }
 
-void QueueOrder::Leave(Cell& cell) {
+void WorkerOrder::Leave(Cell& cell) {
   const auto& keys = rules_.context->keys;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const auto found = by_value_.find(ValueKey(keys[i], cell.core->values[i]));
@@ -209,7 +209,7 @@ void QueueOrder::Leave(Cell& cell) {
   loose_.pop_back();
 }
 
-void QueueOrder::Unsort() {
+void WorkerOrder::Unsort() {
   calm_ = 0;
   if (!std::exchange(sorted_, false)) return;
   for (const auto& cell : cells_) cell->stands = cell->loose = false;
@@ -218,7 +218,7 @@ void QueueOrder::Unsort() {
   by_value_.clear();
 }
 
-void QueueOrder::Sort(KindId kind) {
+void WorkerOrder::Sort(KindId kind) {
   Unsort();
   sorted_ = true;
   sorted_for_ = kind;
@@ -227,7 +227,7 @@ void QueueOrder::Sort(KindId kind) {
   for (const auto& cell : cells_) Enter(*cell);
 }
 
-std::size_t QueueOrder::Changed() const {
+std::size_t WorkerOrder::Changed() const {
   std::size_t cells = loose_.size();
   for (std::uint64_t at = sorted_at_; at < log_.end(); ++at) {
     const auto [key, value] = log_.At(at);
@@ -237,7 +237,7 @@ std::size_t QueueOrder::Changed() const {
   return cells;
 }
 
-void QueueOrder::CatchUp() {
+void WorkerOrder::CatchUp() {
   for (; sorted_at_ < log_.end(); ++sorted_at_) {
     const auto [key, value] = log_.At(sorted_at_);
     const auto found = by_value_.find(ValueKey(key, value));
@@ -257,7 +257,7 @@ void QueueOrder::CatchUp() {
 
 // --- Picking.
 
-QueueOrder::Entry* QueueOrder::Pick(KindId kind, StartGate* gate, Rng& rng, std::size_t& looks) {
+WorkerOrder::Entry* WorkerOrder::Pick(KindId kind, StartGate* gate, Rng& rng, std::size_t& looks) {
   // To find a new place costs about ten looks: where many would have to each time, a look at all of them is cheaper. To
   // find places for all of them pays when it has been otherwise for a while. Ranks may change without a word.
   constexpr std::size_t kLooks = 10;
@@ -300,7 +300,7 @@ QueueOrder::Entry* QueueOrder::Pick(KindId kind, StartGate* gate, Rng& rng, std:
   return nullptr;
 }
 
-QueueOrder::Entry* QueueOrder::Scan(KindId kind, StartGate* gate, Rng& rng) {
+WorkerOrder::Entry* WorkerOrder::Scan(KindId kind, StartGate* gate, Rng& rng) {
   Choice best;
   std::size_t where = 0;
   std::uint64_t drawn = 0;  // tasks of all cells that were drawn from so far
@@ -324,7 +324,7 @@ QueueOrder::Entry* QueueOrder::Scan(KindId kind, StartGate* gate, Rng& rng) {
   return random_task_ ? Draw(*cells_[where], rng) : cells_[where]->orders[best.leaf->list].Front().second;
 }
 
-bool QueueOrder::Shrink(std::size_t& budget) {
+bool WorkerOrder::Shrink(std::size_t& budget) {
   by_key_ = {};
   Unsort();
   while (!cells_.empty()) {
@@ -342,7 +342,7 @@ bool QueueOrder::Shrink(std::size_t& budget) {
   return true;
 }
 
-std::size_t QueueOrder::MemoryBytes() const {
+std::size_t WorkerOrder::MemoryBytes() const {
   std::size_t bytes = sizeof(*this) + cells_.capacity() * sizeof(cells_[0]) + by_key_.bucket_count() * sizeof(Cell*) +
                       sought_.capacity() * sizeof(ValueId);
   for (const auto& cell : cells_) {

@@ -31,7 +31,7 @@
 
 namespace allot {
 
-class QueueOrder {
+class WorkerOrder {
  private:
   struct Cell;
 
@@ -42,17 +42,17 @@ class QueueOrder {
     std::uint32_t count = 0;  // at least 1 while it is in an order
 
    private:
-    friend class QueueOrder;
+    friend class WorkerOrder;
     Cell* cell = nullptr;
     order::Key recent;  // where it stands by `least_recent`: which may be where it stood before it was picked
     WeightedSet<Entry*>::Place place;
   };
 
   // `rules` outlive all calls but the destructor. `by_class`: the worker ranks jobs, which its classes tell.
-  QueueOrder(const order::Rules& rules, const ValueLog& log, bool by_class);
-  QueueOrder(const QueueOrder&) = delete;
-  QueueOrder& operator=(const QueueOrder&) = delete;
-  ~QueueOrder();
+  WorkerOrder(const order::Rules& rules, const ValueLog& log, bool by_class);
+  WorkerOrder(const WorkerOrder&) = delete;
+  WorkerOrder& operator=(const WorkerOrder&) = delete;
+  ~WorkerOrder();
 
   // The job's key, class, group and values stay as they are meanwhile.
   void Add(Entry& entry);
@@ -101,7 +101,7 @@ class QueueOrder {
     std::uint32_t loose_at = 0;         // as this one of those
   };
   struct Before {
-    const QueueOrder* of;
+    const WorkerOrder* of;
     bool operator()(const Cell& a, const Cell& b) const;
   };
   using Tree =
