@@ -69,13 +69,13 @@ class EnginePreview : public testing::EngineTest {
       EXPECT_EQ(receipt.strategy, PrintStrategy(*walk.strategy()));
       EXPECT_EQ(receipt.policy, PrintStrategy(*walk.policy()));
       // A preview knows its picks before by number, and whether the worker ranks any job from its beginning.
-      std::vector<PreviewStep> told = receipt.why, said = task.pick.why;
-      for (std::vector<PreviewStep>* steps : {&told, &said}) {
+      std::vector<PreviewStep> recorded = receipt.why, said = task.pick.why;
+      for (std::vector<PreviewStep>* steps : {&recorded, &said}) {
         // It does not look at the ranks of what is left out.
         if (i > 0 || walk.blocked_jobs() > 0)
           std::erase_if(*steps, [](const auto& step) { return step.block == Strategy::Kind::kWorker; });
       }
-      ASSERT_EQ(testing::Told(told, i == 0), testing::Told(said, i == 0)) << "pick " << i;
+      ASSERT_EQ(testing::StepText(recorded, i == 0), testing::StepText(said, i == 0)) << "pick " << i;
     }
   }
   static StrategyPtr Parse(const std::string& text, bool policy = false) {

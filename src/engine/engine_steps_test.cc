@@ -156,13 +156,13 @@ TEST_F(EngineStepsTest, WorkersOfAJobWithVeryManyLeasesAreToldToStopInSteps) {
   Wait(worker, 10'000);
   Ticks();
   ASSERT_TRUE(engine_->Cancel(now_, job).ok());
-  std::size_t told = Forgotten().stop_requests.size();
-  EXPECT_EQ(told, kLeasesAtOnce);
+  std::size_t requests = Forgotten().stop_requests.size();
+  EXPECT_EQ(requests, kLeasesAtOnce);
   for (const Effects& effects : Ticks()) {
     EXPECT_LE(effects.stop_requests.size(), kLeasesAtOnce);
-    told += effects.stop_requests.size();
+    requests += effects.stop_requests.size();
   }
-  EXPECT_EQ(told, 10'000u);
+  EXPECT_EQ(requests, 10'000u);
 }
 
 TEST_F(EngineStepsTest, AValueWithVeryManyCellsFlipsInSteps) {

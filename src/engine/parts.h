@@ -94,7 +94,7 @@ struct EngineParts {
 
   StrategyUse strategies{*this};
   Stopping stopping{*this};
-  Telling telling{*this};
+  OrderUpdates order_updates{*this};
   Leasing leasing{*this};
   DueJobs due_jobs{*this};
   Matching matching{*this};
@@ -119,7 +119,7 @@ struct EngineParts {
  private:
   template <typename Parts, typename F>
   static void EachOf(Parts& p, F& f) {
-    f(p.strategies), f(p.stopping), f(p.telling), f(p.leasing), f(p.due_jobs), f(p.matching), f(p.limiting);
+    f(p.strategies), f(p.stopping), f(p.order_updates), f(p.leasing), f(p.due_jobs), f(p.matching), f(p.limiting);
     f(p.ordering), f(p.reviving), f(p.limit_times), f(p.staging), f(p.tallies), f(p.dealing);
   }
 };

@@ -247,8 +247,8 @@ void LimitTable::ForEachLevel(const Now& now, const LevelVisitor& f) const {
 
 std::vector<LimitName> LimitTable::TakeCostWarnings() {
   std::vector<LimitName> names;
-  if (cost_failures_told_ == matcher_.cost_failures()) return names;
-  cost_failures_told_ = matcher_.cost_failures();
+  if (cost_failures_reported_ == matcher_.cost_failures()) return names;
+  cost_failures_reported_ = matcher_.cost_failures();
   for (Slot slot = 0; slot < limits_.size(); ++slot) {
     if (!limits_[slot] || limits_[slot]->gone() || limits_[slot]->cost_warned || !matcher_.CostFailed(slot)) continue;
     limits_[slot]->cost_warned = true;

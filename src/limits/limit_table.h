@@ -268,7 +268,7 @@ class LimitTable {
   std::set<std::pair<Instant, Slot>> timers_;                    // of limits that something waits for
   std::vector<Blocking> opened_;
 
-  std::uint64_t cost_failures_told_ = 0;
+  std::uint64_t cost_failures_reported_ = 0;
   std::optional<Instant> last_summary_;
   std::vector<LimitSummary> partings_;  // of limits that are gone
 };

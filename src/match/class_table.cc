@@ -205,7 +205,7 @@ bool ClassTable::Settle(std::size_t& budget) {
   }
   Merge(left);
   budget = left <= 0 ? 0 : static_cast<std::size_t>(left / 1000);
-  Tell();
+  NotifyListener();
   return Settled();
 }
 
@@ -284,7 +284,7 @@ bool ClassTable::JudgeClass(ClassId cls, const Pending& known, std::int64_t& bud
     Rehash(kind, kinds_[kind].hash ^ Contribution(cls, old) ^ Contribution(cls, first));
     unmerged_.push_back(kind);
   }
-  if (unmerged_.size() > unmerged) told_classes_.push_back(cls);
+  if (unmerged_.size() > unmerged) changed_classes_.push_back(cls);
   if (through) Merge(budget);
   return through;
 }
@@ -366,7 +366,7 @@ ClassId ClassTable::AddJob(Terms terms) {
   if (!first || !Advance(pending, command_budget_) || !Apply(pending, command_budget_)) {
     pending_.push_back(std::move(pending));
   }
-  Tell();
+  NotifyListener();
   return cls;
 }
 
@@ -392,9 +392,9 @@ void ClassTable::DropJob(ClassId cls) {
   class_ids_.Erase(dropped.terms.key_);
   dropped = Class{};
   free_classes_.push_back(cls);
-  if (unmerged_.size() > unmerged) told_classes_.push_back(cls);
+  if (unmerged_.size() > unmerged) changed_classes_.push_back(cls);
   Merge(command_budget_);
-  Tell();
+  NotifyListener();
 }
 
 std::uint32_t ClassTable::WorkersFor(ClassId cls) const {
@@ -482,7 +482,7 @@ ClassTable::Handle ClassTable::AddWorker(WorkerTraits traits) {
   Fold(worker);
   CountNames(*worker.traits->ad, true);
   Attach(handle);
-  Tell();
+  NotifyListener();
   return handle;
 }
 
@@ -496,7 +496,7 @@ void ClassTable::ChangeWorker(Handle handle, WorkerTraits traits) {
   worker.traits = std::make_shared<const WorkerTraits>(std::move(traits));
   Fold(worker);
   Attach(handle);
-  Tell();
+  NotifyListener();
 }
 
 void ClassTable::DropWorker(Handle handle) {
@@ -505,7 +505,7 @@ void ClassTable::DropWorker(Handle handle) {
   CountNames(*worker.traits->ad, false);
   worker = Worker{};
   free_workers_.push_back(handle);
-  Tell();
+  NotifyListener();
 }
 
 ClassTable::Profile ClassTable::ProfileOf(const Worker& worker) const {

@@ -239,7 +239,7 @@ class ClassTable {
   // True if it was one with another, and is to be looked at again as that.
   std::optional<KindId> MergeLike(KindId kind);
   bool SameVerdicts(KindId a, KindId b) const;
-  void Tell();
+  void NotifyListener();
 
   Listener& listener_;
   expr::Evaluator evaluator_;
@@ -278,8 +278,8 @@ class ClassTable {
 
   // What to tell the listener.
   bool widened_ = false;
-  std::vector<ClassId> told_classes_;
-  std::vector<KindId> told_kinds_, moved_kinds_;
+  std::vector<ClassId> changed_classes_;
+  std::vector<KindId> changed_kinds_, moved_kinds_;
 };
 
 }  // namespace allot

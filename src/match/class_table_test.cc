@@ -228,10 +228,10 @@ TEST(ClassTable, AgreesWithTheFourConditionsAfterAnyMixtureOfChanges) {
             ASSERT_EQ(worker_rank, want.worker_rank);
           }
           row.emplace_back(match, job_rank, worker_rank);
-          const auto told = world.mirror.verdicts.find({kind, job.cls});
-          ASSERT_EQ(told != world.mirror.verdicts.end(), match) << "step " << step;
+          const auto mirrored = world.mirror.verdicts.find({kind, job.cls});
+          ASSERT_EQ(mirrored != world.mirror.verdicts.end(), match) << "step " << step;
           if (match) {
-            ASSERT_EQ(told->second.second, worker_rank);
+            ASSERT_EQ(mirrored->second.second, worker_rank);
           }
         }
         rows.insert(std::move(row));

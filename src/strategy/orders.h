@@ -99,7 +99,7 @@ class Orders {
   void Returned(PickJob& job);
   // The same in two: values that are full stay so until they are told.
   void ReturnLater(PickJob& job);
-  void TellReturned(PickJob& job);
+  void ApplyReturns(PickJob& job);
 
   // Numbers of orders are below this.
   Id ids() const { return static_cast<Id>(entries_.size()); }
@@ -146,15 +146,15 @@ class Orders {
   // looked at in steps (StepJoining).
   void BeginCommand() {
     looks_ = looks_at_once;
-    may_tell_ = told_at_once;
+    updates_left_ = updates_at_once;
   }
   // Whatever concerns a job is told to all orders. So where there are many, a command does little: half of what it may
   // tell them is for jobs that open and tasks that return, which may be told later, and all of it for starts.
-  bool MayTell() const { return cost_ == 0 || 2 * may_tell_ >= told_at_once; }
-  bool MayStart() const { return cost_ == 0 || may_tell_ > 0; }
+  bool MayUpdate() const { return cost_ == 0 || 2 * updates_left_ >= updates_at_once; }
+  bool MayStart() const { return cost_ == 0 || updates_left_ > 0; }
   // What telling them of a job costs, in about a microsecond; 0: there is one order alone.
   std::size_t cost() const { return cost_; }
-  static inline std::size_t told_at_once = 2000;     // tests lower it
+  static inline std::size_t updates_at_once = 2000;  // tests lower it
   static inline std::size_t looks_at_once = 65'536;  // tests lower it
   // Cells that are put into wider trees at once; tests lower it.
   static inline std::size_t width_at_once = 8192;
@@ -189,13 +189,13 @@ class Orders {
   using Changed = boost::container::small_vector<std::pair<KeyId, ValueId>, 6>;
   template <typename F>
   void ForEachIndex(const PickJob& job, F f);
-  void Tell(const Changed& changed, std::uint32_t fewer);
+  void Apply(const Changed& changed, std::uint32_t fewer);
   void Rewant();
   void Recost();
   // To, or from, all indices.
   void PutIn(PickJob& job);
   void TakeOut(PickJob& job);
-  void Charge(std::size_t cost) { may_tell_ -= std::min(may_tell_, cost); }
+  void Charge(std::size_t cost) { updates_left_ -= std::min(updates_left_, cost); }
   void Leave(std::unique_ptr<StrategyIndex> index);
   template <typename F>
   void ForEachKey(const PickJob& job, F f);
@@ -227,7 +227,7 @@ class Orders {
   std::uint64_t changes_ = 1;
   OpenClasses open_;
   std::size_t looks_ = looks_at_once;
-  std::size_t may_tell_ = told_at_once;
+  std::size_t updates_left_ = updates_at_once;
   std::size_t cost_ = 0;
 };
 

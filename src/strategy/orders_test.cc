@@ -252,7 +252,8 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
               ASSERT_GE(why.back().candidates, pick->why.back().candidates);
               why.back() = pick->why.back();
             }
-            ASSERT_EQ(testing::Told(why), testing::Told(pick->why)) << "step " << step << ", strategy " << kind.text;
+            ASSERT_EQ(testing::StepText(why), testing::StepText(pick->why))
+                << "step " << step << ", strategy " << kind.text;
           }
           world.orders.Leased(*picked, Stamp{ms, ++serial});
           if (picked->ready == 1) {

@@ -40,11 +40,11 @@ struct Stamp {
 struct PickJob {
   OrderKey key;
   ClassId cls = kNoClass;
-  std::uint32_t ready = 0;   // tasks; at least one while it is open
-  std::uint32_t leased = 0;  // tasks
-  std::uint32_t untold = 0;  // tasks that were leased, and of whose return the orders are still to be told
-  std::uint32_t slot = 0;    // its place in arrays beside; from Orders::Know() to Forget()
-  Stamp picked;              // the last time
+  std::uint32_t ready = 0;              // tasks; at least one while it is open
+  std::uint32_t leased = 0;             // tasks
+  std::uint32_t unapplied_returns = 0;  // tasks that were leased, and of whose return the orders are still to be told
+  std::uint32_t slot = 0;               // its place in arrays beside; from Orders::Know() to Forget()
+  Stamp picked;                         // the last time
   WallTime submitted_at{};
   // Starts of jobs of one group are held back, and let go, together: by something that the orders do not know, and of
   // which they ask a StartGate. 0: nothing holds them.

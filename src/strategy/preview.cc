@@ -110,8 +110,8 @@ void Preview::Know(const JobKeys& keys, const PickJob& job, std::optional<double
                    std::uint32_t own, std::uint32_t group) {
   CHECK(!prepared_);
   const bool may = job.open && rank;
-  const bool told = job.open || job.leased > 0 || job.picked.serial != 0;
-  if (!told) return;
+  const bool counted = job.open || job.leased > 0 || job.picked.serial != 0;
+  if (!counted) return;
   row_.clear();
   for (Column& column : columns_) {
     // Nothing but the job itself has that value.

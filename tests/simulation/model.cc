@@ -455,8 +455,8 @@ void Model::End(Job& job, JobState state) {
   job.ended_at = now_.wall;
   ended_.push_back({Fact::Kind::kEnded, 0, job.id.value, 0, 0, 0, {}});
   for (auto& [serial, lease] : leases) {
-    if (lease.task.job != job.id || lease.told) continue;
-    lease.told = true;
+    if (lease.task.job != job.id || lease.stop_requested) continue;
+    lease.stop_requested = true;
     cancels_.push_back({Fact::Kind::kCancel, lease.worker.value, job.id.value, lease.task.index, 0, serial,
                         state == JobState::kCancelled ? "cancelled" : "job_failed"});
   }

@@ -69,7 +69,7 @@ struct Model {
     TaskRef task;  // without its hash
     WorkerId worker;
     std::uint32_t attempt = 0;
-    bool told = false;
+    bool stop_requested = false;
     Instant granted{};
     WallTime granted_at{};
   };

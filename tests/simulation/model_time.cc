@@ -61,7 +61,7 @@ void Model::Check(Worker& worker) {
       ++stats.expired;
       if (!timeout) {
         GiveBack(serial, true, "its worker gave no sign of life for as long as the lease");
-      } else if (Ended(job.state) || lease.told) {
+      } else if (Ended(job.state) || lease.stop_requested) {
         GiveBack(serial, false, "");
       } else {
         errors_.push_back({Fact::Kind::kError, 0, job.id.value, lease.task.index, lease.attempt, 0,
@@ -154,7 +154,7 @@ void Model::Crash(const Now& at, Duration grace) {
   }
   for (auto& [serial, lease] : leases) {
     lease.granted = time_ - std::max<Duration>(Duration(0), at.wall - lease.granted_at);
-    lease.told = Ended(jobs.at(lease.task.job).state);
+    lease.stop_requested = Ended(jobs.at(lease.task.job).state);
     Worker& worker = workers[lease.worker];
     worker.id = lease.worker;
     worker.away = true;

@@ -178,7 +178,7 @@ void Model::GiveBack(std::uint64_t serial, bool counted, std::string_view why) {
   const Lease lease = leases.at(serial);
   Job& job = *FindJob(lease.task.job);
   if (!Ended(job.state)) {
-    if (lease.told) {
+    if (lease.stop_requested) {
       // Its worker was told to stop, and then the job was retried: fresh attempts, for this task too.
       leases.erase(serial);
       Set(job, lease.task.index, TaskState::kReady, 0);
@@ -197,7 +197,7 @@ void Model::AttemptFailed(std::uint64_t serial, bool final) {
   const Lease lease = leases.at(serial);
   Job& job = *FindJob(lease.task.job);
   const TaskIndex index = lease.task.index;
-  if (lease.told) return GiveBack(serial, false, "");
+  if (lease.stop_requested) return GiveBack(serial, false, "");
   leases.erase(serial);
   ++stats.failed_attempts;
   const milliseconds wait = BackoffOf(job.spec.backoff, lease.attempt);

@@ -282,7 +282,7 @@ void RecordLoader::Finish(Duration grace) {
     p_.timers.Start(*job);
     for (Lease& lease : job->leases) {
       lease.granted = p_.clock.time - std::max<Duration>(Duration(0), p_.clock.now.wall - lease.granted_at);
-      lease.told = Ended(job->state);
+      lease.stop_requested = Ended(job->state);
     }
     p_.flow.Refresh(*job);
   }

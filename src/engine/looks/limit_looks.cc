@@ -29,7 +29,7 @@ constexpr Duration kMostWalking = std::chrono::seconds(3);
 constexpr Duration kMostTime = std::chrono::seconds(4);
 
 // Of two that hold back, the one that ends first; of others, the one that holds back.
-bool TellsMore(const LimitStatus& a, const LimitStatus& b) {
+bool SaysMore(const LimitStatus& a, const LimitStatus& b) {
   if (a.blocks != b.blocks) return a.blocks;
   if (!a.blocks || !a.payable_at) return false;
   return !b.payable_at || *a.payable_at < *b.payable_at;
@@ -80,7 +80,7 @@ Result<LimitsOnJob> PreparedLooks::LimitsOn(const Now& now, JobId id, std::optio
           on_job.free_blocked += like.free;
           blocking = blocking || !status.monitor;
         }
-        if (TellsMore(status, on_job.limit)) on_job.limit = std::move(status);
+        if (SaysMore(status, on_job.limit)) on_job.limit = std::move(status);
       }
       out.free += like.free;
       if (blocking) out.free_blocked += like.free;

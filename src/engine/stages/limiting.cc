@@ -67,7 +67,7 @@ bool Limiting::StepGrouping(std::size_t& budget) {
     grouping_ = {};
   }
   const bool all = p_.jobs.Walk(grouping_, [&](EngineJob* job) {
-    if (budget == 0 || !p_.orders.MayTell()) return false;
+    if (budget == 0 || !p_.orders.MayUpdate()) return false;
     --budget;
     if (job == nullptr || !job->open || Grouped(*job)) return true;
     const std::uint64_t before = p_.limits.matcher().evaluations();

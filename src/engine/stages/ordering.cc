@@ -98,26 +98,26 @@ std::size_t Ordering::works() const { return p_.orders.Building() || p_.orders.C
 
 // --- What was put off.
 
-void Telling::OpenLater(EngineJob& job) {
+void OrderUpdates::OpenLater(EngineJob& job) {
   if (!job.opening) openings_.push_back(job.id());
   job.opening = true;
 }
 
-void Telling::ReturnLater(EngineJob& job) {
+void OrderUpdates::ReturnLater(EngineJob& job) {
   p_.orders.ReturnLater(job);
-  if (job.untold == 1) returns_.push_back(job.id());
+  if (job.unapplied_returns == 1) returns_.push_back(job.id());
 }
 
-void Telling::Tick(TickBudget&) {
-  const auto each = [this](std::deque<JobId>& ids, auto tell) {
-    while (!ids.empty() && p_.orders.MayTell()) {
+void OrderUpdates::Tick(TickBudget&) {
+  const auto each = [this](std::deque<JobId>& ids, auto apply) {
+    while (!ids.empty() && p_.orders.MayUpdate()) {
       EngineJob* job = p_.jobs.Find(ids.front());
       ids.pop_front();
-      if (job != nullptr) tell(*job);
+      if (job != nullptr) apply(*job);
     }
   };
   each(returns_, [this](EngineJob& job) {
-    if (job.untold > 0) p_.orders.TellReturned(job);
+    if (job.unapplied_returns > 0) p_.orders.ApplyReturns(job);
   });
   each(openings_, [this](EngineJob& job) {
     if (!job.opening) return;
@@ -126,7 +126,7 @@ void Telling::Tick(TickBudget&) {
   });
 }
 
-void Telling::AddWakes(NextTick& next) const {
+void OrderUpdates::AddWakes(NextTick& next) const {
   if (works() > 0) next.AtOnce();
 }
 

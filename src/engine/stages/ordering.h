@@ -19,9 +19,9 @@ class EngineJobKeys : public JobKeys {
 };
 
 // Orders are told of what was put off because there are many of them: before anything else in a tick.
-class Telling final : public EngineStage {
+class OrderUpdates final : public EngineStage {
  public:
-  explicit Telling(EngineParts& parts) : p_(parts) {}
+  explicit OrderUpdates(EngineParts& parts) : p_(parts) {}
 
   // Of the job that opens, or of a lease that has ended, with one of the next ticks.
   void OpenLater(EngineJob& job);

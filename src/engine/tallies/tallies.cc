@@ -22,7 +22,7 @@ constexpr std::size_t kMostPausedKnown = 100'000;
 // Jobs that are looked at for examples of reasons.
 constexpr std::size_t kMostLooks = 4096;
 
-std::optional<WallTime> Told(WallTime time) { return time == WallTime{} ? std::nullopt : std::optional(time); }
+std::optional<WallTime> Known(WallTime time) { return time == WallTime{} ? std::nullopt : std::optional(time); }
 
 // Of so few workers it is always known how they stand; of more, as of the last walk.
 constexpr std::size_t kFewWorkers = 64;
@@ -178,7 +178,7 @@ std::optional<WaitReason> Tallies::WaitReasonOf(const EngineJob& job) const {
     }
   }
   const ClassReasons::Row& row = p_.reasons.row(job.cls);
-  return WaitReason{code, row.code == code ? Told(row.since) : std::optional(p_.clock.now.wall)};
+  return WaitReason{code, row.code == code ? Known(row.since) : std::optional(p_.clock.now.wall)};
 }
 
 const EngineJob* Tallies::OneOf(ClassId cls, std::size_t& looks) const {
@@ -237,7 +237,7 @@ std::vector<ReasonRow> Tallies::Reasons() const {
     row.tasks += blocked.tasks;
     row.jobs += blocked.jobs;
     row.classes += blocked.cells;
-    if (fresh) row.since = Told(blocked.since);
+    if (fresh) row.since = Known(blocked.since);
     if (const EngineJob* one = p_.jobs.Find(blocked.job); !row.job && one != nullptr && one->open) Show(*one, row);
     if (row.code == ReasonCode::kLimit || row.code == ReasonCode::kLimitNever) row.limits = p_.blocked.limits();
     if (row.code == ReasonCode::kMaxSimultaneous) row.ceilings = p_.blocked.ceilings();

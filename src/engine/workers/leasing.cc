@@ -96,15 +96,15 @@ void Leasing::End(Lease& lease) {
   p_.dispatcher.Finished(*worker);
   if (!job->known) {
     --job->leased;
-  } else if (p_.orders.MayTell()) {
+  } else if (p_.orders.MayUpdate()) {
     p_.orders.Returned(*job);
   } else {
-    p_.telling.ReturnLater(*job);
+    p_.order_updates.ReturnLater(*job);
   }
   ArmIdle(*worker);
 }
 
-bool Leasing::Stopped(const Lease& lease, const EngineJob& job) { return lease.told && !Ended(job.state); }
+bool Leasing::Stopped(const Lease& lease, const EngineJob& job) { return lease.stop_requested && !Ended(job.state); }
 
 void Leasing::AttemptFailed(Lease& lease, bool final) {
   MemoryPool::Scope scope(&p_.memory.jobs);
@@ -254,7 +254,7 @@ void Leasing::Check(EngineWorker& worker) {
   for (Lease* lease : timed_out) {
     p_.journal.effects().stop_requests.push_back(StopRequest{worker.id, lease->task, "timeout"});
     ++p_.stats.expired;
-    if (lease->told) {
+    if (lease->stop_requested) {
       GiveBack(*lease, false, "");
     } else {
       p_.journal.effects().errors.push_back(

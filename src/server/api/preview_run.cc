@@ -32,7 +32,7 @@ using RunPtr = std::shared_ptr<Run>;
 void Finish(Round& round, const RunPtr& run) {
   round.what = run->what;
   round.engine.looks().Resolve(run->walk);
-  for (const PreviewWalk::Task& task : run->walk.tasks()) round.Tells(task.pick.job);
+  for (const PreviewWalk::Task& task : run->walk.tasks()) round.DependsOn(task.pick.job);
   run->done(round, WalkPtr(run, &run->walk));
 }
 

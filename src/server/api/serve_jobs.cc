@@ -172,7 +172,7 @@ void ListJobs(Call call) {
   BrowseEngine(std::move(call), [query = std::move(*query)](Round& round, Call c) {
     JobPage found = round.engine.looks().List(query);
     std::erase_if(found.jobs, [&](const JobView& job) { return !round.MayList(job.id); });
-    for (const JobView& job : found.jobs) round.Tells(job.id);
+    for (const JobView& job : found.jobs) round.DependsOn(job.id);
     AnswerApart(round, std::move(c), [page = std::move(found)](const Call& done, std::string& out) {
       out.append("{\"jobs\":[");
       std::optional<JobId> next = page.next;

@@ -25,7 +25,7 @@ void ListReceipts(Call call) {
     }
     // What is not durable yet, while the disk is full, has not happened.
     std::erase_if(receipts, [&](const Receipt& receipt) { return !round.MayList(receipt.job); });
-    for (const Receipt& receipt : receipts) round.Tells(receipt.job);
+    for (const Receipt& receipt : receipts) round.DependsOn(receipt.job);
     AnswerApart(round, std::move(c), [receipts = std::move(receipts), next](const Call& done, std::string& out) {
       out.append("{\"receipts\":[");
       for (const Receipt& receipt : receipts) {

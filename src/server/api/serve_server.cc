@@ -63,7 +63,7 @@ void ShowMetrics(Call call) {
     if (queue->metrics() == nullptr) continue;
     // All of it on the engine thread: that one has ended before a queue's metrics go.
     net.Tell(queue, Command::Browse(asker, [scrape, queue](Round& round) {
-               queue->TellSteps();
+               queue->PublishSteps();
                queue->metrics()->Update(round.engine.looks().Stats(), round.engine.looks().Reasons(), round.now.wall);
                const Result<Store::Usage> usage = queue->store().ReadUsage();
                if (usage.ok()) queue->metrics()->Update(*usage, round.disk_full);

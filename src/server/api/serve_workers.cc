@@ -94,7 +94,7 @@ class PullLink final : public WorkerLink {
 
   Call& call() { return call_; }
 
-  void Tell(WorkerNews news) override {
+  void Deliver(WorkerNews news) override {
     if (news.error) return call_.Fail(*news.error);
     std::vector<TaskRef> tasks;
     for (const Grant& grant : news.grants) tasks.push_back(grant.task);

@@ -121,7 +121,7 @@ void ServeEvents(Call call, JobName name) {
                    gone.Release();
                    Result<JobView> view = now.engine.looks().Describe(id);
                    if (!view.ok()) return now.Send(home, [stream, error = view.error()] { stream->Fail(error); });
-                   now.Tells(id);
+                   now.DependsOn(id);
                    const bool ended = Ended(view->state);
                    now.Send(home, [stream, view = std::move(*view), ended] { stream->Send(view, ended); });
                    if (ended) return;

@@ -53,7 +53,7 @@ Result<JobView> FindJob(Round& round, const Call& call, const JobName& name) {
     if (!id) return Error{Code::kUnknownJob, "there is no job yet", ""};
   }
   Result<JobView> view = round.engine.looks().Describe(*id);
-  round.Tells(*id);
+  round.DependsOn(*id);
   if (!view.ok()) return UnknownJob(*id);
   const Result<void> seen = RequireSeen(call.principal(), *id, view->user);
   if (!seen.ok()) return seen.error();

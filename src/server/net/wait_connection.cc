@@ -76,7 +76,7 @@ void WaitConnection::Take(Round& round, const std::shared_ptr<const std::vector<
     if (!view.ok() || !Sees(*principal_, view->user)) {
       unknown.push_back(job);
     } else if (Ended(view->state)) {
-      round.Tells(job);
+      round.DependsOn(job);
       round.Send(home, [self, view = std::move(*view)] { self->OnEnded(view); });
     } else {
       Result<void> admitted = round.waits.Admit(round, job);

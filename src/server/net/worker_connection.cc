@@ -118,7 +118,7 @@ void WorkerConnection::OnSign() {
   TellQueue([worker = worker_](Round& round) { static_cast<void>(round.engine.Heartbeat(round.now, worker)); });
 }
 
-void WorkerConnection::Tell(WorkerNews news) {
+void WorkerConnection::Deliver(WorkerNews news) {
   // A worker that misses news would keep leases that it does not know of: it has to come anew.
   Guard("news for a worker", [&] { TakeNews(std::move(news)); });
 }

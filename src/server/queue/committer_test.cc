@@ -77,59 +77,59 @@ CommitWork WorkAt(Position position, Home& home, std::function<void()> then) {
 TEST(Committer, CommitsWhatWaitsTogetherAndLetsItGoInOrder) {
   FakeStore store;
   DirectHome home;
-  std::vector<int> told;
+  std::vector<int> sent;
   {
     Committer committer(
         store, [](const Error&) { FAIL(); }, nullptr);
     store.Set(store.stopped, true);
-    committer.Push(WorkAt(1, home, [&] { told.push_back(1); }));
+    committer.Push(WorkAt(1, home, [&] { sent.push_back(1); }));
     store.WaitForTries(1);
     for (int i = 2; i <= 5; ++i)
-      committer.Push(WorkAt(static_cast<Position>(i), home, [&told, i] { told.push_back(i); }));
-    EXPECT_TRUE(told.empty());
+      committer.Push(WorkAt(static_cast<Position>(i), home, [&sent, i] { sent.push_back(i); }));
+    EXPECT_TRUE(sent.empty());
     EXPECT_FALSE(committer.idle());
     store.Set(store.stopped, false);
   }
   EXPECT_EQ(store.commits, 2);
   EXPECT_EQ(store.positions, (std::vector<Position>{1, 2, 3, 4, 5}));
-  EXPECT_EQ(told, (std::vector<int>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(sent, (std::vector<int>{1, 2, 3, 4, 5}));
   EXPECT_EQ(home.handovers.load(), 2);
 }
 
 TEST(Committer, AnAnswerWithoutEventsStillWaitsForThoseBeforeIt) {
   FakeStore store;
   DirectHome home;
-  std::vector<int> told;
+  std::vector<int> sent;
   {
     Committer committer(
         store, [](const Error&) { FAIL(); }, nullptr);
     store.Set(store.stopped, true);
-    committer.Push(WorkAt(1, home, [&] { told.push_back(1); }));
+    committer.Push(WorkAt(1, home, [&] { sent.push_back(1); }));
     CommitWork empty;
-    empty.outbox.push_back({&home, [&told] { told.push_back(2); }});
+    empty.outbox.push_back({&home, [&sent] { sent.push_back(2); }});
     committer.Push(std::move(empty));
     store.WaitForTries(1);
-    EXPECT_TRUE(told.empty());
+    EXPECT_TRUE(sent.empty());
     store.Set(store.stopped, false);
   }
-  EXPECT_EQ(told, (std::vector<int>{1, 2}));
+  EXPECT_EQ(sent, (std::vector<int>{1, 2}));
   EXPECT_EQ(store.commits, 1);
 }
 
 TEST(Committer, AFullDiskIsWaitedOut) {
   FakeStore store;
   DirectHome home;
-  std::atomic<int> told{0};
+  std::atomic<int> sent{0};
   Committer committer(
       store, [](const Error&) { FAIL(); }, nullptr);
   store.Set(store.full, true);
-  committer.Push(WorkAt(1, home, [&] { told = 1; }));
+  committer.Push(WorkAt(1, home, [&] { sent = 1; }));
   store.WaitForTries(2);
   EXPECT_TRUE(committer.disk_full());
-  EXPECT_EQ(told.load(), 0);
+  EXPECT_EQ(sent.load(), 0);
   store.Set(store.full, false);
   while (!committer.idle()) std::this_thread::yield();
-  EXPECT_EQ(told.load(), 1);
+  EXPECT_EQ(sent.load(), 1);
   EXPECT_FALSE(committer.disk_full());
 }
 
@@ -137,15 +137,15 @@ TEST(Committer, AnyOtherErrorIsFatal) {
   FakeStore store;
   DirectHome home;
   std::atomic<int> deaths{0};
-  std::atomic<int> told{0};
+  std::atomic<int> sent{0};
   store.Set(store.broken, true);
   {
     Committer committer(
         store, [&](const Error& error) { deaths += error.code == Code::kStoreFailed ? 1 : 0; }, nullptr);
-    committer.Push(WorkAt(1, home, [&] { told = 1; }));
+    committer.Push(WorkAt(1, home, [&] { sent = 1; }));
   }
   EXPECT_EQ(deaths.load(), 1);
-  EXPECT_EQ(told.load(), 0);  // nothing is told that is not there
+  EXPECT_EQ(sent.load(), 0);  // nothing is told that is not there
 }
 
 }  // namespace

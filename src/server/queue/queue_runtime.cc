@@ -27,7 +27,7 @@ constexpr std::int64_t kBrowseTime = 1'000'000;
 constexpr std::size_t kMaxBrowsesOfOne = 256;  // that wait
 // Steps that are logged: those that miss what is promised, and those that miss what is aimed for.
 constexpr std::int64_t kTooLong = 20'000'000, kLong = 5'000'000;
-constexpr Duration kTellStepsEvery = 100ms;
+constexpr Duration kPublishStepsEvery = 100ms;
 constexpr std::size_t kFoldBytes = 64 * 1024;
 constexpr std::uint64_t kFoldSoon = 50'000;      // unfolded events that make folding go along with every round
 constexpr std::uint64_t kFoldFirst = 1'000'000;  // that make everything else wait
@@ -64,7 +64,7 @@ Result<std::string> GetOrPut(Store& store, std::string_view name, Make make) {
 
 StrategyPtr PolicyOf(const QueueSettings& settings) { return ParseStrategy(settings.policy, true).strategy; }
 
-void Tell(const std::string& queue, const LimitNotice& notice) {
+void LogNotice(const std::string& queue, const LimitNotice& notice) {
   const LimitName& limit = notice.limit;
   switch (notice.kind) {
     case LimitNotice::Kind::kExpired:
@@ -336,7 +336,7 @@ Round QueueRuntime::NewRound() {
   return round;
 }
 
-void QueueRuntime::TellSteps() {
+void QueueRuntime::PublishSteps() {
   if (options_.metrics != nullptr && meter_.any()) options_.metrics->Stepped(meter_.Take());
 }
 
@@ -503,9 +503,9 @@ void QueueRuntime::RunRound(std::vector<Command>& commands) {
     meter_.End(StepKind::kEffects);
   }
   meter_.EndRound();
-  if (round.now.mono - told_steps_ >= kTellStepsEvery) {
-    told_steps_ = round.now.mono;
-    TellSteps();
+  if (round.now.mono - published_steps_ >= kPublishStepsEvery) {
+    published_steps_ = round.now.mono;
+    PublishSteps();
   }
 }
 
@@ -533,7 +533,7 @@ void QueueRuntime::TakeEffects(Round& round) {
       for (const EngineError& error : effects.errors) round.Touch(error.job);
       for (const JobId job : effects.ended) round.Touch(job);
       for (const JobId job : effects.progressed) round.Touch(job);
-      for (const LimitNotice& notice : effects.limit_notices) Tell(options_.name, notice);
+      for (const LimitNotice& notice : effects.limit_notices) LogNotice(options_.name, notice);
       for (const GrantBatch& batch : effects.grant_batches) round.starts += batch.grants.size();
       workers_.OnEffects(round, effects);
       for (const JobId job : effects.ended) waits_.OnEnded(round, job);

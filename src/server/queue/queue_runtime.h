@@ -79,7 +79,7 @@ class QueueRuntime {
   // What to tell those whose commands are dropped: kUnknownQueue, or kStopping.
   Error WhyFinished() const;
   // Metrics know all steps so far. On the engine thread alone.
-  void TellSteps();
+  void PublishSteps();
   // The store cannot be read: nothing more may be promised.
   [[noreturn]] void Fatal(const Error& error);
 
@@ -156,7 +156,7 @@ class QueueRuntime {
   FairQueue<Command> changes_;           // engine thread: left over from earlier rounds
   FairQueue<Command> browses_;           // engine thread: looks at much
   StepMeter meter_;                      // engine thread
-  Instant told_steps_{};                 // engine thread
+  Instant published_steps_{};            // engine thread
   std::vector<Command> deferred_;        // engine thread: until there is space
   std::unordered_set<JobId> unsaved_;    // engine thread: while the disk is full
   std::unordered_set<JobId> uncreated_;  // engine thread: of those, the new ones

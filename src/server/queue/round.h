@@ -53,7 +53,7 @@ struct Round {
   // False for a job that is not there yet, as far as anyone may know.
   bool MayList(JobId job) const { return uncreated == nullptr || uncreated->count(job) == 0; }
   // To be called by whoever tells of a job without changing it.
-  void Tells(JobId job) { depends = depends || (unsaved != nullptr && unsaved->count(job) != 0); }
+  void DependsOn(JobId job) { depends = depends || (unsaved != nullptr && unsaved->count(job) != 0); }
   void Send(Home& home, Closure closure) { outbox.push_back({&home, std::move(closure)}); }
 };
 

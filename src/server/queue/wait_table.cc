@@ -101,7 +101,7 @@ void WaitTable::LookAt(Round& round, Id id, JobWatcher::News news) {
   const auto it = waits_.find(id);
   if (it == waits_.end()) return;
   Wait& wait = it->second;
-  round.Tells(wait.job);
+  round.DependsOn(wait.job);
   if (wait.watcher->Look(round, wait.job, news) == JobWatcher::Next::kGo) return Remove(round.engine, id);
   const std::optional<Instant> deadline = wait.watcher->deadline();
   if (deadline == wait.deadline) return;
@@ -110,7 +110,7 @@ void WaitTable::LookAt(Round& round, Id id, JobWatcher::News news) {
   if (deadline) deadlines_.emplace(*deadline, id);
 }
 
-std::optional<WaitTable::Id> WaitTable::Tell(Round& round, JobId job, JobWatcher::News news, Id after) {
+std::optional<WaitTable::Id> WaitTable::Notify(Round& round, JobId job, JobWatcher::News news, Id after) {
   for (;;) {
     // Whoever looks may go, and with the last one the job.
     const auto of_job = by_job_.find(job);
@@ -126,7 +126,7 @@ std::optional<WaitTable::Id> WaitTable::Tell(Round& round, JobId job, JobWatcher
 }
 
 void WaitTable::OnEnded(Round& round, JobId job) {
-  if (const std::optional<Id> after = Tell(round, job, JobWatcher::News::kEnded, 0)) {
+  if (const std::optional<Id> after = Notify(round, job, JobWatcher::News::kEnded, 0)) {
     rest_.push_back({job, JobWatcher::News::kEnded, *after});
   }
 }
@@ -134,17 +134,17 @@ void WaitTable::OnEnded(Round& round, JobId job) {
 void WaitTable::OnProgress(Round& round, JobId job) {
   const auto of_job = by_job_.find(job);
   if (of_job == by_job_.end()) return;
-  if (of_job->second.to_be_told) {
+  if (of_job->second.to_notify) {
     of_job->second.again = true;
     return;
   }
-  const std::optional<Id> after = Tell(round, job, JobWatcher::News::kProgress, 0);
+  const std::optional<Id> after = Notify(round, job, JobWatcher::News::kProgress, 0);
   if (!after) return;
-  by_job_.find(job)->second.to_be_told = true;  // it is there: somebody is still to be told
+  by_job_.find(job)->second.to_notify = true;  // it is there: somebody is still to be told
   rest_.push_back({job, JobWatcher::News::kProgress, *after});
 }
 
-void WaitTable::TellRest(Round& round) {
+void WaitTable::NotifyRest(Round& round) {
   while (!rest_.empty() && round.looks < kMaxLooks) {
     Rest rest = rest_.front();
     rest_.pop_front();
@@ -153,7 +153,7 @@ void WaitTable::TellRest(Round& round) {
       const Result<JobView> view = round.engine.looks().Describe(rest.job);
       if (view.ok() && !Ended(view->state)) continue;
     }
-    if (const std::optional<Id> after = Tell(round, rest.job, rest.news, rest.after)) {
+    if (const std::optional<Id> after = Notify(round, rest.job, rest.news, rest.after)) {
       rest.after = *after;
       rest_.push_front(rest);
       return;
@@ -161,13 +161,13 @@ void WaitTable::TellRest(Round& round) {
     if (rest.news != JobWatcher::News::kProgress) continue;
     const auto of_job = by_job_.find(rest.job);
     if (of_job == by_job_.end()) continue;
-    of_job->second.to_be_told = std::exchange(of_job->second.again, false);
-    if (of_job->second.to_be_told) rest_.push_back({rest.job, JobWatcher::News::kProgress, 0});
+    of_job->second.to_notify = std::exchange(of_job->second.again, false);
+    if (of_job->second.to_notify) rest_.push_back({rest.job, JobWatcher::News::kProgress, 0});
   }
 }
 
 void WaitTable::OnTime(Round& round) {
-  TellRest(round);
+  NotifyRest(round);
   while (!deadlines_.empty() && deadlines_.begin()->first <= round.now.mono && round.looks < kMaxLooks) {
     const auto [at, id] = *deadlines_.begin();
     ++round.looks;

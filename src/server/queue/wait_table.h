@@ -90,8 +90,8 @@ class WaitTable {
     std::set<Id> all;
     std::set<Id> watching;  // of those, the ones that want its progress
     std::unordered_map<AskerId, std::size_t> by_asker;
-    bool to_be_told = false;  // of progress: it is in rest_
-    bool again = false;       // there was more of it meanwhile
+    bool to_notify = false;  // of progress: it is in rest_
+    bool again = false;      // there was more of it meanwhile
   };
   // Those who are still to be told.
   struct Rest {
@@ -100,8 +100,8 @@ class WaitTable {
     Id after = 0;  // up to here they were
   };
   // Those after `after`. Where it had to stop, if it had to.
-  std::optional<Id> Tell(Round& round, JobId job, JobWatcher::News news, Id after);
-  void TellRest(Round& round);
+  std::optional<Id> Notify(Round& round, JobId job, JobWatcher::News news, Id after);
+  void NotifyRest(Round& round);
   std::vector<Id> All() const;
   void LookAt(Round& round, Id id, JobWatcher::News news);
   void Remove(Engine& engine, Id id);

@@ -62,8 +62,8 @@ WorkerTable::Session* WorkerTable::Find(WorkerId worker) {
   return it == sessions_.end() ? nullptr : &it->second;
 }
 
-void WorkerTable::Tell(Round& round, const WorkerLinkPtr& link, WorkerNews news) {
-  round.Send(link->home(), [link, news = std::move(news)]() mutable { link->Tell(std::move(news)); });
+void WorkerTable::Send(Round& round, const WorkerLinkPtr& link, WorkerNews news) {
+  round.Send(link->home(), [link, news = std::move(news)]() mutable { link->Deliver(std::move(news)); });
 }
 
 Result<RegisterAnswer> WorkerTable::Register(Round& round, const Hello& hello, const Origin& origin,
@@ -91,7 +91,7 @@ Result<RegisterAnswer> WorkerTable::Register(Round& round, const Hello& hello, c
       WorkerNews news;
       news.error = Error{Code::kUnknownWorker, "this worker has come back on another connection", ""};
       news.close = true;
-      Tell(round, session.link, std::move(news));
+      Send(round, session.link, std::move(news));
     } else {
       Answer(round, session);
     }
@@ -125,7 +125,7 @@ Result<void> WorkerTable::Change(Round& round, WorkerId worker, std::optional<st
   if (session->connected) {
     WorkerNews news;
     news.set = change;
-    Tell(round, session->link, std::move(news));
+    Send(round, session->link, std::move(news));
   } else {
     Add(session->undelivered.set, change);
   }
@@ -175,7 +175,7 @@ void WorkerTable::OnMessage(Round& round, WorkerId worker, const WorkerLinkPtr& 
       news.error = set.error();
       news.seq = input.seq;
       news.close = !input.seq;
-      return Tell(round, link, std::move(news));
+      return Send(round, link, std::move(news));
     }
   }
   news.ack = input.seq;
@@ -195,15 +195,15 @@ void WorkerTable::OnMessage(Round& round, WorkerId worker, const WorkerLinkPtr& 
     news.seq = input.seq;
     news.close = true;
     sessions_.erase(worker);
-    return Tell(round, link, std::move(news));
+    return Send(round, link, std::move(news));
   }
   if (input.bye) {
     round.engine.Unregister(round.now, worker);
     sessions_.erase(worker);
     news.close = true;
-    return Tell(round, link, std::move(news));
+    return Send(round, link, std::move(news));
   }
-  Tell(round, link, std::move(news));
+  Send(round, link, std::move(news));
 }
 
 void WorkerTable::OnPull(Round& round, WorkerId worker, std::uint64_t key, milliseconds wait, WorkerInput input,
@@ -212,7 +212,7 @@ void WorkerTable::OnPull(Round& round, WorkerId worker, std::uint64_t key, milli
   const auto refuse = [&](Error error) {
     WorkerNews news;
     news.error = std::move(error);
-    Tell(round, link, std::move(news));
+    Send(round, link, std::move(news));
   };
   if (session == nullptr || session->connected || !round.engine.looks().KnowsKey(worker, key))
     return refuse(Unknown(worker));
@@ -248,7 +248,7 @@ void WorkerTable::Answer(Round& round, Session& session) {
   WorkerNews news = std::move(session.undelivered);
   session.undelivered = {};
   news.drain = session.draining;
-  Tell(round, std::exchange(session.link, nullptr), std::move(news));
+  Send(round, std::exchange(session.link, nullptr), std::move(news));
 }
 
 void WorkerTable::OnGone(Round& round, WorkerId worker, const WorkerLink* link, std::vector<TaskRef> unsent) {
@@ -298,7 +298,7 @@ Result<void> WorkerTable::Unregister(Round& round, WorkerId worker, std::uint64_
       WorkerNews news;
       news.error = Unknown(worker);
       news.close = true;
-      Tell(round, session->link, std::move(news));
+      Send(round, session->link, std::move(news));
     } else {
       Answer(round, *session);
     }
@@ -324,7 +324,7 @@ void WorkerTable::OnEffects(Round& round, Effects& effects) {
       if (batch.grants.empty()) continue;
       WorkerNews news;
       news.grants = std::move(batch.grants);
-      Tell(round, session->link, std::move(news));
+      Send(round, session->link, std::move(news));
     } else {
       session->undelivered.grants = std::move(batch.grants);
       Answer(round, *session);
@@ -336,7 +336,7 @@ void WorkerTable::OnEffects(Round& round, Effects& effects) {
     if (session->connected) {
       WorkerNews news;
       news.stop_requests.push_back(stop);
-      Tell(round, session->link, std::move(news));
+      Send(round, session->link, std::move(news));
     } else {
       session->undelivered.stop_requests.push_back(stop);
       if (session->link) impatient_.push_back(stop.worker);
@@ -348,7 +348,7 @@ void WorkerTable::OnEffects(Round& round, Effects& effects) {
     if (session->connected) {
       WorkerNews news;
       news.drain = true;
-      Tell(round, session->link, std::move(news));
+      Send(round, session->link, std::move(news));
     } else {
       session->draining = true;
       if (session->link) impatient_.push_back(worker);
@@ -361,7 +361,7 @@ void WorkerTable::OnEffects(Round& round, Effects& effects) {
       WorkerNews news;
       news.error = Unknown(worker);
       news.close = true;
-      Tell(round, it->second.link, std::move(news));
+      Send(round, it->second.link, std::move(news));
     }
     sessions_.erase(it);
   }
@@ -395,7 +395,7 @@ void WorkerTable::CloseAll(Round& round, const Error& why) {
     WorkerNews news;
     news.error = why;
     news.close = true;
-    Tell(round, session.link, std::move(news));
+    Send(round, session.link, std::move(news));
   }
   sessions_.clear();
 }

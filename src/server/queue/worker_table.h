@@ -42,7 +42,7 @@ class WorkerLink {
   virtual ~WorkerLink() = default;
   Home& home() const { return home_; }
   // On its home thread.
-  virtual void Tell(WorkerNews news) = 0;
+  virtual void Deliver(WorkerNews news) = 0;
 
  private:
   Home& home_;
@@ -114,7 +114,7 @@ class WorkerTable {
   static Result<void> Set(Round& round, WorkerId worker, const WorkerChange& change);
   // Reports, results, errors, extensions. Fills stale.
   Result<void> Apply(Round& round, WorkerId worker, WorkerInput& input, WorkerNews& news);
-  static void Tell(Round& round, const WorkerLinkPtr& link, WorkerNews news);
+  static void Send(Round& round, const WorkerLinkPtr& link, WorkerNews news);
   // Answers the HTTP pull that waits with what there is.
   void Answer(Round& round, Session& session);
 
