@@ -59,7 +59,7 @@ void Dispatcher::Unregister(DispatchWorker& worker) {
   std::unique_ptr<WorkerQueue> queue = std::move(worker.queue);
   Delist(*queue);
   queue->worker = nullptr;
-  queue->suspect = queue->fed = false;
+  queue->rematch = queue->newly_promised = false;
   Disarrange(*queue);
   if (queue->promises.empty()) {
     Free(std::move(queue));
@@ -75,7 +75,7 @@ void Dispatcher::Free(std::unique_ptr<WorkerQueue> queue) {
 }
 
 void Dispatcher::SetIdle(DispatchWorker& worker) {
-  worker.idle = worker.hungry ? worker.hungry_since : worker.running > 0 ? kBusy : kIdle + worker.idle_since;
+  worker.idle = worker.asking ? worker.asking_since : worker.running > 0 ? kBusy : kIdle + worker.idle_since;
 }
 
 void Dispatcher::SetRunning(DispatchWorker& worker, std::uint32_t running) {
@@ -86,9 +86,9 @@ void Dispatcher::SetRunning(DispatchWorker& worker, std::uint32_t running) {
   Relink(*worker.queue);
 }
 
-void Dispatcher::SetHungry(DispatchWorker& worker, std::optional<std::uint64_t> sequence) {
-  worker.hungry = sequence.has_value();
-  worker.hungry_since = sequence.value_or(0);
+void Dispatcher::SetAsking(DispatchWorker& worker, std::optional<std::uint64_t> sequence) {
+  worker.asking = sequence.has_value();
+  worker.asking_since = sequence.value_or(0);
   if (!worker.queue) return;
   SetIdle(worker);
   Relink(*worker.queue);
@@ -248,13 +248,13 @@ void Dispatcher::OnMoved(KindId from) {
     if (kind == from) continue;
     Delist(*queue);
     Enlist(*queue, kind);
-    Suspect(*queue);
+    Rematch(*queue);
   }
 }
 
 void Dispatcher::OnKind(KindId kind) {
   if (kind >= kinds_.size() || kinds_[kind].members.empty()) return;
-  for (WorkerQueue* queue : kinds_[kind].members) Suspect(*queue);
+  for (WorkerQueue* queue : kinds_[kind].members) Rematch(*queue);
   WantAll(kind);
 }
 
@@ -266,7 +266,7 @@ void Dispatcher::OnClass(ClassId cls) {
   for (KindId kind = 0; kind < std::min<std::size_t>(kinds_.size(), state.mask.size() * 64); ++kind) {
     const bool before = (state.mask[kind / 64] >> (kind % 64) & 1) != 0;
     if (!before || classes_.Matches(kind, cls)) continue;
-    for (WorkerQueue& queue : kinds_[kind].with_promises) Suspect(queue);
+    for (WorkerQueue& queue : kinds_[kind].with_promises) Rematch(queue);
   }
   const auto mask = classes_.Mask(cls);
   state.mask.assign(mask.begin(), mask.end());
@@ -284,14 +284,14 @@ std::uint64_t Dispatcher::longest() const {
   return most;
 }
 
-std::vector<WorkerId> Dispatcher::TakeFed() {
-  std::vector<WorkerId> fed;
-  for (const std::uint32_t slot : fed_) {
+std::vector<WorkerId> Dispatcher::TakeNewlyPromised() {
+  std::vector<WorkerId> newly_promised;
+  for (const std::uint32_t slot : newly_promised_) {
     WorkerQueue* queue = slots_[slot];
-    if (queue != nullptr && std::exchange(queue->fed, false)) fed.push_back(queue->worker->id);
+    if (queue != nullptr && std::exchange(queue->newly_promised, false)) newly_promised.push_back(queue->worker->id);
   }
-  fed_.clear();
-  return fed;
+  newly_promised_.clear();
+  return newly_promised;
 }
 
 void Dispatcher::ForEachPromise(const DispatchWorker& worker, std::size_t most,

@@ -72,7 +72,7 @@ class Dispatcher {
   // others.
   void Unregister(DispatchWorker& worker);
   // It waits for something to start, since that turn; or does no more.
-  void SetHungry(DispatchWorker& worker, std::optional<std::uint64_t> sequence);
+  void SetAsking(DispatchWorker& worker, std::optional<std::uint64_t> sequence);
   // It began to run a task, or has ended one.
   void Started(DispatchWorker& worker) { SetRunning(worker, worker.running + 1); }
   void Finished(DispatchWorker& worker) { SetRunning(worker, worker.running - 1); }
@@ -124,7 +124,7 @@ class Dispatcher {
   // Takes what it did from the budget; true if nothing is left to do.
   bool Step(std::size_t& budget);
   // Hungry workers that were given something since the last call.
-  std::vector<WorkerId> TakeFed();
+  std::vector<WorkerId> TakeNewlyPromised();
 
   // --- Looking.
   std::uint64_t promised() const { return promised_; }
@@ -202,14 +202,14 @@ class Dispatcher {
   // All that a worker of that kind may run and that is open: it may be the first.
   void WantAll(KindId kind);
   // Is everything promised that can be, and nothing where it does not belong?
-  bool Settled() const { return !gathering_ && wanted_.empty() && gone_.empty() && suspects_.empty(); }
+  bool Settled() const { return !gathering_ && wanted_.empty() && gone_.empty() && rematches_.empty(); }
 
   // dispatcher_steps.cc
-  void Suspect(WorkerQueue& queue);
+  void Rematch(WorkerQueue& queue);
   bool StepLeaving(std::size_t& budget);
   bool StepWanted(std::size_t& budget);
   bool StepGone(std::size_t& budget);
-  bool StepSuspects(std::size_t& budget);
+  bool StepRematches(std::size_t& budget);
   bool StepSweep(std::size_t& budget);
   // Moves something from who has most to who has least of a kind; false if they are level.
   bool LevelKind(KindQueues& kind, std::size_t& budget);
@@ -229,8 +229,8 @@ class Dispatcher {
   std::deque<KindQueues> kinds_;
   std::deque<std::unique_ptr<WorkerQueue>> gone_;  // that still have shares
   std::vector<std::unique_ptr<WorkerOrder>> left_orders_;
-  std::deque<std::uint32_t> suspects_;  // slots
-  std::vector<std::uint32_t> fed_;      // slots
+  std::deque<std::uint32_t> rematches_;        // slots
+  std::vector<std::uint32_t> newly_promised_;  // slots
   std::uint64_t next_sequence_ = 1;
 
   struct ClassState {

@@ -63,7 +63,7 @@ void Dispatcher::Give(JobPromises& of_job, WorkerQueue& queue, std::uint32_t cou
     } else {
       queue.promises.push_front(*promise);
       ++queue.unarranged;
-      if (queue.suspect) ++queue.to_check;
+      if (queue.rematch) ++queue.to_check;
     }
     if (by_class_[of_job.job->cls].promises++ == 0) by_class_[of_job.job->cls].mask.clear();
     Mark(of_job.job->cls, queue.kind);
@@ -75,9 +75,9 @@ void Dispatcher::Give(JobPromises& of_job, WorkerQueue& queue, std::uint32_t cou
   of_job.promised += count;
   queue.promised += count;
   promised_ += count;
-  if (queue.worker->hungry && !queue.fed) {
-    queue.fed = true;
-    fed_.push_back(queue.slot);
+  if (queue.worker->asking && !queue.newly_promised) {
+    queue.newly_promised = true;
+    newly_promised_.push_back(queue.slot);
   }
 }
 
@@ -290,7 +290,7 @@ bool Dispatcher::Arrange(WorkerQueue& queue, Orders::Id order, std::size_t& budg
   }
   Relink(queue);
   if (queue.unarranged > 0) return false;
-  queue.suspect = false;
+  queue.rematch = false;
   return true;
 }
 

@@ -147,7 +147,7 @@ class SomeWorld {
       std::size_t budget = 100;
       world_.orders.Clean(budget);
     }
-    for (const WorkerId id : world_.dispatcher.TakeFed()) {
+    for (const WorkerId id : world_.dispatcher.TakeNewlyPromised()) {
       ASSERT_TRUE(std::any_of(world_.workers.begin(), world_.workers.end(),
                               [&](const auto& worker) { return worker->id == id && worker->queue; }));
     }
@@ -243,9 +243,9 @@ class SomeWorld {
     if (worker->registered) {
       world_.Leave(*worker);
     } else {
-      world_.Enrol(*worker);
+      world_.UpdateRegistration(*worker);
     }
-    world_.dispatcher.SetHungry(*worker, rng_.Below(2) == 0 ? std::optional(++sequence_) : std::nullopt);
+    world_.dispatcher.SetAsking(*worker, rng_.Below(2) == 0 ? std::optional(++sequence_) : std::nullopt);
   }
   void ChangeWorker(WorldWorker& worker) {
     if (rng_.Below(3) == 0) {

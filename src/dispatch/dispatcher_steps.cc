@@ -8,14 +8,14 @@
 namespace allot {
 
 bool Dispatcher::Busy() const {
-  return leaving_ || !wanted_.empty() || !gone_.empty() || !suspects_.empty() || sweep_ || !left_orders_.empty() ||
+  return leaving_ || !wanted_.empty() || !gone_.empty() || !rematches_.empty() || sweep_ || !left_orders_.empty() ||
          (!balanced() && !open_classes_.empty());
 }
 
 bool Dispatcher::Step(std::size_t& budget) {
   const bool frees = leaving_ || !gone_.empty() || !left_orders_.empty();
   const bool finished =
-      StepLeaving(budget) && StepGone(budget) && StepSuspects(budget) && StepWanted(budget) && StepSweep(budget);
+      StepLeaving(budget) && StepGone(budget) && StepRematches(budget) && StepWanted(budget) && StepSweep(budget);
   if (frees) SortFreedMemory();
   return finished;
 }
@@ -58,20 +58,20 @@ bool Dispatcher::StepGone(std::size_t& budget) {
   return true;
 }
 
-void Dispatcher::Suspect(WorkerQueue& queue) {
+void Dispatcher::Rematch(WorkerQueue& queue) {
   if (queue.promises.empty()) return;
   Disarrange(queue);
   queue.to_check = queue.promises.size();
-  if (std::exchange(queue.suspect, true)) return;
-  suspects_.push_back(queue.slot);
+  if (std::exchange(queue.rematch, true)) return;
+  rematches_.push_back(queue.slot);
 }
 
-bool Dispatcher::StepSuspects(std::size_t& budget) {
-  for (; !suspects_.empty(); suspects_.pop_front()) {
-    WorkerQueue* queue = slots_[suspects_.front()];
-    if (queue == nullptr || !queue->suspect) continue;
+bool Dispatcher::StepRematches(std::size_t& budget) {
+  for (; !rematches_.empty(); rematches_.pop_front()) {
+    WorkerQueue* queue = slots_[rematches_.front()];
+    if (queue == nullptr || !queue->rematch) continue;
     if (!balanced()) {
-      queue->suspect = false;
+      queue->rematch = false;
       continue;
     }
     auto& promises = queue->promises;
@@ -99,7 +99,7 @@ bool Dispatcher::StepSuspects(std::size_t& budget) {
       Relink(*queue);
       Deal(of_job, budget);
     }
-    queue->suspect = false;
+    queue->rematch = false;
   }
   return true;
 }
@@ -130,7 +130,7 @@ void Dispatcher::Sweep() {
   std::vector<DispatchWorker*> still;
   for (const KindQueues& kind : kinds_) {
     for (const WorkerQueue& queue : kind.with_promises) {
-      const bool asks = queue.worker->hungry || kind.takes - queue.takes <= kStandsStill * kind.members.size();
+      const bool asks = queue.worker->asking || kind.takes - queue.takes <= kStandsStill * kind.members.size();
       if (!asks) still.push_back(queue.worker);
     }
   }

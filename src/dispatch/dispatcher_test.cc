@@ -466,7 +466,7 @@ TEST(Dispatcher, WhatAWorkerThatLeavesWasPromisedGoesToOthers) {
     EXPECT_EQ(DispatchWorld::OpenOf(some), 50u);
     EXPECT_EQ(Sum(Promises(world)), 150u);
     EXPECT_EQ(world.Unsettled(), "");
-    world.Enrol(*world.workers[0]);
+    world.UpdateRegistration(*world.workers[0]);
     ASSERT_TRUE(world.Settle());
     EXPECT_EQ(DispatchWorld::PromiseOf(some, *world.workers[0]), 50u);
     EXPECT_EQ(Sum(Promises(world)), 200u);
@@ -508,15 +508,15 @@ TEST(Dispatcher, AWorkerThatChangedIsNeverGivenWhatItMayNotRun) {
 TEST(Dispatcher, HungryWorkersAreToldOnceWhenTheyAreGivenSomething) {
   DispatchWorld world;
   world.Balance();
-  WorldWorker& hungry = world.Add();
+  WorldWorker& asking = world.Add();
   WorldWorker& sated = world.Add();
-  world.dispatcher.SetHungry(hungry, 1);
+  world.dispatcher.SetAsking(asking, 1);
   world.Submit(4);
-  EXPECT_EQ(world.dispatcher.TakeFed(), std::vector<WorkerId>{hungry.id});
-  EXPECT_TRUE(world.dispatcher.TakeFed().empty());
+  EXPECT_EQ(world.dispatcher.TakeNewlyPromised(), std::vector<WorkerId>{asking.id});
+  EXPECT_TRUE(world.dispatcher.TakeNewlyPromised().empty());
   world.Submit(2);
-  world.Leave(hungry);
-  EXPECT_TRUE(world.dispatcher.TakeFed().empty());
+  world.Leave(asking);
+  EXPECT_TRUE(world.dispatcher.TakeNewlyPromised().empty());
   EXPECT_EQ(DispatchWorld::Promised(sated), 6u);
 }
 

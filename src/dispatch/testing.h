@@ -36,7 +36,7 @@ class DispatcherCheck {
     for (const WorkerQueue* queue : dispatcher.slots_) {
       if (queue == nullptr) continue;
       check.Expect(queue->worker != nullptr, "a queue of nobody");
-      check.Expect(!queue->suspect, "a queue that is still to be looked at");
+      check.Expect(!queue->rematch, "a queue that is still to be looked at");
       for (const Promise& promise : queue->promises) {
         check.Expect(dispatcher.classes_.Matches(queue->kind, promise.job->cls),
                      Name(*promise.of_job) + ": promised to worker " + std::to_string(queue->worker->id.value) +
@@ -173,7 +173,7 @@ class DispatcherCheck {
         Expect(queue.kind == id && queue.member == i, name + ": " + Name(queue) + " does not know its place");
         Expect(d_.classes_.KindOf(queue.worker->handle) == id, name + ": " + Name(queue) + " is of another kind");
         Expect(queue.place == d_.PlaceOf(queue), name + ": " + Name(queue) + " stands where it stood");
-        if (!queue.worker->hungry) {
+        if (!queue.worker->asking) {
           Expect((queue.worker->idle == ~std::uint64_t{0}) == (queue.worker->running > 0),
                  name + ": " + Name(queue) + " is wrongly idle, or not");
         }
@@ -231,13 +231,13 @@ class DispatcherCheck {
     }
     for (const WorkerQueue* queue : d_.slots_) {
       if (queue == nullptr) continue;
-      const bool noted = std::find(d_.suspects_.begin(), d_.suspects_.end(), queue->slot) != d_.suspects_.end();
-      if (queue->suspect) Expect(noted, Name(*queue) + ": is suspect, and not looked at");
-      if (queue->fed) {
-        Expect(std::find(d_.fed_.begin(), d_.fed_.end(), queue->slot) != d_.fed_.end(),
+      const bool noted = std::find(d_.rematches_.begin(), d_.rematches_.end(), queue->slot) != d_.rematches_.end();
+      if (queue->rematch) Expect(noted, Name(*queue) + ": is suspect, and not looked at");
+      if (queue->newly_promised) {
+        Expect(std::find(d_.newly_promised_.begin(), d_.newly_promised_.end(), queue->slot) != d_.newly_promised_.end(),
                Name(*queue) + ": was fed, and that is not told");
       }
-      if (queue->worker == nullptr || queue->suspect) continue;
+      if (queue->worker == nullptr || queue->rematch) continue;
       for (const Promise& promise : queue->promises) {
         Expect(d_.classes_.Matches(queue->kind, promise.job->cls),
                Name(*queue) + ": may not run " + Name(*promise.of_job) + ", and is not suspect");

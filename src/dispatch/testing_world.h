@@ -136,7 +136,7 @@ class DispatchWorld : public ClassTable::Listener {
     worker.handle = table.AddWorker(sample.Traits());
     worker.order = orders.Use(MustParseStrategy(strategy));
     BuildAll();
-    Enrol(worker);
+    UpdateRegistration(worker);
     return worker;
   }
   WorldWorker& Add(TagList tags = {}, const std::string& strategy = "priority") {
@@ -144,7 +144,7 @@ class DispatchWorld : public ClassTable::Listener {
     sample.tags = std::move(tags);
     return AddLike(sample, strategy);
   }
-  void Enrol(WorldWorker& worker) {
+  void UpdateRegistration(WorldWorker& worker) {
     worker.registered = true;
     dispatcher.Register(worker);
   }

@@ -77,8 +77,8 @@ struct DispatchWorker {
   ClassTable::Handle handle = 0;       // while it is registered
   std::uint32_t running = 0;           // tasks
   std::uint64_t idle = 0;              // who is idle in what way, and since when: less comes first
-  bool hungry = false;                 // it waits for something to start:
-  std::uint64_t hungry_since = 0;      // since that turn
+  bool asking = false;                 // it waits for something to start:
+  std::uint64_t asking_since = 0;      // since that turn
   std::uint64_t idle_since = 0;        // the turn in which it had nothing to run any more
   std::unique_ptr<WorkerQueue> queue;  // while something may be promised to it
 
@@ -98,13 +98,13 @@ struct WorkerQueue : QueueSetHook<ByLoad>, QueueSetHook<ByPromised>, QueueSetHoo
   DispatchWorker* worker = nullptr;  // null: it is gone, and what it was promised is as good as open
   std::uint32_t slot = 0;
   KindId kind = 0;
-  std::uint32_t member = 0;    // its place among those of its kind
-  std::uint64_t promised = 0;  // tasks
-  std::uint64_t sequence = 0;  // in which it was given something for the last time; or registered
-  std::uint64_t takes = 0;     // of its kind, when it asked for the last time
-  bool fed = false;            // it was given something since that was asked for
-  bool suspect = false;        // what it holds is to be matched anew:
-  std::size_t to_check = 0;    // the first so many shares
+  std::uint32_t member = 0;     // its place among those of its kind
+  std::uint64_t promised = 0;   // tasks
+  std::uint64_t sequence = 0;   // in which it was given something for the last time; or registered
+  std::uint64_t takes = 0;      // of its kind, when it asked for the last time
+  bool newly_promised = false;  // it was given something since that was asked for
+  bool rematch = false;         // what it holds is to be matched anew:
+  std::size_t to_check = 0;     // the first so many shares
 
   LevelPlace place;            // by which it stands in the sets
   bool with_promises = false;  // it stands among those that were promised something

@@ -36,7 +36,7 @@ void Engine::Begin(const Now& now) {
   p_.orders.BeginCommand();
   p_.dispatcher.BeginCommand();
   p_.receipts.BeginCommand();
-  p_.wakes.in_vain.clear();
+  p_.wakes.found_nothing.clear();
   p_.limiting.OpenPayable();
 }
 

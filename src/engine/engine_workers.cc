@@ -112,7 +112,7 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
       p_.journal.effects().stop_requests.push_back(StopRequest{spec.id, lease.task, Stopping::ReasonFor(state)});
   }
   p_.leasing.ArmNext(*worker);
-  p_.dealing.Enrol(*worker);
+  p_.dealing.UpdateRegistration(*worker);
   End();
   return answer;
 }
@@ -149,7 +149,7 @@ Result<void> Engine::Pull(const Now& now, WorkerId id, const PullOptions& option
     worker->pull_order = *order;
   }
   if (options.wait) worker->pull_until = p_.clock.time + *options.wait;
-  p_.dealing.Enrol(*worker);  // it may have been passed over
+  p_.dealing.UpdateRegistration(*worker);  // it may have been passed over
   // Whoever does not wait for the rest gets all of it now, or what many orders can be told of at once.
   if (options.once || (options.wait && options.wait->count() <= 0)) p_.starts.Allow(bounds::kMaxCredit);
   const bool served = worker->credit > 0 && p_.starts.Serve(*worker);
@@ -205,7 +205,7 @@ Result<void> Engine::Drain(const Now& now, WorkerId id) {
     if (worker->waiting() && worker->once) p_.journal.effects().grant_batches.push_back(GrantBatch{id, {}});
     p_.pulls.End(*worker);
     p_.journal.effects().drains.push_back(id);
-    p_.dealing.Enrol(*worker);
+    p_.dealing.UpdateRegistration(*worker);
     p_.leasing.ArmIdle(*worker);
   }
   End();
@@ -220,7 +220,7 @@ void Engine::Disconnect(const Now& now, WorkerId id) {
     worker->connected = false;
     p_.workers.SetAway(*worker, true);
     p_.tallies.Recount(*worker);
-    p_.dealing.Enrol(*worker);
+    p_.dealing.UpdateRegistration(*worker);
     worker->away_until = p_.clock.time + p_.options.worker_grace;
     p_.leasing.Arm(*worker, worker->away_until);
   }

@@ -168,8 +168,8 @@ void Ceilings::Settle() {
   if (stats.tasks_leased != books_.size()) {
     Wrong(std::to_string(stats.tasks_leased) + " leases, " + std::to_string(books_.size()) + " in the books");
   }
-  if (stats.woken_empty - looked_in_vain_ > stats.kinds * stats.strategies) Wrong("a herd of waiting workers");
-  looked_in_vain_ = stats.woken_empty;
+  if (stats.woken_empty - found_nothing_ > stats.kinds * stats.strategies) Wrong("a herd of waiting workers");
+  found_nothing_ = stats.woken_empty;
 }
 
 void Ceilings::CheckBooks() {
@@ -239,7 +239,7 @@ void Ceilings::Fold() {
 
 void Ceilings::Load(Duration grace) {
   LoadEngine(grace);
-  looked_in_vain_ = 0;
+  found_nothing_ = 0;
 }
 
 void Ceilings::Crash() {

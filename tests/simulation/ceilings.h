@@ -85,7 +85,7 @@ class Ceilings : public World {
   std::map<JobId, Values> values_;
   StrategyPtr old_policy_;                  // while it may still hold
   std::optional<Instant> strangers_until_;  // after a crash: what workers hold that did not come back
-  std::uint64_t looked_in_vain_ = 0;
+  std::uint64_t found_nothing_ = 0;
 };
 
 }  // namespace allot::simulation

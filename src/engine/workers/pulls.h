@@ -20,7 +20,7 @@ struct Wakes {
   std::vector<KindId> kinds;    // that may run more now
   std::vector<KindId> again;    // whose look met too much that is held: it goes on with the next tick
   // Lists of waiting workers that were looked after in this command, and for whom there is nothing.
-  std::set<std::tuple<Orders::Id, KindId, LimitProfileId>> in_vain;
+  std::set<std::tuple<Orders::Id, KindId, LimitProfileId>> found_nothing;
 
   void Opened(ClassId cls) {
     if (opened.empty() || opened.back() != cls) opened.push_back(cls);

@@ -19,7 +19,7 @@ void Prefetch(const void* what, std::size_t bytes) {
 }  // namespace
 
 void Starts::WakeWaiting() {
-  ServeFed();
+  ServeNewlyPromised();
   for (const ClassId cls : p_.orders.TakeOpened()) p_.wakes.opened.push_back(cls);
   // Whoever waits for an order that is ready now may find anything in it.
   for (const Orders::Id order : p_.orders.TakeReady()) {
@@ -98,7 +98,7 @@ void Starts::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened)
     }
     EngineWorker* worker = p_.waiting.First(candidate.order, candidate.kind, candidate.profile);
     if (worker == nullptr || !p_.orders.Ready(candidate.order)) continue;
-    if (p_.wakes.in_vain.contains({candidate.order, candidate.kind, candidate.profile})) continue;
+    if (p_.wakes.found_nothing.contains({candidate.order, candidate.kind, candidate.profile})) continue;
     // What wanted it most may be gone meanwhile.
     if (const double now = wanted(candidate.kind); now != candidate.wanted) {
       candidates.push({now, worker->waiting_sequence, candidate.order, candidate.kind, candidate.profile});
@@ -240,24 +240,26 @@ Lease& Starts::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, s
   return lease;
 }
 
-void Starts::ServeFed() {
-  std::vector<EngineWorker*> fed;
-  for (const WorkerId id : p_.dispatcher.TakeFed()) {
-    if (EngineWorker* worker = p_.workers.Find(id); worker != nullptr && worker->waiting()) fed.push_back(worker);
+void Starts::ServeNewlyPromised() {
+  std::vector<EngineWorker*> newly_promised;
+  for (const WorkerId id : p_.dispatcher.TakeNewlyPromised()) {
+    if (EngineWorker* worker = p_.workers.Find(id); worker != nullptr && worker->waiting())
+      newly_promised.push_back(worker);
   }
   if (p_.queue.paused) return;
-  std::sort(fed.begin(), fed.end(), [](const EngineWorker* a, const EngineWorker* b) { return *a < *b; });
+  std::sort(newly_promised.begin(), newly_promised.end(),
+            [](const EngineWorker* a, const EngineWorker* b) { return *a < *b; });
   // Where one finds nothing, neither in its queue nor in those of others, nobody like it does.
-  for (EngineWorker* worker : fed) {
+  for (EngineWorker* worker : newly_promised) {
     if (!worker->waiting()) continue;
     if (grants_left_ == 0) {
       p_.wakes.again.push_back(worker->waiting_kind);
       continue;
     }
     const auto like = std::tuple(worker->waiting_order, worker->waiting_kind, worker->waiting_profile);
-    if (p_.wakes.in_vain.contains(like) || Serve(*worker)) continue;
+    if (p_.wakes.found_nothing.contains(like) || Serve(*worker)) continue;
     ++p_.stats.woken_empty;
-    p_.wakes.in_vain.insert(like);
+    p_.wakes.found_nothing.insert(like);
   }
 }
 

@@ -35,7 +35,7 @@ class Starts {
   Lease& GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::size_t limits_met,
                   std::vector<Grant>& grants);
   // Who waits and was promised something gets it.
-  void ServeFed();
+  void ServeNewlyPromised();
   // That start was picked and is granted, of which the orders are still to be told.
   void NoteStart(const EngineWorker& worker, const EngineJob& job, const Lease& lease, TakenFrom from,
                  std::size_t limits_met);

@@ -80,7 +80,7 @@ void CreateQueue(Call call) {
   ServerContext& server = call.server;
   server.slow.Post([held = std::make_shared<Call>(std::move(call)), create = std::move(*create)] {
     Result<QueuePtr> queue = held->server.queues->Create(create.name, create.settings);
-    held->reply.net().Run(Closure([held, queue = std::move(queue)]() mutable {
+    held->reply.net().Post(Closure([held, queue = std::move(queue)]() mutable {
       if (!queue.ok()) return held->Fail(queue.error());
       Audit(held->principal(), "queue.create", (*queue)->name(), held->request.body);
       held->queue = std::move(*queue);
@@ -97,7 +97,7 @@ void ChangeQueue(Call call) {
   const QueuePtr queue = call.queue;
   NetThread& net = call.reply.net();
   queue->ChangeSettings(*change, [call = std::move(call), &net](Result<void> changed) mutable {
-    net.Run(Closure([c = std::move(call), changed = std::move(changed)]() mutable {
+    net.Post(Closure([c = std::move(call), changed = std::move(changed)]() mutable {
       if (!changed.ok()) return c.Fail(changed.error());
       Audit(c.principal(), "queue.set", c.queue->name(), c.request.body);
       Show(std::move(c), 200);
@@ -145,7 +145,7 @@ void DeleteQueue(Call call) {
         const std::string name = held->queue->name();
         held->queue = nullptr;
         const Result<void> deleted = held->server.queues->Delete(name);
-        held->reply.net().Run(Closure([held, name, deleted] {
+        held->reply.net().Post(Closure([held, name, deleted] {
           if (!deleted.ok()) return held->Fail(deleted.error());
           Audit(held->principal(), "queue.delete", name);
           std::string out = "{\"deleted\":\"" + name + "\"}";

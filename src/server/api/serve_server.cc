@@ -41,7 +41,7 @@ struct Scrape {
   explicit Scrape(Call c) : call(std::move(c)) {}
   ~Scrape() {
     NetThread& net = call.reply.net();
-    net.Run(Closure(
+    net.Post(Closure(
         [held = std::move(call)]() mutable { held.reply.Send(200, held.server.metrics.Render(), kMetricsType); }));
   }
   Scrape(const Scrape&) = delete;

@@ -70,7 +70,7 @@ class SteppedWalk : public std::enable_shared_from_this<SteppedWalk<Walk, Render
             auto out = std::make_shared<std::string>();
             self->render_(*self->walk_, ReadClock().mono - self->began_, *out);
             self->walk_.reset();
-            self->call_.reply.net().Run(Closure([self, out] { self->call_.reply.Send(200, *out); }));
+            self->call_.reply.net().Post(Closure([self, out] { self->call_.reply.Send(200, *out); }));
           },
           RenderLane::Place::kUnbounded);
     });

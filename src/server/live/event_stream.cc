@@ -58,8 +58,8 @@ class EventStream {
 // The engine thread's side.
 class EventsWatcher final : public JobWatcher {
  public:
-  EventsWatcher(Home& home, std::shared_ptr<EventStream> stream, Instant now)
-      : home_(home), stream_(std::move(stream)), last_(now) {}
+  EventsWatcher(Executor& executor, std::shared_ptr<EventStream> stream, Instant now)
+      : executor_(executor), stream_(std::move(stream)), last_(now) {}
 
   Next Look(Round& round, JobId job, News news) override {
     if (news == News::kProgress && round.now.mono - last_ < kLeastPause) {
@@ -68,27 +68,27 @@ class EventsWatcher final : public JobWatcher {
     }
     if (news == News::kDeadline && !due_) {
       last_ = round.now.mono;
-      round.Send(home_, [stream = stream_] { stream->Ping(); });
+      round.Send(executor_, [stream = stream_] { stream->Ping(); });
       return Next::kStay;
     }
     Result<JobView> view = round.engine.looks().Describe(job);
     if (!view.ok()) {  // it was not kept
-      round.Send(home_, [stream = stream_, error = view.error()] { stream->Fail(error); });
+      round.Send(executor_, [stream = stream_, error = view.error()] { stream->Fail(error); });
       return Next::kGo;
     }
     const bool last = Ended(view->state);
     last_ = round.now.mono;
     due_ = false;
-    round.Send(home_, [stream = stream_, view = std::move(*view), last] { stream->Send(view, last); });
+    round.Send(executor_, [stream = stream_, view = std::move(*view), last] { stream->Send(view, last); });
     return last ? Next::kGo : Next::kStay;
   }
   void OnQueueGone(Round& round, const Error& why) override {
-    round.Send(home_, [stream = stream_, why] { stream->Fail(why); });
+    round.Send(executor_, [stream = stream_, why] { stream->Fail(why); });
   }
   std::optional<Instant> deadline() const override { return last_ + (due_ ? kLeastPause : kPingEvery); }
 
  private:
-  Home& home_;
+  Executor& executor_;
   const std::shared_ptr<EventStream> stream_;
   Instant last_;
   bool due_ = false;
@@ -113,20 +113,21 @@ void ServeEvents(Call call, JobName name) {
       if (connection == nullptr) return;
       const auto stream = std::make_shared<EventStream>(connection, queue, asker);
       stream->Begin();
-      Home& home = connection->home();
+      Executor& executor = connection->home();
       connection->home().Tell(
-          queue, Command::Look([id, stream, &home, owner = connection->owner(), gone = OnDrop(home, [stream, queue] {
-                                                                                  stream->Fail(queue->WhyFinished());
-                                                                                })](Round& now) mutable {
-                   gone.Release();
-                   Result<JobView> view = now.engine.looks().Describe(id);
-                   if (!view.ok()) return now.Send(home, [stream, error = view.error()] { stream->Fail(error); });
-                   now.DependsOn(id);
-                   const bool ended = Ended(view->state);
-                   now.Send(home, [stream, view = std::move(*view), ended] { stream->Send(view, ended); });
-                   if (ended) return;
-                   now.waits.Add(now, id, owner, std::make_unique<EventsWatcher>(home, stream, now.now.mono), true);
-                 }).By(asker));
+          queue,
+          Command::Look([id, stream, &executor, owner = connection->owner(), gone = OnDrop(executor, [stream, queue] {
+                                                                               stream->Fail(queue->WhyFinished());
+                                                                             })](Round& now) mutable {
+            gone.Release();
+            Result<JobView> view = now.engine.looks().Describe(id);
+            if (!view.ok()) return now.Send(executor, [stream, error = view.error()] { stream->Fail(error); });
+            now.DependsOn(id);
+            const bool ended = Ended(view->state);
+            now.Send(executor, [stream, view = std::move(*view), ended] { stream->Send(view, ended); });
+            if (ended) return;
+            now.waits.Add(now, id, owner, std::make_unique<EventsWatcher>(executor, stream, now.now.mono), true);
+          }).By(asker));
     });
   });
 }

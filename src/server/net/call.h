@@ -120,10 +120,10 @@ void AnswerApart(Round& round, Call call, F render, bool small = false) {
       } else {
         Result<void> rendered = render(call, body);
         if (!rendered.ok()) {
-          return home.Run(Closure([c = std::move(call), rendered]() mutable { c.Fail(rendered.error()); }));
+          return home.Post(Closure([c = std::move(call), rendered]() mutable { c.Fail(rendered.error()); }));
         }
       }
-      home.Run(Closure([c = std::move(call), body = std::move(body)]() mutable { c.reply.Send(200, body); }));
+      home.Post(Closure([c = std::move(call), body = std::move(body)]() mutable { c.reply.Send(200, body); }));
     };
     lane.Post(asker, std::move(work), unbounded ? RenderLane::Place::kUnbounded : RenderLane::Place::kEntered);
   });
@@ -140,7 +140,7 @@ void ParseApart(Call call, Parse parse, Then then) {
   auto work = [call = std::move(call), parse = std::move(parse), then = std::move(then)]() mutable {
     auto parsed = parse(call);
     NetThread& home = call.reply.net();
-    home.Run(Closure([c = std::move(call), then = std::move(then), parsed = std::move(parsed)]() mutable {
+    home.Post(Closure([c = std::move(call), then = std::move(then), parsed = std::move(parsed)]() mutable {
       if (!parsed.ok()) return c.Fail(parsed.error());
       then(std::move(c), std::move(*parsed));
     }));

@@ -19,20 +19,20 @@ constexpr std::size_t kStep = 500;
 
 class EndNotice final : public JobWatcher {
  public:
-  EndNotice(Home& home, std::shared_ptr<WaitConnection> to) : home_(home), to_(std::move(to)) {}
+  EndNotice(Executor& executor, std::shared_ptr<WaitConnection> to) : executor_(executor), to_(std::move(to)) {}
   Next Look(Round& round, JobId job, News news) override {
     if (news != News::kEnded) return Next::kStay;
     Result<JobView> view = round.engine.looks().Describe(job);
     if (view.ok()) {
-      round.Send(home_, [to = to_, view = std::move(*view)] { to->OnEnded(view); });
+      round.Send(executor_, [to = to_, view = std::move(*view)] { to->OnEnded(view); });
     } else {
-      round.Send(home_, [to = to_, job] { to->OnUnknown({job}); });  // it was not kept
+      round.Send(executor_, [to = to_, job] { to->OnUnknown({job}); });  // it was not kept
     }
     return Next::kGo;
   }
 
  private:
-  Home& home_;
+  Executor& executor_;
   std::shared_ptr<WaitConnection> to_;
 };
 
@@ -62,8 +62,10 @@ WsConnection::Reading WaitConnection::OnMessage(std::string_view text) {
 void WaitConnection::Take(Round& round, const std::shared_ptr<const std::vector<JobId>>& jobs, std::size_t from) {
   if (left_.load()) return;
   const auto self = std::static_pointer_cast<WaitConnection>(shared_from_this());
-  Home& home = net();
-  const auto refuse = [&](Error error) { round.Send(home, [self, error = std::move(error)] { self->Say(error); }); };
+  Executor& executor = net();
+  const auto refuse = [&](Error error) {
+    round.Send(executor, [self, error = std::move(error)] { self->Say(error); });
+  };
   if (from == 0 && round.waits.CountOf(id_) + jobs->size() > bounds::kMaxWaitsPerConnection) {
     return refuse({Code::kTooManyWaits,
                    "one connection waits for at most " + std::to_string(bounds::kMaxWaitsPerConnection) + " jobs", ""});
@@ -77,15 +79,15 @@ void WaitConnection::Take(Round& round, const std::shared_ptr<const std::vector<
       unknown.push_back(job);
     } else if (Ended(view->state)) {
       round.DependsOn(job);
-      round.Send(home, [self, view = std::move(*view)] { self->OnEnded(view); });
+      round.Send(executor, [self, view = std::move(*view)] { self->OnEnded(view); });
     } else {
       Result<void> admitted = round.waits.Admit(round, job);
       if (!admitted.ok()) return refuse(admitted.error());
-      round.waits.Add(round, job, id_, std::make_unique<EndNotice>(home, self), false);
+      round.waits.Add(round, job, id_, std::make_unique<EndNotice>(executor, self), false);
     }
   }
   const bool all = end == jobs->size();
-  round.Send(home, [self, unknown = std::move(unknown), all] {
+  round.Send(executor, [self, unknown = std::move(unknown), all] {
     if (!unknown.empty()) self->OnUnknown(unknown);
     if (all) self->ResumeReading();
   });

@@ -79,7 +79,7 @@ void WorkerConnection::OnHello(std::string_view text) {
   TellQueue([self = std::static_pointer_cast<WorkerConnection>(shared_from_this()), link = Link(),
              hello = std::move(*hello), origin = std::move(origin)](Round& round) mutable {
     Result<RegisterAnswer> answer = round.workers.Register(round, hello, origin, link);
-    round.Send(link->home(), [self, answer = std::move(answer)]() mutable { self->OnWelcome(std::move(answer)); });
+    round.Send(link->executor(), [self, answer = std::move(answer)]() mutable { self->OnWelcome(std::move(answer)); });
   });
 }
 

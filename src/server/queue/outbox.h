@@ -9,23 +9,23 @@
 namespace allot {
 
 // A thread that closures can be sent to.
-class Home {
+class Executor {
  public:
-  virtual ~Home() = default;
+  virtual ~Executor() = default;
   // Runs them there, in order, soon. From any thread. Empties `closures`.
-  virtual void Run(std::vector<Closure>& closures) = 0;
-  void Run(Closure closure) {
+  virtual void Post(std::vector<Closure>& closures) = 0;
+  void Post(Closure closure) {
     std::vector<Closure> one;
     one.push_back(std::move(closure));
-    Run(one);
+    Post(one);
   }
 };
 
-struct Parcel {
-  Home* home;
-  Closure open;
+struct OutMessage {
+  Executor* to;
+  Closure deliver;
 };
-using Outbox = std::vector<Parcel>;
+using Outbox = std::vector<OutMessage>;
 
 // Hands every parcel over, with one handover for each home.
 void Release(Outbox& outbox);

@@ -54,7 +54,7 @@ struct Round {
   bool MayList(JobId job) const { return uncreated == nullptr || uncreated->count(job) == 0; }
   // To be called by whoever tells of a job without changing it.
   void DependsOn(JobId job) { depends = depends || (unsaved != nullptr && unsaved->count(job) != 0); }
-  void Send(Home& home, Closure closure) { outbox.push_back({&home, std::move(closure)}); }
+  void Send(Executor& executor, Closure closure) { outbox.push_back({&executor, std::move(closure)}); }
 };
 
 // Commands run in the order in which they were posted, those of one asker always; where they take long, askers take

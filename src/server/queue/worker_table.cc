@@ -63,7 +63,7 @@ WorkerTable::Session* WorkerTable::Find(WorkerId worker) {
 }
 
 void WorkerTable::Send(Round& round, const WorkerLinkPtr& link, WorkerNews news) {
-  round.Send(link->home(), [link, news = std::move(news)]() mutable { link->Deliver(std::move(news)); });
+  round.Send(link->executor(), [link, news = std::move(news)]() mutable { link->Deliver(std::move(news)); });
 }
 
 Result<RegisterAnswer> WorkerTable::Register(Round& round, const Hello& hello, const Origin& origin,

@@ -38,14 +38,14 @@ struct WorkerNews {
 
 class WorkerLink {
  public:
-  explicit WorkerLink(Home& home) : home_(home) {}
+  explicit WorkerLink(Executor& executor) : executor_(executor) {}
   virtual ~WorkerLink() = default;
-  Home& home() const { return home_; }
+  Executor& executor() const { return executor_; }
   // On its home thread.
   virtual void Deliver(WorkerNews news) = 0;
 
  private:
-  Home& home_;
+  Executor& executor_;
 };
 using WorkerLinkPtr = std::shared_ptr<WorkerLink>;
 

@@ -40,8 +40,8 @@ class OrElseView : public View {
   bool Empty() const override {
     return std::all_of(branches_.begin(), branches_.end(), [](const auto& branch) { return branch->Empty(); });
   }
-  void Recolour(Bit bit) override {
-    for (const auto& branch : branches_) branch->Recolour(bit);
+  void RefreshBit(Bit bit) override {
+    for (const auto& branch : branches_) branch->RefreshBit(bit);
   }
   bool Shrink(std::size_t& budget) override {
     return std::all_of(branches_.begin(), branches_.end(), [&](const auto& branch) { return branch->Shrink(budget); });

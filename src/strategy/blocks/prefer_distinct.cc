@@ -51,8 +51,8 @@ class LevelView : public View {
     for (const auto& [level, view] : levels_) view->AddMask(out);
   }
   bool Empty() const override { return levels_.empty(); }
-  void Recolour(Bit bit) override {
-    for (const auto& [level, view] : levels_) view->Recolour(bit);
+  void RefreshBit(Bit bit) override {
+    for (const auto& [level, view] : levels_) view->RefreshBit(bit);
   }
   bool Shrink(std::size_t& budget) override {
     while (!levels_.empty() && levels_.begin()->second->Shrink(budget)) levels_.erase(levels_.begin());

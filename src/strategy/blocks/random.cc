@@ -82,7 +82,7 @@ class RandomView : public View {
     }
   }
   bool Empty() const override { return count_ == 0; }
-  void Recolour(Bit) override {
+  void RefreshBit(Bit) override {
     std::vector<Cell*> cells;
     for (const auto& [mask, group] : groups_) group->cells.ForEach([&](Cell* cell) { cells.push_back(cell); });
     groups_.clear();

@@ -212,10 +212,10 @@ bool CellTrees::Step(std::size_t& budget) {
 
 // --- All trees.
 
-void CellTrees::Recolour(Bit bit) {
-  root_->Recolour(bit);
+void CellTrees::RefreshBit(Bit bit) {
+  root_->RefreshBit(bit);
   for (const auto& side : sides_) {
-    if (side) side->root->Recolour(bit);
+    if (side) side->root->RefreshBit(bit);
   }
 }
 

@@ -62,7 +62,7 @@ class CellTrees {
   // Takes what it did from the budget; true if all that was to join has.
   bool Step(std::size_t& budget);
 
-  void Recolour(Bit bit);
+  void RefreshBit(Bit bit);
   // Throws the trees away and makes them anew, for masks of another width. All cells are to be put again.
   void Rebuild();
   bool Shrink(std::size_t& budget);

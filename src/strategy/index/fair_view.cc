@@ -128,8 +128,8 @@ class FairView : public View {
     for (const FairGroup* group : few_) group->below->AddMask(out);
   }
   bool Empty() const override { return !many_ && few_.empty(); }
-  void Recolour(Bit bit) override {
-    ForEachGroup([&](FairGroup* group) { group->below->Recolour(bit); });
+  void RefreshBit(Bit bit) override {
+    ForEachGroup([&](FairGroup* group) { group->below->RefreshBit(bit); });
     if (!many_) return;
     many_->SetBit(bit, [&](FairGroup* group) {
       const bool has = HasBit(*group->below, context_, bit);

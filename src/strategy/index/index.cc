@@ -505,7 +505,7 @@ void StrategyIndex::OnKind(KindId kind, std::size_t& looks) {
   if (kind / 64 >= parts.context.width) return;
   if (parts.cells.size() <= looks) {
     looks -= parts.cells.size();
-    return parts.trees->Recolour(kind);
+    return parts.trees->RefreshBit(kind);
   }
   if (parts.unpainted.size() <= kind) parts.unpainted.resize(kind + 1);
   if (std::exchange(parts.unpainted[kind], Parts::kToPaint) != Parts::kToPaint) parts.to_paint.push_back(kind);

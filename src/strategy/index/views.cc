@@ -70,7 +70,7 @@ class OrderView : public View {
     }
   }
   bool Empty() const override { return !many_ && few_.empty(); }
-  void Recolour(Bit bit) override {
+  void RefreshBit(Bit bit) override {
     if (many_) many_->SetBit(bit, [&](const Cell* cell) { return context_.Has(*cell, bit); });
   }
   bool Shrink(std::size_t& budget) override {

@@ -103,7 +103,7 @@ class View {
   // No cell was put into it, held ones included.
   virtual bool Empty() const = 0;
   // The verdicts of that bit changed.
-  virtual void Recolour(Bit bit) = 0;
+  virtual void RefreshBit(Bit bit) = 0;
   // Nobody needs it any more: throws cells away without a look at them, takes how many from the budget, and is true
   // when none are left. Nothing else may be called then but this.
   virtual bool Shrink(std::size_t& budget) = 0;

@@ -18,7 +18,7 @@ class Wrapper : public View {
   Choice Pick(Bit bit, Rng* rng) override { return below_->Pick(bit, rng); }
   void AddMask(std::uint64_t* out) const override { below_->AddMask(out); }
   bool Empty() const override { return below_->Empty(); }
-  void Recolour(Bit bit) override { below_->Recolour(bit); }
+  void RefreshBit(Bit bit) override { below_->RefreshBit(bit); }
   bool Shrink(std::size_t& budget) override { return below_->Shrink(budget); }
   std::size_t MemoryBytes() const override { return sizeof(*this) + below_->MemoryBytes(); }
 
