@@ -1,5 +1,5 @@
-// Something that never changes again, and that all who hold it have in common: a copy costs a pointer. It may be read,
-// and let go of, by any thread.
+// Something that never changes again, and that all who refer to it have in common: a copy costs a pointer. It may be
+// read, and let go of, by any thread.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ class Interned {
   // What a T is by default; costs nothing.
   Interned() = default;
   explicit Interned(T value) : value_(std::make_shared<const T>(std::move(value))) {}
-  // A part of something that is shared as a whole. Not null.
+  // A part of something that is interned as a whole. Not null.
   template <typename Whole>
   Interned(const std::shared_ptr<Whole>& whole, const T& part) : value_(whole, &part) {}
 

@@ -1,4 +1,4 @@
-// A bound that several owners share: nobody may use it up alone.
+// A bound that several owners have together, each with a quota: nobody may use it up alone.
 //
 // The rule: who wants more may then have at most three times what is still free, and at least one while anything is. So
 // one owner alone gets three quarters of the bound, a second one three quarters of the rest, and whoever comes later

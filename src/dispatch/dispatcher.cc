@@ -134,7 +134,7 @@ TakenFrom Dispatcher::Take(DispatchWorker& worker, DispatchJob& job) {
   TakenFrom from = TakenFrom::kOwn;
   if (promise == nullptr) {
     promise = &Longest(of_job);
-    // What somebody held who is gone is as good as open.
+    // What was promised to somebody who is gone is as good as open.
     from = promise->queue->worker != nullptr ? TakenFrom::kAnother : TakenFrom::kOpen;
     if (from == TakenFrom::kAnother) ++steals_;
   }

@@ -1,4 +1,4 @@
-// Shares come and go, and find their places in the orders of their queues.
+// Promises come and go, and find their places in the orders of their queues.
 #include <algorithm>
 
 #include "base/check.h"
@@ -6,7 +6,7 @@
 
 namespace allot {
 
-// --- A job's holding.
+// --- A job's promises.
 
 JobPromises::~JobPromises() {
   ForEach([](Promise& promise) { delete &promise; });
@@ -46,7 +46,7 @@ void JobPromises::Erase(Promise& promise) {
   delete &promise;
 }
 
-// --- Shares.
+// --- Promises.
 
 void Dispatcher::Give(JobPromises& of_job, WorkerQueue& queue, std::uint32_t count) {
   Promise* promise = of_job.Find(queue.slot);

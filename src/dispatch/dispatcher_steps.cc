@@ -139,8 +139,8 @@ void Dispatcher::Sweep() {
 
 std::uint64_t Dispatcher::Move(WorkerQueue& from, WorkerQueue& to, std::uint64_t tasks, std::size_t& budget) {
   constexpr std::size_t kMostSkipped = 256;
-  // Between workers that are alike, and where the shares are few, a part of each is moved, so that both have something
-  // of everything.
+  // Between workers that are alike, and where the promises are few, a part of each is moved, so that both have
+  // something of everything.
   constexpr std::size_t kFew = 1000;
   const bool mixed = from.kind == to.kind && from.promises.size() <= std::min(kFew, budget);
   const double part = mixed ? static_cast<double>(tasks) / static_cast<double>(from.promised) : 1;

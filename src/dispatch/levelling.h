@@ -12,7 +12,7 @@ namespace allot {
 // What a worker has, and where it stands among those that have as much: less comes first.
 struct LevelPlace {
   std::uint64_t load = 0;
-  std::uint64_t idle = 0;  // since when, as a turn; the longest idle first
+  std::uint64_t idle = 0;  // since when, as a sequence number; the longest idle first
   std::uint64_t id = 0;
   double unwanted = 0;  // by the job; before the other two
   // Who comes first among those that have as much.

@@ -27,8 +27,8 @@ class DispatcherCheck {
     return check.wrong_;
   }
 
-  // After all steps, and once all jobs were told: every share is with a worker that may run it, and what is open nobody
-  // may run.
+  // After all steps, and once all jobs are known: every promise is with a worker that may run it, and what is open
+  // nobody may run.
   static std::string FindSettled(const Dispatcher& dispatcher, const std::vector<const DispatchJob*>& jobs) {
     DispatcherCheck check(dispatcher);
     check.Expect(!dispatcher.Busy(), "something is left to do");

@@ -1,5 +1,5 @@
-// A queue without an engine, for tests: classes, orders and a dispatcher, with jobs and workers that are told to them
-// in the order in which the engine tells them.
+// A queue without an engine, for tests: classes, orders and a dispatcher, with jobs and workers that are given to them
+// in the order in which the engine does so.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -256,7 +256,7 @@ class DispatchWorld : public ClassTable::Listener {
   std::vector<std::unique_ptr<WorldWorker>> workers;
   std::uint64_t last_job = 0, last_worker = 0, serial = 0;
   std::int64_t ms = 1'000'000;
-  bool dealing = false;  // jobs are still to be told to the dispatcher, since it is balanced again
+  bool dealing = false;  // jobs are still to be given to the dispatcher, since it is balanced again
 
  private:
   static constexpr std::int64_t kLongCommand = 10'000'000'000;

@@ -1,7 +1,7 @@
-// What the dispatcher keeps: of each job who holds how much of it, and of each worker what it was promised.
+// What the dispatcher keeps: of each job to whom how much of it is promised, and of each worker what it was promised.
 //
-// A share is (job, worker, count): it belongs to the job's holding, and stands in the worker's queue. Which task of the
-// job it becomes is decided when it is taken.
+// A promise is (job, worker, count): it belongs to the job's promises, and stands in the worker's queue. Which task of
+// the job it becomes is decided when it is taken.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,8 @@ struct Promise : WorkerOrder::Entry, boost::intrusive::list_base_hook<PlainLink>
   std::uint64_t arrangement = 0;  // of its queue that it has a place in; any other: it has none
 };
 
-// Who holds how much of a job's ready tasks. Sum of the shares = promised; promised + open = the job's ready tasks.
+// To whom how much of a job's ready tasks is promised. Sum of the promises = promised; promised + open = the job's
+// ready tasks.
 struct JobPromises : boost::intrusive::list_base_hook<PlainLink> {
   explicit JobPromises(DispatchJob& of) : job(&of) {}
   ~JobPromises();
@@ -48,7 +49,7 @@ struct JobPromises : boost::intrusive::list_base_hook<PlainLink> {
   bool listed = false;  // among the jobs of its class that have something open
 
   std::size_t size() const { return many_ ? many_->size() : one_ != nullptr ? 1 : 0; }
-  // The share of the queue in that slot; null if it has none.
+  // The promise to the queue in that slot; null if it has none.
   Promise* Find(std::uint32_t slot) const;
   void Insert(Promise& promise);
   // Frees it.
@@ -78,8 +79,8 @@ struct DispatchWorker {
   std::uint32_t running = 0;           // tasks
   std::uint64_t idle = 0;              // who is idle in what way, and since when: less comes first
   bool asking = false;                 // it waits for something to start:
-  std::uint64_t asking_since = 0;      // since that turn
-  std::uint64_t idle_since = 0;        // the turn in which it had nothing to run any more
+  std::uint64_t asking_since = 0;      // since that sequence number
+  std::uint64_t idle_since = 0;        // the sequence number at which it had nothing to run any more
   std::unique_ptr<WorkerQueue> queue;  // while something may be promised to it
 
   DispatchWorker() = default;
@@ -103,13 +104,13 @@ struct WorkerQueue : QueueSetHook<ByLoad>, QueueSetHook<ByPromised>, QueueSetHoo
   std::uint64_t sequence = 0;   // in which it was given something for the last time; or registered
   std::uint64_t takes = 0;      // of its kind, when it asked for the last time
   bool newly_promised = false;  // it was given something since that was asked for
-  bool rematch = false;         // what it holds is to be matched anew:
-  std::size_t to_check = 0;     // the first so many shares
+  bool rematch = false;         // what it was promised is to be matched anew:
+  std::size_t to_check = 0;     // the first so many promises
 
   LevelPlace place;            // by which it stands in the sets
   bool with_promises = false;  // it stands among those that were promised something
 
-  // All its shares. The first so many have no place in the order yet.
+  // All its promises. The first so many have no place in the order yet.
   boost::intrusive::list<Promise, boost::intrusive::constant_time_size<true>> promises;
   std::size_t unarranged = 0;
   std::unique_ptr<WorkerOrder> order;

@@ -248,7 +248,7 @@ TEST_F(EngineLimitViews, ATrialTellsWhatTheLimitThenDoes) {
     }
     const std::string expr = kExprs[rng.Below(4)];
     const auto trial = Try(expr, "MY.size", 1 + rng.Below(4));
-    // Set, it holds back every start that it applies to.
+    // Set, it blocks every start that it applies to.
     SetLimit("stop", SomeLimit(expr, 0, "MY.size"));
     std::uint64_t jobs = 0, tasks = 0;
     for (const JobView& job : engine_->looks().List({}).jobs) {

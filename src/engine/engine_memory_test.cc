@@ -1,4 +1,4 @@
-// The memory budget, and the shares of users.
+// The memory budget, and the quotas of users.
 #include "base/testing_memory.h"
 #include "base/text.h"
 #include "engine/looks/preview_walk.h"
@@ -43,7 +43,7 @@ class EngineMemoryTest : public EngineTest {
   int taken_ = 0;
 };
 
-// --- Shares.
+// --- Quotas.
 
 class EngineQuotaTest : public EngineTest {
  protected:

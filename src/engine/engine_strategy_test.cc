@@ -200,7 +200,7 @@ TEST_F(EngineRandom, EveryReadyTaskIsEquallyLikelyWhicheverJobItIsIn) {
   const auto n = ready_.size();
   ASSERT_GT(n, 300u);
   EXPECT_LT(ChiSquared("random", n, 40'000), MostChiSquared(static_cast<double>(n - 1)));
-  // Of blocks that hold nothing back, and that see equals, the same.
+  // Of blocks that block nothing, and that see equals, the same.
   EXPECT_LT(ChiSquared("prefer_distinct(customer, 1, random)", n, 40'000), MostChiSquared(static_cast<double>(n - 1)));
   EXPECT_LT(ChiSquared("max_simultaneous(user, 2, or_else(random, oldest))", n, 40'000),
             MostChiSquared(static_cast<double>(n - 1)));

@@ -137,7 +137,7 @@ Result<void> Engine::Pull(const Now& now, WorkerId id, const PullOptions& option
     if (!used) return used.error();
     order = *used;
   }
-  // Who waits keeps its turn, unless it asks for something else.
+  // Who waits keeps its place, unless it asks for something else.
   if (order || worker->pull_strategy) p_.pulls.End(*worker);
   worker->pull_until.reset();
   // What it holds counts in its credit, so that one worker cannot lease without end.
@@ -150,7 +150,7 @@ Result<void> Engine::Pull(const Now& now, WorkerId id, const PullOptions& option
   }
   if (options.wait) worker->pull_until = p_.clock.time + *options.wait;
   p_.dealing.UpdateRegistration(*worker);  // it may have been passed over
-  // Whoever does not wait for the rest gets all of it now, or what many orders can be told of at once.
+  // Whoever does not wait for the rest gets all of it now, or what many orders can be updated by at once.
   if (options.once || (options.wait && options.wait->count() <= 0)) p_.starts.Allow(bounds::kMaxCredit);
   const bool served = worker->credit > 0 && p_.starts.Serve(*worker);
   if (worker->credit == 0) {

@@ -49,8 +49,8 @@ class ReceiptLog {
   const Common& common() const { return common_; }
   // The starts that follow have that in common; `strategies` and `name` are the worker's.
   void Begin(const Common& common, const std::shared_ptr<const StrategyPair>& strategies, const std::string& name);
-  // A start that is about to happen: as it stands before the orders are told of it. False if there is no room: then
-  // NewPiece(), Begin(), and once more. REQUIRES: Begin(), in this turn.
+  // A start that is about to happen: as it stands before the orders are updated. False if there is no room: then
+  // NewPiece(), Begin(), and once more. REQUIRES: Begin(), in this command.
   bool Add(const EngineJob& job, const Lease& lease, TakenFrom from, std::size_t limits_met, const TracedPick& pick) {
     if (end_ - next_ < static_cast<std::ptrdiff_t>(sizeof(Start) + kMostName)) return false;
     const std::string& user = job.terms->user;

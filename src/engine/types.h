@@ -83,7 +83,7 @@ struct WorkerChange {
 
 struct PullOptions {
   std::uint32_t credit = 1;      // how many tasks it wants now; replaces what was left of an earlier pull. 0: none
-  bool once = false;             // the first assignment uses the whole credit up (HTTP)
+  bool once = false;             // the first grant batch uses the whole credit up (HTTP)
   std::optional<Duration> wait;  // how long an empty pull waits; none: until it is used up or replaced
   StrategyPtr strategy = {};     // for this pull; null: the worker's own
 };
@@ -130,7 +130,7 @@ struct EngineError {
 struct LimitNotice {
   enum class Kind : std::uint8_t {
     kExpired,     // its lease has ended, and it with it
-    kCostFailed,  // the cost of some start could not be evaluated, and counts as 1; told once
+    kCostFailed,  // the cost of some start could not be evaluated, and counts as 1; said once
     kSummary,     // it was in the way since the last one
   };
   Kind kind = Kind::kExpired;

@@ -104,7 +104,7 @@ class Bucket {
   Instant last_;
   std::deque<Moment> moments_;  // by time
   std::uint64_t first_moment_ = 0;
-  Wide open_ = 0;  // of all turns
+  Wide open_ = 0;  // of all moments
 };
 
 // Holds nothing of the bucket. With draws of one cost alone it pays for as many as PayableWithin() says.

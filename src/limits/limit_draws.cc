@@ -103,7 +103,7 @@ LimitTable::Outcome LimitTable::Draw(GroupId group, WorkerHandle worker, std::st
       Limit* limit = Of(charge);
       if (limit == nullptr) continue;
       if (limit->spec.monitor && Lacks(*limit, charge.cost, now.mono)) {
-        // It would have been held back, and taken nothing.
+        // It would have been blocked, and taken nothing.
         ++limit->counts.skipped;
         continue;
       }

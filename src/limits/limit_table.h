@@ -128,7 +128,7 @@ class LimitTable {
   LimitName NameOf(LimitMatcher::Slot slot) const { return limits_[slot]->Name(); }
   // Would it be allowed? Neither counts nor blocks.
   bool CanStart(GroupId group, WorkerHandle worker, const Now& now);
-  // What holds it back now: on that worker or, without one, whatever the worker. Neither counts nor blocks.
+  // What blocks it now: on that worker or, without one, whatever the worker. Neither counts nor blocks.
   struct BlockState {
     std::uint32_t limits = 0;        // that do
     LimitMatcher::Slot longest = 0;  // of these, the one that does so longest
@@ -173,7 +173,7 @@ class LimitTable {
   // How many starts of the group the limits that do not depend on the worker pay for within the horizon. The largest
   // number if none is in the way.
   std::uint64_t PayableWithin(GroupId group, Duration horizon, const Now& now) const;
-  // Of limits that depend on the worker, what is left of them for this group, if they hold back or have held back
+  // Of limits that depend on the worker, what is left of them for this group, if they block or have blocked
   // within the ban window a start of that user. Workers for which one is true are of no use. One of which only the cost
   // depends on the worker excludes none: others may be cheaper.
   struct Exclusion {

@@ -32,7 +32,7 @@ class Look {
       case Passes::kBelowMax: {
         const ValueId value = ValueOf(plan);
         const ValueTable::Value& now = context_.values.Get(context_.keys[plan.key], value);
-        // What is below it may hold it back, too.
+        // What is below it may block it, too.
         const bool open = order::BinOf(plan, context_, value, now.leased) == 0;
         if (!open) {
           out.ceilings.push_back({own, block.key, value == kNoValue ? GroupText() : GroupText(now.text), now.leased,
@@ -43,7 +43,7 @@ class Look {
       }
       case Passes::kBranches: {
         Offer tried;
-        bool others = false;  // a branch that selects it, whatever holds it back there
+        bool others = false;  // a branch that selects it, whatever blocks it there
         for (std::size_t i = 0; i < block.inner.size(); ++i) {
           Offer branch;
           if (const order::Plan* leaf = Gives(*plan.inner[i], *block.inner[i], own, branch)) return leaf;

@@ -1,4 +1,4 @@
-// Does a strategy give out a job now, and if not, what holds it back? Reads the rules of an index; takes the time of
+// Does a strategy give out a job now, and if not, what blocks it? Reads the rules of an index; takes the time of
 // its blocks, whatever the number of jobs.
 //
 // Threading: confined to the queue's engine thread.

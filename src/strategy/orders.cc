@@ -145,7 +145,7 @@ void Orders::Build(PickJob& job) {
     values_.Know(key, job);
     const bool sooner = job.open && values_.Open(key, job);
     if (!sooner && job.picked.serial == 0) return;
-    // Shares that stand already were placed by what was known so far.
+    // Fair groups that stand already were placed by what was known so far.
     for (Entry& entry : entries_) {
       if (entry.next) entry.next->OnValue(key, values_.Of(key, job), 0);
     }

@@ -59,7 +59,7 @@ class Orders {
 
   // --- Building.
   bool Building() const { return building_ || wanted_; }
-  // What telling a job to all that is being built costs, in about a microsecond.
+  // What a job costs in all that is being built, in about a microsecond.
   std::size_t build_cost() const { return build_cost_; }
   // The job to go on with: the first whose id is above this.
   JobId built_to() const { return built_to_; }
@@ -84,7 +84,7 @@ class Orders {
   // Takes what it did from the budget; true if all is gone.
   bool Clean(std::size_t& budget);
 
-  // --- Jobs. Each is told of from its beginning to its end, ended ones that are kept included.
+  // --- Jobs. Each is known from its beginning to its end, ended ones that are kept included.
   void Know(PickJob& job);
   // REQUIRES: not open.
   void Forget(PickJob& job);
@@ -97,7 +97,7 @@ class Orders {
   void SetGroup(PickJob& job, std::uint32_t group);
   void Leased(PickJob& job, const Stamp& now);
   void Returned(PickJob& job);
-  // The same in two: values that are full stay so until they are told.
+  // The same in two: values that are full stay so until they are applied.
   void ReturnLater(PickJob& job);
   void ApplyReturns(PickJob& job);
 
@@ -110,9 +110,9 @@ class Orders {
   bool Ready(Id id) const { return entries_[id].index != nullptr; }
   // REQUIRES: Ready().
   PickJob* Pick(Id id, KindId kind, StartGate* gate, Rng* rng) { return entries_[id].index->Pick(kind, gate, rng); }
-  // Did the last Pick() of that order give up among held jobs? Asked again, it goes on.
+  // Did the last Pick() of that order give up among blocked jobs? Asked again, it goes on.
   bool unfinished(Id id) const { return entries_[id].index->unfinished(); }
-  // Cells that it moved aside, because they are held.
+  // Cells that it moved aside, because they are blocked.
   std::size_t moved(Id id) const { return entries_[id].index->moved(); }
   // Groups that it asked about, each by itself.
   std::size_t asked(Id id) const { return entries_[id].index->asked(); }
@@ -125,7 +125,7 @@ class Orders {
   // Is a job of that class open?
   bool HasOpen(ClassId cls) const { return open_.Has(cls); }
   OpenClasses& open_classes() { return open_; }
-  // --- Groups whose starts are held (StrategyIndex says what these are).
+  // --- Groups whose starts are blocked (StrategyIndex says what these are).
   // The bits of all orders are added to `kinds`, where it is not null.
   void OpenGroup(std::uint32_t group, std::vector<std::uint64_t>* kinds);
   void JoinGroup(std::uint32_t group);
@@ -148,18 +148,18 @@ class Orders {
     looks_ = looks_at_once;
     updates_left_ = updates_at_once;
   }
-  // Whatever concerns a job is told to all orders. So where there are many, a command does little: half of what it may
-  // tell them is for jobs that open and tasks that return, which may be told later, and all of it for starts.
+  // Whatever concerns a job is applied to all orders. So where there are many, a command does little: half of what it
+  // may apply is for jobs that open and tasks that return, which may be applied later, and all of it for starts.
   bool MayUpdate() const { return cost_ == 0 || 2 * updates_left_ >= updates_at_once; }
   bool MayStart() const { return cost_ == 0 || updates_left_ > 0; }
-  // What telling them of a job costs, in about a microsecond; 0: there is one order alone.
+  // What a change of a job costs in them, in about a microsecond; 0: there is one order alone.
   std::size_t cost() const { return cost_; }
   static inline std::size_t updates_at_once = 2000;  // tests lower it
   static inline std::size_t looks_at_once = 65'536;  // tests lower it
   // Cells that are put into wider trees at once; tests lower it.
   static inline std::size_t width_at_once = 8192;
 
-  // What ClassTable tells its listener.
+  // As ClassTable's listener.
   void OnWidth();
   void OnClass(ClassId cls);
   void OnKind(KindId kind);

@@ -248,7 +248,7 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
           if (pick->job == picked->id()) {
             ++traced;
             if (random) {
-              // Of those that it was drawn from some may be held, or of values that are full.
+              // Of those that it was drawn from some may be blocked, or of values that are full.
               ASSERT_GE(why.back().candidates, pick->why.back().candidates);
               why.back() = pick->why.back();
             }

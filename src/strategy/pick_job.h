@@ -42,12 +42,12 @@ struct PickJob {
   ClassId cls = kNoClass;
   std::uint32_t ready = 0;              // tasks; at least one while it is open
   std::uint32_t leased = 0;             // tasks
-  std::uint32_t unapplied_returns = 0;  // tasks that were leased, and of whose return the orders are still to be told
+  std::uint32_t unapplied_returns = 0;  // tasks that were leased, and of whose return the orders have still to account
   std::uint32_t slot = 0;               // its place in arrays beside; from Orders::Know() to Forget()
   Stamp picked;                         // the last time
   WallTime submitted_at{};
-  // Starts of jobs of one group are held back, and let go, together: by something that the orders do not know, and of
-  // which they ask a StartGate. 0: nothing holds them.
+  // Starts of jobs of one group are blocked, and let go, together: by something that the orders do not know, and of
+  // which they ask a StartGate. 0: nothing blocks them.
   std::uint32_t group = 0;
   bool open = false;  // in the orders
 

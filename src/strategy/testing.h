@@ -1,4 +1,4 @@
-// Jobs that strategies can tell apart, and a gate that holds some of them, for tests.
+// Jobs that strategies can tell apart, and a gate that blocks some of them, for tests.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ class SampleKeys : public JobKeys {
   }
 };
 
-// Holds some groups for all, and some for single workers.
+// Blocks some groups for all, and some for single workers.
 template <typename Worker>
 class SomeGate : public StartGate {
  public:

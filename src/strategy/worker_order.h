@@ -1,7 +1,7 @@
 // The order that one strategy gives among the jobs that one worker was promised.
 //
 // It goes by the rules of the strategy's index, which is over all jobs of the queue, and looks at what those say when
-// it is asked: nothing is told to it when tasks are leased elsewhere, or values are served. So there may be one for
+// it is asked: it is not updated when tasks are leased elsewhere, or values are served. So there may be one for
 // each of ten thousand workers. Jobs alike in their group and in the values of all keys that the strategy names share a
 // cell; by most strategies there is one. A pick looks at every cell, if they are few. Many are kept in order, and
 // before a pick those change places whose values have changed since the last one: so it costs what has happened
@@ -60,7 +60,7 @@ class WorkerOrder {
   // Its count is not `before` any more.
   void OnCount(Entry& entry, std::uint32_t before);
 
-  // What comes first for a worker of that kind, of those whose groups the gate does not hold (null: it holds none);
+  // What comes first for a worker of that kind, of those whose groups the gate does not block (null: it blocks none);
   // null if there is none.
   // Takes from `looks` what it looked at beyond one cell.
   Entry* Pick(KindId kind, StartGate* gate, Rng& rng, std::size_t& looks);

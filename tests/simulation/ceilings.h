@@ -1,4 +1,4 @@
-// A crowd of workers on a small backlog, with ceilings: every grant is held against what runs at that moment, counted
+// A crowd of workers on a small backlog, with ceilings: every grant is compared with what runs at that moment, counted
 // by hand from what went in and what came out. In virtual time, with crashes that lose what was not durable.
 //
 // Everything follows from the seed.
@@ -62,7 +62,7 @@ class Ceilings : public World {
 
   void Load(Duration grace);
   void Flush(std::size_t batches);
-  // Takes what came out, and holds it against the books.
+  // Takes what came out, and compares it with the books.
   void Settle();
   void Grant(const Worker& worker, const allot::Grant& grant);
   void End(std::uint64_t serial);
@@ -84,7 +84,7 @@ class Ceilings : public World {
   std::map<std::string, std::uint64_t> running_;  // by key and value
   std::map<JobId, Values> values_;
   StrategyPtr old_policy_;                  // while it may still hold
-  std::optional<Instant> strangers_until_;  // after a crash: what workers hold that did not come back
+  std::optional<Instant> strangers_until_;  // after a crash: what workers have leased that did not come back
   std::uint64_t found_nothing_ = 0;
 };
 

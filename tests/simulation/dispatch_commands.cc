@@ -211,7 +211,7 @@ void Dispatch::SwitchDispatch() {
   }
 }
 
-// A limit that holds all starts of one user comes or goes.
+// A limit that blocks all starts of one user comes or goes.
 void Dispatch::LimitCommand() {
   const std::string user = "u" + std::to_string(Between(1, 4));
   const std::string uuid = "hold-" + user;

@@ -380,7 +380,7 @@ Model::Failure Model::Change(const Now& at, JobId id, const JobChange& change) {
   if (change.scheduled_for) job->scheduled_for = *change.scheduled_for;
   if (change.delay) job->scheduled_for = now_.wall + std::chrono::duration_cast<milliseconds>(*change.delay);
   if (change.meta) job->spec.meta = *change.meta;
-  if (LastOfUser(*job)) served_at[job->spec.user] = job->picked;  // it is told anew
+  if (LastOfUser(*job)) served_at[job->spec.user] = job->picked;  // it is counted anew
   job->ad = nullptr;
   if (job->state != JobState::kPaused) ByClock(*job);
   Wake();

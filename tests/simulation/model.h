@@ -119,7 +119,7 @@ struct Model {
   static Match Judge(const Worker& worker, const Job& job);
   void SetPolicy(const Now& at, const StrategyPtr& policy, const Weights& weights);
   bool CountsAddUp() const;
-  // What happened since the last call: assignments first, then the rest by kind.
+  // What happened since the last call: grants first, then the rest by kind.
   std::vector<Fact> TakeFacts();
 
   EngineOptions options;

@@ -1,4 +1,4 @@
-// Workers, and what becomes of what they hold.
+// Workers, and what becomes of their leases.
 #include <algorithm>
 #include <cmath>
 

@@ -78,7 +78,7 @@ ExprPtr Simulation::JobRequirements() {
                      "TARGET.memory / (need - 2) > 0"});
 }
 
-// Without chance, and without `fair`: a share remembers when it was served longer than any job is kept. Both are
+// Without chance, and without `fair`: a fair group remembers when it was served longer than any job is kept. Both are
 // compared with the same naive look in the tests of strategy/.
 StrategyPtr Simulation::SomeStrategy(bool policy) {
   static const char* const kOwn[] = {"oldest",
@@ -112,7 +112,7 @@ StrategyPtr Simulation::SomeStrategy(bool policy) {
 }
 
 ExprPtr Simulation::JobRank() {
-  // Whom a job ranks highest is asked of what opened; where gates hold jobs back, the model does not know what that is.
+  // Whom a job ranks highest is asked of what opened; where gates block jobs, the model does not know what that is.
   if (strategies_ || !Chance(5)) return nullptr;
   return Expression({"TARGET.memory", "-TARGET.Slots", "MY.size * TARGET.memory", "TARGET.gpu == \"other\" ? 5 : 1"});
 }

@@ -17,7 +17,7 @@ namespace allot {
 namespace {
 
 // What a look at a job costs, and beside it each key that is looked up, and to find its group, with each expression
-// that is evaluated for that; a row; a share.
+// that is evaluated for that; a row; a part.
 constexpr std::int64_t kJobNanoseconds = 400;
 constexpr std::int64_t kKeyNanoseconds = 300;
 constexpr std::int64_t kGroupNanoseconds = 1500;
@@ -248,7 +248,7 @@ struct DemandWalk::State {
 
   std::size_t kept() const { return cells.size() + groups.size() + users.size() + maxima.kept() + excluded_for.size(); }
   bool full() const { return kept() >= kMostKept || rows.size() >= kMostRows; }
-  // Shares what can start among the cells. True: through.
+  // Divides what can start among the cells. True: through.
   bool Divide(std::int64_t& left);
   void Finish();
 

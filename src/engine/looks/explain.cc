@@ -40,7 +40,7 @@ bool Everywhere(const LimitOnJob& on_job, std::size_t matching) {
 // Where it could run.
 struct Places {
   std::size_t matching = 0;
-  bool none_free = false;       // limits hold it back on all workers that have a free slot
+  bool none_free = false;       // limits block it on all workers that have a free slot
   bool some_unblocked = false;  // on some worker, busy or not, none does
 };
 
@@ -302,7 +302,7 @@ std::vector<Reason> AllReasons(const JobSnapshot& snapshot, const std::vector<Re
     }
   }
   say_blocked();
-  // Also where something else holds it back: when that is gone, its turn has not come yet.
+  // Also where something else keeps it from running: when that is gone, it is not the first yet.
   if (order != nullptr && IsBehind(*order)) out.push_back(Behind(snapshot));
   std::stable_sort(out.begin(), out.end(), [](const Reason& a, const Reason& b) {
     return Gravity(a.advice, a.code) < Gravity(b.advice, b.code);

@@ -1,5 +1,5 @@
-// Why a job, or one of its tasks, does not run: all that holds it back now, whichever stage says so, what decides
-// first.
+// Why a job, or one of its tasks, does not run: all that keeps it from running now, whichever stage says so, what
+// decides first.
 //
 // The engine takes a JobSnapshot in passing (Engine::OfferOf); from that everything else follows outside its thread:
 // matching looks at every worker and every clause (match/explain.h), and where a job stands among others may need a
@@ -28,7 +28,7 @@ struct OrderSnapshot {
   bool like_free = false;         // with a free slot
   std::uint32_t giving = 0;       // workers, with any strategy, that are given such jobs
   std::uint32_t giving_free = 0;  // of these, with a free slot
-  std::vector<Ceiling> ceilings;  // where none is given it: what holds it back, whatever the worker
+  std::vector<Ceiling> ceilings;  // where none is given it: what blocks it, whatever the worker
   bool unselected = false;        // where none is given it: strategies that are for others
   WorkerId first_for;             // the next pull of that one, which has a free slot, takes a task of it; 0: of none
   bool asked_all = true;          // false: too many differ, or what comes first for one was not found by a short look

@@ -25,7 +25,7 @@ bool Free(const EngineWorker& worker) { return worker.leases.size() < worker.slo
 
 EngineJob* PreparedLooks::Peek(EngineWorker& worker, bool& known) {
   const Orders::Id order = worker.Pulls();
-  // What is held is put aside when a pick meets it; a draw that came after would be another one.
+  // What is blocked is put aside when a pick meets it; a draw that came after would be another one.
   known = p_.orders.Ready(order) && (p_.limits.blocked() == 0 || !p_.orders.index(order).rules().random);
   if (!known) return nullptr;
   // Chance is as before, and whoever is looked at has not asked for anything: else those who do not are not found out.

@@ -28,7 +28,7 @@ constexpr std::size_t kMostShown = 100;
 constexpr Duration kMostWalking = std::chrono::seconds(3);
 constexpr Duration kMostTime = std::chrono::seconds(4);
 
-// Of two that hold back, the one that ends first; of others, the one that holds back.
+// Of two that block, the one that ends first; of others, the one that blocks.
 bool SaysMore(const LimitStatus& a, const LimitStatus& b) {
   if (a.blocks != b.blocks) return a.blocks;
   if (!a.blocks || !a.payable_at) return false;

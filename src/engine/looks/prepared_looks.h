@@ -57,7 +57,7 @@ class PreparedLooks {
   std::vector<PreviewStep> WhyNow(const EngineWorker& worker, const EngineJob& job, const order::Plan& leaf) const;
 
   Result<void> Start(const Now& now, PreviewWalk& walk);
-  // The limits that hold back starts of an open job on the worker, by uuid.
+  // The limits that block starts of an open job on the worker, by uuid.
   std::vector<std::string> BlockingLimits(const Now& now, EngineJob& job, const EngineWorker& worker);
   // The number under which the walk knows that group, with what its starts cost there.
   std::uint32_t PurseGroup(const Now& now, PreviewWalk& walk, GroupId group,

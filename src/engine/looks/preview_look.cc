@@ -171,7 +171,7 @@ Result<bool> PreparedLooks::Collect(const Now& now, PreviewWalk& walk, std::size
   const auto leave = [&] {
     if (described) p_.limits.DropWorker(*described, now);
   };
-  std::unordered_map<GroupId, bool> blocked;  // by limits that do not hold back the focus, too
+  std::unordered_map<GroupId, bool> blocked;  // by limits that do not block the focus, too
   walk.seen_all_ = p_.jobs.Walk(walk.cursor_, [&](EngineJob* job) {
     if (left <= 0) return false;
     std::uint32_t group = 0;

@@ -32,11 +32,11 @@ struct PreviewRequest {
   std::optional<WorkerSpec> like;  // or one that might register; neither: one that may run every job
   std::uint32_t count = 20;        // picks
   std::uint64_t seed = 1;          // of `random`
-  // Leaves out jobs that limits hold back now, and what they hold back once the picks before have drawn from them: on
+  // Leaves out jobs that limits block now, and what they block once the picks before have drawn from them: on
   // that worker, or one like it; for one that may run every job, limits that do not read the worker.
   bool by_limits = false;
   // For where this job stands, on a registered worker: what the picks themselves would draw is not counted, and jobs
-  // held back by nothing else than holds back this one are not left out, as if that were lifted.
+  // blocked by nothing else than blocks this one are not left out, as if that were lifted.
   std::optional<JobId> focus = std::nullopt;
 };
 
@@ -70,7 +70,7 @@ class PreviewWalk {
   std::uint64_t blocked_jobs() const { return blocked_jobs_; }
   std::uint64_t blocked_tasks() const { return blocked_tasks_; }
   JobId one_blocked() const { return one_blocked_; }
-  // There are fewer picks than asked for, and limits hold back others: after these, or from the start.
+  // There are fewer picks than asked for, and limits block others: after these, or from the start.
   bool ran_out() const { return ran_out_; }
   // Whether the job `focus` comes first is left to chance.
   bool focus_by_chance() const { return focus_by_chance_; }
@@ -93,7 +93,7 @@ class PreviewWalk {
     std::map<std::pair<GroupId, std::uint64_t>, std::uint32_t> places;
   };
 
-  // Limits hold it back.
+  // Limits block it.
   void LeaveOut(const PickJob& job) {
     ++blocked_jobs_;
     blocked_tasks_ += job.ready;
@@ -112,7 +112,7 @@ class PreviewWalk {
   std::uint64_t jobs_seen_ = 0, jobs_ = 0, ready_tasks_ = 0;
   std::uint64_t blocked_jobs_ = 0, blocked_tasks_ = 0;
   JobId one_blocked_;
-  std::vector<std::string> focus_limits_;  // that hold back the job of the request, by uuid
+  std::vector<std::string> focus_limits_;  // that block the job of the request, by uuid
   bool seen_all_ = false, complete_ = false, focus_by_chance_ = false, ran_out_ = false;
   expr::Evaluator evaluator_;
   // By the serial of a class; none: not for this worker.

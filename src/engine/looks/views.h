@@ -118,7 +118,7 @@ struct WorkerPage {
 // How a limit stands to the starts of one job.
 struct LimitOnJob {
   LimitStatus limit;
-  // Where it reads the worker: of those that may run the job, how many it applies to, and how many it holds back now.
+  // Where it reads the worker: of those that may run the job, how many it applies to, and how many it blocks now.
   std::uint32_t workers = 0, workers_blocked = 0;
   std::uint32_t free_blocked = 0;  // of the latter, those that could take it at once but for limits
   bool stops = false;              // its count is 0
@@ -127,7 +127,7 @@ struct LimitOnJob {
 struct LimitsOnJob {
   std::vector<LimitOnJob> all;
   // Of the workers that may run the job: those that have a free slot, are not draining and not away; and on how many of
-  // these a limit that reads the worker, any of them, holds it back.
+  // these a limit that reads the worker, any of them, blocks it.
   std::uint32_t free = 0, free_blocked = 0;
 };
 
@@ -155,7 +155,7 @@ struct BlockedByCeiling {
   std::uint64_t tasks = 0;
 };
 
-// What holds tasks back, over all that wait: those alike together.
+// What keeps tasks from running, over all that wait: those alike together.
 struct ReasonRow {
   ReasonCode code = ReasonCode::kCanStart;
   std::uint64_t tasks = 0, jobs = 0, classes = 0;
@@ -234,7 +234,7 @@ struct EngineStats {
   std::uint64_t classes = 0, kinds = 0, strategies = 0;
   std::uint64_t limits = 0;          // now
   std::uint64_t limits_waiting = 0;  // groups of alike jobs, or of those on alike workers, that wait for a limit
-  std::uint64_t limit_denials = 0;   // starts that met a limit which held them back, since the start
+  std::uint64_t limit_denials = 0;   // starts that met a limit which blocked them, since the start
   DispatchMode dispatch = DispatchMode::kFanout;
   std::uint64_t tasks_promised = 0;  // of the ready ones, in queues of workers
   std::uint64_t longest_queue = 0;   // the most tasks that one worker was promised

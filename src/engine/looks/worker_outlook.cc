@@ -96,7 +96,7 @@ Reason OutlookVerdict(const OutlookSnapshot& snapshot, const PreviewWalk& walk) 
     return {Advice::kWait, ReasonCode::kEmpty, "nothing was found for it among the jobs that were looked at", ""};
   }
   if (walk.jobs() > 0) {
-    // A strategy that selects and sets no maximum holds back for good.
+    // A strategy that selects and sets no maximum blocks for good.
     const bool maximum = HasMaximum(*walk.policy()) || HasMaximum(*walk.strategy());
     return {maximum ? Advice::kWait : Advice::kOperator,
             maximum ? ReasonCode::kMaxSimultaneous : ReasonCode::kNotSelected,

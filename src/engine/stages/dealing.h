@@ -1,4 +1,4 @@
-// Who holds it: workers and jobs are told to the dispatcher, and jobs are promised.
+// To whom it is promised: workers and jobs are given to the dispatcher, and jobs are promised.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,7 @@ class Dealing final : public EngineStage {
   void End();
   bool dealing() const { return dealing_; }
 
-  // An open job is promised, unless its turn is still to come.
+  // An open job is promised, unless it is still to come in a step.
   void Open(EngineJob& job) override;
   void Close(EngineJob& job) override;
   void AfterCommand(std::size_t& budget) override;
@@ -38,7 +38,7 @@ class Dealing final : public EngineStage {
   bool Step(std::size_t& budget);
 
   EngineParts& p_;
-  std::optional<WorkerId> register_from_;  // workers from this one on are still to be told to the dispatcher
+  std::optional<WorkerId> register_from_;  // workers from this one on are still to be registered there
   bool dealing_ = false;                   // jobs from the cursor on are still to be promised, once it is time
   Instant deal_at_{};                      // in engine time
   JobCursor dealt_;

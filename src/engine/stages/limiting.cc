@@ -150,7 +150,7 @@ void Limiting::OpenPayable() {
   std::vector<std::uint64_t> kinds;
   for (const LimitTable::Blocking& group : opened) {
     p_.orders.OpenGroup(group.group, p_.waiting.size() > 0 ? &kinds : nullptr);
-    if (!p_.limits.Applies(group.group)) p_.orders.JoinGroup(group.group);  // and will not be held again
+    if (!p_.limits.Applies(group.group)) p_.orders.JoinGroup(group.group);  // and will not be blocked again
     if (const auto blocked = blocked_at_.find(group.group); blocked != blocked_at_.end())
       blocked->second = p_.clock.now.mono;
   }

@@ -1,4 +1,4 @@
-// In which order: the orders of all strategies are told of jobs, and built, in steps.
+// In which order: the orders of all strategies are updated, and built, in steps.
 #pragma once
 
 #include <deque>
@@ -18,7 +18,7 @@ class EngineJobKeys : public JobKeys {
   bool HasTag(const PickJob& job, const std::string& tag) const override;
 };
 
-// Orders are told of what was put off because there are many of them: before anything else in a tick.
+// Orders are updated by what was put off because there are many of them: before anything else in a tick.
 class OrderUpdates final : public EngineStage {
  public:
   explicit OrderUpdates(EngineParts& parts) : p_(parts) {}

@@ -22,7 +22,7 @@ class StrategyUse final : public EngineStage {
   explicit StrategyUse(EngineParts& parts) : p_(parts) {}
 
   // Is there room for these, as far as they are not in use already? Null ones need none. With an owner, also within its
-  // share. kTooManyStrategies, kMemoryFull.
+  // quota. kTooManyStrategies, kMemoryFull.
   Result<void> Admit(std::initializer_list<StrategyPtr> strategies, std::optional<std::string_view> owner) const;
   // The order for a worker's strategy, with one more user. Fails as Admit() does.
   Result<Orders::Id> Use(const StrategyPtr& strategy, std::string_view owner);

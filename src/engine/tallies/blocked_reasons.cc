@@ -257,7 +257,7 @@ void BlockedReasons::Look(Cell& cell, const Now& now) {
 
 void BlockedReasons::Note(const Cell& cell, const Found& found) {
   Sum& seen = seen_[static_cast<std::size_t>(found.code)];
-  // What is held otherwise from now on begins now.
+  // What is blocked otherwise from now on begins now.
   const WallTime since = cell.blocked && cell.code == found.code ? cell.since : WallTime::max();
   if (seen.cells++ == 0 || since < seen.since) seen.since = since;
   if (cell.job && cell.tasks > seen.most) {

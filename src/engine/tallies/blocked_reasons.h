@@ -110,12 +110,12 @@ class BlockedReasons {
   struct Found {
     bool blocked = false;  // false: what its class says stands
     ReasonCode code = ReasonCode::kCanStart;
-    std::optional<LimitMatcher::Slot> limit;  // that holds it back longest
+    std::optional<LimitMatcher::Slot> limit;  // that blocks it longest
     bool several = false;                     // on some workers it is another limit
     std::optional<Ceiling> ceiling;           // one of them
   };
   Found Look(const PickJob& job, const Now& now);
-  // Since when the cell is held as it is; 0: it is not.
+  // Since when the cell is blocked as it is; 0: it is not.
   WallTime SinceOf(CellId cell, ReasonCode code) const {
     return cell != kNoCell && cells_[cell].blocked && cells_[cell].code == code ? cells_[cell].since : WallTime{};
   }
@@ -131,9 +131,9 @@ class BlockedReasons {
     std::uint64_t tasks = 0;
     std::uint32_t jobs = 0;
   };
-  // Of a class: those in cells that are held.
+  // Of a class: those in cells that are blocked.
   OfClass of_class(ClassId cls) const { return cls < of_class_.size() ? of_class_[cls] : OfClass{}; }
-  // As of the last walk, those first that hold back the most.
+  // As of the last walk, those first that block the most.
   const std::vector<BlockedByLimit>& limits() const { return shown_limits_; }
   const std::vector<BlockedByCeiling>& ceilings() const { return shown_ceilings_; }
 
@@ -165,7 +165,7 @@ class BlockedReasons {
   void Note(const Cell& cell, const Found& found);
   void EndWalk();
   const Sorts& SortsOf(ClassId cls);
-  // Does workers' order give it? Adds to `standing` what stops it.
+  // Does workers' order give it? Adds to `offer` what stops it.
   bool Gives(Orders::Id order, const Values* values, Offer& offer) const;
 
   const ClassTable& classes_;

@@ -84,7 +84,7 @@ class ClassReasons {
     ++moves_;
   }
 
-  // --- What no worker could run. Told once for each class, before its first job counts.
+  // --- What no worker could run. Set once for each class, before its first job counts.
   bool Judged(ClassId cls) const { return cls < rows_.size() && rows_[cls].judged == classes_.SerialOf(cls); }
   void Judge(ClassId cls, bool never) {
     if (cls >= rows_.size()) rows_.resize(cls + 1);

@@ -206,7 +206,7 @@ std::vector<ReasonRow> Tallies::Reasons() const {
   for (ClassId cls = 0; cls < p_.reasons.slots(); ++cls) {
     const ClassReasons::Row& known = p_.reasons.row(cls);
     const BlockedReasons::OfClass blocked = p_.queue.paused ? BlockedReasons::OfClass{} : p_.blocked.of_class(cls);
-    if (known.jobs <= blocked.jobs) continue;  // none, or all of them are held by something else
+    if (known.jobs <= blocked.jobs) continue;  // none, or all of them are blocked by something else
     Sum& sum = sums[static_cast<std::size_t>(p_.queue.paused ? ReasonCode::kQueuePaused : known.code)];
     sum.row.tasks += known.tasks - blocked.tasks;
     sum.row.jobs += known.jobs - blocked.jobs;

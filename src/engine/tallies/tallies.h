@@ -1,5 +1,5 @@
 // What lists, pages and metrics know without looking at jobs: counts by state, user and class, and why classes do not
-// run. Told by those who change something; looked at in steps.
+// run. Called by those who change something; looked at in steps.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ class Tallies final : public EngineStage {
   std::uint64_t ready_tasks() const;
   std::uint64_t waiting_tasks() const;
   std::optional<WaitReason> WaitReasonOf(const EngineJob& job) const;
-  // What holds tasks back, those reasons first that hold back the most; as of the last second or so.
+  // What keeps tasks from running, those reasons first that do so for the most; as of the last second or so.
   std::vector<ReasonRow> Reasons() const;
   // A job of that class that is open; null if none was found by a short look.
   const EngineJob* OneOf(ClassId cls, std::size_t& looks) const;

@@ -36,7 +36,7 @@ class Starts {
                   std::vector<Grant>& grants);
   // Who waits and was promised something gets it.
   void ServeNewlyPromised();
-  // That start was picked and is granted, of which the orders are still to be told.
+  // That start was picked and is granted, by which the orders are still to be updated.
   void NoteStart(const EngineWorker& worker, const EngineJob& job, const Lease& lease, TakenFrom from,
                  std::size_t limits_met);
   void BeginStarts(const EngineWorker& worker, const StrategyIndex& index);

@@ -9,7 +9,7 @@
 
 namespace allot {
 
-// Threading: passed from thread to thread; `dropped` runs on `home`, which outlives it.
+// Threading: passed from thread to thread; `dropped` runs on `executor`, which outlives it.
 class OnDrop {
  public:
   OnDrop(Executor& executor, Closure dropped) : executor_(&executor), dropped_(std::move(dropped)) {}

@@ -1,4 +1,4 @@
-// What leaves the engine thread for network threads, once what it tells is durable.
+// What leaves the engine thread for network threads, once what it says is durable.
 #pragma once
 
 #include <utility>
@@ -27,7 +27,7 @@ struct OutMessage {
 };
 using Outbox = std::vector<OutMessage>;
 
-// Hands every parcel over, with one handover for each home.
+// Posts all messages, with one call for each executor.
 void Release(Outbox& outbox);
 
 }  // namespace allot

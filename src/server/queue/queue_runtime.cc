@@ -323,7 +323,7 @@ void QueueRuntime::EngineLoop() {
   round.stopping = true;
   deferred_.clear();  // nothing was promised to them
   FoldAll(round);
-  // Connections hold their queue: as long as it held them, neither could go.
+  // Connections keep their queue: as long as it kept them, neither could go.
   workers_.Clear();
   waits_.Clear();
 }
@@ -478,7 +478,7 @@ void QueueRuntime::RunRound(std::vector<Command>& commands) {
   const auto in_time = [this] { return meter_.SinceBegin() < kRoundTime; };
   const std::optional<Instant> wake = engine_->NextWake(round.now);
   tick_waits_ = wake && *wake <= round.now.mono;
-  // A busy queue ticks, too: the engine tells by its ticks how long it was held up.
+  // A busy queue ticks, too: the engine sees by its ticks how long it was held up.
   if ((tick_waits_ && (tick_late || (!look_late && in_time()))) || since_tick >= kBusyTickEvery) {
     engine_->Tick(round.now);
     last_tick_ = round.now.mono;

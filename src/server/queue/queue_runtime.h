@@ -5,7 +5,7 @@
 // depend on nothing unsaved leave at once.
 //
 // A round is short, so that nobody waits long for others: after kRoundTime of commands what is left waits for the next
-// round, in turns by asker; looks at many things come after them, for kBrowseTime in a round, in turns likewise.
+// round, by asker, one after the other; looks at many things come after them, for kBrowseTime in a round, likewise.
 //
 // Threading: all public methods may be called from any thread, except as said.
 #pragma once
@@ -76,7 +76,7 @@ class QueueRuntime {
   bool finished() const { return finished_; }
   // It was deleted: whoever still holds it is to let go.
   bool deleted() const { return deleted_.load(std::memory_order_relaxed); }
-  // What to tell those whose commands are dropped: kUnknownQueue, or kStopping.
+  // The answer for those whose commands are dropped: kUnknownQueue, or kStopping.
   Error WhyFinished() const;
   // Metrics know all steps so far. On the engine thread alone.
   void PublishSteps();
@@ -97,7 +97,7 @@ class QueueRuntime {
   // queue. With `leaving` the process is about to end: the memory is left to the system, which is faster by far than to
   // take it apart.
   void Finish(Instant fold_until = Instant::max(), bool leaving = false);
-  // Tells its workers and all who wait or watch, and ends as Finish() does.
+  // Notifies its workers and all who wait or watch, and ends as Finish() does.
   void FinishDeleted();
 
  private:
@@ -115,7 +115,7 @@ class QueueRuntime {
   void Line(Round& round, Command command);
   // The next in line. False: none, or enough for this round.
   bool BrowseNext(Round& round, std::int64_t& nanoseconds);
-  // While the disk is full: what only looks, runs; the rest is held.
+  // While the disk is full: what only looks, runs; the rest is put off.
   void RunFullRound(std::vector<Command>& commands);
   void TakeEffects(Round& round);
   void PushWork(Round& round);

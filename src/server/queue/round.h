@@ -36,11 +36,11 @@ struct Round {
   Outbox outbox{};          // leaves when they are durable
   std::uint32_t events = 0;
   std::size_t starts = 0;  // that this round decided; for metrics
-  std::size_t looks = 0;   // of those who wait: they are told in steps
+  std::size_t looks = 0;   // of those who wait: they are notified in steps
 
   std::vector<JobId> touched{};                        // jobs that this round changed
   const std::unordered_set<JobId>* unsaved = nullptr;  // while the disk is full: changed, but not durable
-  bool depends = false;                                // what is in the outbox tells of such a job
+  bool depends = false;                                // what is in the outbox shows such a job
 
   std::vector<JobId> created{};                          // of those, the ones that are new
   const std::unordered_set<JobId>* uncreated = nullptr;  // while the disk is full: new, but not durable
@@ -52,7 +52,7 @@ struct Round {
   }
   // False for a job that is not there yet, as far as anyone may know.
   bool MayList(JobId job) const { return uncreated == nullptr || uncreated->count(job) == 0; }
-  // To be called by whoever tells of a job without changing it.
+  // To be called by whoever shows a job without changing it.
   void DependsOn(JobId job) { depends = depends || (unsaved != nullptr && unsaved->count(job) != 0); }
   void Send(Executor& executor, Closure closure) { outbox.push_back({&executor, std::move(closure)}); }
 };
@@ -85,7 +85,7 @@ class Command {
     asker_ = asker;
     return std::move(*this);
   }
-  // It runs at once, with turn.crowded, where too many of its asker's wait in line.
+  // It runs at once, with round.crowded, where too many of its asker's wait in line.
   Command OrRefuse() && {
     refuses_ = true;
     return std::move(*this);

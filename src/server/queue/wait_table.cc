@@ -140,7 +140,7 @@ void WaitTable::OnProgress(Round& round, JobId job) {
   }
   const std::optional<Id> after = Notify(round, job, JobWatcher::News::kProgress, 0);
   if (!after) return;
-  by_job_.find(job)->second.to_notify = true;  // it is there: somebody is still to be told
+  by_job_.find(job)->second.to_notify = true;  // it is there: somebody is still to be notified
   rest_.push_back({job, JobWatcher::News::kProgress, *after});
 }
 

@@ -32,7 +32,7 @@ class JobWatcher {
   };
   enum class Next { kStay, kGo };
   virtual ~JobWatcher() = default;
-  // Tells whoever it stands for. After kGo it is destroyed.
+  // Notifies whoever it stands for. After kGo it is destroyed.
   virtual Next Look(Round& round, JobId job, News news) = 0;
   // The queue was deleted: nothing more will come. It is destroyed after this.
   virtual void OnQueueGone(Round& /*turn*/, const Error& /*why*/) {}
@@ -50,7 +50,7 @@ class WaitTable {
   static constexpr std::size_t kMaxWaitsForOneJob = 1000;
   // For one job of all askers together.
   static constexpr std::size_t kMaxWaitsForOneJobOfAll = 20'000;
-  // So many look in one turn; the others follow with OnTime().
+  // So many look in one round; the others follow with OnTime().
   static constexpr std::size_t kMaxLooks = 2000;
 
   // May whoever asked for the command that runs wait for the job? kTooManyWaits, with what there is already.
@@ -65,13 +65,13 @@ class WaitTable {
   void OnProgress(Round& round, JobId job);
   // Also for jobs that are gone altogether.
   void OnEnded(Round& round, JobId job);
-  // Goes on with those who are still to be told, and then with those whose time has come.
+  // Goes on with those who are still to be notified, and then with those whose time has come.
   void OnTime(Round& round);
   // Everyone looks as if their time had come, and goes.
   void OnStop(Round& round);
-  // The queue was deleted: everyone is told, and goes.
+  // The queue was deleted: everyone is notified, and goes.
   void OnQueueGone(Round& round, const Error& why);
-  // When to call OnTime(): at once, while there are some to be told.
+  // When to call OnTime(): at once, while there are some to be notified.
   std::optional<Instant> NextDeadline() const;
   // Forgets everyone, without a word.
   void Clear();
@@ -93,7 +93,7 @@ class WaitTable {
     bool to_notify = false;  // of progress: it is in rest_
     bool again = false;      // there was more of it meanwhile
   };
-  // Those who are still to be told.
+  // Those who are still to be notified.
   struct Rest {
     JobId job;
     JobWatcher::News news;

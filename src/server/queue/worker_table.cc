@@ -164,7 +164,7 @@ Result<void> WorkerTable::Apply(Round& round, WorkerId worker, WorkerInput& inpu
 
 void WorkerTable::OnMessage(Round& round, WorkerId worker, const WorkerLinkPtr& link, WorkerInput input) {
   Session* const session = Find(worker);
-  if (session == nullptr || session->link != link) return;  // already told, when it was replaced or removed
+  if (session == nullptr || session->link != link) return;  // already notified, when it was replaced or removed
   WorkerNews news;
   news.answers = true;
   // First, so that a pull beside it sees it, and that a message which is refused has changed nothing.

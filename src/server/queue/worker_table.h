@@ -1,9 +1,9 @@
-// The workers of a queue as connections: where their assignments go.
+// The workers of a queue as connections: where their grants go.
 //
 // A worker over WebSocket has a link that stays; one over HTTP has one only while a pull of it waits, and what comes in
 // between (cancels, a drain) is kept for its next one.
 //
-// Threading: confined to the queue's engine thread; links are told on their own threads.
+// Threading: confined to the queue's engine thread; links deliver on their own threads.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@
 
 namespace allot {
 
-// What a worker is told, in one message if possible.
+// What is sent to a worker, in one message if possible.
 struct WorkerNews {
   bool answers = false;  // to a message of the worker, whether or not there is anything to say
   std::optional<std::uint64_t> ack;
@@ -41,7 +41,7 @@ class WorkerLink {
   explicit WorkerLink(Executor& executor) : executor_(executor) {}
   virtual ~WorkerLink() = default;
   Executor& executor() const { return executor_; }
-  // On its home thread.
+  // On its own thread.
   virtual void Deliver(WorkerNews news) = 0;
 
  private:
@@ -76,7 +76,7 @@ class WorkerTable {
 
   // A message of a connected worker; the answer goes to its link.
   void OnMessage(Round& round, WorkerId worker, const WorkerLinkPtr& link, WorkerInput input);
-  // A request of a worker over HTTP. `link` is told once: when there are tasks, or the wait is over.
+  // A request of a worker over HTTP. `link` delivers once: when there are tasks, or the wait is over.
   void OnPull(Round& round, WorkerId worker, std::uint64_t key, milliseconds wait, WorkerInput input,
               WorkerLinkPtr link);
   // The connection is gone; `unsent` never left. What a newer connection of the same worker does is untouched.
@@ -86,7 +86,7 @@ class WorkerTable {
   // Their payloads cannot be read: they fail for good, with that as their error, as if the worker had reported it.
   void FailDamaged(Round& round, WorkerId worker, const std::vector<DamagedGrant>& damaged);
   Result<void> Unregister(Round& round, WorkerId worker, std::uint64_t key);
-  // With `key`, the worker's own doing. Without, it is told, so that it can say so when it comes back.
+  // With `key`, the worker's own doing. Without, it is notified, so that it can say so when it comes back.
   Result<void> Change(Round& round, WorkerId worker, std::optional<std::uint64_t> key, const WorkerChange& change);
 
   // What the engine decided.
@@ -107,7 +107,7 @@ class WorkerTable {
   struct Session {
     WorkerLinkPtr link;  // over HTTP: of the pull that waits
     bool connected = false;
-    bool draining = false;   // over HTTP: told with every answer
+    bool draining = false;   // over HTTP: sent with every answer
     WorkerNews undelivered;  // over HTTP: for the pull that waits, or the next one
   };
   Session* Find(WorkerId worker);

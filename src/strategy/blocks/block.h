@@ -1,6 +1,6 @@
 // A block of the strategy language as an object: how it is written, what it passes, how it compares, how it traces and
-// describes itself. Parser, printer, index, a worker's own order, standing, trace and demand ask here, and name no
-// block themselves. (Preview does not: it is the plain reading of the rules that all of this is held against.)
+// describes itself. Parser, printer, index, a worker's own order, offer, trace and demand ask here, and name no
+// block themselves. (Preview does not: it is the plain reading of the rules that all of this is compared with.)
 //
 // What is asked once a strategy, or once for each block that a pick goes through, is a virtual function. What is asked
 // for each comparison is not: a block says in its traits in which of a few ways it passes and compares, and the index
@@ -45,7 +45,7 @@ enum class Compares : std::uint8_t {
   kHead,       // the one that does in its order
   kChance,     // either: one is drawn
   kLevel,      // of the lower level, which is running / max; of equals, what is inside says. So with those below
-  kFairGroup,  // of the value with the smaller share
+  kFairGroup,  // of the value whose fair group has less
   kBranches,   // of the earlier branch
   kRank,       // that the worker ranks higher
   kOwn,        // CompareValues() says

@@ -1,4 +1,4 @@
-// fair: shares between the values of a key.
+// fair: evenly between the values of a key.
 #include <fmt/format.h>
 
 #include "base/text.h"

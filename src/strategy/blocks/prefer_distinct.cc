@@ -1,4 +1,4 @@
-// prefer_distinct: values with fewer running tasks first, in steps of a maximum; nothing is held back.
+// prefer_distinct: values with fewer running tasks first, in steps of a maximum; nothing is blocked.
 #include <map>
 
 #include <fmt/format.h>

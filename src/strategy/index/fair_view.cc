@@ -1,4 +1,4 @@
-// Groups of cells, in the order of their shares.
+// Fair groups: cells of one value, those first that have least.
 #include <algorithm>
 
 #include <boost/container/small_vector.hpp>
@@ -185,7 +185,7 @@ class FairView : public View {
       for (FairGroup* group : few_) f(group);
     }
   }
-  // A value has shares in few views, most often: they are asked one by one. The others are in tables.
+  // A value has fair groups in few views, most often: they are asked one by one. The others are in tables.
   FairGroup* Find(ValueId value) const {
     FairGroup* const* head = context_.fair_groups[plan_.key].Find(value);
     FairGroup* group = head == nullptr ? nullptr : *head;

@@ -48,7 +48,7 @@ struct Plan {
   std::size_t leaf = 0;        // number among the leaves; of a block, that of its first
   std::size_t bin = 0;         // number among the blocks with bins
   std::size_t link = 0;        // theirs: which of a cell's links
-  std::size_t fair = 0;        // number among the blocks with shares
+  std::size_t fair = 0;        // number among the blocks `fair`
   std::size_t leaves_end = 0;  // number behind the last leaf that it has or is; its first one is `leaf`
   std::vector<std::unique_ptr<Plan>> inner;
 

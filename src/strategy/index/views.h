@@ -20,13 +20,13 @@ namespace allot::order {
 
 using Bit = std::uint32_t;  // of a kind, or of one rank that a kind gives
 
-// What all views of an index share.
+// What all views of an index have in common.
 struct ViewContext {
   ValueTable& values;
   const ClassTable& verdicts;
   std::vector<KeyId> keys = {};
   std::uint64_t slots = 0;
-  // The first share of each value, for each key.
+  // The first fair group of each value, for each key.
   std::vector<SlotArray<FairGroup*>> fair_groups = {};
   // Those without cells, for each block `fair`: they come and go with values that flip.
   struct FreeFairGroup {
@@ -95,12 +95,12 @@ class View {
   virtual bool Put(Cell& cell) = 0;
   virtual void Drop(Cell& cell) = 0;
   virtual void Moved(Cell& cell) = 0;
-  // What comes first for that bit. Puts aside cells that it finds to be held by now. Nothing, where it gave up
-  // (Shared::gave_up): then nobody may conclude that nothing is there.
+  // What comes first for that bit. Puts aside cells that it finds to be blocked by now. Nothing, where it gave up
+  // (ViewContext::gave_up): then nobody may conclude that nothing is there.
   virtual Choice Pick(Bit bit, Rng* rng) = 0;
   // Adds the bits of all cells to `out`.
   virtual void AddMask(std::uint64_t* out) const = 0;
-  // No cell was put into it, held ones included.
+  // No cell was put into it, blocked ones included.
   virtual bool Empty() const = 0;
   // The verdicts of that bit changed.
   virtual void RefreshBit(Bit bit) = 0;
@@ -112,13 +112,13 @@ class View {
 
 // What a tree loses in the time of one unit.
 inline constexpr std::size_t kShrunkAtOnce = 32;
-// Units that it takes to free a cell or a share with all that it has.
+// Units that it takes to free a cell or a fair group with all that it has.
 inline constexpr std::size_t kFreeCost = 3;
 
 inline std::unique_ptr<View> MakeView(const Plan& plan, ViewContext& context) {
   return plan.block->MakeView(plan, context);
 }
-// For blocks: cells in the order of their heads; groups of cells by the shares of their values, with a view of what is
+// For blocks: cells in the order of their heads; fair groups of cells by what their values have, with a view of what is
 // inside for each.
 std::unique_ptr<View> MakeOrderView(const Plan& plan, ViewContext& context);
 std::unique_ptr<View> MakeFairView(const Plan& plan, ViewContext& context);
@@ -137,10 +137,10 @@ const Plan* LeafFor(const Plan& plan, const ViewContext& context, const Cell& ce
 // Which of two choices, of different trees of one strategy, comes first for that kind: below 0 if it is `a`. 0: both
 // are drawn from one lottery.
 int Compare(const Plan& plan, const ViewContext& context, Bit kind, const Choice& a, const Choice& b);
-// The same of the shares of two values; 0 for the same one.
+// The same of the fair groups of two values; 0 for the same one.
 int CompareFairGroups(const Plan& plan, const ViewContext& context, ValueId a, ValueId b);
 
-// What a value has changed: all shares of it find their new places.
+// What a value has changed: all fair groups of it find their new places.
 void Rekey(ViewContext& context, std::size_t key, ValueId value);
 
 }  // namespace allot::order
