@@ -71,8 +71,8 @@ class Bench {
   std::vector<TaskRef> Granted() {
     std::vector<TaskRef> tasks;
     auto [position, effects] = engine_.Take();
-    for (const Assignment& assignment : effects.assignments) {
-      for (const Grant& grant : assignment.grants) tasks.push_back(grant.task);
+    for (const GrantBatch& batch : effects.grant_batches) {
+      for (const Grant& grant : batch.grants) tasks.push_back(grant.task);
     }
     return tasks;
   }
@@ -116,14 +116,14 @@ inline Cost CostOf(std::vector<double>& times) {
 
 // The cost of a pull of one task and the report of another, while `held` stay leased. Best of some rounds: the machine
 // may be busy with other things.
-inline Cost Cycle(Bench& bench, WorkerId worker, int cycles, std::size_t held) {
+inline Cost Cycle(Bench& bench, WorkerId worker, int cycles, std::size_t leased) {
   std::deque<TaskRef> leased;
   const auto pull = [&] {
     const std::vector<TaskRef> tasks = bench.Pull(worker);
     if (tasks.empty()) throw Failure("there was no task to measure with");
     leased.push_back(tasks.front());
   };
-  while (leased.size() < held) pull();
+  while (leased.size() < leased) pull();
   Cost best;
   constexpr int kRounds = 5;
   for (int round = 0; round < kRounds; ++round) {

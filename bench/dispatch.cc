@@ -265,8 +265,8 @@ void MeasureMemory(double scale, Figures& figures) {
 
 // Each worker runs one task: ends it, and asks for the next. Best of some rounds.
 Cost Rotate(Bench& bench, const std::vector<WorkerId>& workers, int cycles) {
-  std::vector<TaskRef> held;
-  for (const WorkerId worker : workers) held.push_back(First(bench, worker));
+  std::vector<TaskRef> leased;
+  for (const WorkerId worker : workers) leased.push_back(First(bench, worker));
   Fold(bench.engine());
   Cost best;
   constexpr int kRounds = 5;
@@ -276,17 +276,17 @@ Cost Rotate(Bench& bench, const std::vector<WorkerId>& workers, int cycles) {
       const std::size_t at = static_cast<std::size_t>(i) % workers.size();
       if (i % 10 == 0) bench.Later(1);
       const auto start = SteadyClock::now();
-      bench.Done(workers[at], held[at]);
+      bench.Done(workers[at], leased[at]);
       const std::vector<TaskRef> tasks = bench.Pull(workers[at]);
       times.push_back(SecondsSince(start) * 1e6);
       if (tasks.empty()) throw Failure("there was no task to measure with");
-      held[at] = tasks.front();
+      leased[at] = tasks.front();
       if (i % 1000 == 999) Fold(bench.engine());
     }
     const Cost cost = CostOf(times);
     if (round == 0 || cost.median < best.median) best = cost;
   }
-  for (std::size_t i = 0; i < workers.size(); ++i) bench.Done(workers[i], held[i]);
+  for (std::size_t i = 0; i < workers.size(); ++i) bench.Done(workers[i], leased[i]);
   Fold(bench.engine());
   return best;
 }
@@ -456,9 +456,9 @@ double MixedSpeeds(const DispatchOptions& dispatch, std::uint32_t tasks, bool on
   std::uint32_t done = 0;
   const auto take = [&] {
     auto [position, effects] = bench.engine().Take();
-    for (const Assignment& assignment : effects.assignments) {
-      const std::uint64_t at = assignment.worker.value - kFirstWorker;
-      running[at] = assignment.grants.front().task;
+    for (const GrantBatch& batch : effects.grant_batches) {
+      const std::uint64_t at = batch.worker.value - kFirstWorker;
+      running[at] = batch.grants.front().task;
       ends.emplace(bench.ms() + (at == 9 ? kSlow : kFast), at);
     }
   };

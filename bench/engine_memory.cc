@@ -126,8 +126,8 @@ void MeasureRetries(double scale, Figures& figures) {
     Must(engine.Pull(At(ms), worker.id, pull));
     std::vector<Report> reports;
     auto [position, effects] = engine.Take();
-    for (const Assignment& assignment : effects.assignments) {
-      for (const Grant& grant : assignment.grants) reports.push_back({grant.task, ReportKind::kFailed});
+    for (const GrantBatch& batch : effects.grant_batches) {
+      for (const Grant& grant : batch.grants) reports.push_back({grant.task, ReportKind::kFailed});
     }
     if (reports.empty()) throw Failure("no tasks were granted");
     failed += static_cast<std::uint32_t>(reports.size());

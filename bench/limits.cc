@@ -65,7 +65,7 @@ void MeasureMatching(Figures& figures) {
 }
 
 // Many jobs of many users wait first in order, and one limit holds them all back.
-void MeasureHeld(double scale, const std::string& strategy, const std::string& name, Figures& figures) {
+void MeasureBlocked(double scale, const std::string& strategy, const std::string& name, Figures& figures) {
   Bench bench;
   Fill(bench, static_cast<std::uint64_t>(1e6 * scale), static_cast<std::uint64_t>(1e4 * scale), "held-");
   const WorkerId worker = bench.Join(Parse(strategy));
@@ -177,8 +177,8 @@ int main(int argc, char** argv) {
   };
   return PrintFigures("allot_limits", [&](Figures& figures) {
     if (wants("matching")) MeasureMatching(figures);
-    if (wants("priority")) MeasureHeld(scale, "priority", "priority", figures);
-    if (wants("fair")) MeasureHeld(scale, "fair(user, oldest)", "fair", figures);
-    if (wants("distinct_random")) MeasureHeld(scale, "prefer_distinct(user, 1, random)", "distinct_random", figures);
+    if (wants("priority")) MeasureBlocked(scale, "priority", "priority", figures);
+    if (wants("fair")) MeasureBlocked(scale, "fair(user, oldest)", "fair", figures);
+    if (wants("distinct_random")) MeasureBlocked(scale, "prefer_distinct(user, 1, random)", "distinct_random", figures);
   });
 }

@@ -66,11 +66,11 @@ void MeasureEvaluation(Figures& figures) {
   machine.Set("Slots", expr::Value::Integer(8));
   expr::Evaluator evaluator;
   constexpr int kRounds = 2'000'000;
-  int held = 0;
+  int leased = 0;
   const auto start = SteadyClock::now();
-  for (int i = 0; i < kRounds; ++i) held += evaluator.True(*requirement, {nullptr, &machine}) ? 1 : 0;
+  for (int i = 0; i < kRounds; ++i) leased += evaluator.True(*requirement, {nullptr, &machine}) ? 1 : 0;
   const double ns = SecondsSince(start) / kRounds * 1e9;
-  if (held != kRounds) throw Failure("the requirement should hold");
+  if (leased != kRounds) throw Failure("the requirement should hold");
   figures.Add("matching/evaluate", ns, "ns");
 }
 
@@ -116,8 +116,8 @@ double Cycle(std::uint64_t classes, double scale, double* verdict_bytes, double*
     const WorkerId worker{kFirstWorker + rng.Below(workers)};
     Must(engine->Pull(At(2), worker, PullOptions{1, false, Duration(0)}));
     auto [position, effects] = engine->Take();
-    if (effects.assignments.empty() || effects.assignments[0].grants.empty()) continue;
-    const Report report{effects.assignments[0].grants[0].task, ReportKind::kDone};
+    if (effects.grant_batches.empty() || effects.grant_batches[0].grants.empty()) continue;
+    const Report report{effects.grant_batches[0].grants[0].task, ReportKind::kDone};
     Must(engine->ReportAll(At(2), worker, {&report, 1}));
     engine->Take();
     ++done;
@@ -166,7 +166,7 @@ double Rare(std::uint64_t others) {
       Must(engine->Submit(At(2), JobId{++id}, rare));
       Must(engine->Pull(At(2), worker.id, PullOptions{1, false, Duration(0)}));
       auto [position, effects] = engine->Take();
-      const Report report{effects.assignments.at(0).grants.at(0).task, ReportKind::kDone};
+      const Report report{effects.grant_batches.at(0).grants.at(0).task, ReportKind::kDone};
       Must(engine->ReportAll(At(2), worker.id, {&report, 1}));
       engine->Take();
     }

@@ -29,10 +29,10 @@ double Allocated() {
 }
 
 // A worker with the strategy comes, works, and leaves.
-Cost Under(Bench& bench, const std::string& text, int cycles, std::size_t held) {
+Cost Under(Bench& bench, const std::string& text, int cycles, std::size_t leased) {
   const WorkerId worker = bench.Join(Parse(text));
   bench.Settle();
-  const Cost cost = Cycle(bench, worker, cycles, held);
+  const Cost cost = Cycle(bench, worker, cycles, leased);
   bench.Leave(worker);
   bench.Settle();
   return cost;
@@ -181,9 +181,9 @@ void MeasureJobs(double scale, Figures& figures) {
   Fill(bench, jobs / 2, 1, 2500);
 
   Arrivals arrivals;
-  const auto measure = [&](const Named& strategy, std::size_t held) {
+  const auto measure = [&](const Named& strategy, std::size_t leased) {
     const WorkerId worker = arrivals.Come(bench, strategy.text);
-    const Cost cost = Cycle(bench, worker, kCycles, held);
+    const Cost cost = Cycle(bench, worker, kCycles, leased);
     Note(figures, std::string("strategies/1e6_jobs/") + strategy.name, cost);
     arrivals.Go(bench, worker);
     return cost.median;
@@ -199,15 +199,15 @@ void MeasureJobs(double scale, Figures& figures) {
                                 Named{"saturated_random", "max_simultaneous(customer, 1, random)"},
                                 Named{"saturated_fair", "max_simultaneous(customer, 1, fair(user, oldest))"}}) {
     const WorkerId worker = arrivals.Come(bench, strategy.text);
-    const WorkerId holder = bench.Join(Parse(strategy.text));
-    const std::vector<TaskRef> held = bench.Pull(holder, 2475);
-    if (held.size() != 2475) throw Failure("not all customers are held");
+    const WorkerId lessee = bench.Join(Parse(strategy.text));
+    const std::vector<TaskRef> leased = bench.Pull(lessee, 2475);
+    if (leased.size() != 2475) throw Failure("not all customers are held");
     Fold(bench.engine());
     const Cost cost = Cycle(bench, worker, kCycles / 5, 16);
     Note(figures, std::string("strategies/1e6_jobs/") + strategy.name, cost);
     one = std::max(one, cost.median);
-    for (const TaskRef& task : held) bench.Done(holder, task);
-    bench.Leave(holder);
+    for (const TaskRef& task : leased) bench.Done(lessee, task);
+    bench.Leave(lessee);
     arrivals.Go(bench, worker);
   }
   figures.Add("strategies/1e6_jobs/slowest_order", plain, "µs");

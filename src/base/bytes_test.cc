@@ -10,7 +10,7 @@ namespace allot {
 namespace {
 
 TEST(Bytes, WhatIsWrittenIsRead) {
-  const bool held =
+  const bool passed =
       rc::check([](std::uint8_t u8, std::uint64_t u64, std::int64_t i64, const std::string& text, double real) {
         std::string out;
         ByteWriter writer(out);
@@ -32,7 +32,7 @@ TEST(Bytes, WhatIsWrittenIsRead) {
         RC_ASSERT(reader.Raw(3) == "end");
         RC_ASSERT(reader.ok() && reader.AtEnd());
       });
-  EXPECT_TRUE(held);
+  EXPECT_TRUE(passed);
 }
 
 TEST(Bytes, ExtremesFit) {
@@ -71,7 +71,7 @@ TEST(Bytes, EveryCutIsNoticedAndReadsZeroFromThenOn) {
 }
 
 TEST(Bytes, AnyBytesAreReadWithoutHarm) {
-  const bool held = rc::check([](const std::string& junk) {
+  const bool passed = rc::check([](const std::string& junk) {
     ByteReader reader(junk);
     for (int i = 0; i < 20; ++i) {
       reader.Varint();
@@ -80,7 +80,7 @@ TEST(Bytes, AnyBytesAreReadWithoutHarm) {
       reader.Signed();
     }
   });
-  EXPECT_TRUE(held);
+  EXPECT_TRUE(passed);
   const std::string endless(11, '\xff');
   ByteReader reader(endless);
   EXPECT_EQ(reader.Varint(), 0u);

@@ -55,25 +55,25 @@ TEST_F(MemoryPoolTest, PiecesOfAllSizesAreApartAndKeepWhatIsWrittenToThem) {
   MemoryPool pool;
   MemoryPool::Scope scope(&pool);
   Rng rng(1);
-  std::vector<std::pair<std::unique_ptr<unsigned char[]>, std::size_t>> held;
+  std::vector<std::pair<std::unique_ptr<unsigned char[]>, std::size_t>> allocated;
   for (int i = 0; i < 50'000; ++i) {
-    if (held.size() > 300 || (!held.empty() && rng.Below(2) == 0)) {
-      const std::size_t at = rng.Below(held.size());
-      const auto& [bytes, size] = held[at];
+    if (allocated.size() > 300 || (!allocated.empty() && rng.Below(2) == 0)) {
+      const std::size_t at = rng.Below(allocated.size());
+      const auto& [bytes, size] = allocated[at];
       ASSERT_EQ(bytes[0], static_cast<unsigned char>(size));
       ASSERT_EQ(bytes[size - 1], static_cast<unsigned char>(size));
-      std::swap(held[at], held.back());
-      held.pop_back();
+      std::swap(allocated[at], allocated.back());
+      allocated.pop_back();
       continue;
     }
     const std::size_t size = 1 + rng.Below(rng.Below(10) == 0 ? 300'000 : 2'000);
     auto bytes = std::make_unique<unsigned char[]>(size);
     ASSERT_EQ(reinterpret_cast<std::uintptr_t>(bytes.get()) % 16, 0u);
     bytes[0] = bytes[size - 1] = static_cast<unsigned char>(size);
-    held.emplace_back(std::move(bytes), size);
+    allocated.emplace_back(std::move(bytes), size);
   }
-  held.clear();
-  held.shrink_to_fit();
+  allocated.clear();
+  allocated.shrink_to_fit();
   EXPECT_EQ(pool.bytes(), 0u);
 }
 

@@ -1,4 +1,4 @@
-// Who holds a ready task: everybody who may run it, or one of them.
+// To whom a ready task is open: to everybody who may run it, or to one of them, to whom it is promised.
 #pragma once
 
 #include <array>

@@ -47,8 +47,8 @@ void Dispatcher::Register(DispatchWorker& worker) {
   free_slots_.pop_back();
   slots_[queue.slot] = &queue;
   queue.worker = &worker;
-  queue.turn = next_turn_++;
-  worker.idle_since = queue.turn;
+  queue.sequence = next_sequence_++;
+  worker.idle_since = queue.sequence;
   SetIdle(worker);
   Enlist(queue, classes_.KindOf(worker.handle));
   sweep_ = true;
@@ -59,9 +59,9 @@ void Dispatcher::Unregister(DispatchWorker& worker) {
   std::unique_ptr<WorkerQueue> queue = std::move(worker.queue);
   Delist(*queue);
   queue->worker = nullptr;
-  queue->suspect = queue->fed = false;
+  queue->rematch = queue->newly_promised = false;
   Disarrange(*queue);
-  if (queue->shares.empty()) {
+  if (queue->promises.empty()) {
     Free(std::move(queue));
   } else {
     gone_.push_back(std::move(queue));
@@ -75,20 +75,20 @@ void Dispatcher::Free(std::unique_ptr<WorkerQueue> queue) {
 }
 
 void Dispatcher::SetIdle(DispatchWorker& worker) {
-  worker.idle = worker.hungry ? worker.hungry_since : worker.running > 0 ? kBusy : kIdle + worker.idle_since;
+  worker.idle = worker.asking ? worker.asking_since : worker.running > 0 ? kBusy : kIdle + worker.idle_since;
 }
 
 void Dispatcher::SetRunning(DispatchWorker& worker, std::uint32_t running) {
   worker.running = running;
   if (!worker.queue) return;
-  if (running == 0) worker.idle_since = next_turn_++;
+  if (running == 0) worker.idle_since = next_sequence_++;
   SetIdle(worker);
   Relink(*worker.queue);
 }
 
-void Dispatcher::SetHungry(DispatchWorker& worker, std::optional<std::uint64_t> turn) {
-  worker.hungry = turn.has_value();
-  worker.hungry_since = turn.value_or(0);
+void Dispatcher::SetAsking(DispatchWorker& worker, std::optional<std::uint64_t> sequence) {
+  worker.asking = sequence.has_value();
+  worker.asking_since = sequence.value_or(0);
   if (!worker.queue) return;
   SetIdle(worker);
   Relink(*worker.queue);
@@ -104,7 +104,7 @@ DispatchJob* Dispatcher::Pick(DispatchWorker& worker, Orders::Id order, StartGat
     queue.takes = kinds_[queue.kind].takes;
     const bool own =
         Arrange(queue, order, left_arranged_) && Settled() && queue.order->cells() <= std::min(kMostCells, left_looks_);
-    if (QueueOrder::Entry* entry = own ? queue.order->Pick(queue.kind, gate, rng_, left_looks_) : nullptr) {
+    if (WorkerOrder::Entry* entry = own ? queue.order->Pick(queue.kind, gate, rng_, left_looks_) : nullptr) {
       random_task_ = queue.order->random_task();
       leaf_ = queue.order->leaf();
       drawn_of_ = queue.order->candidates();
@@ -123,23 +123,23 @@ DispatchJob* Dispatcher::Pick(DispatchWorker& worker, Orders::Id order, StartGat
 
 TakenFrom Dispatcher::Take(DispatchWorker& worker, DispatchJob& job) {
   if (worker.queue) worker.queue->takes = ++kinds_[worker.queue->kind].takes;
-  if (job.holding && !balanced()) DropHolding(job);
-  if (!job.holding) return balanced() ? TakenFrom::kOpen : TakenFrom::kShared;
-  Holding& holding = *job.holding;
-  Share* share = worker.queue ? holding.Find(worker.queue->slot) : nullptr;
-  if (share == nullptr && holding.open > 0) {
-    if (--holding.open == 0) Unlist(holding);
+  if (job.promises && !balanced()) DropPromises(job);
+  if (!job.promises) return balanced() ? TakenFrom::kOpen : TakenFrom::kShared;
+  JobPromises& of_job = *job.promises;
+  Promise* promise = worker.queue ? of_job.Find(worker.queue->slot) : nullptr;
+  if (promise == nullptr && of_job.open > 0) {
+    if (--of_job.open == 0) Unlist(of_job);
     return TakenFrom::kOpen;
   }
   TakenFrom from = TakenFrom::kOwn;
-  if (share == nullptr) {
-    share = &Longest(holding);
-    // What somebody held who is gone is as good as open.
-    from = share->queue->worker != nullptr ? TakenFrom::kAnother : TakenFrom::kOpen;
+  if (promise == nullptr) {
+    promise = &Longest(of_job);
+    // What was promised to somebody who is gone is as good as open.
+    from = promise->queue->worker != nullptr ? TakenFrom::kAnother : TakenFrom::kOpen;
     if (from == TakenFrom::kAnother) ++steals_;
   }
-  WorkerQueue& queue = *share->queue;
-  Reduce(*share, 1);
+  WorkerQueue& queue = *promise->queue;
+  Reduce(*promise, 1);
   // Of its own, what was promised runs from now on: it stands where it stood.
   if (from != TakenFrom::kOwn || queue.promised == 0) Relink(queue);
   return from;
@@ -154,16 +154,16 @@ LevelPlace Dispatcher::PlaceOf(const WorkerQueue& queue) const {
 void Dispatcher::Link(WorkerQueue& queue) {
   KindQueues& kind = kinds_[queue.kind];
   queue.place = PlaceOf(queue);
-  queue.held = queue.promised > 0;
+  queue.with_promises = queue.promised > 0;
   kind.by_load.insert(queue);
-  if (queue.held) kind.held.insert(queue);
+  if (queue.with_promises) kind.with_promises.insert(queue);
   kind.load += queue.place.load;
 }
 
 void Dispatcher::Unlink(WorkerQueue& queue) {
   KindQueues& kind = kinds_[queue.kind];
   kind.by_load.erase(kind.by_load.iterator_to(queue));
-  if (queue.held) kind.held.erase(kind.held.iterator_to(queue));
+  if (queue.with_promises) kind.with_promises.erase(kind.with_promises.iterator_to(queue));
   kind.load -= queue.place.load;
 }
 
@@ -172,13 +172,13 @@ void Dispatcher::Relink(WorkerQueue& queue) {
   const LevelPlace place = PlaceOf(queue);
   KindQueues& kind = kinds_[queue.kind];
   if (place == queue.place) {
-    const bool held = queue.promised > 0;
-    if (held == queue.held) return;
-    queue.held = held;
-    if (held) {
-      kind.held.insert(queue);
+    const bool with_promises = queue.promised > 0;
+    if (with_promises == queue.with_promises) return;
+    queue.with_promises = with_promises;
+    if (with_promises) {
+      kind.with_promises.insert(queue);
     } else {
-      kind.held.erase(kind.held.iterator_to(queue));
+      kind.with_promises.erase(kind.with_promises.iterator_to(queue));
     }
     return;
   }
@@ -206,13 +206,13 @@ void Dispatcher::RelinkAll(const std::vector<WorkerQueue*>& changed) {
     for (WorkerQueue* queue : kind.members) sorted.emplace_back(PlaceOf(*queue), queue);
     std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     kind.by_load.clear();
-    kind.held.clear();
+    kind.with_promises.clear();
     kind.load = 0;
     for (const auto& [place, queue] : sorted) {
       queue->place = place;
-      queue->held = queue->promised > 0;
+      queue->with_promises = queue->promised > 0;
       kind.by_load.push_back(*queue);
-      if (queue->held) kind.held.push_back(*queue);
+      if (queue->with_promises) kind.with_promises.push_back(*queue);
       kind.load += place.load;
     }
   }
@@ -248,13 +248,13 @@ void Dispatcher::OnMoved(KindId from) {
     if (kind == from) continue;
     Delist(*queue);
     Enlist(*queue, kind);
-    Suspect(*queue);
+    Rematch(*queue);
   }
 }
 
 void Dispatcher::OnKind(KindId kind) {
   if (kind >= kinds_.size() || kinds_[kind].members.empty()) return;
-  for (WorkerQueue* queue : kinds_[kind].members) Suspect(*queue);
+  for (WorkerQueue* queue : kinds_[kind].members) Rematch(*queue);
   WantAll(kind);
 }
 
@@ -262,11 +262,11 @@ void Dispatcher::OnClass(ClassId cls) {
   if (cls >= by_class_.size()) return;
   ClassState& state = by_class_[cls];
   if (!state.open.empty()) Want(cls);
-  if (state.shares == 0) return;
+  if (state.promises == 0) return;
   for (KindId kind = 0; kind < std::min<std::size_t>(kinds_.size(), state.mask.size() * 64); ++kind) {
     const bool before = (state.mask[kind / 64] >> (kind % 64) & 1) != 0;
     if (!before || classes_.Matches(kind, cls)) continue;
-    for (WorkerQueue& queue : kinds_[kind].held) Suspect(queue);
+    for (WorkerQueue& queue : kinds_[kind].with_promises) Rematch(queue);
   }
   const auto mask = classes_.Mask(cls);
   state.mask.assign(mask.begin(), mask.end());
@@ -277,29 +277,29 @@ void Dispatcher::OnClass(ClassId cls) {
 std::uint64_t Dispatcher::longest() const {
   std::uint64_t most = 0;
   for (const KindQueues& kind : kinds_) {
-    for (auto it = kind.held.rbegin(); it != kind.held.rend() && it->place.load > most; ++it) {
+    for (auto it = kind.with_promises.rbegin(); it != kind.with_promises.rend() && it->place.load > most; ++it) {
       most = std::max(most, it->promised);
     }
   }
   return most;
 }
 
-std::vector<WorkerId> Dispatcher::TakeFed() {
-  std::vector<WorkerId> fed;
-  for (const std::uint32_t slot : fed_) {
+std::vector<WorkerId> Dispatcher::TakeNewlyPromised() {
+  std::vector<WorkerId> newly_promised;
+  for (const std::uint32_t slot : newly_promised_) {
     WorkerQueue* queue = slots_[slot];
-    if (queue != nullptr && std::exchange(queue->fed, false)) fed.push_back(queue->worker->id);
+    if (queue != nullptr && std::exchange(queue->newly_promised, false)) newly_promised.push_back(queue->worker->id);
   }
-  fed_.clear();
-  return fed;
+  newly_promised_.clear();
+  return newly_promised;
 }
 
-void Dispatcher::ForEachShare(const DispatchWorker& worker, std::size_t most,
-                              const std::function<void(const DispatchJob&, std::uint32_t)>& f) const {
+void Dispatcher::ForEachPromise(const DispatchWorker& worker, std::size_t most,
+                                const std::function<void(const DispatchJob&, std::uint32_t)>& f) const {
   if (!worker.queue) return;
-  for (const Share& share : worker.queue->shares) {
+  for (const Promise& promise : worker.queue->promises) {
     if (most-- == 0) return;
-    f(*share.holding->job, share.count);
+    f(*promise.of_job->job, promise.count);
   }
 }
 
@@ -308,7 +308,7 @@ std::size_t Dispatcher::MemoryBytes() const {
                       by_class_.size() * sizeof(ClassState);
   for (const WorkerQueue* queue : slots_) {
     if (queue == nullptr) continue;
-    bytes += sizeof(*queue) + queue->shares.size() * (sizeof(Share) + 2 * sizeof(void*));
+    bytes += sizeof(*queue) + queue->promises.size() * (sizeof(Promise) + 2 * sizeof(void*));
     if (queue->order) bytes += queue->order->MemoryBytes();
   }
   return bytes;

@@ -1,9 +1,9 @@
-// Who holds a ready task: everybody who may run it, or one of them.
+// To whom a ready task is open: to everybody who may run it, or to one of them, to whom it is promised.
 //
-// In fanout there is nothing to hold: logically every worker has every task that it may run in its queue, really all of
+// In fanout nothing is promised: logically every worker has every task that it may run in its queue, really all of
 // them look at the one shared order, and what one takes is gone for all.
 //
-// In balanced dispatch every ready task is promised to one worker that may run it, in shares: (job, worker, count). A
+// In balanced dispatch every ready task is promised to one worker that may run it, as promises: (job, worker, count). A
 // worker takes what comes first in its own queue, by its strategy; if nothing there may start, what comes first in the
 // shared order: of that job what is open, or a task of the worker with the longest queue. So a worker idles only where
 // in fanout it would too. What nobody may run stays open, and so does, for a while, what there was no time to promise:
@@ -14,8 +14,8 @@
 // Large work (a queue of a worker that is gone, another mode, levelling) is done in steps: call Step() while Busy().
 //
 // Threading:  confined to the queue's engine thread.
-// Invariants: shares of a job plus what is open of it = its ready tasks; a share is at least 1; a queue's length is the
-//             sum of its shares; a share stands in its job's holding and in its worker's queue, or in neither.
+// Invariants: promises of a job plus what is open of it = its ready tasks; a promise is at least 1; a queue's length is
+//             the sum of its promises; a promise stands in its job's promises and in its worker's queue, or in neither.
 #pragma once
 
 #include <cstdint>
@@ -46,20 +46,20 @@ class Dispatcher {
   // From fanout to balanced: register the workers, and Open() the jobs that are open, one after the other; until then
   // all of a job is open. The other way round all queues are given up, in steps, and nobody looks at them any more.
   void SetOptions(const DispatchOptions& options);
-  // Are there jobs that it was not told of yet?
+  // Are there jobs that it does not know of yet?
   void SetGathering(bool gathering) { gathering_ = gathering; }
   const DispatchOptions& options() const { return options_; }
   bool balanced() const { return options_.mode == DispatchMode::kBalanced; }
 
   // A command begins: fresh time for promising, and for what stands between a worker and its own queue. Where that is
   // used up, the shared order decides.
-  void BeginTurn() {
+  void BeginCommand() {
     left_ = kDealtAtOnce;
     left_arranged_ = kArrangedAtOnce;
     left_looks_ = kLooksAtOnce;
   }
-  static constexpr std::size_t kDealtAtOnce = 2000;     // shares, and beyond that the last job to its end
-  static constexpr std::size_t kArrangedAtOnce = 2000;  // shares that find their places in a queue's order
+  static constexpr std::size_t kDealtAtOnce = 2000;     // promises, and beyond that the last job to its end
+  static constexpr std::size_t kArrangedAtOnce = 2000;  // promises that find their places in a queue's order
   static constexpr std::size_t kLooksAtOnce = 200'000;  // at cells of such an order
   static constexpr std::size_t kMostCells = 16'384;     // that such an order may have
 
@@ -71,10 +71,10 @@ class Dispatcher {
   // It is not to be promised anything any more (it left, drains, or lost its connection); what it was promised goes to
   // others.
   void Unregister(DispatchWorker& worker);
-  // It waits for something to start, since that turn; or does no more.
-  void SetHungry(DispatchWorker& worker, std::optional<std::uint64_t> turn);
+  // It waits for something to start, since that sequence number; or does no more.
+  void SetAsking(DispatchWorker& worker, std::optional<std::uint64_t> sequence);
   // It began to run a task, or has ended one.
-  void Assigned(DispatchWorker& worker) { SetRunning(worker, worker.running + 1); }
+  void Started(DispatchWorker& worker) { SetRunning(worker, worker.running + 1); }
   void Finished(DispatchWorker& worker) { SetRunning(worker, worker.running - 1); }
 
   // --- Jobs, while they are in the orders with ready tasks.
@@ -83,7 +83,7 @@ class Dispatcher {
   // taken from it, and what does not fit in stays open until it comes up in a step.
   void Open(DispatchJob& job) { Open(job, left_); }
   void Open(DispatchJob& job, std::size_t& budget);
-  // Takes it out of all queues. To be told before the orders are.
+  // Takes it out of all queues. To be called before the orders close it.
   void Close(DispatchJob& job);
   // Its ready tasks are not as many as before, other than by Take(). Nothing while it is not here.
   void SetReady(DispatchJob& job);
@@ -106,10 +106,10 @@ class Dispatcher {
   // By which leaf of the strategy, and of how many (StrategyIndex says more).
   const order::Plan* leaf() const { return leaf_; }
   std::uint64_t drawn_of() const { return drawn_of_; }
-  // The worker takes a task of the job: it has one ready task less. Tell the job's tasks and orders after this.
+  // The worker takes a task of the job: it has one ready task less. Change the job's tasks and orders after this.
   TakenFrom Take(DispatchWorker& worker, DispatchJob& job);
 
-  // --- What ClassTable tells its listener.
+  // --- As ClassTable's listener.
   void OnClass(ClassId cls);
   void OnKind(KindId kind);
   void OnMoved(KindId from);
@@ -123,8 +123,8 @@ class Dispatcher {
   bool Busy() const;
   // Takes what it did from the budget; true if nothing is left to do.
   bool Step(std::size_t& budget);
-  // Hungry workers that were given something since the last call.
-  std::vector<WorkerId> TakeFed();
+  // Workers that ask, that were given something since the last call.
+  std::vector<WorkerId> TakeNewlyPromised();
 
   // --- Looking.
   std::uint64_t promised() const { return promised_; }
@@ -137,12 +137,12 @@ class Dispatcher {
   }
   // So many of the job's ready tasks.
   static std::uint32_t Promised(const DispatchWorker& worker, const DispatchJob& job) {
-    const Share* share = worker.queue && job.holding ? job.holding->Find(worker.queue->slot) : nullptr;
-    return share == nullptr ? 0 : share->count;
+    const Promise* promise = worker.queue && job.promises ? job.promises->Find(worker.queue->slot) : nullptr;
+    return promise == nullptr ? 0 : promise->count;
   }
-  // Shares of the worker, at most so many, in no order of meaning.
-  void ForEachShare(const DispatchWorker& worker, std::size_t most,
-                    const std::function<void(const DispatchJob&, std::uint32_t)>& f) const;
+  // Promises of the worker, at most so many, in no order of meaning.
+  void ForEachPromise(const DispatchWorker& worker, std::size_t most,
+                      const std::function<void(const DispatchJob&, std::uint32_t)>& f) const;
   std::size_t MemoryBytes() const;
 
  private:
@@ -162,37 +162,37 @@ class Dispatcher {
   void Delist(WorkerQueue& queue);
   void Free(std::unique_ptr<WorkerQueue> queue);
 
-  // dispatcher_shares.cc: shares come and go. None of these relinks the queue.
-  void Give(Holding& holding, WorkerQueue& queue, std::uint32_t count);
-  void Reduce(Share& share, std::uint32_t count);
-  // Workers of that kind hold shares of jobs of that class, and may run them.
+  // dispatcher_promises.cc: promises come and go. None of these relinks the queue.
+  void Give(JobPromises& of_job, WorkerQueue& queue, std::uint32_t count);
+  void Reduce(Promise& promise, std::uint32_t count);
+  // Workers of that kind hold promises of jobs of that class, and may run them.
   void Mark(ClassId cls, KindId kind);
   // All of it back to what is open, from where it goes to somebody else.
-  void Return(Share& share);
-  void DropHolding(DispatchJob& job);
-  void List(Holding& holding);
-  void Unlist(Holding& holding);
-  // Who has most of those that hold a share of it, as far as a short look tells where they are many.
-  Share& Longest(Holding& holding) const;
+  void Return(Promise& promise);
+  void DropPromises(DispatchJob& job);
+  void List(JobPromises& of_job);
+  void Unlist(JobPromises& of_job);
+  // Who has most of those that were promised some of it, as far as a short look tells where they are many.
+  Promise& Longest(JobPromises& of_job) const;
 
   // dispatcher_shares.cc: the order of one queue.
-  void Place(Share& share);
-  void Displace(Share& share);
+  void Place(Promise& promise);
+  void Displace(Promise& promise);
   // Out of its queue.
-  void Detach(Share& share);
-  // All its shares lose their place.
+  void Detach(Promise& promise);
+  // All its promises lose their place.
   void Disarrange(WorkerQueue& queue);
   bool Current(const WorkerQueue& queue) const;
   // Goes on giving them places by that order, and gives back what the worker may not run. True: all have one.
   bool Arrange(WorkerQueue& queue, Orders::Id order, std::size_t& budget);
 
   // dispatcher_deal.cc: whom what is open is promised to.
-  void Deal(Holding& holding, std::size_t& budget);
+  void Deal(JobPromises& of_job, std::size_t& budget);
   // Where it stands for jobs of that class.
   LevelPlace PlaceFor(const WorkerQueue& queue, ClassId cls) const;
-  void DealLevel(Holding& holding, std::size_t workers);
-  void DealRound(Holding& holding, std::size_t workers);
-  void DealRandom(Holding& holding, std::size_t workers);
+  void DealLevel(JobPromises& of_job, std::size_t workers);
+  void DealRound(JobPromises& of_job, std::size_t workers);
+  void DealRandom(JobPromises& of_job, std::size_t workers);
   // To the back of the ring.
   void Touch(WorkerQueue& queue);
   std::vector<WorkerQueue*> AllCandidates(std::size_t workers) const;
@@ -202,14 +202,14 @@ class Dispatcher {
   // All that a worker of that kind may run and that is open: it may be the first.
   void WantAll(KindId kind);
   // Is everything promised that can be, and nothing where it does not belong?
-  bool Settled() const { return !gathering_ && wanted_.empty() && gone_.empty() && suspects_.empty(); }
+  bool Settled() const { return !gathering_ && wanted_.empty() && gone_.empty() && rematches_.empty(); }
 
   // dispatcher_steps.cc
-  void Suspect(WorkerQueue& queue);
+  void Rematch(WorkerQueue& queue);
   bool StepLeaving(std::size_t& budget);
   bool StepWanted(std::size_t& budget);
   bool StepGone(std::size_t& budget);
-  bool StepSuspects(std::size_t& budget);
+  bool StepRematches(std::size_t& budget);
   bool StepSweep(std::size_t& budget);
   // Moves something from who has most to who has least of a kind; false if they are level.
   bool LevelKind(KindQueues& kind, std::size_t& budget);
@@ -227,16 +227,17 @@ class Dispatcher {
   std::vector<WorkerQueue*> slots_;  // null: free
   std::vector<std::uint32_t> free_slots_;
   std::deque<KindQueues> kinds_;
-  std::deque<std::unique_ptr<WorkerQueue>> gone_;  // that still have shares
-  std::vector<std::unique_ptr<QueueOrder>> left_orders_;
-  std::deque<std::uint32_t> suspects_;  // slots
-  std::vector<std::uint32_t> fed_;      // slots
-  std::uint64_t next_turn_ = 1;
+  std::deque<std::unique_ptr<WorkerQueue>> gone_;  // that still have promises
+  std::vector<std::unique_ptr<WorkerOrder>> left_orders_;
+  std::deque<std::uint32_t> rematches_;        // slots
+  std::vector<std::uint32_t> newly_promised_;  // slots
+  std::uint64_t next_sequence_ = 1;
 
   struct ClassState {
-    boost::intrusive::list<Holding, boost::intrusive::constant_time_size<false>> open;  // jobs that have something open
-    std::uint64_t shares = 0;
-    // Kinds that may hold some of the shares and may run it, a bit each; but for queues that are to be matched anew.
+    boost::intrusive::list<JobPromises, boost::intrusive::constant_time_size<false>>
+        open;  // jobs that have something open
+    std::uint64_t promises = 0;
+    // Kinds that may have some of the promises and may run it, a bit each; but for queues that are to be matched anew.
     std::vector<std::uint64_t> mask;
     bool wanted = false;  // some of it may find a candidate now
   };

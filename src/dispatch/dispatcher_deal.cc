@@ -43,24 +43,24 @@ void Dispatcher::WantAll(KindId kind) {
   }
 }
 
-void Dispatcher::Deal(Holding& holding, std::size_t& budget) {
-  if (holding.open == 0) return;
-  const ClassId cls = holding.job->cls;
+void Dispatcher::Deal(JobPromises& of_job, std::size_t& budget) {
+  if (of_job.open == 0) return;
+  const ClassId cls = of_job.job->cls;
   if (budget == 0) {
-    List(holding);
+    List(of_job);
     return Want(cls);
   }
   const std::size_t workers = FindCandidates(cls);
-  budget -= std::min<std::size_t>(budget, 1 + candidates_.size() / 32 + std::min<std::size_t>(workers, holding.open));
-  if (workers == 0) return List(holding);
-  Unlist(holding);
+  budget -= std::min<std::size_t>(budget, 1 + candidates_.size() / 32 + std::min<std::size_t>(workers, of_job.open));
+  if (workers == 0) return List(of_job);
+  Unlist(of_job);
   switch (options_.balance) {
     case Balance::kLeastQueue:
-      return DealLevel(holding, workers);
+      return DealLevel(of_job, workers);
     case Balance::kRoundRobin:
-      return DealRound(holding, workers);
+      return DealRound(of_job, workers);
     case Balance::kRandom:
-      return DealRandom(holding, workers);
+      return DealRandom(of_job, workers);
   }
 }
 
@@ -70,19 +70,19 @@ LevelPlace Dispatcher::PlaceFor(const WorkerQueue& queue, ClassId cls) const {
   return place;
 }
 
-void Dispatcher::DealLevel(Holding& holding, std::size_t workers) {
-  const ClassId cls = holding.job->cls;
+void Dispatcher::DealLevel(JobPromises& of_job, std::size_t workers) {
+  const ClassId cls = of_job.job->cls;
   // One by one, where that is less than a look at all of them.
-  const bool few = holding.open * 4 * (1 + candidates_.size() / 8) < workers;
+  const bool few = of_job.open * 4 * (1 + candidates_.size() / 8) < workers;
   if (few || workers == 1) {
-    const std::uint32_t at_once = workers == 1 ? holding.open : 1;
-    while (holding.open > 0) {
+    const std::uint32_t at_once = workers == 1 ? of_job.open : 1;
+    while (of_job.open > 0) {
       WorkerQueue* least = nullptr;
       for (const KindId kind : candidates_) {
         WorkerQueue& first = *kinds_[kind].by_load.begin();
         if (least == nullptr || PlaceFor(first, cls) < PlaceFor(*least, cls)) least = &first;
       }
-      Give(holding, *least, at_once);
+      Give(of_job, *least, at_once);
       Relink(*least);
     }
     return;
@@ -98,13 +98,13 @@ void Dispatcher::DealLevel(Holding& holding, std::size_t workers) {
   std::vector<LevelPlace> places;
   places.reserve(workers);
   for (const auto& [place, queue] : queues) places.push_back(place);
-  const std::vector<std::uint32_t> given = Level(places, holding.open);
-  holding.Reserve(std::min<std::size_t>(workers, holding.open));
+  const std::vector<std::uint32_t> given = Level(places, of_job.open);
+  of_job.Reserve(std::min<std::size_t>(workers, of_job.open));
   std::vector<WorkerQueue*> changed;
   changed.reserve(workers);
   for (std::size_t i = 0; i < queues.size(); ++i) {
     if (given[i] == 0) continue;
-    Give(holding, *queues[i].second, given[i]);
+    Give(of_job, *queues[i].second, given[i]);
     changed.push_back(queues[i].second);
   }
   RelinkAll(changed);
@@ -113,21 +113,21 @@ void Dispatcher::DealLevel(Holding& holding, std::size_t workers) {
 void Dispatcher::Touch(WorkerQueue& queue) {
   auto& ring = kinds_[queue.kind].ring;
   ring.erase(ring.iterator_to(queue));
-  queue.turn = next_turn_++;
+  queue.sequence = next_sequence_++;
   ring.insert(ring.end(), queue);
 }
 
-void Dispatcher::DealRound(Holding& holding, std::size_t workers) {
-  const auto each = static_cast<std::uint32_t>(holding.open / workers),
-             rest = static_cast<std::uint32_t>(holding.open % workers);
+void Dispatcher::DealRound(JobPromises& of_job, std::size_t workers) {
+  const auto each = static_cast<std::uint32_t>(of_job.open / workers),
+             rest = static_cast<std::uint32_t>(of_job.open % workers);
   if (each > 0 || rest * (1 + candidates_.size() / 8) >= workers) {
     std::vector<WorkerQueue*> queues = AllCandidates(workers);
     std::sort(queues.begin(), queues.end(),
-              [](const WorkerQueue* a, const WorkerQueue* b) { return a->turn < b->turn; });
-    holding.Reserve(std::min<std::size_t>(workers, holding.open));
-    const auto deal = [&](std::size_t turns, std::uint32_t tasks) {
-      for (std::size_t i = 0; i < turns; ++i) {
-        Give(holding, *queues[i], tasks);
+              [](const WorkerQueue* a, const WorkerQueue* b) { return a->sequence < b->sequence; });
+    of_job.Reserve(std::min<std::size_t>(workers, of_job.open));
+    const auto deal = [&](std::size_t times, std::uint32_t tasks) {
+      for (std::size_t i = 0; i < times; ++i) {
+        Give(of_job, *queues[i], tasks);
         Touch(*queues[i]);
       }
     };
@@ -136,19 +136,19 @@ void Dispatcher::DealRound(Holding& holding, std::size_t workers) {
     deal(rest, 1);
     return RelinkAll(queues);
   }
-  while (holding.open > 0) {
+  while (of_job.open > 0) {
     WorkerQueue* next = nullptr;
     for (const KindId kind : candidates_) {
       WorkerQueue& first = *kinds_[kind].ring.begin();
-      if (next == nullptr || first.turn < next->turn) next = &first;
+      if (next == nullptr || first.sequence < next->sequence) next = &first;
     }
-    Give(holding, *next, 1);
+    Give(of_job, *next, 1);
     Touch(*next);
     Relink(*next);
   }
 }
 
-void Dispatcher::DealRandom(Holding& holding, std::size_t workers) {
+void Dispatcher::DealRandom(JobPromises& of_job, std::size_t workers) {
   const auto draw = [&]() -> WorkerQueue& {
     std::uint64_t at = rng_.Below(workers);
     for (const KindId kind : candidates_) {
@@ -158,10 +158,10 @@ void Dispatcher::DealRandom(Holding& holding, std::size_t workers) {
     CHECK(false);
     return *kinds_[candidates_.front()].members.front();
   };
-  if (std::uint64_t{holding.open} * 4 < workers) {
-    while (holding.open > 0) {
+  if (std::uint64_t{of_job.open} * 4 < workers) {
+    while (of_job.open > 0) {
       WorkerQueue& queue = draw();
-      Give(holding, queue, 1);
+      Give(of_job, queue, 1);
       Relink(queue);
     }
     return;
@@ -171,19 +171,19 @@ void Dispatcher::DealRandom(Holding& holding, std::size_t workers) {
   // By chance they would come out about as even as the root of their number. So only the last few times that are drawn,
   // in portions if it is a great many.
   constexpr std::size_t kMostDraws = 64;  // for each worker
-  const auto mean = static_cast<double>(holding.open) / static_cast<double>(workers);
+  const auto mean = static_cast<double>(of_job.open) / static_cast<double>(workers);
   const auto sure = static_cast<std::uint32_t>(std::max(0.0, mean - 2 * std::sqrt(mean)));
   std::fill(given.begin(), given.end(), sure);
-  const std::uint64_t rest = holding.open - std::uint64_t{sure} * workers;
+  const std::uint64_t rest = of_job.open - std::uint64_t{sure} * workers;
   const std::uint64_t draws = std::min<std::uint64_t>(rest, workers * kMostDraws);
   for (std::uint64_t i = 0; i < draws; ++i) {
     given[rng_.Below(workers)] += static_cast<std::uint32_t>(rest / draws + (i < rest % draws ? 1 : 0));
   }
-  holding.Reserve(std::min<std::size_t>(workers, holding.open));
+  of_job.Reserve(std::min<std::size_t>(workers, of_job.open));
   std::vector<WorkerQueue*> changed;
   for (std::size_t i = 0; i < workers; ++i) {
     if (given[i] == 0) continue;
-    Give(holding, *queues[i], given[i]);
+    Give(of_job, *queues[i], given[i]);
     changed.push_back(queues[i]);
   }
   RelinkAll(changed);

@@ -58,17 +58,17 @@ class SomeWorld {
   void Act() {
     world_.ms += static_cast<std::int64_t>(rng_.Below(3));
     if (rng_.Below(100) == 0) world_.ms -= 50;  // the clock is set back
-    if (rng_.Below(2) == 0) world_.dispatcher.BeginTurn();
+    if (rng_.Below(2) == 0) world_.dispatcher.BeginCommand();
     if (rng_.Below(20) == 0) {
       ++time_;
-      world_.table.BeginTurn(time_, kLong);
+      world_.table.BeginCommand(time_, kLong);
       world_.table.Renew();
       std::size_t much = 1'000'000'000;
       if (exact_) world_.table.Settle(much);
     }
-    world_.table.BeginTurn(time_, exact_ || rng_.Below(2) == 0 ? kLong : 0);
+    world_.table.BeginCommand(time_, exact_ || rng_.Below(2) == 0 ? kLong : 0);
     if (rng_.Below(10) < size_.calm) {
-      world_.dispatcher.BeginTurn();
+      world_.dispatcher.BeginCommand();
       if (std::size_t budget = 1000; rng_.Below(4) == 0) world_.Step(budget);
       if (rng_.Below(8) == 0) Finish();
       return Pull();
@@ -147,7 +147,7 @@ class SomeWorld {
       std::size_t budget = 100;
       world_.orders.Clean(budget);
     }
-    for (const WorkerId id : world_.dispatcher.TakeFed()) {
+    for (const WorkerId id : world_.dispatcher.TakeNewlyPromised()) {
       ASSERT_TRUE(std::any_of(world_.workers.begin(), world_.workers.end(),
                               [&](const auto& worker) { return worker->id == id && worker->queue; }));
     }
@@ -243,9 +243,9 @@ class SomeWorld {
     if (worker->registered) {
       world_.Leave(*worker);
     } else {
-      world_.Enrol(*worker);
+      world_.UpdateRegistration(*worker);
     }
-    world_.dispatcher.SetHungry(*worker, rng_.Below(2) == 0 ? std::optional(++turn_) : std::nullopt);
+    world_.dispatcher.SetAsking(*worker, rng_.Below(2) == 0 ? std::optional(++sequence_) : std::nullopt);
   }
   void ChangeWorker(WorldWorker& worker) {
     if (rng_.Below(3) == 0) {
@@ -336,8 +336,8 @@ class SomeWorld {
     Preview naive({policy_, world_.orders.strategy(worker.order), {weights_.begin(), weights_.end()}, slots_});
     for (const auto& job : world_.jobs) {
       const Verdict verdict = testing::NaiveVerdict(job->sample, worker.sample, time_);
-      const std::uint32_t tasks = own ? DispatchWorld::ShareOf(*job, worker) : job->ready;
-      const bool may = verdict.match && gate_.Ask(job->group) == StartGate::Held::kNo && tasks > 0;
+      const std::uint32_t tasks = own ? DispatchWorld::PromiseOf(*job, worker) : job->ready;
+      const bool may = verdict.match && gate_.Ask(job->group) == StartGate::Blocked::kNo && tasks > 0;
       const std::uint32_t ready = std::exchange(job->ready, tasks);
       naive.Know(world_.keys, *job, may ? std::optional(verdict.worker_rank) : std::nullopt, &world_.orders.values());
       job->ready = ready;
@@ -347,7 +347,7 @@ class SomeWorld {
 
   DispatchWorld world_;
   Rng rng_;
-  std::uint64_t turn_ = 0;
+  std::uint64_t sequence_ = 0;
   const Size size_;
   const bool exact_;
   std::string text_;

@@ -8,14 +8,14 @@
 namespace allot {
 
 bool Dispatcher::Busy() const {
-  return leaving_ || !wanted_.empty() || !gone_.empty() || !suspects_.empty() || sweep_ || !left_orders_.empty() ||
+  return leaving_ || !wanted_.empty() || !gone_.empty() || !rematches_.empty() || sweep_ || !left_orders_.empty() ||
          (!balanced() && !open_classes_.empty());
 }
 
 bool Dispatcher::Step(std::size_t& budget) {
   const bool frees = leaving_ || !gone_.empty() || !left_orders_.empty();
   const bool finished =
-      StepLeaving(budget) && StepGone(budget) && StepSuspects(budget) && StepWanted(budget) && StepSweep(budget);
+      StepLeaving(budget) && StepGone(budget) && StepRematches(budget) && StepWanted(budget) && StepSweep(budget);
   if (frees) SortFreedMemory();
   return finished;
 }
@@ -36,17 +36,17 @@ bool Dispatcher::StepLeaving(std::size_t& budget) {
 bool Dispatcher::StepGone(std::size_t& budget) {
   while (!gone_.empty()) {
     WorkerQueue& queue = *gone_.front();
-    while (!queue.shares.empty()) {
+    while (!queue.promises.empty()) {
       if (budget == 0) return false;
-      Share& share = queue.shares.front();
-      Holding& holding = *share.holding;
+      Promise& promise = queue.promises.front();
+      JobPromises& of_job = *promise.of_job;
       if (!balanced()) {
-        budget -= std::min(budget, holding.size());
-        DropHolding(*holding.job);
+        budget -= std::min(budget, of_job.size());
+        DropPromises(*of_job.job);
         continue;
       }
-      Return(share);
-      Deal(holding, budget);
+      Return(promise);
+      Deal(of_job, budget);
     }
     Free(std::move(gone_.front()));
     gone_.pop_front();
@@ -58,48 +58,48 @@ bool Dispatcher::StepGone(std::size_t& budget) {
   return true;
 }
 
-void Dispatcher::Suspect(WorkerQueue& queue) {
-  if (queue.shares.empty()) return;
+void Dispatcher::Rematch(WorkerQueue& queue) {
+  if (queue.promises.empty()) return;
   Disarrange(queue);
-  queue.to_check = queue.shares.size();
-  if (std::exchange(queue.suspect, true)) return;
-  suspects_.push_back(queue.slot);
+  queue.to_check = queue.promises.size();
+  if (std::exchange(queue.rematch, true)) return;
+  rematches_.push_back(queue.slot);
 }
 
-bool Dispatcher::StepSuspects(std::size_t& budget) {
-  for (; !suspects_.empty(); suspects_.pop_front()) {
-    WorkerQueue* queue = slots_[suspects_.front()];
-    if (queue == nullptr || !queue->suspect) continue;
+bool Dispatcher::StepRematches(std::size_t& budget) {
+  for (; !rematches_.empty(); rematches_.pop_front()) {
+    WorkerQueue* queue = slots_[rematches_.front()];
+    if (queue == nullptr || !queue->rematch) continue;
     if (!balanced()) {
-      queue->suspect = false;
+      queue->rematch = false;
       continue;
     }
-    auto& shares = queue->shares;
+    auto& promises = queue->promises;
     // Whoever began to take from it looks at all of it on the way.
-    if (queue->unarranged < shares.size() && Current(*queue)) {
+    if (queue->unarranged < promises.size() && Current(*queue)) {
       if (!Arrange(*queue, queue->order_id, budget)) return false;
       continue;
     }
-    if (queue->unarranged < shares.size()) {
+    if (queue->unarranged < promises.size()) {
       Disarrange(*queue);
-      queue->to_check = shares.size();
+      queue->to_check = promises.size();
     }
-    while (queue->to_check > 0 && !shares.empty()) {
+    while (queue->to_check > 0 && !promises.empty()) {
       if (budget == 0) return false;
       --budget;
       --queue->to_check;
-      Share& share = shares.front();
-      if (classes_.Matches(queue->kind, share.job->cls)) {
-        Mark(share.job->cls, queue->kind);
-        shares.splice(shares.end(), shares, shares.begin());
+      Promise& promise = promises.front();
+      if (classes_.Matches(queue->kind, promise.job->cls)) {
+        Mark(promise.job->cls, queue->kind);
+        promises.splice(promises.end(), promises, promises.begin());
         continue;
       }
-      Holding& holding = *share.holding;
-      Return(share);
+      JobPromises& of_job = *promise.of_job;
+      Return(promise);
       Relink(*queue);
-      Deal(holding, budget);
+      Deal(of_job, budget);
     }
-    queue->suspect = false;
+    queue->rematch = false;
   }
   return true;
 }
@@ -108,7 +108,7 @@ bool Dispatcher::StepWanted(std::size_t& budget) {
   while (!balanced() && !open_classes_.empty()) {
     if (budget == 0) return false;
     --budget;
-    DropHolding(*by_class_[*open_classes_.begin()].open.front().job);
+    DropPromises(*by_class_[*open_classes_.begin()].open.front().job);
   }
   for (; !wanted_.empty(); wanted_.pop_front()) {
     ClassState& state = by_class_[wanted_.front()];
@@ -129,8 +129,8 @@ void Dispatcher::Sweep() {
   // What was promised to one that stands still would wait for it, however urgent, as long as the others are busy.
   std::vector<DispatchWorker*> still;
   for (const KindQueues& kind : kinds_) {
-    for (const WorkerQueue& queue : kind.held) {
-      const bool asks = queue.worker->hungry || kind.takes - queue.takes <= kStandsStill * kind.members.size();
+    for (const WorkerQueue& queue : kind.with_promises) {
+      const bool asks = queue.worker->asking || kind.takes - queue.takes <= kStandsStill * kind.members.size();
       if (!asks) still.push_back(queue.worker);
     }
   }
@@ -139,36 +139,36 @@ void Dispatcher::Sweep() {
 
 std::uint64_t Dispatcher::Move(WorkerQueue& from, WorkerQueue& to, std::uint64_t tasks, std::size_t& budget) {
   constexpr std::size_t kMostSkipped = 256;
-  // Between workers that are alike, and where the shares are few, a part of each is moved, so that both have something
-  // of everything.
+  // Between workers that are alike, and where the promises are few, a part of each is moved, so that both have
+  // something of everything.
   constexpr std::size_t kFew = 1000;
-  const bool mixed = from.kind == to.kind && from.shares.size() <= std::min(kFew, budget);
+  const bool mixed = from.kind == to.kind && from.promises.size() <= std::min(kFew, budget);
   const double part = mixed ? static_cast<double>(tasks) / static_cast<double>(from.promised) : 1;
   double due = 0.5;
   std::uint64_t moved = 0;
   std::size_t skipped = 0;
   // From the end: what came last is seldom what is wanted first.
-  for (auto it = from.shares.end(); it != from.shares.begin() && moved < tasks && budget > 0;) {
-    Share& share = *std::prev(it);
+  for (auto it = from.promises.end(); it != from.promises.begin() && moved < tasks && budget > 0;) {
+    Promise& promise = *std::prev(it);
     --budget;
-    if (!classes_.Matches(to.kind, share.job->cls)) {
+    if (!classes_.Matches(to.kind, promise.job->cls)) {
       if (++skipped == kMostSkipped) break;
       --it;
       continue;
     }
-    Holding& holding = *share.holding;
-    due += part * share.count;
+    JobPromises& of_job = *promise.of_job;
+    due += part * promise.count;
     const auto count = static_cast<std::uint32_t>(
-        std::min({static_cast<std::uint64_t>(due), std::uint64_t{share.count}, tasks - moved}));
+        std::min({static_cast<std::uint64_t>(due), std::uint64_t{promise.count}, tasks - moved}));
     due -= count;
     if (count == 0) {
       --it;
       continue;
     }
-    const bool all = count == share.count;
-    Reduce(share, count);
-    holding.open += count;
-    Give(holding, to, count);
+    const bool all = count == promise.count;
+    Reduce(promise, count);
+    of_job.open += count;
+    Give(of_job, to, count);
     moved += count;
     if (!all) --it;
   }
@@ -179,8 +179,8 @@ std::uint64_t Dispatcher::Move(WorkerQueue& from, WorkerQueue& to, std::uint64_t
 }
 
 bool Dispatcher::LevelKind(KindQueues& kind, std::size_t& budget) {
-  if (kind.held.empty()) return false;
-  WorkerQueue &most = *kind.held.rbegin(), &least = *kind.by_load.begin();
+  if (kind.with_promises.empty()) return false;
+  WorkerQueue &most = *kind.with_promises.rbegin(), &least = *kind.by_load.begin();
   const std::uint64_t high = most.place.load, low = least.place.load;
   if (high < low + 2) return false;
   const std::uint64_t count = kind.members.size(), mean = kind.load / count, above = (kind.load + count - 1) / count;
@@ -194,7 +194,7 @@ void Dispatcher::LevelKinds(std::size_t& budget) {
   for (KindQueues& kind : kinds_) {
     if (kind.members.empty()) continue;
     takers.push_back(&*kind.by_load.begin());
-    if (!kind.held.empty()) givers.push_back(&*kind.held.rbegin());
+    if (!kind.with_promises.empty()) givers.push_back(&*kind.with_promises.rbegin());
   }
   const auto less = [](const WorkerQueue* a, const WorkerQueue* b) { return *a < *b; };
   std::sort(takers.begin(), takers.end(), less);

@@ -53,7 +53,7 @@ TEST(Dispatcher, InBalancedDispatchOneWorkerHoldsATask) {
     for (int i = 0; i < 5; ++i) world.Add();
     WorldJob& job = world.Submit(1);
     EXPECT_EQ(Sum(Promises(world)), 1u);
-    EXPECT_EQ(DispatcherCheck::Shares(job), 1u);
+    EXPECT_EQ(DispatcherCheck::Promises(job), 1u);
     EXPECT_EQ(DispatchWorld::OpenOf(job), 0u);
     for (const auto& worker : world.workers) EXPECT_EQ(world.Pick(*worker), &job);  // whoever is idle would take it
     EXPECT_EQ(world.Pull(*world.workers[3]), &job);
@@ -152,7 +152,7 @@ TEST(Dispatcher, OnlyThoseWhoMayRunItArePromisedATask) {
     for (int i = 0; i < 6; ++i) world.Add(i % 3 == 0 ? TagList{"a"} : i % 3 == 1 ? TagList{"a", "b"} : TagList{});
     WorldJob& job = world.Submit(200, {"b"});
     for (std::size_t i = 0; i < 6; ++i) {
-      EXPECT_EQ(DispatchWorld::ShareOf(job, *world.workers[i]) > 0, i % 3 == 1) << i;
+      EXPECT_EQ(DispatchWorld::PromiseOf(job, *world.workers[i]) > 0, i % 3 == 1) << i;
     }
     world.Submit(1000, {"a"});
     EXPECT_EQ(DispatchWorld::Promised(*world.workers[2]), 0u);
@@ -191,7 +191,7 @@ TEST(Dispatcher, RoundRobinGoesFromOneToTheNext) {
   EXPECT_EQ(Promises(world), expected(111));
   // Load does not matter.
   WorldJob& job = world.Submit(1);
-  EXPECT_EQ(DispatchWorld::ShareOf(job, *world.workers[0]), 1u);
+  EXPECT_EQ(DispatchWorld::PromiseOf(job, *world.workers[0]), 1u);
   EXPECT_EQ(world.Wrong(), "");
 }
 
@@ -232,9 +232,9 @@ TEST(Dispatcher, AMillionTasksForTenThousandWorkersAreTenThousandShares) {
     world.Balance(balance);
     for (int i = 0; i < 10'000; ++i) world.Add();
     WorldJob& job = world.Submit(1'000'000);
-    EXPECT_LE(DispatcherCheck::Shares(job), 10'000u);
+    EXPECT_LE(DispatcherCheck::Promises(job), 10'000u);
     if (balance != Balance::kRandom) {
-      EXPECT_EQ(DispatcherCheck::Shares(job), 10'000u);
+      EXPECT_EQ(DispatcherCheck::Promises(job), 10'000u);
       for (const std::uint64_t promised : Promises(world)) ASSERT_EQ(promised, 100u);
     }
     const Numbers promises = Promises(world);
@@ -313,8 +313,8 @@ TEST(Dispatcher, AWorkerTakesWhatItWasPromisedBeforeWhatOthersWere) {
   world.Add();
   WorldJob& own = world.Submit(1, {"a"});
   WorldJob& urgent = world.Submit(1, [](WorldJob& job) { job.key.no_priority = false; });
-  ASSERT_EQ(DispatchWorld::ShareOf(own, one), 1u);
-  ASSERT_EQ(DispatchWorld::ShareOf(urgent, one), 0u);
+  ASSERT_EQ(DispatchWorld::PromiseOf(own, one), 1u);
+  ASSERT_EQ(DispatchWorld::PromiseOf(urgent, one), 0u);
   EXPECT_EQ(world.Pull(one), &own);
   EXPECT_EQ(world.Pull(one), &urgent);
   EXPECT_EQ(world.dispatcher.steals(), 1u);
@@ -377,7 +377,7 @@ TEST(Dispatcher, WhatNobodyMayRunIsOpenAndDealtWhenSomebodyRegisters) {
     EXPECT_EQ(world.Wrong(), "");
     ASSERT_TRUE(world.Settle());
     EXPECT_EQ(world.Unsettled(), "");
-    EXPECT_EQ(DispatchWorld::ShareOf(job, able), 10u);
+    EXPECT_EQ(DispatchWorld::PromiseOf(job, able), 10u);
     EXPECT_EQ(DispatchWorld::OpenOf(job), 0u);
   }
 }
@@ -457,7 +457,7 @@ TEST(Dispatcher, WhatAWorkerThatLeavesWasPromisedGoesToOthers) {
     EXPECT_EQ(world.Wrong(), "");
     ASSERT_TRUE(world.Settle());
     EXPECT_EQ(world.Unsettled(), "");
-    EXPECT_EQ(DispatchWorld::ShareOf(some, *world.workers[1]), 50u);
+    EXPECT_EQ(DispatchWorld::PromiseOf(some, *world.workers[1]), 50u);
     EXPECT_EQ(Sum(Promises(world)), 200u);
     EXPECT_EQ(world.Promised(*world.workers[0]), 0u);
     // Then nobody is left who may run some.
@@ -466,9 +466,9 @@ TEST(Dispatcher, WhatAWorkerThatLeavesWasPromisedGoesToOthers) {
     EXPECT_EQ(DispatchWorld::OpenOf(some), 50u);
     EXPECT_EQ(Sum(Promises(world)), 150u);
     EXPECT_EQ(world.Unsettled(), "");
-    world.Enrol(*world.workers[0]);
+    world.UpdateRegistration(*world.workers[0]);
     ASSERT_TRUE(world.Settle());
-    EXPECT_EQ(DispatchWorld::ShareOf(some, *world.workers[0]), 50u);
+    EXPECT_EQ(DispatchWorld::PromiseOf(some, *world.workers[0]), 50u);
     EXPECT_EQ(Sum(Promises(world)), 200u);
     EXPECT_EQ(world.Wrong(), "");
   }
@@ -481,14 +481,14 @@ TEST(Dispatcher, AWorkerThatMayNotRunItAnyMoreGivesItBack) {
   WorldWorker& stays = world.Add({"a"});
   WorldJob& job = world.Submit(10, {"a"});
   WorldJob& any = world.Submit(10);
-  ASSERT_EQ(DispatchWorld::ShareOf(job, changes), 5u);
+  ASSERT_EQ(DispatchWorld::PromiseOf(job, changes), 5u);
   world.Change(changes, testing::SampleWorker{});
   EXPECT_EQ(world.Wrong(), "");
   ASSERT_TRUE(world.Settle());
   EXPECT_EQ(world.Unsettled(), "");
-  EXPECT_EQ(DispatchWorld::ShareOf(job, changes), 0u);
-  EXPECT_EQ(DispatchWorld::ShareOf(job, stays), 10u);
-  EXPECT_EQ(DispatchWorld::ShareOf(any, changes) + DispatchWorld::ShareOf(any, stays), 10u);
+  EXPECT_EQ(DispatchWorld::PromiseOf(job, changes), 0u);
+  EXPECT_EQ(DispatchWorld::PromiseOf(job, stays), 10u);
+  EXPECT_EQ(DispatchWorld::PromiseOf(any, changes) + DispatchWorld::PromiseOf(any, stays), 10u);
   EXPECT_EQ(world.Wrong(), "");
 }
 
@@ -508,15 +508,15 @@ TEST(Dispatcher, AWorkerThatChangedIsNeverGivenWhatItMayNotRun) {
 TEST(Dispatcher, HungryWorkersAreToldOnceWhenTheyAreGivenSomething) {
   DispatchWorld world;
   world.Balance();
-  WorldWorker& hungry = world.Add();
+  WorldWorker& asking = world.Add();
   WorldWorker& sated = world.Add();
-  world.dispatcher.SetHungry(hungry, 1);
+  world.dispatcher.SetAsking(asking, 1);
   world.Submit(4);
-  EXPECT_EQ(world.dispatcher.TakeFed(), std::vector<WorkerId>{hungry.id});
-  EXPECT_TRUE(world.dispatcher.TakeFed().empty());
+  EXPECT_EQ(world.dispatcher.TakeNewlyPromised(), std::vector<WorkerId>{asking.id});
+  EXPECT_TRUE(world.dispatcher.TakeNewlyPromised().empty());
   world.Submit(2);
-  world.Leave(hungry);
-  EXPECT_TRUE(world.dispatcher.TakeFed().empty());
+  world.Leave(asking);
+  EXPECT_TRUE(world.dispatcher.TakeNewlyPromised().empty());
   EXPECT_EQ(DispatchWorld::Promised(sated), 6u);
 }
 

@@ -12,7 +12,7 @@ namespace allot {
 // What a worker has, and where it stands among those that have as much: less comes first.
 struct LevelPlace {
   std::uint64_t load = 0;
-  std::uint64_t idle = 0;  // since when, as a turn; the longest idle first
+  std::uint64_t idle = 0;  // since when, as a sequence number; the longest idle first
   std::uint64_t id = 0;
   double unwanted = 0;  // by the job; before the other two
   // Who comes first among those that have as much.
@@ -47,11 +47,11 @@ inline std::vector<std::uint32_t> Level(const std::vector<LevelPlace>& places, s
   for (std::size_t i = 0; i < raised; ++i) given[i] = static_cast<std::uint32_t>(level - places[i].load);
   // Then all of them stand alike, but for who is first among equals.
   if (const std::size_t more = left % raised; more > 0) {
-    std::vector<std::uint32_t> turns(raised);
-    std::iota(turns.begin(), turns.end(), 0);
-    std::nth_element(turns.begin(), turns.begin() + static_cast<std::ptrdiff_t>(more - 1), turns.end(),
+    std::vector<std::uint32_t> candidates(raised);
+    std::iota(candidates.begin(), candidates.end(), 0);
+    std::nth_element(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(more - 1), candidates.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return places[a].FirstOf(places[b]); });
-    for (std::size_t i = 0; i < more; ++i) ++given[turns[i]];
+    for (std::size_t i = 0; i < more; ++i) ++given[candidates[i]];
   }
   return given;
 }

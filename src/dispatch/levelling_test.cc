@@ -22,12 +22,12 @@ std::vector<std::uint32_t> OneByOne(std::vector<LevelPlace> places, std::uint64_
 
 std::vector<LevelPlace> SomePlaces(Rng& rng, std::uint64_t base) {
   const bool ranked = rng.Below(2) == 0;
-  const std::uint64_t loads = 1 + rng.Below(rng.Below(2) == 0 ? 4 : 60), turns = 1 + rng.Below(10);
+  const std::uint64_t loads = 1 + rng.Below(rng.Below(2) == 0 ? 4 : 60), idles = 1 + rng.Below(10);
   std::vector<LevelPlace> places(rng.Below(rng.Below(2) == 0 ? 6 : 50));
   for (std::size_t i = 0; i < places.size(); ++i) {
     const bool busy = rng.Below(3) == 0;
     const double unwanted = ranked ? static_cast<double>(rng.Below(3)) - 1 : 0;
-    places[i] = {base + rng.Below(loads), busy ? ~std::uint64_t{0} : rng.Below(turns), i + 1, unwanted};
+    places[i] = {base + rng.Below(loads), busy ? ~std::uint64_t{0} : rng.Below(idles), i + 1, unwanted};
   }
   for (std::size_t i = places.size(); i > 1; --i) std::swap(places[i - 1].id, places[rng.Below(i)].id);
   std::sort(places.begin(), places.end());

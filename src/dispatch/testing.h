@@ -20,15 +20,15 @@ class DispatcherCheck {
                           const std::vector<const DispatchWorker*>& workers) {
     DispatcherCheck check(dispatcher);
     check.Queues(workers);
-    check.Holdings(jobs);
+    check.OfJobs(jobs);
     check.Kinds();
     check.Classes();
     check.Steps();
     return check.wrong_;
   }
 
-  // After all steps, and once all jobs were told: every share is with a worker that may run it, and what is open nobody
-  // may run.
+  // After all steps, and once all jobs are known: every promise is with a worker that may run it, and what is open
+  // nobody may run.
   static std::string FindSettled(const Dispatcher& dispatcher, const std::vector<const DispatchJob*>& jobs) {
     DispatcherCheck check(dispatcher);
     check.Expect(!dispatcher.Busy(), "something is left to do");
@@ -36,31 +36,31 @@ class DispatcherCheck {
     for (const WorkerQueue* queue : dispatcher.slots_) {
       if (queue == nullptr) continue;
       check.Expect(queue->worker != nullptr, "a queue of nobody");
-      check.Expect(!queue->suspect, "a queue that is still to be looked at");
-      for (const Share& share : queue->shares) {
-        check.Expect(dispatcher.classes_.Matches(queue->kind, share.job->cls),
-                     Name(*share.holding) + ": promised to worker " + std::to_string(queue->worker->id.value) +
+      check.Expect(!queue->rematch, "a queue that is still to be looked at");
+      for (const Promise& promise : queue->promises) {
+        check.Expect(dispatcher.classes_.Matches(queue->kind, promise.job->cls),
+                     Name(*promise.of_job) + ": promised to worker " + std::to_string(queue->worker->id.value) +
                          ", which may not run it");
       }
     }
     for (const DispatchJob* job : jobs) {
-      check.Expect((job->holding != nullptr) == (dispatcher.balanced() && job->open),
+      check.Expect((job->promises != nullptr) == (dispatcher.balanced() && job->open),
                    NameOf(*job) + ": wrongly known, or not");
-      if (!job->holding || job->holding->open == 0) continue;
+      if (!job->promises || job->promises->open == 0) continue;
       check.Expect(check.Candidates(job->cls) == 0,
-                   NameOf(*job) + ": " + std::to_string(job->holding->open) + " open, though some may run it");
+                   NameOf(*job) + ": " + std::to_string(job->promises->open) + " open, though some may run it");
     }
     return check.wrong_;
   }
 
   // What is open of it, and what was promised to that worker.
-  static std::uint32_t Open(const DispatchJob& job) { return job.holding ? job.holding->open : job.ready; }
-  static std::uint32_t ShareOf(const DispatchJob& job, const DispatchWorker& worker) {
-    const Share* share = job.holding && worker.queue ? job.holding->Find(worker.queue->slot) : nullptr;
-    return share == nullptr ? 0 : share->count;
+  static std::uint32_t Open(const DispatchJob& job) { return job.promises ? job.promises->open : job.ready; }
+  static std::uint32_t PromiseOf(const DispatchJob& job, const DispatchWorker& worker) {
+    const Promise* promise = job.promises && worker.queue ? job.promises->Find(worker.queue->slot) : nullptr;
+    return promise == nullptr ? 0 : promise->count;
   }
   static std::uint64_t Promised(const DispatchWorker& worker) { return worker.queue ? worker.queue->promised : 0; }
-  static std::size_t Shares(const DispatchJob& job) { return job.holding ? job.holding->size() : 0; }
+  static std::size_t Promises(const DispatchJob& job) { return job.promises ? job.promises->size() : 0; }
 
  private:
   explicit DispatcherCheck(const Dispatcher& dispatcher) : d_(dispatcher) {}
@@ -69,7 +69,7 @@ class DispatcherCheck {
     if (!holds && wrong_.empty()) wrong_ = text;
   }
   static std::string NameOf(const DispatchJob& job) { return "job " + std::to_string(job.id().value); }
-  static std::string Name(const Holding& holding) { return NameOf(*holding.job); }
+  static std::string Name(const JobPromises& of_job) { return NameOf(*of_job.job); }
   static std::string Name(const WorkerQueue& queue) {
     return "slot " + std::to_string(queue.slot) +
            (queue.worker != nullptr ? " (worker " + std::to_string(queue.worker->id.value) + ")" : " (gone)");
@@ -105,16 +105,16 @@ class DispatcherCheck {
       Expect(queue->slot == slot, Name(*queue) + ": stands in another slot");
       std::uint64_t sum = 0;
       std::size_t at = 0, unarranged = 0;
-      for (const Share& share : queue->shares) {
-        Expect(share.queue == queue, Name(*queue) + ": holds a share of another queue");
-        Expect(share.count > 0, Name(*queue) + ": a share of nothing");
-        const bool placed = share.arrangement == queue->arrangement;
+      for (const Promise& promise : queue->promises) {
+        Expect(promise.queue == queue, Name(*queue) + ": holds a share of another queue");
+        Expect(promise.count > 0, Name(*queue) + ": a share of nothing");
+        const bool placed = promise.arrangement == queue->arrangement;
         if (!placed) Expect(at == unarranged++, Name(*queue) + ": a share without a place behind one that has one");
         ++at;
-        sum += share.count;
-        shares_.insert(&share);
+        sum += promise.count;
+        promises_.insert(&promise);
       }
-      Expect(queue->shares.size() == at, Name(*queue) + ": its shares are miscounted");
+      Expect(queue->promises.size() == at, Name(*queue) + ": its shares are miscounted");
       Expect(queue->unarranged == unarranged, Name(*queue) + ": " + std::to_string(queue->unarranged) +
                                                   " are noted as unarranged instead of " + std::to_string(unarranged));
       Expect(queue->promised == sum,
@@ -126,36 +126,36 @@ class DispatcherCheck {
            "promised in all " + std::to_string(d_.promised_) + " instead of " + std::to_string(total));
   }
 
-  void Holdings(const std::vector<const DispatchJob*>& jobs) {
+  void OfJobs(const std::vector<const DispatchJob*>& jobs) {
     std::size_t found = 0;
     for (const DispatchJob* job : jobs) {
-      if (!job->holding) continue;
-      const Holding& holding = *job->holding;
-      Expect(holding.job == job, NameOf(*job) + ": the holding of another job");
+      if (!job->promises) continue;
+      const JobPromises& of_job = *job->promises;
+      Expect(of_job.job == job, NameOf(*job) + ": the holding of another job");
       Expect(job->open, NameOf(*job) + ": a holding, though it is closed");
       std::uint64_t sum = 0;
       std::size_t count = 0;
       std::set<const WorkerQueue*> queues;
-      holding.ForEach([&](Share& share) {
+      of_job.ForEach([&](Promise& promise) {
         ++count;
-        sum += share.count;
-        Expect(share.holding == &holding && share.job == job, NameOf(*job) + ": a share of another job");
-        if (!shares_.contains(&share)) return Expect(false, NameOf(*job) + ": a share that no queue has");
-        Expect(queues.insert(share.queue).second, NameOf(*job) + ": two shares in one queue");
-        Expect(holding.Find(share.queue->slot) == &share, NameOf(*job) + ": a share that is not found");
+        sum += promise.count;
+        Expect(promise.of_job == &of_job && promise.job == job, NameOf(*job) + ": a share of another job");
+        if (!promises_.contains(&promise)) return Expect(false, NameOf(*job) + ": a share that no queue has");
+        Expect(queues.insert(promise.queue).second, NameOf(*job) + ": two shares in one queue");
+        Expect(of_job.Find(promise.queue->slot) == &promise, NameOf(*job) + ": a share that is not found");
       });
       found += count;
       by_class_[job->cls] += count;
-      Expect(count == holding.size(), NameOf(*job) + ": shares are miscounted");
-      Expect(holding.promised == sum,
-             NameOf(*job) + ": promised " + std::to_string(holding.promised) + " instead of " + std::to_string(sum));
-      Expect(holding.open + sum == job->ready, NameOf(*job) + ": " + std::to_string(holding.open) + " open and " +
-                                                   std::to_string(sum) + " promised of " + std::to_string(job->ready) +
-                                                   " ready");
-      Expect(holding.listed == (holding.open > 0), NameOf(*job) + ": wrongly listed as open, or not");
-      if (holding.listed) listed_[job->cls].insert(&holding);
+      Expect(count == of_job.size(), NameOf(*job) + ": shares are miscounted");
+      Expect(of_job.promised == sum,
+             NameOf(*job) + ": promised " + std::to_string(of_job.promised) + " instead of " + std::to_string(sum));
+      Expect(of_job.open + sum == job->ready, NameOf(*job) + ": " + std::to_string(of_job.open) + " open and " +
+                                                  std::to_string(sum) + " promised of " + std::to_string(job->ready) +
+                                                  " ready");
+      Expect(of_job.listed == (of_job.open > 0), NameOf(*job) + ": wrongly listed as open, or not");
+      if (of_job.listed) listed_[job->cls].insert(&of_job);
     }
-    Expect(found == shares_.size(), "a share that no job has");
+    Expect(found == promises_.size(), "a share that no job has");
   }
 
   void Kinds() {
@@ -173,7 +173,7 @@ class DispatcherCheck {
         Expect(queue.kind == id && queue.member == i, name + ": " + Name(queue) + " does not know its place");
         Expect(d_.classes_.KindOf(queue.worker->handle) == id, name + ": " + Name(queue) + " is of another kind");
         Expect(queue.place == d_.PlaceOf(queue), name + ": " + Name(queue) + " stands where it stood");
-        if (!queue.worker->hungry) {
+        if (!queue.worker->asking) {
           Expect((queue.worker->idle == ~std::uint64_t{0}) == (queue.worker->running > 0),
                  name + ": " + Name(queue) + " is wrongly idle, or not");
         }
@@ -184,14 +184,14 @@ class DispatcherCheck {
       Expect(InOrder(kind.by_load, id, [](const auto& a, const auto& b) { return a.place < b.place; }) ==
                  kind.members.size(),
              name + ": by load incomplete or not in order");
-      Expect(InOrder(kind.held, id, [](const auto& a, const auto& b) { return a.place < b.place; }) == with,
+      Expect(InOrder(kind.with_promises, id, [](const auto& a, const auto& b) { return a.place < b.place; }) == with,
              name + ": those that hold something incomplete or not in order");
-      for (const WorkerQueue& queue : kind.held) {
-        Expect(queue.promised > 0 && queue.held, name + ": " + Name(queue) + " holds nothing");
+      for (const WorkerQueue& queue : kind.with_promises) {
+        Expect(queue.promised > 0 && queue.with_promises, name + ": " + Name(queue) + " holds nothing");
       }
-      Expect(
-          InOrder(kind.ring, id, [](const auto& a, const auto& b) { return a.turn < b.turn; }) == kind.members.size(),
-          name + ": ring incomplete or not in order");
+      Expect(InOrder(kind.ring, id, [](const auto& a, const auto& b) { return a.sequence < b.sequence; }) ==
+                 kind.members.size(),
+             name + ": ring incomplete or not in order");
     }
     Expect(members == live, "a queue that is in no kind");
   }
@@ -212,10 +212,10 @@ class DispatcherCheck {
     for (ClassId cls = 0; cls < d_.by_class_.size(); ++cls) {
       const auto& state = d_.by_class_[cls];
       const std::string name = "class " + std::to_string(cls);
-      Expect(state.shares == by_class_[cls],
-             name + ": " + std::to_string(state.shares) + " shares instead of " + std::to_string(by_class_[cls]));
-      std::set<const Holding*> open;
-      for (const Holding& holding : state.open) open.insert(&holding);
+      Expect(state.promises == by_class_[cls],
+             name + ": " + std::to_string(state.promises) + " shares instead of " + std::to_string(by_class_[cls]));
+      std::set<const JobPromises*> open;
+      for (const JobPromises& of_job : state.open) open.insert(&of_job);
       Expect(open == listed_[cls], name + ": those that have something open are wrong");
       Expect(d_.open_classes_.contains(cls) == !open.empty(), name + ": wrongly among the open ones, or not");
       Expect(std::count(d_.wanted_.begin(), d_.wanted_.end(), cls) == (state.wanted ? 1 : 0),
@@ -231,25 +231,25 @@ class DispatcherCheck {
     }
     for (const WorkerQueue* queue : d_.slots_) {
       if (queue == nullptr) continue;
-      const bool noted = std::find(d_.suspects_.begin(), d_.suspects_.end(), queue->slot) != d_.suspects_.end();
-      if (queue->suspect) Expect(noted, Name(*queue) + ": is suspect, and not looked at");
-      if (queue->fed) {
-        Expect(std::find(d_.fed_.begin(), d_.fed_.end(), queue->slot) != d_.fed_.end(),
+      const bool noted = std::find(d_.rematches_.begin(), d_.rematches_.end(), queue->slot) != d_.rematches_.end();
+      if (queue->rematch) Expect(noted, Name(*queue) + ": is suspect, and not looked at");
+      if (queue->newly_promised) {
+        Expect(std::find(d_.newly_promised_.begin(), d_.newly_promised_.end(), queue->slot) != d_.newly_promised_.end(),
                Name(*queue) + ": was fed, and that is not told");
       }
-      if (queue->worker == nullptr || queue->suspect) continue;
-      for (const Share& share : queue->shares) {
-        Expect(d_.classes_.Matches(queue->kind, share.job->cls),
-               Name(*queue) + ": may not run " + Name(*share.holding) + ", and is not suspect");
+      if (queue->worker == nullptr || queue->rematch) continue;
+      for (const Promise& promise : queue->promises) {
+        Expect(d_.classes_.Matches(queue->kind, promise.job->cls),
+               Name(*queue) + ": may not run " + Name(*promise.of_job) + ", and is not suspect");
       }
     }
   }
 
   const Dispatcher& d_;
   std::string wrong_;
-  std::set<const Share*> shares_;
+  std::set<const Promise*> promises_;
   std::map<ClassId, std::uint64_t> by_class_;
-  std::map<ClassId, std::set<const Holding*>> listed_;
+  std::map<ClassId, std::set<const JobPromises*>> listed_;
 };
 
 }  // namespace allot

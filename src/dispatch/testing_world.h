@@ -1,5 +1,5 @@
-// A queue without an engine, for tests: classes, orders and a dispatcher, with jobs and workers that are told to them
-// in the order in which the engine tells them.
+// A queue without an engine, for tests: classes, orders and a dispatcher, with jobs and workers that are given to them
+// in the order in which the engine does so.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ class DispatchWorld : public ClassTable::Listener {
  public:
   explicit DispatchWorld(std::uint64_t seed = 1)
       : rng(seed), table(*this), orders(keys, table), dispatcher(orders, table, rng) {
-    table.BeginTurn(1000, kLongTurn);
+    table.BeginCommand(1000, kLongCommand);
   }
   ~DispatchWorld() override {
     for (const auto& worker : workers) {
@@ -64,8 +64,8 @@ class DispatchWorld : public ClassTable::Listener {
   void OnMoved(KindId from) override { dispatcher.OnMoved(from); }
 
   void Begin(std::int64_t seconds = 1000) {
-    table.BeginTurn(seconds, kLongTurn);
-    dispatcher.BeginTurn();
+    table.BeginCommand(seconds, kLongCommand);
+    dispatcher.BeginCommand();
   }
 
   // --- Jobs.
@@ -136,7 +136,7 @@ class DispatchWorld : public ClassTable::Listener {
     worker.handle = table.AddWorker(sample.Traits());
     worker.order = orders.Use(MustParseStrategy(strategy));
     BuildAll();
-    Enrol(worker);
+    UpdateRegistration(worker);
     return worker;
   }
   WorldWorker& Add(TagList tags = {}, const std::string& strategy = "priority") {
@@ -144,7 +144,7 @@ class DispatchWorld : public ClassTable::Listener {
     sample.tags = std::move(tags);
     return AddLike(sample, strategy);
   }
-  void Enrol(WorldWorker& worker) {
+  void UpdateRegistration(WorldWorker& worker) {
     worker.registered = true;
     dispatcher.Register(worker);
   }
@@ -181,7 +181,7 @@ class DispatchWorld : public ClassTable::Listener {
   }
   void Take(WorldWorker& worker, WorldJob& job) {
     dispatcher.Take(worker, job);
-    dispatcher.Assigned(worker);
+    dispatcher.Started(worker);
     orders.Leased(job, Stamp{ms, ++serial});
     SetReady(job, job.ready - 1);
   }
@@ -217,7 +217,7 @@ class DispatchWorld : public ClassTable::Listener {
     if (!dispatcher.Step(budget)) return false;
     if (!dealing) return true;
     for (const auto& job : jobs) {
-      if (!job->open || job->holding) continue;
+      if (!job->open || job->promises) continue;
       if (budget == 0) return false;
       --budget;
       dispatcher.Open(*job, budget);
@@ -242,8 +242,8 @@ class DispatchWorld : public ClassTable::Listener {
   }
   std::string Unsettled() const { return DispatcherCheck::FindSettled(dispatcher, AllJobs()); }
   static std::uint64_t Promised(const WorldWorker& worker) { return DispatcherCheck::Promised(worker); }
-  static std::uint32_t ShareOf(const WorldJob& job, const WorldWorker& worker) {
-    return DispatcherCheck::ShareOf(job, worker);
+  static std::uint32_t PromiseOf(const WorldJob& job, const WorldWorker& worker) {
+    return DispatcherCheck::PromiseOf(job, worker);
   }
   static std::uint32_t OpenOf(const WorldJob& job) { return DispatcherCheck::Open(job); }
 
@@ -256,10 +256,10 @@ class DispatchWorld : public ClassTable::Listener {
   std::vector<std::unique_ptr<WorldWorker>> workers;
   std::uint64_t last_job = 0, last_worker = 0, serial = 0;
   std::int64_t ms = 1'000'000;
-  bool dealing = false;  // jobs are still to be told to the dispatcher, since it is balanced again
+  bool dealing = false;  // jobs are still to be given to the dispatcher, since it is balanced again
 
  private:
-  static constexpr std::int64_t kLongTurn = 10'000'000'000;
+  static constexpr std::int64_t kLongCommand = 10'000'000'000;
 
   std::vector<const DispatchJob*> AllJobs() const {
     std::vector<const DispatchJob*> all;

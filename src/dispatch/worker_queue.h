@@ -1,7 +1,7 @@
-// What the dispatcher keeps: of each job who holds how much of it, and of each worker what it was promised.
+// What the dispatcher keeps: of each job to whom how much of it is promised, and of each worker what it was promised.
 //
-// A share is (job, worker, count): it belongs to the job's holding, and stands in the worker's queue. Which task of the
-// job it becomes is decided when it is taken.
+// A promise is (job, worker, count): it belongs to the job's promises, and stands in the worker's queue. Which task of
+// the job it becomes is decided when it is taken.
 #pragma once
 
 #include <cstdint>
@@ -18,29 +18,30 @@
 #include "match/class_table.h"
 #include "strategy/orders.h"
 #include "strategy/pick_job.h"
-#include "strategy/queue_order.h"
+#include "strategy/worker_order.h"
 
 namespace allot {
 
 struct DispatchJob;
 struct DispatchWorker;
-struct Holding;
+struct JobPromises;
 struct WorkerQueue;
 
 using PlainLink = boost::intrusive::link_mode<boost::intrusive::normal_link>;
 
-struct Share : QueueOrder::Entry, boost::intrusive::list_base_hook<PlainLink> {
-  Holding* holding = nullptr;
+struct Promise : WorkerOrder::Entry, boost::intrusive::list_base_hook<PlainLink> {
+  JobPromises* of_job = nullptr;
   WorkerQueue* queue = nullptr;
   std::uint64_t arrangement = 0;  // of its queue that it has a place in; any other: it has none
 };
 
-// Who holds how much of a job's ready tasks. Sum of the shares = promised; promised + open = the job's ready tasks.
-struct Holding : boost::intrusive::list_base_hook<PlainLink> {
-  explicit Holding(DispatchJob& of) : job(&of) {}
-  ~Holding();
-  Holding(const Holding&) = delete;
-  Holding& operator=(const Holding&) = delete;
+// To whom how much of a job's ready tasks is promised. Sum of the promises = promised; promised + open = the job's
+// ready tasks.
+struct JobPromises : boost::intrusive::list_base_hook<PlainLink> {
+  explicit JobPromises(DispatchJob& of) : job(&of) {}
+  ~JobPromises();
+  JobPromises(const JobPromises&) = delete;
+  JobPromises& operator=(const JobPromises&) = delete;
 
   DispatchJob* const job;
   std::uint32_t open = 0;
@@ -48,12 +49,12 @@ struct Holding : boost::intrusive::list_base_hook<PlainLink> {
   bool listed = false;  // among the jobs of its class that have something open
 
   std::size_t size() const { return many_ ? many_->size() : one_ != nullptr ? 1 : 0; }
-  // The share of the queue in that slot; null if it has none.
-  Share* Find(std::uint32_t slot) const;
-  void Insert(Share& share);
+  // The promise to the queue in that slot; null if it has none.
+  Promise* Find(std::uint32_t slot) const;
+  void Insert(Promise& promise);
   // Frees it.
-  void Erase(Share& share);
-  void Reserve(std::size_t shares);
+  void Erase(Promise& promise);
+  void Reserve(std::size_t promises);
   // `f` erases none of them.
   template <typename F>
   void ForEach(F f) const {
@@ -63,12 +64,12 @@ struct Holding : boost::intrusive::list_base_hook<PlainLink> {
   }
 
  private:
-  Share* one_ = nullptr;  // while it is alone
-  std::unique_ptr<boost::unordered_flat_map<std::uint32_t, Share*>> many_;
+  Promise* one_ = nullptr;  // while it is alone
+  std::unique_ptr<boost::unordered_flat_map<std::uint32_t, Promise*>> many_;
 };
 
 struct DispatchJob : PickJob {
-  std::unique_ptr<Holding> holding;  // null: nothing of it is promised, all of it is open
+  std::unique_ptr<JobPromises> promises;  // null: nothing of it is promised, all of it is open
 };
 
 // A worker as the dispatcher knows it.
@@ -77,9 +78,9 @@ struct DispatchWorker {
   ClassTable::Handle handle = 0;       // while it is registered
   std::uint32_t running = 0;           // tasks
   std::uint64_t idle = 0;              // who is idle in what way, and since when: less comes first
-  bool hungry = false;                 // it waits for something to start:
-  std::uint64_t hungry_since = 0;      // since that turn
-  std::uint64_t idle_since = 0;        // the turn in which it had nothing to run any more
+  bool asking = false;                 // it waits for something to start:
+  std::uint64_t asking_since = 0;      // since that sequence number
+  std::uint64_t idle_since = 0;        // the sequence number at which it had nothing to run any more
   std::unique_ptr<WorkerQueue> queue;  // while something may be promised to it
 
   DispatchWorker() = default;
@@ -89,30 +90,30 @@ struct DispatchWorker {
 };
 
 struct ByLoad;
-struct ByHeld;
-struct ByTurn;
+struct ByPromised;
+struct BySequence;
 template <typename Tag>
 using QueueSetHook = boost::intrusive::set_base_hook<boost::intrusive::tag<Tag>, PlainLink>;
 
-struct WorkerQueue : QueueSetHook<ByLoad>, QueueSetHook<ByHeld>, QueueSetHook<ByTurn> {
+struct WorkerQueue : QueueSetHook<ByLoad>, QueueSetHook<ByPromised>, QueueSetHook<BySequence> {
   DispatchWorker* worker = nullptr;  // null: it is gone, and what it was promised is as good as open
   std::uint32_t slot = 0;
   KindId kind = 0;
-  std::uint32_t member = 0;    // its place among those of its kind
-  std::uint64_t promised = 0;  // tasks
-  std::uint64_t turn = 0;      // in which it was given something for the last time; or registered
-  std::uint64_t takes = 0;     // of its kind, when it asked for the last time
-  bool fed = false;            // it was given something since that was asked for
-  bool suspect = false;        // what it holds is to be matched anew:
-  std::size_t to_check = 0;    // the first so many shares
+  std::uint32_t member = 0;     // its place among those of its kind
+  std::uint64_t promised = 0;   // tasks
+  std::uint64_t sequence = 0;   // in which it was given something for the last time; or registered
+  std::uint64_t takes = 0;      // of its kind, when it asked for the last time
+  bool newly_promised = false;  // it was given something since that was asked for
+  bool rematch = false;         // what it was promised is to be matched anew:
+  std::size_t to_check = 0;     // the first so many promises
 
-  LevelPlace place;   // by which it stands in the sets
-  bool held = false;  // it stands among those that were promised something
+  LevelPlace place;            // by which it stands in the sets
+  bool with_promises = false;  // it stands among those that were promised something
 
-  // All its shares. The first so many have no place in the order yet.
-  boost::intrusive::list<Share, boost::intrusive::constant_time_size<true>> shares;
+  // All its promises. The first so many have no place in the order yet.
+  boost::intrusive::list<Promise, boost::intrusive::constant_time_size<true>> promises;
   std::size_t unarranged = 0;
-  std::unique_ptr<QueueOrder> order;
+  std::unique_ptr<WorkerOrder> order;
   std::uint64_t arrangement = 1;
   Orders::Id order_id = 0;
   std::uint64_t order_version = 0;  // of the rules that `order` goes by; 0: it has none
@@ -123,15 +124,15 @@ struct WorkerQueue : QueueSetHook<ByLoad>, QueueSetHook<ByHeld>, QueueSetHook<By
 
 // All queues of workers of one kind.
 struct KindQueues {
-  struct EarlierTurn {
-    bool operator()(const WorkerQueue& a, const WorkerQueue& b) const { return a.turn < b.turn; }
+  struct EarlierSequence {
+    bool operator()(const WorkerQueue& a, const WorkerQueue& b) const { return a.sequence < b.sequence; }
   };
   template <typename Tag, typename Before = std::less<WorkerQueue>>
   using Set = boost::intrusive::set<WorkerQueue, boost::intrusive::base_hook<QueueSetHook<Tag>>,
                                     boost::intrusive::compare<Before>, boost::intrusive::constant_time_size<false>>;
-  Set<ByLoad> by_load;            // the least loaded first
-  Set<ByHeld> held;               // the same of those that were promised something
-  Set<ByTurn, EarlierTurn> ring;  // who was given something longest ago first
+  Set<ByLoad> by_load;                    // the least loaded first
+  Set<ByPromised> with_promises;          // the same of those that were promised something
+  Set<BySequence, EarlierSequence> ring;  // who was given something longest ago first
   std::vector<WorkerQueue*> members;
   std::uint64_t load = 0;   // of all of them
   std::uint64_t takes = 0;  // tasks that they have taken

@@ -19,8 +19,8 @@ void Engine::Begin(const Now& now) {
     p_.clock.begun = true;
     p_.clock.boot = p_.clock.now = now;
     p_.clock.time = now.mono;
-    p_.classes.BeginTurn(ToMillis(p_.clock.now.wall) / 1000);
-    p_.dispatcher.BeginTurn();
+    p_.classes.BeginCommand(ToMillis(p_.clock.now.wall) / 1000);
+    p_.dispatcher.BeginCommand();
     return;
   }
   const Instant mono = std::max(now.mono, p_.clock.now.mono);
@@ -32,11 +32,11 @@ void Engine::Begin(const Now& now) {
   p_.clock.time = mono - p_.clock.stalled;
   p_.pace.works = 0;
   p_.ForEachStage([this](const auto& stage) { p_.pace.works += stage.works(); });
-  p_.classes.BeginTurn(ToMillis(p_.clock.now.wall) / 1000);
-  p_.orders.BeginTurn();
-  p_.dispatcher.BeginTurn();
-  p_.receipts.BeginTurn();
-  p_.wakes.in_vain.clear();
+  p_.classes.BeginCommand(ToMillis(p_.clock.now.wall) / 1000);
+  p_.orders.BeginCommand();
+  p_.dispatcher.BeginCommand();
+  p_.receipts.BeginCommand();
+  p_.wakes.found_nothing.clear();
   p_.limiting.OpenPayable();
 }
 

@@ -114,7 +114,7 @@ class Engine {
   void Disconnect(const Now& now, WorkerId worker);
   // It leaves for good. What it still holds counts as a delivery and becomes ready again, or fails.
   void Unregister(const Now& now, WorkerId worker);
-  // These assignments never left the server: ready again, counting no attempt.
+  // These grants never left the server: ready again, counting no attempt.
   void Undelivered(const Now& now, std::span<const TaskRef> tasks);
 
   // --- Time.

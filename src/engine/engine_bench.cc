@@ -58,7 +58,7 @@ void PullAndReport(benchmark::State& state, std::uint64_t jobs, std::uint32_t co
     CHECK(engine->Pull(kNow, worker, PullOptions{credit, false, 0s}).ok());
     const auto [position, effects] = engine->Take();
     reports.clear();
-    for (const Grant& grant : effects.assignments[0].grants) reports.push_back({grant.task, ReportKind::kDone});
+    for (const Grant& grant : effects.grant_batches[0].grants) reports.push_back({grant.task, ReportKind::kDone});
     CHECK(reports.size() == credit);
     benchmark::DoNotOptimize(engine->ReportAll(kNow, worker, reports));
     done += credit;
@@ -102,15 +102,15 @@ void BM_PullsBy(benchmark::State& state, const char* strategy, const char* polic
   for (int i = 0; i < 100; ++i) engine.Tick(kNow);  // the order is built
   Fold(engine);
   std::vector<Report> reports;
-  std::size_t turns = 0;
+  std::size_t cycles = 0;
   for (auto _ : state) {
     CHECK(engine.Pull(kNow, worker.id, PullOptions{kCredit, false, 0s}).ok());
     const auto [position, effects] = engine.Take();
     reports.clear();
-    for (const Grant& grant : effects.assignments[0].grants) reports.push_back({grant.task, ReportKind::kReleased});
+    for (const Grant& grant : effects.grant_batches[0].grants) reports.push_back({grant.task, ReportKind::kReleased});
     CHECK(reports.size() == kCredit);
     benchmark::DoNotOptimize(engine.ReportAll(kNow, worker.id, reports));
-    if (++turns % 100 == 0) {
+    if (++cycles % 100 == 0) {
       state.PauseTiming();
       Fold(engine);
       state.ResumeTiming();

@@ -87,7 +87,7 @@ TEST_F(EngineCost, ATaskThatFailedOnceAndWaitsForItsRetryTakesAtMostTwoBytes) {
     ASSERT_TRUE(engine_->Pull(now_, worker.id, PullOptions{kCredit, false, 0s}).ok());
     std::vector<Report> reports;
     const auto [position, effects] = engine_->Take();
-    for (const Grant& grant : effects.assignments.at(0).grants) reports.push_back({grant.task, ReportKind::kFailed});
+    for (const Grant& grant : effects.grant_batches.at(0).grants) reports.push_back({grant.task, ReportKind::kFailed});
     ASSERT_EQ(reports.size(), kCredit);
     ASSERT_TRUE(engine_->ReportAll(now_, worker.id, reports).ok());
     Fold();

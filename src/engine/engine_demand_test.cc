@@ -363,10 +363,10 @@ TEST_F(EngineDemandProperty, WithThePolicyAloneIsWhatAWorkerForAllThenGets) {
     const std::vector<DemandRow> rows = Demand({}, 1 + rng.Below(3));
     std::uint64_t waiting = 0;
     for (const DemandRow& row : rows) waiting += row.waiting;
-    const std::uint64_t told = Sum(rows);
-    ASSERT_EQ(told, Starts(0s));
-    capped += told < waiting ? 1 : 0;
-    zeros += told == 0 ? 1 : 0;
+    const std::uint64_t shown = Sum(rows);
+    ASSERT_EQ(shown, Starts(0s));
+    capped += shown < waiting ? 1 : 0;
+    zeros += shown == 0 ? 1 : 0;
   }
   EXPECT_GT(capped, 100u);
   EXPECT_GT(zeros, 10u);
@@ -388,12 +388,12 @@ TEST_F(EngineDemandProperty, WithAnyPolicyIsZeroJustWhenNothingStarts) {
       ASSERT_LE(row.startable, row.waiting);
       waiting += row.waiting;
     }
-    const std::uint64_t told = Sum(rows), started = Starts(0s);
-    ASSERT_EQ(told == 0, started == 0);
+    const std::uint64_t shown = Sum(rows), started = Starts(0s);
+    ASSERT_EQ(shown == 0, started == 0);
     // If all can start, they do.
-    ASSERT_TRUE(told < waiting || started == waiting);
-    zeros += told == 0 ? 1 : 0;
-    capped += told < waiting ? 1 : 0;
+    ASSERT_TRUE(shown < waiting || started == waiting);
+    zeros += shown == 0 ? 1 : 0;
+    capped += shown < waiting ? 1 : 0;
   }
   EXPECT_GT(zeros, 10u);
   EXPECT_GT(capped, 50u);

@@ -14,9 +14,9 @@ using namespace std::chrono_literals;
 
 class EngineExplain : public testing::LimitedEngineTest {
  protected:
-  struct Told {
+  struct Explained {
     std::vector<Reason> reasons;
-    JobStanding standing;
+    JobSnapshot snapshot;
     bool Has(ReasonCode code) const {
       return std::any_of(reasons.begin(), reasons.end(), [&](const Reason& reason) { return reason.code == code; });
     }
@@ -34,13 +34,13 @@ class EngineExplain : public testing::LimitedEngineTest {
     }
   };
   // As the server does.
-  Told Tell(JobId job, std::optional<TaskIndex> task = std::nullopt) {
-    Result<JobStanding> standing = engine_->prepared_looks().StandingOf(now_, job, task);
-    EXPECT_TRUE(standing.ok());
-    if (standing->order && standing->order->giving > 0) {
+  Explained ExplainJob(JobId job, std::optional<TaskIndex> task = std::nullopt) {
+    Result<JobSnapshot> snapshot = engine_->prepared_looks().SnapshotOf(now_, job, task);
+    EXPECT_TRUE(snapshot.ok());
+    if (snapshot->order && snapshot->order->giving > 0) {
       PreviewRequest request;
-      request.strategy = standing->order->strategy;
-      request.worker = standing->order->like;
+      request.strategy = snapshot->order->strategy;
+      request.worker = snapshot->order->like;
       request.count = 100;
       request.by_limits = true;
       request.focus = job;
@@ -48,10 +48,10 @@ class EngineExplain : public testing::LimitedEngineTest {
       EXPECT_TRUE(*engine_->prepared_looks().Collect(now_, walk, 1'000'000));
       walk.Pick();
       engine_->looks().Resolve(walk);
-      ApplyWalk(walk, job, *standing->order);
+      ApplyWalk(walk, job, *snapshot->order);
     }
-    const Explanation explanation = Explain(standing->match);
-    return {AllReasons(*standing, explanation.reasons, explanation.matching), std::move(*standing)};
+    const Explanation explanation = Explain(snapshot->match);
+    return {AllReasons(*snapshot, explanation.reasons, explanation.matching), std::move(*snapshot)};
   }
   // What the worker gets by its next pull.
   std::vector<JobId> Pulled(WorkerId worker, std::uint32_t credit = 1) {
@@ -60,25 +60,25 @@ class EngineExplain : public testing::LimitedEngineTest {
     std::vector<JobId> jobs;
     for (const Grant& grant : Grants()) {
       jobs.push_back(grant.task.job);
-      held_.emplace_back(worker, grant.task);
+      leased_.emplace_back(worker, grant.task);
     }
     return jobs;
   }
-  std::vector<std::pair<WorkerId, TaskRef>> held_;
+  std::vector<std::pair<WorkerId, TaskRef>> leased_;
 };
 
 TEST_F(EngineExplain, TheNextPullTakesWhatNothingHoldsBack) {
   const WorkerId worker = Register();
   const JobId first = SubmitOf("ann"), second = SubmitOf("bob");
-  EXPECT_EQ(Tell(first).Codes(), "can_start");
-  const Told behind = Tell(second);
+  EXPECT_EQ(ExplainJob(first).Codes(), "can_start");
+  const Explained behind = ExplainJob(second);
   EXPECT_EQ(behind.Codes(), "behind");
-  EXPECT_EQ(behind.standing.order->place, 2u);
-  EXPECT_EQ(behind.standing.order->first, first);
-  EXPECT_EQ(behind.standing.order->first_user, "ann");
+  EXPECT_EQ(behind.snapshot.order->place, 2u);
+  EXPECT_EQ(behind.snapshot.order->first, first);
+  EXPECT_EQ(behind.snapshot.order->first_user, "ann");
   EXPECT_EQ(Pulled(worker), std::vector<JobId>{first});
-  EXPECT_EQ(Tell(second).Codes(), "all_busy");
-  EXPECT_EQ(Tell(first).Codes(), "running");
+  EXPECT_EQ(ExplainJob(second).Codes(), "all_busy");
+  EXPECT_EQ(ExplainJob(first).Codes(), "running");
 }
 
 TEST_F(EngineExplain, ACeilingSaysWhoseItIsAndHowMuchOfIt) {
@@ -86,20 +86,20 @@ TEST_F(EngineExplain, ACeilingSaysWhoseItIsAndHowMuchOfIt) {
   const WorkerId worker = RegisterBy("", {"a"}, 10);
   const JobId job = SubmitOf("ann", 5);
   EXPECT_EQ(Pulled(worker, 5).size(), 2u);
-  const Told told = Tell(job);
-  ASSERT_EQ(told.Codes(), "max_simultaneous");
-  EXPECT_EQ(told.reasons[0].message, "the policy lets 2 tasks of a user run at once, and \"ann\" has 2");
-  ASSERT_EQ(told.standing.order->ceilings.size(), 1u);
-  EXPECT_EQ(told.standing.order->ceilings[0].running, 2u);
-  EXPECT_EQ(told.standing.order->ceilings[0].max, 2u);
+  const Explained explained = ExplainJob(job);
+  ASSERT_EQ(explained.Codes(), "max_simultaneous");
+  EXPECT_EQ(explained.reasons[0].message, "the policy lets 2 tasks of a user run at once, and \"ann\" has 2");
+  ASSERT_EQ(explained.snapshot.order->ceilings.size(), 1u);
+  EXPECT_EQ(explained.snapshot.order->ceilings[0].running, 2u);
+  EXPECT_EQ(explained.snapshot.order->ceilings[0].max, 2u);
 }
 
 TEST_F(EngineExplain, AStrategyThatIsForOthersIsSaid) {
   RegisterBy("select_only(user = bob, oldest)");
-  const Told told = Tell(SubmitOf("ann"));
-  ASSERT_EQ(told.Codes(), "not_selected");
-  EXPECT_EQ(told.reasons[0].advice, Advice::kOperator);
-  EXPECT_EQ(Tell(SubmitOf("bob")).Codes(), "can_start");
+  const Explained explained = ExplainJob(SubmitOf("ann"));
+  ASSERT_EQ(explained.Codes(), "not_selected");
+  EXPECT_EQ(explained.reasons[0].advice, Advice::kOperator);
+  EXPECT_EQ(ExplainJob(SubmitOf("bob")).Codes(), "can_start");
 }
 
 TEST_F(EngineExplain, UnderFairSharingItSaysWhoHasLess) {
@@ -108,22 +108,22 @@ TEST_F(EngineExplain, UnderFairSharingItSaysWhoHasLess) {
   const JobId ann = SubmitOf("ann", 5);
   EXPECT_EQ(Pulled(worker, 2), (std::vector<JobId>{ann, ann}));
   SubmitOf("bob", 5);
-  const Told told = Tell(ann);
-  ASSERT_EQ(told.Codes(), "behind");
-  EXPECT_NE(told.reasons[0].message.find("\"bob\" has 0 running tasks"), std::string::npos) << told.Text();
-  EXPECT_NE(told.reasons[0].message.find("\"ann\" has 2 running tasks"), std::string::npos) << told.Text();
+  const Explained explained = ExplainJob(ann);
+  ASSERT_EQ(explained.Codes(), "behind");
+  EXPECT_NE(explained.reasons[0].message.find("\"bob\" has 0 running tasks"), std::string::npos) << explained.Text();
+  EXPECT_NE(explained.reasons[0].message.find("\"ann\" has 2 running tasks"), std::string::npos) << explained.Text();
 }
 
 TEST_F(EngineExplain, ATaskHasReasonsOfItsOwn) {
   const WorkerId worker = Register();
   const JobId job = SubmitOf("ann", 3);
   EXPECT_EQ(Pulled(worker).size(), 1u);
-  EXPECT_EQ(Tell(job, 0).Codes(), "running");
-  EXPECT_EQ(Tell(job, 1).Codes(), "all_busy");
-  const Report report{held_[0].second, ReportKind::kFailed};
+  EXPECT_EQ(ExplainJob(job, 0).Codes(), "running");
+  EXPECT_EQ(ExplainJob(job, 1).Codes(), "all_busy");
+  const Report report{leased_[0].second, ReportKind::kFailed};
   ASSERT_TRUE(engine_->ReportAll(now_, worker, {&report, 1}).ok());
-  EXPECT_EQ(Tell(job, 0).Codes(), "backoff");
-  EXPECT_EQ(engine_->prepared_looks().StandingOf(now_, job, 3).error().code, Code::kUnknownTask);
+  EXPECT_EQ(ExplainJob(job, 0).Codes(), "backoff");
+  EXPECT_EQ(engine_->prepared_looks().SnapshotOf(now_, job, 3).error().code, Code::kUnknownTask);
 }
 
 TEST_F(EngineExplain, LiftingTheOneLimitThatIsNamedStartsIt) {
@@ -131,10 +131,10 @@ TEST_F(EngineExplain, LiftingTheOneLimitThatIsNamedStartsIt) {
   SetLimit("l-1", testing::SomeLimit("MY.User == \"ann\"", 0));
   const JobId job = SubmitOf("ann");
   EXPECT_EQ(Pulled(worker), std::vector<JobId>{});
-  ASSERT_EQ(Tell(job).Codes(), "limit_never");
+  ASSERT_EQ(ExplainJob(job).Codes(), "limit_never");
   ASSERT_TRUE(engine_->DeleteLimit(now_, "l-1").ok());
   Pass(1ms);
-  EXPECT_EQ(Tell(job).Codes(), "can_start");
+  EXPECT_EQ(ExplainJob(job).Codes(), "can_start");
   EXPECT_EQ(Pulled(worker), std::vector<JobId>{job});
 }
 
@@ -143,9 +143,9 @@ TEST_F(EngineExplain, OneWorkerHasReasonsOfItsStrategyToo) {
   const WorkerId any = RegisterBy("", {"a"}, 10), picky = RegisterBy("select_only(user = bob, oldest)");
   const JobId job = SubmitOf("ann", 3);
   const auto codes = [&](WorkerId worker) {
-    const Result<JobStanding> standing = engine_->prepared_looks().StandingOf(now_, job, std::nullopt, worker);
-    const PairExplanation pair = *ExplainPair(standing->match, worker);
-    return Told{AllReasons(*standing, pair.reasons, 1), {}}.Codes();
+    const Result<JobSnapshot> snapshot = engine_->prepared_looks().SnapshotOf(now_, job, std::nullopt, worker);
+    const PairExplanation pair = *ExplainPair(snapshot->match, worker);
+    return Explained{AllReasons(*snapshot, pair.reasons, 1), {}}.Codes();
   };
   EXPECT_EQ(codes(any), "can_start");
   EXPECT_EQ(codes(picky), "not_selected");
@@ -160,10 +160,10 @@ TEST_F(EngineExplain, WhileANewPolicyIsBuiltTheOneBeforeIsSaid) {
   for (int i = 0; i < 5000; ++i) last = SubmitOf("ann");
   const ParsedStrategy policy = ParseStrategy("max_simultaneous(user, 1, fair(customer, worker))", true);
   engine_->SetPolicy(now_, policy.strategy, {});
-  EXPECT_EQ(Tell(last).Codes(), "behind");
-  EXPECT_EQ(PrintStrategy(*Tell(last).standing.order->policy), "worker");
+  EXPECT_EQ(ExplainJob(last).Codes(), "behind");
+  EXPECT_EQ(PrintStrategy(*ExplainJob(last).snapshot.order->policy), "worker");
   Pass(10s);
-  EXPECT_NE(PrintStrategy(*Tell(last).standing.order->policy), "worker");
+  EXPECT_NE(PrintStrategy(*ExplainJob(last).snapshot.order->policy), "worker");
 }
 
 TEST_F(EngineExplain, ChanceIsSaidOnlyOfThoseItIsLeftTo) {
@@ -172,10 +172,10 @@ TEST_F(EngineExplain, ChanceIsSaidOnlyOfThoseItIsLeftTo) {
   const JobId ann = SubmitOf("ann", 5);
   EXPECT_EQ(Pulled(worker).size(), 1u);
   const JobId bob = SubmitOf("bob", 5), other = SubmitOf("bob", 5);
-  EXPECT_EQ(Tell(ann).Codes(), "behind");
-  EXPECT_EQ(Tell(bob).Codes(), "can_start");
-  EXPECT_EQ(Tell(other).Codes(), "can_start");
-  EXPECT_NE(Tell(other).reasons[0].message.find("chance"), std::string::npos);
+  EXPECT_EQ(ExplainJob(ann).Codes(), "behind");
+  EXPECT_EQ(ExplainJob(bob).Codes(), "can_start");
+  EXPECT_EQ(ExplainJob(other).Codes(), "can_start");
+  EXPECT_NE(ExplainJob(other).reasons[0].message.find("chance"), std::string::npos);
 }
 
 TEST_F(EngineExplain, LookingIsNotAsking) {
@@ -193,7 +193,7 @@ TEST_F(EngineExplain, LookingIsNotAsking) {
     for (int i = 0; i < 20; ++i) jobs.push_back(SubmitOf(i % 2 == 0 ? "ann" : "bob", 2));
     for (int i = 0; i < 20; ++i) {
       for (const JobId job : jobs) {
-        if (looks) Tell(job);
+        if (looks) ExplainJob(job);
       }
       for (const JobId job : Pulled(i % 3 == 0 ? other : worker)) granted[looks].push_back(job.value);
       Pass(100ms);
@@ -213,7 +213,7 @@ TEST_F(EngineExplain, AgreesWithWhatTheEngineDoesNext) {
     Rng rng(seed);
     records_.clear();
     journal_.clear();
-    held_.clear();
+    leased_.clear();
     Load(0s);
     SetPolicy(rng.Below(2) == 0 ? "worker" : testing::SomePolicy(rng, 2, false));
     std::vector<WorkerId> workers;
@@ -248,42 +248,42 @@ TEST_F(EngineExplain, AgreesWithWhatTheEngineDoesNext) {
     if (rng.Below(8) == 0) engine_->PauseQueue(now_);
 
     const JobId job = jobs[rng.Below(jobs.size())];
-    const Told told = Tell(job);
-    for (const Reason& reason : told.reasons) ++seen[std::string(ReasonText(reason.code))];
-    SCOPED_TRACE(told.Text());
-    ASSERT_FALSE(told.reasons.empty());
+    const Explained explained = ExplainJob(job);
+    for (const Reason& reason : explained.reasons) ++seen[std::string(ReasonText(reason.code))];
+    SCOPED_TRACE(explained.Text());
+    ASSERT_FALSE(explained.reasons.empty());
     // One pull alone: the next would find what that one changed.
     const auto is_free = [&](WorkerId worker) {
       const WorkerView view = *engine_->looks().DescribeWorker(worker);
       return view.leased < view.slots;
     };
-    const bool only_limits = std::all_of(told.reasons.begin(), told.reasons.end(), [](const Reason& reason) {
+    const bool only_limits = std::all_of(explained.reasons.begin(), explained.reasons.end(), [](const Reason& reason) {
       return reason.code == ReasonCode::kLimit || reason.code == ReasonCode::kLimitNever ||
              reason.code == ReasonCode::kLimitOvertaken;
     });
-    if (told.Codes() == "can_start") {
+    if (explained.Codes() == "can_start") {
       ++taken;
-      const OrderStanding& order = *told.standing.order;
+      const OrderSnapshot& order = *explained.snapshot.order;
       const WorkerId worker = order.first_for.value == 0 ? order.like : order.first_for;
       ASSERT_TRUE(is_free(worker));
       EXPECT_EQ(Pulled(worker), std::vector<JobId>{job});
     } else if (only_limits) {
       // At most three are named among the reasons; here there are no more.
-      for (const LimitHold& hold : told.standing.limits.holds) {
-        if (hold.limit.holds_back) {
-          ASSERT_TRUE(engine_->DeleteLimit(now_, hold.limit.limit.uuid).ok());
+      for (const LimitOnJob& on_job : explained.snapshot.limits.all) {
+        if (on_job.limit.blocks) {
+          ASSERT_TRUE(engine_->DeleteLimit(now_, on_job.limit.limit.uuid).ok());
         }
       }
       Pass(1ms);
-      const WorkerId like = told.standing.order->like;
+      const WorkerId like = explained.snapshot.order->like;
       if (is_free(like)) {
         ++lifted;
         EXPECT_EQ(Pulled(like), std::vector<JobId>{job});
       }
     } else {
       // Where not every worker could be asked, it is said of those like one.
-      const bool all = !told.standing.order || told.standing.order->asked_all;
-      const WorkerId worker = all ? workers[rng.Below(workers.size())] : told.standing.order->like;
+      const bool all = !explained.snapshot.order || explained.snapshot.order->asked_all;
+      const WorkerId worker = all ? workers[rng.Below(workers.size())] : explained.snapshot.order->like;
       if (is_free(worker)) {
         EXPECT_NE(Pulled(worker), std::vector<JobId>{job});
       }

@@ -134,7 +134,7 @@ TEST_F(EngineFairTest, OneUserAloneGetsEverySlot) {
 }
 
 // Users with endless work; what they have running, and when each was served last, kept by hand.
-class EngineShares : public EngineFairTest {
+class EngineFairGroups : public EngineFairTest {
  protected:
   struct User {
     std::uint32_t weight = 1;
@@ -164,29 +164,29 @@ class EngineShares : public EngineFairTest {
     User& user = users_.at(UserOf(grant));
     ++user.running;
     user.served = ++grants_;
-    held_.emplace_back(worker, grant.task);
+    leased_.emplace_back(worker, grant.task);
   }
   // Some lease ends in some way, and its slot is free.
   WorkerId EndOne(Rng& rng) {
-    const std::size_t which = rng.Below(held_.size());
-    const auto [worker, task] = held_[which];
-    held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(which));
+    const std::size_t which = rng.Below(leased_.size());
+    const auto [worker, task] = leased_[which];
+    leased_.erase(leased_.begin() + static_cast<std::ptrdiff_t>(which));
     --users_.at(View(task.job).user).running;
     static constexpr ReportKind kEnds[] = {ReportKind::kDone, ReportKind::kFailed, ReportKind::kReleased};
     EXPECT_EQ(Say(worker, task, kEnds[rng.Below(3)]), ReportVerdict::kTaken);
     return worker;
   }
   std::map<std::string, User> users_;
-  std::vector<std::pair<WorkerId, TaskRef>> held_;
+  std::vector<std::pair<WorkerId, TaskRef>> leased_;
   std::uint64_t grants_ = 0;
 };
 
-TEST_F(EngineShares, WhileSlotsFillUpNumbersNeverDifferByMoreThanOneAndLaterPicksGoToTheFewest) {
+TEST_F(EngineFairGroups, WhileSlotsFillUpNumbersNeverDifferByMoreThanOneAndLaterPicksGoToTheFewest) {
   for (std::size_t n = 2; n <= 7; ++n) {
     SCOPED_TRACE(std::to_string(n) + " users");
     Rng rng(n);
     users_.clear();
-    held_.clear();
+    leased_.clear();
     records_.clear();
     journal_.clear();
     floor_ = 0;
@@ -207,7 +207,7 @@ TEST_F(EngineShares, WhileSlotsFillUpNumbersNeverDifferByMoreThanOneAndLaterPick
     }
     for (int i = 0; i < 300; ++i) {
       // Some become free at once now and then, so that the fewest are not always one.
-      for (std::uint64_t ends = rng.Below(4); ends > 0 && held_.size() > 5; --ends) EndOne(rng);
+      for (std::uint64_t ends = rng.Below(4); ends > 0 && leased_.size() > 5; --ends) EndOne(rng);
       const WorkerId worker = EndOne(rng);
       const std::string next = Next();
       const auto grants = Pull(worker);
@@ -218,7 +218,7 @@ TEST_F(EngineShares, WhileSlotsFillUpNumbersNeverDifferByMoreThanOneAndLaterPick
   }
 }
 
-TEST_F(EngineShares, WeightsShareInProportionAndFollowTheirChange) {
+TEST_F(EngineFairGroups, WeightsShareInProportionAndFollowTheirChange) {
   const Weights weights = {{"user.u0", 3}, {"user.u2", 2}};
   SetPolicy("fair(user, worker)", weights);
   for (int i = 0; i < 4; ++i) AddUser("u" + std::to_string(i), i == 0 ? 3 : i == 2 ? 2 : 1, 1);
@@ -246,11 +246,11 @@ TEST_F(EngineShares, WeightsShareInProportionAndFollowTheirChange) {
   }
 }
 
-TEST_F(EngineShares, WhoArrivesWhenAllSlotsAreTakenGetsTheFirstOneThatBecomesFree) {
+TEST_F(EngineFairGroups, WhoArrivesWhenAllSlotsAreTakenGetsTheFirstOneThatBecomesFree) {
   for (int i = 0; i < 3; ++i) AddUser("u" + std::to_string(i), 1, 1);
   const WorkerId worker = RegisterBy("fair", {"a"}, 10);
   for (const Grant& grant : Pull(worker, 10)) Got(worker, grant);
-  ASSERT_EQ(held_.size(), 10u);
+  ASSERT_EQ(leased_.size(), 10u);
   AddUser("late", 1, 2);
   Rng rng(7);
   EndOne(rng);
@@ -259,12 +259,12 @@ TEST_F(EngineShares, WhoArrivesWhenAllSlotsAreTakenGetsTheFirstOneThatBecomesFre
   EXPECT_EQ(UserOf(grants[0]), "late");
 }
 
-TEST_F(EngineShares, AlsoWhereWorkersWaitAndTheQueueIsFull) {
+TEST_F(EngineFairGroups, AlsoWhereWorkersWaitAndTheQueueIsFull) {
   SetPolicy("max_simultaneous(async, 10, fair(user, worker))");
   for (int i = 0; i < 3; ++i) AddUser("u" + std::to_string(i), 1, 1);
   const WorkerId worker = RegisterBy("priority", {"a"}, 20);
   for (const Grant& grant : Pull(worker, 20)) Got(worker, grant);
-  ASSERT_EQ(held_.size(), 10u);
+  ASSERT_EQ(leased_.size(), 10u);
   Wait(worker, 10);
   JobSpec urgent = Of("u1", 1);
   urgent.priority = 9;
@@ -332,7 +332,7 @@ TEST_F(EngineFairTest, AfterACrashPicksGoOnAsIfThereHadBeenNone) {
       spec.slots = 20;
       spec.strategy = Strategy(ways[way].first);
       const std::uint64_t key = engine_->Register(now_, spec, std::nullopt)->key;
-      std::vector<TaskRef> held;
+      std::vector<TaskRef> leased;
       std::vector<Engine*> engines = {engine_.get()};
       // The same to all engines; what they grant must be the same.
       const auto step = [&] {
@@ -344,11 +344,11 @@ TEST_F(EngineFairTest, AfterACrashPicksGoOnAsIfThereHadBeenNone) {
           ++last_id_;
           for (Engine* engine : engines) ASSERT_TRUE(engine->Submit(now_, JobId{last_id_}, job).ok());
         }
-        if (!held.empty() && rng.Below(3) != 0) {
-          const std::size_t which = rng.Below(held.size());
-          const Report report{held[which], rng.Below(3) == 0 ? ReportKind::kReleased : ReportKind::kDone};
+        if (!leased.empty() && rng.Below(3) != 0) {
+          const std::size_t which = rng.Below(leased.size());
+          const Report report{leased[which], rng.Below(3) == 0 ? ReportKind::kReleased : ReportKind::kDone};
           for (Engine* engine : engines) ASSERT_TRUE(engine->ReportAll(now_, spec.id, std::span(&report, 1)).ok());
-          held.erase(held.begin() + static_cast<std::ptrdiff_t>(which));
+          leased.erase(leased.begin() + static_cast<std::ptrdiff_t>(which));
         }
         for (Engine* engine : engines) {
           if (engine != engine_.get()) engine->Take();
@@ -364,13 +364,13 @@ TEST_F(EngineFairTest, AfterACrashPicksGoOnAsIfThereHadBeenNone) {
             first = got;
           } else {
             const auto [position, effects] = engine->Take();
-            for (const Assignment& assignment : effects.assignments) {
-              for (const Grant& grant : assignment.grants) got.push_back(grant.task);
+            for (const GrantBatch& batch : effects.grant_batches) {
+              for (const Grant& grant : batch.grants) got.push_back(grant.task);
             }
             ASSERT_EQ(got, first);
           }
         }
-        held.insert(held.end(), first.begin(), first.end());
+        leased.insert(leased.end(), first.begin(), first.end());
       };
       for (int i = 0; i < 150; ++i) {
         step();
@@ -381,11 +381,11 @@ TEST_F(EngineFairTest, AfterACrashPicksGoOnAsIfThereHadBeenNone) {
       const std::unique_ptr<Engine> again = Loaded(30s);
       engines.push_back(again.get());
       // The worker comes back to both, so that they are told the same.
-      spec.resume = held;
+      spec.resume = leased;
       for (Engine* engine : engines) {
         const auto answer = engine->Register(now_, spec, key);
         ASSERT_TRUE(answer.ok());
-        ASSERT_EQ(answer->resumed.size(), held.size());
+        ASSERT_EQ(answer->resumed.size(), leased.size());
       }
       for (int i = 0; i < 150; ++i) {
         step();

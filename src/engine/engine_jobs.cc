@@ -88,7 +88,7 @@ Result<void> Engine::Change(const Now& now, JobId id, const JobChange& change) {
   job->cls = cls;
   if (change.meta) {
     if (!job->extras) job->extras = std::make_unique<JobExtras>();
-    job->extras->meta = change.meta->empty() ? Shared<Meta>() : Shared<Meta>(*change.meta);
+    job->extras->meta = change.meta->empty() ? Interned<Meta>() : Interned<Meta>(*change.meta);
     if (job->extras->empty()) job->extras.reset();
   }
   p_.orders.Know(*job);

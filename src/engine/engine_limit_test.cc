@@ -1,4 +1,4 @@
-// Limits on starts: what they hold back, what goes on beside it, and what time and refunds open again.
+// Limits on starts: what they block, what goes on beside it, and what time and refunds open again.
 #include <set>
 
 #include "engine/pace.h"

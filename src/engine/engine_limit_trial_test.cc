@@ -13,10 +13,10 @@ using testing::SomeLimit;
 
 class EngineLimitViews : public testing::LimitedEngineTest {
  protected:
-  std::vector<LimitHold> On(JobId job) {
-    auto holds = engine_->prepared_looks().LimitsOn(now_, job);
-    EXPECT_TRUE(holds.ok());
-    return holds->holds;
+  std::vector<LimitOnJob> On(JobId job) {
+    auto all = engine_->prepared_looks().LimitsOn(now_, job);
+    EXPECT_TRUE(all.ok());
+    return all->all;
   }
   // In steps of `budget`; 0: in one.
   std::unique_ptr<LimitTrial> Try(const std::string& expr, const std::string& cost = "", std::size_t budget = 0) {
@@ -42,22 +42,22 @@ TEST_F(EngineLimitViews, TellsHowEveryLimitStandsToAJob) {
   const WorkerId worker = Register();
   ASSERT_EQ(Pull(worker, 9).size(), 2u);  // of bob, whose cost is 1
 
-  const std::vector<LimitHold> holds = On(ann);
-  ASSERT_EQ(holds.size(), 3u);
-  EXPECT_EQ(holds[0].limit.limit.uuid, "slow");
-  EXPECT_FALSE(holds[0].limit.holds_back);
-  EXPECT_EQ(holds[0].limit.tokens, 1);
-  EXPECT_EQ(holds[0].workers, 0u);
-  EXPECT_EQ(holds[1].limit.limit.uuid, "costly");
-  EXPECT_TRUE(holds[1].limit.holds_back);
-  EXPECT_TRUE(holds[1].limit.never);
-  EXPECT_EQ(holds[1].limit.cost.number(), 3);
-  EXPECT_EQ(holds[1].limit.tokens, 0);
-  EXPECT_TRUE(holds[2].limit.monitor);
+  const std::vector<LimitOnJob> all = On(ann);
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].limit.limit.uuid, "slow");
+  EXPECT_FALSE(all[0].limit.blocks);
+  EXPECT_EQ(all[0].limit.tokens, 1);
+  EXPECT_EQ(all[0].workers, 0u);
+  EXPECT_EQ(all[1].limit.limit.uuid, "costly");
+  EXPECT_TRUE(all[1].limit.blocks);
+  EXPECT_TRUE(all[1].limit.never);
+  EXPECT_EQ(all[1].limit.cost.number(), 3);
+  EXPECT_EQ(all[1].limit.tokens, 0);
+  EXPECT_TRUE(all[2].limit.monitor);
 
-  const std::vector<LimitHold> others = On(bob);
+  const std::vector<LimitOnJob> others = On(bob);
   ASSERT_EQ(others.size(), 2u);
-  EXPECT_TRUE(others[0].limit.holds_back);
+  EXPECT_TRUE(others[0].limit.blocks);
   EXPECT_EQ(others[0].limit.payable_at, now_.mono + 30s);
   EXPECT_EQ(engine_->prepared_looks().LimitsOn(now_, JobId{99'999}).error().code, Code::kUnknownJob);
 }
@@ -76,7 +76,7 @@ TEST_F(EngineLimitViews, AJobOfWhichNothingCanStartIsAnsweredAllTheSame) {
   const WorkerId worker = Register();
   ASSERT_EQ(Pull(worker).size(), 1u);  // nothing of it is ready any more
   ASSERT_EQ(On(job).size(), 1u);
-  EXPECT_TRUE(On(job)[0].limit.holds_back);
+  EXPECT_TRUE(On(job)[0].limit.blocks);
   // An ended one starts no more.
   ASSERT_TRUE(engine_->Cancel(now_, later).ok());
   EXPECT_TRUE(On(later).empty());
@@ -110,14 +110,14 @@ TEST_F(EngineLimitViews, OfALimitThatReadsTheWorkerTellsHowManyItHoldsBack) {
   ASSERT_EQ(On(job).size(), 1u);
   EXPECT_TRUE(On(job)[0].limit.reads_worker);
   EXPECT_EQ(On(job)[0].workers, 3u);
-  EXPECT_EQ(On(job)[0].workers_held, 0u);
+  EXPECT_EQ(On(job)[0].workers_blocked, 0u);
   ASSERT_EQ(Pull(b, 1).size(), 1u);
   // One token is left: too little for c.
-  EXPECT_EQ(On(job)[0].workers_held, 1u);
+  EXPECT_EQ(On(job)[0].workers_blocked, 1u);
   EXPECT_EQ(On(job)[0].limit.cost.number(), 2);
   EXPECT_EQ(On(job)[0].limit.payable_at, now_.mono + 30s);
   ASSERT_EQ(Pull(b, 9).size(), 1u);
-  EXPECT_EQ(On(job)[0].workers_held, 3u);
+  EXPECT_EQ(On(job)[0].workers_blocked, 3u);
   EXPECT_EQ(On(job)[0].limit.cost.number(), 1);  // the one that can pay first
   EXPECT_EQ(On(job)[0].limit.payable_at, now_.mono + 30s);
 }
@@ -130,25 +130,25 @@ TEST_F(EngineLimitViews, OfWorkersThatCouldTakeItTellsOnHowManyAnyLimitHoldsItBa
   monitor.monitor = true;
   SetLimit("watch", monitor);
   const auto on = [&](std::optional<WorkerId> only = std::nullopt) {
-    auto holds = engine_->prepared_looks().LimitsOn(now_, job, only);
-    EXPECT_TRUE(holds.ok());
-    return *holds;
+    auto all = engine_->prepared_looks().LimitsOn(now_, job, only);
+    EXPECT_TRUE(all.ok());
+    return *all;
   };
   const WorkerId a = RegisterAt("a");
   const WorkerId b = RegisterAt("b");
   RegisterAt("c");
   EXPECT_EQ(on().free, 3u);
-  EXPECT_EQ(on().free_held, 2u);
-  for (const LimitHold& hold : on().holds) EXPECT_EQ(hold.free_held, hold.limit.monitor ? 0u : 1u);
+  EXPECT_EQ(on().free_blocked, 2u);
+  for (const LimitOnJob& on_job : on().all) EXPECT_EQ(on_job.free_blocked, on_job.limit.monitor ? 0u : 1u);
   EXPECT_EQ(on(a).free, 1u);
-  EXPECT_EQ(on(a).free_held, 0u);
-  EXPECT_EQ(on(b).free_held, 1u);
-  ASSERT_EQ(on(b).holds.size(), 1u);
-  EXPECT_EQ(on(b).holds[0].limit.limit.uuid, "b");
+  EXPECT_EQ(on(a).free_blocked, 0u);
+  EXPECT_EQ(on(b).free_blocked, 1u);
+  ASSERT_EQ(on(b).all.size(), 1u);
+  EXPECT_EQ(on(b).all[0].limit.limit.uuid, "b");
   // Busy.
   ASSERT_EQ(Pull(a).size(), 1u);
   EXPECT_EQ(on().free, 2u);
-  EXPECT_EQ(on().free_held, 2u);
+  EXPECT_EQ(on().free_blocked, 2u);
   EXPECT_EQ(on(a).free, 0u);
 }
 
@@ -248,15 +248,15 @@ TEST_F(EngineLimitViews, ATrialTellsWhatTheLimitThenDoes) {
     }
     const std::string expr = kExprs[rng.Below(4)];
     const auto trial = Try(expr, "MY.size", 1 + rng.Below(4));
-    // Set, it holds back every start that it applies to.
+    // Set, it blocks every start that it applies to.
     SetLimit("stop", SomeLimit(expr, 0, "MY.size"));
     std::uint64_t jobs = 0, tasks = 0;
     for (const JobView& job : engine_->looks().List({}).jobs) {
-      const std::vector<LimitHold> holds = On(job.id);
-      if (holds.empty()) continue;
+      const std::vector<LimitOnJob> all = On(job.id);
+      if (all.empty()) continue;
       ++jobs;
       tasks += job.ready;
-      ASSERT_EQ(holds[0].limit.reads_worker, holds[0].workers > 0);
+      ASSERT_EQ(all[0].limit.reads_worker, all[0].workers > 0);
     }
     ASSERT_EQ(trial->jobs(), jobs) << expr;
     ASSERT_EQ(trial->tasks(), tasks) << expr;

@@ -1,4 +1,4 @@
-// The memory budget, and the shares of users.
+// The memory budget, and the quotas of users.
 #include "base/testing_memory.h"
 #include "base/text.h"
 #include "engine/looks/preview_walk.h"
@@ -43,9 +43,9 @@ class EngineMemoryTest : public EngineTest {
   int taken_ = 0;
 };
 
-// --- Shares.
+// --- Quotas.
 
-class EngineShareTest : public EngineTest {
+class EngineQuotaTest : public EngineTest {
  protected:
   // How many different ones are taken, until one is refused.
   std::size_t Submits(std::function<void(JobSpec&, int)> who, Error& refused) {
@@ -62,7 +62,7 @@ class EngineShareTest : public EngineTest {
   int tags_ = 0;
 };
 
-TEST_F(EngineShareTest, OneUserLeavesClassesToOthers) {
+TEST_F(EngineQuotaTest, OneUserLeavesClassesToOthers) {
   Error refused;
   EXPECT_EQ(Submits([](JobSpec& spec, int) { spec.user = "ann"; }, refused), 49'152u);
   EXPECT_EQ(refused.code, Code::kTooManyClasses);
@@ -86,7 +86,7 @@ TEST_F(EngineShareTest, OneUserLeavesClassesToOthers) {
   EXPECT_GT(Submits([](JobSpec& spec, int) { spec.user = "cat"; }, refused), 500u);
 }
 
-TEST_F(EngineShareTest, OneUserLeavesStrategiesToOthers) {
+TEST_F(EngineQuotaTest, OneUserLeavesStrategiesToOthers) {
   const auto registers = [&](const std::string& user, const std::string& token, int from) {
     for (int i = 0;; ++i) {
       WorkerSpec spec;
@@ -250,7 +250,7 @@ TEST_F(EngineMemoryTest, ARefusalSaysWhatUsesTheBudget) {
 TEST_F(EngineMemoryTest, ARestartWithASmallerBudgetLoadsAllAndRefusesNewJobsAlone) {
   const WorkerId worker = Register();
   for (int i = 0; i < 5000; ++i) Submit(Spec(2));
-  const auto held = Pull(worker, 3);
+  const auto leased = Pull(worker, 3);
   Fold();
   options_.memory_budget = 1;
   Load(30s);
@@ -261,11 +261,11 @@ TEST_F(EngineMemoryTest, ARestartWithASmallerBudgetLoadsAllAndRefusesNewJobsAlon
   same.id = worker;
   same.tags = {"a"};
   same.connected = true;
-  for (const Grant& grant : held) same.resume.push_back(grant.task);
+  for (const Grant& grant : leased) same.resume.push_back(grant.task);
   ASSERT_TRUE(engine_->Register(now_, same, key_of_[worker]).ok());
-  for (const Grant& grant : held) Say(worker, grant.task, ReportKind::kDone);
+  for (const Grant& grant : leased) Say(worker, grant.task, ReportKind::kDone);
   EXPECT_EQ(Pull(worker, 10).size(), 10u);
-  EXPECT_TRUE(engine_->Cancel(now_, JobId{held[0].task.job}).ok());
+  EXPECT_TRUE(engine_->Cancel(now_, JobId{leased[0].task.job}).ok());
 }
 
 TEST_F(EngineMemoryTest, StrategiesAreRefusedBeforeTheirOrdersAreBuilt) {

@@ -51,7 +51,7 @@ class EnginePreview : public testing::EngineTest {
     EXPECT_TRUE(engine_->Pull(now_, worker, options).ok());
     std::vector<Given> given;
     for (const Grant& grant : Grants()) {
-      held_.emplace_back(worker, grant.task);
+      leased_.emplace_back(worker, grant.task);
       given.push_back({grant.task.job.value, grant.task.index});
     }
     return given;
@@ -69,13 +69,13 @@ class EnginePreview : public testing::EngineTest {
       EXPECT_EQ(receipt.strategy, PrintStrategy(*walk.strategy()));
       EXPECT_EQ(receipt.policy, PrintStrategy(*walk.policy()));
       // A preview knows its picks before by number, and whether the worker ranks any job from its beginning.
-      std::vector<PreviewStep> told = receipt.why, said = task.pick.why;
-      for (std::vector<PreviewStep>* steps : {&told, &said}) {
+      std::vector<PreviewStep> recorded = receipt.why, said = task.pick.why;
+      for (std::vector<PreviewStep>* steps : {&recorded, &said}) {
         // It does not look at the ranks of what is left out.
-        if (i > 0 || walk.held_jobs() > 0)
+        if (i > 0 || walk.blocked_jobs() > 0)
           std::erase_if(*steps, [](const auto& step) { return step.block == Strategy::Kind::kWorker; });
       }
-      ASSERT_EQ(testing::Told(told, i == 0), testing::Told(said, i == 0)) << "pick " << i;
+      ASSERT_EQ(testing::StepText(recorded, i == 0), testing::StepText(said, i == 0)) << "pick " << i;
     }
   }
   static StrategyPtr Parse(const std::string& text, bool policy = false) {
@@ -84,19 +84,19 @@ class EnginePreview : public testing::EngineTest {
     return parsed.strategy;
   }
 
-  std::vector<std::pair<WorkerId, TaskRef>> held_;
+  std::vector<std::pair<WorkerId, TaskRef>> leased_;
   std::size_t steps_ = 0;
 };
 
 TEST_F(EnginePreview, IsWhatRealPullsThenGive) {
   // What is promised comes first, which one that is only described has not.
   const bool balanced = options_.dispatch.mode == DispatchMode::kBalanced;
-  std::size_t picks = 0, previews = 0, ran_out = 0, held = 0;
+  std::size_t picks = 0, previews = 0, ran_out = 0, blocked = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     Rng rng(seed);
     records_.clear();
     journal_.clear();
-    held_.clear();
+    leased_.clear();
     Load(0s);
     const std::string policy = rng.Below(2) == 0 ? "worker" : testing::SomePolicy(rng, 2, false);
     Weights weights;
@@ -153,9 +153,9 @@ TEST_F(EnginePreview, IsWhatRealPullsThenGive) {
           break;
         case 4:
         case 5:
-          if (held_.empty()) break;
-          Say(held_.back().first, held_.back().second, static_cast<ReportKind>(rng.Below(4)));
-          held_.pop_back();
+          if (leased_.empty()) break;
+          Say(leased_.back().first, leased_.back().second, static_cast<ReportKind>(rng.Below(4)));
+          leased_.pop_back();
           break;
         default: {
           bool none = false;
@@ -180,7 +180,7 @@ TEST_F(EnginePreview, IsWhatRealPullsThenGive) {
           picks += walk->tasks().size();
           ++previews;
           ran_out += walk->ran_out() ? 1 : 0;
-          held += walk->held_tasks();
+          blocked += walk->blocked_tasks();
         }
       }
     }
@@ -189,7 +189,7 @@ TEST_F(EnginePreview, IsWhatRealPullsThenGive) {
   EXPECT_GT(picks, 2000u);
   EXPECT_GT(steps_, 300u);  // of walks in several steps
   EXPECT_GT(ran_out, 200u);
-  EXPECT_GT(held, 200u);
+  EXPECT_GT(blocked, 200u);
 }
 
 TEST_F(EnginePreview, TakesNothingAndTakesNoIndex) {
@@ -277,7 +277,7 @@ TEST_F(EnginePreview, KnowsWhoWasServedByJobsThatAreGone) {
   const JobId bobs = Submit(spec);
   Pass(5ms);
   ASSERT_EQ(Pulled(worker.id, 1, nullptr), (std::vector<Given>{{gone.value, 0}}));
-  Say(worker.id, held_[0].second, ReportKind::kDone);
+  Say(worker.id, leased_[0].second, ReportKind::kDone);
   Pass(1s);
   ASSERT_FALSE(engine_->looks().Describe(gone).ok());
   const auto walk = Try({strategy, nullptr, worker.id, std::nullopt, 5});

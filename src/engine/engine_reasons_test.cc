@@ -12,11 +12,11 @@ using namespace std::chrono_literals;
 
 class EngineReasons : public testing::LimitedEngineTest {
  protected:
-  std::string Held(JobId job) {
+  std::string Waits(JobId job) {
     const JobView view = View(job);
-    return view.held ? std::string(ReasonText(view.held->code)) : "none";
+    return view.wait_reason ? std::string(ReasonText(view.wait_reason->code)) : "none";
   }
-  std::optional<WallTime> Since(JobId job) { return View(job).held->since; }
+  std::optional<WallTime> Since(JobId job) { return View(job).stopped->since; }
   // As `all_busy 3 tasks 2 jobs 1 classes`, the most tasks first.
   std::vector<std::string> Rows() {
     std::vector<std::string> rows;
@@ -31,13 +31,13 @@ class EngineReasons : public testing::LimitedEngineTest {
 
 TEST_F(EngineReasons, OfAClassFollowsItsWorkersAndHasATimeForEachChange) {
   const JobId job = Submit(Spec(3));
-  EXPECT_EQ(Held(job), "no_workers");
+  EXPECT_EQ(Waits(job), "no_workers");
   EXPECT_EQ(Since(job), now_.wall);
   EXPECT_EQ(Rows(), List{"no_workers 3 tasks 1 jobs 1 classes"});
 
   Pass(10s);
   const WorkerId other = Register({"b"});
-  EXPECT_EQ(Held(job), "no_match");  // at once for a job, within a second for all of them
+  EXPECT_EQ(Waits(job), "no_match");  // at once for a job, within a second for all of them
   Pass(2s);
   EXPECT_EQ(Rows(), List{"no_match 3 tasks 1 jobs 1 classes"});
   const WallTime unmatched = *Since(job);
@@ -47,12 +47,12 @@ TEST_F(EngineReasons, OfAClassFollowsItsWorkersAndHasATimeForEachChange) {
 
   const WorkerId worker = RegisterBy("", {"a"}, 2);
   Pass(2s);
-  EXPECT_EQ(Held(job), "can_start");
+  EXPECT_EQ(Waits(job), "can_start");
   ASSERT_EQ(Pull(worker).size(), 1u);
-  EXPECT_EQ(Held(job), "can_start");  // it has another slot
+  EXPECT_EQ(Waits(job), "can_start");  // it has another slot
   const std::vector<Grant> grants = Pull(worker);
   ASSERT_EQ(grants.size(), 1u);
-  EXPECT_EQ(Held(job), "all_busy");
+  EXPECT_EQ(Waits(job), "all_busy");
   Pass(2s);
   EXPECT_EQ(Rows(), List{"all_busy 1 tasks 1 jobs 1 classes"});
   const WallTime busy = *Since(job);
@@ -60,17 +60,17 @@ TEST_F(EngineReasons, OfAClassFollowsItsWorkersAndHasATimeForEachChange) {
   EXPECT_EQ(Since(job), busy);
 
   engine_->Disconnect(now_, worker);
-  EXPECT_EQ(Held(job), "workers_away");
+  EXPECT_EQ(Waits(job), "workers_away");
   ComeBack(worker, {grants[0].task});  // the other lease is given back, and it has one slot
-  EXPECT_EQ(Held(job), "all_busy");
+  EXPECT_EQ(Waits(job), "all_busy");
   ASSERT_TRUE(engine_->Drain(now_, worker).ok());
-  EXPECT_EQ(Held(job), "workers_draining");
+  EXPECT_EQ(Waits(job), "workers_draining");
   engine_->Disconnect(now_, worker);
-  EXPECT_EQ(Held(job), "workers_draining");
+  EXPECT_EQ(Waits(job), "workers_draining");
   engine_->Unregister(now_, worker);
-  EXPECT_EQ(Held(job), "no_match");
+  EXPECT_EQ(Waits(job), "no_match");
   engine_->Unregister(now_, other);
-  EXPECT_EQ(Held(job), "no_workers");
+  EXPECT_EQ(Waits(job), "no_workers");
   Pass(2s);
   EXPECT_EQ(Rows(), List{"no_workers 3 tasks 1 jobs 1 classes"});
 }
@@ -79,45 +79,45 @@ TEST_F(EngineReasons, OfAJobsOwnStateComesBeforeThatOfItsClass) {
   JobSpec later = Spec(2);
   later.delay = 60s;
   const JobId scheduled = Submit(later);
-  EXPECT_EQ(Held(scheduled), "scheduled");
+  EXPECT_EQ(Waits(scheduled), "scheduled");
   const JobId paused = Submit(Spec(4));
   Pass(1s);
   ASSERT_TRUE(engine_->Pause(now_, paused).ok());
-  EXPECT_EQ(Held(paused), "job_paused");
+  EXPECT_EQ(Waits(paused), "job_paused");
   EXPECT_EQ(Since(paused), now_.wall);
   JobSpec failing = Spec(1);
   failing.backoff.first = 30s;
   const JobId waits = Submit(failing);
   const WorkerId worker = Register();
   const std::vector<Grant> grants = Pull(worker);
-  EXPECT_EQ(Held(waits), "none");  // what is left of it runs
+  EXPECT_EQ(Waits(waits), "none");  // what is left of it runs
   Say(worker, grants[0].task, ReportKind::kFailed);
-  EXPECT_EQ(Held(waits), "backoff");
+  EXPECT_EQ(Waits(waits), "backoff");
   EXPECT_EQ(Rows(), (List{"job_paused 4 tasks 1 jobs 0 classes", "scheduled 2 tasks 1 jobs 0 classes",
                           "backoff 1 tasks 1 jobs 0 classes"}));
   Submit(Spec(7));
   Submit(Spec(7, {"b"}));
   engine_->PauseQueue(now_);
-  EXPECT_EQ(Held(scheduled), "scheduled");
-  EXPECT_EQ(Held(waits), "queue_paused");
+  EXPECT_EQ(Waits(scheduled), "scheduled");
+  EXPECT_EQ(Waits(waits), "queue_paused");
   const std::vector<ReasonRow> rows = engine_->looks().Reasons();
   EXPECT_EQ(Rows()[0], "queue_paused 14 tasks 2 jobs 2 classes");
   EXPECT_EQ(rows[0].since, now_.wall);
   engine_->ResumeQueue(now_);
   ASSERT_TRUE(engine_->Resume(now_, paused).ok());
-  EXPECT_EQ(Held(paused), "can_start");
+  EXPECT_EQ(Waits(paused), "can_start");
   ASSERT_TRUE(engine_->Cancel(now_, paused).ok());
-  EXPECT_EQ(Held(paused), "none");
+  EXPECT_EQ(Waits(paused), "none");
 }
 
 TEST_F(EngineReasons, TellALimitThatHoldsAJobEverywhere) {
   const WorkerId worker = RegisterBy("", {"a"}, 8);
   SetLimit("l", testing::SomeLimit("job.User == \"ann\"", 1));
-  const JobId held = SubmitOf("ann", 3);
+  const JobId stopped = SubmitOf("ann", 3);
   const JobId other = SubmitOf("bob", 3);
   Pull(worker, 8);
-  EXPECT_EQ(Held(held), "limit");
-  EXPECT_EQ(Held(other), "none");
+  EXPECT_EQ(Waits(stopped), "limit");
+  EXPECT_EQ(Waits(other), "none");
 }
 
 TEST_F(EngineReasons, WhatNoWorkerThatThereCouldBeMayRunIsToldApart) {
@@ -125,17 +125,17 @@ TEST_F(EngineReasons, WhatNoWorkerThatThereCouldBeMayRunIsToldApart) {
   spec.requirements = expr::Expr::Parse("TARGET.Memory > 5 && MY.Need < 3").expr;
   spec.meta = {{"Need", std::int64_t{4}}};
   const JobId never = Submit(spec);
-  EXPECT_EQ(Held(never), "requirements_never_true");
+  EXPECT_EQ(Waits(never), "requirements_never_true");
   spec.meta = {{"Need", std::int64_t{2}}};
   const JobId some = Submit(spec);
-  EXPECT_EQ(Held(some), "no_workers");
+  EXPECT_EQ(Waits(some), "no_workers");
   Register();
   Pass(2s);
   EXPECT_EQ(Rows(), (List{"requirements_never_true 3 tasks 1 jobs 1 classes", "no_match 3 tasks 1 jobs 1 classes"}));
   JobChange change;
   change.meta = Meta{{"Need", std::int64_t{2}}};
   ASSERT_TRUE(engine_->Change(now_, never, change).ok());
-  EXPECT_EQ(Held(never), "no_match");
+  EXPECT_EQ(Waits(never), "no_match");
 }
 
 TEST_F(EngineReasons, HaveAnExampleWithTheTagsOfTheClassWithTheMostTasks) {
@@ -154,14 +154,14 @@ TEST_F(EngineReasons, FromBeforeTheStartHaveNoTime) {
   ASSERT_TRUE(engine_->Pause(now_, paused).ok());
   Grants();
   Load(30s);
-  EXPECT_EQ(Held(job), "no_workers");
+  EXPECT_EQ(Waits(job), "no_workers");
   EXPECT_EQ(Since(job), std::nullopt);
   EXPECT_EQ(Since(paused), std::nullopt);
   for (const ReasonRow& row : engine_->looks().Reasons()) EXPECT_EQ(row.since, std::nullopt);
   Pass(5s);
   Register({"b"});
   Pass(2s);
-  EXPECT_EQ(Held(job), "no_match");
+  EXPECT_EQ(Waits(job), "no_match");
   EXPECT_NE(Since(job), std::nullopt);
   // What is new since then has one, and the longest of both has none.
   const JobId fresh = Submit(Spec(1, {"c"}));
@@ -175,7 +175,7 @@ TEST_F(EngineReasons, StayWithJobsThatAreMatchedAnew) {
   Register({"b"});
   Pass(5s);
   const std::optional<WallTime> since = Since(job);
-  ASSERT_EQ(Held(job), "no_match");
+  ASSERT_EQ(Waits(job), "no_match");
   WorkerSpec reads;
   reads.id = WorkerId{++last_id_};
   reads.tags = {"b"};
@@ -184,7 +184,7 @@ TEST_F(EngineReasons, StayWithJobsThatAreMatchedAnew) {
   ASSERT_TRUE(reads.requirements);
   ASSERT_TRUE(engine_->Register(now_, reads, std::nullopt).ok());
   Pass(5s);
-  EXPECT_EQ(Held(job), "no_match");
+  EXPECT_EQ(Waits(job), "no_match");
   EXPECT_EQ(Since(job), since);
   EXPECT_EQ(Rows(), List{"no_match 2 tasks 1 jobs 1 classes"});
   // And those that are changed count where they are then.
@@ -268,8 +268,8 @@ TEST_F(EngineReasons, AgreeWithALookAtAllWorkers) {
         const auto view = engine_->looks().Describe(id);
         if (!view.ok() || Ended(view->state) || view->ready == 0) continue;
         const ReasonCode code = naive(*view);
-        ASSERT_TRUE(view->held.has_value());
-        ASSERT_EQ(ReasonText(view->held->code), ReasonText(code));
+        ASSERT_TRUE(view->wait_reason.has_value());
+        ASSERT_EQ(ReasonText(view->wait_reason->code), ReasonText(code));
         want[code].first += view->ready;
         ++want[code].second;
       }

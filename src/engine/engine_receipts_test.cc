@@ -60,7 +60,7 @@ TEST_F(EngineReceipts, TellWhatWasSeenBeforeTheStart) {
   EXPECT_EQ(receipt->classes_open, 2u);
   EXPECT_EQ(receipt->classes_matched, 1u);
   EXPECT_EQ(receipt->limits_met, 0u);
-  EXPECT_EQ(receipt->held_by_limits, 0u);
+  EXPECT_EQ(receipt->blocked_by_limits, 0u);
   EXPECT_EQ(receipt->policy, "fair(user, worker)");
   EXPECT_EQ(receipt->strategy,
             "or_else(select_only(mode = \"preview\", oldest), max_simultaneous(user, 50%, priority))");
@@ -246,10 +246,10 @@ TEST_F(EngineReceipts, TellOfLimits) {
   const std::vector<Receipt> all = All();
   EXPECT_EQ(all[1].user, "ann");
   EXPECT_EQ(all[1].limits_met, 2u);
-  EXPECT_EQ(all[1].held_by_limits, 0u);
+  EXPECT_EQ(all[1].blocked_by_limits, 0u);
   EXPECT_EQ(all[0].job, bobs);
   EXPECT_EQ(all[0].limits_met, 1u);
-  EXPECT_EQ(all[0].held_by_limits, 1u);  // ann's second
+  EXPECT_EQ(all[0].blocked_by_limits, 1u);  // ann's second
 }
 
 TEST_F(EngineReceipts, TellTheRankWhereTheWorkerRanks) {

@@ -52,7 +52,7 @@ class EngineStepsTest : public testing::EngineTest {
   }
   static std::size_t GrantsIn(const Effects& effects) {
     std::size_t grants = 0;
-    for (const Assignment& assignment : effects.assignments) grants += assignment.grants.size();
+    for (const GrantBatch& batch : effects.grant_batches) grants += batch.grants.size();
     return grants;
   }
   static std::size_t SizeFrom(const char* name, std::size_t otherwise) {
@@ -79,7 +79,7 @@ TEST_F(EngineStepsTest, AJobForVeryManyWhoWaitIsHandedOutInSteps) {
   const auto count = [&](const Effects& effects) {
     EXPECT_LE(GrantsIn(effects), kGrantsAtOnce);
     grants += GrantsIn(effects);
-    for (const Assignment& assignment : effects.assignments) order.push_back(assignment.worker);
+    for (const GrantBatch& batch : effects.grant_batches) order.push_back(batch.worker);
   };
   count(Forgotten());
   EXPECT_GT(grants, 0u);
@@ -156,13 +156,13 @@ TEST_F(EngineStepsTest, WorkersOfAJobWithVeryManyLeasesAreToldToStopInSteps) {
   Wait(worker, 10'000);
   Ticks();
   ASSERT_TRUE(engine_->Cancel(now_, job).ok());
-  std::size_t told = Forgotten().cancels.size();
-  EXPECT_EQ(told, kLeasesAtOnce);
+  std::size_t requests = Forgotten().stop_requests.size();
+  EXPECT_EQ(requests, kLeasesAtOnce);
   for (const Effects& effects : Ticks()) {
-    EXPECT_LE(effects.cancels.size(), kLeasesAtOnce);
-    told += effects.cancels.size();
+    EXPECT_LE(effects.stop_requests.size(), kLeasesAtOnce);
+    requests += effects.stop_requests.size();
   }
-  EXPECT_EQ(told, 10'000u);
+  EXPECT_EQ(requests, 10'000u);
 }
 
 TEST_F(EngineStepsTest, AValueWithVeryManyCellsFlipsInSteps) {
@@ -175,7 +175,7 @@ TEST_F(EngineStepsTest, AValueWithVeryManyCellsFlipsInSteps) {
     ruler_.Run("pull", *engine_, [&] { Wait(worker, 10); });
     std::vector<Grant> grants = Grants();
     for (const Effects& effects : Ticks()) {
-      for (const Assignment& each : effects.assignments) {
+      for (const GrantBatch& each : effects.grant_batches) {
         grants.insert(grants.end(), each.grants.begin(), each.grants.end());
       }
     }
@@ -187,7 +187,7 @@ TEST_F(EngineStepsTest, AValueWithVeryManyCellsFlipsInSteps) {
     // What the report opened goes to the worker that waits, at once or in steps: it is given back.
     std::vector<Grant> more = Grants();
     for (const Effects& effects : Ticks()) {
-      for (const Assignment& each : effects.assignments)
+      for (const GrantBatch& each : effects.grant_batches)
         more.insert(more.end(), each.grants.begin(), each.grants.end());
     }
     EXPECT_LE(more.size(), 2u);
@@ -205,25 +205,25 @@ TEST_F(EngineStepsTest, AnExplanationOwnsAllWorkersByOnePointer) {
   const JobId job = Submit(Spec(1, {"b"}));
   std::vector<WorkerId> workers;
   for (int i = 0; i < 100; ++i) workers.push_back(Register({"a"}));
-  const Result<JobStanding> before = engine_->prepared_looks().StandingOf(now_, job);
+  const Result<JobSnapshot> before = engine_->prepared_looks().SnapshotOf(now_, job);
   ASSERT_TRUE(before.ok());
   ASSERT_EQ(before->match.workers.size(), 100u);
   EXPECT_NE(before->match.kept, nullptr);
   for (const MatchSnapshot::Worker& worker : before->match.workers) EXPECT_EQ(worker.traits.use_count(), 0);
   // A second one has the same, and one behind a change the new ones, while the first is as it was.
-  EXPECT_EQ(engine_->prepared_looks().StandingOf(now_, job)->match.kept, before->match.kept);
+  EXPECT_EQ(engine_->prepared_looks().SnapshotOf(now_, job)->match.kept, before->match.kept);
   WorkerChange change;
   change.tags = TagList{"b"};
   ASSERT_TRUE(engine_->ChangeWorker(now_, workers[7], change).ok());
   engine_->Unregister(now_, workers[8]);
-  const Result<JobStanding> after = engine_->prepared_looks().StandingOf(now_, job);
+  const Result<JobSnapshot> after = engine_->prepared_looks().SnapshotOf(now_, job);
   ASSERT_EQ(after->match.workers.size(), 99u);
   EXPECT_EQ(after->match.workers[7].traits->tags, TagList{"b"});
   EXPECT_EQ(before->match.workers[7].traits->tags, TagList{"a"});
   EXPECT_EQ(before->match.workers[8].traits->tags, TagList{"a"});
   // What changes without a new registration is as of now.
   engine_->Disconnect(now_, workers[9]);
-  EXPECT_TRUE(engine_->prepared_looks().StandingOf(now_, job)->match.workers[8].away);
+  EXPECT_TRUE(engine_->prepared_looks().SnapshotOf(now_, job)->match.workers[8].away);
 }
 
 TEST_F(EngineStepsTest, SchedulesHoldWhileTimersThatNoLongerDoAreSwept) {
@@ -290,7 +290,7 @@ TEST_F(EngineStepsTest, LongestCommands) {
     Forgotten();
     Ticks();
   };
-  each("explain a job", [&] { ASSERT_TRUE(engine_->prepared_looks().StandingOf(now_, one).ok()); });
+  each("explain a job", [&] { ASSERT_TRUE(engine_->prepared_looks().SnapshotOf(now_, one).ok()); });
   each("explain a spec", [&] { EXPECT_EQ(engine_->looks().Snapshot(spec).workers.size(), all.size()); });
   each("a worker's next", [&] { ASSERT_TRUE(engine_->looks().OutlookOf(now_, all[0]).ok()); });
   each("list workers", [&] { engine_->looks().Workers(std::nullopt, 1000); });
@@ -299,20 +299,20 @@ TEST_F(EngineStepsTest, LongestCommands) {
   add(like);
   const WorkerId gate = all.back();
   Ticks();
-  std::vector<Grant> held;
+  std::vector<Grant> leased;
   for (int i = 0; i < 3; ++i) {
     ruler_.Run("pull by a value with all cells", *engine_, [&] { Wait(gate, 4); });
     std::vector<Effects> effects = Ticks();
     for (Effects& some : effects) {
-      for (Assignment& assignment : some.assignments) {
-        held.insert(held.end(), assignment.grants.begin(), assignment.grants.end());
+      for (GrantBatch& batch : some.grant_batches) {
+        leased.insert(leased.end(), batch.grants.begin(), batch.grants.end());
       }
     }
     std::vector<Report> reports;
-    for (const Grant& grant : std::exchange(held, {})) reports.push_back({grant.task, ReportKind::kDone});
+    for (const Grant& grant : std::exchange(leased, {})) reports.push_back({grant.task, ReportKind::kDone});
     ruler_.Run("report that opens it", *engine_, [&] { EXPECT_TRUE(engine_->ReportAll(now_, gate, reports).ok()); });
-    for (Assignment& assignment : Forgotten().assignments) {
-      held.insert(held.end(), assignment.grants.begin(), assignment.grants.end());
+    for (GrantBatch& batch : Forgotten().grant_batches) {
+      leased.insert(leased.end(), batch.grants.begin(), batch.grants.end());
     }
   }
   Ticks();
@@ -349,8 +349,8 @@ TEST_F(EngineStepsTest, LongestCommands) {
   ruler_.Run("pull 10,000", *engine_, [&] { Wait(large, 10'000); });
   std::vector<Report> reports;
   const auto note = [&](const Effects& effects) {
-    for (const Assignment& assignment : effects.assignments) {
-      for (const Grant& grant : assignment.grants) reports.push_back({grant.task, ReportKind::kDone});
+    for (const GrantBatch& batch : effects.grant_batches) {
+      for (const Grant& grant : batch.grants) reports.push_back({grant.task, ReportKind::kDone});
     }
   };
   note(Forgotten());

@@ -62,8 +62,8 @@ JobSpec SomeJob(Rng& rng) {
 std::vector<TaskRef> TaskRefsOf(Engine& engine) {
   std::vector<TaskRef> refs;
   const auto [position, effects] = engine.Take();
-  for (const Assignment& assignment : effects.assignments) {
-    for (const Grant& grant : assignment.grants) refs.push_back(grant.task);
+  for (const GrantBatch& batch : effects.grant_batches) {
+    for (const Grant& grant : batch.grants) refs.push_back(grant.task);
   }
   return refs;
 }
@@ -86,7 +86,7 @@ TEST_F(EngineStrategyTest, APullOfNGivesWhatNSinglePullsGive) {
     const expr::Parsed rank = expr::Expr::Parse("TARGET.customer == \"c1\" ? 2 : 1");
     struct Worker {
       WorkerId id;
-      std::vector<TaskRef> held;
+      std::vector<TaskRef> leased;
     };
     std::vector<Worker> workers;
     for (int i = 0; i < 4; ++i) {
@@ -114,11 +114,11 @@ TEST_F(EngineStrategyTest, APullOfNGivesWhatNSinglePullsGive) {
         for (Engine* engine : engines) ASSERT_TRUE(engine->Submit(now_, jobs.back(), spec).ok());
       } else if (dice < 5) {
         std::vector<Report> reports;
-        for (const TaskRef& task : worker.held) {
+        for (const TaskRef& task : worker.leased) {
           if (rng.Below(2) == 0) continue;
           reports.push_back({task, static_cast<ReportKind>(rng.Below(4))});
         }
-        for (const Report& report : reports) std::erase(worker.held, report.task);
+        for (const Report& report : reports) std::erase(worker.leased, report.task);
         for (Engine* engine : engines) ASSERT_TRUE(engine->ReportAll(now_, worker.id, reports).ok());
       } else if (dice == 5 && !jobs.empty()) {
         const JobId job = jobs[rng.Below(jobs.size())];
@@ -136,7 +136,7 @@ TEST_F(EngineStrategyTest, APullOfNGivesWhatNSinglePullsGive) {
         }
         const auto granted = TaskRefsOf(many);
         ASSERT_EQ(TaskRefsOf(one), granted) << "step " << step;
-        worker.held.insert(worker.held.end(), granted.begin(), granted.end());
+        worker.leased.insert(worker.leased.end(), granted.begin(), granted.end());
         ++pulls;
         if (granted.size() > 1) ++several;
       }
@@ -200,7 +200,7 @@ TEST_F(EngineRandom, EveryReadyTaskIsEquallyLikelyWhicheverJobItIsIn) {
   const auto n = ready_.size();
   ASSERT_GT(n, 300u);
   EXPECT_LT(ChiSquared("random", n, 40'000), MostChiSquared(static_cast<double>(n - 1)));
-  // Of blocks that hold nothing back, and that see equals, the same.
+  // Of blocks that block nothing, and that see equals, the same.
   EXPECT_LT(ChiSquared("prefer_distinct(customer, 1, random)", n, 40'000), MostChiSquared(static_cast<double>(n - 1)));
   EXPECT_LT(ChiSquared("max_simultaneous(user, 2, or_else(random, oldest))", n, 40'000),
             MostChiSquared(static_cast<double>(n - 1)));

@@ -53,7 +53,7 @@ TEST_F(EngineTest, AWaitingPullIsWokenBySubmitLongestWaitingFirst) {
   Submit(Spec(1));
   const auto grants = Grants();
   ASSERT_EQ(grants.size(), 1u);
-  EXPECT_EQ(last_.assignments[0].worker, first);
+  EXPECT_EQ(last_.grant_batches[0].worker, first);
 }
 
 TEST_F(EngineTest, AFailedTaskWaitsForItsBackoffAndFailsAfterItsLastAttempt) {
@@ -110,8 +110,8 @@ TEST_F(EngineTest, CancellingTellsWorkersAndSkipsTheRest) {
   const TaskRef task = Pull(worker)[0].task;
   ASSERT_TRUE(engine_->Cancel(now_, job).ok());
   Grants();
-  ASSERT_EQ(last_.cancels.size(), 1u);
-  EXPECT_EQ(last_.cancels[0].task, task);
+  ASSERT_EQ(last_.stop_requests.size(), 1u);
+  EXPECT_EQ(last_.stop_requests[0].task, task);
   EXPECT_EQ(View(job).skipped, 2u);
   EXPECT_EQ(View(job).leased, 1u);
   EXPECT_EQ(Say(worker, task, ReportKind::kDone), ReportVerdict::kCancelled);
@@ -230,8 +230,8 @@ TEST_F(EngineTest, WhoComesBackIsToldWhyToStop) {
   Grants();
   ComeBack(worker, {grants[1].task});
   Grants();
-  ASSERT_EQ(last_.cancels.size(), 1u);
-  EXPECT_EQ(last_.cancels[0].reason, "job_failed");
+  ASSERT_EQ(last_.stop_requests.size(), 1u);
+  EXPECT_EQ(last_.stop_requests[0].reason, "job_failed");
 }
 
 // --- Waiting pulls.
@@ -244,10 +244,10 @@ TEST_F(EngineTest, APullThatAsksForNothingIsAnsweredOnceAndLeavesNothingBehind) 
   Pull(worker);
   ASSERT_TRUE(engine_->Pull(now_, worker, PullOptions{0, true, 5s}).ok());
   Grants();
-  EXPECT_EQ(last_.assignments.size(), 1u);
+  EXPECT_EQ(last_.grant_batches.size(), 1u);
   Pass(10s);  // its lease ends, so that the engine looks at it
   Grants();
-  EXPECT_TRUE(last_.assignments.empty());
+  EXPECT_TRUE(last_.grant_batches.empty());
 }
 
 TEST_F(EngineTest, OnlyAPullForOneAnswerIsToldThatItWaitedForNothing) {
@@ -256,7 +256,7 @@ TEST_F(EngineTest, OnlyAPullForOneAnswerIsToldThatItWaitedForNothing) {
     ASSERT_TRUE(engine_->Pull(now_, worker, PullOptions{1, once, 5s}).ok());
     Pass(5s);
     Grants();
-    EXPECT_EQ(last_.assignments.size(), once ? 1u : 0u);
+    EXPECT_EQ(last_.grant_batches.size(), once ? 1u : 0u);
   }
 }
 

@@ -174,11 +174,11 @@ TEST_F(EngineUsers, AgreeWithALookAtAllJobs) {
         Fold(rng.Below(20));
         Load(30s);
         for (const WorkerId worker : workers) {
-          std::vector<TaskRef> held;
+          std::vector<TaskRef> leased;
           for (const auto& [by, task] : leases) {
-            if (by == worker) held.push_back(task);
+            if (by == worker) leased.push_back(task);
           }
-          ComeBack(worker, held);
+          ComeBack(worker, leased);
         }
       }
       Grants();

@@ -34,12 +34,12 @@ class EngineWakingTest : public testing::EngineTest {
   void Saturate() {
     SetPolicy("max_simultaneous(customer, 2, worker)");
     acme_ = Submit(For("acme", 10));
-    Hold(2);
+    Lease(2);
   }
-  void Hold(std::size_t tasks) {
+  void Lease(std::size_t tasks) {
     for (std::size_t i = 0; i < tasks; ++i) {
-      holders_.push_back(RegisterBy("oldest"));
-      const auto grants = Pull(holders_.back());
+      lessees_.push_back(RegisterBy("oldest"));
+      const auto grants = Pull(lessees_.back());
       ASSERT_EQ(grants.size(), 1u);
       tasks_.push_back(grants[0].task);
     }
@@ -70,7 +70,7 @@ class EngineWakingTest : public testing::EngineTest {
   void Do(const Result<void>& result) { EXPECT_TRUE(result.ok()); }
 
   std::vector<WorkerId> crowd_;
-  std::vector<WorkerId> holders_;
+  std::vector<WorkerId> lessees_;
   std::vector<TaskRef> tasks_;  // that they hold, one each
   JobId acme_, other_;
 };
@@ -84,7 +84,7 @@ struct Change {
 std::vector<Change> Changes() {
   using T = EngineWakingTest;
   const auto saturate = [](T& t) { t.Saturate(); };
-  const auto say = [](ReportKind kind) { return [kind](T& t) { t.Say(t.holders_[0], t.tasks_[0], kind); }; };
+  const auto say = [](ReportKind kind) { return [kind](T& t) { t.Say(t.lessees_[0], t.tasks_[0], kind); }; };
   const auto nothing = [](T&) {};
   // One task that is ready but for something.
   const auto one = [](std::function<void(T&, JobSpec&)> as, std::function<void(T&)> then) {
@@ -108,16 +108,16 @@ std::vector<Change> Changes() {
          t.Pass(50s);
        },
        [](T& t) {
-         t.Do(t.engine_->Heartbeat(t.now_, t.holders_[1]));
+         t.Do(t.engine_->Heartbeat(t.now_, t.lessees_[1]));
          t.Pass(11s);
        }},
       {"WorkerGone", saturate,
        [](T& t) {
-         t.engine_->Disconnect(t.now_, t.holders_[0]);
+         t.engine_->Disconnect(t.now_, t.lessees_[0]);
          t.Pass(31s);
        }},
-      {"WorkerLeft", saturate, [](T& t) { t.engine_->Unregister(t.now_, t.holders_[0]); }},
-      {"WorkerCameBackWithoutIt", saturate, [](T& t) { t.ComeBack(t.holders_[0], {}); }},
+      {"WorkerLeft", saturate, [](T& t) { t.engine_->Unregister(t.now_, t.lessees_[0]); }},
+      {"WorkerCameBackWithoutIt", saturate, [](T& t) { t.ComeBack(t.lessees_[0], {}); }},
       {"Undelivered", saturate, [](T& t) { t.engine_->Undelivered(t.now_, std::span(&t.tasks_[0], 1)); }},
       {"CancelledJobsWorkerStops",
        [](T& t) {
@@ -140,7 +140,7 @@ std::vector<Change> Changes() {
        [](T& t) {
          t.SetPolicy("max_simultaneous(customer, 1, worker)");
          t.acme_ = t.Submit(t.For("acme", 1));
-         t.Hold(1);
+         t.Lease(1);
          t.Submit(t.For("acme", 9));
        },
        [](T& t) {
@@ -154,7 +154,7 @@ std::vector<Change> Changes() {
          JobSpec spec = t.For("acme", 1);
          spec.retention = 20s;
          t.acme_ = t.Submit(spec);
-         t.Hold(1);
+         t.Lease(1);
          t.Submit(t.For("acme", 9));
          t.Do(t.engine_->Cancel(t.now_, t.acme_));
        },
@@ -167,13 +167,13 @@ std::vector<Change> Changes() {
            spec.user = user;
            t.Submit(spec);
          }
-         t.Hold(4);
+         t.Lease(4);
          JobSpec spec = t.For("acme", 5);
          spec.user = "v";
          t.Submit(spec);  // customer and user are both full
-         t.Say(t.holders_[0], t.tasks_[0], ReportKind::kDone);
+         t.Say(t.lessees_[0], t.tasks_[0], ReportKind::kDone);
        },
-       [](T& t) { t.Say(t.holders_[2], t.tasks_[2], ReportKind::kDone); }},
+       [](T& t) { t.Say(t.lessees_[2], t.tasks_[2], ReportKind::kDone); }},
       // What holds changes.
       {"PolicyAllowsMore", saturate, [](T& t) { t.SetPolicy("max_simultaneous(customer, 3, worker)"); }},
       {"PolicySelectsOthers",
@@ -206,14 +206,14 @@ std::vector<Change> Changes() {
          JobSpec spec = t.For("beta", 1);
          spec.backoff.first = spec.backoff.max = 20s;
          t.Submit(spec);
-         t.Hold(1);
-         t.Say(t.holders_[0], t.tasks_[0], ReportKind::kFailed);
+         t.Lease(1);
+         t.Say(t.lessees_[0], t.tasks_[0], ReportKind::kFailed);
        },
        [](T& t) { t.Pass(30s); }},
       {"LeaseExpired",
        [](T& t) {
          t.Submit(t.For("beta", 1));
-         t.Hold(1);
+         t.Lease(1);
        },
        [](T& t) { t.Pass(61s); }},
       {"TimedOut",
@@ -222,7 +222,7 @@ std::vector<Change> Changes() {
          spec.timeout = 20s;
          spec.backoff.first = 0ms;
          t.Submit(spec);
-         t.Hold(1);
+         t.Lease(1);
        },
        [](T& t) { t.Pass(21s); }},
       {"Retried", one(plain, [](T& t) { t.Do(t.engine_->Cancel(t.now_, t.other_)); }),
@@ -292,8 +292,8 @@ TEST_F(EngineWakingTest, WhatOpensNothingLooksAtNobody) {
   Gather({"fair", "oldest"}, 3);
   const std::uint64_t before = LooksInVain();
   SetPolicy("max_simultaneous(customer, 2, worker)", {{"user.ann", 5}});
-  EXPECT_TRUE(engine_->Heartbeat(now_, holders_[0]).ok());
-  EXPECT_TRUE(engine_->Extend(now_, holders_[0], std::span(&tasks_[0], 1)).ok());
+  EXPECT_TRUE(engine_->Heartbeat(now_, lessees_[0]).ok());
+  EXPECT_TRUE(engine_->Extend(now_, lessees_[0], std::span(&tasks_[0], 1)).ok());
   Submit(Spec(1, {"nobody has this"}));
   EXPECT_TRUE(engine_->Pause(now_, acme_).ok());
   engine_->Unregister(now_, crowd_.back());
@@ -301,7 +301,7 @@ TEST_F(EngineWakingTest, WhatOpensNothingLooksAtNobody) {
   EXPECT_TRUE(Pull(RegisterBy("newest")).empty());
   Pass(20s);
   // A slot becomes free whose customer has nothing ready.
-  Say(holders_[0], tasks_[0], ReportKind::kDone);
+  Say(lessees_[0], tasks_[0], ReportKind::kDone);
   EXPECT_TRUE(Grants().empty());
   EXPECT_EQ(LooksInVain(), before);
   EXPECT_TRUE(engine_->Resume(now_, acme_).ok());
@@ -329,7 +329,7 @@ TEST_F(EngineWakingTest, OfAllThatWaitTheOneThatTheJobRanksHighestIsServed) {
   for (const std::int64_t memory : {1, 4, 2, 7, 6, 3, 5}) workers.push_back(with_memory(memory));
   EXPECT_TRUE(Grants().empty());
   // A value that falls below its maximum, a new policy, a percentage that grows, a queue that is resumed.
-  Say(holders_[0], tasks_[0], ReportKind::kDone);
+  Say(lessees_[0], tasks_[0], ReportKind::kDone);
   EXPECT_EQ(Served(), std::vector<WorkerId>{workers[3]}) << "7";
   SetPolicy("max_simultaneous(customer, 4, worker)");
   EXPECT_EQ(Served(), (std::vector<WorkerId>{workers[4], workers[6]})) << "6 and 5";
@@ -338,7 +338,7 @@ TEST_F(EngineWakingTest, OfAllThatWaitTheOneThatTheJobRanksHighestIsServed) {
   RegisterBy("oldest");
   EXPECT_EQ(Served(), std::vector<WorkerId>{workers[1]}) << "4";
   engine_->PauseQueue(now_);
-  Say(holders_[1], tasks_[1], ReportKind::kDone);
+  Say(lessees_[1], tasks_[1], ReportKind::kDone);
   EXPECT_TRUE(Grants().empty());
   engine_->ResumeQueue(now_);
   EXPECT_EQ(Served(), std::vector<WorkerId>{workers[5]}) << "3";

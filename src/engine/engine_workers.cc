@@ -96,23 +96,23 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
     if (!kept.contains(lease.task.lease.serial)) unlisted.push_back(&lease);
   }
   // What was granted since the last Take() went to the connection before, and with it: it must not reach the new one.
-  std::erase_if(p_.journal.effects().assignments, [&](const Assignment& assignment) {
-    if (assignment.worker != spec.id) return false;
-    for (const Grant& grant : assignment.grants) {
+  std::erase_if(p_.journal.effects().grant_batches, [&](const GrantBatch& batch) {
+    if (batch.worker != spec.id) return false;
+    for (const Grant& grant : batch.grants) {
       if (const Lease* lease = p_.leases.Find(grant.task)) p_.limiting.Refund(*lease);
     }
     return true;
   });
-  p_.holds.OnWorkers();
+  p_.blocked.OnWorkers();
   p_.tallies.Recount(*worker);
   for (Lease* lease : unlisted) p_.leasing.GiveBack(*lease, false, "");
   for (Lease& lease : worker->leases) {
     const JobState state = lease.job->state;
     if (Ended(state))
-      p_.journal.effects().cancels.push_back(CancelOrder{spec.id, lease.task, Stopping::ReasonFor(state)});
+      p_.journal.effects().stop_requests.push_back(StopRequest{spec.id, lease.task, Stopping::ReasonFor(state)});
   }
   p_.leasing.ArmNext(*worker);
-  p_.dealing.Enrol(*worker);
+  p_.dealing.UpdateRegistration(*worker);
   End();
   return answer;
 }
@@ -137,28 +137,28 @@ Result<void> Engine::Pull(const Now& now, WorkerId id, const PullOptions& option
     if (!used) return used.error();
     order = *used;
   }
-  // Who waits keeps its turn, unless it asks for something else.
+  // Who waits keeps its place, unless it asks for something else.
   if (order || worker->pull_strategy) p_.pulls.End(*worker);
   worker->pull_until.reset();
   // What it holds counts in its credit, so that one worker cannot lease without end.
-  const std::size_t held = std::min<std::size_t>(worker->leases.size(), bounds::kMaxCredit);
-  worker->credit = std::min(options.credit, static_cast<std::uint32_t>(bounds::kMaxCredit - held));
+  const std::size_t leased = std::min<std::size_t>(worker->leases.size(), bounds::kMaxCredit);
+  worker->credit = std::min(options.credit, static_cast<std::uint32_t>(bounds::kMaxCredit - leased));
   worker->once = options.once;
   if (order) {
     worker->pull_strategy = options.strategy;
     worker->pull_order = *order;
   }
   if (options.wait) worker->pull_until = p_.clock.time + *options.wait;
-  p_.dealing.Enrol(*worker);  // it may have been passed over
-  // Whoever does not wait for the rest gets all of it now, or what many orders can be told of at once.
+  p_.dealing.UpdateRegistration(*worker);  // it may have been passed over
+  // Whoever does not wait for the rest gets all of it now, or what many orders can be updated by at once.
   if (options.once || (options.wait && options.wait->count() <= 0)) p_.starts.Allow(bounds::kMaxCredit);
   const bool served = worker->credit > 0 && p_.starts.Serve(*worker);
   if (worker->credit == 0) {
     p_.pulls.End(*worker);
-    if (!served && options.once) p_.journal.effects().assignments.push_back(Assignment{id, {}});
+    if (!served && options.once) p_.journal.effects().grant_batches.push_back(GrantBatch{id, {}});
   } else if (worker->draining || worker->away || (options.wait && options.wait->count() <= 0)) {
     p_.pulls.End(*worker);
-    if (options.once) p_.journal.effects().assignments.push_back(Assignment{id, {}});
+    if (options.once) p_.journal.effects().grant_batches.push_back(GrantBatch{id, {}});
   } else {
     p_.pulls.Park(*worker);
     if (worker->pull_until) p_.leasing.Arm(*worker, *worker->pull_until);
@@ -202,10 +202,10 @@ Result<void> Engine::Drain(const Now& now, WorkerId id) {
   if (!worker->draining) {
     p_.workers.SetDraining(*worker, true);
     p_.tallies.Recount(*worker);
-    if (worker->waiting() && worker->once) p_.journal.effects().assignments.push_back(Assignment{id, {}});
+    if (worker->waiting() && worker->once) p_.journal.effects().grant_batches.push_back(GrantBatch{id, {}});
     p_.pulls.End(*worker);
     p_.journal.effects().drains.push_back(id);
-    p_.dealing.Enrol(*worker);
+    p_.dealing.UpdateRegistration(*worker);
     p_.leasing.ArmIdle(*worker);
   }
   End();
@@ -220,7 +220,7 @@ void Engine::Disconnect(const Now& now, WorkerId id) {
     worker->connected = false;
     p_.workers.SetAway(*worker, true);
     p_.tallies.Recount(*worker);
-    p_.dealing.Enrol(*worker);
+    p_.dealing.UpdateRegistration(*worker);
     worker->away_until = p_.clock.time + p_.options.worker_grace;
     p_.leasing.Arm(*worker, worker->away_until);
   }
@@ -283,7 +283,7 @@ Result<void> Engine::ChangeWorker(const Now& now, WorkerId id, const WorkerChang
   p_.limits.ChangeWorker(worker->limited, traits.ad, p_.clock.now);
   MemoryPool::Scope scope(&p_.memory.classes);
   p_.classes.ChangeWorker(worker->handle, traits);
-  p_.holds.OnWorkers();
+  p_.blocked.OnWorkers();
   p_.tallies.Recount(*worker);
   if (worker->waiting()) p_.pulls.MoveAmong(*worker, worker->waiting_kind);
   End();

@@ -33,7 +33,7 @@ inline constexpr std::int64_t kOrderNanoseconds = 1000;
 inline constexpr Duration kOrderLingers = std::chrono::seconds(60);
 inline constexpr std::size_t kMaxLingering = 8;
 
-// A group of jobs that no limit has held back for so long need not stand apart in the orders any more: each that does
+// A group of jobs that no limit has blocked for so long need not stand apart in the orders any more: each that does
 // costs every pick a question.
 inline constexpr Duration kGroupStandsApart = std::chrono::seconds(3);
 // Groups that are open and stand apart at a time, where many can pay at the same moment. Which of them comes first is

@@ -16,7 +16,7 @@ EngineParts::EngineParts(const EngineOptions& given)
     : options(given),
       rng(given.seed),
       limits(LimitsOf(given)),
-      holds(classes, reasons, orders, limits),
+      blocked(classes, reasons, orders, limits),
       leases(given.key),
       dispatcher(orders, classes, rng) {
   budget.Set(options.memory_budget);

@@ -30,8 +30,8 @@
 #include "engine/stages/ordering.h"
 #include "engine/stages/stage.h"
 #include "engine/stages/strategy_use.h"
+#include "engine/tallies/blocked_reasons.h"
 #include "engine/tallies/class_reasons.h"
-#include "engine/tallies/hold_reasons.h"
 #include "engine/tallies/tallies.h"
 #include "engine/tallies/user_table.h"
 #include "engine/types.h"
@@ -75,7 +75,7 @@ struct EngineParts {
   EngineJobKeys keys;
   Orders orders{keys, classes};
   LimitTable limits;
-  HoldReasons holds;
+  BlockedReasons blocked;
   LeaseTable leases;
   WorkerTable workers;
   Waiting waiting;
@@ -94,7 +94,7 @@ struct EngineParts {
 
   StrategyUse strategies{*this};
   Stopping stopping{*this};
-  Telling telling{*this};
+  OrderUpdates order_updates{*this};
   Leasing leasing{*this};
   DueJobs due_jobs{*this};
   Matching matching{*this};
@@ -106,7 +106,7 @@ struct EngineParts {
   Tallies tallies{*this};
   Dealing dealing{*this};
   // Calls `f` with each stage, in the order in which they come. Leases first: who holds a task matters more than what
-  // could be held.
+  // could be leased.
   template <typename F>
   void ForEachStage(F f) {
     EachOf(*this, f);
@@ -119,7 +119,7 @@ struct EngineParts {
  private:
   template <typename Parts, typename F>
   static void EachOf(Parts& p, F& f) {
-    f(p.strategies), f(p.stopping), f(p.telling), f(p.leasing), f(p.due_jobs), f(p.matching), f(p.limiting);
+    f(p.strategies), f(p.stopping), f(p.order_updates), f(p.leasing), f(p.due_jobs), f(p.matching), f(p.limiting);
     f(p.ordering), f(p.reviving), f(p.limit_times), f(p.staging), f(p.tallies), f(p.dealing);
   }
 };

@@ -52,18 +52,18 @@ void ReceiptLog::Begin(const Common& common, const std::shared_ptr<const Strateg
                        const std::string& name) {
   if (end_ - next_ < static_cast<std::ptrdiff_t>(sizeof(CommonStart) + kMostName)) NewPiece();
   common_ = common;
-  CommonStart shared;
-  shared.start.common = true;
-  shared.start.text = static_cast<std::uint8_t>(std::min(name.size(), kMostName));
-  shared.start.bytes = Aligned(sizeof(shared) + shared.start.text);
-  shared.common = common;
+  CommonStart common_start;
+  common_start.start.common = true;
+  common_start.start.text = static_cast<std::uint8_t>(std::min(name.size(), kMostName));
+  common_start.start.bytes = Aligned(sizeof(common_start) + common_start.start.text);
+  common_start.common = common;
   auto& known = pieces_.back().strategies;
   const auto found = std::find(known.begin(), known.end(), strategies);
-  shared.strategies = static_cast<std::size_t>(found - known.begin());
+  common_start.strategies = static_cast<std::size_t>(found - known.begin());
   if (found == known.end()) known.push_back(strategies);
-  std::memcpy(next_, &shared, sizeof(shared));
-  CopyText(name.data(), shared.start.text, next_ + sizeof(shared));
-  next_ += shared.start.bytes;
+  std::memcpy(next_, &common_start, sizeof(common_start));
+  CopyText(name.data(), common_start.start.text, next_ + sizeof(common_start));
+  next_ += common_start.start.bytes;
 }
 
 // --- Reading.
@@ -96,23 +96,23 @@ std::string_view ReceiptLog::UserAt(const Place& place, const Start& start) {
 
 Receipt ReceiptLog::Read(const Place& place, const Start& start) {
   const char* const bytes = place.piece->bytes.get();
-  const auto shared = Get<CommonStart>(bytes + place.common);
-  const Common& common = shared.common;
-  const StrategyPair& strategies = *place.piece->strategies[shared.strategies];
+  const auto common_start = Get<CommonStart>(bytes + place.common);
+  const Common& common = common_start.common;
+  const StrategyPair& strategies = *place.piece->strategies[common_start.strategies];
   Receipt receipt;
   receipt.serial = start.serial;
   receipt.job = JobId{start.job};
   receipt.index = start.index;
   receipt.attempt = start.attempt;
   receipt.worker = WorkerId{common.worker};
-  receipt.worker_name = std::string(bytes + place.common + sizeof(CommonStart), shared.start.text);
+  receipt.worker_name = std::string(bytes + place.common + sizeof(CommonStart), common_start.start.text);
   receipt.user = UserAt(place, start);
   receipt.at = FromMillis(common.at);
   receipt.waited = milliseconds(std::max<std::int64_t>(0, common.at - start.since));
   receipt.classes_open = common.classes_open;
   receipt.classes_matched = common.classes_matched;
   receipt.limits_met = start.limits_met;
-  receipt.held_by_limits = common.held_by_limits;
+  receipt.blocked_by_limits = common.blocked_by_limits;
   receipt.mode = common.mode;
   receipt.from = start.from;
   receipt.strategy = PrintStrategy(*strategies.worker);

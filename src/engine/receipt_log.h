@@ -36,7 +36,7 @@ class ReceiptLog {
     std::uint64_t version = 0;  // of classes_open and classes_matched
     // That decided; an order may be replaced between two starts of one command. Alive as long as the last piece is.
     const StrategyPair* strategies = nullptr;
-    std::uint32_t classes_open = 0, classes_matched = 0, held_by_limits = 0;
+    std::uint32_t classes_open = 0, classes_matched = 0, blocked_by_limits = 0;
     KindId kind = 0;      // of the worker
     bool ranked = false;  // it ranks some job that is open
     DispatchMode mode = DispatchMode::kFanout;
@@ -44,13 +44,13 @@ class ReceiptLog {
   };
 
   // A command begins: nothing is in common with those before.
-  void BeginTurn() { common_.worker = 0; }
+  void BeginCommand() { common_.worker = 0; }
   // What was given to Begin() last.
   const Common& common() const { return common_; }
   // The starts that follow have that in common; `strategies` and `name` are the worker's.
   void Begin(const Common& common, const std::shared_ptr<const StrategyPair>& strategies, const std::string& name);
-  // A start that is about to happen: as it stands before the orders are told of it. False if there is no room: then
-  // NewPiece(), Begin(), and once more. REQUIRES: Begin(), in this turn.
+  // A start that is about to happen: as it stands before the orders are updated. False if there is no room: then
+  // NewPiece(), Begin(), and once more. REQUIRES: Begin(), in this command.
   bool Add(const EngineJob& job, const Lease& lease, TakenFrom from, std::size_t limits_met, const TracedPick& pick) {
     if (end_ - next_ < static_cast<std::ptrdiff_t>(sizeof(Start) + kMostName)) return false;
     const std::string& user = job.terms->user;

@@ -138,7 +138,7 @@ class EngineTest : public ::testing::Test {
   std::vector<WorkerId> Served() {
     Grants();
     std::vector<WorkerId> workers;
-    for (const Assignment& assignment : last_.assignments) workers.push_back(assignment.worker);
+    for (const GrantBatch& batch : last_.grant_batches) workers.push_back(batch.worker);
     return workers;
   }
   std::vector<Grant> Grants() {
@@ -149,8 +149,8 @@ class EngineTest : public ::testing::Test {
       std::erase_if(records_, [&](const auto& entry) { return entry.first.first == removal.job.value; });
     }
     std::vector<Grant> grants;
-    for (auto& assignment : last_.assignments) {
-      grants.insert(grants.end(), assignment.grants.begin(), assignment.grants.end());
+    for (auto& batch : last_.grant_batches) {
+      grants.insert(grants.end(), batch.grants.begin(), batch.grants.end());
     }
     return grants;
   }

@@ -11,10 +11,10 @@
 
 #include "base/histogram.h"
 #include "base/ids.h"
+#include "base/interned.h"
 #include "base/job.h"
 #include "base/record.h"
 #include "base/result.h"
-#include "base/shared.h"
 #include "base/siphash.h"
 #include "base/time.h"
 #include "dispatch/dispatch_mode.h"
@@ -83,7 +83,7 @@ struct WorkerChange {
 
 struct PullOptions {
   std::uint32_t credit = 1;      // how many tasks it wants now; replaces what was left of an earlier pull. 0: none
-  bool once = false;             // the first assignment uses the whole credit up (HTTP)
+  bool once = false;             // the first grant batch uses the whole credit up (HTTP)
   std::optional<Duration> wait;  // how long an empty pull waits; none: until it is used up or replaced
   StrategyPtr strategy = {};     // for this pull; null: the worker's own
 };
@@ -107,13 +107,13 @@ enum class ReportVerdict : std::uint8_t {
 };
 
 // An order to a worker: stop this task. It still reports, or releases, the lease.
-struct CancelOrder {
+struct StopRequest {
   WorkerId worker;
   TaskRef task;
   std::string_view reason;  // "cancelled", "job_failed", "timeout", "expired"
 };
 
-struct Assignment {
+struct GrantBatch {
   WorkerId worker;
   std::vector<Grant> grants;  // empty, with `once` alone: the pull has waited long enough for nothing
 };
@@ -130,7 +130,7 @@ struct EngineError {
 struct LimitNotice {
   enum class Kind : std::uint8_t {
     kExpired,     // its lease has ended, and it with it
-    kCostFailed,  // the cost of some start could not be evaluated, and counts as 1; told once
+    kCostFailed,  // the cost of some start could not be evaluated, and counts as 1; said once
     kSummary,     // it was in the way since the last one
   };
   Kind kind = Kind::kExpired;
@@ -142,8 +142,8 @@ struct LimitNotice {
 struct Effects {
   std::string events;
   std::uint32_t event_count = 0;
-  std::vector<Assignment> assignments;
-  std::vector<CancelOrder> cancels;
+  std::vector<GrantBatch> grant_batches;
+  std::vector<StopRequest> stop_requests;
   std::vector<WorkerId> drains;   // told to finish what they hold and go
   std::vector<WorkerId> gone;     // no longer registered: timed out, or their grace is over
   std::vector<JobId> ended;       // jobs that reached an end state
@@ -152,7 +152,7 @@ struct Effects {
   std::vector<Removal> removed;  // past their retention
   std::vector<LimitNotice> limit_notices;
   bool empty() const {
-    return events.empty() && assignments.empty() && cancels.empty() && drains.empty() && gone.empty() &&
+    return events.empty() && grant_batches.empty() && stop_requests.empty() && drains.empty() && gone.empty() &&
            ended.empty() && progressed.empty() && errors.empty() && removed.empty() && limit_notices.empty();
   }
 };

@@ -116,12 +116,12 @@ TEST(Arena, KeepsItsMemoryForTheNextTime) {
     for (int i = 0; i < 1000; ++i) ASSERT_NE(arena.Allocate(40), nullptr);
   };
   fill();
-  const std::size_t held = arena.MemoryBytes();
+  const std::size_t used = arena.MemoryBytes();
   for (int i = 0; i < 10; ++i) {
     arena.Clear();
     fill();
   }
-  EXPECT_EQ(arena.MemoryBytes(), held);
+  EXPECT_EQ(arena.MemoryBytes(), used);
 }
 
 }  // namespace

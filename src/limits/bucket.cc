@@ -119,13 +119,13 @@ void Bucket::Advance(Instant now) {
 void Bucket::Forget() {
   const Wide room = Scaled(terms_.count) - level_;
   while (open_ > room) {
-    Turn& oldest = turns_.front();
+    Moment& oldest = moments_.front();
     const Wide gone = std::min(oldest.open, open_ - room);
     oldest.open -= gone;
     open_ -= gone;
     if (oldest.open > 0) break;
-    turns_.pop_front();
-    ++first_turn_;
+    moments_.pop_front();
+    ++first_moment_;
   }
 }
 
@@ -135,26 +135,26 @@ Bucket::Taking Bucket::Draw(Tokens cost, Instant now) {
   const Tokens amount = Taken(std::max(cost, Tokens{}));
   CHECK(amount == Tokens{} || (terms_.count > Tokens{} && level_ + Scaled(terms_.burst) >= Scaled(amount)));
   level_ -= Scaled(amount);
-  if (turns_.empty() || turns_.back().at != last_) {
-    if (turns_.size() == kTurnsKept) {
-      open_ -= turns_.front().open;
-      turns_.pop_front();
-      ++first_turn_;
+  if (moments_.empty() || moments_.back().at != last_) {
+    if (moments_.size() == kMomentsKept) {
+      open_ -= moments_.front().open;
+      moments_.pop_front();
+      ++first_moment_;
     }
-    turns_.push_back({last_, 0});
+    moments_.push_back({last_, 0});
   }
-  turns_.back().open += Scaled(amount);
+  moments_.back().open += Scaled(amount);
   open_ += Scaled(amount);
-  return {first_turn_ + turns_.size() - 1, amount};
+  return {first_moment_ + moments_.size() - 1, amount};
 }
 
 void Bucket::Refund(const Taking& taking, Instant now) {
   Advance(now);
   Forget();
-  if (taking.turn < first_turn_ || taking.turn - first_turn_ >= turns_.size()) return;
-  Turn& turn = turns_[taking.turn - first_turn_];
-  const Wide back = std::min(Scaled(taking.amount), turn.open);
-  turn.open -= back;
+  if (taking.moment < first_moment_ || taking.moment - first_moment_ >= moments_.size()) return;
+  Moment& moment = moments_[taking.moment - first_moment_];
+  const Wide back = std::min(Scaled(taking.amount), moment.open);
+  moment.open -= back;
   open_ -= back;
   level_ += back;
 }
@@ -167,7 +167,7 @@ void Bucket::Update(const BucketTerms& terms, Instant now) {
   terms_ = terms;
   level_ = Rescale(level_, window, terms_.window);
   open_ = 0;
-  for (Turn& turn : turns_) open_ += turn.open = Rescale(turn.open, window, terms_.window);
+  for (Moment& moment : moments_) open_ += moment.open = Rescale(moment.open, window, terms_.window);
   // From above alone. A debt deeper than the new burst stays, and is refilled from there: if it were cut to the burst,
   // going to a smaller one and back would grant starts.
   level_ = std::min(level_, Scaled(terms_.count));

@@ -70,15 +70,15 @@ class Bucket {
 
   // What a draw has taken, for Refund().
   struct Taking {
-    std::uint64_t turn = 0;
+    std::uint64_t moment = 0;
     Tokens amount;
   };
   // REQUIRES: CanPay().
   Taking Draw(Tokens cost, Instant now);
   // Gives a draw back, as if it had not been: not what the bucket, full by now or in between, would have had no room
-  // for. Of the draws of the last kTurnsKept instants; of earlier ones nothing comes back. Once for each draw.
+  // for. Of the draws of the last kMomentsKept instants; of earlier ones nothing comes back. Once for each draw.
   void Refund(const Taking& taking, Instant now);
-  static constexpr std::size_t kTurnsKept = 256;
+  static constexpr std::size_t kMomentsKept = 256;
 
   // Other terms from now on. Keeps the level: refilled at the old rate up to now, then cut to the new count. What is
   // owed stays owed, also where it is more than the new burst. So no sequence of updates lets a draw pass that the
@@ -88,7 +88,7 @@ class Bucket {
  private:
   using Wide = __int128;
   // What the draws of one instant may still get back.
-  struct Turn {
+  struct Moment {
     Instant at;
     Wide open;
   };
@@ -102,9 +102,9 @@ class Bucket {
   BucketTerms terms_;
   Wide level_ = 0;  // at last_
   Instant last_;
-  std::deque<Turn> turns_;  // by time
-  std::uint64_t first_turn_ = 0;
-  Wide open_ = 0;  // of all turns
+  std::deque<Moment> moments_;  // by time
+  std::uint64_t first_moment_ = 0;
+  Wide open_ = 0;  // of all moments
 };
 
 // Holds nothing of the bucket. With draws of one cost alone it pays for as many as PayableWithin() says.

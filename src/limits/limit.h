@@ -26,7 +26,7 @@ struct LimitSpec {
   double burst = 0;
   double max_burst_cost = 0;           // 0: none
   std::optional<Duration> expires_in;  // has to be there; from now, or from when it is renewed
-  bool monitor = false;                // counts, and holds nothing back
+  bool monitor = false;                // counts, and blocks nothing
 };
 
 // An expression of a limit; `field` is `expr` or `cost`. kBadValue, with the place in bytes, for what is none; and for
@@ -49,7 +49,7 @@ struct LimitLease {
   bool capped = false;  // less than was asked for: max_expiration
 };
 
-// What holds back, or would.
+// What blocks, or would.
 struct LimitName {
   std::string uuid, tag, name;
 };
@@ -85,7 +85,7 @@ struct LimitView {
   bool cost_failed = false;           // the cost of some start could not be evaluated, and was taken to be 1
 };
 
-// What a limit has held back so far.
+// What a limit has blocked so far.
 struct LimitCounts {
   std::uint64_t skipped = 0, ignored_matches = 0;
   Duration blocked{};
@@ -97,19 +97,19 @@ struct LimitSummary {
   LimitName limit;
   std::uint64_t skipped = 0, ignored_matches = 0;
   Duration blocked{};
-  std::size_t users = 0;  // that were held back, as far as they are remembered
+  std::size_t users = 0;  // that were blocked, as far as they are remembered
 };
 
 // How a limit stands to one start.
-struct LimitStanding {
+struct LimitStatus {
   LimitName limit;
   bool monitor = false;
   bool reads_worker = false;
   double tokens = 0;  // its level
   Tokens cost;
-  bool holds_back = false;            // now
+  bool blocks = false;                // now
   bool never = false;                 // more than it can ever hold, or its count is 0
-  std::optional<Instant> payable_at;  // while it holds back, if there are no other draws
+  std::optional<Instant> payable_at;  // while it blocks, if there are no other draws
   bool overtaken = false;             // could have paid before, but cheaper starts were there first
 };
 

@@ -103,7 +103,7 @@ LimitTable::Outcome LimitTable::Draw(GroupId group, WorkerHandle worker, std::st
       Limit* limit = Of(charge);
       if (limit == nullptr) continue;
       if (limit->spec.monitor && Lacks(*limit, charge.cost, now.mono)) {
-        // It would have been held back, and taken nothing.
+        // It would have been blocked, and taken nothing.
         ++limit->counts.skipped;
         continue;
       }
@@ -122,8 +122,8 @@ bool LimitTable::CanStart(GroupId group, WorkerHandle worker, const Now& now) {
   return LatestDenying(matcher_.PairCharges(group, ProfileOf(worker, now)), now.mono).charge == nullptr;
 }
 
-LimitTable::Holding LimitTable::HoldingOf(GroupId group, std::optional<WorkerHandle> worker, const Now& now) {
-  Holding out;
+LimitTable::BlockState LimitTable::BlockStateOf(GroupId group, std::optional<WorkerHandle> worker, const Now& now) {
+  BlockState out;
   std::optional<Instant> longest;
   const auto add = [&](std::span<const Charge> charges) {
     for (const Charge& charge : charges) {

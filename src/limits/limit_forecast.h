@@ -48,7 +48,7 @@ class LimitForecast {
     bool stopped;  // nothing that it matches can start
     Bucket::Purse purse;
   };
-  // Null if the limit is gone, another by now, or holds nothing back.
+  // Null if the limit is gone, another by now, or blocks nothing.
   Limit* Of(const LimitMatcher::Charge& charge);
 
   std::vector<std::optional<Limit>> limits_;  // by slot

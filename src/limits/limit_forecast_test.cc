@@ -128,10 +128,10 @@ struct Scene {
   // The first instant at which such a start passes, if there are no others before; none: never.
   std::optional<Instant> Payable(GroupId group, const Now& at) {
     Instant first = at.mono;
-    for (const LimitStanding& standing : table.Standings(group, std::nullopt, at)) {
-      if (!standing.holds_back) continue;
-      if (!standing.payable_at) return std::nullopt;
-      first = std::max(first, *standing.payable_at);
+    for (const LimitStatus& status : table.StatusesOf(group, std::nullopt, at)) {
+      if (!status.blocks) continue;
+      if (!status.payable_at) return std::nullopt;
+      first = std::max(first, *status.payable_at);
     }
     return first;
   }
@@ -166,19 +166,19 @@ TEST(LimitForecast, UnderOneLimitIsJustWhatCanBeDrawn) {
     Now now = scene.now;
     for (const GroupId group : scene.groups) {
       const std::uint64_t wanted = rng.Below(40);
-      const std::uint64_t told = forecast.Take(LimitForecast::GroupOf(scene.table.matcher(), group), wanted);
-      ASSERT_LE(told, wanted);
-      ASSERT_EQ(told < wanted, !forecast.cut().empty());
+      const std::uint64_t given = forecast.Take(LimitForecast::GroupOf(scene.table.matcher(), group), wanted);
+      ASSERT_LE(given, wanted);
+      ASSERT_EQ(given < wanted, !forecast.cut().empty());
       for (std::uint64_t i = 0; i < wanted; ++i) {
         const std::optional<Instant> next = scene.Payable(group, now);
-        ASSERT_EQ(next && *next <= end, i < told) << "start " << i << " of " << wanted;
-        if (i >= told) break;
+        ASSERT_EQ(next && *next <= end, i < given) << "start " << i << " of " << wanted;
+        if (i >= given) break;
         now.mono = *next;
         ASSERT_TRUE(scene.table.Draw(group, scene.worker, "ann", now).allowed());
       }
-      starts += told;
-      zeros += wanted > 0 && told == 0 ? 1 : 0;
-      cuts += told < wanted ? 1 : 0;
+      starts += given;
+      zeros += wanted > 0 && given == 0 ? 1 : 0;
+      cuts += given < wanted ? 1 : 0;
     }
   }
   EXPECT_GT(starts, 3000u);
@@ -198,13 +198,13 @@ TEST(LimitForecast, UnderSeveralLimitsIsAtMostAStartOfEachGroupTooMuch) {
     std::vector<std::uint64_t> left;
     for (const GroupId group : scene.groups) {
       const std::uint64_t wanted = rng.Below(40);
-      const std::uint64_t told = forecast.Take(LimitForecast::GroupOf(scene.table.matcher(), group), wanted);
+      const std::uint64_t given = forecast.Take(LimitForecast::GroupOf(scene.table.matcher(), group), wanted);
       if (left.empty() && wanted > 0) {
         const std::optional<Instant> first = scene.Payable(group, scene.now);
-        ASSERT_EQ(told > 0, first && *first <= end);
+        ASSERT_EQ(given > 0, first && *first <= end);
       }
-      left.push_back(told);
-      starts += told;
+      left.push_back(given);
+      starts += given;
     }
     // Whatever can start does.
     for (Now now = scene.now;;) {

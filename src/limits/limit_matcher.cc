@@ -33,16 +33,16 @@ void PutValue(ByteWriter& out, const expr::Value* value) {
 }
 
 // What the residuals of one limit still read of the job although it is there: values that no text can hold.
-std::shared_ptr<const expr::Ad> Held(const ExprPtr& expr, const ExprPtr& cost, const expr::Ad& all) {
-  expr::Ad held;
+std::shared_ptr<const expr::Ad> JobPart(const ExprPtr& expr, const ExprPtr& cost, const expr::Ad& all) {
+  expr::Ad job_part;
   for (const ExprPtr* one : {&expr, &cost}) {
     if (!*one) continue;
     for (const expr::Reference& reference : (*one)->References()) {
       const expr::Value* value = Reaches(reference.scope, Side::kJob) ? all.Find(reference.name) : nullptr;
-      if (value != nullptr) held.Set(reference.name, *value);
+      if (value != nullptr) job_part.Set(reference.name, *value);
     }
   }
-  return held.empty() ? nullptr : std::make_shared<const expr::Ad>(std::move(held));
+  return job_part.empty() ? nullptr : std::make_shared<const expr::Ad>(std::move(job_part));
 }
 
 std::uint64_t HashOf(const std::string& key) { return Mixed(std::hash<std::string>()(key)); }
@@ -142,13 +142,13 @@ LimitMatcher::Group LimitMatcher::Evaluate(const expr::Ad& ad) {
       key.Signed(charge.cost.millionths);
       continue;
     }
-    Term term{slot, rule.version, expr, cost, Held(expr, cost, ad)};
+    Term term{slot, rule.version, expr, cost, JobPart(expr, cost, ad)};
     key.U8(1);
     key.Text(expr->Print());
     key.Text(cost ? cost->Print() : "");
-    key.Varint(term.held ? term.held->size() : 0);
-    if (term.held) {
-      term.held->ForEach([&key](std::string_view name, const expr::Value& value) {
+    key.Varint(term.job_part ? term.job_part->size() : 0);
+    if (term.job_part) {
+      term.job_part->ForEach([&key](std::string_view name, const expr::Value& value) {
         key.Text(Lower(name));
         PutValue(key, &value);
       });
@@ -288,7 +288,7 @@ std::span<const LimitMatcher::Charge> LimitMatcher::PairCharges(GroupId group_id
   for (const Term& term : group.terms) {
     // Another version has other expressions, and other attributes that the profile may not have.
     if (rules_[term.slot].version != term.version) continue;
-    const expr::Sides sides{term.held.get(), &profile.ad, Side::kJob, 0};
+    const expr::Sides sides{term.job_part.get(), &profile.ad, Side::kJob, 0};
     ++evaluations_;
     if (!evaluator_.True(*term.expr, sides)) continue;
     charges.push_back({term.slot, term.version, CostOf(term.slot, term.cost, sides)});

@@ -51,8 +51,8 @@ class LimitMatcher {
   struct Term {
     Slot slot = 0;
     Version version = 0;
-    ExprPtr expr, cost;                    // with the job's attributes folded in; no cost: 1
-    std::shared_ptr<const expr::Ad> held;  // of the job, what could not be; mostly null
+    ExprPtr expr, cost;                        // with the job's attributes folded in; no cost: 1
+    std::shared_ptr<const expr::Ad> job_part;  // of the job, what could not be; mostly null
   };
 
   LimitMatcher();

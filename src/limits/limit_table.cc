@@ -247,8 +247,8 @@ void LimitTable::ForEachLevel(const Now& now, const LevelVisitor& f) const {
 
 std::vector<LimitName> LimitTable::TakeCostWarnings() {
   std::vector<LimitName> names;
-  if (cost_failures_told_ == matcher_.cost_failures()) return names;
-  cost_failures_told_ = matcher_.cost_failures();
+  if (cost_failures_reported_ == matcher_.cost_failures()) return names;
+  cost_failures_reported_ = matcher_.cost_failures();
   for (Slot slot = 0; slot < limits_.size(); ++slot) {
     if (!limits_[slot] || limits_[slot]->gone() || limits_[slot]->cost_warned || !matcher_.CostFailed(slot)) continue;
     limits_[slot]->cost_warned = true;
@@ -297,29 +297,29 @@ std::vector<LimitTable::Exclusion> LimitTable::Exclusions(GroupId group, const s
   for (const LimitMatcher::Term& term : matcher_.Terms(group)) {
     const Limit* limit = Of({term.slot, term.version, {}});
     // What needs the job's own attributes means nothing to others.
-    if (limit == nullptr || limit->spec.monitor || term.held) continue;
+    if (limit == nullptr || limit->spec.monitor || term.job_part) continue;
     if (!term.expr->Reads(expr::Side::kMachine, expr::Side::kJob)) continue;
     if (Ignores(term.slot, group, user, now.mono)) exclusions.push_back({limit->Name(), term.expr});
   }
   return exclusions;
 }
 
-std::vector<LimitStanding> LimitTable::Standings(GroupId group, std::optional<WorkerHandle> worker, const Now& now) {
-  std::vector<LimitStanding> standings;
+std::vector<LimitStatus> LimitTable::StatusesOf(GroupId group, std::optional<WorkerHandle> worker, const Now& now) {
+  std::vector<LimitStatus> statuses;
   const auto add = [&](std::span<const Charge> charges, const WaitKey& key, bool reads_worker) {
     const auto waiter = waiters_.find(key);
     for (const Charge& charge : charges) {
       const Limit* limit = Of(charge);
       if (limit == nullptr) continue;
-      LimitStanding standing{
+      LimitStatus status{
           limit->Name(), limit->spec.monitor, reads_worker, limit->bucket.Level(now.mono), charge.cost, false,
           false,         std::nullopt,        false};
-      standing.holds_back = Denies(*limit, charge.cost, now.mono);
-      standing.never = limit->bucket.terms().count == Tokens{} || !limit->bucket.CanEverPay(charge.cost);
-      if (standing.holds_back) standing.payable_at = PayableAt(*limit, charge.cost, now.mono);
-      standing.overtaken = standing.holds_back && !standing.never && waiter != waiters_.end() &&
-                           waiter->second.slot == charge.slot && waiter->second.promised <= now.mono;
-      standings.push_back(std::move(standing));
+      status.blocks = Denies(*limit, charge.cost, now.mono);
+      status.never = limit->bucket.terms().count == Tokens{} || !limit->bucket.CanEverPay(charge.cost);
+      if (status.blocks) status.payable_at = PayableAt(*limit, charge.cost, now.mono);
+      status.overtaken = status.blocks && !status.never && waiter != waiters_.end() &&
+                         waiter->second.slot == charge.slot && waiter->second.promised <= now.mono;
+      statuses.push_back(std::move(status));
     }
   };
   add(matcher_.Charges(group), {kAnyProfile, group}, false);
@@ -327,7 +327,7 @@ std::vector<LimitStanding> LimitTable::Standings(GroupId group, std::optional<Wo
     const LimitProfileId profile = ProfileOf(*worker, now);
     add(matcher_.PairCharges(group, profile), {profile, group}, true);
   }
-  return standings;
+  return statuses;
 }
 
 }  // namespace allot

@@ -128,14 +128,14 @@ class LimitTable {
   LimitName NameOf(LimitMatcher::Slot slot) const { return limits_[slot]->Name(); }
   // Would it be allowed? Neither counts nor blocks.
   bool CanStart(GroupId group, WorkerHandle worker, const Now& now);
-  // What holds it back now: on that worker or, without one, whatever the worker. Neither counts nor blocks.
-  struct Holding {
+  // What blocks it now: on that worker or, without one, whatever the worker. Neither counts nor blocks.
+  struct BlockState {
     std::uint32_t limits = 0;        // that do
     LimitMatcher::Slot longest = 0;  // of these, the one that does so longest
     bool never = false;              // that one for ever
     std::size_t asked = 0;           // limits that were looked at
   };
-  Holding HoldingOf(GroupId group, std::optional<WorkerHandle> worker, const Now& now);
+  BlockState BlockStateOf(GroupId group, std::optional<WorkerHandle> worker, const Now& now);
   // All limits that apply to a start of the group on that worker, and what it costs.
   std::vector<LimitMatcher::Charge> ChargesOn(GroupId group, WorkerHandle worker, const Now& now);
   // As CanStart(), but what is not allowed is blocked, as if it had been drawn for and no user's.
@@ -173,7 +173,7 @@ class LimitTable {
   // How many starts of the group the limits that do not depend on the worker pay for within the horizon. The largest
   // number if none is in the way.
   std::uint64_t PayableWithin(GroupId group, Duration horizon, const Now& now) const;
-  // Of limits that depend on the worker, what is left of them for this group, if they hold back or have held back
+  // Of limits that depend on the worker, what is left of them for this group, if they block or have blocked
   // within the ban window a start of that user. Workers for which one is true are of no use. One of which only the cost
   // depends on the worker excludes none: others may be cheaper.
   struct Exclusion {
@@ -182,7 +182,7 @@ class LimitTable {
   };
   std::vector<Exclusion> Exclusions(GroupId group, const std::string& user, const Now& now) const;
   // Every limit that matches; without a worker, those that do not depend on one.
-  std::vector<LimitStanding> Standings(GroupId group, std::optional<WorkerHandle> worker, const Now& now);
+  std::vector<LimitStatus> StatusesOf(GroupId group, std::optional<WorkerHandle> worker, const Now& now);
   // Limits of which a cost could not be evaluated: each once, until its cost changes.
   std::vector<LimitName> TakeCostWarnings();
   // When TakeSummaries() has something, if it has. Summaries are at least an interval apart.
@@ -268,7 +268,7 @@ class LimitTable {
   std::set<std::pair<Instant, Slot>> timers_;                    // of limits that something waits for
   std::vector<Blocking> opened_;
 
-  std::uint64_t cost_failures_told_ = 0;
+  std::uint64_t cost_failures_reported_ = 0;
   std::optional<Instant> last_summary_;
   std::vector<LimitSummary> partings_;  // of limits that are gone
 };

@@ -95,7 +95,7 @@ TEST(LimitTable, ACountOfZeroStopsWhateverItMatches) {
     ASSERT_FALSE(denied.allowed());
     EXPECT_EQ(denied.denial->payable_at, std::nullopt);
     EXPECT_EQ(f.table.PayableWithin(group, 60s, f.now), 0u);
-    EXPECT_TRUE(f.table.Standings(group, {}, f.now)[0].never);
+    EXPECT_TRUE(f.table.StatusesOf(group, {}, f.now)[0].never);
   }
   EXPECT_EQ(f.View("stop").waiting_forever, 2u);
   EXPECT_EQ(f.table.NextPayable(), std::nullopt);
@@ -269,11 +269,11 @@ TEST(LimitTable, ADenialAtACostDeniesEveryCostAboveAndTheCheapestOpensFirst) {
     ASSERT_EQ(f.Passing(one), 1);
   }
   EXPECT_TRUE(f.table.Blocked(five));
-  const LimitStanding standing = f.table.Standings(five, {}, f.now).at(0);
-  EXPECT_TRUE(standing.holds_back && standing.overtaken && !standing.never);
-  EXPECT_EQ(standing.payable_at, Instant(15s));
-  const LimitStanding never = f.table.Standings(seventy, {}, f.now).at(0);
-  EXPECT_TRUE(never.holds_back && never.never && !never.overtaken);
+  const LimitStatus status = f.table.StatusesOf(five, {}, f.now).at(0);
+  EXPECT_TRUE(status.blocks && status.overtaken && !status.never);
+  EXPECT_EQ(status.payable_at, Instant(15s));
+  const LimitStatus never = f.table.StatusesOf(seventy, {}, f.now).at(0);
+  EXPECT_TRUE(never.blocks && never.never && !never.overtaken);
   EXPECT_EQ(never.payable_at, std::nullopt);
   f.now = AtTime(15s);
   std::vector<GroupId> opened;

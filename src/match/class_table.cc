@@ -78,9 +78,9 @@ void PutTags(ByteWriter& out, const TagList& tags) {
   for (const std::string& tag : tags) out.Text(tag);
 }
 
-void PutHeld(ByteWriter& out, const std::shared_ptr<const expr::Ad>& held) {
-  if (!held) return;
-  held->ForEach([&out](std::string_view name, const expr::Value& value) {
+void PutPart(ByteWriter& out, const std::shared_ptr<const expr::Ad>& part) {
+  if (!part) return;
+  part->ForEach([&out](std::string_view name, const expr::Value& value) {
     out.Text(LowerName(name));
     out.Text(expr::Print(value));
   });
@@ -205,7 +205,7 @@ bool ClassTable::Settle(std::size_t& budget) {
   }
   Merge(left);
   budget = left <= 0 ? 0 : static_cast<std::size_t>(left / 1000);
-  Tell();
+  NotifyListener();
   return Settled();
 }
 
@@ -284,23 +284,23 @@ bool ClassTable::JudgeClass(ClassId cls, const Pending& known, std::int64_t& bud
     Rehash(kind, kinds_[kind].hash ^ Contribution(cls, old) ^ Contribution(cls, first));
     unmerged_.push_back(kind);
   }
-  if (unmerged_.size() > unmerged) told_classes_.push_back(cls);
+  if (unmerged_.size() > unmerged) changed_classes_.push_back(cls);
   if (through) Merge(budget);
   return through;
 }
 
 // --- Jobs.
 
-std::shared_ptr<const expr::Ad> ClassTable::Hold(const expr::Ad& all, const Reads& reads, const ExprPtr& requirements,
-                                                 const ExprPtr& rank, Side side) {
-  expr::Ad held;
-  const auto hold = [&](const std::string& name) {
-    if (const expr::Value* value = all.Find(name)) held.Set(name, *value);
+std::shared_ptr<const expr::Ad> ClassTable::PartRead(const expr::Ad& all, const Reads& reads,
+                                                     const ExprPtr& requirements, const ExprPtr& rank, Side side) {
+  expr::Ad part;
+  const auto keep = [&](const std::string& name) {
+    if (const expr::Value* value = all.Find(name)) part.Set(name, *value);
   };
-  for (const auto& [lower, read] : reads) hold(read.name);
-  ForEachRead(requirements, side, side, hold);
-  ForEachRead(rank, side, side, hold);
-  return held.empty() ? nullptr : std::make_shared<const expr::Ad>(std::move(held));
+  for (const auto& [lower, read] : reads) keep(read.name);
+  ForEachRead(requirements, side, side, keep);
+  ForEachRead(rank, side, side, keep);
+  return part.empty() ? nullptr : std::make_shared<const expr::Ad>(std::move(part));
 }
 
 JobFold FoldJob(const JobTraits& job) {
@@ -325,7 +325,7 @@ ClassTable::Terms ClassTable::TermsOf(const JobTraits& job) const {
   terms.rank_ = fold.rank;
   if (!job_reads_.empty() || ReadsItself(job.requirements) || ReadsItself(job.rank)) {
     const expr::Ad ad = job.ad();
-    terms.ad_ = Hold(ad, job_reads_, terms.requirements_, terms.rank_, Side::kJob);
+    terms.ad_ = PartRead(ad, job_reads_, terms.requirements_, terms.rank_, Side::kJob);
   }
   ByteWriter out(terms.key_);
   out.Varint(epoch_);
@@ -333,7 +333,7 @@ ClassTable::Terms ClassTable::TermsOf(const JobTraits& job) const {
   PutTags(out, terms.constraint_tags_);
   out.Text(fold.requirements_text);
   out.Text(fold.rank_text);
-  PutHeld(out, terms.ad_);
+  PutPart(out, terms.ad_);
   return terms;
 }
 
@@ -362,11 +362,11 @@ ClassId ClassTable::AddJob(Terms terms) {
   classes_[cls].serial = next_serial_++;
   classes_[cls].pending = true;
   Pending pending{true, cls, classes_[cls].serial, 0, {}};
-  const bool first = Reprofile(turn_budget_) && pending_.empty();
-  if (!first || !Advance(pending, turn_budget_) || !Apply(pending, turn_budget_)) {
+  const bool first = Reprofile(command_budget_) && pending_.empty();
+  if (!first || !Advance(pending, command_budget_) || !Apply(pending, command_budget_)) {
     pending_.push_back(std::move(pending));
   }
-  Tell();
+  NotifyListener();
   return cls;
 }
 
@@ -392,9 +392,9 @@ void ClassTable::DropJob(ClassId cls) {
   class_ids_.Erase(dropped.terms.key_);
   dropped = Class{};
   free_classes_.push_back(cls);
-  if (unmerged_.size() > unmerged) told_classes_.push_back(cls);
-  Merge(turn_budget_);
-  Tell();
+  if (unmerged_.size() > unmerged) changed_classes_.push_back(cls);
+  Merge(command_budget_);
+  NotifyListener();
 }
 
 std::uint32_t ClassTable::WorkersFor(ClassId cls) const {
@@ -410,8 +410,8 @@ std::uint32_t ClassTable::WorkersFor(ClassId cls) const {
 
 // --- What is read of the other side.
 
-void ClassTable::BeginTurn(std::int64_t seconds, std::int64_t nanoseconds) {
-  turn_budget_ = nanoseconds;
+void ClassTable::BeginCommand(std::int64_t seconds, std::int64_t nanoseconds) {
+  command_budget_ = nanoseconds;
   if (seconds == time_) return;
   time_ = seconds;
   // Classes that differed in that alone become one again.
@@ -482,7 +482,7 @@ ClassTable::Handle ClassTable::AddWorker(WorkerTraits traits) {
   Fold(worker);
   CountNames(*worker.traits->ad, true);
   Attach(handle);
-  Tell();
+  NotifyListener();
   return handle;
 }
 
@@ -496,7 +496,7 @@ void ClassTable::ChangeWorker(Handle handle, WorkerTraits traits) {
   worker.traits = std::make_shared<const WorkerTraits>(std::move(traits));
   Fold(worker);
   Attach(handle);
-  Tell();
+  NotifyListener();
 }
 
 void ClassTable::DropWorker(Handle handle) {
@@ -505,7 +505,7 @@ void ClassTable::DropWorker(Handle handle) {
   CountNames(*worker.traits->ad, false);
   worker = Worker{};
   free_workers_.push_back(handle);
-  Tell();
+  NotifyListener();
 }
 
 ClassTable::Profile ClassTable::ProfileOf(const Worker& worker) const {
@@ -514,7 +514,7 @@ ClassTable::Profile ClassTable::ProfileOf(const Worker& worker) const {
   profile.constraint_tags = worker.traits->constraint_tags;
   profile.requirements = worker.requirements;
   profile.rank = worker.rank;
-  profile.ad = Hold(*worker.traits->ad, worker_reads_, worker.requirements, worker.rank, Side::kMachine);
+  profile.ad = PartRead(*worker.traits->ad, worker_reads_, worker.requirements, worker.rank, Side::kMachine);
   profile.tags_seen = SignatureOf(profile.tags);
   profile.timed = UsesTime(profile.requirements) || UsesTime(profile.rank);
   ByteWriter out(profile.key);
@@ -522,7 +522,7 @@ ClassTable::Profile ClassTable::ProfileOf(const Worker& worker) const {
   PutTags(out, profile.constraint_tags);
   out.Text(Printed(profile.requirements));
   out.Text(Printed(profile.rank));
-  PutHeld(out, profile.ad);
+  PutPart(out, profile.ad);
   return profile;
 }
 
@@ -579,7 +579,7 @@ void ClassTable::Attach(Handle handle, std::optional<KindId> kind) {
     return;
   }
   Pending pending{false, id, profiles_[id].serial, 0, {}};
-  if (Advance(pending, turn_budget_)) return Enlist(id, JudgeAll(profiles_[id], pending));
+  if (Advance(pending, command_budget_)) return Enlist(id, JudgeAll(profiles_[id], pending));
   // It matches nothing until all is known.
   Enlist(id, std::vector<Verdict>(classes_.size()));
   pending_.push_back(std::move(pending));

@@ -5,14 +5,14 @@
 // constraint tags, its own expressions with its own attributes folded in, and the values of those attributes that some
 // class reads. Verdicts are computed per profile; profiles whose verdicts are equal on every class are one kind.
 //
-// A class holds, of the jobs' attributes, those that some worker reads. When a worker comes that reads more, a new
+// A class keeps, of the jobs' attributes, those that some worker reads. When a worker comes that reads more, a new
 // epoch begins: classes of earlier epochs do not match that worker, until their jobs have been put into new ones.
 //
 // Threading:  confined to the queue's engine thread.
 // Invariants: classes without jobs, kinds and profiles without workers disappear, and ids are reused after that; no two
 //             kinds have the same verdicts.
 //
-// Verdicts are many where a new class meets many profiles, and expressions may be costly: a turn judges for a few
+// Verdicts are many where a new class meets many profiles, and expressions may be costly: a command judges for a few
 // milliseconds, and what is left over waits for Settle(). Until then a new class or profile matches nothing.
 #pragma once
 
@@ -52,8 +52,8 @@ class ClassTable {
   ClassTable& operator=(const ClassTable&) = delete;
 
   // A command begins: what time() gives from now on, and fresh time for judging.
-  void BeginTurn(std::int64_t seconds, std::int64_t nanoseconds = kTurnNanoseconds);
-  static constexpr std::int64_t kTurnNanoseconds = 2'000'000;
+  void BeginCommand(std::int64_t seconds, std::int64_t nanoseconds = kCommandNanoseconds);
+  static constexpr std::int64_t kCommandNanoseconds = 2'000'000;
 
   // --- Jobs.
 
@@ -74,7 +74,7 @@ class ClassTable {
   // The class of such jobs, with one more member. New classes are matched against all workers.
   ClassId AddJob(Terms terms);
   void DropJob(ClassId cls);
-  // Was this class made before workers read something that it does not hold? Then its jobs are to be added anew.
+  // Was this class made before workers read something that it does not keep? Then its jobs are to be added anew.
   bool Outdated(ClassId cls) const { return classes_[cls].epoch != epoch_; }
   // Increases when all classes become outdated.
   std::uint64_t epoch() const { return epoch_; }
@@ -150,7 +150,7 @@ class ClassTable {
     ExprPtr requirements, rank;  // with the worker's own attributes folded in
     std::shared_ptr<const expr::Ad> ad;
     std::uint32_t members = 0;  // 0: free
-    std::uint64_t epoch = 0;    // reads what classes hold since then
+    std::uint64_t epoch = 0;    // reads what classes keep since then
     Signature tags_seen = 0;
     bool timed = false;
     std::uint64_t serial = 0;
@@ -193,9 +193,9 @@ class ClassTable {
 
   static Signature SignatureOf(const TagList& tags);
   static std::uint64_t Contribution(ClassId cls, const Verdict& verdict);
-  // Puts into `held` what the other side reads of `all`, and what these expressions themselves still read of it.
-  static std::shared_ptr<const expr::Ad> Hold(const expr::Ad& all, const Reads& reads, const ExprPtr& requirements,
-                                              const ExprPtr& rank, expr::Side side);
+  // Gives what the other side reads of `all`, and what these expressions themselves still read of it.
+  static std::shared_ptr<const expr::Ad> PartRead(const expr::Ad& all, const Reads& reads, const ExprPtr& requirements,
+                                                  const ExprPtr& rank, expr::Side side);
   // True if one is gone.
   static bool Retire(Reads& reads, std::int64_t time);
 
@@ -239,7 +239,7 @@ class ClassTable {
   // True if it was one with another, and is to be looked at again as that.
   std::optional<KindId> MergeLike(KindId kind);
   bool SameVerdicts(KindId a, KindId b) const;
-  void Tell();
+  void NotifyListener();
 
   Listener& listener_;
   expr::Evaluator evaluator_;
@@ -272,14 +272,14 @@ class ClassTable {
     Handle next = 0;
   };
   std::deque<Unprofiled> unprofiled_;
-  std::vector<KindId> unmerged_;                 // kinds whose verdicts changed
-  std::int64_t turn_budget_ = kTurnNanoseconds;  // nanoseconds left for judging in this turn
+  std::vector<KindId> unmerged_;                       // kinds whose verdicts changed
+  std::int64_t command_budget_ = kCommandNanoseconds;  // nanoseconds left for judging in this command
   std::uint64_t next_serial_ = 1;
 
-  // What to tell the listener.
+  // What the listener is to be notified of.
   bool widened_ = false;
-  std::vector<ClassId> told_classes_;
-  std::vector<KindId> told_kinds_, moved_kinds_;
+  std::vector<ClassId> changed_classes_;
+  std::vector<KindId> changed_kinds_, moved_kinds_;
 };
 
 }  // namespace allot

@@ -14,7 +14,7 @@ KindId ClassTable::NewBit() {
   }
   const KindId bit = free_kinds_.back();
   free_kinds_.pop_back();
-  told_kinds_.push_back(bit);
+  changed_kinds_.push_back(bit);
   return bit;
 }
 
@@ -22,7 +22,7 @@ void ClassTable::FreeBit(KindId bit) {
   for (ClassId cls = 0; cls < classes_.size(); ++cls) masks_.Set(cls, bit, false);
   kinds_[bit] = Kind{};
   free_kinds_.push_back(bit);
-  told_kinds_.push_back(bit);
+  changed_kinds_.push_back(bit);
 }
 
 void ClassTable::PutTier(Kind& kind, ClassId cls, double rank, bool on) {
@@ -32,12 +32,12 @@ void ClassTable::PutTier(Kind& kind, ClassId cls, double rank, bool on) {
     CHECK(found != kind.tiers.end());
     masks_.Set(cls, found->second, true);
     ++kinds_[found->second].classes;
-    told_kinds_.push_back(found->second);
+    changed_kinds_.push_back(found->second);
     return;
   }
   const auto found = kind.tiers.find(rank);
   masks_.Set(cls, found->second, false);
-  told_kinds_.push_back(found->second);
+  changed_kinds_.push_back(found->second);
   if (--kinds_[found->second].classes > 0 || kind.tiers.size() == 1) return;
   FreeBit(found->second);
   kind.tiers.erase(found);
@@ -80,7 +80,7 @@ void ClassTable::PutVerdict(KindId kind, ClassId cls, const Verdict& verdict) {
   if (kinds_[kind].tiers.empty()) {
     if (verdict.worker_rank == 0) return;
     // The first that is not 0: from now on all classes are on tiers.
-    told_kinds_.push_back(kind);
+    changed_kinds_.push_back(kind);
     tier(0);
     for (ClassId other = 0; other < classes_.size(); ++other) {
       if (other != cls && Matches(kind, other)) PutTier(kinds_[kind], other, 0, true);
@@ -125,7 +125,7 @@ void ClassTable::Enlist(ProfileId id, const std::vector<Verdict>& verdicts) {
       if (verdicts[cls].match) PutVerdict(kind, cls, verdicts[cls]);
     }
     Rehash(kind, hash);
-    told_kinds_.push_back(kind);
+    changed_kinds_.push_back(kind);
   }
   profiles_[id].kind = kind;
   Kind& joined = kinds_[kind];
@@ -159,7 +159,7 @@ void ClassTable::Split(KindId kind, ClassId cls, const Verdict& verdict, const s
     profiles_[id].kind = made;
   }
   std::erase_if(from.profiles, [&](ProfileId id) { return profiles_[id].kind == made; });
-  told_kinds_.push_back(made);
+  changed_kinds_.push_back(made);
   moved_kinds_.push_back(kind);
 }
 
@@ -191,19 +191,19 @@ std::optional<KindId> ClassTable::MergeLike(KindId kind) {
   return into;  // several may have become alike at once
 }
 
-void ClassTable::Tell() {
-  const auto each = [](std::vector<std::uint32_t>& ids, auto tell) {
+void ClassTable::NotifyListener() {
+  const auto each = [](std::vector<std::uint32_t>& ids, auto notify) {
     std::sort(ids.begin(), ids.end());
     ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-    for (const std::uint32_t id : ids) tell(id);
+    for (const std::uint32_t id : ids) notify(id);
     ids.clear();
   };
   if (widened_) {
     widened_ = false;
     listener_.OnWidth();
   }
-  each(told_kinds_, [this](KindId kind) { listener_.OnKind(kind); });
-  each(told_classes_, [this](ClassId cls) { listener_.OnClass(cls); });
+  each(changed_kinds_, [this](KindId kind) { listener_.OnKind(kind); });
+  each(changed_classes_, [this](ClassId cls) { listener_.OnClass(cls); });
   each(moved_kinds_, [this](KindId kind) { listener_.OnMoved(kind); });
 }
 

@@ -143,7 +143,7 @@ TEST(ClassTable, AgreesWithTheFourConditionsAfterAnyMixtureOfChanges) {
     World world;
     ClassTable& table = world.table;
     std::int64_t time = 1'000'000;
-    table.BeginTurn(time);
+    table.BeginCommand(time);
     struct Job {
       SampleJob job;
       ClassId cls;
@@ -161,7 +161,8 @@ TEST(ClassTable, AgreesWithTheFourConditionsAfterAnyMixtureOfChanges) {
     };
     for (int step = 0; step < 250; ++step) {
       // Every other world has so little time that most is left for later.
-      table.BeginTurn(time, seed % 2 == 0 ? static_cast<std::int64_t>(rng.Below(2000)) : ClassTable::kTurnNanoseconds);
+      table.BeginCommand(time,
+                         seed % 2 == 0 ? static_cast<std::int64_t>(rng.Below(2000)) : ClassTable::kCommandNanoseconds);
       switch (rng.Below(7)) {
         case 0:
         case 1: {
@@ -195,7 +196,7 @@ TEST(ClassTable, AgreesWithTheFourConditionsAfterAnyMixtureOfChanges) {
           break;
         default:
           time += static_cast<std::int64_t>(rng.Below(rng.Below(8) == 0 ? 100 : 2));
-          table.BeginTurn(time);
+          table.BeginCommand(time);
           renew();
       }
       const bool regroup = rng.Below(2) == 0;
@@ -227,10 +228,10 @@ TEST(ClassTable, AgreesWithTheFourConditionsAfterAnyMixtureOfChanges) {
             ASSERT_EQ(worker_rank, want.worker_rank);
           }
           row.emplace_back(match, job_rank, worker_rank);
-          const auto told = world.mirror.verdicts.find({kind, job.cls});
-          ASSERT_EQ(told != world.mirror.verdicts.end(), match) << "step " << step;
+          const auto mirrored = world.mirror.verdicts.find({kind, job.cls});
+          ASSERT_EQ(mirrored != world.mirror.verdicts.end(), match) << "step " << step;
           if (match) {
-            ASSERT_EQ(told->second.second, worker_rank);
+            ASSERT_EQ(mirrored->second.second, worker_rank);
           }
         }
         rows.insert(std::move(row));
@@ -265,7 +266,7 @@ TEST(ClassTable, MasksGrowWithTheNumberOfKinds) {
   std::vector<ClassId> classes;
   std::vector<ClassTable::Handle> workers;
   for (int i = 0; i < 200; ++i) {
-    world.table.BeginTurn(0);
+    world.table.BeginCommand(0);
     SampleWorker worker;
     worker.tags = {"t" + std::to_string(i)};
     workers.push_back(world.table.AddWorker(worker.Traits()));
@@ -286,7 +287,7 @@ class ManyProfiles {
  public:
   static constexpr std::size_t kWorkers = 3000;
   ManyProfiles() {
-    world.table.BeginTurn(1);
+    world.table.BeginCommand(1);
     for (std::size_t i = 0; i < kWorkers; ++i) {
       SampleWorker worker;
       worker.memory = static_cast<std::int64_t>(i + 1);
@@ -313,7 +314,7 @@ TEST(ClassTable, ARankThatDiffersForEveryWorkerTellsThemApartInSteps) {
   ClassTable& table = many.world.table;
   SampleJob job;
   job.rank = testing::MustParse("TARGET.Memory");
-  table.BeginTurn(1, 100'000);
+  table.BeginCommand(1, 100'000);
   const ClassId cls = table.AddJob(job.In(table));
   EXPECT_FALSE(table.Settled());
   EXPECT_LE(table.kinds(), 100u);
@@ -324,7 +325,7 @@ TEST(ClassTable, ARankThatDiffersForEveryWorkerTellsThemApartInSteps) {
     ASSERT_EQ(table.JobRank(table.KindOf(many.workers[i]), cls), static_cast<double>(i + 1));
   }
   // And when it leaves they are alike again, in steps too.
-  table.BeginTurn(1, 100'000);
+  table.BeginCommand(1, 100'000);
   table.DropJob(cls);
   EXPECT_GE(table.kinds(), ManyProfiles::kWorkers - 100);
   EXPECT_LE(many.LongestStep(), 600u);
@@ -337,7 +338,7 @@ TEST(ClassTable, WorkersGetNewProfilesInStepsBeforeTheClassIsJudgedThatReadsMore
   EXPECT_EQ(table.profiles(), 1u);
   SampleJob job;
   job.requirements = testing::MustParse("TARGET.Memory > 1000");
-  table.BeginTurn(1, 100'000);
+  table.BeginCommand(1, 100'000);
   const ClassId cls = table.AddJob(job.In(table));
   EXPECT_LE(table.profiles(), 100u);
   EXPECT_EQ(table.WorkersFor(cls), 0u);

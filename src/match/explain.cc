@@ -86,7 +86,7 @@ class Explainer {
     SettleClauses();
     FindNever();
     SpellNearest();
-    if (options_.show_workers && !Settled()) Suggest(s_, conditions_, Suspects(), options_, e_);
+    if (options_.show_workers && !Settled()) Suggest(s_, conditions_, DoubtfulClauses(), options_, e_);
     GiveReasons(s_, survey_, options_, e_);
     return std::move(e_);
   }
@@ -288,19 +288,19 @@ class Explainer {
   }
 
   // Clauses that fail on all that come so far, or on the nearest.
-  std::vector<std::size_t> Suspects() const {
-    std::vector<std::size_t> suspects;
-    if (survey_.available > 0) return suspects;
+  std::vector<std::size_t> DoubtfulClauses() const {
+    std::vector<std::size_t> doubtful;
+    if (survey_.available > 0) return doubtful;
     for (std::size_t i = 0; i < e_.requirements.size(); ++i) {
       const Explanation::Clause& clause = e_.requirements[i];
-      bool suspect = clause.reached > 0 && clause.failed == clause.reached;
+      bool doubted = clause.reached > 0 && clause.failed == clause.reached;
       if (e_.nearest) {
         for (const Condition& miss : e_.nearest->misses)
-          suspect = suspect || (miss.stage == Stage::kRequirements && miss.text == clause.text);
+          doubted = doubted || (miss.stage == Stage::kRequirements && miss.text == clause.text);
       }
-      if (suspect) suspects.push_back(i);
+      if (doubted) doubtful.push_back(i);
     }
-    return suspects;
+    return doubtful;
   }
 
   const MatchSnapshot& s_;

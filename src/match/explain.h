@@ -17,8 +17,8 @@
 #include "base/ids.h"
 #include "base/job.h"
 #include "base/time.h"
-#include "match/traits.h"
 #include "match/reason.h"
+#include "match/traits.h"
 
 namespace allot {
 
@@ -141,7 +141,8 @@ struct Explanation {
     std::vector<Condition> misses;
   };
 
-  std::vector<Reason> reasons;  // all that hold it back now, the gravest first, then the one that decides; never empty
+  std::vector<Reason>
+      reasons;  // all that keep it from running now, the gravest first, then the one that decides; never empty
   const Reason& verdict() const { return reasons.front(); }
 
   std::array<std::size_t, kStages> funnel{};

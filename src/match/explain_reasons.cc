@@ -243,7 +243,7 @@ class Blame {
 };
 
 // Of the workers that match: why none of them takes it now.
-std::optional<Reason> Held(const MatchSnapshot& s, const Survey& survey) {
+std::optional<Reason> NotNow(const MatchSnapshot& s, const Survey& survey) {
   const std::size_t matching = survey.available + survey.draining + survey.away;
   if (survey.available == 0) {
     const std::string who = matching == 1 ? "the only worker that could run it"
@@ -285,8 +285,8 @@ void GiveReasons(const MatchSnapshot& s, const Survey& survey, const ExplainOpti
     if (e.examined < s.workers.size())
       reason.message += fmt::format(" (after a look at {} of {})", FormatCount(e.examined), Workers(s.workers.size()));
     e.reasons.push_back(std::move(reason));
-  } else if (auto held = Held(s, survey)) {
-    e.reasons.push_back(std::move(*held));
+  } else if (auto not_now = NotNow(s, survey)) {
+    e.reasons.push_back(std::move(*not_now));
   }
   if (e.reasons.empty()) {
     const std::string who = Workers(survey.free);

@@ -174,12 +174,12 @@ class Suggester {
 
 }  // namespace
 
-void Suggest(const MatchSnapshot& snapshot, const Conditions& conditions, const std::vector<std::size_t>& suspects,
+void Suggest(const MatchSnapshot& snapshot, const Conditions& conditions, const std::vector<std::size_t>& doubtful,
              const ExplainOptions& options, Explanation& explanation) {
   Suggester suggester(snapshot, conditions, options, explanation);
   suggester.OfTags();
   suggester.OfProperties();
-  for (const std::size_t i : suspects) suggester.OfClause(*conditions.clauses()[i]);
+  for (const std::size_t i : doubtful) suggester.OfClause(*conditions.clauses()[i]);
 }
 
 }  // namespace allot

@@ -35,10 +35,10 @@ enum class ReasonCode : std::uint8_t {
   kWorkersDraining,        // those that could run it take nothing new
   kWorkersAway,            // those that could run it lost their connection
   kAllBusy,                // those that could run it have no free slot
-  kCanStart,               // nothing holds it back
+  kCanStart,               // nothing is in its way
   kMismatch,               // of one worker: a condition does not hold
   kBeingMatched,           // the queue is still working out which workers may run it
-  kLimit,                  // a limit holds it back
+  kLimit,                  // a limit blocks it
   kLimitOvertaken,         // the same, and cheaper starts keep it waiting
   kLimitNever,             // the same, and it can never pay
   kMaxSimultaneous,        // as many of its value run as the policy, or every strategy, allows

@@ -295,8 +295,8 @@ class Server::Impl {
 
   // Whoever does not let go of `answer` soon is stuck.
   void AskAll(const Supervisor::Answer& answer) {
-    for (const auto& queue : context_.queues->All()) queue->Post(Command::Look([answer](Turn&) {}));
-    for (const auto& net : nets_) net->Run(Closure([answer] {}));
+    for (const auto& queue : context_.queues->All()) queue->Post(Command::Look([answer](Round&) {}));
+    for (const auto& net : nets_) net->Post(Closure([answer] {}));
   }
 
   std::string Status() const {
@@ -323,7 +323,7 @@ class Server::Impl {
     // Reports in flight are taken; requests under way get their answers, and then their connections go.
     std::this_thread::sleep_for(
         std::min<std::chrono::steady_clock::duration>(kStopQuiet, context_.config.stop_timeout));
-    for (const auto& net : nets_) net->Run(Closure([n = net.get()] { n->CloseIdle(); }));
+    for (const auto& net : nets_) net->Post(Closure([n = net.get()] { n->CloseIdle(); }));
     while (context_.http_connections.load() > 0 && std::chrono::steady_clock::now() < deadline)
       std::this_thread::sleep_for(10ms);
     // What is left of the time, but for some to commit. A process that ends leaves its memory to the system.

@@ -27,7 +27,7 @@ class OpenClasses {
   // Increases whenever something may be counted otherwise.
   std::uint64_t version() const { return version_; }
 
-  // What ClassTable tells its listener.
+  // As ClassTable's listener.
   void OnWidth() { ++version_; }
   void OnClass(ClassId cls) { version_ += Has(cls) ? 1 : 0; }
   void OnKind(KindId kind);

@@ -105,7 +105,7 @@ void Orders::SetPolicy(const StrategyPtr& policy) {
 
 void Orders::SetWeights(std::unordered_map<std::string, std::uint32_t> weights) {
   const auto changed = values_.SetWeights(std::move(weights));
-  Tell(Changed(changed.begin(), changed.end()), 0);
+  Apply(Changed(changed.begin(), changed.end()), 0);
 }
 
 void Orders::SetSlots(std::uint64_t slots) {
@@ -125,10 +125,11 @@ void Orders::BeginBuild() {
   built_to_ = JobId{};
   // Round and round, so that none waits for those that come and go.
   do {
-    turn_ = turn_ + 1 < entries_.size() ? turn_ + 1 : 0;
-  } while (!entries_[turn_].Wanted());
-  entries_[turn_].next = std::make_unique<StrategyIndex>(policy_, entries_[turn_].worker, values_, verdicts_, &memory_);
-  entries_[turn_].next->SetSlots(slots_);
+    next_entry_ = next_entry_ + 1 < entries_.size() ? next_entry_ + 1 : 0;
+  } while (!entries_[next_entry_].Wanted());
+  entries_[next_entry_].next =
+      std::make_unique<StrategyIndex>(policy_, entries_[next_entry_].worker, values_, verdicts_, &memory_);
+  entries_[next_entry_].next->SetSlots(slots_);
   Rewant();
   build_cost_ = 0;
   for (const Entry& entry : entries_) build_cost_ += entry.next ? entry.next->cost() : 0;
@@ -144,7 +145,7 @@ void Orders::Build(PickJob& job) {
     values_.Know(key, job);
     const bool sooner = job.open && values_.Open(key, job);
     if (!sooner && job.picked.serial == 0) return;
-    // Shares that stand already were placed by what was known so far.
+    // Fair groups that stand already were placed by what was known so far.
     for (Entry& entry : entries_) {
       if (entry.next) entry.next->OnValue(key, values_.Of(key, job), 0);
     }
@@ -216,7 +217,7 @@ void Orders::Know(PickJob& job) {
     values_.Know(key, job);
     if (job.picked.serial != 0) changed.emplace_back(key, values_.Of(key, job));
   });
-  Tell(changed, 0);
+  Apply(changed, 0);
 }
 
 void Orders::Forget(PickJob& job) {
@@ -226,9 +227,9 @@ void Orders::Forget(PickJob& job) {
   ForEachKey(job, [&](KeyId key) {
     const ValueId value = values_.Of(key, job);
     values_.Forget(key, job);
-    if (job.leased + job.untold > 0) changed.emplace_back(key, value);
+    if (job.leased + job.unapplied_returns > 0) changed.emplace_back(key, value);
   });
-  Tell(changed, job.leased + std::exchange(job.untold, 0));
+  Apply(changed, job.leased + std::exchange(job.unapplied_returns, 0));
   if (building_ && !Covered(job) && job.picked.serial != 0) {
     values_.ForEachKey([&](KeyId key) {
       if (!values_.Fresh(key)) return;
@@ -243,7 +244,7 @@ void Orders::Forget(PickJob& job) {
 }
 
 // Values belong to all jobs that have them: also an index whose walk has not come to this job must know.
-void Orders::Tell(const Changed& changed, std::uint32_t fewer) {
+void Orders::Apply(const Changed& changed, std::uint32_t fewer) {
   if (changed.empty()) return;
   for (const auto& change : changed) log_.Add(change);
   for (Entry& entry : entries_) {
@@ -264,7 +265,7 @@ void Orders::Open(PickJob& job) {
   ForEachKey(job, [&](KeyId key) {
     if (values_.Open(key, job)) changed.emplace_back(key, values_.Of(key, job));
   });
-  Tell(changed, 0);
+  Apply(changed, 0);
   PutIn(job);
 }
 
@@ -299,7 +300,7 @@ void Orders::Close(PickJob& job) {
   ForEachKey(job, [&](KeyId key) {
     if (values_.Close(key, job)) changed.emplace_back(key, values_.Of(key, job));
   });
-  Tell(changed, 0);
+  Apply(changed, 0);
 }
 
 void Orders::SetReady(PickJob& job, std::uint32_t ready) {
@@ -337,7 +338,7 @@ void Orders::Leased(PickJob& job, const Stamp& now) {
   ++job.leased;
   Changed changed;
   ForEachKey(job, [&](KeyId key) { changed.emplace_back(key, values_.Leased(key, job, at)); });
-  Tell(changed, 0);
+  Apply(changed, 0);
   if (!open) return;
   ForEachIndex(job, [&](StrategyIndex& index) {
     if (index.CaresWhenPicked()) index.Add(job);
@@ -346,21 +347,21 @@ void Orders::Leased(PickJob& job, const Stamp& now) {
 
 void Orders::Returned(PickJob& job) {
   ReturnLater(job);
-  TellReturned(job);
+  ApplyReturns(job);
 }
 
 void Orders::ReturnLater(PickJob& job) {
   CHECK(job.leased > 0);
   --job.leased;
-  ++job.untold;
+  ++job.unapplied_returns;
 }
 
-void Orders::TellReturned(PickJob& job) {
+void Orders::ApplyReturns(PickJob& job) {
   Charge(cost_);
-  const std::uint32_t count = std::exchange(job.untold, 0);
+  const std::uint32_t count = std::exchange(job.unapplied_returns, 0);
   Changed changed;
   ForEachKey(job, [&](KeyId key) { changed.emplace_back(key, values_.Returned(key, job, count)); });
-  Tell(changed, count);
+  Apply(changed, count);
 }
 
 void Orders::OpenGroup(std::uint32_t group, std::vector<std::uint64_t>* kinds) {

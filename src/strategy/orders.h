@@ -59,7 +59,7 @@ class Orders {
 
   // --- Building.
   bool Building() const { return building_ || wanted_; }
-  // What telling a job to all that is being built costs, in about a microsecond.
+  // What a job costs in all that is being built, in about a microsecond.
   std::size_t build_cost() const { return build_cost_; }
   // The job to go on with: the first whose id is above this.
   JobId built_to() const { return built_to_; }
@@ -84,7 +84,7 @@ class Orders {
   // Takes what it did from the budget; true if all is gone.
   bool Clean(std::size_t& budget);
 
-  // --- Jobs. Each is told of from its beginning to its end, ended ones that are kept included.
+  // --- Jobs. Each is known from its beginning to its end, ended ones that are kept included.
   void Know(PickJob& job);
   // REQUIRES: not open.
   void Forget(PickJob& job);
@@ -97,9 +97,9 @@ class Orders {
   void SetGroup(PickJob& job, std::uint32_t group);
   void Leased(PickJob& job, const Stamp& now);
   void Returned(PickJob& job);
-  // The same in two: values that are full stay so until they are told.
+  // The same in two: values that are full stay so until they are applied.
   void ReturnLater(PickJob& job);
-  void TellReturned(PickJob& job);
+  void ApplyReturns(PickJob& job);
 
   // Numbers of orders are below this.
   Id ids() const { return static_cast<Id>(entries_.size()); }
@@ -110,9 +110,9 @@ class Orders {
   bool Ready(Id id) const { return entries_[id].index != nullptr; }
   // REQUIRES: Ready().
   PickJob* Pick(Id id, KindId kind, StartGate* gate, Rng* rng) { return entries_[id].index->Pick(kind, gate, rng); }
-  // Did the last Pick() of that order give up among held jobs? Asked again, it goes on.
+  // Did the last Pick() of that order give up among blocked jobs? Asked again, it goes on.
   bool unfinished(Id id) const { return entries_[id].index->unfinished(); }
-  // Cells that it moved aside, because they are held.
+  // Cells that it moved aside, because they are blocked.
   std::size_t moved(Id id) const { return entries_[id].index->moved(); }
   // Groups that it asked about, each by itself.
   std::size_t asked(Id id) const { return entries_[id].index->asked(); }
@@ -125,7 +125,7 @@ class Orders {
   // Is a job of that class open?
   bool HasOpen(ClassId cls) const { return open_.Has(cls); }
   OpenClasses& open_classes() { return open_; }
-  // --- Groups whose starts are held (StrategyIndex says what these are).
+  // --- Groups whose starts are blocked (StrategyIndex says what these are).
   // The bits of all orders are added to `kinds`, where it is not null.
   void OpenGroup(std::uint32_t group, std::vector<std::uint64_t>* kinds);
   void JoinGroup(std::uint32_t group);
@@ -145,22 +145,22 @@ class Orders {
 
   // A command begins: so many cells may be looked at when verdicts of kinds change; those of larger indices are then
   // looked at in steps (StepJoining).
-  void BeginTurn() {
+  void BeginCommand() {
     looks_ = looks_at_once;
-    may_tell_ = told_at_once;
+    updates_left_ = updates_at_once;
   }
-  // Whatever concerns a job is told to all orders. So where there are many, a command does little: half of what it may
-  // tell them is for jobs that open and tasks that return, which may be told later, and all of it for starts.
-  bool MayTell() const { return cost_ == 0 || 2 * may_tell_ >= told_at_once; }
-  bool MayStart() const { return cost_ == 0 || may_tell_ > 0; }
-  // What telling them of a job costs, in about a microsecond; 0: there is one order alone.
+  // Whatever concerns a job is applied to all orders. So where there are many, a command does little: half of what it
+  // may apply is for jobs that open and tasks that return, which may be applied later, and all of it for starts.
+  bool MayUpdate() const { return cost_ == 0 || 2 * updates_left_ >= updates_at_once; }
+  bool MayStart() const { return cost_ == 0 || updates_left_ > 0; }
+  // What a change of a job costs in them, in about a microsecond; 0: there is one order alone.
   std::size_t cost() const { return cost_; }
-  static inline std::size_t told_at_once = 2000;     // tests lower it
+  static inline std::size_t updates_at_once = 2000;  // tests lower it
   static inline std::size_t looks_at_once = 65'536;  // tests lower it
   // Cells that are put into wider trees at once; tests lower it.
   static inline std::size_t width_at_once = 8192;
 
-  // What ClassTable tells its listener.
+  // As ClassTable's listener.
   void OnWidth();
   void OnClass(ClassId cls);
   void OnKind(KindId kind);
@@ -190,13 +190,13 @@ class Orders {
   using Changed = boost::container::small_vector<std::pair<KeyId, ValueId>, 6>;
   template <typename F>
   void ForEachIndex(const PickJob& job, F f);
-  void Tell(const Changed& changed, std::uint32_t fewer);
+  void Apply(const Changed& changed, std::uint32_t fewer);
   void Rewant();
   void Recost();
   // To, or from, all indices.
   void PutIn(PickJob& job);
   void TakeOut(PickJob& job);
-  void Charge(std::size_t cost) { may_tell_ -= std::min(may_tell_, cost); }
+  void Charge(std::size_t cost) { updates_left_ -= std::min(updates_left_, cost); }
   void Leave(std::unique_ptr<StrategyIndex> index);
   template <typename F>
   void ForEachKey(const PickJob& job, F f);
@@ -214,7 +214,7 @@ class Orders {
   std::uint64_t slots_ = 0;
   bool wanted_ = false;    // an entry is
   bool building_ = false;  // a walk is under way
-  Id turn_ = 0;            // of the entry that is built next, or the first that wants to be after it
+  Id next_entry_ = 0;      // of the entry that is built next, or the first that wants to be after it
   std::size_t given_up_ = 0;
   std::uint64_t open_jobs_ = 0;
   JobId built_to_;
@@ -228,7 +228,7 @@ class Orders {
   std::uint64_t changes_ = 1;
   OpenClasses open_;
   std::size_t looks_ = looks_at_once;
-  std::size_t may_tell_ = told_at_once;
+  std::size_t updates_left_ = updates_at_once;
   std::size_t cost_ = 0;
 };
 

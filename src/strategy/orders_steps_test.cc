@@ -31,7 +31,7 @@ class Keys : public JobKeys {
 
 class World : public ClassTable::Listener {
  public:
-  World() : table(*this), orders(keys, table) { table.BeginTurn(1000); }
+  World() : table(*this), orders(keys, table) { table.BeginCommand(1000); }
   void OnWidth() override { orders.OnWidth(); }
   void OnClass(ClassId cls) override { orders.OnClass(cls); }
   void OnKind(KindId kind) override { orders.OnKind(kind); }
@@ -391,9 +391,9 @@ TEST(OrdersInSteps, AKindThatIsNewIsToldToManyCellsInSteps) {
   const testing::SmallSteps small(false);
   OneValue some("fair(job, oldest)");
   Orders& orders = some.world.orders;
-  orders.BeginTurn();
+  orders.BeginCommand();
   Orders::looks_at_once = 1000;
-  orders.BeginTurn();
+  orders.BeginCommand();
   testing::SampleWorker other;
   other.tags = {"other"};
   Job& job = *some.world.jobs[7];

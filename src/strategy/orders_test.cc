@@ -25,7 +25,7 @@ using Keys = testing::SampleKeys<Job>;
 
 class World : public ClassTable::Listener {
  public:
-  World() : table(*this), orders(keys, table) { table.BeginTurn(1000); }
+  World() : table(*this), orders(keys, table) { table.BeginCommand(1000); }
   void OnWidth() override { orders.OnWidth(); }
   void OnClass(ClassId cls) override { orders.OnClass(cls); }
   void OnKind(KindId kind) override { orders.OnKind(kind); }
@@ -69,7 +69,7 @@ std::vector<PreviewStep> Traced(Orders& orders, Orders::Id id, const PickJob& jo
 }
 
 TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
-  std::uint64_t picks = 0, held = 0, traced = 0, gave_up = 0;
+  std::uint64_t picks = 0, blocked = 0, traced = 0, gave_up = 0;
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     Rng rng(seed);
     const testing::SmallSteps steps(seed % 3 == 0);
@@ -218,10 +218,10 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
             if (j->open && verdict.match) matched.insert(j->cls);
             if (j->open && verdict.match && verdict.worker_rank != 0) {
               ranked = true;
-              ranked_here = ranked_here || gate.Ask(j->group) == StartGate::Held::kNo;
+              ranked_here = ranked_here || gate.Ask(j->group) == StartGate::Blocked::kNo;
             }
-            const bool may_start = gate.Ask(j->group) == StartGate::Held::kNo;
-            if (verdict.match && !may_start && j->open) ++held;
+            const bool may_start = gate.Ask(j->group) == StartGate::Blocked::kNo;
+            if (verdict.match && !may_start && j->open) ++blocked;
             naive.Know(world.keys, *j, verdict.match && may_start ? std::optional(verdict.worker_rank) : std::nullopt);
           }
           bool random = false;
@@ -248,11 +248,12 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
           if (pick->job == picked->id()) {
             ++traced;
             if (random) {
-              // Of those that it was drawn from some may be held, or of values that are full.
+              // Of those that it was drawn from some may be blocked, or of values that are full.
               ASSERT_GE(why.back().candidates, pick->why.back().candidates);
               why.back() = pick->why.back();
             }
-            ASSERT_EQ(testing::Told(why), testing::Told(pick->why)) << "step " << step << ", strategy " << kind.text;
+            ASSERT_EQ(testing::StepText(why), testing::StepText(pick->why))
+                << "step " << step << ", strategy " << kind.text;
           }
           world.orders.Leased(*picked, Stamp{ms, ++serial});
           if (picked->ready == 1) {
@@ -278,7 +279,7 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
     }
   }
   EXPECT_GE(picks, 90'000u);
-  EXPECT_GE(held, 80'000u);
+  EXPECT_GE(blocked, 80'000u);
   EXPECT_GE(traced, 25'000u);
   EXPECT_GE(gave_up, 1'000u);
 }

@@ -40,14 +40,14 @@ struct Stamp {
 struct PickJob {
   OrderKey key;
   ClassId cls = kNoClass;
-  std::uint32_t ready = 0;   // tasks; at least one while it is open
-  std::uint32_t leased = 0;  // tasks
-  std::uint32_t untold = 0;  // tasks that were leased, and of whose return the orders are still to be told
-  std::uint32_t slot = 0;    // its place in arrays beside; from Orders::Know() to Forget()
-  Stamp picked;              // the last time
+  std::uint32_t ready = 0;              // tasks; at least one while it is open
+  std::uint32_t leased = 0;             // tasks
+  std::uint32_t unapplied_returns = 0;  // tasks that were leased, and of whose return the orders have still to account
+  std::uint32_t slot = 0;               // its place in arrays beside; from Orders::Know() to Forget()
+  Stamp picked;                         // the last time
   WallTime submitted_at{};
-  // Starts of jobs of one group are held back, and let go, together: by something that the orders do not know, and of
-  // which they ask a StartGate. 0: nothing holds them.
+  // Starts of jobs of one group are blocked, and let go, together: by something that the orders do not know, and of
+  // which they ask a StartGate. 0: nothing blocks them.
   std::uint32_t group = 0;
   bool open = false;  // in the orders
 
@@ -62,15 +62,15 @@ struct PickJob {
 // May starts of a group go on?
 class StartGate {
  public:
-  enum class Held : std::uint8_t {
+  enum class Blocked : std::uint8_t {
     kNo,
     kHere,        // not for the worker that asks
     kEverywhere,  // for none
   };
   virtual ~StartGate() = default;
-  virtual Held Ask(std::uint32_t group) = 0;
+  virtual Blocked Ask(std::uint32_t group) = 0;
   // The same, but a group of which it is not certain is looked at: asked where there are many.
-  virtual Held AskClosely(std::uint32_t group) { return Ask(group); }
+  virtual Blocked AskClosely(std::uint32_t group) { return Ask(group); }
 };
 
 // What a job has under a key, for comparing as `=?=` does: a letter for the type, then the value. None if it has not.

@@ -66,9 +66,9 @@ Preview::Node Preview::Compile(const Strategy& strategy, bool own) {
     CHECK(!own);
     node.inner.push_back(Compile(*options_.worker, true));
   }
-  const bool holds_back = strategy.kind == Kind::kSelectOnly || strategy.kind == Kind::kMaxSimultaneous;
-  node.all = strategy.leaf() || (!holds_back && std::any_of(node.inner.begin(), node.inner.end(),
-                                                            [](const Node& inner) { return inner.all; }));
+  const bool may_block = strategy.kind == Kind::kSelectOnly || strategy.kind == Kind::kMaxSimultaneous;
+  node.all = strategy.leaf() || (!may_block && std::any_of(node.inner.begin(), node.inner.end(),
+                                                           [](const Node& inner) { return inner.all; }));
   return node;
 }
 
@@ -100,18 +100,18 @@ void Preview::Expect(std::size_t jobs) {
   rows_.reserve(jobs * width_);
 }
 
-std::size_t Preview::held() const {
-  std::size_t held = jobs_.size();
-  for (const Column& column : columns_) held += column.known.size();
-  return held;
+std::size_t Preview::kept() const {
+  std::size_t kept = jobs_.size();
+  for (const Column& column : columns_) kept += column.known.size();
+  return kept;
 }
 
 void Preview::Know(const JobKeys& keys, const PickJob& job, std::optional<double> rank, const ValueTable* memory,
                    std::uint32_t own, std::uint32_t group) {
   CHECK(!prepared_);
   const bool may = job.open && rank;
-  const bool told = job.open || job.leased > 0 || job.picked.serial != 0;
-  if (!told) return;
+  const bool counted = job.open || job.leased > 0 || job.picked.serial != 0;
+  if (!counted) return;
   row_.clear();
   for (Column& column : columns_) {
     // Nothing but the job itself has that value.

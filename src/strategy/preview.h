@@ -1,5 +1,5 @@
 // What a strategy would give, and why, found by looking at all jobs for every pick. For whoever tries a strategy that
-// nothing has an index for; and for tests, the plain reading of the rules that every index is held against.
+// nothing has an index for; and for tests, the plain reading of the rules that every index is compared with.
 //
 // A strategy first says which jobs it may give at all, then of any two of those which comes first, or that it is left
 // to chance. So a pick is one look at each job. Each pick is seen by those after it, as grants are.
@@ -66,7 +66,7 @@ struct PreviewPick {
   std::vector<PreviewStep> why;
 };
 
-// What holds starts back that the strategy does not know of, by groups of jobs: may one more of that group start, after
+// What blocks starts that the strategy does not know of, by groups of jobs: may one more of that group start, after
 // those that were taken?
 class PreviewGate {
  public:
@@ -85,7 +85,7 @@ class Preview {
     WallTime now{};
     std::uint64_t seed = 1;                  // of `random`
     std::function<bool()> enough = nullptr;  // asked now and then: true ends the picking
-    PreviewGate* gate = nullptr;             // asked for groups other than 0; null: nothing is held back
+    PreviewGate* gate = nullptr;             // asked for groups other than 0; null: nothing is blocked
   };
   explicit Preview(Options options);
   ~Preview();
@@ -101,8 +101,8 @@ class Preview {
   std::uint64_t jobs() const { return jobs_.size(); }
   std::uint64_t tasks() const { return tasks_; }
 
-  // What is held of them: jobs, and values of keys. About 100 bytes each.
-  std::size_t held() const;
+  // What is kept of them: jobs, and values of keys. About 100 bytes each.
+  std::size_t kept() const;
   // How many keys are looked up for every job.
   std::size_t keys() const { return columns_.size(); }
   // Room for so many jobs, so that Know() takes the same time for each.
@@ -115,7 +115,7 @@ class Preview {
   // The next pick; none if there is none, or if it was `enough`.
   std::optional<PreviewPick> Next();
   bool stopped() const { return stopped_; }
-  // Has the gate held something back from the last pick?
+  // Has the gate blocked something from the last pick?
   bool gated() const { return gated_; }
 
  private:

@@ -84,8 +84,8 @@ class Model : public JobKeys {
   }
   bool HasTag(const PickJob&, const std::string&) const override { return false; }
 
-  Weights weights;   // `user.ann`
-  bool hold = true;  // what was picked goes on running
+  Weights weights;      // `user.ann`
+  bool goes_on = true;  // what was picked goes on running
 
   // The name of the task, or `·` if it gives none while there are any, or nothing if all are gone.
   std::string Pick(const StrategyPtr& strategy) {
@@ -102,7 +102,7 @@ class Model : public JobKeys {
     Job& job = jobs_.at(allowed.at(0).value - 1);
     ++now_;
     job.picked = Stamp{now_, static_cast<std::uint64_t>(now_)};
-    if (hold) ++job.leased;
+    if (goes_on) ++job.leased;
     return job.name + std::to_string(job.tasks - job.ready--);
   }
 
@@ -155,7 +155,7 @@ TEST(StrategiesPage, EveryOrderIsAsDrawn) {
       const StrategyPtr strategy = Parse(line.substr(0, gap), false);
       ASSERT_NE(strategy, nullptr);
       Model model(*backlog);
-      model.hold = std::find(block.marks.begin(), block.marks.end(), "done") == block.marks.end();
+      model.goes_on = std::find(block.marks.begin(), block.marks.end(), "done") == block.marks.end();
       if (block.marks.size() > 2 && block.marks[1] == "weights") {
         const std::string& weight = block.marks[2];
         model.weights[weight.substr(0, weight.find('='))] =

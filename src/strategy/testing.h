@@ -1,4 +1,4 @@
-// Jobs that strategies can tell apart, and a gate that holds some of them, for tests.
+// Jobs that strategies can tell apart, and a gate that blocks some of them, for tests.
 #pragma once
 
 #include <algorithm>
@@ -42,36 +42,36 @@ class SampleKeys : public JobKeys {
   }
 };
 
-// Holds some groups for all, and some for single workers.
+// Blocks some groups for all, and some for single workers.
 template <typename Worker>
 class SomeGate : public StartGate {
  public:
   static constexpr std::uint32_t kGroups = 4;
-  Held Ask(std::uint32_t group) override {
-    if (held_[group]) return Held::kEverywhere;
-    return held_here_[group].contains(worker) ? Held::kHere : Held::kNo;
+  Blocked Ask(std::uint32_t group) override {
+    if (blocked_[group]) return Blocked::kEverywhere;
+    return blocked_here_[group].contains(worker) ? Blocked::kHere : Blocked::kNo;
   }
   // For all, or for that one.
   void Change(Rng& rng, const Worker& some, Orders& orders) {
     const auto group = static_cast<std::uint32_t>(1 + rng.Below(kGroups - 1));
     if (rng.Below(2) == 0) {
-      if (!held_here_[group].erase(some)) held_here_[group].insert(some);
+      if (!blocked_here_[group].erase(some)) blocked_here_[group].insert(some);
       return;
     }
-    held_[group] = !held_[group];
-    if (!held_[group]) orders.OpenGroup(group, nullptr);
+    blocked_[group] = !blocked_[group];
+    if (!blocked_[group]) orders.OpenGroup(group, nullptr);
   }
   bool Any() const {
     for (std::uint32_t group = 1; group < kGroups; ++group) {
-      if (held_[group] || !held_here_[group].empty()) return true;
+      if (blocked_[group] || !blocked_here_[group].empty()) return true;
     }
     return false;
   }
   Worker worker{};  // that asks
 
  private:
-  bool held_[kGroups] = {};
-  std::set<Worker> held_here_[kGroups];
+  bool blocked_[kGroups] = {};
+  std::set<Worker> blocked_here_[kGroups];
 };
 
 }  // namespace allot::testing

@@ -11,7 +11,7 @@
 namespace allot::testing {
 
 // Without `picks` it does not matter that something happened by a pick of the preview, and not before.
-inline std::string Told(const PreviewStep& step, bool picks) {
+inline std::string StepText(const PreviewStep& step, bool picks) {
   std::ostringstream out;
   const auto put = [&](const char* name, const auto& what) {
     if (what) out << " " << name << "=" << *what;
@@ -40,9 +40,9 @@ inline std::string Told(const PreviewStep& step, bool picks) {
   return out.str();
 }
 
-inline std::string Told(const std::vector<PreviewStep>& steps, bool picks = true) {
+inline std::string StepText(const std::vector<PreviewStep>& steps, bool picks = true) {
   std::string out;
-  for (const PreviewStep& step : steps) out += Told(step, picks) + "\n";
+  for (const PreviewStep& step : steps) out += StepText(step, picks) + "\n";
   return out;
 }
 

@@ -49,16 +49,16 @@ StrategyPtr Ceilings::SomeStrategy() {
 
 // --- Books.
 
-void Ceilings::Count(const Held& held, int by) {
+void Ceilings::Count(const Leased& lease, int by) {
   const auto add = [&](const std::string& name) {
     std::uint64_t& count = running_[name];
     count += static_cast<std::uint64_t>(by);
     if (count == 0) running_.erase(name);
   };
-  const Values& values = values_.at(held.task.job);
+  const Values& values = values_.at(lease.task.job);
   if (values.customer) add("customer." + *values.customer);
   if (values.user) add("user." + *values.user);
-  add("job." + std::to_string(held.task.job.value));
+  add("job." + std::to_string(lease.task.job.value));
 }
 
 std::uint64_t Ceilings::Running(const StrategyKey& key, JobId job) const {
@@ -112,10 +112,10 @@ void Ceilings::End(std::uint64_t serial) {
   next_.ended.push_back(serial);
 }
 
-void Ceilings::EndWhere(const std::function<bool(const Held&)>& which) {
+void Ceilings::EndWhere(const std::function<bool(const Leased&)>& which) {
   std::vector<std::uint64_t> ended;
-  for (const auto& [serial, held] : books_) {
-    if (which(held)) ended.push_back(serial);
+  for (const auto& [serial, lease] : books_) {
+    if (which(lease)) ended.push_back(serial);
   }
   for (const std::uint64_t serial : ended) End(serial);
 }
@@ -128,38 +128,38 @@ void Ceilings::Grant(const Worker& worker, const allot::Grant& grant) {
     Wrong("a task of job " + ToText(job) + " started beyond a maximum of " + PrintStrategy(*options_.policy) +
           " with " + PrintStrategy(own));
   }
-  const Held held{grant.task, worker.id};
-  if (!books_.emplace(grant.task.lease.serial, held).second) Wrong("a serial twice");
-  Count(held, 1);
-  next_.granted.push_back(held);
+  const Leased lease{grant.task, worker.id};
+  if (!books_.emplace(grant.task.lease.serial, lease).second) Wrong("a serial twice");
+  Count(lease, 1);
+  next_.granted.push_back(lease);
   ++tally_["grant"];
 }
 
 void Ceilings::Settle() {
   auto [position, effects] = engine_->Take();
   // In one command all that ends does so before anything starts.
-  for (const CancelOrder& order : effects.cancels) {
-    if (order.reason != "expired" && order.reason != "timeout") continue;
-    End(order.task.lease.serial);
-    ++tally_[std::string(order.reason)];
+  for (const StopRequest& stop : effects.stop_requests) {
+    if (stop.reason != "expired" && stop.reason != "timeout") continue;
+    End(stop.task.lease.serial);
+    ++tally_[std::string(stop.reason)];
   }
   for (const WorkerId id : effects.gone) {
-    EndWhere([id](const Held& held) { return held.worker == id; });
+    EndWhere([id](const Leased& lease) { return lease.worker == id; });
     Find(id)->registered = false;
     ++tally_["gone"];
   }
   for (const Removal& removal : effects.removed) {
-    EndWhere([&](const Held& held) { return held.task.job == removal.job; });
+    EndWhere([&](const Leased& lease) { return lease.task.job == removal.job; });
     next_.removed.push_back(removal.job);
     ++tally_["removed"];
   }
   if (strangers_until_ && now_.mono >= *strangers_until_) {
     strangers_until_.reset();
-    EndWhere([this](const Held& held) { return !Find(held.worker)->registered; });
+    EndWhere([this](const Leased& lease) { return !Find(lease.worker)->registered; });
   }
   decisions_.Note(effects);
-  for (const Assignment& assignment : effects.assignments) {
-    for (const allot::Grant& grant : assignment.grants) Grant(*Find(assignment.worker), grant);
+  for (const GrantBatch& given : effects.grant_batches) {
+    for (const allot::Grant& grant : given.grants) Grant(*Find(given.worker), grant);
   }
   next_.position = effects.events.empty() ? 0 : position;
   next_.events = std::move(effects.events);
@@ -168,13 +168,13 @@ void Ceilings::Settle() {
   if (stats.tasks_leased != books_.size()) {
     Wrong(std::to_string(stats.tasks_leased) + " leases, " + std::to_string(books_.size()) + " in the books");
   }
-  if (stats.woken_empty - looked_in_vain_ > stats.kinds * stats.strategies) Wrong("a herd of waiting workers");
-  looked_in_vain_ = stats.woken_empty;
+  if (stats.woken_empty - found_nothing_ > stats.kinds * stats.strategies) Wrong("a herd of waiting workers");
+  found_nothing_ = stats.woken_empty;
 }
 
 void Ceilings::CheckBooks() {
   std::map<JobId, std::uint32_t> leased;
-  for (const auto& [serial, held] : books_) ++leased[held.task.job];
+  for (const auto& [serial, lease] : books_) ++leased[lease.task.job];
   JobQuery query;
   query.limit = 1000;
   for (const JobView& view : engine_->looks().List(query).jobs) {
@@ -224,7 +224,7 @@ void Ceilings::Flush(std::size_t batches) {
     if (batch.position != 0) journal_[batch.position] = std::move(batch.events);
     for (const JobId job : batch.removed) DropRecords(job);
     for (const std::uint64_t serial : batch.ended) durable_.erase(serial);
-    for (const Held& held : batch.granted) durable_.emplace(held.task.lease.serial, held);
+    for (const Leased& lease : batch.granted) durable_.emplace(lease.task.lease.serial, lease);
     // One that began and ended in the same batch ends after all.
     for (const std::uint64_t serial : batch.ended) durable_.erase(serial);
     pending_.pop_front();
@@ -239,7 +239,7 @@ void Ceilings::Fold() {
 
 void Ceilings::Load(Duration grace) {
   LoadEngine(grace);
-  looked_in_vain_ = 0;
+  found_nothing_ = 0;
 }
 
 void Ceilings::Crash() {
@@ -249,7 +249,7 @@ void Ceilings::Crash() {
   next_ = {};
   books_ = durable_;
   running_.clear();
-  for (const auto& [serial, held] : books_) Count(held, 1);
+  for (const auto& [serial, lease] : books_) Count(lease, 1);
   for (Worker& worker : workers_) {
     worker.registered = worker.away = false;
     worker.draining = false;

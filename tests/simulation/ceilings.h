@@ -1,4 +1,4 @@
-// A crowd of workers on a small backlog, with ceilings: every grant is held against what runs at that moment, counted
+// A crowd of workers on a small backlog, with ceilings: every grant is compared with what runs at that moment, counted
 // by hand from what went in and what came out. In virtual time, with crashes that lose what was not durable.
 //
 // Everything follows from the seed.
@@ -31,18 +31,18 @@ class Ceilings : public World {
     std::optional<std::string> customer, user;
     bool async = true;
   };
-  struct Held {
+  struct Leased {
     TaskRef task;
     WorkerId worker;
   };
-  using Books = std::map<std::uint64_t, Held>;  // by serial: all that runs
+  using Books = std::map<std::uint64_t, Leased>;  // by serial: all that runs
   // What is on its way to the disk.
   struct Pending {
     Position position = 0;
     std::string events;
     std::vector<JobId> removed;
     std::vector<std::uint64_t> ended;
-    std::vector<Held> granted;
+    std::vector<Leased> granted;
   };
 
   // Things that happen.
@@ -62,21 +62,21 @@ class Ceilings : public World {
 
   void Load(Duration grace);
   void Flush(std::size_t batches);
-  // Takes what came out, and holds it against the books.
+  // Takes what came out, and compares it with the books.
   void Settle();
   void Grant(const Worker& worker, const allot::Grant& grant);
   void End(std::uint64_t serial);
-  void EndWhere(const std::function<bool(const Held&)>& which);
+  void EndWhere(const std::function<bool(const Leased&)>& which);
   void Pass(Duration time);
   // May a task of that job start now by that strategy, given what runs?
   bool MayStart(const Strategy& strategy, const Strategy& worker, JobId job) const;
   std::uint64_t Running(const StrategyKey& key, JobId job) const;
-  void Count(const Held& held, int by);
+  void Count(const Leased& lease, int by);
   void CheckBooks();
   void CheckWaiting();
 
   StrategyPtr SomeStrategy();
-  std::vector<TaskRef> HeldBy(WorkerId id) const;
+  std::vector<TaskRef> LeasedBy(WorkerId id) const;
 
   std::deque<Pending> pending_;
   Pending next_;
@@ -84,8 +84,8 @@ class Ceilings : public World {
   std::map<std::string, std::uint64_t> running_;  // by key and value
   std::map<JobId, Values> values_;
   StrategyPtr old_policy_;                  // while it may still hold
-  std::optional<Instant> strangers_until_;  // after a crash: what workers hold that did not come back
-  std::uint64_t looked_in_vain_ = 0;
+  std::optional<Instant> strangers_until_;  // after a crash: what workers have leased that did not come back
+  std::uint64_t found_nothing_ = 0;
 };
 
 }  // namespace allot::simulation

@@ -33,10 +33,10 @@ void Ceilings::Submit() {
   CHECK(engine_->Submit(now_, id, spec).ok());
 }
 
-std::vector<TaskRef> Ceilings::HeldBy(WorkerId id) const {
+std::vector<TaskRef> Ceilings::LeasedBy(WorkerId id) const {
   std::vector<TaskRef> refs;
-  for (const auto& [serial, held] : books_) {
-    if (held.worker == id) refs.push_back(held.task);
+  for (const auto& [serial, lease] : books_) {
+    if (lease.worker == id) refs.push_back(lease.task);
   }
   return refs;
 }
@@ -63,9 +63,10 @@ void Ceilings::PullOne() {
   if (!Chance(8)) return;
   // What it got never reaches it.
   Settle();
-  const auto held = HeldBy(worker.id);
-  if (held.empty()) return;
-  const std::vector<TaskRef> some_refs(held.begin() + static_cast<std::ptrdiff_t>(rng_.Below(held.size())), held.end());
+  const auto leased = LeasedBy(worker.id);
+  if (leased.empty()) return;
+  const std::vector<TaskRef> some_refs(leased.begin() + static_cast<std::ptrdiff_t>(rng_.Below(leased.size())),
+                                       leased.end());
   engine_->Undelivered(now_, some_refs);
   for (const TaskRef& task : some_refs) End(task.lease.serial);
   ++tally_["undelivered"];
@@ -77,7 +78,7 @@ void Ceilings::Report() {
   const Worker& worker = *some[rng_.Below(some.size())];
   std::vector<allot::Report> reports;
   const bool friendly = Chance(2);
-  for (const TaskRef& task : HeldBy(worker.id)) {
+  for (const TaskRef& task : LeasedBy(worker.id)) {
     if (!Chance(3)) reports.push_back({task, friendly ? ReportKind::kDone : static_cast<ReportKind>(rng_.Below(4))});
   }
   const auto verdicts = engine_->ReportAll(now_, worker.id, reports);
@@ -102,7 +103,7 @@ void Ceilings::ComeBack(Worker& worker) {
   spec.slots = Chance(4) ? static_cast<std::uint32_t>(Between(1, 16)) : worker.slots;
   spec.strategy = worker.strategy = SomeStrategy();
   const bool all = Chance(2);
-  for (const TaskRef& task : HeldBy(worker.id)) {
+  for (const TaskRef& task : LeasedBy(worker.id)) {
     if (all || Chance(2)) spec.resume.push_back(task);
   }
   const auto answer =
@@ -110,9 +111,9 @@ void Ceilings::ComeBack(Worker& worker) {
   CHECK(answer.ok());
   if (answer->resumed.size() != spec.resume.size()) Wrong("a lease in the books was not its worker's");
   tally_["resumed"] += answer->resumed.size();
-  EndWhere([&](const Held& held) {
-    return held.worker == worker.id &&
-           std::find(spec.resume.begin(), spec.resume.end(), held.task) == spec.resume.end();
+  EndWhere([&](const Leased& lease) {
+    return lease.worker == worker.id &&
+           std::find(spec.resume.begin(), spec.resume.end(), lease.task) == spec.resume.end();
   });
   worker.key = answer->key;
   worker.registered = true;
@@ -127,7 +128,7 @@ void Ceilings::WorkerLeaves() {
   Worker& worker = *some[rng_.Below(some.size())];
   if (Chance(3)) {
     engine_->Unregister(now_, worker.id);
-    EndWhere([&](const Held& held) { return held.worker == worker.id; });
+    EndWhere([&](const Leased& lease) { return lease.worker == worker.id; });
     worker.registered = false;
     ++tally_["unregister"];
   } else {
@@ -157,8 +158,8 @@ void Ceilings::ChangeValues() {
   if (!engine_->looks().Describe(job).ok() || Ended(engine_->looks().Describe(job)->state)) return;
   Settle();
   for (const int by : {-1, 1}) {
-    for (const auto& [serial, held] : books_) {
-      if (held.task.job == job) Count(held, by);
+    for (const auto& [serial, lease] : books_) {
+      if (lease.task.job == job) Count(lease, by);
     }
     values_.at(job).customer = customer;
   }

@@ -17,10 +17,10 @@ namespace allot::simulation {
 class Decisions {
  public:
   void Note(const Effects& effects) {
-    for (const Assignment& assignment : effects.assignments) {
-      for (const Grant& grant : assignment.grants) {
+    for (const GrantBatch& given : effects.grant_batches) {
+      for (const Grant& grant : given.grants) {
         ++grants_;
-        Mix(assignment.worker.value);
+        Mix(given.worker.value);
         Mix(grant.task.job.value);
         Mix(grant.task.index);
         Mix(grant.attempt);

@@ -44,10 +44,10 @@ namespace {
 
 constexpr std::size_t kWorkers = 16;
 
-bool HoldsBack(const Strategy& strategy) {
+bool MayBlock(const Strategy& strategy) {
   return strategy.kind == Strategy::Kind::kSelectOnly || strategy.kind == Strategy::Kind::kMaxSimultaneous ||
          std::any_of(strategy.inner.begin(), strategy.inner.end(),
-                     [](const StrategyPtr& inner) { return HoldsBack(*inner); });
+                     [](const StrategyPtr& inner) { return MayBlock(*inner); });
 }
 
 }  // namespace
@@ -57,9 +57,9 @@ Dispatch::Dispatch(std::uint64_t seed) : World(seed), plain_(seed % 2 == 0) {
   while (strategies_.size() < 6 || policies_.size() < 4) {
     bool worker = false;
     const StrategyPtr strategy = ParseKnown(testing::SomeStrategy(rng_, 2, worker));
-    if (strategies_.size() < 6 && !(plain_ && HoldsBack(*strategy))) strategies_.push_back(strategy);
+    if (strategies_.size() < 6 && !(plain_ && MayBlock(*strategy))) strategies_.push_back(strategy);
     const StrategyPtr policy = ParseKnown(testing::SomePolicy(rng_, 2), true);
-    if (policies_.size() < 4 && !(plain_ && HoldsBack(*policy))) policies_.push_back(policy);
+    if (policies_.size() < 4 && !(plain_ && MayBlock(*policy))) policies_.push_back(policy);
   }
   options_.policy = policies_[0];
   options_.dispatch = {DispatchMode::kBalanced, static_cast<Balance>(rng_.Below(3))};
@@ -80,18 +80,18 @@ void Dispatch::End(std::uint64_t serial) {
   books_.erase(found);
 }
 
-void Dispatch::EndWhere(const std::function<bool(const Held&)>& which) {
+void Dispatch::EndWhere(const std::function<bool(const Leased&)>& which) {
   std::vector<std::uint64_t> ended;
-  for (const auto& [serial, held] : books_) {
-    if (which(held)) ended.push_back(serial);
+  for (const auto& [serial, lease] : books_) {
+    if (which(lease)) ended.push_back(serial);
   }
   for (const std::uint64_t serial : ended) End(serial);
 }
 
-std::vector<TaskRef> Dispatch::HeldBy(WorkerId id) const {
+std::vector<TaskRef> Dispatch::LeasedBy(WorkerId id) const {
   std::vector<TaskRef> refs;
-  for (const auto& [serial, held] : books_) {
-    if (held.worker == id) refs.push_back(held.task);
+  for (const auto& [serial, lease] : books_) {
+    if (lease.worker == id) refs.push_back(lease.task);
   }
   return refs;
 }
@@ -107,37 +107,37 @@ void Dispatch::Grant(const Worker& worker, const allot::Grant& grant) {
     if (user == job.user) Wrong(name + " starts in spite of a limit");
   }
   if (worker.draining || worker.away || !worker.registered) Wrong(name + " starts on a worker that takes nothing");
-  if (!books_.emplace(task.lease.serial, Held{task, worker.id}).second) Wrong("a serial twice");
+  if (!books_.emplace(task.lease.serial, Leased{task, worker.id}).second) Wrong("a serial twice");
   ++tally_[options_.dispatch.mode == DispatchMode::kBalanced ? "grant of a promise" : "grant to the first"];
 }
 
 void Dispatch::Settle() {
   auto [position, effects] = engine_->Take();
   // In one command all that ends does so before anything starts.
-  for (const CancelOrder& order : effects.cancels) {
-    if (order.reason != "expired" && order.reason != "timeout") continue;
-    End(order.task.lease.serial);
-    ++tally_[std::string(order.reason)];
+  for (const StopRequest& stop : effects.stop_requests) {
+    if (stop.reason != "expired" && stop.reason != "timeout") continue;
+    End(stop.task.lease.serial);
+    ++tally_[std::string(stop.reason)];
   }
   for (const WorkerId id : effects.gone) {
-    EndWhere([id](const Held& held) { return held.worker == id; });
+    EndWhere([id](const Leased& lease) { return lease.worker == id; });
     Find(id)->registered = false;
     ++tally_["gone"];
   }
   for (const Removal& removal : effects.removed) {
-    EndWhere([&](const Held& held) { return held.task.job == removal.job; });
+    EndWhere([&](const Leased& lease) { return lease.task.job == removal.job; });
     DropRecords(removal.job);
     ++tally_["removed"];
   }
   if (strangers_until_ && now_.mono >= *strangers_until_) {
     strangers_until_.reset();
-    EndWhere([this](const Held& held) { return !Find(held.worker)->registered; });
+    EndWhere([this](const Leased& lease) { return !Find(lease.worker)->registered; });
   }
   started_.clear();
   decisions_.Note(effects);
-  for (const Assignment& assignment : effects.assignments) {
-    for (const allot::Grant& grant : assignment.grants) {
-      Grant(*Find(assignment.worker), grant);
+  for (const GrantBatch& given : effects.grant_batches) {
+    for (const allot::Grant& grant : given.grants) {
+      Grant(*Find(given.worker), grant);
       started_.push_back(grant.task);
     }
   }
@@ -202,13 +202,13 @@ void Dispatch::CheckWaiting() {
     worker->pull.credit = credit;
     waiting.push_back(worker);
     const Strategy& own = worker->pull.strategy ? *worker->pull.strategy : *worker->strategy;
-    if (HoldsBack(own) || HoldsBack(*options_.policy)) continue;
+    if (MayBlock(own) || MayBlock(*options_.policy)) continue;
     ++tally_["waits"];
     for (const JobView& view : open) {
       const Job& job = jobs_.at(view.id);
-      const bool held =
+      const bool blocked =
           std::any_of(limits_.begin(), limits_.end(), [&](const auto& limit) { return limit.second == job.user; });
-      if (view.ready == 0 || held || !MayRun(*worker, job)) continue;
+      if (view.ready == 0 || blocked || !MayRun(*worker, job)) continue;
       return Wrong("worker " + ToText(worker->id) + " waits, and job " + ToText(view.id) + " could start");
     }
   }
@@ -320,7 +320,7 @@ bool Dispatch::Finish() {
   // Who comes back may run anything.
   for (Worker& worker : workers_) {
     if (worker.registered) engine_->Unregister(now_, worker.id);
-    EndWhere([&](const Held& held) { return held.worker == worker.id; });
+    EndWhere([&](const Leased& lease) { return lease.worker == worker.id; });
     worker.registered = worker.away = worker.draining = false;
     Settle();
     worker.tags = {"a", "b"};
@@ -350,7 +350,7 @@ bool Dispatch::Finish() {
       CHECK(engine_->Pull(now_, worker.id, PullOptions{4, false, {}, {}}).ok());
       Settle();
       std::vector<allot::Report> reports;
-      for (const TaskRef& task : HeldBy(worker.id)) reports.push_back({task, ReportKind::kDone});
+      for (const TaskRef& task : LeasedBy(worker.id)) reports.push_back({task, ReportKind::kDone});
       const auto verdicts = engine_->ReportAll(now_, worker.id, reports);
       CHECK(verdicts.ok());
       for (std::size_t i = 0; i < reports.size(); ++i) {

@@ -105,7 +105,7 @@ void Dispatch::Report(bool friendly) {
   if (some.empty()) return;
   const Worker& worker = *OneOf(some);
   std::vector<allot::Report> reports;
-  for (const TaskRef& task : HeldBy(worker.id)) {
+  for (const TaskRef& task : LeasedBy(worker.id)) {
     if (!Chance(3)) reports.push_back({task, friendly ? ReportKind::kDone : static_cast<ReportKind>(rng_.Below(4))});
   }
   const auto verdicts = engine_->ReportAll(now_, worker.id, reports);
@@ -137,7 +137,7 @@ void Dispatch::ComeBack(Worker& worker) {
   spec.attributes = worker.attributes;
   spec.strategy = worker.strategy = SomeStrategy();
   const bool all = Chance(2);
-  for (const TaskRef& task : HeldBy(worker.id)) {
+  for (const TaskRef& task : LeasedBy(worker.id)) {
     if (all || Chance(2)) spec.resume.push_back(task);
   }
   if (!worker.registered) worker.draining = false;
@@ -146,9 +146,9 @@ void Dispatch::ComeBack(Worker& worker) {
   CHECK(answer.ok());
   if (answer->resumed.size() != spec.resume.size()) Wrong("a lease in the books was not its worker's");
   tally_["resumed"] += answer->resumed.size();
-  EndWhere([&](const Held& held) {
-    return held.worker == worker.id &&
-           std::find(spec.resume.begin(), spec.resume.end(), held.task) == spec.resume.end();
+  EndWhere([&](const Leased& lease) {
+    return lease.worker == worker.id &&
+           std::find(spec.resume.begin(), spec.resume.end(), lease.task) == spec.resume.end();
   });
   worker.key = answer->key;
   worker.registered = true;
@@ -162,7 +162,7 @@ void Dispatch::WorkerLeaves() {
   Worker& worker = *OneOf(some);
   if (Chance(3)) {
     engine_->Unregister(now_, worker.id);
-    EndWhere([&](const Held& held) { return held.worker == worker.id; });
+    EndWhere([&](const Leased& lease) { return lease.worker == worker.id; });
     worker.registered = false;
     ++tally_["unregister"];
   } else if (Chance(4)) {
@@ -211,7 +211,7 @@ void Dispatch::SwitchDispatch() {
   }
 }
 
-// A limit that holds all starts of one user comes or goes.
+// A limit that blocks all starts of one user comes or goes.
 void Dispatch::LimitCommand() {
   const std::string user = "u" + std::to_string(Between(1, 4));
   const std::string uuid = "hold-" + user;

@@ -84,10 +84,10 @@ Duration TimeForAll(const DispatchOptions& dispatch, std::uint32_t tasks, std::u
   };
   std::priority_queue<Running, std::vector<Running>, std::greater<>> running;
   const auto collect = [&] {
-    for (const Assignment& assignment : engine.Take().second.assignments) {
+    for (const GrantBatch& given : engine.Take().second.grant_batches) {
       const auto worker =
-          static_cast<std::size_t>(std::find(workers.begin(), workers.end(), assignment.worker) - workers.begin());
-      for (const Grant& grant : assignment.grants) {
+          static_cast<std::size_t>(std::find(workers.begin(), workers.end(), given.worker) - workers.begin());
+      for (const Grant& grant : given.grants) {
         running.push({now.mono + (worker + 1 == kWorkers ? 1000ms : 100ms), worker, grant.task});
       }
     }

@@ -33,14 +33,14 @@ void LimitLedger::Advance(Instant now) {
   last_ = now;
   // If all that may come back did, the bucket would have run over: the oldest has no room any more.
   Wide excess = level_ - terms_.full();
-  for (const Turn& turn : turns_) excess += turn.open;
-  for (Turn& turn : turns_) {
+  for (const Round& moment : moments_) excess += moment.open;
+  for (Round& moment : moments_) {
     if (excess <= 0) break;
-    const Wide gone = std::min(excess, turn.open);
-    turn.open -= gone;
+    const Wide gone = std::min(excess, moment.open);
+    moment.open -= gone;
     excess -= gone;
   }
-  std::erase_if(turns_, [](const Turn& turn) { return turn.open == 0; });
+  std::erase_if(moments_, [](const Round& moment) { return moment.open == 0; });
 }
 
 void LimitLedger::Update(const LimitSpec& spec, Instant now) {
@@ -64,8 +64,8 @@ void LimitLedger::Draw(std::uint64_t start, std::int64_t cost, Instant now) {
   Advance(now);
   const std::int64_t taken = terms_.Takes(cost);
   level_ -= Wide{taken} * kWindows;
-  if (turns_.empty() || turns_.back().at != now) turns_.push_back({now, 0});
-  turns_.back().open += Wide{taken} * kWindows;
+  if (moments_.empty() || moments_.back().at != now) moments_.push_back({now, 0});
+  moments_.back().open += Wide{taken} * kWindows;
   drawn_[start] = {life_.size(), now};
   life_.push_back({now, false, {}, taken, false});
   ++allowed_;
@@ -80,11 +80,11 @@ void LimitLedger::Refund(std::uint64_t start, Instant now) {
   event.refunded = true;
   --allowed_;
   cost_allowed_ -= event.cost;
-  const auto turn =
-      std::find_if(turns_.begin(), turns_.end(), [&](const Turn& one) { return one.at == drawn->second.at; });
-  if (turn != turns_.end()) {
-    const Wide back = std::min(Wide{event.cost} * kWindows, turn->open);
-    turn->open -= back;
+  const auto moment =
+      std::find_if(moments_.begin(), moments_.end(), [&](const Round& one) { return one.at == drawn->second.at; });
+  if (moment != moments_.end()) {
+    const Wide back = std::min(Wide{event.cost} * kWindows, moment->open);
+    moment->open -= back;
     level_ += back;
   }
   drawn_.erase(drawn);

@@ -54,7 +54,7 @@ class LimitLedger {
     bool refunded = false;
   };
   // What may still come back of the draws of one instant.
-  struct Turn {
+  struct Round {
     Instant at;
     Wide open = 0;
   };
@@ -70,7 +70,7 @@ class LimitLedger {
   Terms terms_;
   Wide level_ = 0;  // at last_, in millionths / kWindows
   Instant last_;
-  std::vector<Turn> turns_;
+  std::vector<Round> moments_;
   std::map<std::uint64_t, Drawn> drawn_;
   std::vector<Event> life_;
   std::uint64_t allowed_ = 0;

@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::size_t kWorkers = 20;
 
-bool HoldsBack(const Strategy& strategy) {
+bool MayBlock(const Strategy& strategy) {
   return strategy.kind == Strategy::Kind::kSelectOnly || strategy.kind == Strategy::Kind::kMaxSimultaneous ||
          std::any_of(strategy.inner.begin(), strategy.inner.end(),
-                     [](const StrategyPtr& inner) { return HoldsBack(*inner); });
+                     [](const StrategyPtr& inner) { return MayBlock(*inner); });
 }
 
 expr::Value ValueOf(const MetaValue& value) {
@@ -34,9 +34,9 @@ Limits::Limits(std::uint64_t seed) : World(seed), large_(seed % 3 == 0), plain_(
   while (strategies_.size() < 8 || policies_.size() < 5) {
     bool worker = false;
     const StrategyPtr strategy = ParseKnown(testing::SomeStrategy(rng_, 2, worker));
-    if (strategies_.size() < 8 && !(plain_ && HoldsBack(*strategy))) strategies_.push_back(strategy);
+    if (strategies_.size() < 8 && !(plain_ && MayBlock(*strategy))) strategies_.push_back(strategy);
     const StrategyPtr policy = ParseKnown(testing::SomePolicy(rng_, 2), true);
-    if (policies_.size() < 5 && !(plain_ && HoldsBack(*policy))) policies_.push_back(policy);
+    if (policies_.size() < 5 && !(plain_ && MayBlock(*policy))) policies_.push_back(policy);
   }
   options_.policy = policies_[0];
   next_renewal_ = now_.mono + 1s;
@@ -150,10 +150,10 @@ void Limits::Settle() {
   }
   started_.clear();
   decisions_.Note(effects);
-  for (const Assignment& assignment : effects.assignments) {
-    for (const Grant& grant : assignment.grants) {
-      Start(*Find(assignment.worker), grant);
-      started_.emplace_back(assignment.worker, grant.task);
+  for (const GrantBatch& given : effects.grant_batches) {
+    for (const Grant& grant : given.grants) {
+      Start(*Find(given.worker), grant);
+      started_.emplace_back(given.worker, grant.task);
     }
   }
   if (!effects.events.empty()) journal_[position] = std::move(effects.events);
@@ -192,7 +192,7 @@ void Limits::CheckLimits() {
 
 bool Limits::Plain(const Worker& worker) const {
   const Strategy& own = worker.pull.strategy ? *worker.pull.strategy : *worker.strategy;
-  return !HoldsBack(own) && !HoldsBack(*options_.policy);
+  return !MayBlock(own) && !MayBlock(*options_.policy);
 }
 
 std::vector<JobView> Limits::Open() const {
@@ -208,12 +208,12 @@ std::optional<JobId> Limits::CouldStart(const Worker& worker, const std::vector<
   for (const JobView& view : open) {
     const Job& job = jobs_.at(view.id);
     if (!std::includes(worker.tags.begin(), worker.tags.end(), job.spec.tags.begin(), job.spec.tags.end())) continue;
-    const bool held = std::any_of(limits_.begin(), limits_.end(), [&](const Limit& limit) {
+    const bool blocked = std::any_of(limits_.begin(), limits_.end(), [&](const Limit& limit) {
       if (limit.spec.monitor) return false;
       const auto cost = CostOf(limit, job, worker);
       return cost && !limit.ledger.Pays(*cost, now_.mono, surely);
     });
-    if (!held) return view.id;
+    if (!blocked) return view.id;
     ++tally_["held"];
   }
   return std::nullopt;
@@ -231,8 +231,8 @@ void Limits::CheckReasons(const std::vector<JobView>& open) {
   }
   std::map<JobId, Instant> unlike;
   for (const JobView& job : open) {
-    if (!job.held) return Wrong("job " + ToText(job.id) + " has ready tasks and no reason");
-    const ReasonCode code = job.held->code;
+    if (!job.wait_reason) return Wrong("job " + ToText(job.id) + " has ready tasks and no reason");
+    const ReasonCode code = job.wait_reason->code;
     // In the least fraction that a bucket may have lost, both are right.
     const bool could = std::any_of(free.begin(), free.end(), [&](const Worker* worker) {
       return CouldStart(*worker, {job}, code != ReasonCode::kCanStart);

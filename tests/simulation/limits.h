@@ -1,4 +1,4 @@
-// A queue under limits on starts: every start is held against what each limit could pay at that instant, and whoever
+// A queue under limits on starts: every start is compared with what each limit could pay at that instant, and whoever
 // waits against what could start, both found by asking every limit about every job and worker. In virtual time, with
 // books kept by hand, and crashes that take all limits away.
 //
@@ -63,7 +63,7 @@ class Limits : public World {
   void Crash();
 
   void Pass(Duration time);
-  // Takes what came out, and holds it against the books.
+  // Takes what came out, and compares it with the books.
   void Settle();
   void Start(const Worker& worker, const Grant& grant);
   void Close(std::size_t limit);
@@ -71,9 +71,9 @@ class Limits : public World {
   void CheckReasons(const std::vector<JobView>& open);
   // Nobody waits who could start something, or would if it asked again.
   void CheckWaiting();
-  // What the worker could start now, as far as limits go. For those alone whose order holds nothing back.
+  // What the worker could start now, as far as limits go. For those alone whose order blocks nothing.
   bool Plain(const Worker& worker) const;
-  // One that surely could, or might, by what limits hold.
+  // One that surely could, or might, by what limits have.
   std::optional<JobId> CouldStart(const Worker& worker, const std::vector<JobView>& open, bool surely = true);
   std::vector<JobView> Open() const;
   // What a start costs that limit, in millionths; none: it does not apply.
@@ -90,7 +90,7 @@ class Limits : public World {
   std::uint32_t LooksOf(const Worker& worker);
 
   bool large_;  // hundreds of jobs, of which no two look alike
-  bool plain_;  // no order holds anything back
+  bool plain_;  // no order blocks anything
   std::vector<StrategyPtr> strategies_, policies_;
   std::map<JobId, Job> jobs_;
   std::vector<Limit> limits_;                          // in order of creation

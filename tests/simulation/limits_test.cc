@@ -100,12 +100,12 @@ class Queue {
       ++pulls_;
       while (engine_.NextWake(now_) == now_.mono) engine_.Tick(now_);
       std::vector<Report> reports;
-      for (const Assignment& assignment : engine_.Take().second.assignments) {
-        for (const Grant& grant : assignment.grants) {
+      for (const GrantBatch& given : engine_.Take().second.grant_batches) {
+        for (const Grant& grant : given.grants) {
           reports.push_back({grant.task, ReportKind::kDone});
           if (grant.task.job <= slow_end_) continue;
           started_.emplace_back(grant.task.job, grant.task.index);
-          on_.push_back(assignment.worker);
+          on_.push_back(given.worker);
         }
       }
       CHECK(!reports.empty());

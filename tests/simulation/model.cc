@@ -131,7 +131,7 @@ Model::Lease* Model::FindLease(const TaskRef& ref, bool genuine) {
   return &found->second;
 }
 
-bool Model::Holds(WorkerId id) const {
+bool Model::HasLeases(WorkerId id) const {
   return std::any_of(leases.begin(), leases.end(), [id](const auto& entry) { return entry.second.worker == id; });
 }
 
@@ -269,7 +269,7 @@ bool Model::Serve(Worker& worker) {
   if (worker.once) worker.credit = 0;
   if (worker.credit == 0) StopWaiting(worker);
   // Whoever just got something waits anew: others come first now.
-  if (worker.waiting) worker.turn = next_turn++;
+  if (worker.waiting) worker.sequence = next_sequence++;
   return true;
 }
 
@@ -284,7 +284,7 @@ void Model::Grant(Worker& worker, Job& job) {
   const std::int64_t before = job.picked.serial != 0 ? job.picked.ms : ToMillis(job.submitted_at);
   job.picked = served_at[job.spec.user] = Stamp{std::max(ToMillis(now_.wall), before), serial};
   ++stats.granted;
-  assigned_.push_back({Fact::Kind::kGrant, worker.id.value, job.id.value, index, attempt, serial, {}});
+  granted_.push_back({Fact::Kind::kGrant, worker.id.value, job.id.value, index, attempt, serial, {}});
 }
 
 void Model::Wake() {
@@ -301,7 +301,7 @@ void Model::Wake() {
           best = std::max(best.value_or(match.job_rank), match.job_rank);
       }
       if (!best || FirstJob(worker) == nullptr) continue;
-      if (next == nullptr || *best > wanted || (*best == wanted && worker.turn < next->turn)) {
+      if (next == nullptr || *best > wanted || (*best == wanted && worker.sequence < next->sequence)) {
         next = &worker;
         wanted = *best;
       }
@@ -380,7 +380,7 @@ Model::Failure Model::Change(const Now& at, JobId id, const JobChange& change) {
   if (change.scheduled_for) job->scheduled_for = *change.scheduled_for;
   if (change.delay) job->scheduled_for = now_.wall + std::chrono::duration_cast<milliseconds>(*change.delay);
   if (change.meta) job->spec.meta = *change.meta;
-  if (LastOfUser(*job)) served_at[job->spec.user] = job->picked;  // it is told anew
+  if (LastOfUser(*job)) served_at[job->spec.user] = job->picked;  // it is counted anew
   job->ad = nullptr;
   if (job->state != JobState::kPaused) ByClock(*job);
   Wake();
@@ -455,8 +455,8 @@ void Model::End(Job& job, JobState state) {
   job.ended_at = now_.wall;
   ended_.push_back({Fact::Kind::kEnded, 0, job.id.value, 0, 0, 0, {}});
   for (auto& [serial, lease] : leases) {
-    if (lease.task.job != job.id || lease.told) continue;
-    lease.told = true;
+    if (lease.task.job != job.id || lease.stop_requested) continue;
+    lease.stop_requested = true;
     cancels_.push_back({Fact::Kind::kCancel, lease.worker.value, job.id.value, lease.task.index, 0, serial,
                         state == JobState::kCancelled ? "cancelled" : "job_failed"});
   }
@@ -495,7 +495,7 @@ bool Model::CountsAddUp() const {
 
 std::vector<Fact> Model::TakeFacts() {
   std::vector<Fact> all;
-  for (std::vector<Fact>* facts : {&assigned_, &cancels_, &drains_, &gone_, &ended_, &errors_}) {
+  for (std::vector<Fact>* facts : {&granted_, &cancels_, &drains_, &gone_, &ended_, &errors_}) {
     all.insert(all.end(), facts->begin(), facts->end());
     facts->clear();
   }

@@ -58,7 +58,7 @@ struct Model {
     std::set<std::string> tags;
     bool registered = false, away = false, draining = false, once = false, waiting = false;
     std::uint32_t credit = 0;
-    std::uint64_t turn = 0;
+    std::uint64_t sequence = 0;
     std::optional<Instant> pull_until;
     Instant away_until{}, last_seen{};
     WallTime registered_at{};
@@ -69,7 +69,7 @@ struct Model {
     TaskRef task;  // without its hash
     WorkerId worker;
     std::uint32_t attempt = 0;
-    bool told = false;
+    bool stop_requested = false;
     Instant granted{};
     WallTime granted_at{};
   };
@@ -119,7 +119,7 @@ struct Model {
   static Match Judge(const Worker& worker, const Job& job);
   void SetPolicy(const Now& at, const StrategyPtr& policy, const Weights& weights);
   bool CountsAddUp() const;
-  // What happened since the last call: assignments first, then the rest by kind.
+  // What happened since the last call: grants first, then the rest by kind.
   std::vector<Fact> TakeFacts();
 
   EngineOptions options;
@@ -129,7 +129,7 @@ struct Model {
   // When users were served last, also by jobs that are gone since; until a user has no job left.
   std::map<std::string, Stamp> served_at;
   std::uint64_t next_serial = 1;
-  std::uint64_t next_turn = 0;
+  std::uint64_t next_sequence = 0;
   bool paused = false;
   std::set<JobId> unknown_due;  // a task of these waits for a time that only the engine knows
   EngineStats stats;            // only what is counted since the start
@@ -140,7 +140,7 @@ struct Model {
   Job* FindJob(JobId id);
   Worker* FindRegistered(WorkerId id);
   Lease* FindLease(const TaskRef& ref, bool genuine);
-  bool Holds(WorkerId id) const;
+  bool HasLeases(WorkerId id) const;
   void Set(Job& job, TaskIndex index, TaskState state, std::uint32_t used);
   Job* FirstJob(const Worker& worker);
   bool Serve(Worker& worker);
@@ -169,7 +169,7 @@ struct Model {
   bool begun_ = false;
   Duration stalled_{0};
   Instant time_{};  // monotonic, without stalls
-  std::vector<Fact> assigned_, cancels_, drains_, gone_, ended_, errors_, removed_;
+  std::vector<Fact> granted_, cancels_, drains_, gone_, ended_, errors_, removed_;
 };
 
 }  // namespace allot::simulation

@@ -12,15 +12,15 @@ std::optional<Instant> Model::DueOf(const Worker& worker) const {
   // Not seen since a restart: its leases are kept for the grace time, whatever their own says.
   if (!worker.registered) return due;
   if (worker.pull_until) sooner(*worker.pull_until);
-  bool holds = false;
+  bool has_leases = false;
   for (const auto& [serial, lease] : leases) {
     if (lease.worker != worker.id) continue;
-    holds = true;
+    has_leases = true;
     const JobSpec& spec = jobs.at(lease.task.job).spec;
     sooner(std::max(worker.last_seen, lease.granted) + spec.lease);
     if (spec.timeout.count() > 0) sooner(lease.granted + spec.timeout);
   }
-  if (!worker.spec.connected && !worker.away && !worker.waiting && !holds) {
+  if (!worker.spec.connected && !worker.away && !worker.waiting && !has_leases) {
     sooner(worker.last_seen + options.idle_worker);
   }
   return due;
@@ -33,11 +33,11 @@ void Model::Check(Worker& worker) {
     Nothing(worker);
   }
   if (worker.away && worker.away_until <= time_) {
-    std::vector<std::uint64_t> held;
+    std::vector<std::uint64_t> leased;
     for (const auto& [serial, lease] : leases) {
-      if (lease.worker == id) held.push_back(serial);
+      if (lease.worker == id) leased.push_back(serial);
     }
-    for (const std::uint64_t serial : held) GiveBack(serial, true, "its worker did not come back");
+    for (const std::uint64_t serial : leased) GiveBack(serial, true, "its worker did not come back");
     if (worker.registered) gone_.push_back({Fact::Kind::kGone, id.value, 0, 0, 0, 0, {}});
     workers.erase(id);
     return;
@@ -61,7 +61,7 @@ void Model::Check(Worker& worker) {
       ++stats.expired;
       if (!timeout) {
         GiveBack(serial, true, "its worker gave no sign of life for as long as the lease");
-      } else if (Ended(job.state) || lease.told) {
+      } else if (Ended(job.state) || lease.stop_requested) {
         GiveBack(serial, false, "");
       } else {
         errors_.push_back({Fact::Kind::kError, 0, job.id.value, lease.task.index, lease.attempt, 0,
@@ -70,7 +70,7 @@ void Model::Check(Worker& worker) {
       }
     }
   }
-  if (!worker.spec.connected && !worker.away && !worker.waiting && !Holds(id) &&
+  if (!worker.spec.connected && !worker.away && !worker.waiting && !HasLeases(id) &&
       worker.last_seen + options.idle_worker <= time_) {
     gone_.push_back({Fact::Kind::kGone, id.value, 0, 0, 0, 0, {}});
     workers.erase(id);
@@ -154,7 +154,7 @@ void Model::Crash(const Now& at, Duration grace) {
   }
   for (auto& [serial, lease] : leases) {
     lease.granted = time_ - std::max<Duration>(Duration(0), at.wall - lease.granted_at);
-    lease.told = Ended(jobs.at(lease.task.job).state);
+    lease.stop_requested = Ended(jobs.at(lease.task.job).state);
     Worker& worker = workers[lease.worker];
     worker.id = lease.worker;
     worker.away = true;

@@ -1,4 +1,4 @@
-// Workers, and what becomes of what they hold.
+// Workers, and what becomes of their leases.
 #include <algorithm>
 #include <cmath>
 
@@ -41,7 +41,7 @@ Model::Failure Model::Register(const Now& at, const WorkerSpec& spec, bool right
   // An order to drain outlives a lost connection, and is repeated: it may have been lost with it.
   if (worker.draining) drains_.push_back({Fact::Kind::kDrain, spec.id.value, 0, 0, 0, 0, {}});
   // What nobody has been told yet was meant for the connection before.
-  std::erase_if(assigned_, [&spec](const Fact& fact) { return fact.worker == spec.id.value; });
+  std::erase_if(granted_, [&spec](const Fact& fact) { return fact.worker == spec.id.value; });
   answer.worker = spec.id;
   std::set<std::uint64_t> kept;
   for (std::size_t i = 0; i < spec.resume.size(); ++i) {
@@ -74,7 +74,7 @@ void Model::StopWaiting(Worker& worker) {
 }
 
 void Model::Nothing(const Worker& worker) {
-  if (worker.once) assigned_.push_back({Fact::Kind::kNothing, worker.id.value, 0, 0, 0, 0, {}});
+  if (worker.once) granted_.push_back({Fact::Kind::kNothing, worker.id.value, 0, 0, 0, 0, {}});
 }
 
 Model::Failure Model::ChangeWorker(const Now& at, WorkerId id, const WorkerChange& change) {
@@ -123,7 +123,7 @@ Model::Failure Model::Pull(const Now& at, WorkerId id, const PullOptions& pull) 
     return {};
   }
   if (pull.wait) worker->pull_until = time_ + *pull.wait;
-  if (!worker->waiting) worker->turn = next_turn++;
+  if (!worker->waiting) worker->sequence = next_sequence++;
   worker->waiting = true;
   return {};
 }
@@ -178,7 +178,7 @@ void Model::GiveBack(std::uint64_t serial, bool counted, std::string_view why) {
   const Lease lease = leases.at(serial);
   Job& job = *FindJob(lease.task.job);
   if (!Ended(job.state)) {
-    if (lease.told) {
+    if (lease.stop_requested) {
       // Its worker was told to stop, and then the job was retried: fresh attempts, for this task too.
       leases.erase(serial);
       Set(job, lease.task.index, TaskState::kReady, 0);
@@ -197,7 +197,7 @@ void Model::AttemptFailed(std::uint64_t serial, bool final) {
   const Lease lease = leases.at(serial);
   Job& job = *FindJob(lease.task.job);
   const TaskIndex index = lease.task.index;
-  if (lease.told) return GiveBack(serial, false, "");
+  if (lease.stop_requested) return GiveBack(serial, false, "");
   leases.erase(serial);
   ++stats.failed_attempts;
   const milliseconds wait = BackoffOf(job.spec.backoff, lease.attempt);
@@ -253,11 +253,11 @@ void Model::Disconnect(const Now& at, WorkerId id) {
 void Model::Unregister(const Now& at, WorkerId id) {
   Begin(at);
   if (FindRegistered(id) == nullptr) return;
-  std::vector<std::uint64_t> held;
+  std::vector<std::uint64_t> leased;
   for (const auto& [serial, lease] : leases) {
-    if (lease.worker == id) held.push_back(serial);
+    if (lease.worker == id) leased.push_back(serial);
   }
-  for (const std::uint64_t serial : held) GiveBack(serial, true, "its worker left without a word about it");
+  for (const std::uint64_t serial : leased) GiveBack(serial, true, "its worker left without a word about it");
   workers.erase(id);
   Wake();
 }

@@ -21,11 +21,11 @@ void Mix(std::uint64_t& hash, std::string_view bytes) {
 
 std::vector<Fact> FactsOf(const Effects& effects) {
   std::vector<Fact> facts;
-  for (const Assignment& assignment : effects.assignments) {
-    if (assignment.grants.empty()) facts.push_back({Fact::Kind::kNothing, assignment.worker.value, 0, 0, 0, 0, {}});
-    for (const Grant& grant : assignment.grants) {
+  for (const GrantBatch& given : effects.grant_batches) {
+    if (given.grants.empty()) facts.push_back({Fact::Kind::kNothing, given.worker.value, 0, 0, 0, 0, {}});
+    for (const Grant& grant : given.grants) {
       facts.push_back({Fact::Kind::kGrant,
-                       assignment.worker.value,
+                       given.worker.value,
                        grant.task.job.value,
                        grant.task.index,
                        grant.attempt,
@@ -33,9 +33,9 @@ std::vector<Fact> FactsOf(const Effects& effects) {
                        {}});
     }
   }
-  for (const CancelOrder& order : effects.cancels) {
-    facts.push_back({Fact::Kind::kCancel, order.worker.value, order.task.job.value, order.task.index, 0,
-                     order.task.lease.serial, order.reason});
+  for (const StopRequest& stop : effects.stop_requests) {
+    facts.push_back({Fact::Kind::kCancel, stop.worker.value, stop.task.job.value, stop.task.index, 0,
+                     stop.task.lease.serial, stop.reason});
   }
   for (const WorkerId id : effects.drains) facts.push_back({Fact::Kind::kDrain, id.value, 0, 0, 0, 0, {}});
   for (const WorkerId id : effects.gone) facts.push_back({Fact::Kind::kGone, id.value, 0, 0, 0, 0, {}});
@@ -61,8 +61,8 @@ Simulation::Simulation(std::uint64_t seed)
   large_jobs_ = Chance(4);
   strategies_ = Chance(2);
   // When a user was served last is known for as long as a strategy names users: here one always does.
-  shares_ = strategies_ && Chance(2);
-  if (shares_) options_.policy = SomeStrategy(true);
+  fair_ = strategies_ && Chance(2);
+  if (fair_) options_.policy = SomeStrategy(true);
   model_ = durable_ = Model(options_);
   issued_.emplace_back();
   trace_ = std::getenv("ALLOT_SIM_TRACE") != nullptr;
@@ -236,8 +236,8 @@ void Simulation::Take() {
                                              "gone",  "ended",   "error",        "removed"};
     ++tally_[kNames[static_cast<int>(fact.kind)]];
   }
-  for (const Assignment& assignment : effects.assignments) {
-    for (const Grant& grant : assignment.grants) {
+  for (const GrantBatch& given : effects.grant_batches) {
+    for (const Grant& grant : given.grants) {
       Mix(effects_hash_, allot::ToText(grant.task.lease));
       // Those that were withdrawn before anybody heard of them leave gaps.
       if (grant.task.lease.serial < issued_.size()) return Differ("a lease serial out of its order");
@@ -245,7 +245,7 @@ void Simulation::Take() {
       issued_.push_back(grant.task);
       pending_.back().granted.push_back(grant.task.lease.serial);
       for (Process& process : processes_) {
-        if (process.id == assignment.worker) process.held.push_back(grant.task);
+        if (process.id == given.worker) process.leased.push_back(grant.task);
       }
     }
   }
@@ -328,7 +328,7 @@ void Simulation::DoCrash() {
   model_ = durable_;
   issued_.resize(model_.next_serial);
   for (Process& process : processes_) {
-    std::erase_if(process.held, [this](const TaskRef& ref) { return !Genuine(ref); });
+    std::erase_if(process.leased, [this](const TaskRef& ref) { return !Genuine(ref); });
   }
   // Another boot: the monotonic clock starts anywhere, and the wall clock may be off.
   if (Chance(2)) wall_offset_ += Duration(1ms) * (static_cast<std::int64_t>(Between(0, 20'000)) - 10'000);

@@ -42,7 +42,7 @@ class Simulation {
     std::uint64_t key = 0;
     bool connected = false;
     std::vector<std::string> tags;
-    std::vector<TaskRef> held;
+    std::vector<TaskRef> leased;
   };
   using Operation = std::function<void(Model&)>;
   // What is on its way to the disk, and what the model did meanwhile.
@@ -144,8 +144,8 @@ class Simulation {
   std::map<std::string, ExprPtr> parsed_;
   bool large_jobs_ = false;
   bool strategies_ = false;
-  bool shares_ = false;  // among strategies, those that share between users
-  bool trace_ = false;   // ALLOT_SIM_TRACE
+  bool fair_ = false;   // among strategies, those that share between users
+  bool trace_ = false;  // ALLOT_SIM_TRACE
 };
 
 template <typename T>

@@ -78,7 +78,7 @@ ExprPtr Simulation::JobRequirements() {
                      "TARGET.memory / (need - 2) > 0"});
 }
 
-// Without chance, and without `fair`: a share remembers when it was served longer than any job is kept. Both are
+// Without chance, and without `fair`: a fair group remembers when it was served longer than any job is kept. Both are
 // compared with the same naive look in the tests of strategy/.
 StrategyPtr Simulation::SomeStrategy(bool policy) {
   static const char* const kOwn[] = {"oldest",
@@ -93,27 +93,26 @@ StrategyPtr Simulation::SomeStrategy(bool policy) {
                                           "or_else(select_only(user = bob, worker), oldest)",
                                           "prefer_distinct(tag, 3, max_simultaneous(job, 2, worker))"};
   // None selects a user: a value that is selected is remembered for as long as its key is.
-  static const char* const kOwnShares[] = {"fair",
-                                           "fair(user, oldest)",
-                                           "least_recent",
-                                           "prefer_distinct(user, 2, fair(user, newest))",
-                                           "max_simultaneous(user, 3, fair(user, priority))",
-                                           "or_else(select_only(need = 2, fair(user, oldest)), fair(user, newest))",
-                                           "fair(user, max_simultaneous(need, 2, oldest))"};
-  static const char* const kPoliciesShares[] = {
-      "fair(user, worker)", "max_simultaneous(user, 4, worker)", "fair(user, max_simultaneous(need, 3, worker))",
-      "max_simultaneous(user, 25%, fair(user, worker))",
-      "fair(user, or_else(select_only(async = false, least_recent), worker))"};
+  static const char* const kOwnFair[] = {"fair",
+                                         "fair(user, oldest)",
+                                         "least_recent",
+                                         "prefer_distinct(user, 2, fair(user, newest))",
+                                         "max_simultaneous(user, 3, fair(user, priority))",
+                                         "or_else(select_only(need = 2, fair(user, oldest)), fair(user, newest))",
+                                         "fair(user, max_simultaneous(need, 2, oldest))"};
+  static const char* const kPoliciesFair[] = {"fair(user, worker)", "max_simultaneous(user, 4, worker)",
+                                              "fair(user, max_simultaneous(need, 3, worker))",
+                                              "max_simultaneous(user, 25%, fair(user, worker))",
+                                              "fair(user, or_else(select_only(async = false, least_recent), worker))"};
   const auto any = [this](const auto& texts) { return texts[rng_.Below(std::size(texts))]; };
-  const char* text =
-      shares_ ? (policy ? any(kPoliciesShares) : any(kOwnShares)) : (policy ? any(kPolicies) : any(kOwn));
+  const char* text = fair_ ? (policy ? any(kPoliciesFair) : any(kOwnFair)) : (policy ? any(kPolicies) : any(kOwn));
   const ParsedStrategy parsed = ParseStrategy(text, policy);
   CHECK(parsed.strategy != nullptr);
   return parsed.strategy;
 }
 
 ExprPtr Simulation::JobRank() {
-  // Whom a job ranks highest is asked of what opened; where gates hold jobs back, the model does not know what that is.
+  // Whom a job ranks highest is asked of what opened; where gates block jobs, the model does not know what that is.
   if (strategies_ || !Chance(5)) return nullptr;
   return Expression({"TARGET.memory", "-TARGET.Slots", "MY.size * TARGET.memory", "TARGET.gpu == \"other\" ? 5 : 1"});
 }
@@ -138,7 +137,7 @@ JobSpec Simulation::Spec() {
   spec.meta = SomeMeta();
   if (!Chance(3)) spec.priority = static_cast<std::int64_t>(Between(0, 4)) - 2;
   if (Chance(3)) spec.user = Chance(2) ? "ann" : "bob";
-  if (shares_ && Chance(2)) spec.user = Chance(2) ? "cy" : "dee";
+  if (fair_ && Chance(2)) spec.user = Chance(2) ? "cy" : "dee";
   spec.async = !Chance(4);
   const std::uint64_t size = rng_.Below(100);
   spec.count = static_cast<std::uint32_t>(size < 5 ? 0 : size < 40 ? 1 : size < 80 ? Between(2, 20) : Between(20, 200));
@@ -188,11 +187,11 @@ Simulation::Process& Simulation::AnyProcess() {
 }
 
 TaskRef Simulation::AnyRef(const Process& process) {
-  const auto of = [this](const Process& p) { return p.held[rng_.Below(p.held.size())]; };
+  const auto of = [this](const Process& p) { return p.leased[rng_.Below(p.leased.size())]; };
   TaskRef ref;
-  if (!process.held.empty() && !Chance(4)) {
+  if (!process.leased.empty() && !Chance(4)) {
     ref = of(process);
-  } else if (const Process& other = AnyProcess(); !other.held.empty() && Chance(3)) {
+  } else if (const Process& other = AnyProcess(); !other.leased.empty() && Chance(3)) {
     ref = of(other);
   } else if (issued_.size() > 1) {
     // One of the latest, or any.
@@ -327,14 +326,14 @@ void Simulation::DoJobCommand() {
 
 void Simulation::DoQueue() {
   if (strategies_ && Chance(2)) {
-    if (!shares_) {
+    if (!fair_) {
       options_.policy = Chance(2) ? nullptr : SomeStrategy(true);
     } else if (Chance(2)) {  // otherwise weights alone
       options_.policy = SomeStrategy(true);
     }
     options_.weights.clear();
-    if (shares_ && Chance(2)) options_.weights["user.ann"] = static_cast<std::uint32_t>(Between(1, 4));
-    if (shares_ && Chance(3)) options_.weights["user.bob"] = static_cast<std::uint32_t>(Between(1, 4));
+    if (fair_ && Chance(2)) options_.weights["user.ann"] = static_cast<std::uint32_t>(Between(1, 4));
+    if (fair_ && Chance(3)) options_.weights["user.bob"] = static_cast<std::uint32_t>(Between(1, 4));
     engine_->SetPolicy(now_, options_.policy, options_.weights);
     operations_.push_back([now = now_, policy = options_.policy, weights = options_.weights](Model& m) {
       m.SetPolicy(now, policy, weights);
@@ -386,7 +385,7 @@ void Simulation::DoRegister() {
   if (!fresh) key = right_key ? process.key : process.key + 1;
   if (!fresh && process.key == 0) return;
   const std::uint64_t part = rng_.Below(3);
-  for (const TaskRef& ref : process.held) {
+  for (const TaskRef& ref : process.leased) {
     if (part == 0 || (part == 1 && Chance(2))) spec.resume.push_back(ref);
   }
   if (Chance(3)) spec.resume.push_back(AnyRef(process));
@@ -406,7 +405,7 @@ void Simulation::DoRegister() {
   tally_["lost"] += answer->lost.size();
   Expect(engine_->looks().KnowsKey(spec.id, answer->key), true, "register: key");
   process.key = answer->key;
-  if (right_key) process.held = answer->resumed;
+  if (right_key) process.leased = answer->resumed;
 }
 
 void Simulation::DoPull() {
@@ -448,7 +447,7 @@ void Simulation::DoReport() {
     tally_[verdict == ReportVerdict::kTaken   ? "report taken"
            : verdict == ReportVerdict::kStale ? "report stale"
                                               : "report of an ended job"]++;
-    std::erase(process.held, reports[i].task);
+    std::erase(process.leased, reports[i].task);
   }
 }
 
@@ -471,7 +470,7 @@ void Simulation::DoWorkerCommand() {
     ExpectCode(CodeOf(engine_->Heartbeat(now, id)), InModel([=](Model& m) { return m.Heartbeat(now, id); }),
                "heartbeat");
   } else if (dice < 6) {
-    std::vector<TaskRef> refs = process.held;
+    std::vector<TaskRef> refs = process.leased;
     refs.push_back(AnyRef(process));
     const std::vector<bool> genuine = Genuine(refs);
     const auto result = engine_->Extend(now, id, refs);

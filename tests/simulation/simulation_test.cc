@@ -24,16 +24,16 @@ std::uint64_t FromEnvironment(const char* name, std::uint64_t otherwise) {
 }
 
 // As the model does; in steps it goes in EngineToldTest.
-struct AllToldAtOnce {
-  AllToldAtOnce() { Orders::told_at_once = 1'000'000'000; }
-  ~AllToldAtOnce() { Orders::told_at_once = before; }
-  const std::size_t before = Orders::told_at_once;
+struct AllUpdatesAtOnce {
+  AllUpdatesAtOnce() { Orders::updates_at_once = 1'000'000'000; }
+  ~AllUpdatesAtOnce() { Orders::updates_at_once = before; }
+  const std::size_t before = Orders::updates_at_once;
 };
 
 TEST(Simulation, EngineAndModelAgreeOverAMillionRandomSteps) {
   const std::uint64_t steps = FromEnvironment("ALLOT_SIM_STEPS", Rounds(kSteps));
   const std::uint64_t only = FromEnvironment("ALLOT_SIM_SEED", 0);
-  const AllToldAtOnce all_told;
+  const AllUpdatesAtOnce all_at_once;
   std::map<std::string, std::uint64_t> tally;
   std::uint64_t done = 0;
   for (std::uint64_t seed = only != 0 ? only : 1; done < steps; ++seed) {

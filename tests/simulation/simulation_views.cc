@@ -69,9 +69,9 @@ void Simulation::CompareJob(const JobView& view, const Model::Job& job) {
 }
 
 void Simulation::CompareTasks(const Model::Job& job) {
-  std::map<TaskIndex, const Model::Lease*> held;
+  std::map<TaskIndex, const Model::Lease*> leased;
   for (const auto& [serial, lease] : model_.leases) {
-    if (lease.task.job == job.id) held[lease.task.index] = &lease;
+    if (lease.task.job == job.id) leased[lease.task.index] = &lease;
   }
   TaskQuery query{job.id, 0, 1 + look_.Below(100), std::nullopt};
   if (look_.Below(2) == 0) query.state = static_cast<TaskState>(look_.Below(6));
@@ -93,9 +93,9 @@ void Simulation::CompareTasks(const Model::Job& job) {
       if (index >= job.spec.count) return Differ(name + "is too many");
       Expect(static_cast<int>(view.state), static_cast<int>(shown(index)), name + "state");
       Expect(view.attempts, job.tasks[index].used, name + "attempts");
-      const auto lease = held.find(index);
-      Expect(view.worker.value, lease == held.end() ? 0 : lease->second->worker.value, name + "worker");
-      if (lease != held.end()) Expect(view.leased_at, std::optional(lease->second->granted_at), name + "leased_at");
+      const auto lease = leased.find(index);
+      Expect(view.worker.value, lease == leased.end() ? 0 : lease->second->worker.value, name + "worker");
+      if (lease != leased.end()) Expect(view.leased_at, std::optional(lease->second->granted_at), name + "leased_at");
       ++index;
     }
     if (page->next && *page->next <= *next) return Differ("tasks: a page that does not move on");

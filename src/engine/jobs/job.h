@@ -12,9 +12,9 @@
 #include <boost/intrusive/set.hpp>
 
 #include "backlog/job_tasks.h"
+#include "base/interned.h"
 #include "base/job.h"
 #include "base/record.h"
-#include "base/shared.h"
 #include "dispatch/lease_table.h"
 #include "dispatch/worker_queue.h"
 #include "engine/tallies/class_reasons.h"
@@ -49,7 +49,7 @@ struct JobTerms : std::enable_shared_from_this<JobTerms> {
 
 // What few jobs have at all.
 struct JobExtras {
-  Shared<Meta> meta;
+  Interned<Meta> meta;
   std::string payload_prefix;
   std::string idempotency_key;
   std::string trace;
@@ -78,7 +78,7 @@ struct EngineJob : DispatchJob {
   std::uint32_t watchers = 0;
   mutable std::uint32_t block = 0;  // of lists, in which it was found last
   std::uint32_t limit_epoch = 0;    // of the limits that its group is of; 0: it is in none
-  std::uint32_t cell = 0;           // of HoldReasons, while it is counted as open; 0: it is in none
+  std::uint32_t cell = 0;           // of BlockedReasons, while it is counted as open; 0: it is in none
   JobState state = JobState::kActive;
   JobReason reason = JobReason::kNone;
   bool payload_common : 1 = false;
@@ -146,7 +146,7 @@ struct EngineWorker : boost::intrusive::set_base_hook<>, DispatchWorker, ClassRe
   WallTime last_seen_at{};
   WallTime registered_at{};
   Instant waiting_since{};
-  std::uint64_t waiting_turn = 0;      // order among those that wait
+  std::uint64_t waiting_sequence = 0;  // order among those that wait
   KindId waiting_kind = 0;             // among whom it waits
   Orders::Id waiting_order = 0;        //
   LimitProfileId waiting_profile = 0;  //
@@ -160,7 +160,9 @@ struct EngineWorker : boost::intrusive::set_base_hook<>, DispatchWorker, ClassRe
   bool waiting() const { return set_base_hook::is_linked(); }
   // What it pulls by.
   Orders::Id Pulls() const { return pull_strategy ? pull_order : order; }
-  friend bool operator<(const EngineWorker& a, const EngineWorker& b) { return a.waiting_turn < b.waiting_turn; }
+  friend bool operator<(const EngineWorker& a, const EngineWorker& b) {
+    return a.waiting_sequence < b.waiting_sequence;
+  }
 };
 
 // Longest waiting first.

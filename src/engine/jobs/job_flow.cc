@@ -11,11 +11,11 @@ void JobFlow::Refresh(EngineJob& job) {
   p_.orders.SetReady(job, job.tasks.ready());
   if (open && job.open) p_.dispatcher.SetReady(job);
   if (open && !job.open) {
-    if (p_.orders.MayTell()) {
+    if (p_.orders.MayUpdate()) {
       job.opening = false;
       Open(job, Grouping::kAnew);
     } else {
-      p_.telling.OpenLater(job);
+      p_.order_updates.OpenLater(job);
     }
   }
   p_.tallies.Recount(job);

@@ -14,7 +14,7 @@ class JobFlow {
  public:
   explicit JobFlow(EngineParts& parts) : p_(parts) {}
 
-  // After any change of a job's tasks or state: open or not, counted, wakers told.
+  // After any change of a job's tasks or state: open or not, counted, wakers noted.
   void Refresh(EngineJob& job);
   // The one place that opens a job and closes it, in all stages. Whoever puts it into another class lets it stay in its
   // group of those that are alike to limits.

@@ -192,7 +192,7 @@ bool GetHeader(ByteReader& in, StoredExprs& exprs, JobHeader& header) {
   terms.retention = GetSpan(in);
   if ((flags & 32) != 0) {
     header.extras = std::make_unique<JobExtras>();
-    header.extras->meta = Shared<Meta>(GetMeta(in));
+    header.extras->meta = Interned<Meta>(GetMeta(in));
     header.extras->payload_prefix = in.Text();
     header.extras->idempotency_key = in.Text();
     header.extras->trace = in.Text();

@@ -27,9 +27,9 @@ bool Stopping::Step(std::size_t& budget) {
       --budget;
       Lease& lease = job->leases.front();
       job->leases.splice(job->leases.end(), job->leases, job->leases.begin());
-      if (lease.told) continue;
-      lease.told = true;
-      p_.journal.effects().cancels.push_back(CancelOrder{lease.worker, lease.task, ReasonFor(job->state)});
+      if (lease.stop_requested) continue;
+      lease.stop_requested = true;
+      p_.journal.effects().stop_requests.push_back(StopRequest{lease.worker, lease.task, ReasonFor(job->state)});
     }
   }
   return true;

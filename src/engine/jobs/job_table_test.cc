@@ -110,17 +110,17 @@ TEST(JobTable, TermsAreKeptOnceAndAsLongAsAnyJobHasThem) {
 // Looks hold terms on other threads, and for longer than the queue may live.
 TEST(JobTable, WhoLooksAtTermsNeitherKeepsThemInTheTableNorNeedsIt) {
   auto jobs = std::make_unique<JobTable>();
-  std::shared_ptr<const JobTerms> held = jobs->Intern(Of("ann"));
-  std::shared_ptr<const JobTerms> seen = held->View();
-  EXPECT_EQ(seen.get(), held.get());
-  held.reset();
+  std::shared_ptr<const JobTerms> leased = jobs->Intern(Of("ann"));
+  std::shared_ptr<const JobTerms> seen = leased->View();
+  EXPECT_EQ(seen.get(), leased.get());
+  leased.reset();
   EXPECT_EQ(jobs->terms(), 0u);
   EXPECT_EQ(seen->user, "ann");
   // Terms like those that are still looked at are others.
-  held = jobs->Intern(Of("ann"));
-  EXPECT_NE(seen.get(), held.get());
-  seen = held->View();
-  held.reset();
+  leased = jobs->Intern(Of("ann"));
+  EXPECT_NE(seen.get(), leased.get());
+  seen = leased->View();
+  leased.reset();
   jobs.reset();
   std::thread([seen = std::move(seen)]() mutable {
     EXPECT_EQ(seen->user, "ann");

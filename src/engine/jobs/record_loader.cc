@@ -55,11 +55,11 @@ void RecordLoader::RestoreLease(EngineJob& job, const StoredLease& stored) {
   lease.ttl = job.terms->lease;
   lease.timeout = job.terms->timeout;
   std::optional<MemoryPool::Scope> scope(std::in_place, &p_.memory.workers);
-  EngineWorker& holder = p_.workers.Stub(stored.worker);
+  EngineWorker& lessee = p_.workers.Stub(stored.worker);
   p_.queue.SawId(stored.worker.value);
   scope.reset();
-  holder.leases.push_back(lease);
-  p_.dispatcher.Assigned(holder);
+  lessee.leases.push_back(lease);
+  p_.dispatcher.Started(lessee);
   job.leases.push_back(lease);
   ++job.leased;
 }
@@ -282,7 +282,7 @@ void RecordLoader::Finish(Duration grace) {
     p_.timers.Start(*job);
     for (Lease& lease : job->leases) {
       lease.granted = p_.clock.time - std::max<Duration>(Duration(0), p_.clock.now.wall - lease.granted_at);
-      lease.told = Ended(job->state);
+      lease.stop_requested = Ended(job->state);
     }
     p_.flow.Refresh(*job);
   }

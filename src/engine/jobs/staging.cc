@@ -60,7 +60,7 @@ Staging::StagedJob Staging::Prepare(const JobSpec& spec, const JobFold* fold) {
   MemoryPool::Scope scope(&p_.memory.jobs);
   StagedJob job;
   job.terms = p_.jobs.Intern(TermsOf(spec));
-  JobExtras extras{spec.meta.empty() ? Shared<Meta>() : Shared<Meta>(spec.meta), spec.payload_prefix,
+  JobExtras extras{spec.meta.empty() ? Interned<Meta>() : Interned<Meta>(spec.meta), spec.payload_prefix,
                    spec.idempotency_key, spec.trace, spec.content};
   if (!extras.empty()) job.extras = std::make_unique<JobExtras>(std::move(extras));
   const OrderKey key{!spec.priority.has_value(), spec.priority.value_or(0), {}, {}};

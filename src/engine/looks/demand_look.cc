@@ -17,17 +17,17 @@ namespace allot {
 namespace {
 
 // What a look at a job costs, and beside it each key that is looked up, and to find its group, with each expression
-// that is evaluated for that; a row; a share.
+// that is evaluated for that; a row; a part.
 constexpr std::int64_t kJobNanoseconds = 400;
 constexpr std::int64_t kKeyNanoseconds = 300;
 constexpr std::int64_t kGroupNanoseconds = 1500;
 constexpr std::int64_t kEvaluationNanoseconds = 1000;
 constexpr std::int64_t kRowNanoseconds = 5000;
-constexpr std::int64_t kShareNanoseconds = 150;
+constexpr std::int64_t kDivideNanoseconds = 150;
 constexpr std::int64_t kNewNanoseconds = 1500;  // a cell, a group, or a user
 constexpr std::int64_t kCutNanoseconds = 20;    // for each limit that is in the way
 // What a walk remembers at most: what comes behind it is not looked at.
-constexpr std::size_t kMostHeld = 1'000'000;
+constexpr std::size_t kMostKept = 1'000'000;
 constexpr std::size_t kMostRows = 100'000;
 // Limits that a row names, and what they add to its requirements.
 constexpr std::size_t kMostNamed = 20;
@@ -55,10 +55,10 @@ class Maxima {
   std::size_t columns() const { return columns_.size(); }
   // Is a maximum for each job among them?
   bool per_job() const { return per_job_; }
-  std::size_t held() const {
-    std::size_t held = 0;
-    for (const Column& column : columns_) held += column.leased.size();
-    return held;
+  std::size_t kept() const {
+    std::size_t kept = 0;
+    for (const Column& column : columns_) kept += column.leased.size();
+    return kept;
   }
 
   // A job is there: its leases count. Appends its values, one for each column.
@@ -246,10 +246,10 @@ struct DemandWalk::State {
     return *at = known->second;
   }
 
-  std::size_t held() const { return cells.size() + groups.size() + users.size() + maxima.held() + excluded_for.size(); }
-  bool full() const { return held() >= kMostHeld || rows.size() >= kMostRows; }
-  // Shares what can start among the cells. True: through.
-  bool Share(std::int64_t& left);
+  std::size_t kept() const { return cells.size() + groups.size() + users.size() + maxima.kept() + excluded_for.size(); }
+  bool full() const { return kept() >= kMostKept || rows.size() >= kMostRows; }
+  // Divides what can start among the cells. True: through.
+  bool Divide(std::int64_t& left);
   void Finish();
 
   JobCursor cursor;
@@ -282,13 +282,13 @@ const std::vector<DemandRow>& DemandWalk::rows() const {
   if (!state_) return kNone;
   if (!state_->finished) {
     std::int64_t left = std::numeric_limits<std::int64_t>::max();
-    state_->Share(left);
+    state_->Divide(left);
     state_->Finish();
   }
   return state_->shown;
 }
 
-bool DemandWalk::State::Share(std::int64_t& left) {
+bool DemandWalk::State::Divide(std::int64_t& left) {
   for (; next_cell < cells.size(); ++next_cell) {
     Cell& cell = cells[next_cell];
     Row& row = rows[cell.row];
@@ -296,7 +296,7 @@ bool DemandWalk::State::Share(std::int64_t& left) {
     // All at once, or one job after the other.
     for (; cell.jobs > 0; cell.jobs -= maxima.per_job() ? 1 : cell.jobs) {
       if (left <= 0) return false;
-      left -= kShareNanoseconds;
+      left -= kDivideNanoseconds;
       const std::uint64_t wanted = std::min(cell.ready, maxima.Room(of_cell, cell.own));
       const std::uint64_t starts = forecast.Take(groups[cell.group], wanted);
       left -= static_cast<std::int64_t>(forecast.cut().size()) * kCutNanoseconds;
@@ -422,7 +422,7 @@ bool PreparedLooks::Collect(const Now& now, DemandWalk& walk, std::size_t budget
     state.seen = true;
     state.forecast = limits();
   }
-  if (!state.Share(left)) return false;
+  if (!state.Divide(left)) return false;
   walk.complete_ = state.seen_all;  // the rest is for rows(), which need not be called here
   return true;
 }

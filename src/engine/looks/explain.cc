@@ -28,36 +28,36 @@ std::string NameOf(const LimitName& limit) {
   return limit.name.empty() ? fmt::format("`{}`", limit.tag) : fmt::format("`{}` ({})", limit.name, limit.tag);
 }
 
-bool HoldsBack(const LimitHold& hold) {
-  return hold.limit.holds_back && !hold.limit.monitor && (!hold.limit.reads_worker || hold.workers_held > 0);
+bool Blocks(const LimitOnJob& on_job) {
+  return on_job.limit.blocks && !on_job.limit.monitor && (!on_job.limit.reads_worker || on_job.workers_blocked > 0);
 }
 
 // Wherever it could run?
-bool Everywhere(const LimitHold& hold, std::size_t matching) {
-  return !hold.limit.reads_worker || hold.workers_held >= matching;
+bool Everywhere(const LimitOnJob& on_job, std::size_t matching) {
+  return !on_job.limit.reads_worker || on_job.workers_blocked >= matching;
 }
 
 // Where it could run.
 struct Places {
   std::size_t matching = 0;
-  bool none_free = false;    // limits hold it back on all workers that have a free slot
-  bool some_unheld = false;  // on some worker, busy or not, none does
+  bool none_free = false;       // limits block it on all workers that have a free slot
+  bool some_unblocked = false;  // on some worker, busy or not, none does
 };
 
-Reason Say(const LimitHold& hold, const Places& places, Instant now) {
-  const LimitStanding& limit = hold.limit;
+Reason Say(const LimitOnJob& on_job, const Places& places, Instant now) {
+  const LimitStatus& limit = on_job.limit;
   std::string where, elsewhere;
-  if (!Everywhere(hold, places.matching)) {
-    where = fmt::format(" on {} of the {} workers that may run it", FormatCount(hold.workers_held),
+  if (!Everywhere(on_job, places.matching)) {
+    where = fmt::format(" on {} of the {} workers that may run it", FormatCount(on_job.workers_blocked),
                         FormatCount(places.matching));
     if (places.none_free) elsewhere = "; no worker is free on which it may start";
   }
   Reason said{Advice::kWait, ReasonCode::kLimit, "", "allot limit show " + limit.limit.uuid};
   const std::string name = NameOf(limit.limit), cost = Number(limit.cost.number());
   if (limit.never) {
-    if (!places.some_unheld) said.advice = Advice::kOperator;
+    if (!places.some_unblocked) said.advice = Advice::kOperator;
     said.code = ReasonCode::kLimitNever;
-    said.message = hold.stops
+    said.message = on_job.stops
                        ? fmt::format("the limit {} stops it{}: its count is 0", name, where)
                        : fmt::format("the limit {} can never pay for it{}: a start costs {}, which it will never have",
                                      name, where, cost);
@@ -84,43 +84,43 @@ bool ComesAfter(ReasonCode code) {
          code == ReasonCode::kCanStart;
 }
 
-struct HeldByLimits {
+struct BlockedByLimits {
   std::vector<Reason> reasons;
   bool everywhere = false;  // on every worker that may run it
   bool none_free = false;   // on every one that has a free slot
 };
 
-HeldByLimits OfLimits(const JobStanding& standing, std::size_t matching) {
-  HeldByLimits out;
-  std::vector<const LimitHold*> held;
-  if (!Ended(standing.match.state) && standing.match.ready + standing.match.waiting > 0) {
-    for (const LimitHold& hold : standing.limits.holds) {
-      if (HoldsBack(hold)) held.push_back(&hold);
+BlockedByLimits OfLimits(const JobSnapshot& snapshot, std::size_t matching) {
+  BlockedByLimits out;
+  std::vector<const LimitOnJob*> blocking;
+  if (!Ended(snapshot.match.state) && snapshot.match.ready + snapshot.match.waiting > 0) {
+    for (const LimitOnJob& on_job : snapshot.limits.all) {
+      if (Blocks(on_job)) blocking.push_back(&on_job);
     }
   }
   // Everywhere before somewhere, where it could start at once before where it could not, never before at some time, and
   // the latest first.
-  const auto before = [&](const LimitHold* a, const LimitHold* b) {
+  const auto before = [&](const LimitOnJob* a, const LimitOnJob* b) {
     const bool a_all = Everywhere(*a, matching), b_all = Everywhere(*b, matching);
     if (a_all != b_all) return a_all;
-    if (!a_all && (a->free_held > 0) != (b->free_held > 0)) return a->free_held > 0;
+    if (!a_all && (a->free_blocked > 0) != (b->free_blocked > 0)) return a->free_blocked > 0;
     if (a->limit.never != b->limit.never) return a->limit.never;
     return a->limit.payable_at > b->limit.payable_at;
   };
-  std::stable_sort(held.begin(), held.end(), before);
-  out.everywhere = !held.empty() && Everywhere(*held.front(), matching);
+  std::stable_sort(blocking.begin(), blocking.end(), before);
+  out.everywhere = !blocking.empty() && Everywhere(*blocking.front(), matching);
   std::size_t on = 0;
-  for (const LimitHold* hold : held) on += hold->workers_held;
-  out.none_free = !held.empty() && standing.limits.free > 0 && standing.limits.free_held >= standing.limits.free;
+  for (const LimitOnJob* on_job : blocking) on += on_job->workers_blocked;
+  out.none_free = !blocking.empty() && snapshot.limits.free > 0 && snapshot.limits.free_blocked >= snapshot.limits.free;
   const Places places{matching, out.none_free, !out.everywhere && on < matching};
-  if (held.size() > kMostOfAKind) held.resize(kMostOfAKind);
-  for (const LimitHold* hold : held) out.reasons.push_back(Say(*hold, places, standing.now));
+  if (blocking.size() > kMostOfAKind) blocking.resize(kMostOfAKind);
+  for (const LimitOnJob* on_job : blocking) out.reasons.push_back(Say(*on_job, places, snapshot.now));
   return out;
 }
 
 // --- The order.
 
-std::vector<Reason> OfCeilings(const OrderStanding& order) {
+std::vector<Reason> OfCeilings(const OrderSnapshot& order) {
   std::vector<Reason> out;
   for (const Ceiling& ceiling : order.ceilings) {
     if (out.size() == kMostOfAKind) break;
@@ -135,32 +135,33 @@ std::vector<Reason> OfCeilings(const OrderStanding& order) {
   return out;
 }
 
-bool IsFirst(const OrderStanding& order) {
+bool IsFirst(const OrderSnapshot& order) {
   return order.first_for.value != 0 || (order.like_free && order.place == 1U) || order.chance;
 }
 // Is it known that others come first, at least for workers like the one that was looked at?
-bool IsBehind(const OrderStanding& order) {
+bool IsBehind(const OrderSnapshot& order) {
   if (order.giving == 0 || IsFirst(order)) return false;
   if (order.place) return *order.place > 1;
   return order.others_first || (order.looked_for > 0 && order.complete);
 }
 
-Reason Behind(const JobStanding& standing) {
-  const OrderStanding& order = *standing.order;
-  if (standing.promised && standing.promised->open == 0 && standing.promised->workers > 0 &&
-      standing.promised->busy == standing.promised->workers) {
-    const PromisedStanding& promised = *standing.promised;
+Reason Behind(const JobSnapshot& snapshot) {
+  const OrderSnapshot& order = *snapshot.order;
+  if (snapshot.promised && snapshot.promised->open == 0 && snapshot.promised->workers > 0 &&
+      snapshot.promised->busy == snapshot.promised->workers) {
+    const PromiseSnapshot& promised = *snapshot.promised;
     const std::string who = promised.longest_name.empty() ? ToText(promised.longest) : promised.longest_name;
-    Reason held{Advice::kWait, ReasonCode::kPromised,
-                fmt::format("its tasks are promised to {} {}, and {} busy", FormatCount(promised.workers),
-                            promised.workers == 1 ? "worker" : "workers", promised.workers == 1 ? "it is" : "all are"),
-                ""};
-    if (standing.worker_names) {
-      held.message += fmt::format(": {} is promised the most of it, {} of {} tasks", who,
-                                  FormatCount(promised.longest_tasks), FormatCount(promised.longest_queue));
-      held.hint = "allot worker " + ToText(promised.longest);
+    Reason blocking{
+        Advice::kWait, ReasonCode::kPromised,
+        fmt::format("its tasks are promised to {} {}, and {} busy", FormatCount(promised.workers),
+                    promised.workers == 1 ? "worker" : "workers", promised.workers == 1 ? "it is" : "all are"),
+        ""};
+    if (snapshot.worker_names) {
+      blocking.message += fmt::format(": {} is promised the most of it, {} of {} tasks", who,
+                                      FormatCount(promised.longest_tasks), FormatCount(promised.longest_queue));
+      blocking.hint = "allot worker " + ToText(promised.longest);
     }
-    return held;
+    return blocking;
   }
   Reason said{Advice::kWait, ReasonCode::kBehind, "others come first", ""};
   if (order.place) {
@@ -185,26 +186,26 @@ Reason Behind(const JobStanding& standing) {
 
 // --- One task.
 
-std::optional<Reason> OfTask(const JobStanding& standing) {
-  const TaskView& task = *standing.task;
+std::optional<Reason> OfTask(const JobSnapshot& snapshot) {
+  const TaskView& task = *snapshot.task;
   switch (task.state) {
     case TaskState::kReady:
       return std::nullopt;
     case TaskState::kLeased: {
       std::string where = "on a worker";
-      if (standing.worker_names) {
-        where = "on " + (standing.task_worker.empty() ? "worker " + ToText(task.worker) : standing.task_worker);
+      if (snapshot.worker_names) {
+        where = "on " + (snapshot.task_worker.empty() ? "worker " + ToText(task.worker) : snapshot.task_worker);
       }
       if (task.leased_at) {
-        where += ", for " + FormatDuration(std::max(standing.match.now - *task.leased_at, milliseconds(0)));
+        where += ", for " + FormatDuration(std::max(snapshot.match.now - *task.leased_at, milliseconds(0)));
       }
       return Reason{Advice::kWait, ReasonCode::kRunning, "it runs " + where, "", task.leased_at};
     }
     case TaskState::kWaiting:
-      if (Ended(standing.match.state)) return std::nullopt;
+      if (Ended(snapshot.match.state)) return std::nullopt;
       return Reason{Advice::kWait, ReasonCode::kBackoff,
                     fmt::format("attempt {} failed: the next one of its job is due {}", task.attempts,
-                                In(standing.task_due.value_or(standing.match.now), standing.match.now)),
+                                In(snapshot.task_due.value_or(snapshot.match.now), snapshot.match.now)),
                     ""};
     case TaskState::kDone:
     case TaskState::kFailed:
@@ -236,7 +237,7 @@ bool SameAs(ReasonCode listed, ReasonCode code) {
 
 }  // namespace
 
-void ApplyWalk(const PreviewWalk& walk, JobId job, OrderStanding& order) {
+void ApplyWalk(const PreviewWalk& walk, JobId job, OrderSnapshot& order) {
   order.looked_for = static_cast<std::uint32_t>(walk.tasks().size());
   order.complete = walk.complete();
   if (order.giving == 0) return;
@@ -262,25 +263,25 @@ void ApplyWalk(const PreviewWalk& walk, JobId job, OrderStanding& order) {
   }
 }
 
-std::vector<Reason> AllReasons(const JobStanding& standing, const std::vector<Reason>& of_matching,
+std::vector<Reason> AllReasons(const JobSnapshot& snapshot, const std::vector<Reason>& of_matching,
                                std::size_t matching) {
-  if (standing.task) {
-    if (std::optional<Reason> own = OfTask(standing)) return {std::move(*own)};
+  if (snapshot.task) {
+    if (std::optional<Reason> own = OfTask(snapshot)) return {std::move(*own)};
   }
-  HeldByLimits limits = OfLimits(standing, matching);
-  const OrderStanding* order = standing.order ? &*standing.order : nullptr;
-  std::vector<Reason> held = order != nullptr && order->giving == 0 ? OfCeilings(*order) : std::vector<Reason>();
-  const bool blocked = limits.everywhere || !held.empty();
-  held.insert(held.end(), limits.reasons.begin(), limits.reasons.end());
+  BlockedByLimits limits = OfLimits(snapshot, matching);
+  const OrderSnapshot* order = snapshot.order ? &*snapshot.order : nullptr;
+  std::vector<Reason> blocking = order != nullptr && order->giving == 0 ? OfCeilings(*order) : std::vector<Reason>();
+  const bool blocked = limits.everywhere || !blocking.empty();
+  blocking.insert(blocking.end(), limits.reasons.begin(), limits.reasons.end());
 
   std::vector<Reason> out;
-  const auto say_held = [&] {
-    out.insert(out.end(), held.begin(), held.end());
-    held.clear();
+  const auto say_blocked = [&] {
+    out.insert(out.end(), blocking.begin(), blocking.end());
+    blocking.clear();
   };
   for (const Reason& reason : of_matching) {
     const bool can_start = reason.code == ReasonCode::kCanStart;
-    if ((blocked && ComesAfter(reason.code)) || (limits.none_free && can_start)) say_held();
+    if ((blocked && ComesAfter(reason.code)) || (limits.none_free && can_start)) say_blocked();
     if (!can_start) {
       out.push_back(reason);
       continue;
@@ -300,15 +301,15 @@ std::vector<Reason> AllReasons(const JobStanding& standing, const std::vector<Re
       if (order->chance) out.back().message += ", which is left to chance";
     }
   }
-  say_held();
-  // Also where something else holds it back: when that is gone, its turn has not come yet.
-  if (order != nullptr && IsBehind(*order)) out.push_back(Behind(standing));
+  say_blocked();
+  // Also where something else keeps it from running: when that is gone, it is not the first yet.
+  if (order != nullptr && IsBehind(*order)) out.push_back(Behind(snapshot));
   std::stable_sort(out.begin(), out.end(), [](const Reason& a, const Reason& b) {
     return Gravity(a.advice, a.code) < Gravity(b.advice, b.code);
   });
-  if (standing.held && standing.held->since) {
+  if (snapshot.wait_reason && snapshot.wait_reason->since) {
     for (Reason& reason : out) {
-      if (!reason.since && SameAs(standing.held->code, reason.code)) reason.since = standing.held->since;
+      if (!reason.since && SameAs(snapshot.wait_reason->code, reason.code)) reason.since = snapshot.wait_reason->since;
     }
   }
   return out;

@@ -1,7 +1,7 @@
-// Why a job, or one of its tasks, does not run: all that holds it back now, whichever stage says so, what decides
-// first.
+// Why a job, or one of its tasks, does not run: all that keeps it from running now, whichever stage says so, what
+// decides first.
 //
-// The engine takes a JobStanding in passing (PreparedLooks::StandingOf); from that everything else follows outside its
+// The engine takes a JobSnapshot in passing (PreparedLooks::SnapshotOf); from that everything else follows outside its
 // thread: matching looks at every worker and every clause (match/explain.h), and where a job stands among others may
 // need a look at all of them (engine/looks/preview_walk.h).
 #pragma once
@@ -13,13 +13,13 @@
 
 #include "engine/looks/views.h"
 #include "match/explain.h"
+#include "strategy/offer.h"
 #include "strategy/preview.h"
-#include "strategy/standing.h"
 
 namespace allot {
 
 // How a job with ready tasks stands in the order, for the workers that may run it and are neither draining nor away.
-struct OrderStanding {
+struct OrderSnapshot {
   StrategyPtr policy;
   // That most of them have, of those that are given such jobs; with a free slot, if there are any.
   StrategyPtr strategy;
@@ -28,7 +28,7 @@ struct OrderStanding {
   bool like_free = false;         // with a free slot
   std::uint32_t giving = 0;       // workers, with any strategy, that are given such jobs
   std::uint32_t giving_free = 0;  // of these, with a free slot
-  std::vector<Ceiling> ceilings;  // where none is given it: what holds it back, whatever the worker
+  std::vector<Ceiling> ceilings;  // where none is given it: what blocks it, whatever the worker
   bool unselected = false;        // where none is given it: strategies that are for others
   WorkerId first_for;             // the next pull of that one, which has a free slot, takes a task of it; 0: of none
   bool asked_all = true;          // false: too many differ, or what comes first for one was not found by a short look
@@ -46,7 +46,7 @@ struct OrderStanding {
 };
 
 // With balanced dispatch: who holds its ready tasks.
-struct PromisedStanding {
+struct PromiseSnapshot {
   std::uint32_t tasks = 0, open = 0;
   std::uint32_t workers = 0;
   std::uint32_t busy = 0;  // of these, without a free slot
@@ -56,14 +56,14 @@ struct PromisedStanding {
   std::uint64_t longest_queue = 0;  // of all jobs
 };
 
-struct JobStanding {
+struct JobSnapshot {
   MatchSnapshot match;
   Instant now{};
-  LimitHolds limits;
-  std::optional<HeldView> held;
-  std::optional<OrderStanding> order;        // none: nothing of it is ready, or no worker may run it
-  bool worker_names = true;                  // may the reasons name workers?
-  std::optional<PromisedStanding> promised;  // none: fanout, or nothing of it is ready
+  LimitsOnJob limits;
+  std::optional<WaitReason> wait_reason;
+  std::optional<OrderSnapshot> order;       // none: nothing of it is ready, or no worker may run it
+  bool worker_names = true;                 // may the reasons name workers?
+  std::optional<PromiseSnapshot> promised;  // none: fanout, or nothing of it is ready
   // Where one task was asked for.
   std::optional<TaskView> task;
   std::string task_worker;           // the name of who runs it
@@ -74,11 +74,11 @@ struct JobStanding {
 // of those alike what decides first; never empty. `matching`: how
 // many workers may run the job, as far as availability and slots do not count. Where the reasons are of one worker, so
 // are the limits, and there is no order.
-std::vector<Reason> AllReasons(const JobStanding& standing, const std::vector<Reason>& of_matching,
+std::vector<Reason> AllReasons(const JobSnapshot& snapshot, const std::vector<Reason>& of_matching,
                                std::size_t matching);
 
 class PreviewWalk;
 // What a finished walk with the strategy of `order.like` tells: the job's place. (PreviewRequest::focus is the job.)
-void ApplyWalk(const PreviewWalk& walk, JobId job, OrderStanding& order);
+void ApplyWalk(const PreviewWalk& walk, JobId job, OrderSnapshot& order);
 
 }  // namespace allot

@@ -10,22 +10,22 @@ using namespace std::chrono_literals;
 
 const Instant kNow{1'000'000s};
 
-LimitHold Hold(const std::string& name, Duration payable_in) {
-  LimitHold hold;
-  hold.limit.limit = {"uuid-of-" + name, "agent", name};
-  hold.limit.tokens = 0.25;
-  hold.limit.cost = Tokens::Of(1.0);
-  hold.limit.holds_back = true;
-  hold.limit.payable_at = kNow + payable_in;
-  return hold;
+LimitOnJob OnJob(const std::string& name, Duration payable_in) {
+  LimitOnJob on_job;
+  on_job.limit.limit = {"uuid-of-" + name, "agent", name};
+  on_job.limit.tokens = 0.25;
+  on_job.limit.cost = Tokens::Of(1.0);
+  on_job.limit.blocks = true;
+  on_job.limit.payable_at = kNow + payable_in;
+  return on_job;
 }
 
-LimitHold Never(const std::string& name) {
-  LimitHold hold = Hold(name, 0s);
-  hold.limit.never = true;
-  hold.limit.payable_at.reset();
-  hold.limit.cost = Tokens::Of(5.0);
-  return hold;
+LimitOnJob Never(const std::string& name) {
+  LimitOnJob on_job = OnJob(name, 0s);
+  on_job.limit.never = true;
+  on_job.limit.payable_at.reset();
+  on_job.limit.cost = Tokens::Of(5.0);
+  return on_job;
 }
 
 MatchSnapshot Waiting() {
@@ -38,17 +38,17 @@ Reason CanStart() { return {Advice::kWait, ReasonCode::kCanStart, "2 workers hav
 
 // The limits on one job's starts.
 struct JobLimits {
-  std::vector<LimitHold> holds;
+  std::vector<LimitOnJob> all;
   Instant now{};
-  std::uint32_t free = 0, free_held = 0;
+  std::uint32_t free = 0, free_blocked = 0;
 };
 std::vector<Reason> SayReasons(MatchSnapshot snapshot, const std::vector<Reason>& reasons, const JobLimits& limits,
                                std::size_t matching) {
-  JobStanding standing;
-  standing.match = std::move(snapshot);
-  standing.now = limits.now;
-  standing.limits = {limits.holds, limits.free, limits.free_held};
-  return AllReasons(standing, reasons, matching);
+  JobSnapshot snapshot;
+  snapshot.match = std::move(snapshot);
+  snapshot.now = limits.now;
+  snapshot.limits = {limits.all, limits.free, limits.free_blocked};
+  return AllReasons(snapshot, reasons, matching);
 }
 
 // The codes, joined; the verdict first.
@@ -59,7 +59,7 @@ std::string Codes(const std::vector<Reason>& reasons) {
 }
 
 TEST(ExplainLimits, ALimitThatHoldsBackIsTheVerdictWhereNothingElseIsInTheWay) {
-  const auto said = SayReasons(Waiting(), {CanStart()}, {{Hold("slow", 4500ms)}, kNow}, 2);
+  const auto said = SayReasons(Waiting(), {CanStart()}, {{OnJob("slow", 4500ms)}, kNow}, 2);
   ASSERT_EQ(Codes(said), "limit");
   EXPECT_EQ(AdviceText(said[0].advice), "wait");
   EXPECT_EQ(said[0].message,
@@ -68,7 +68,7 @@ TEST(ExplainLimits, ALimitThatHoldsBackIsTheVerdictWhereNothingElseIsInTheWay) {
 }
 
 TEST(ExplainLimits, WhatCanNeverPayIsForTheOperatorAndComesFirst) {
-  const auto said = SayReasons(Waiting(), {CanStart()}, {{Hold("slow", 9s), Never("stop")}, kNow}, 2);
+  const auto said = SayReasons(Waiting(), {CanStart()}, {{OnJob("slow", 9s), Never("stop")}, kNow}, 2);
   ASSERT_EQ(Codes(said), "limit_never limit");
   EXPECT_EQ(AdviceText(said[0].advice), "operator");
   EXPECT_EQ(said[0].message,
@@ -76,7 +76,7 @@ TEST(ExplainLimits, WhatCanNeverPayIsForTheOperatorAndComesFirst) {
 }
 
 TEST(ExplainLimits, OneWhoseCountIsZeroStopsWhateverItCosts) {
-  LimitHold stop = Never("stop");
+  LimitOnJob stop = Never("stop");
   stop.stops = true;
   stop.limit.cost = Tokens::Of(0.0);
   const auto said = SayReasons(Waiting(), {CanStart()}, {{stop}, kNow}, 2);
@@ -86,9 +86,9 @@ TEST(ExplainLimits, OneWhoseCountIsZeroStopsWhateverItCosts) {
 }
 
 TEST(ExplainLimits, WhatCheaperStartsOvertakeIsSaidToBe) {
-  LimitHold hold = Hold("", 9s);
-  hold.limit.overtaken = true;
-  const auto said = SayReasons(Waiting(), {CanStart()}, {{hold}, kNow}, 2);
+  LimitOnJob on_job = OnJob("", 9s);
+  on_job.limit.overtaken = true;
+  const auto said = SayReasons(Waiting(), {CanStart()}, {{on_job}, kNow}, 2);
   ASSERT_EQ(Codes(said), "limit_overtaken");
   EXPECT_EQ(said[0].message,
             "the limit `agent` holds it back: its level is 0.25, a start costs 1, and it can pay in 9s; cheaper starts "
@@ -101,7 +101,7 @@ TEST(ExplainLimits, WhatCanNeverPayIsTheHeadlineWhateverElseWaits) {
   EXPECT_EQ(Codes(SayReasons(Waiting(), {scheduled}, {{Never("stop")}, kNow}, 2)), "limit_never scheduled");
   EXPECT_EQ(Codes(SayReasons(Waiting(), {paused, scheduled}, {{Never("stop")}, kNow}, 2)),
             "limit_never queue_paused scheduled");
-  EXPECT_EQ(Codes(SayReasons(Waiting(), {scheduled}, {{Hold("slow", 9s)}, kNow}, 2)), "scheduled limit");
+  EXPECT_EQ(Codes(SayReasons(Waiting(), {scheduled}, {{OnJob("slow", 9s)}, kNow}, 2)), "scheduled limit");
 }
 
 TEST(ExplainLimits, OtherReasonsKeepTheirPlace) {
@@ -119,14 +119,14 @@ TEST(ExplainLimits, OtherReasonsKeepTheirPlace) {
   for (const Row& row : kRows) {
     std::vector<Reason> reasons;
     for (const ReasonCode code : row.reasons) reasons.push_back({Advice::kWait, code, "", ""});
-    EXPECT_EQ(Codes(SayReasons(Waiting(), reasons, {{Hold("slow", 1s)}, kNow}, 2)), row.want);
+    EXPECT_EQ(Codes(SayReasons(Waiting(), reasons, {{OnJob("slow", 1s)}, kNow}, 2)), row.want);
   }
 }
 
 TEST(ExplainLimits, WhatHoldsNothingBackIsNoReason) {
-  LimitHold monitor = Hold("monitor", 1s), idle = Hold("idle", 1s), elsewhere = Hold("elsewhere", 1s);
+  LimitOnJob monitor = OnJob("monitor", 1s), idle = OnJob("idle", 1s), elsewhere = OnJob("elsewhere", 1s);
   monitor.limit.monitor = true;
-  idle.limit.holds_back = false;
+  idle.limit.blocks = false;
   elsewhere.limit.reads_worker = true;
   elsewhere.workers = 3;
   const JobLimits limits{{monitor, idle, elsewhere}, kNow};
@@ -135,29 +135,29 @@ TEST(ExplainLimits, WhatHoldsNothingBackIsNoReason) {
   MatchSnapshot ended = Waiting();
   ended.state = JobState::kCancelled;
   const Reason over{Advice::kWait, ReasonCode::kEnded, "", ""};
-  EXPECT_EQ(Codes(SayReasons(ended, {over}, {{Hold("slow", 1s)}, kNow}, 2)), "ended");
+  EXPECT_EQ(Codes(SayReasons(ended, {over}, {{OnJob("slow", 1s)}, kNow}, 2)), "ended");
   const Reason runs{Advice::kWait, ReasonCode::kRunning, "", ""};
-  EXPECT_EQ(Codes(SayReasons(MatchSnapshot(), {runs}, {{Hold("slow", 1s)}, kNow}, 2)), "running");
+  EXPECT_EQ(Codes(SayReasons(MatchSnapshot(), {runs}, {{OnJob("slow", 1s)}, kNow}, 2)), "running");
 }
 
 TEST(ExplainLimits, OneThatReadsTheWorkerDecidesOnlyIfItHoldsOnAll) {
-  LimitHold hold = Hold("site", 1s);
-  hold.limit.reads_worker = true;
-  hold.workers = 2;
-  hold.workers_held = 2;
-  const auto some = SayReasons(Waiting(), {CanStart()}, {{hold}, kNow}, 5);
+  LimitOnJob on_job = OnJob("site", 1s);
+  on_job.limit.reads_worker = true;
+  on_job.workers = 2;
+  on_job.workers_blocked = 2;
+  const auto some = SayReasons(Waiting(), {CanStart()}, {{on_job}, kNow}, 5);
   ASSERT_EQ(Codes(some), "can_start limit");
   EXPECT_NE(some[1].message.find("holds it back on 2 of the 5 workers that may run it"), std::string::npos);
-  EXPECT_EQ(Codes(SayReasons(Waiting(), {CanStart()}, {{hold}, kNow}, 2)), "limit");
+  EXPECT_EQ(Codes(SayReasons(Waiting(), {CanStart()}, {{on_job}, kNow}, 2)), "limit");
 }
 
 TEST(ExplainLimits, ItDoesNotStartWhereLimitsHoldItBackOnAllWorkersThatAreFree) {
-  LimitHold b = Hold("b", 1s), c = Never("c"), busy = Hold("busy", 9s);
-  for (LimitHold* hold : {&b, &c, &busy}) {
-    hold->limit.reads_worker = true;
-    hold->workers = hold->workers_held = 1;
+  LimitOnJob b = OnJob("b", 1s), c = Never("c"), busy = OnJob("busy", 9s);
+  for (LimitOnJob* on_job : {&b, &c, &busy}) {
+    on_job->limit.reads_worker = true;
+    on_job->workers = on_job->workers_blocked = 1;
   }
-  b.free_held = 1;
+  b.free_blocked = 1;
   // One of five workers is free.
   const auto said = SayReasons(Waiting(), {CanStart()}, {{busy, b}, kNow, 1, 1}, 5);
   ASSERT_EQ(Codes(said), "limit limit");
@@ -167,7 +167,7 @@ TEST(ExplainLimits, ItDoesNotStartWhereLimitsHoldItBackOnAllWorkersThatAreFree) 
             "costs 1, and it can pay in 1s; no worker is free on which it may start");
   EXPECT_EQ(Codes(SayReasons(Waiting(), {CanStart()}, {{b}, kNow, 2, 1}, 5)), "can_start limit");
   // Two limits, one on each of those that are free. What is stopped there alone starts elsewhere some day.
-  c.free_held = 1;
+  c.free_blocked = 1;
   const auto two = SayReasons(Waiting(), {CanStart()}, {{b, c}, kNow, 2, 2}, 5);
   ASSERT_EQ(Codes(two), "limit_never limit");
   EXPECT_EQ(AdviceText(two[0].advice), "wait");
@@ -179,7 +179,7 @@ TEST(ExplainLimits, ItDoesNotStartWhereLimitsHoldItBackOnAllWorkersThatAreFree) 
 
 TEST(ExplainLimits, OfManyTheThreeThatHoldLongestAreSaid) {
   JobLimits limits{{}, kNow};
-  for (int i = 0; i < 10; ++i) limits.holds.push_back(Hold("l" + std::to_string(i), std::chrono::seconds(i)));
+  for (int i = 0; i < 10; ++i) limits.all.push_back(OnJob("l" + std::to_string(i), std::chrono::seconds(i)));
   const auto said = SayReasons(Waiting(), {CanStart()}, limits, 1);
   ASSERT_EQ(said.size(), 3u);
   EXPECT_NE(said[0].message.find("`l9`"), std::string::npos);

@@ -25,7 +25,7 @@ bool Free(const EngineWorker& worker) { return worker.leases.size() < worker.slo
 
 EngineJob* PreparedLooks::Peek(EngineWorker& worker, bool& known) {
   const Orders::Id order = worker.Pulls();
-  // What is held is put aside when a pick meets it; a draw that came after would be another one.
+  // What is blocked is put aside when a pick meets it; a draw that came after would be another one.
   known = p_.orders.Ready(order) && (p_.limits.blocked() == 0 || !p_.orders.index(order).rules().random);
   if (!known) return nullptr;
   // Chance is as before, and whoever is looked at has not asked for anything: else those who do not are not found out.
@@ -44,19 +44,19 @@ EngineJob* PreparedLooks::Peek(EngineWorker& worker, bool& known) {
   return known ? found : nullptr;
 }
 
-std::optional<OrderStanding> PreparedLooks::OrderOf(EngineJob& job, std::optional<WorkerId> only) {
+std::optional<OrderSnapshot> PreparedLooks::OrderOf(EngineJob& job, std::optional<WorkerId> only) {
   if (!job.open) return std::nullopt;
   struct Like {
     std::uint32_t workers = 0;
-    EngineWorker* one = nullptr;       // with a free slot, if one has
-    std::optional<Standing> standing;  // none: its order is being built
-    bool given() const { return !standing || standing->given(); }
+    EngineWorker* one = nullptr;  // with a free slot, if one has
+    std::optional<Offer> offer;   // none: its order is being built
+    bool given() const { return !offer || offer->given(); }
   };
   std::map<Orders::Id, Like> strategies;
   // Those alike are given the same, unless each has a queue of its own.
   std::set<std::tuple<Orders::Id, KindId, LimitProfileId, WorkerId>> asked;
   std::size_t work = 0;
-  OrderStanding out;
+  OrderSnapshot out;
   const auto end = only ? p_.workers.upper_bound(*only) : p_.workers.end();
   for (auto it = only ? p_.workers.lower_bound(*only) : p_.workers.begin(); it != end; ++it) {
     EngineWorker& worker = *it->second;
@@ -65,7 +65,7 @@ std::optional<OrderStanding> PreparedLooks::OrderOf(EngineJob& job, std::optiona
     if (!p_.classes.Matches(kind, job.cls)) continue;
     const Orders::Id order = worker.Pulls();
     Like& like = strategies[order];
-    if (like.workers++ == 0 && p_.orders.Ready(order)) like.standing = StandingOfJob(order, job);
+    if (like.workers++ == 0 && p_.orders.Ready(order)) like.offer = OfferOfJob(order, job);
     const bool free = Free(worker);
     if (like.one == nullptr || (free && !Free(*like.one))) like.one = &worker;
     if (!like.given()) continue;
@@ -78,7 +78,7 @@ std::optional<OrderStanding> PreparedLooks::OrderOf(EngineJob& job, std::optiona
       out.asked_all = false;
       continue;
     }
-    p_.dispatcher.BeginTurn();
+    p_.dispatcher.BeginCommand();
     bool known = false;
     const EngineJob* first = Peek(worker, known);
     work += p_.dispatcher.work();
@@ -102,11 +102,11 @@ std::optional<OrderStanding> PreparedLooks::OrderOf(EngineJob& job, std::optiona
   if (out.giving == 0) {
     out.unselected = true;
     for (const auto& [id, each] : strategies) {
-      if (!each.standing) continue;
-      out.unselected = out.unselected && each.standing->unselected;
-      for (const Ceiling& ceiling : each.standing->ceilings) {
+      if (!each.offer) continue;
+      out.unselected = out.unselected && each.offer->unselected;
+      for (const Ceiling& ceiling : each.offer->ceilings) {
         // What a strategy that is for others allows does not matter.
-        if (ceiling.own && each.standing->unselected) continue;
+        if (ceiling.own && each.offer->unselected) continue;
         if (std::find(out.ceilings.begin(), out.ceilings.end(), ceiling) == out.ceilings.end()) {
           out.ceilings.push_back(ceiling);
         }
@@ -114,7 +114,7 @@ std::optional<OrderStanding> PreparedLooks::OrderOf(EngineJob& job, std::optiona
     }
     return out;
   }
-  p_.dispatcher.BeginTurn();
+  p_.dispatcher.BeginCommand();
   bool known = false;
   const EngineJob* first = Peek(*like.one, known);
   if (first != nullptr && first != &job) {
@@ -124,7 +124,7 @@ std::optional<OrderStanding> PreparedLooks::OrderOf(EngineJob& job, std::optiona
     out.first_why = WhyNow(*like.one, *first, *p_.dispatcher.leaf());
   }
   // What blocks would look at for the job, if it were picked now.
-  if (like.standing) out.own_why = WhyNow(*like.one, job, *like.standing->leaf);
+  if (like.offer) out.own_why = WhyNow(*like.one, job, *like.offer->leaf);
   return out;
 }
 
@@ -140,38 +140,38 @@ std::vector<PreviewStep> PreparedLooks::WhyNow(const EngineWorker& worker, const
   return ReadTrace(*index.strategies(), trace, p_.clock.now.wall);
 }
 
-Standing PreparedLooks::StandingOfJob(Orders::Id order, const EngineJob& job) const {
+Offer PreparedLooks::OfferOfJob(Orders::Id order, const EngineJob& job) const {
   // What the index was made of: a new policy is in force only once its own is built.
   const StrategyPair& strategies = *p_.orders.index(order).strategies();
-  return allot::StandingOf(p_.orders.index(order).rules(), *strategies.policy, *strategies.worker, job);
+  return allot::OfferOf(p_.orders.index(order).rules(), *strategies.policy, *strategies.worker, job);
 }
 
-std::optional<PromisedStanding> PreparedLooks::PromisedOf(const EngineJob& job) const {
+std::optional<PromiseSnapshot> PreparedLooks::PromisedOf(const EngineJob& job) const {
   if (!p_.dispatcher.balanced() || !job.open) return std::nullopt;
-  PromisedStanding out;
+  PromiseSnapshot out;
   out.open = job.tasks.ready();
-  if (!job.holding) return out;
-  out.tasks = job.holding->promised;
-  out.open = job.holding->open;
-  job.holding->ForEach([&](const struct Share& share) {
-    if (share.queue->worker == nullptr) return;
-    const auto& worker = static_cast<const EngineWorker&>(*share.queue->worker);
+  if (!job.promises) return out;
+  out.tasks = job.promises->promised;
+  out.open = job.promises->open;
+  job.promises->ForEach([&](const struct Promise& promise) {
+    if (promise.queue->worker == nullptr) return;
+    const auto& worker = static_cast<const EngineWorker&>(*promise.queue->worker);
     ++out.workers;
     if (!Free(worker)) ++out.busy;
-    if (share.count <= out.longest_tasks) return;
+    if (promise.count <= out.longest_tasks) return;
     out.longest = worker.id;
     out.longest_name = worker.name;
-    out.longest_tasks = share.count;
-    out.longest_queue = share.queue->promised;
+    out.longest_tasks = promise.count;
+    out.longest_queue = promise.queue->promised;
   });
   return out;
 }
 
-Result<JobStanding> PreparedLooks::StandingOf(const Now& now, JobId id, std::optional<TaskIndex> task,
+Result<JobSnapshot> PreparedLooks::SnapshotOf(const Now& now, JobId id, std::optional<TaskIndex> task,
                                               std::optional<WorkerId> only) {
   EngineJob* job = p_.jobs.Find(id);
   if (job == nullptr) return UnknownJob(id);
-  JobStanding out;
+  JobSnapshot out;
   if (task) {
     Result<TaskView> view = Looks(p_).Task(id, *task);
     if (!view.ok()) return view.error();
@@ -184,8 +184,8 @@ Result<JobStanding> PreparedLooks::StandingOf(const Now& now, JobId id, std::opt
   out.match = std::move(*match);
   out.match.now = now.wall;
   out.now = now.mono;
-  if (Result<LimitHolds> holds = LimitsOn(now, id, only); holds.ok()) out.limits = std::move(*holds);
-  out.held = p_.tallies.HeldBy(*job);
+  if (Result<LimitsOnJob> all = LimitsOn(now, id, only); all.ok()) out.limits = std::move(*all);
+  out.wait_reason = p_.tallies.WaitReasonOf(*job);
   out.order = OrderOf(*job, only);
   out.promised = PromisedOf(*job);
   return out;

@@ -49,7 +49,7 @@ JobView Looks::View(const EngineJob& job) const {
     view.ready = tasks.ready();
     view.waiting = tasks.waiting();
     view.next_retry_at = tasks.NextDue();
-    if (job.holding) view.promised = job.holding->promised;
+    if (job.promises) view.promised = job.promises->promised;
   }
   view.max_attempts = job.terms->max_attempts;
   view.max_failed_tasks = job.terms->max_failed_tasks.For(tasks.count());
@@ -62,7 +62,7 @@ JobView Looks::View(const EngineJob& job) const {
   if (job.started_at != WallTime{}) view.started_at = job.started_at;
   if (job.ended_at != WallTime{}) view.ended_at = job.ended_at;
   if (job.reason == JobReason::kTooManyFailed) view.reason = "more tasks failed than max_failed_tasks allows";
-  view.held = p_.tallies.HeldBy(job);
+  view.wait_reason = p_.tallies.WaitReasonOf(job);
   return view;
 }
 
@@ -189,10 +189,10 @@ JobPage Looks::List(const JobQuery& query) const {
   const std::size_t place =
       p_.lists.Descend(filter, 0, query.before ? p_.jobs.PlaceOf(*query.before) : p_.jobs.places(), nanoseconds,
                        [&](const EngineJob& job) {
-                         const std::size_t looks = p_.holds.looks();
+                         const std::size_t looks = p_.blocked.looks();
                          page.jobs.push_back(View(job));
                          // Where many limits apply to each, the page is shorter.
-                         looked += p_.holds.looks() - looks;
+                         looked += p_.blocked.looks() - looks;
                          return page.jobs.size() < limit && looked < kMostLooks;
                        });
   if (place > 0) page.next = p_.jobs.IdAt(place);

@@ -22,16 +22,16 @@ constexpr std::int64_t kPairNanoseconds = 100;
 constexpr std::int64_t kEvaluationNanoseconds = 1000;
 constexpr std::int64_t kNewNanoseconds = 3000;  // a group, or a user
 // What a trial remembers at most: what comes behind it is not looked at.
-constexpr std::size_t kMostHeld = 1'000'000;
+constexpr std::size_t kMostKept = 1'000'000;
 constexpr std::size_t kMostShown = 100;
 // After that no more jobs are looked at, and then nothing more at all: whoever asks wants an answer.
 constexpr Duration kMostWalking = std::chrono::seconds(3);
 constexpr Duration kMostTime = std::chrono::seconds(4);
 
-// Of two that hold back, the one that ends first; of others, the one that holds back.
-bool TellsMore(const LimitStanding& a, const LimitStanding& b) {
-  if (a.holds_back != b.holds_back) return a.holds_back;
-  if (!a.holds_back || !a.payable_at) return false;
+// Of two that block, the one that ends first; of others, the one that blocks.
+bool SaysMore(const LimitStatus& a, const LimitStatus& b) {
+  if (a.blocks != b.blocks) return a.blocks;
+  if (!a.blocks || !a.payable_at) return false;
   return !b.payable_at || *a.payable_at < *b.payable_at;
 }
 
@@ -39,17 +39,17 @@ bool TellsMore(const LimitStanding& a, const LimitStanding& b) {
 
 // --- Limits that there are.
 
-Result<LimitHolds> PreparedLooks::LimitsOn(const Now& now, JobId id, std::optional<WorkerId> only) {
+Result<LimitsOnJob> PreparedLooks::LimitsOn(const Now& now, JobId id, std::optional<WorkerId> only) {
   EngineJob* job = p_.jobs.Find(id);
   if (job == nullptr) return UnknownJob(id);
-  LimitHolds out;
-  std::vector<LimitHold>& holds = out.holds;
+  LimitsOnJob out;
+  std::vector<LimitOnJob>& all = out.all;
   if (Ended(job->state)) return out;
   // One that is not open is in no group: it is in its own for as long as this takes.
   if (job->open) p_.limiting.Group(*job);
   const GroupId group = job->open ? job->group : p_.limits.AddJob([job] { return AdOf(*job); });
-  for (LimitStanding& standing : p_.limits.Standings(group, std::nullopt, now)) {
-    holds.push_back({std::move(standing), 0, 0, 0, false});
+  for (LimitStatus& status : p_.limits.StatusesOf(group, std::nullopt, now)) {
+    all.push_back({std::move(status), 0, 0, 0, false});
   }
   if (job->cls != kNoClass && !p_.limits.matcher().Terms(group).empty()) {
     struct Like {
@@ -65,34 +65,34 @@ Result<LimitHolds> PreparedLooks::LimitsOn(const Now& now, JobId id, std::option
       if (!worker->draining && !worker->away && worker->leases.size() < worker->slots) ++like.free;
       like.one = worker->limited;
     }
-    const std::size_t first = holds.size();
+    const std::size_t first = all.size();
     std::unordered_map<std::string, std::size_t> places;
     for (const auto& [profile, like] : profiles) {
-      bool held = false;
-      for (LimitStanding& standing : p_.limits.Standings(group, like.one, now)) {
-        if (!standing.reads_worker) continue;
-        const auto [at, fresh] = places.try_emplace(standing.limit.uuid, holds.size());
-        if (fresh) holds.push_back({standing, 0, 0, 0, false});
-        LimitHold& hold = holds[at->second];
-        hold.workers += like.workers;
-        if (standing.holds_back) {
-          hold.workers_held += like.workers;
-          hold.free_held += like.free;
-          held = held || !standing.monitor;
+      bool blocking = false;
+      for (LimitStatus& status : p_.limits.StatusesOf(group, like.one, now)) {
+        if (!status.reads_worker) continue;
+        const auto [at, fresh] = places.try_emplace(status.limit.uuid, all.size());
+        if (fresh) all.push_back({status, 0, 0, 0, false});
+        LimitOnJob& on_job = all[at->second];
+        on_job.workers += like.workers;
+        if (status.blocks) {
+          on_job.workers_blocked += like.workers;
+          on_job.free_blocked += like.free;
+          blocking = blocking || !status.monitor;
         }
-        if (TellsMore(standing, hold.limit)) hold.limit = std::move(standing);
+        if (SaysMore(status, on_job.limit)) on_job.limit = std::move(status);
       }
       out.free += like.free;
-      if (held) out.free_held += like.free;
+      if (blocking) out.free_blocked += like.free;
     }
-    std::stable_sort(holds.begin() + static_cast<std::ptrdiff_t>(first), holds.end(),
-                     [](const LimitHold& a, const LimitHold& b) { return a.workers_held > b.workers_held; });
+    std::stable_sort(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(),
+                     [](const LimitOnJob& a, const LimitOnJob& b) { return a.workers_blocked > b.workers_blocked; });
   }
   if (!job->open) p_.limits.DropJob(group, now);
-  for (LimitHold& hold : holds) {
-    if (!hold.limit.never) continue;
-    const std::vector<LimitView> views = p_.limits.List({std::nullopt, hold.limit.limit.uuid}, now);
-    hold.stops = !views.empty() && views[0].spec.count == 0;
+  for (LimitOnJob& on_job : all) {
+    if (!on_job.limit.never) continue;
+    const std::vector<LimitView> views = p_.limits.List({std::nullopt, on_job.limit.limit.uuid}, now);
+    on_job.stops = !views.empty() && views[0].spec.count == 0;
   }
   return out;
 }
@@ -121,7 +121,7 @@ struct LimitTrial::State {
   std::optional<Instant> began;
   JobCursor cursor;
   bool seen = false, seen_all = false, through = false;
-  std::size_t held = 0;
+  std::size_t kept = 0;
   std::unordered_map<std::string, std::uint32_t> user_ids;
   std::vector<User> users;  // with what it applies to
   std::map<std::pair<GroupId, std::uint64_t>, std::size_t> places;
@@ -164,7 +164,7 @@ bool Looks::Collect(const Now& now, LimitTrial& trial, std::size_t budget) const
   const Duration took = now.mono - *state.began;
 
   // The jobs.
-  const auto enough = [&] { return state.held >= kMostHeld || took >= kMostWalking; };
+  const auto enough = [&] { return state.kept >= kMostKept || took >= kMostWalking; };
   const auto visit = [&](const EngineJob* job) {
     if (left <= 0 || enough()) return false;
     left -= job != nullptr && job->open ? kJobNanoseconds : kPairNanoseconds;
@@ -186,7 +186,7 @@ bool Looks::Collect(const Now& now, LimitTrial& trial, std::size_t budget) const
     count->second.tasks += job->ready;
     const std::size_t added = (fresh ? 1 : 0) + (new_user ? 1 : 0) + (other ? 1 : 0);
     left -= static_cast<std::int64_t>(added) * kNewNanoseconds;
-    state.held += added;
+    state.kept += added;
     return true;
   };
   if (!state.seen) {

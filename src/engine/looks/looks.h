@@ -60,10 +60,10 @@ class Looks {
   // What is used of the memory budget, and by what. At once.
   MemoryUse Memory() const;
   // Is there room for these strategies, as far as they are not in use already? Null ones need none.
-  // For that worker, if one is named: its user may have a share of them. kTooManyStrategies, kMemoryFull.
+  // For that worker, if one is named: its user may have a quota of them. kTooManyStrategies, kMemoryFull.
   Result<void> AdmitStrategies(std::initializer_list<StrategyPtr> strategies,
                                std::optional<WorkerId> worker = std::nullopt) const;
-  // What holds tasks back, those reasons first that hold back the most; as of the last second or so.
+  // What keeps tasks from running, those reasons first that do so for the most; as of the last second or so.
   std::vector<ReasonRow> Reasons() const;
   UserPage Users(const UserQuery& query) const;
   // How the last start of that task was decided, if it is among the last 10,000 of the queue (engine/receipts.h).

@@ -23,7 +23,7 @@ constexpr std::int64_t kLimitsNanoseconds = 5000;
 constexpr std::int64_t kLimitNanoseconds = 100;
 constexpr std::int64_t kEvaluationNanoseconds = 2000;
 // Jobs and values that a walk remembers at most, a few hundred MB: what comes behind them is not looked at.
-constexpr std::size_t kMostHeld = 4'000'000;
+constexpr std::size_t kMostKept = 4'000'000;
 
 }  // namespace
 
@@ -46,7 +46,7 @@ void PreviewWalk::Pick(std::function<bool()> enough) {
     tasks_.push_back(Task{std::move(*pick), std::nullopt, {}, {}});
   }
   complete_ = seen_all_ && !preview_->stopped();
-  ran_out_ = tasks_.size() < request_.count && (preview_->gated() || held_jobs_ > 0);
+  ran_out_ = tasks_.size() < request_.count && (preview_->gated() || blocked_jobs_ > 0);
   preview_.reset();
 }
 
@@ -71,7 +71,7 @@ Result<void> PreparedLooks::Start(const Now& now, PreviewWalk& walk) {
     walk.draining_ = worker->draining;
     walk.own_first_ = p_.dispatcher.OwnFirst(*worker);
     EngineJob* focus = request.by_limits && request.focus ? p_.jobs.Find(*request.focus) : nullptr;
-    if (focus != nullptr && focus->open) walk.focus_limits_ = HoldingLimits(now, *focus, *worker);
+    if (focus != nullptr && focus->open) walk.focus_limits_ = BlockingLimits(now, *focus, *worker);
   } else if (request.like) {
     EngineWorker like;
     like.name = request.like->name;
@@ -100,19 +100,19 @@ Result<void> PreparedLooks::Start(const Now& now, PreviewWalk& walk) {
     options.gate = walk.purses_.get();
   }
   walk.preview_ = std::make_unique<Preview>(std::move(options));
-  walk.preview_->Expect(std::min(p_.jobs.places(), kMostHeld));
+  walk.preview_->Expect(std::min(p_.jobs.places(), kMostKept));
   walk.begun_ = true;
   return {};
 }
 
-std::vector<std::string> PreparedLooks::HoldingLimits(const Now& now, EngineJob& job, const EngineWorker& worker) {
-  std::vector<std::string> held;
+std::vector<std::string> PreparedLooks::BlockingLimits(const Now& now, EngineJob& job, const EngineWorker& worker) {
+  std::vector<std::string> blocked;
   p_.limiting.Group(job);
-  if (job.group == kFreeGroup) return held;
-  for (LimitStanding& standing : p_.limits.Standings(job.group, worker.limited, now)) {
-    if (standing.holds_back && !standing.monitor) held.push_back(std::move(standing.limit.uuid));
+  if (job.group == kFreeGroup) return blocked;
+  for (LimitStatus& status : p_.limits.StatusesOf(job.group, worker.limited, now)) {
+    if (status.blocks && !status.monitor) blocked.push_back(std::move(status.limit.uuid));
   }
-  return held;
+  return blocked;
 }
 
 std::optional<double> PreparedLooks::Judge(PreviewWalk& walk, const EngineJob& job, std::int64_t& nanoseconds) const {
@@ -155,7 +155,7 @@ Result<bool> PreparedLooks::Collect(const Now& now, PreviewWalk& walk, std::size
     if (const Result<void> started = Start(now, walk); !started.ok()) return started.error();
   }
   walk.reads_more_ = walk.traits_ && !p_.classes.FreshReads(*walk.traits_).empty();
-  if (walk.preview_->held() >= kMostHeld) return true;
+  if (walk.preview_->kept() >= kMostKept) return true;
   const EngineWorker* owner = walk.own_first_ ? p_.workers.Find(*walk.request_.worker) : nullptr;
   auto left = static_cast<std::int64_t>(budget) * 1000;
   const auto keys = static_cast<std::int64_t>(walk.preview_->keys());
@@ -170,7 +170,7 @@ Result<bool> PreparedLooks::Collect(const Now& now, PreviewWalk& walk, std::size
   const auto leave = [&] {
     if (described) p_.limits.DropWorker(*described, now);
   };
-  std::unordered_map<GroupId, bool> held;  // by limits that do not hold back the focus, too
+  std::unordered_map<GroupId, bool> blocked;  // by limits that do not block the focus, too
   walk.seen_all_ = p_.jobs.Walk(walk.cursor_, [&](EngineJob* job) {
     if (left <= 0) return false;
     std::uint32_t group = 0;
@@ -184,15 +184,15 @@ Result<bool> PreparedLooks::Collect(const Now& now, PreviewWalk& walk, std::size
         p_.limiting.Group(*job);
         cost += static_cast<std::int64_t>(p_.limits.matcher().evaluations() - before) * kEvaluationNanoseconds;
         group = PurseGroup(now, walk, job->group, limited, cost);
-        if (group != 0 && !walk.purses_->Open(group)) rank.reset(), walk.Hold(*job);
+        if (group != 0 && !walk.purses_->Open(group)) rank.reset(), walk.LeaveOut(*job);
       } else if (rank && worker != nullptr) {
         const std::uint64_t before = p_.limits.matcher().evaluations();
         if (!p_.limiting.Grouped(*job)) cost += kOrderNanoseconds * static_cast<std::int64_t>(p_.orders.cost());
         p_.limiting.Group(*job);
         cost += static_cast<std::int64_t>(p_.limits.matcher().evaluations() - before) * kEvaluationNanoseconds;
-        const auto [at, fresh] = held.try_emplace(job->group);
+        const auto [at, fresh] = blocked.try_emplace(job->group);
         if (fresh) {
-          const std::vector<std::string> limits = HoldingLimits(now, *job, *worker);
+          const std::vector<std::string> limits = BlockingLimits(now, *job, *worker);
           at->second = std::any_of(limits.begin(), limits.end(), [&](const std::string& uuid) {
             return std::find(walk.focus_limits_.begin(), walk.focus_limits_.end(), uuid) == walk.focus_limits_.end();
           });
@@ -200,7 +200,7 @@ Result<bool> PreparedLooks::Collect(const Now& now, PreviewWalk& walk, std::size
         }
         if (at->second && job->id() != walk.request_.focus) {
           rank.reset();
-          walk.Hold(*job);
+          walk.LeaveOut(*job);
         }
       }
       walk.preview_->Know(p_.keys, *job, rank, &p_.orders.values(),

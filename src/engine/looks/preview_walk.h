@@ -32,11 +32,11 @@ struct PreviewRequest {
   std::optional<WorkerSpec> like;  // or one that might register; neither: one that may run every job
   std::uint32_t count = 20;        // picks
   std::uint64_t seed = 1;          // of `random`
-  // Leaves out jobs that limits hold back now, and what they hold back once the picks before have drawn from them: on
+  // Leaves out jobs that limits block now, and what they block once the picks before have drawn from them: on
   // that worker, or one like it; for one that may run every job, limits that do not read the worker.
   bool by_limits = false;
   // For where this job stands, on a registered worker: what the picks themselves would draw is not counted, and jobs
-  // held back by nothing else than holds back this one are not left out, as if that were lifted.
+  // blocked by nothing else than blocks this one are not left out, as if that were lifted.
   std::optional<JobId> focus = std::nullopt;
 };
 
@@ -67,10 +67,10 @@ class PreviewWalk {
   std::uint64_t jobs() const { return jobs_; }
   std::uint64_t ready_tasks() const { return ready_tasks_; }
   // Left out because of limits, and one of them.
-  std::uint64_t held_jobs() const { return held_jobs_; }
-  std::uint64_t held_tasks() const { return held_tasks_; }
-  JobId one_held() const { return one_held_; }
-  // There are fewer picks than asked for, and limits hold back others: after these, or from the start.
+  std::uint64_t blocked_jobs() const { return blocked_jobs_; }
+  std::uint64_t blocked_tasks() const { return blocked_tasks_; }
+  JobId one_blocked() const { return one_blocked_; }
+  // There are fewer picks than asked for, and limits block others: after these, or from the start.
   bool ran_out() const { return ran_out_; }
   // Whether the job `focus` comes first is left to chance.
   bool focus_by_chance() const { return focus_by_chance_; }
@@ -93,11 +93,11 @@ class PreviewWalk {
     std::map<std::pair<GroupId, std::uint64_t>, std::uint32_t> places;
   };
 
-  // Limits hold it back.
-  void Hold(const PickJob& job) {
-    ++held_jobs_;
-    held_tasks_ += job.ready;
-    one_held_ = job.id();
+  // Limits block it.
+  void LeaveOut(const PickJob& job) {
+    ++blocked_jobs_;
+    blocked_tasks_ += job.ready;
+    one_blocked_ = job.id();
   }
 
   PreviewRequest request_;
@@ -110,9 +110,9 @@ class PreviewWalk {
   std::int64_t seconds_ = 0;  // what time() gives
   JobCursor cursor_;
   std::uint64_t jobs_seen_ = 0, jobs_ = 0, ready_tasks_ = 0;
-  std::uint64_t held_jobs_ = 0, held_tasks_ = 0;
-  JobId one_held_;
-  std::vector<std::string> focus_limits_;  // that hold back the job of the request, by uuid
+  std::uint64_t blocked_jobs_ = 0, blocked_tasks_ = 0;
+  JobId one_blocked_;
+  std::vector<std::string> focus_limits_;  // that block the job of the request, by uuid
   bool seen_all_ = false, complete_ = false, focus_by_chance_ = false, ran_out_ = false;
   expr::Evaluator evaluator_;
   // By the serial of a class; none: not for this worker.

@@ -129,10 +129,10 @@ std::vector<LimitView> Looks::Limits(const Now& now, const LimitTable::Filter& f
 
 std::size_t Looks::MemoryBytes() const {
   std::size_t bytes = p_.jobs.MemoryBytes() + p_.lists.MemoryBytes() + p_.users.MemoryBytes() +
-                      p_.reasons.MemoryBytes() + p_.holds.MemoryBytes() + p_.receipts.MemoryBytes();
+                      p_.reasons.MemoryBytes() + p_.blocked.MemoryBytes() + p_.receipts.MemoryBytes();
   p_.jobs.ForEach([&](const EngineJob& job) {
     bytes += sizeof(EngineJob) + job.tasks.MemoryBytes() + (job.extras ? sizeof(JobExtras) : 0) +
-             (job.holding ? sizeof(Holding) : 0);
+             (job.promises ? sizeof(JobPromises) : 0);
   });
   return bytes + p_.leases.size() * (sizeof(Lease) + 24) + MatchingBytes() + OrderBytes() + p_.dispatcher.MemoryBytes();
 }

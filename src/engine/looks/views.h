@@ -10,9 +10,9 @@
 
 #include "base/histogram.h"
 #include "base/ids.h"
+#include "base/interned.h"
 #include "base/job.h"
 #include "base/result.h"
-#include "base/shared.h"
 #include "base/time.h"
 #include "dispatch/dispatch_mode.h"
 #include "engine/memory_use.h"
@@ -26,7 +26,7 @@ namespace allot {
 
 // Why what waits of a job does not run, as far as that is known without looking at single workers: for lists, where
 // everyone has one. An explanation (engine/looks/explain.h) has all reasons.
-struct HeldView {
+struct WaitReason {
   ReasonCode code = ReasonCode::kCanStart;
   std::optional<WallTime> since;  // to about a second; none: not known, as from before the start
 };
@@ -37,10 +37,10 @@ struct JobView {
   JobState state = JobState::kActive;
   bool paused = false;  // the same as state kPaused
   // In common with the job itself: a list of a thousand jobs copies none of it.
-  Shared<std::vector<std::string>> tags;
-  Shared<std::vector<Properties>> constraints;
-  Shared<std::vector<std::string>> constraint_tags;  // one for each alternative
-  Shared<Meta> meta;
+  Interned<std::vector<std::string>> tags;
+  Interned<std::vector<Properties>> constraints;
+  Interned<std::vector<std::string>> constraint_tags;  // one for each alternative
+  Interned<Meta> meta;
   ExprPtr requirements;
   ExprPtr rank;
   std::optional<std::int64_t> priority;
@@ -61,8 +61,8 @@ struct JobView {
   std::optional<WallTime> started_at;  // first grant
   std::optional<WallTime> ended_at;
   std::optional<WallTime> next_retry_at;
-  std::string_view reason;       // why it failed, where it did
-  std::optional<HeldView> held;  // none: nothing of it waits
+  std::string_view reason;                // why it failed, where it did
+  std::optional<WaitReason> wait_reason;  // none: nothing of it waits
 };
 
 struct TaskView {
@@ -116,19 +116,19 @@ struct WorkerPage {
 };
 
 // How a limit stands to the starts of one job.
-struct LimitHold {
-  LimitStanding limit;
-  // Where it reads the worker: of those that may run the job, how many it applies to, and how many it holds back now.
-  std::uint32_t workers = 0, workers_held = 0;
-  std::uint32_t free_held = 0;  // of the latter, those that could take it at once but for limits
-  bool stops = false;           // its count is 0
+struct LimitOnJob {
+  LimitStatus limit;
+  // Where it reads the worker: of those that may run the job, how many it applies to, and how many it blocks now.
+  std::uint32_t workers = 0, workers_blocked = 0;
+  std::uint32_t free_blocked = 0;  // of the latter, those that could take it at once but for limits
+  bool stops = false;              // its count is 0
 };
 // All that apply to the starts of one job.
-struct LimitHolds {
-  std::vector<LimitHold> holds;
+struct LimitsOnJob {
+  std::vector<LimitOnJob> all;
   // Of the workers that may run the job: those that have a free slot, are not draining and not away; and on how many of
-  // these a limit that reads the worker, any of them, holds it back.
-  std::uint32_t free = 0, free_held = 0;
+  // these a limit that reads the worker, any of them, blocks it.
+  std::uint32_t free = 0, free_blocked = 0;
 };
 
 // How the tasks of one job stand, over the range of their indices.
@@ -143,11 +143,11 @@ struct TaskPicture {
 };
 
 // A limit, or a ceiling of a strategy, and how many tasks it stops.
-struct HeldByLimit {
+struct BlockedByLimit {
   LimitName limit;
   std::uint64_t tasks = 0;
 };
-struct HeldByCeiling {
+struct BlockedByCeiling {
   bool own = false;  // of the workers' own strategies; else of the policy
   std::string key;
   std::optional<std::string> value;  // as GroupText
@@ -155,7 +155,7 @@ struct HeldByCeiling {
   std::uint64_t tasks = 0;
 };
 
-// What holds tasks back, over all that wait: those alike together.
+// What keeps tasks from running, over all that wait: those alike together.
 struct ReasonRow {
   ReasonCode code = ReasonCode::kCanStart;
   std::uint64_t tasks = 0, jobs = 0, classes = 0;
@@ -164,8 +164,8 @@ struct ReasonRow {
   std::vector<std::string> tags;  // of that class
   // Where limits or ceilings stop them: those that stop the most, a few, as of the last second or so. A task that
   // several stop is counted under the one that does so longest.
-  std::vector<HeldByLimit> limits;
-  std::vector<HeldByCeiling> ceilings;
+  std::vector<BlockedByLimit> limits;
+  std::vector<BlockedByCeiling> ceilings;
   // What a worker needs to run that job, where none may.
   std::vector<Properties> constraints;
   ExprPtr requirements;
@@ -234,7 +234,7 @@ struct EngineStats {
   std::uint64_t classes = 0, kinds = 0, strategies = 0;
   std::uint64_t limits = 0;          // now
   std::uint64_t limits_waiting = 0;  // groups of alike jobs, or of those on alike workers, that wait for a limit
-  std::uint64_t limit_denials = 0;   // starts that met a limit which held them back, since the start
+  std::uint64_t limit_denials = 0;   // starts that met a limit which blocked them, since the start
   DispatchMode dispatch = DispatchMode::kFanout;
   std::uint64_t tasks_promised = 0;  // of the ready ones, in queues of workers
   std::uint64_t longest_queue = 0;   // the most tasks that one worker was promised

@@ -12,9 +12,9 @@ namespace allot {
 namespace {
 
 constexpr std::size_t kMaxTasksOfWorkerView = 1000;
-constexpr std::size_t kMaxSharesOfWorkerView = 100;
+constexpr std::size_t kMaxPromisesOfWorkerView = 100;
 // Of a longer queue, the first of so many: a look must not take long.
-constexpr std::size_t kMaxSharesSorted = 10'000;
+constexpr std::size_t kMaxPromisesSorted = 10'000;
 
 // About as many as its view has on the wire.
 std::size_t BytesOf(const EngineWorker& worker) {
@@ -55,25 +55,25 @@ WorkerView Looks::View(const EngineWorker& worker) const {
   view.last_seen = worker.last_seen_at;
   if (worker.queue) {
     view.promised = worker.queue->promised;
-    view.promised_jobs = worker.queue->shares.size();
+    view.promised_jobs = worker.queue->promises.size();
   }
   return view;
 }
 
 std::vector<PromisedView> Looks::QueueOf(const EngineWorker& worker, std::optional<std::string_view> user) const {
-  std::vector<std::pair<const EngineJob*, std::uint32_t>> shares;
-  p_.dispatcher.ForEachShare(worker, kMaxSharesSorted, [&](const DispatchJob& job, std::uint32_t tasks) {
-    const auto& share_of = static_cast<const EngineJob&>(job);
-    if (!user || share_of.terms->user == *user) shares.emplace_back(&share_of, tasks);
+  std::vector<std::pair<const EngineJob*, std::uint32_t>> promises;
+  p_.dispatcher.ForEachPromise(worker, kMaxPromisesSorted, [&](const DispatchJob& job, std::uint32_t tasks) {
+    const auto& promised = static_cast<const EngineJob&>(job);
+    if (!user || promised.terms->user == *user) promises.emplace_back(&promised, tasks);
   });
-  const std::size_t shown = std::min(shares.size(), kMaxSharesOfWorkerView);
-  std::partial_sort(shares.begin(), shares.begin() + static_cast<std::ptrdiff_t>(shown), shares.end(),
+  const std::size_t shown = std::min(promises.size(), kMaxPromisesOfWorkerView);
+  std::partial_sort(promises.begin(), promises.begin() + static_cast<std::ptrdiff_t>(shown), promises.end(),
                     [](const auto& a, const auto& b) { return a.first->key < b.first->key; });
   std::vector<PromisedView> views;
   for (std::size_t i = 0; i < shown; ++i) {
-    const EngineJob& job = *shares[i].first;
+    const EngineJob& job = *promises[i].first;
     PromisedView& view =
-        views.emplace_back(PromisedView{job.id(), shares[i].second, {}, job.terms->user, job.terms->tags});
+        views.emplace_back(PromisedView{job.id(), promises[i].second, {}, job.terms->user, job.terms->tags});
     if (!job.key.no_priority) view.priority = job.key.priority;
   }
   return views;

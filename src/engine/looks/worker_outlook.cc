@@ -96,17 +96,17 @@ Reason OutlookVerdict(const OutlookSnapshot& snapshot, const PreviewWalk& walk) 
     return {Advice::kWait, ReasonCode::kEmpty, "nothing was found for it among the jobs that were looked at", ""};
   }
   if (walk.jobs() > 0) {
-    // A strategy that selects and sets no maximum holds back for good.
+    // A strategy that selects and sets no maximum blocks for good.
     const bool maximum = HasMaximum(*walk.policy()) || HasMaximum(*walk.strategy());
     return {maximum ? Advice::kWait : Advice::kOperator,
             maximum ? ReasonCode::kMaxSimultaneous : ReasonCode::kNotSelected,
             fmt::format("policy and strategy hold back all {} that it may run", Tasks(walk.ready_tasks())),
             "allot explain JOB tells what does"};
   }
-  if (walk.held_jobs() > 0) {
+  if (walk.blocked_jobs() > 0) {
     return {Advice::kWait, ReasonCode::kLimit,
-            fmt::format("limits hold back all {} that it may run", Tasks(walk.held_tasks())),
-            "allot explain " + ToText(walk.one_held())};
+            fmt::format("limits hold back all {} that it may run", Tasks(walk.blocked_tasks())),
+            "allot explain " + ToText(walk.one_blocked())};
   }
   return {Advice::kWait, ReasonCode::kEmpty, "nothing waits that it may run", ""};
 }

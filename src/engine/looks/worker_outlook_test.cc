@@ -11,11 +11,11 @@ using namespace std::chrono_literals;
 
 class WorkerOutlookTest : public testing::LimitedEngineTest {
  protected:
-  struct Told {
+  struct Outlook {
     Reason verdict;
     std::vector<WorkerOther> others;
   };
-  Told Tell(WorkerId worker) {
+  Outlook OutlookOf(WorkerId worker) {
     const Result<OutlookSnapshot> snapshot = engine_->looks().OutlookOf(now_, worker);
     EXPECT_TRUE(snapshot.ok());
     PreviewRequest request;
@@ -28,7 +28,7 @@ class WorkerOutlookTest : public testing::LimitedEngineTest {
     engine_->looks().Resolve(walk);
     return {OutlookVerdict(*snapshot, walk), WhyNotOthers(*snapshot, nullptr)};
   }
-  std::string Verdict(WorkerId worker) { return std::string(ReasonText(Tell(worker).verdict.code)); }
+  std::string Verdict(WorkerId worker) { return std::string(ReasonText(OutlookOf(worker).verdict.code)); }
 };
 
 TEST_F(WorkerOutlookTest, SaysWhatItWouldGetAndAtWhichStageTheOthersFail) {
@@ -40,14 +40,15 @@ TEST_F(WorkerOutlookTest, SaysWhatItWouldGetAndAtWhichStageTheOthersFail) {
   spec.tags = {"gpu", "big"};
   spec.count = 70;
   const JobId many = Submit(spec);
-  const Told told = Tell(worker);
-  EXPECT_EQ(told.verdict.code, ReasonCode::kCanStart);
-  EXPECT_NE(told.verdict.message.find("task 0 of job " + ToText(mine)), std::string::npos) << told.verdict.message;
-  ASSERT_EQ(told.others.size(), 1u);
-  EXPECT_EQ(told.others[0].stage, "tags");
-  EXPECT_EQ(told.others[0].classes, 2u);
-  EXPECT_EQ(told.others[0].tasks, 100u);
-  EXPECT_EQ(told.others[0].job, many) << "the example is of those with the most tasks, not of " << few.value;
+  const Outlook outlook = OutlookOf(worker);
+  EXPECT_EQ(outlook.verdict.code, ReasonCode::kCanStart);
+  EXPECT_NE(outlook.verdict.message.find("task 0 of job " + ToText(mine)), std::string::npos)
+      << outlook.verdict.message;
+  ASSERT_EQ(outlook.others.size(), 1u);
+  EXPECT_EQ(outlook.others[0].stage, "tags");
+  EXPECT_EQ(outlook.others[0].classes, 2u);
+  EXPECT_EQ(outlook.others[0].tasks, 100u);
+  EXPECT_EQ(outlook.others[0].job, many) << "the example is of those with the most tasks, not of " << few.value;
 }
 
 TEST_F(WorkerOutlookTest, SaysWhatKeepsItFromGettingAnything) {

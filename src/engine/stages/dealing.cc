@@ -12,15 +12,15 @@ void Dealing::SetOptions(const DispatchOptions& dispatch) {
   p_.dispatcher.SetOptions(dispatch);
   if (!p_.dispatcher.balanced()) {
     End();
-    enrol_from_.reset();
+    register_from_.reset();
   }
   if (!was && p_.dispatcher.balanced()) {
-    enrol_from_ = WorkerId{};
+    register_from_ = WorkerId{};
     Begin(Duration(0));
   }
 }
 
-void Dealing::Enrol(EngineWorker& worker) {
+void Dealing::UpdateRegistration(EngineWorker& worker) {
   MemoryPool::Scope scope(&p_.memory.dispatch);
   if (worker.registered && !worker.draining && !worker.away) {
     p_.dispatcher.Register(worker);
@@ -49,16 +49,16 @@ void Dealing::Open(EngineJob& job) {
 
 bool Dealing::Step(std::size_t& budget) {
   MemoryPool::Scope scope(&p_.memory.dispatch);
-  constexpr std::size_t kEnrolCost = 4;
-  for (auto it = p_.workers.lower_bound(enrol_from_.value_or(WorkerId{})); enrol_from_; ++it) {
+  constexpr std::size_t kRegisterCost = 4;
+  for (auto it = p_.workers.lower_bound(register_from_.value_or(WorkerId{})); register_from_; ++it) {
     if (it == p_.workers.end()) {
-      enrol_from_.reset();
+      register_from_.reset();
       break;
     }
-    enrol_from_ = it->first;
+    register_from_ = it->first;
     if (budget == 0) return false;
-    budget -= std::min(budget, kEnrolCost);
-    Enrol(*it->second);
+    budget -= std::min(budget, kRegisterCost);
+    UpdateRegistration(*it->second);
   }
   if (!p_.dispatcher.Step(budget)) return false;
   if (!dealing_ || p_.clock.time < deal_at_) return true;

@@ -1,4 +1,4 @@
-// Who holds it: workers and jobs are told to the dispatcher, and jobs are promised.
+// To whom it is promised: workers and jobs are given to the dispatcher, and jobs are promised.
 #pragma once
 
 #include <optional>
@@ -20,13 +20,13 @@ class Dealing final : public EngineStage {
 
   void SetOptions(const DispatchOptions& dispatch);
   // Whatever was changed about the worker: may something be promised to it?
-  void Enrol(EngineWorker& worker);
+  void UpdateRegistration(EngineWorker& worker);
   // Jobs that are there already are promised from now on, or a while later; those that open meanwhile then too.
   void Begin(Duration later);
   void End();
   bool dealing() const { return dealing_; }
 
-  // An open job is promised, unless its turn is still to come.
+  // An open job is promised, unless it is still to come in a step.
   void Open(EngineJob& job) override;
   void Close(EngineJob& job) override;
   void AfterCommand(std::size_t& budget) override;
@@ -38,9 +38,9 @@ class Dealing final : public EngineStage {
   bool Step(std::size_t& budget);
 
   EngineParts& p_;
-  std::optional<WorkerId> enrol_from_;  // workers from this one on are still to be told to the dispatcher
-  bool dealing_ = false;                // jobs from the cursor on are still to be promised, once it is time
-  Instant deal_at_{};                   // in engine time
+  std::optional<WorkerId> register_from_;  // workers from this one on are still to be registered there
+  bool dealing_ = false;                   // jobs from the cursor on are still to be promised, once it is time
+  Instant deal_at_{};                      // in engine time
   JobCursor dealt_;
   Instant swept_at_{};
 };

@@ -66,13 +66,13 @@ bool Limiting::StepGrouping(std::size_t& budget) {
     grouping_ = {};
   }
   const bool all = p_.jobs.Walk(grouping_, [&](EngineJob* job) {
-    if (budget == 0 || !p_.orders.MayTell()) return false;
+    if (budget == 0 || !p_.orders.MayUpdate()) return false;
     --budget;
     if (job == nullptr || !job->open || Grouped(*job)) return true;
     const std::uint64_t before = p_.limits.matcher().evaluations();
     Group(*job);
-    const std::size_t shares = job->holding ? job->holding->size() : 0;
-    budget -= std::min<std::uint64_t>(budget, kGroupCost + p_.limits.matcher().evaluations() - before + shares);
+    const std::size_t promises = job->promises ? job->promises->size() : 0;
+    budget -= std::min<std::uint64_t>(budget, kGroupCost + p_.limits.matcher().evaluations() - before + promises);
     return true;
   });
   if (!all) return false;
@@ -91,20 +91,20 @@ LimitTable::Outcome Limiting::Draw(const EngineJob& job, LimitTable::WorkerHandl
   return p_.limits.Draw(job.group, worker, job.terms->user, p_.clock.now);
 }
 
-StartGate::Held Limiting::Gate::Ask(std::uint32_t group) {
+StartGate::Blocked Limiting::Gate::Ask(std::uint32_t group) {
   MemoryPool::Scope scope(&of_.p_.memory.limits);  // not that of the order that asks
   const bool everywhere = of_.p_.limits.Blocked(group);
-  if (!everywhere && !of_.p_.limits.Blocked(group, worker, of_.p_.clock.now)) return Held::kNo;
-  const auto [at, fresh] = of_.held_at_.insert_or_assign(group, of_.p_.clock.now.mono);
-  if (fresh) of_.held_checks_.emplace_back(of_.p_.clock.now.mono + kGroupStandsApart, group);
-  return everywhere ? Held::kEverywhere : Held::kHere;
+  if (!everywhere && !of_.p_.limits.Blocked(group, worker, of_.p_.clock.now)) return Blocked::kNo;
+  const auto [at, fresh] = of_.blocked_at_.insert_or_assign(group, of_.p_.clock.now.mono);
+  if (fresh) of_.blocked_checks_.emplace_back(of_.p_.clock.now.mono + kGroupStandsApart, group);
+  return everywhere ? Blocked::kEverywhere : Blocked::kHere;
 }
 
-StartGate::Held Limiting::Gate::AskClosely(std::uint32_t group) {
+StartGate::Blocked Limiting::Gate::AskClosely(std::uint32_t group) {
   MemoryPool::Scope scope(&of_.p_.memory.limits);
-  if (const Held held = Ask(group); held != Held::kNo) return held;
+  if (const Blocked blocked = Ask(group); blocked != Blocked::kNo) return blocked;
   // Where many open at one moment, what one of them takes is gone for the others.
-  return of_.p_.limits.Probe(group, worker, of_.p_.clock.now) ? Held::kNo : Ask(group);
+  return of_.p_.limits.Probe(group, worker, of_.p_.clock.now) ? Blocked::kNo : Ask(group);
 }
 
 void Limiting::NoteTry(const EngineWorker& worker) {
@@ -149,8 +149,9 @@ void Limiting::OpenPayable() {
   std::vector<std::uint64_t> kinds;
   for (const LimitTable::Blocking& group : opened) {
     p_.orders.OpenGroup(group.group, p_.waiting.size() > 0 ? &kinds : nullptr);
-    if (!p_.limits.Applies(group.group)) p_.orders.JoinGroup(group.group);  // and will not be held again
-    if (const auto held = held_at_.find(group.group); held != held_at_.end()) held->second = p_.clock.now.mono;
+    if (!p_.limits.Applies(group.group)) p_.orders.JoinGroup(group.group);  // and will not be blocked again
+    if (const auto blocked = blocked_at_.find(group.group); blocked != blocked_at_.end())
+      blocked->second = p_.clock.now.mono;
   }
   for (std::size_t word = 0; word < kinds.size(); ++word) {
     for (std::uint64_t bits = kinds[word]; bits != 0; bits &= bits - 1) {
@@ -228,17 +229,17 @@ bool Limiting::Step(std::size_t& budget) {
   }
   p_.wakes.kinds.insert(p_.wakes.kinds.end(), p_.wakes.again.begin(), p_.wakes.again.end());
   p_.wakes.again.clear();
-  while (!held_checks_.empty() && held_checks_.front().first <= p_.clock.now.mono) {
+  while (!blocked_checks_.empty() && blocked_checks_.front().first <= p_.clock.now.mono) {
     if (budget == 0) return false;
     --budget;
-    const GroupId group = held_checks_.front().second;
-    held_checks_.pop_front();
-    const auto held = held_at_.find(group);
-    if (p_.limits.BlockedAnywhere(group)) held->second = p_.clock.now.mono;
-    if (const Instant due = held->second + kGroupStandsApart; due > p_.clock.now.mono) {
-      held_checks_.emplace_back(due, group);
+    const GroupId group = blocked_checks_.front().second;
+    blocked_checks_.pop_front();
+    const auto blocked = blocked_at_.find(group);
+    if (p_.limits.BlockedAnywhere(group)) blocked->second = p_.clock.now.mono;
+    if (const Instant due = blocked->second + kGroupStandsApart; due > p_.clock.now.mono) {
+      blocked_checks_.emplace_back(due, group);
     } else {
-      held_at_.erase(held);
+      blocked_at_.erase(blocked);
       p_.orders.JoinGroup(group);
     }
   }
@@ -258,7 +259,7 @@ void Limiting::AddWakes(NextTick& next) const {
   for (const std::optional<Instant>& at : {p_.limits.NextExpiry(), p_.limits.NextPayable(), p_.limits.NextSummary()}) {
     if (at) next.At(*at);
   }
-  if (!held_checks_.empty()) next.At(held_checks_.front().first);
+  if (!blocked_checks_.empty()) next.At(blocked_checks_.front().first);
 }
 
 std::size_t Limiting::works() const { return limit_epoch_ == p_.limits.epoch() ? 0 : 1; }

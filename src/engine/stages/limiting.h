@@ -1,4 +1,4 @@
-// May it start now: which jobs look alike to limits, what these hold back, and what opens with time.
+// May it start now: which jobs look alike to limits, what these block, and what opens with time.
 //
 // Open jobs are in a group of those that look alike to limits. One of an older epoch is to be grouped before anything
 // is asked about its starts.
@@ -30,7 +30,7 @@ class Limiting final : public EngineStage {
   bool Grouped(const EngineJob& job) const;
   void Group(EngineJob& job);
 
-  // What limits say to the worker that asks; null: they hold nothing back.
+  // What limits say to the worker that asks; null: they block nothing.
   StartGate* GateOf(LimitTable::WorkerHandle worker);
   // Of the group that a pick gave.
   LimitTable::Outcome Draw(const EngineJob& job, LimitTable::WorkerHandle worker);
@@ -65,8 +65,8 @@ class Limiting final : public EngineStage {
   class Gate : public StartGate {
    public:
     explicit Gate(Limiting& limiting) : of_(limiting) {}
-    Held Ask(std::uint32_t group) override;
-    Held AskClosely(std::uint32_t group) override;
+    Blocked Ask(std::uint32_t group) override;
+    Blocked AskClosely(std::uint32_t group) override;
     LimitTable::WorkerHandle worker = 0;
 
    private:
@@ -92,10 +92,10 @@ class Limiting final : public EngineStage {
   };
   LimitSample limit_sample_;
   std::uint64_t limit_reads_ = 1;  // all who wait are in lists of these profiles
-  // Groups that stand apart in the orders, and when each was held for the last time; in the order in which that is to
-  // be looked at.
-  boost::unordered_flat_map<GroupId, Instant> held_at_;
-  std::deque<std::pair<Instant, GroupId>> held_checks_;
+  // Groups that stand apart in the orders, and when each was blocked for the last time; in the order in which that is
+  // to be looked at.
+  boost::unordered_flat_map<GroupId, Instant> blocked_at_;
+  std::deque<std::pair<Instant, GroupId>> blocked_checks_;
   // What starts have drawn, by the serial of their lease; as long as that lives.
   boost::unordered_flat_map<std::uint64_t, LimitTable::Drawn> draws_;
 };

@@ -83,7 +83,7 @@ Result<void> Matching::AdmitClasses(std::string_view user, std::size_t of_user, 
   if (p_.classes.classes() + of_user > bounds::kMaxClasses) return TooManyClasses();
   const bool users = class_users_.Admits(user, of_user);
   if (users && (token.empty() || class_tokens_.Admits(token, of_token))) return {};
-  const SharePool& pool = users ? class_tokens_ : class_users_;
+  const QuotaPool& pool = users ? class_tokens_ : class_users_;
   const std::string owner = !users ? (user.empty() ? "jobs without a user" : "jobs of the user " + std::string(user))
                                    : "jobs of the token " + std::string(token);
   Error error = TooManyClasses();
@@ -164,7 +164,7 @@ bool Matching::StepRegrouping(std::size_t& budget) {
     regrouping_ = {};
   }
   const bool all = p_.jobs.Walk(regrouping_, [&](EngineJob* job) {
-    if (budget == 0 || !p_.orders.MayTell()) return false;
+    if (budget == 0 || !p_.orders.MayUpdate()) return false;
     --budget;
     if (job == nullptr || job->cls == kNoClass || !p_.classes.Outdated(job->cls)) return true;
     budget -= std::min(budget, kRegroupCost + FoldCost(job->terms->requirements) + FoldCost(job->terms->rank));

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/share_pool.h"
+#include "base/quota_pool.h"
 #include "engine/jobs/job_table.h"
 #include "engine/stages/stage.h"
 #include "engine/types.h"
@@ -70,11 +70,11 @@ class Matching final : public EngineStage {
 
   EngineParts& p_;
   struct ClassOwner {
-    SharePool::Owner* user = nullptr;
-    SharePool::Owner* token = nullptr;  // an empty one is not known
+    QuotaPool::Owner* user = nullptr;
+    QuotaPool::Owner* token = nullptr;  // an empty one is not known
   };
   std::vector<ClassOwner> class_owners_;  // by class
-  SharePool class_users_{bounds::kMaxClasses}, class_tokens_{bounds::kMaxClasses};
+  QuotaPool class_users_{bounds::kMaxClasses}, class_tokens_{bounds::kMaxClasses};
   std::uint64_t grouped_epoch_ = 1;  // all jobs are in classes of that epoch
   std::uint64_t regroup_epoch_ = 1;  // while that is not the table's own: jobs before the cursor are in classes
   JobCursor regrouping_;             // of this one

@@ -62,7 +62,7 @@ bool Ordering::Build(std::size_t& budget) {
     if (!all) return false;
     p_.orders.Built();
   }
-  p_.holds.Renew();
+  p_.blocked.Renew();
   return p_.orders.Clean(budget);
 }
 
@@ -85,8 +85,8 @@ void Ordering::Tick(TickBudget& tick) {
   if (!tick.through) return;
   // Orders of large queues take long: who asks for something meanwhile has most of the time.
   const std::size_t commands = p_.pace.commands;
-  const std::size_t share = SmallBuild() ? kTickBudget : commands == 0 ? kBuildAtRest : kBuildBesides * commands;
-  std::size_t budget = std::min(share, p_.pace.Part(kTickBudget));
+  const std::size_t part = SmallBuild() ? kTickBudget : commands == 0 ? kBuildAtRest : kBuildBesides * commands;
+  std::size_t budget = std::min(part, p_.pace.Part(kTickBudget));
   Build(budget);
 }
 
@@ -98,26 +98,26 @@ std::size_t Ordering::works() const { return p_.orders.Building() || p_.orders.C
 
 // --- What was put off.
 
-void Telling::OpenLater(EngineJob& job) {
+void OrderUpdates::OpenLater(EngineJob& job) {
   if (!job.opening) openings_.push_back(job.id());
   job.opening = true;
 }
 
-void Telling::ReturnLater(EngineJob& job) {
+void OrderUpdates::ReturnLater(EngineJob& job) {
   p_.orders.ReturnLater(job);
-  if (job.untold == 1) returns_.push_back(job.id());
+  if (job.unapplied_returns == 1) returns_.push_back(job.id());
 }
 
-void Telling::Tick(TickBudget&) {
-  const auto each = [this](std::deque<JobId>& ids, auto tell) {
-    while (!ids.empty() && p_.orders.MayTell()) {
+void OrderUpdates::Tick(TickBudget&) {
+  const auto each = [this](std::deque<JobId>& ids, auto apply) {
+    while (!ids.empty() && p_.orders.MayUpdate()) {
       EngineJob* job = p_.jobs.Find(ids.front());
       ids.pop_front();
-      if (job != nullptr) tell(*job);
+      if (job != nullptr) apply(*job);
     }
   };
   each(returns_, [this](EngineJob& job) {
-    if (job.untold > 0) p_.orders.TellReturned(job);
+    if (job.unapplied_returns > 0) p_.orders.ApplyReturns(job);
   });
   each(openings_, [this](EngineJob& job) {
     if (!job.opening) return;
@@ -126,7 +126,7 @@ void Telling::Tick(TickBudget&) {
   });
 }
 
-void Telling::AddWakes(NextTick& next) const {
+void OrderUpdates::AddWakes(NextTick& next) const {
   if (works() > 0) next.AtOnce();
 }
 

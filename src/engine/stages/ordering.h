@@ -1,4 +1,4 @@
-// In which order: the orders of all strategies are told of jobs, and built, in steps.
+// In which order: the orders of all strategies are updated, and built, in steps.
 #pragma once
 
 #include <deque>
@@ -18,10 +18,10 @@ class EngineJobKeys : public JobKeys {
   bool HasTag(const PickJob& job, const std::string& tag) const override;
 };
 
-// Orders are told of what was put off because there are many of them: before anything else in a tick.
-class Telling final : public EngineStage {
+// Orders are updated by what was put off because there are many of them: before anything else in a tick.
+class OrderUpdates final : public EngineStage {
  public:
-  explicit Telling(EngineParts& parts) : p_(parts) {}
+  explicit OrderUpdates(EngineParts& parts) : p_(parts) {}
 
   // Of the job that opens, or of a lease that has ended, with one of the next ticks.
   void OpenLater(EngineJob& job);

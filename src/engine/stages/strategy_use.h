@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/bounds.h"
-#include "base/share_pool.h"
+#include "base/quota_pool.h"
 #include "engine/stages/stage.h"
 #include "engine/types.h"
 #include "strategy/orders.h"
@@ -22,7 +22,7 @@ class StrategyUse final : public EngineStage {
   explicit StrategyUse(EngineParts& parts) : p_(parts) {}
 
   // Is there room for these, as far as they are not in use already? Null ones need none. With an owner, also within its
-  // share. kTooManyStrategies, kMemoryFull.
+  // quota. kTooManyStrategies, kMemoryFull.
   Result<void> Admit(std::initializer_list<StrategyPtr> strategies, std::optional<std::string_view> owner) const;
   // The order for a worker's strategy, with one more user. Fails as Admit() does.
   Result<Orders::Id> Use(const StrategyPtr& strategy, std::string_view owner);
@@ -41,11 +41,11 @@ class StrategyUse final : public EngineStage {
 
   EngineParts& p_;
   struct OrderOwner {
-    SharePool::Owner* strategies = nullptr;
-    SharePool::Owner* blocks = nullptr;
+    QuotaPool::Owner* strategies = nullptr;
+    QuotaPool::Owner* blocks = nullptr;
   };
   std::vector<OrderOwner> order_owners_;  // by order, but the default one
-  SharePool strategy_owners_{bounds::kMaxStrategies}, block_owners_{bounds::kMaxStrategyBlocks};
+  QuotaPool strategy_owners_{bounds::kMaxStrategies}, block_owners_{bounds::kMaxStrategyBlocks};
   struct Lingering {
     Orders::Id order;  // with a use of its own
     Instant until;

@@ -4,14 +4,14 @@
 
 namespace allot {
 
-void ClassReasons::Note(KindId kind, Standing standing, bool any) {
-  std::uint64_t& word = bits_[kind / 64][static_cast<std::size_t>(standing)];
+void ClassReasons::Note(KindId kind, Availability availability, bool any) {
+  std::uint64_t& word = bits_[kind / 64][static_cast<std::size_t>(availability)];
   const std::uint64_t flag = std::uint64_t{1} << (kind % 64);
   word = any ? word | flag : word & ~flag;
   changed_ = true;
 }
 
-void ClassReasons::Move(Member& member, KindId kind, Standing standing) {
+void ClassReasons::Move(Member& member, KindId kind, Availability availability) {
   ++moves_;
   if (kind >= kinds_.size()) {
     // Lists cannot be moved by copying what they begin with.
@@ -24,26 +24,26 @@ void ClassReasons::Move(Member& member, KindId kind, Standing standing) {
     bits_.resize((kinds_.size() + 63) / 64);
   }
   const bool elsewhere = member.counted_kind != kind;
-  if (member.standing != Standing::kNone) {
+  if (member.availability != Availability::kNone) {
     Kind& left = kinds_[member.counted_kind];
-    if (--left.workers[static_cast<std::size_t>(member.standing)] == 0) {
-      Note(member.counted_kind, member.standing, false);
+    if (--left.workers[static_cast<std::size_t>(member.availability)] == 0) {
+      Note(member.counted_kind, member.availability, false);
     }
-    if (elsewhere || standing == Standing::kNone) {
+    if (elsewhere || availability == Availability::kNone) {
       left.members.erase(left.members.iterator_to(member));
       --workers_;
     }
   }
-  if (standing != Standing::kNone) {
+  if (availability != Availability::kNone) {
     Kind& joined = kinds_[kind];
-    if (joined.workers[static_cast<std::size_t>(standing)]++ == 0) Note(kind, standing, true);
-    if (elsewhere || member.standing == Standing::kNone) {
+    if (joined.workers[static_cast<std::size_t>(availability)]++ == 0) Note(kind, availability, true);
+    if (elsewhere || member.availability == Availability::kNone) {
       joined.members.push_back(member);
       ++workers_;
     }
   }
   member.counted_kind = kind;
-  member.standing = standing;
+  member.availability = availability;
 }
 
 void ClassReasons::Begin(ClassId cls, Row& row, std::optional<WallTime> now) {
@@ -74,10 +74,10 @@ ReasonCode ClassReasons::Look(ClassId cls) const {
   const std::size_t words = std::min(mask.size(), bits_.size());
   for (std::size_t word = 0; word < words; ++word) {
     const auto& some = bits_[word];
-    if ((mask[word] & some[static_cast<std::size_t>(Standing::kFree)]) != 0) return ReasonCode::kCanStart;
-    busy |= mask[word] & some[static_cast<std::size_t>(Standing::kBusy)];
-    away |= mask[word] & some[static_cast<std::size_t>(Standing::kAway)];
-    draining |= mask[word] & some[static_cast<std::size_t>(Standing::kDraining)];
+    if ((mask[word] & some[static_cast<std::size_t>(Availability::kFree)]) != 0) return ReasonCode::kCanStart;
+    busy |= mask[word] & some[static_cast<std::size_t>(Availability::kBusy)];
+    away |= mask[word] & some[static_cast<std::size_t>(Availability::kAway)];
+    draining |= mask[word] & some[static_cast<std::size_t>(Availability::kDraining)];
   }
   if (busy != 0) return ReasonCode::kAllBusy;
   if (away != 0) return ReasonCode::kWorkersAway;

@@ -30,13 +30,13 @@ namespace allot {
 class ClassReasons {
  public:
   // How a worker stands.
-  enum class Standing : std::uint8_t { kNone, kFree, kBusy, kAway, kDraining };
-  static constexpr std::size_t kStandings = 5;
+  enum class Availability : std::uint8_t { kNone, kFree, kBusy, kAway, kDraining };
+  static constexpr std::size_t kAvailabilities = 5;
   // A worker, among those of its kind.
   struct Member : boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>,
                                                    boost::intrusive::tag<ClassReasons>> {
     KindId counted_kind = 0;
-    Standing standing = Standing::kNone;  // none: it is not counted
+    Availability availability = Availability::kNone;  // none: it is not counted
   };
 
   struct Row {
@@ -56,12 +56,12 @@ class ClassReasons {
   // --- Workers.
 
   // The worker is of that kind, and stands like that.
-  void Put(Member& member, KindId kind, Standing standing) {
-    if (member.standing == standing && member.counted_kind == kind) return;
-    Move(member, kind, standing);
+  void Put(Member& member, KindId kind, Availability availability) {
+    if (member.availability == availability && member.counted_kind == kind) return;
+    Move(member, kind, availability);
   }
   void Remove(Member& member) {
-    if (member.standing != Standing::kNone) Move(member, member.counted_kind, Standing::kNone);
+    if (member.availability != Availability::kNone) Move(member, member.counted_kind, Availability::kNone);
   }
   // Workers of that kind may be of another now.
   template <typename KindOf>
@@ -71,7 +71,7 @@ class ClassReasons {
     for (Member& member : kinds_[from].members) {
       if (kind_of(member) != from) moved.push_back(&member);
     }
-    for (Member* member : moved) Put(*member, kind_of(*member), member->standing);
+    for (Member* member : moved) Put(*member, kind_of(*member), member->availability);
   }
   // Verdicts on a class have changed; or which classes have the bit of a kind, be it one that comes under the number of
   // another.
@@ -84,7 +84,7 @@ class ClassReasons {
     ++moves_;
   }
 
-  // --- What no worker could run. Told once for each class, before its first job counts.
+  // --- What no worker could run. Set once for each class, before its first job counts.
   bool Judged(ClassId cls) const { return cls < rows_.size() && rows_[cls].judged == classes_.SerialOf(cls); }
   void Judge(ClassId cls, bool never) {
     if (cls >= rows_.size()) rows_.resize(cls + 1);
@@ -138,7 +138,7 @@ class ClassReasons {
 
  private:
   struct Kind {
-    std::array<std::uint32_t, kStandings> workers{};
+    std::array<std::uint32_t, kAvailabilities> workers{};
     boost::intrusive::list<
         Member,
         boost::intrusive::base_hook<boost::intrusive::list_base_hook<
@@ -147,14 +147,14 @@ class ClassReasons {
         members;
   };
 
-  void Move(Member& member, KindId kind, Standing standing);
-  void Note(KindId kind, Standing standing, bool any);
+  void Move(Member& member, KindId kind, Availability availability);
+  void Note(KindId kind, Availability availability, bool any);
   void Begin(ClassId cls, Row& row, std::optional<WallTime> now);
 
   const ClassTable& classes_;
   std::vector<Kind> kinds_;
   // By word of a mask: a bit for each kind of which some worker stands like that.
-  std::vector<std::array<std::uint64_t, kStandings>> bits_;
+  std::vector<std::array<std::uint64_t, kAvailabilities>> bits_;
   std::size_t workers_ = 0;
   std::vector<Row> rows_;  // by class
   std::size_t open_classes_ = 0;

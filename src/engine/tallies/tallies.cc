@@ -22,7 +22,7 @@ constexpr std::size_t kMostPausedKnown = 100'000;
 // Jobs that are looked at for examples of reasons.
 constexpr std::size_t kMostLooks = 4096;
 
-std::optional<WallTime> Told(WallTime time) { return time == WallTime{} ? std::nullopt : std::optional(time); }
+std::optional<WallTime> Known(WallTime time) { return time == WallTime{} ? std::nullopt : std::optional(time); }
 
 // Of so few workers it is always known how they stand; of more, as of the last walk.
 constexpr std::size_t kFewWorkers = 64;
@@ -40,10 +40,10 @@ void Tallies::Recount(EngineJob& job) {
   if (live && state == job.counted_state && job.open == job.counted_open && waiting == job.counted_waiting) {
     if (ready == job.counted_ready) return;
     const std::uint64_t more = std::uint64_t{ready} - job.counted_ready;
-    held_[state].ready += more;
+    of_state_[state].ready += more;
     job.user->ready += more;
     if (job.open) p_.reasons.CountTasks(job.cls, more);
-    if (job.cell != HoldReasons::kNoCell) p_.holds.CountTasks(job.cell, more);
+    if (job.cell != BlockedReasons::kNoCell) p_.blocked.CountTasks(job.cell, more);
     job.counted_ready = ready;
     return;
   }
@@ -56,20 +56,20 @@ void Tallies::Recount(EngineJob& job) {
     }
     const std::int64_t before = job.counted_open ? job.counted_ready : 0;
     p_.reasons.Count(job.cls, job.id(), (job.open ? std::int64_t{ready} : 0) - before, opened, now);
-    if (job.cell != HoldReasons::kNoCell) {
+    if (job.cell != BlockedReasons::kNoCell) {
       if (opened < 0) {
-        p_.holds.Take(std::exchange(job.cell, HoldReasons::kNoCell), job.id(), job.counted_ready);
+        p_.blocked.Take(std::exchange(job.cell, BlockedReasons::kNoCell), job.id(), job.counted_ready);
       } else {
-        p_.holds.CountTasks(job.cell, std::uint64_t{ready} - job.counted_ready);
+        p_.blocked.CountTasks(job.cell, std::uint64_t{ready} - job.counted_ready);
       }
-    } else if (opened > 0 && p_.holds.active()) {
+    } else if (opened > 0 && p_.blocked.active()) {
       PutIntoCell(job, ready);
     }
     if (opened != 0) p_.lists.SetOpen(job, job.open);
   }
 
   if (job.user == nullptr && (live || job.leased > 0)) {
-    job.user = &p_.users.Hold(job.terms->user);
+    job.user = &p_.users.Acquire(job.terms->user);
     p_.users.Resumed(*job.user, job.leased);
   }
   if (job.user != nullptr) {
@@ -78,8 +78,8 @@ void Tallies::Recount(EngineJob& job) {
     if (opened > 0 && job.id() < job.user->oldest_from) job.user->oldest_from = job.id();
   }
 
-  Held& from = held_[job.counted_state];
-  Held& to = held_[state];
+  OfState& from = of_state_[job.counted_state];
+  OfState& to = of_state_[state];
   from.ready -= job.counted_ready;
   from.waiting -= job.counted_waiting;
   to.ready += ready;
@@ -108,8 +108,8 @@ void Tallies::Closed(EngineJob& job) {
   if (!job.counted_open) return;
   job.counted_open = false;
   p_.reasons.Count(job.cls, job.id(), -std::int64_t{job.counted_ready}, -1, std::nullopt);
-  if (job.cell != HoldReasons::kNoCell) {
-    p_.holds.Take(std::exchange(job.cell, HoldReasons::kNoCell), job.id(), job.counted_ready);
+  if (job.cell != BlockedReasons::kNoCell) {
+    p_.blocked.Take(std::exchange(job.cell, BlockedReasons::kNoCell), job.id(), job.counted_ready);
   }
   p_.users.Count(*job.user, 0, 0, -1);
   p_.lists.SetOpen(job, false);
@@ -134,19 +134,19 @@ void Tallies::TaskStarted(EngineJob& job) {
 
 void Tallies::LeaseEnded(const Lease& lease, EngineJob& job) {
   if (job.user == nullptr) return;  // while loading
-  p_.holds.OnLease();
+  p_.blocked.OnLease();
   p_.stats.ran.Add(std::chrono::duration_cast<milliseconds>(p_.clock.time - lease.granted));
   p_.users.Ended(*job.user);
 }
 
 void Tallies::Recount(EngineWorker& worker) {
-  using Is = ClassReasons::Standing;
+  using Is = ClassReasons::Availability;
   if (!worker.registered) return;
-  const Is standing = worker.draining                       ? Is::kDraining
-                      : worker.away                         ? Is::kAway
-                      : worker.leases.size() < worker.slots ? Is::kFree
-                                                            : Is::kBusy;
-  p_.reasons.Put(worker, p_.classes.KindOf(worker.handle), standing);
+  const Is availability = worker.draining                       ? Is::kDraining
+                          : worker.away                         ? Is::kAway
+                          : worker.leases.size() < worker.slots ? Is::kFree
+                                                                : Is::kBusy;
+  p_.reasons.Put(worker, p_.classes.KindOf(worker.handle), availability);
 }
 
 bool Tallies::StepReasons(std::size_t& budget) {
@@ -158,27 +158,27 @@ bool Tallies::StepReasons(std::size_t& budget) {
   return p_.reasons.Step(budget, p_.clock.now.wall);
 }
 
-std::optional<HeldView> Tallies::HeldBy(const EngineJob& job) const {
+std::optional<WaitReason> Tallies::WaitReasonOf(const EngineJob& job) const {
   if (Ended(job.state) || job.tasks.ready() + job.tasks.waiting() == 0) return std::nullopt;
-  if (job.state == JobState::kScheduled) return HeldView{ReasonCode::kScheduled, job.submitted_at};
+  if (job.state == JobState::kScheduled) return WaitReason{ReasonCode::kScheduled, job.submitted_at};
   if (job.state == JobState::kPaused) {
     const auto known = jobs_paused_since_.find(job.id());
-    return HeldView{ReasonCode::kJobPaused,
-                    known == jobs_paused_since_.end() ? std::nullopt : std::optional(known->second)};
+    return WaitReason{ReasonCode::kJobPaused,
+                      known == jobs_paused_since_.end() ? std::nullopt : std::optional(known->second)};
   }
-  if (p_.queue.paused) return HeldView{ReasonCode::kQueuePaused, p_.queue.paused_since};
-  if (job.tasks.ready() == 0) return HeldView{ReasonCode::kBackoff, std::nullopt};
+  if (p_.queue.paused) return WaitReason{ReasonCode::kQueuePaused, p_.queue.paused_since};
+  if (job.tasks.ready() == 0) return WaitReason{ReasonCode::kBackoff, std::nullopt};
   const ReasonCode code = p_.reasons.Look(job.cls);
-  if (!job.open) return HeldView{code, std::nullopt};
-  if (p_.holds.active()) {
+  if (!job.open) return WaitReason{code, std::nullopt};
+  if (p_.blocked.active()) {
     RenewSorts(false);
-    if (const HoldReasons::Found found = p_.holds.Look(job, p_.clock.now); found.held) {
-      const WallTime since = p_.holds.SinceOf(job.cell, found.code);
-      return HeldView{found.code, since != WallTime{} ? since : p_.clock.now.wall};
+    if (const BlockedReasons::Found found = p_.blocked.Look(job, p_.clock.now); found.blocked) {
+      const WallTime since = p_.blocked.SinceOf(job.cell, found.code);
+      return WaitReason{found.code, since != WallTime{} ? since : p_.clock.now.wall};
     }
   }
   const ClassReasons::Row& row = p_.reasons.row(job.cls);
-  return HeldView{code, row.code == code ? Told(row.since) : std::optional(p_.clock.now.wall)};
+  return WaitReason{code, row.code == code ? Known(row.since) : std::optional(p_.clock.now.wall)};
 }
 
 const EngineJob* Tallies::OneOf(ClassId cls, std::size_t& looks) const {
@@ -202,14 +202,14 @@ std::vector<ReasonRow> Tallies::Reasons() const {
     ClassId cls = kNoClass;  // with the most tasks
     bool always = false;     // one of them is from before the start
   };
-  std::array<Sum, HoldReasons::kCodes> sums{};
+  std::array<Sum, BlockedReasons::kCodes> sums{};
   for (ClassId cls = 0; cls < p_.reasons.slots(); ++cls) {
     const ClassReasons::Row& known = p_.reasons.row(cls);
-    const HoldReasons::OfClass held = p_.queue.paused ? HoldReasons::OfClass{} : p_.holds.of_class(cls);
-    if (known.jobs <= held.jobs) continue;  // none, or all of them are held by something else
+    const BlockedReasons::OfClass blocked = p_.queue.paused ? BlockedReasons::OfClass{} : p_.blocked.of_class(cls);
+    if (known.jobs <= blocked.jobs) continue;  // none, or all of them are blocked by something else
     Sum& sum = sums[static_cast<std::size_t>(p_.queue.paused ? ReasonCode::kQueuePaused : known.code)];
-    sum.row.tasks += known.tasks - held.tasks;
-    sum.row.jobs += known.jobs - held.jobs;
+    sum.row.tasks += known.tasks - blocked.tasks;
+    sum.row.jobs += known.jobs - blocked.jobs;
     ++sum.row.classes;
     sum.always = sum.always || known.since == WallTime{};
     if (!sum.row.since || known.since < *sum.row.since) sum.row.since = known.since;
@@ -226,28 +226,28 @@ std::vector<ReasonRow> Tallies::Reasons() const {
     if (const EngineJob* one = OneOf(sum.cls, looks)) Show(*one, sum.row);
     rows.push_back(std::move(sum.row));
   }
-  for (std::size_t code = 0; code < HoldReasons::kCodes && !p_.queue.paused; ++code) {
-    const HoldReasons::Sum& held = p_.holds.sum(code);
-    if (held.jobs == 0) continue;
+  for (std::size_t code = 0; code < BlockedReasons::kCodes && !p_.queue.paused; ++code) {
+    const BlockedReasons::Sum& blocked = p_.blocked.sum(code);
+    if (blocked.jobs == 0) continue;
     const auto same = std::find_if(rows.begin(), rows.end(),
                                    [&](const ReasonRow& row) { return row.code == static_cast<ReasonCode>(code); });
     const bool fresh = same == rows.end();
     ReasonRow& row = fresh ? rows.emplace_back() : *same;
     row.code = static_cast<ReasonCode>(code);
-    row.tasks += held.tasks;
-    row.jobs += held.jobs;
-    row.classes += held.cells;
-    if (fresh) row.since = Told(held.since);
-    if (const EngineJob* one = p_.jobs.Find(held.job); !row.job && one != nullptr && one->open) Show(*one, row);
-    if (row.code == ReasonCode::kLimit || row.code == ReasonCode::kLimitNever) row.limits = p_.holds.limits();
-    if (row.code == ReasonCode::kMaxSimultaneous) row.ceilings = p_.holds.ceilings();
+    row.tasks += blocked.tasks;
+    row.jobs += blocked.jobs;
+    row.classes += blocked.cells;
+    if (fresh) row.since = Known(blocked.since);
+    if (const EngineJob* one = p_.jobs.Find(blocked.job); !row.job && one != nullptr && one->open) Show(*one, row);
+    if (row.code == ReasonCode::kLimit || row.code == ReasonCode::kLimitNever) row.limits = p_.blocked.limits();
+    if (row.code == ReasonCode::kMaxSimultaneous) row.ceilings = p_.blocked.ceilings();
   }
-  const auto add = [&rows](ReasonCode code, std::uint64_t tasks, const Held& held) {
-    if (tasks > 0) rows.push_back(ReasonRow{code, tasks, held.jobs, 0, held.since, {}, {}, {}, {}, {}, {}, {}});
+  const auto add = [&rows](ReasonCode code, std::uint64_t tasks, const OfState& blocked) {
+    if (tasks > 0) rows.push_back(ReasonRow{code, tasks, blocked.jobs, 0, blocked.since, {}, {}, {}, {}, {}, {}, {}});
   };
-  add(ReasonCode::kScheduled, held_[kScheduled].ready + held_[kScheduled].waiting, held_[kScheduled]);
-  add(ReasonCode::kJobPaused, held_[kPaused].ready + held_[kPaused].waiting, held_[kPaused]);
-  add(ReasonCode::kBackoff, held_[kActive].waiting, backing_off_);
+  add(ReasonCode::kScheduled, of_state_[kScheduled].ready + of_state_[kScheduled].waiting, of_state_[kScheduled]);
+  add(ReasonCode::kJobPaused, of_state_[kPaused].ready + of_state_[kPaused].waiting, of_state_[kPaused]);
+  add(ReasonCode::kBackoff, of_state_[kActive].waiting, backing_off_);
   std::stable_sort(rows.begin(), rows.end(), [](const ReasonRow& a, const ReasonRow& b) { return a.tasks > b.tasks; });
   return rows;
 }
@@ -255,51 +255,51 @@ std::vector<ReasonRow> Tallies::Reasons() const {
 // --- Which of the open jobs limits and ceilings stop.
 
 void Tallies::RenewSorts(bool all) const {
-  if (p_.holds.SortsFresh() || (!all && p_.workers.size() > kFewWorkers)) return;
+  if (p_.blocked.SortsFresh() || (!all && p_.workers.size() > kFewWorkers)) return;
   std::map<std::tuple<KindId, Orders::Id, LimitProfileId, bool>, LimitTable::WorkerHandle> found;
   for (const auto& [id, worker] : p_.workers) {
     if (!worker->registered || worker->draining || worker->away) continue;
     found.try_emplace({p_.classes.KindOf(worker->handle), worker->Pulls(),
-                       p_.holds.ProfileOf(worker->limited, p_.clock.now), worker->leases.size() < worker->slots},
+                       p_.blocked.ProfileOf(worker->limited, p_.clock.now), worker->leases.size() < worker->slots},
                       worker->limited);
   }
-  std::vector<HoldReasons::Sort> sorts;
+  std::vector<BlockedReasons::Sort> sorts;
   sorts.reserve(found.size());
   for (const auto& [sort, one] : found) {
     const auto& [kind, order, profile, free] = sort;
     sorts.push_back({kind, order, profile, free, one});
   }
-  p_.holds.SetSorts(std::move(sorts));
+  p_.blocked.SetSorts(std::move(sorts));
 }
 
 void Tallies::Recell(EngineJob& job) {
   if (!job.counted_open) return;
-  if (job.cell != HoldReasons::kNoCell) {
-    p_.holds.Take(std::exchange(job.cell, HoldReasons::kNoCell), job.id(), job.counted_ready);
+  if (job.cell != BlockedReasons::kNoCell) {
+    p_.blocked.Take(std::exchange(job.cell, BlockedReasons::kNoCell), job.id(), job.counted_ready);
   }
-  if (p_.holds.active()) PutIntoCell(job, job.counted_ready);
+  if (p_.blocked.active()) PutIntoCell(job, job.counted_ready);
 }
 
 void Tallies::PutIntoCell(EngineJob& job, std::uint32_t tasks) {
   {
     MemoryPool::Scope scope(&p_.memory.looks);
-    job.cell = p_.holds.Put(job, tasks);
+    job.cell = p_.blocked.Put(job, tasks);
   }
-  if (!p_.holds.New(job.cell)) return;
+  if (!p_.blocked.New(job.cell)) return;
   // Who has a free slot changes with every start: that is as of the last look.
-  if (!p_.holds.SortsUsable()) RenewSorts(false);
-  p_.holds.LookAtNew(job.cell, p_.clock.now);
+  if (!p_.blocked.SortsUsable()) RenewSorts(false);
+  p_.blocked.LookAtNew(job.cell, p_.clock.now);
 }
 
 bool Tallies::StepCells(std::size_t& budget) {
-  if (p_.holds.TakeStale()) {
+  if (p_.blocked.TakeStale()) {
     celling_ = true;
     recelling_ = {};
   }
   if (!celling_) return true;
   const bool all = p_.lists.WalkOpen(recelling_, [&](EngineJob* job) {
     if (budget == 0) return false;
-    if (job == nullptr || !job->counted_open || !p_.holds.Outdated(job->cell)) return true;
+    if (job == nullptr || !job->counted_open || !p_.blocked.Outdated(job->cell)) return true;
     --budget;
     Recell(*job);
     return true;
@@ -309,44 +309,47 @@ bool Tallies::StepCells(std::size_t& budget) {
   return true;
 }
 
-Instant Tallies::NextHolds() const {
-  return holds_at_ + std::max<Duration>(kReasonsEvery, std::chrono::microseconds(p_.holds.walk_cost() * kMostOfTime));
+Instant Tallies::NextBlocked() const {
+  return blocked_at_ +
+         std::max<Duration>(kReasonsEvery, std::chrono::microseconds(p_.blocked.walk_cost() * kMostOfTime));
 }
 
-bool Tallies::StepHolds(std::size_t& budget) {
-  p_.holds.Renew();
+bool Tallies::StepBlocked(std::size_t& budget) {
+  p_.blocked.Renew();
   if (!StepCells(budget)) return false;
-  if (!p_.holds.Walking()) {
-    if (!p_.holds.Due() || p_.clock.time < NextHolds()) return true;
-    holds_at_ = p_.clock.time;
+  if (!p_.blocked.Walking()) {
+    if (!p_.blocked.Due() || p_.clock.time < NextBlocked()) return true;
+    blocked_at_ = p_.clock.time;
     RenewSorts(true);
-    p_.holds.BeginWalk();
+    p_.blocked.BeginWalk();
   }
-  return p_.holds.Step(budget, p_.clock.now);
+  return p_.blocked.Step(budget, p_.clock.now);
 }
 
 // --- As a stage.
 
-std::uint64_t Tallies::ready_tasks() const { return held_[0].ready + held_[1].ready + held_[2].ready; }
-std::uint64_t Tallies::waiting_tasks() const { return held_[0].waiting + held_[1].waiting + held_[2].waiting; }
+std::uint64_t Tallies::ready_tasks() const { return of_state_[0].ready + of_state_[1].ready + of_state_[2].ready; }
+std::uint64_t Tallies::waiting_tasks() const {
+  return of_state_[0].waiting + of_state_[1].waiting + of_state_[2].waiting;
+}
 
 void Tallies::AfterCommand(std::size_t&) {
-  p_.holds.Renew();
+  p_.blocked.Renew();
   std::size_t few = p_.pace.Part(kSmallBudget / 3);
-  if (celling_ || p_.holds.stale()) StepCells(few);
+  if (celling_ || p_.blocked.stale()) StepCells(few);
 }
 
 void Tallies::Tick(TickBudget&) {
   std::size_t budget = kTickBudget / 10;
-  if (StepReasons(budget)) StepHolds(budget);
+  if (StepReasons(budget)) StepBlocked(budget);
 }
 
 void Tallies::AddWakes(NextTick& next) const {
-  if (p_.reasons.Walking() || celling_ || p_.holds.Walking()) next.AtOnce();
+  if (p_.reasons.Walking() || celling_ || p_.blocked.Walking()) next.AtOnce();
   if (p_.reasons.Due()) next.AtEngineTime(reasons_at_ + kReasonsEvery);
-  if (p_.holds.Due()) next.AtEngineTime(NextHolds());
+  if (p_.blocked.Due()) next.AtEngineTime(NextBlocked());
 }
 
-std::size_t Tallies::works() const { return celling_ || p_.holds.stale() ? 1 : 0; }
+std::size_t Tallies::works() const { return celling_ || p_.blocked.stale() ? 1 : 0; }
 
 }  // namespace allot

@@ -1,5 +1,5 @@
 // What lists, pages and metrics know without looking at jobs: counts by state, user and class, and why classes do not
-// run. Told by those who change something; looked at in steps.
+// run. Called by those who change something; looked at in steps.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +45,8 @@ class Tallies final : public EngineStage {
   std::uint64_t live_jobs() const { return jobs_in_state_[0] + jobs_in_state_[1] + jobs_in_state_[2]; }
   std::uint64_t ready_tasks() const;
   std::uint64_t waiting_tasks() const;
-  std::optional<HeldView> HeldBy(const EngineJob& job) const;
-  // What holds tasks back, those reasons first that hold back the most; as of the last second or so.
+  std::optional<WaitReason> WaitReasonOf(const EngineJob& job) const;
+  // What keeps tasks from running, those reasons first that do so for the most; as of the last second or so.
   std::vector<ReasonRow> Reasons() const;
   // A job of that class that is open; null if none was found by a short look.
   const EngineJob* OneOf(ClassId cls, std::size_t& looks) const;
@@ -60,12 +60,12 @@ class Tallies final : public EngineStage {
   // Reasons are looked at once a second, while something is open.
   bool StepReasons(std::size_t& budget);
   // Puts open jobs into other cells where those are of another making by now, and looks at all of them once a second.
-  bool StepHolds(std::size_t& budget);
+  bool StepBlocked(std::size_t& budget);
   bool StepCells(std::size_t& budget);
   // Which sorts of workers there are, as of now: where there are few, or `all` the same.
   void RenewSorts(bool all) const;
   void PutIntoCell(EngineJob& job, std::uint32_t tasks);
-  Instant NextHolds() const;  // in engine time
+  Instant NextBlocked() const;  // in engine time
   // Makes the job the example of that row.
   void Show(const EngineJob& job, ReasonRow& row) const;
 
@@ -73,18 +73,18 @@ class Tallies final : public EngineStage {
   bool loaded_ = false;
   std::uint64_t jobs_in_state_[6] = {};
   // Tasks of jobs that have not ended, by their state; those of others are none.
-  struct Held {
+  struct OfState {
     std::uint64_t ready = 0, waiting = 0, jobs = 0;
     std::optional<WallTime> since;  // when there were none for the last time; none: not since the start
   };
-  Held held_[4];
-  Held backing_off_;  // of active jobs, those with waiting tasks
+  OfState of_state_[4];
+  OfState backing_off_;  // of active jobs, those with waiting tasks
   // Jobs that were paused since the start, as far as they are not too many.
   boost::unordered_flat_map<JobId, WallTime, std::hash<JobId>> jobs_paused_since_;
   Instant reasons_at_{};  // in engine time: when the last walk over them began
   bool celling_ = false;  // open jobs from the cursor on are still to be put into cells of the present making
   JobCursor recelling_;
-  Instant holds_at_{};  // in engine time: when the last walk over cells began
+  Instant blocked_at_{};  // in engine time: when the last walk over cells began
 };
 
 }  // namespace allot

@@ -45,7 +45,7 @@ void UserTable::SetWeights(const Weights& weights) {
   renew(weights_);
 }
 
-UserTable::Entry& UserTable::Hold(std::string_view user) {
+UserTable::Entry& UserTable::Acquire(std::string_view user) {
   Entry* entry = last_ != nullptr && last_->name == user ? last_ : Find(user);
   if (entry == nullptr) {
     auto made = std::make_unique<Entry>(user);
@@ -55,13 +55,13 @@ UserTable::Entry& UserTable::Hold(std::string_view user) {
     sorted_.insert(*entry);
     by_name_.emplace(entry->name, std::move(made));
   }
-  ++entry->holders;
+  ++entry->references;
   last_ = entry;
   return *entry;
 }
 
 void UserTable::Release(Entry& entry) {
-  if (--entry.holders > 0) return;
+  if (--entry.references > 0) return;
   CHECK(!entry.active() && entry.jobs == 0 && entry.ready == 0 && entry.waiting == 0);
   if (last_ == &entry) last_ = nullptr;
   sorted_.erase(sorted_.iterator_to(entry));

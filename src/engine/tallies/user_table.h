@@ -6,7 +6,7 @@
 // Threading:  confined to the queue's engine thread.
 // Cost:       a change of a job is a few additions; to find a user by name, one hash, when a job comes. About 200 bytes
 //             a user, and 264 more once something of it has started.
-// Invariants: an entry is there for as long as a job holds it; totals are exact but for what rounding does to
+// Invariants: an entry is there for as long as a job refers to it; totals are exact but for what rounding does to
 //             `recent`.
 #pragma once
 
@@ -37,7 +37,7 @@ class UserTable {
   struct Entry : boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>> {
     explicit Entry(std::string_view user) : name(user) {}
     const std::string name;
-    std::uint32_t holders = 0;               // jobs that refer to it
+    std::uint32_t references = 0;            // jobs that refer to it
     std::uint32_t jobs = 0;                  // that have not ended
     std::uint32_t open = 0;                  // of those, that have ready tasks and are neither scheduled nor paused
     std::uint32_t weight = 1;                //
@@ -60,9 +60,9 @@ class UserTable {
   // By `user.NAME`; others are passed over.
   void SetWeights(const Weights& weights);
 
-  // The user's entry, with one more holder; made if it is not there.
-  Entry& Hold(std::string_view user);
-  // One holder less; with the last one it is gone. REQUIRES: nothing of that job is counted any more.
+  // The user's entry, with one more reference; made if it is not there.
+  Entry& Acquire(std::string_view user);
+  // One reference less; with the last one it is gone. REQUIRES: nothing of that job is counted any more.
   void Release(Entry& entry);
 
   // By how much counts of one job have changed; `opened`: 1 or -1 if it has been opened or closed.
@@ -107,7 +107,7 @@ class UserTable {
 
   boost::unordered_flat_map<std::string_view, std::unique_ptr<Entry>> by_name_;
   mutable boost::intrusive::set<Entry, boost::intrusive::constant_time_size<false>> sorted_;
-  Entry* last_ = nullptr;  // that was held: the next job is often of the same user
+  Entry* last_ = nullptr;  // that was acquired: the next job is often of the same user
   Weights weights_;
   std::uint64_t active_ = 0, active_weights_ = 0, running_ = 0;
   Recent recent_;  // of those that are active

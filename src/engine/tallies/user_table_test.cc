@@ -23,8 +23,8 @@ std::vector<std::string> Names(const UserTable& table, std::string_view after, s
 
 TEST(UserTable, AnEntryIsThereForAsLongAsSomebodyHoldsIt) {
   UserTable table;
-  UserTable::Entry& ann = table.Hold("ann");
-  EXPECT_EQ(&table.Hold("ann"), &ann);
+  UserTable::Entry& ann = table.Acquire("ann");
+  EXPECT_EQ(&table.Acquire("ann"), &ann);
   table.Release(ann);
   EXPECT_EQ(table.Find("ann"), &ann);
   table.Release(ann);
@@ -34,7 +34,7 @@ TEST(UserTable, AnEntryIsThereForAsLongAsSomebodyHoldsIt) {
 
 TEST(UserTable, PagesAreInOrderOfName) {
   UserTable table;
-  for (const char* name : {"cleo", "", "ann", "dora", "bob"}) table.Hold(name);
+  for (const char* name : {"cleo", "", "ann", "dora", "bob"}) table.Acquire(name);
   EXPECT_EQ(Names(table, "", 9), (std::vector<std::string>{"", "ann", "bob", "cleo", "dora"}));
   EXPECT_EQ(Names(table, "ann", 2), (std::vector<std::string>{"bob", "cleo"}));
   EXPECT_EQ(Names(table, "bz", 2), (std::vector<std::string>{"cleo", "dora"}));
@@ -44,8 +44,8 @@ TEST(UserTable, PagesAreInOrderOfName) {
 TEST(UserTable, TotalsAreOfThoseThatHaveSomethingOpenOrRunning) {
   UserTable table;
   table.SetWeights({{"user.ann", 3}, {"tag.ann", 7}});
-  UserTable::Entry& ann = table.Hold("ann");
-  UserTable::Entry& bob = table.Hold("bob");
+  UserTable::Entry& ann = table.Acquire("ann");
+  UserTable::Entry& bob = table.Acquire("bob");
   EXPECT_EQ(table.active(), 0u);
   table.Count(ann, 5, 0, 1);
   table.Count(bob, 5, 0, 0);  // of a paused job
@@ -70,8 +70,8 @@ TEST(UserTable, TotalsAreOfThoseThatHaveSomethingOpenOrRunning) {
 
 TEST(UserTable, StartsFadeAndTheSumIsThatOfTheActiveOnes) {
   UserTable table;
-  UserTable::Entry& ann = table.Hold("ann");
-  UserTable::Entry& bob = table.Hold("bob");
+  UserTable::Entry& ann = table.Acquire("ann");
+  UserTable::Entry& bob = table.Acquire("bob");
   Instant now(100s);
   // Ten a second, and five: for hours, so that weights begin anew a few times.
   for (int i = 0; i < 3 * 3600 * 10; ++i) {

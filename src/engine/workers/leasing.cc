@@ -96,15 +96,15 @@ void Leasing::End(Lease& lease) {
   p_.dispatcher.Finished(*worker);
   if (!job->known) {
     --job->leased;
-  } else if (p_.orders.MayTell()) {
+  } else if (p_.orders.MayUpdate()) {
     p_.orders.Returned(*job);
   } else {
-    p_.telling.ReturnLater(*job);
+    p_.order_updates.ReturnLater(*job);
   }
   ArmIdle(*worker);
 }
 
-bool Leasing::Stopped(const Lease& lease, const EngineJob& job) { return lease.told && !Ended(job.state); }
+bool Leasing::Stopped(const Lease& lease, const EngineJob& job) { return lease.stop_requested && !Ended(job.state); }
 
 void Leasing::AttemptFailed(Lease& lease, bool final) {
   MemoryPool::Scope scope(&p_.memory.jobs);
@@ -187,7 +187,7 @@ void Leasing::Deregister(EngineWorker& worker) {
   p_.workers.SetUnregistered(worker);
   p_.orders.SetSlots(p_.workers.slots());
   p_.reasons.Remove(worker);
-  p_.holds.OnWorkers();
+  p_.blocked.OnWorkers();
   p_.classes.DropWorker(worker.handle);
   p_.limits.DropWorker(worker.limited, p_.clock.now);
 }
@@ -228,7 +228,7 @@ void Leasing::Check(EngineWorker& worker) {
   worker.timer = Instant::max();
   if (worker.pull_until && *worker.pull_until <= p_.clock.time) {
     p_.pulls.End(worker);
-    if (worker.once) p_.journal.effects().assignments.push_back(Assignment{worker.id, {}});
+    if (worker.once) p_.journal.effects().grant_batches.push_back(GrantBatch{worker.id, {}});
   }
   if (worker.away && worker.away_until <= p_.clock.time) {
     const bool known = worker.registered;
@@ -252,9 +252,9 @@ void Leasing::Check(EngineWorker& worker) {
   }
   // Settling a job never ends leases, so these stay valid one after another.
   for (Lease* lease : timed_out) {
-    p_.journal.effects().cancels.push_back(CancelOrder{worker.id, lease->task, "timeout"});
+    p_.journal.effects().stop_requests.push_back(StopRequest{worker.id, lease->task, "timeout"});
     ++p_.stats.expired;
-    if (lease->told) {
+    if (lease->stop_requested) {
       GiveBack(*lease, false, "");
     } else {
       p_.journal.effects().errors.push_back(
@@ -263,7 +263,7 @@ void Leasing::Check(EngineWorker& worker) {
     }
   }
   for (Lease* lease : expired) {
-    p_.journal.effects().cancels.push_back(CancelOrder{worker.id, lease->task, "expired"});
+    p_.journal.effects().stop_requests.push_back(StopRequest{worker.id, lease->task, "expired"});
     ++p_.stats.expired;
     GiveBack(*lease, true, "its worker gave no sign of life for as long as the lease");
   }

@@ -8,9 +8,9 @@ namespace allot {
 
 void Pulls::Park(EngineWorker& worker) {
   if (worker.waiting()) return;
-  worker.waiting_turn = next_turn_++;
+  worker.waiting_sequence = next_sequence_++;
   worker.waiting_since = p_.clock.time;
-  p_.dispatcher.SetHungry(worker, worker.waiting_turn);
+  p_.dispatcher.SetAsking(worker, worker.waiting_sequence);
   WaitAmong(worker, p_.classes.KindOf(worker.handle));
 }
 
@@ -36,7 +36,7 @@ void Pulls::End(EngineWorker& worker) {
 void Pulls::Unpark(EngineWorker& worker) {
   if (!worker.waiting()) return;
   p_.waiting.Remove(worker);
-  p_.dispatcher.SetHungry(worker, std::nullopt);
+  p_.dispatcher.SetAsking(worker, std::nullopt);
 }
 
 void Pulls::MoveWaiting(KindId from) {

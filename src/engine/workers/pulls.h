@@ -18,9 +18,9 @@ struct EngineParts;
 struct Wakes {
   std::vector<ClassId> opened;  // classes that got work in this command, or match more workers now
   std::vector<KindId> kinds;    // that may run more now
-  std::vector<KindId> again;    // whose look met too much that is held: it goes on with the next tick
+  std::vector<KindId> again;    // whose look met too much that is blocked: it goes on with the next tick
   // Lists of waiting workers that were looked after in this command, and for whom there is nothing.
-  std::set<std::tuple<Orders::Id, KindId, LimitProfileId>> in_vain;
+  std::set<std::tuple<Orders::Id, KindId, LimitProfileId>> found_nothing;
 
   void Opened(ClassId cls) {
     if (opened.empty() || opened.back() != cls) opened.push_back(cls);
@@ -45,7 +45,7 @@ class Pulls {
   void WaitAmong(EngineWorker& worker, KindId kind);
 
   EngineParts& p_;
-  std::uint64_t next_turn_ = 0;
+  std::uint64_t next_sequence_ = 0;
 };
 
 }  // namespace allot

@@ -19,7 +19,7 @@ void Prefetch(const void* what, std::size_t bytes) {
 }  // namespace
 
 void Starts::WakeWaiting() {
-  ServeFed();
+  ServeNewlyPromised();
   for (const ClassId cls : p_.orders.TakeOpened()) p_.wakes.opened.push_back(cls);
   // Whoever waits for an order that is ready now may find anything in it.
   for (const Orders::Id order : p_.orders.TakeReady()) {
@@ -67,17 +67,17 @@ void Starts::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened)
     }
     return best.value_or(0);
   };
-  struct Turn {
+  struct Candidate {
     double wanted;
-    std::uint64_t turn;
+    std::uint64_t sequence;
     Orders::Id order;
     KindId kind;
     LimitProfileId profile;
-    bool operator<(const Turn& other) const {  // the greatest goes first
-      return wanted != other.wanted ? wanted < other.wanted : turn > other.turn;
+    bool operator<(const Candidate& other) const {  // the greatest goes first
+      return wanted != other.wanted ? wanted < other.wanted : sequence > other.sequence;
     }
   };
-  std::priority_queue<Turn> turns;
+  std::priority_queue<Candidate> candidates;
   std::sort(kinds.begin(), kinds.end());
   kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
   for (Orders::Id order = 0; order < p_.waiting.orders(); ++order) {
@@ -85,30 +85,32 @@ void Starts::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened)
       const Waiting::Lists* lists = p_.waiting.Of(order, kind);
       if (lists == nullptr) continue;
       for (const auto& [profile, list] : *lists) {
-        turns.push({wanted(kind), list.begin()->waiting_turn, order, kind, profile});
+        candidates.push({wanted(kind), list.begin()->waiting_sequence, order, kind, profile});
       }
     }
   }
-  while (!turns.empty()) {
-    const Turn turn = turns.top();
-    turns.pop();
+  while (!candidates.empty()) {
+    const Candidate candidate = candidates.top();
+    candidates.pop();
     if (grants_left_ == 0 || asks_left_ == 0 || !p_.orders.MayStart()) {
-      p_.wakes.again.push_back(turn.kind);
+      p_.wakes.again.push_back(candidate.kind);
       continue;
     }
-    EngineWorker* worker = p_.waiting.First(turn.order, turn.kind, turn.profile);
-    if (worker == nullptr || !p_.orders.Ready(turn.order)) continue;
-    if (p_.wakes.in_vain.contains({turn.order, turn.kind, turn.profile})) continue;
+    EngineWorker* worker = p_.waiting.First(candidate.order, candidate.kind, candidate.profile);
+    if (worker == nullptr || !p_.orders.Ready(candidate.order)) continue;
+    if (p_.wakes.found_nothing.contains({candidate.order, candidate.kind, candidate.profile})) continue;
     // What wanted it most may be gone meanwhile.
-    if (const double now = wanted(turn.kind); now != turn.wanted) {
-      turns.push({now, worker->waiting_turn, turn.order, turn.kind, turn.profile});
+    if (const double now = wanted(candidate.kind); now != candidate.wanted) {
+      candidates.push({now, worker->waiting_sequence, candidate.order, candidate.kind, candidate.profile});
       continue;
     }
     bool more = false;
     if (!Serve(*worker, &more)) ++p_.stats.woken_empty;
     // Where it found no more, nobody like it does.
-    const EngineWorker* next = more ? p_.waiting.First(turn.order, turn.kind, turn.profile) : nullptr;
-    if (next != nullptr) turns.push({wanted(turn.kind), next->waiting_turn, turn.order, turn.kind, turn.profile});
+    const EngineWorker* next = more ? p_.waiting.First(candidate.order, candidate.kind, candidate.profile) : nullptr;
+    if (next != nullptr)
+      candidates.push(
+          {wanted(candidate.kind), next->waiting_sequence, candidate.order, candidate.kind, candidate.profile});
   }
 }
 
@@ -126,8 +128,8 @@ EngineJob* Starts::Next(EngineWorker& worker, LimitTable::Drawn& drawn, std::siz
     if (!p_.limiting.Grouped(*job)) {
       const std::uint64_t before = p_.limits.matcher().evaluations();
       p_.limiting.Group(*job);
-      work +=
-          1 + p_.limits.matcher().evaluations() - before + (job->holding ? job->holding->size() : 0) + p_.orders.cost();
+      work += 1 + p_.limits.matcher().evaluations() - before + (job->promises ? job->promises->size() : 0) +
+              p_.orders.cost();
     }
     if (job->group == kFreeGroup) return job;
     // If it is denied, its group is blocked, and the next look passes it by.
@@ -188,7 +190,7 @@ bool Starts::Serve(EngineWorker& worker, bool* more) {
     p_.pulls.Park(worker);
   }
   p_.stats.granted += grants.size();
-  p_.journal.effects().assignments.push_back(Assignment{worker.id, std::move(grants)});
+  p_.journal.effects().grant_batches.push_back(GrantBatch{worker.id, std::move(grants)});
   return true;
 }
 
@@ -208,7 +210,7 @@ Lease& Starts::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, s
   lease.timeout = job.terms->timeout;
   worker.leases.push_back(lease);
   job.leases.push_back(lease);
-  p_.dispatcher.Assigned(worker);
+  p_.dispatcher.Started(worker);
   p_.leasing.Arm(worker, p_.clock.time + (lease.timeout.count() > 0 ? std::min(lease.ttl, lease.timeout) : lease.ttl));
   if (job.started_at == WallTime{}) {
     job.started_at = p_.clock.now.wall;
@@ -242,24 +244,26 @@ Lease& Starts::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, s
   return lease;
 }
 
-void Starts::ServeFed() {
-  std::vector<EngineWorker*> fed;
-  for (const WorkerId id : p_.dispatcher.TakeFed()) {
-    if (EngineWorker* worker = p_.workers.Find(id); worker != nullptr && worker->waiting()) fed.push_back(worker);
+void Starts::ServeNewlyPromised() {
+  std::vector<EngineWorker*> newly_promised;
+  for (const WorkerId id : p_.dispatcher.TakeNewlyPromised()) {
+    if (EngineWorker* worker = p_.workers.Find(id); worker != nullptr && worker->waiting())
+      newly_promised.push_back(worker);
   }
   if (p_.queue.paused) return;
-  std::sort(fed.begin(), fed.end(), [](const EngineWorker* a, const EngineWorker* b) { return *a < *b; });
+  std::sort(newly_promised.begin(), newly_promised.end(),
+            [](const EngineWorker* a, const EngineWorker* b) { return *a < *b; });
   // Where one finds nothing, neither in its queue nor in those of others, nobody like it does.
-  for (EngineWorker* worker : fed) {
+  for (EngineWorker* worker : newly_promised) {
     if (!worker->waiting()) continue;
     if (grants_left_ == 0 || asks_left_ == 0) {
       p_.wakes.again.push_back(worker->waiting_kind);
       continue;
     }
     const auto like = std::tuple(worker->waiting_order, worker->waiting_kind, worker->waiting_profile);
-    if (p_.wakes.in_vain.contains(like) || Serve(*worker)) continue;
+    if (p_.wakes.found_nothing.contains(like) || Serve(*worker)) continue;
     ++p_.stats.woken_empty;
-    p_.wakes.in_vain.insert(like);
+    p_.wakes.found_nothing.insert(like);
   }
 }
 
@@ -269,7 +273,7 @@ void Starts::NoteStart(const EngineWorker& worker, const EngineJob& job, const L
   ReceiptLog& log = p_.receipts;
   const ReceiptLog::Common& common = log.common();
   bool begun = common.worker == worker.id.value && common.version == p_.orders.open_classes().version() &&
-               common.strategies == index.strategies().get() && common.held_by_limits == p_.limits.blocked();
+               common.strategies == index.strategies().get() && common.blocked_by_limits == p_.limits.blocked();
   for (;; begun = false) {
     if (!begun) BeginStarts(worker, index);
     const TracedPick pick{index.rules(), *p_.dispatcher.leaf(), job,
@@ -290,7 +294,7 @@ void Starts::BeginStarts(const EngineWorker& worker, const StrategyIndex& index)
   common.classes_open = open.count();
   common.classes_matched = seen.matched;
   common.ranked = seen.ranked;
-  common.held_by_limits = static_cast<std::uint32_t>(p_.limits.blocked());
+  common.blocked_by_limits = static_cast<std::uint32_t>(p_.limits.blocked());
   common.mode = p_.dispatcher.options().mode;
   common.at = ToMillis(p_.clock.now.wall);
   p_.receipts.Begin(common, index.strategies(), worker.name);

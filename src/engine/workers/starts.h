@@ -35,8 +35,8 @@ class Starts {
   Lease& GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, std::size_t limits_met,
                   std::vector<Grant>& grants);
   // Who waits and was promised something gets it.
-  void ServeFed();
-  // That start was picked and is granted, of which the orders are still to be told.
+  void ServeNewlyPromised();
+  // That start was picked and is granted, by which the orders are still to be updated.
   void NoteStart(const EngineWorker& worker, const EngineJob& job, const Lease& lease, TakenFrom from,
                  std::size_t limits_met);
   void BeginStarts(const EngineWorker& worker, const StrategyIndex& index);

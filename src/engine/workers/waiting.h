@@ -25,7 +25,7 @@ class Waiting {
 
   std::size_t size() const { return size_; }
 
-  // REQUIRES: it does not wait, and has its turn.
+  // REQUIRES: it does not wait, and has its sequence number.
   void Add(EngineWorker& worker, Orders::Id order, KindId kind, LimitProfileId profile) {
     if (order >= lists_.size()) lists_.resize(order + 1);
     auto& kinds = lists_[order];

@@ -85,7 +85,7 @@ std::vector<Banner> Banners(const OverviewFacts& facts) {
 void AppendStops(const ReasonRow& row, JsonWriter& w) {
   if (!row.limits.empty()) {
     w.Key("limits").BeginArray();
-    for (const HeldByLimit& held : row.limits) {
+    for (const BlockedByLimit& held : row.limits) {
       w.BeginObject().Key("uuid").String(held.limit.uuid).Key("tag").String(held.limit.tag);
       w.Key("name").String(held.limit.name).Key("tasks").Uint(held.tasks).EndObject();
     }
@@ -93,7 +93,7 @@ void AppendStops(const ReasonRow& row, JsonWriter& w) {
   }
   if (row.ceilings.empty()) return;
   w.Key("ceilings").BeginArray();
-  for (const HeldByCeiling& held : row.ceilings) {
+  for (const BlockedByCeiling& held : row.ceilings) {
     w.BeginObject().Key("of").String(held.own ? "strategy" : "policy").Key("key").String(held.key);
     AppendGroup(held.value, w.Key("value"));
     w.Key("running").Uint(held.running).Key("max").Uint(held.max).Key("tasks").Uint(held.tasks).EndObject();

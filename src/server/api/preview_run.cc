@@ -29,36 +29,36 @@ struct Run {
 };
 using RunPtr = std::shared_ptr<Run>;
 
-void Finish(Turn& turn, const RunPtr& run) {
-  turn.what = run->what;
-  turn.engine.looks().Resolve(run->walk);
-  for (const PreviewWalk::Task& task : run->walk.tasks()) turn.Tells(task.pick.job);
-  run->done(turn, WalkPtr(run, &run->walk));
+void Finish(Round& round, const RunPtr& run) {
+  round.what = run->what;
+  round.engine.looks().Resolve(run->walk);
+  for (const PreviewWalk::Task& task : run->walk.tasks()) round.DependsOn(task.pick.job);
+  run->done(round, WalkPtr(run, &run->walk));
 }
 
-void Collect(Turn& turn, const RunPtr& run) {
-  turn.what = run->what;
-  const Result<bool> all = turn.engine.prepared_looks().Collect(turn.now, run->walk, kStep);
-  if (!all.ok()) return run->done(turn, all.error());
+void Collect(Round& round, const RunPtr& run) {
+  round.what = run->what;
+  const Result<bool> all = round.engine.prepared_looks().Collect(round.now, run->walk, kStep);
+  if (!all.ok()) return run->done(round, all.error());
   // Behind whatever else waits for the engine by now.
   if (!*all && !run->Enough()) {
-    run->queue->Post(Command::Browse(turn.asker, [run](Turn& next) { Collect(next, run); }));
+    run->queue->Post(Command::Browse(round.asker, [run](Round& next) { Collect(next, run); }));
     return;
   }
-  run->lane.Post([run, asker = turn.asker] {
+  run->lane.Post([run, asker = round.asker] {
     run->phase = ReadClock().mono;
     run->walk.Pick([&r = *run] { return r.Enough(); });
-    run->queue->Post(Command::Browse(asker, [run](Turn& last) { Finish(last, run); }));
+    run->queue->Post(Command::Browse(asker, [run](Round& last) { Finish(last, run); }));
   });
 }
 
 }  // namespace
 
 void RunPreview(ServerContext& server, SlowLane& lane, QueuePtr queue, PreviewRequest request, Duration most,
-                Turn& turn, PreviewDone done) {
+                Round& round, PreviewDone done) {
   const auto run = std::make_shared<Run>(server, lane, std::move(queue), std::move(request), most, std::move(done));
-  run->what = turn.what;
-  Collect(turn, run);
+  run->what = round.what;
+  Collect(round, run);
 }
 
 }  // namespace allot

@@ -15,12 +15,12 @@ namespace allot {
 
 // Called on the engine thread, once: with the finished walk, or with why there is none. Never, if the queue is gone.
 using WalkPtr = std::shared_ptr<const PreviewWalk>;
-using PreviewDone = UniqueFunction<void(Turn&, Result<WalkPtr>)>;
+using PreviewDone = UniqueFunction<void(Round&, Result<WalkPtr>)>;
 
 // Begins on the engine thread. Looking at jobs takes `most` time at most, and picking, in `lane`, as long again: what
 // is not seen by then is told as missing.
 void RunPreview(ServerContext& server, SlowLane& lane, QueuePtr queue, PreviewRequest request, Duration most,
-                Turn& turn, PreviewDone done);
+                Round& round, PreviewDone done);
 
 // A request that looks ahead to answer better, with what it knows already. Few do so at a time.
 template <typename Known>

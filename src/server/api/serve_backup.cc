@@ -67,7 +67,7 @@ void SendBackup(Call call) {
         file = std::make_shared<OpenFile>(fd);
     }
     std::filesystem::remove(path, ignored);  // it lives as long as it is open
-    held->reply.net().Run(Closure([held, copied, file] {
+    held->reply.net().Post(Closure([held, copied, file] {
       if (!copied.ok()) return held->Fail(copied.error());
       const std::shared_ptr<OpenResponse> connection = held->reply.Hijack();
       if (connection == nullptr) return;

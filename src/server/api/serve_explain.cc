@@ -31,10 +31,10 @@ ExplainEyes EyesOf(const Call& call) {
   return {read, read && !call.principal().user};
 }
 
-void AnswerAll(Turn& turn, Call call, JobStanding standing) {
-  Hide(EyesOf(call), standing);
-  AnswerApart(turn, std::move(call),
-              [held = std::make_shared<const JobStanding>(std::move(standing))](const Call& done, std::string& out) {
+void AnswerAll(Round& round, Call call, JobSnapshot snapshot) {
+  Hide(EyesOf(call), snapshot);
+  AnswerApart(round, std::move(call),
+              [held = std::make_shared<const JobSnapshot>(std::move(snapshot))](const Call& done, std::string& out) {
                 ExplainOptions options;
                 options.show_workers = EyesOf(done).workers;
                 options.enough = [until = ReadClock().mono + kMostTime] { return ReadClock().mono >= until; };
@@ -42,9 +42,9 @@ void AnswerAll(Turn& turn, Call call, JobStanding standing) {
               });
 }
 
-void AnswerPair(Turn& turn, Call call, JobStanding standing, WorkerId worker) {
-  Hide(EyesOf(call), standing);
-  Return(turn, std::move(call), [held = std::make_shared<const JobStanding>(std::move(standing)), worker](Call done) {
+void AnswerPair(Round& round, Call call, JobSnapshot snapshot, WorkerId worker) {
+  Hide(EyesOf(call), snapshot);
+  Return(round, std::move(call), [held = std::make_shared<const JobSnapshot>(std::move(snapshot)), worker](Call done) {
     const std::optional<PairExplanation> pair = ExplainPair(held->match, worker);
     if (!pair) {
       return done.Fail({Code::kUnknownWorker, "there is no worker " + ToText(worker), "GET …/workers lists them"});
@@ -55,24 +55,24 @@ void AnswerPair(Turn& turn, Call call, JobStanding standing, WorkerId worker) {
   });
 }
 
-using Looking = LookAhead<JobStanding>;
+using Looking = LookAhead<JobSnapshot>;
 
 // Where the job stands among the others, if there is time for it; the rest is known.
-void FindPlace(Turn& turn, Call call, JobStanding standing) {
+void FindPlace(Round& round, Call call, JobSnapshot snapshot) {
   ServerContext& server = call.server;
-  const bool given = standing.order && standing.order->giving > 0;
-  if (!given || !Looking::Room(call)) return AnswerAll(turn, std::move(call), std::move(standing));
+  const bool given = snapshot.order && snapshot.order->giving > 0;
+  if (!given || !Looking::Room(call)) return AnswerAll(round, std::move(call), std::move(snapshot));
   PreviewRequest request;
-  request.strategy = standing.order->strategy;
-  request.policy = standing.order->policy;
-  request.worker = standing.order->like;
+  request.strategy = snapshot.order->strategy;
+  request.policy = snapshot.order->policy;
+  request.worker = snapshot.order->like;
   request.count = kMostPlaces;
   request.by_limits = true;
-  request.focus = standing.match.job;
+  request.focus = snapshot.match.job;
   const QueuePtr queue = call.queue;
-  auto looking = std::make_shared<Looking>(std::move(call), std::move(standing));
-  RunPreview(server, server.looking, queue, std::move(request), kMostLooking, turn,
-             [looking = std::move(looking)](Turn& last, const Result<WalkPtr>& walk) {
+  auto looking = std::make_shared<Looking>(std::move(call), std::move(snapshot));
+  RunPreview(server, server.looking, queue, std::move(request), kMostLooking, round,
+             [looking = std::move(looking)](Round& last, const Result<WalkPtr>& walk) {
                // A worker that is gone meanwhile leaves the place unknown.
                if (walk.ok()) ApplyWalk(**walk, *looking->known.match.job, *looking->known.order);
                AnswerAll(last, std::move(looking->call), std::move(looking->known));
@@ -103,16 +103,16 @@ void ExplainJob(Call call) {
   if (!index.ok()) return call.Fail(index.error());
   std::optional<TaskIndex> task;
   if (*index) task = static_cast<TaskIndex>(**index);
-  BrowseEngine(std::move(call), [name = *name, worker, task](Turn& turn, Call c) {
-    const Result<JobView> found = FindJob(turn, c, name);
-    if (!found.ok()) return AnswerError(turn, std::move(c), found.error());
-    Result<JobStanding> standing = turn.engine.prepared_looks().StandingOf(turn.now, found->id, task, worker);
-    if (!standing.ok()) return AnswerError(turn, std::move(c), standing.error());
-    if (worker) return AnswerPair(turn, std::move(c), std::move(*standing), *worker);
+  BrowseEngine(std::move(call), [name = *name, worker, task](Round& round, Call c) {
+    const Result<JobView> found = FindJob(round, c, name);
+    if (!found.ok()) return AnswerError(round, std::move(c), found.error());
+    Result<JobSnapshot> snapshot = round.engine.prepared_looks().SnapshotOf(round.now, found->id, task, worker);
+    if (!snapshot.ok()) return AnswerError(round, std::move(c), snapshot.error());
+    if (worker) return AnswerPair(round, std::move(c), std::move(*snapshot), *worker);
     if (c.principal().user || !c.principal().Has(Scope::kRead)) {
-      return AnswerAll(turn, std::move(c), std::move(*standing));
+      return AnswerAll(round, std::move(c), std::move(*snapshot));
     }
-    FindPlace(turn, std::move(c), std::move(*standing));
+    FindPlace(round, std::move(c), std::move(*snapshot));
   });
 }
 
@@ -124,11 +124,11 @@ void ExplainSpec(Call call) {
   if (!request.ok()) return call.Fail(request.error());
   const Result<void> claimed = ClaimUser(call.principal(), *request);
   if (!claimed.ok()) return call.Fail(claimed.error());
-  BrowseEngine(std::move(call), [spec = std::move(request->spec)](Turn& turn, Call c) {
-    JobStanding standing;
-    standing.match = turn.engine.looks().Snapshot(spec);
-    standing.match.now = turn.now.wall;
-    AnswerAll(turn, std::move(c), std::move(standing));
+  BrowseEngine(std::move(call), [spec = std::move(request->spec)](Round& round, Call c) {
+    JobSnapshot snapshot;
+    snapshot.match = round.engine.looks().Snapshot(spec);
+    snapshot.match.now = round.now.wall;
+    AnswerAll(round, std::move(c), std::move(snapshot));
   });
 }
 

@@ -33,13 +33,13 @@ class ErrorWalk : public std::enable_shared_from_this<ErrorWalk> {
   static constexpr std::size_t kReadBytes = 1 << 20;
 
   void Ask() {
-    net_.Tell(queue_, Command::Browse(asker_, [self = shared_from_this()](Turn& turn) { self->Collect(turn); }));
+    net_.Tell(queue_, Command::Browse(asker_, [self = shared_from_this()](Round& round) { self->Collect(round); }));
   }
 
   // On the engine thread.
-  void Collect(Turn& turn) {
-    const Result<JobView> job = FindJob(turn, call_, name_);
-    if (!job.ok()) return AnswerError(turn, std::move(call_), job.error());
+  void Collect(Round& round) {
+    const Result<JobView> job = FindJob(round, call_, name_);
+    if (!job.ok()) return AnswerError(round, std::move(call_), job.error());
     job_ = job->id;
     name_.id = job->id;  // `last` stays what it was
     tasks_.clear();
@@ -47,8 +47,8 @@ class ErrorWalk : public std::enable_shared_from_this<ErrorWalk> {
     if (query_.from < job->count) {
       const std::size_t page = std::min(kPage, query_.limit - groups_.examined());
       for (const TaskState state : {TaskState::kFailed, TaskState::kWaiting}) {
-        const Result<TaskPage> found = turn.engine.looks().Tasks({job_, query_.from, page, state});
-        if (!found.ok()) return AnswerError(turn, std::move(call_), found.error());
+        const Result<TaskPage> found = round.engine.looks().Tasks({job_, query_.from, page, state});
+        if (!found.ok()) return AnswerError(round, std::move(call_), found.error());
         for (const TaskView& task : found->tasks) tasks_.push_back(task.index);
         // Beyond, not all are known.
         if (found->next && (!next_ || *found->next < *next_)) next_ = found->next;
@@ -57,7 +57,7 @@ class ErrorWalk : public std::enable_shared_from_this<ErrorWalk> {
       if (tasks_.size() > page) next_ = std::min(next_.value_or(tasks_[page]), tasks_[page]);
       if (next_) tasks_.erase(std::lower_bound(tasks_.begin(), tasks_.end(), *next_), tasks_.end());
     }
-    turn.Send(net_, [self = shared_from_this()] { self->Read(); });
+    round.Send(net_, [self = shared_from_this()] { self->Read(); });
   }
 
   // On the network thread.
@@ -119,12 +119,12 @@ void ShowPicture(Call call) {
   if (!name.ok()) return call.Fail(name.error());
   const Result<PictureQuery> query = ParsePictureQuery(call.request.query);
   if (!query.ok()) return call.Fail(query.error());
-  BrowseEngine(std::move(call), [name = *name, query = *query](Turn& turn, Call c) {
-    const Result<JobView> job = FindJob(turn, c, name);
-    if (!job.ok()) return AnswerError(turn, std::move(c), job.error());
-    Result<TaskPicture> picture = turn.engine.looks().Picture(job->id, query.from, query.to, query.parts);
-    if (!picture.ok()) return AnswerError(turn, std::move(c), picture.error());
-    Answer(turn, std::move(c), 200,
+  BrowseEngine(std::move(call), [name = *name, query = *query](Round& round, Call c) {
+    const Result<JobView> job = FindJob(round, c, name);
+    if (!job.ok()) return AnswerError(round, std::move(c), job.error());
+    Result<TaskPicture> picture = round.engine.looks().Picture(job->id, query.from, query.to, query.parts);
+    if (!picture.ok()) return AnswerError(round, std::move(c), picture.error());
+    Answer(round, std::move(c), 200,
            [id = job->id, picture = std::move(*picture)](Call&, std::string& out) { AppendPicture(id, picture, out); });
   });
 }

@@ -18,10 +18,10 @@
 namespace allot {
 namespace {
 
-void AddPayloads(Turn& turn, std::vector<PayloadSegment>& segments, JobId set) {
+void AddPayloads(Round& round, std::vector<PayloadSegment>& segments, JobId set) {
   for (PayloadSegment& segment : segments) {
     segment.set = set;
-    turn.batch.payloads.push_back(std::move(segment));
+    round.batch.payloads.push_back(std::move(segment));
   }
 }
 
@@ -55,20 +55,20 @@ Result<OneJob> ParseOne(Call& call) {
 
 void SubmitOne(Call call, OneJob job) {
   AskEngine(std::move(call),
-            [spec = std::move(job.spec), segments = std::move(job.segments)](Turn& turn, Call c) mutable {
-              if (std::optional<Error> refused = RefuseNew(turn))
-                return AnswerError(turn, std::move(c), std::move(*refused));
-              const JobId id{turn.ids.Next(turn.now.wall)};
+            [spec = std::move(job.spec), segments = std::move(job.segments)](Round& round, Call c) mutable {
+              if (std::optional<Error> refused = RefuseNew(round))
+                return AnswerError(round, std::move(c), std::move(*refused));
+              const JobId id{round.ids.Next(round.now.wall)};
               NameSet(spec, id);
-              const Result<SubmitAnswer> answer = turn.engine.Submit(turn.now, id, spec);
-              if (!answer.ok()) return AnswerError(turn, std::move(c), answer.error());
+              const Result<SubmitAnswer> answer = round.engine.Submit(round.now, id, spec);
+              if (!answer.ok()) return AnswerError(round, std::move(c), answer.error());
               if (!answer->existing) {
-                turn.Created(id);
-                AddPayloads(turn, segments, id);
+                round.Created(id);
+                AddPayloads(round, segments, id);
               }
-              Result<JobView> view = turn.engine.looks().Describe(answer->job);
-              if (!view.ok()) return AnswerError(turn, std::move(c), view.error());
-              Answer(turn, std::move(c), answer->existing ? 200 : 201,
+              Result<JobView> view = round.engine.looks().Describe(answer->job);
+              if (!view.ok()) return AnswerError(round, std::move(c), view.error());
+              Answer(round, std::move(c), answer->existing ? 200 : 201,
                      [answer = *answer, view = std::move(*view)](Call& done, std::string& out) {
                        AppendSubmitted(answer, view, done.queue->name(), out);
                      });
@@ -112,33 +112,33 @@ Result<BatchOfJobs> ParseMany(Call& call) {
 }
 
 // Each command makes some of them ready: others need not wait for all.
-void SubmitStaged(Turn& turn, Call call, BatchOfJobs& jobs) {
-  if (std::optional<Error> refused = RefuseNew(turn)) {
-    turn.engine.Unstage(jobs.batch);
-    return AnswerError(turn, std::move(call), std::move(*refused));
+void SubmitStaged(Round& round, Call call, BatchOfJobs& jobs) {
+  if (std::optional<Error> refused = RefuseNew(round)) {
+    round.engine.Unstage(jobs.batch);
+    return AnswerError(round, std::move(call), std::move(*refused));
   }
-  const Result<bool> ready = turn.engine.Stage(turn.now, jobs.batch);
-  if (!ready.ok()) return AnswerError(turn, std::move(call), ready.error());
+  const Result<bool> ready = round.engine.Stage(round.now, jobs.batch);
+  if (!ready.ok()) return AnswerError(round, std::move(call), ready.error());
   if (!*ready) {
     const QueuePtr queue = call.queue;
     const AskerId asker = call.asker();
-    auto next = [call = std::move(call), &jobs](Turn& later) mutable { SubmitStaged(later, std::move(call), jobs); };
+    auto next = [call = std::move(call), &jobs](Round& later) mutable { SubmitStaged(later, std::move(call), jobs); };
     queue->Post(Command::Look(std::move(next)).By(asker));
     return;
   }
   std::vector<JobId> ids;
   for (JobSpec& spec : jobs.specs) {
-    ids.push_back(JobId{turn.ids.Next(turn.now.wall)});
+    ids.push_back(JobId{round.ids.Next(round.now.wall)});
     NameSet(spec, ids.back());
   }
-  Result<std::vector<SubmitAnswer>> answers = turn.engine.SubmitAll(turn.now, ids, jobs.batch);
-  if (!answers.ok()) return AnswerError(turn, std::move(call), answers.error());
+  Result<std::vector<SubmitAnswer>> answers = round.engine.SubmitAll(round.now, ids, jobs.batch);
+  if (!answers.ok()) return AnswerError(round, std::move(call), answers.error());
   for (std::size_t i = 0; i < answers->size(); ++i) {
     if ((*answers)[i].existing) continue;
-    turn.Created(ids[i]);
-    AddPayloads(turn, jobs.segments[i], ids[i]);
+    round.Created(ids[i]);
+    AddPayloads(round, jobs.segments[i], ids[i]);
   }
-  Answer(turn, std::move(call), 201, [answers = std::move(*answers)](Call&, std::string& out) {
+  Answer(round, std::move(call), 201, [answers = std::move(*answers)](Call&, std::string& out) {
     out.append("{\"jobs\":[");
     for (const SubmitAnswer& answer : answers) {
       if (out.back() != '[') out.push_back(',');
@@ -152,7 +152,7 @@ void SubmitMany(Call call, BatchOfJobs parsed) {
   auto jobs = std::make_shared<BatchOfJobs>(std::move(parsed));
   jobs->batch = {jobs->specs, jobs->folds};
   call.parsed = jobs;
-  AskEngine(std::move(call), [&jobs = *jobs](Turn& turn, Call c) { SubmitStaged(turn, std::move(c), jobs); });
+  AskEngine(std::move(call), [&jobs = *jobs](Round& round, Call c) { SubmitStaged(round, std::move(c), jobs); });
 }
 
 }  // namespace
@@ -169,11 +169,11 @@ void ListJobs(Call call) {
   if (!query.ok()) return call.Fail(query.error());
   const Result<void> narrowed = NarrowToSeen(call.principal(), *query);
   if (!narrowed.ok()) return call.Fail(narrowed.error());
-  BrowseEngine(std::move(call), [query = std::move(*query)](Turn& turn, Call c) {
-    JobPage found = turn.engine.looks().List(query);
-    std::erase_if(found.jobs, [&](const JobView& job) { return !turn.MayList(job.id); });
-    for (const JobView& job : found.jobs) turn.Tells(job.id);
-    AnswerApart(turn, std::move(c), [page = std::move(found)](const Call& done, std::string& out) {
+  BrowseEngine(std::move(call), [query = std::move(*query)](Round& round, Call c) {
+    JobPage found = round.engine.looks().List(query);
+    std::erase_if(found.jobs, [&](const JobView& job) { return !round.MayList(job.id); });
+    for (const JobView& job : found.jobs) round.DependsOn(job.id);
+    AnswerApart(round, std::move(c), [page = std::move(found)](const Call& done, std::string& out) {
       out.append("{\"jobs\":[");
       std::optional<JobId> next = page.next;
       for (const JobView& job : page.jobs) {
@@ -195,8 +195,8 @@ void ListJobs(Call call) {
 
 namespace {
 
-void AnswerJob(Turn& turn, Call call, JobView view) {
-  Answer(turn, std::move(call), 200,
+void AnswerJob(Round& round, Call call, JobView view) {
+  Answer(round, std::move(call), 200,
          [view = std::move(view)](Call& done, std::string& out) { AppendJob(view, done.queue->name(), out); });
 }
 
@@ -204,15 +204,15 @@ void AnswerJob(Turn& turn, Call call, JobView view) {
 class EndWait final : public JobWatcher {
  public:
   EndWait(Call call, Instant deadline) : call_(std::move(call)), deadline_(deadline) {}
-  Next Look(Turn& turn, JobId job, News) override {
-    Result<JobView> view = turn.engine.looks().Describe(job);
+  Next Look(Round& round, JobId job, News) override {
+    Result<JobView> view = round.engine.looks().Describe(job);
     if (view.ok())
-      AnswerJob(turn, std::move(call_), std::move(*view));
+      AnswerJob(round, std::move(call_), std::move(*view));
     else
-      AnswerError(turn, std::move(call_), view.error());
+      AnswerError(round, std::move(call_), view.error());
     return Next::kGo;
   }
-  void OnQueueGone(Turn& turn, const Error& why) override { AnswerError(turn, std::move(call_), why); }
+  void OnQueueGone(Round& round, const Error& why) override { AnswerError(round, std::move(call_), why); }
   std::optional<Instant> deadline() const override { return deadline_; }
 
  private:
@@ -230,18 +230,18 @@ void ShowJob(Call call) {
   if (wait->count() > 0) {
     // Should the client go away, nobody waits any more.
     call.reply.OnAbort([queue = call.queue, &net = call.reply.net(), owner = call.reply.owner(), asker = call.asker()] {
-      net.Tell(queue, Command::Look([owner](Turn& turn) { turn.waits.RemoveOwner(turn.engine, owner); }).By(asker));
+      net.Tell(queue, Command::Look([owner](Round& round) { round.waits.RemoveOwner(round.engine, owner); }).By(asker));
     });
   }
-  AskEngine(std::move(call), [name = *name, wait = *wait](Turn& turn, Call c) {
-    Result<JobView> view = FindJob(turn, c, name);
-    if (!view.ok()) return AnswerError(turn, std::move(c), view.error());
-    if (wait.count() == 0 || Ended(view->state) || turn.stopping)
-      return AnswerJob(turn, std::move(c), std::move(*view));
-    const Result<void> admitted = turn.waits.Admit(turn, view->id);
-    if (!admitted.ok()) return AnswerError(turn, std::move(c), admitted.error());
+  AskEngine(std::move(call), [name = *name, wait = *wait](Round& round, Call c) {
+    Result<JobView> view = FindJob(round, c, name);
+    if (!view.ok()) return AnswerError(round, std::move(c), view.error());
+    if (wait.count() == 0 || Ended(view->state) || round.stopping)
+      return AnswerJob(round, std::move(c), std::move(*view));
+    const Result<void> admitted = round.waits.Admit(round, view->id);
+    if (!admitted.ok()) return AnswerError(round, std::move(c), admitted.error());
     const std::uint64_t owner = c.reply.owner();
-    turn.waits.Add(turn, view->id, owner, std::make_unique<EndWait>(std::move(c), turn.now.mono + wait), false);
+    round.waits.Add(round, view->id, owner, std::make_unique<EndWait>(std::move(c), round.now.mono + wait), false);
   });
 }
 
@@ -250,15 +250,15 @@ namespace {
 // What changes a job: `apply` on the engine thread, then the job as it is then.
 template <typename F>
 void Apply(Call call, JobName name, std::string_view action, F apply) {
-  OnEngine(std::move(call), [name, action, apply = std::move(apply)](Turn& turn, Call c) mutable {
-    const Result<JobView> found = FindOwnJob(turn, c, name);
-    if (!found.ok()) return AnswerError(turn, std::move(c), found.error());
-    turn.Touch(found->id);
-    const Result<void> changed = apply(turn, found->id);
-    if (!changed.ok()) return AnswerError(turn, std::move(c), changed.error());
-    Result<JobView> view = turn.engine.looks().Describe(found->id);
-    if (!view.ok()) return AnswerError(turn, std::move(c), view.error());
-    Answer(turn, std::move(c), 200, [action, view = std::move(*view)](Call& done, std::string& out) {
+  OnEngine(std::move(call), [name, action, apply = std::move(apply)](Round& round, Call c) mutable {
+    const Result<JobView> found = FindOwnJob(round, c, name);
+    if (!found.ok()) return AnswerError(round, std::move(c), found.error());
+    round.Touch(found->id);
+    const Result<void> changed = apply(round, found->id);
+    if (!changed.ok()) return AnswerError(round, std::move(c), changed.error());
+    Result<JobView> view = round.engine.looks().Describe(found->id);
+    if (!view.ok()) return AnswerError(round, std::move(c), view.error());
+    Answer(round, std::move(c), 200, [action, view = std::move(*view)](Call& done, std::string& out) {
       Audit(done.principal(), action, done.queue->name() + "/" + ToText(view.id));
       AppendJob(view, done.queue->name(), out);
     });
@@ -282,40 +282,43 @@ void ChangeJob(Call call) {
   Result<JobChange> change = ParseJobChange(call.request.body, ReadClock().wall, call.queue->property_keys());
   if (!change.ok()) return call.Fail(change.error());
   Apply(std::move(call), *name, "job.set",
-        [change = std::move(*change)](Turn& turn, JobId job) { return turn.engine.Change(turn.now, job, change); });
+        [change = std::move(*change)](Round& round, JobId job) { return round.engine.Change(round.now, job, change); });
 }
 
 void CancelJob(Call call) {
   const Result<JobName> name = NameAlone(call);
   if (!name.ok()) return call.Fail(name.error());
-  Apply(std::move(call), *name, "job.cancel", [](Turn& turn, JobId job) { return turn.engine.Cancel(turn.now, job); });
+  Apply(std::move(call), *name, "job.cancel",
+        [](Round& round, JobId job) { return round.engine.Cancel(round.now, job); });
 }
 
 void PauseJob(Call call) {
   const Result<JobName> name = NameAlone(call);
   if (!name.ok()) return call.Fail(name.error());
-  Apply(std::move(call), *name, "job.pause", [](Turn& turn, JobId job) { return turn.engine.Pause(turn.now, job); });
+  Apply(std::move(call), *name, "job.pause",
+        [](Round& round, JobId job) { return round.engine.Pause(round.now, job); });
 }
 
 void ResumeJob(Call call) {
   const Result<JobName> name = NameAlone(call);
   if (!name.ok()) return call.Fail(name.error());
-  Apply(std::move(call), *name, "job.resume", [](Turn& turn, JobId job) { return turn.engine.Resume(turn.now, job); });
+  Apply(std::move(call), *name, "job.resume",
+        [](Round& round, JobId job) { return round.engine.Resume(round.now, job); });
 }
 
 void RetryJob(Call call) {
   const Result<JobName> name = NameAlone(call);
   if (!name.ok()) return call.Fail(name.error());
-  OnEngine(std::move(call), [name = *name](Turn& turn, Call c) {
-    const Result<JobView> found = FindOwnJob(turn, c, name);
-    if (!found.ok()) return AnswerError(turn, std::move(c), found.error());
-    if (std::optional<Error> refused = RefuseNew(turn)) return AnswerError(turn, std::move(c), std::move(*refused));
-    turn.Touch(found->id);
-    const Result<std::uint32_t> retried = turn.engine.Retry(turn.now, found->id);
-    if (!retried.ok()) return AnswerError(turn, std::move(c), retried.error());
-    Result<JobView> view = turn.engine.looks().Describe(found->id);
-    if (!view.ok()) return AnswerError(turn, std::move(c), view.error());
-    Answer(turn, std::move(c), 200, [retried = *retried, view = std::move(*view)](Call& done, std::string& out) {
+  OnEngine(std::move(call), [name = *name](Round& round, Call c) {
+    const Result<JobView> found = FindOwnJob(round, c, name);
+    if (!found.ok()) return AnswerError(round, std::move(c), found.error());
+    if (std::optional<Error> refused = RefuseNew(round)) return AnswerError(round, std::move(c), std::move(*refused));
+    round.Touch(found->id);
+    const Result<std::uint32_t> retried = round.engine.Retry(round.now, found->id);
+    if (!retried.ok()) return AnswerError(round, std::move(c), retried.error());
+    Result<JobView> view = round.engine.looks().Describe(found->id);
+    if (!view.ok()) return AnswerError(round, std::move(c), view.error());
+    Answer(round, std::move(c), 200, [retried = *retried, view = std::move(*view)](Call& done, std::string& out) {
       Audit(done.principal(), "job.retry", done.queue->name() + "/" + ToText(view.id));
       out.append("{\"job\":");
       AppendJob(view, done.queue->name(), out);

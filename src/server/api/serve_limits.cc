@@ -46,8 +46,8 @@ Error NoLimit(const std::string& uuid) {
 }
 
 // The uuid goes into the log only once the engine has taken it.
-void AnswerLease(Turn& turn, Call call, int status, LimitLease lease, std::optional<bool> created, bool audit) {
-  Return(turn, std::move(call), [lease = std::move(lease), status, created, audit](Call done) {
+void AnswerLease(Round& round, Call call, int status, LimitLease lease, std::optional<bool> created, bool audit) {
+  Return(round, std::move(call), [lease = std::move(lease), status, created, audit](Call done) {
     if (audit) Audit(done.principal(), "limit.set", done.queue->name() + "/" + lease.uuid, done.request.body);
     std::string out;
     AppendLease(lease, created, out);
@@ -65,12 +65,12 @@ void CreateLimit(Call call) {
   if (!spec.ok()) return call.Fail(spec.error());
   Result<std::string> uuid = NewUuid();
   if (!uuid.ok()) return call.Fail(uuid.error());
-  AskEngine(std::move(call), [spec = std::move(*spec), uuid = std::move(*uuid)](Turn& turn, Call c) {
-    if (auto refused = RefuseNew(turn)) return AnswerError(turn, std::move(c), std::move(*refused));
-    Result<LimitLease> lease = turn.engine.CreateLimit(turn.now, uuid, spec);
-    if (!lease.ok()) return AnswerError(turn, std::move(c), lease.error());
+  AskEngine(std::move(call), [spec = std::move(*spec), uuid = std::move(*uuid)](Round& round, Call c) {
+    if (auto refused = RefuseNew(round)) return AnswerError(round, std::move(c), std::move(*refused));
+    Result<LimitLease> lease = round.engine.CreateLimit(round.now, uuid, spec);
+    if (!lease.ok()) return AnswerError(round, std::move(c), lease.error());
     c.queue->history().ExpectLimits();
-    AnswerLease(turn, std::move(c), 201, std::move(*lease), std::nullopt, true);
+    AnswerLease(round, std::move(c), 201, std::move(*lease), std::nullopt, true);
   });
 }
 
@@ -80,19 +80,19 @@ void PutLimit(Call call) {
   if (!none.ok()) return call.Fail(none.error());
   Result<LimitSpec> spec = ParseLimit(call.request.body);
   if (!spec.ok()) return call.Fail(spec.error());
-  AskEngine(std::move(call), [spec = std::move(*spec)](Turn& turn, Call c) {
-    if (auto refused = RefuseNew(turn)) return AnswerError(turn, std::move(c), std::move(*refused));
+  AskEngine(std::move(call), [spec = std::move(*spec)](Round& round, Call c) {
+    if (auto refused = RefuseNew(round)) return AnswerError(round, std::move(c), std::move(*refused));
     const std::string& uuid = c.part("uuid");
-    const std::vector<LimitView> before = turn.engine.looks().Limits(turn.now, {std::nullopt, uuid});
-    Result<LimitLease> lease = turn.engine.UpdateLimit(turn.now, uuid, spec);
+    const std::vector<LimitView> before = round.engine.looks().Limits(round.now, {std::nullopt, uuid});
+    Result<LimitLease> lease = round.engine.UpdateLimit(round.now, uuid, spec);
     // Also where its lease has ended just now.
     const bool created = !lease.ok() && lease.error().code == Code::kUnknownLimit;
-    if (created) lease = turn.engine.CreateLimit(turn.now, uuid, spec);
-    if (!lease.ok()) return AnswerError(turn, std::move(c), lease.error());
+    if (created) lease = round.engine.CreateLimit(round.now, uuid, spec);
+    if (!lease.ok()) return AnswerError(round, std::move(c), lease.error());
     c.queue->history().ExpectLimits();
     // Repeating it, to keep it alive, is no change.
     const bool audit = created || before.empty() || !SameTerms(before.front().spec, spec);
-    AnswerLease(turn, std::move(c), created ? 201 : 200, std::move(*lease), created, audit);
+    AnswerLease(round, std::move(c), created ? 201 : 200, std::move(*lease), created, audit);
   });
 }
 
@@ -102,11 +102,11 @@ void RenewLimit(Call call) {
   if (!none.ok()) return call.Fail(none.error());
   const Result<std::optional<Duration>> expires = ParseLimitRenewal(call.request.body);
   if (!expires.ok()) return call.Fail(expires.error());
-  AskEngine(std::move(call), [expires = *expires](Turn& turn, Call c) {
-    if (auto refused = RefuseNew(turn)) return AnswerError(turn, std::move(c), std::move(*refused));
-    Result<LimitLease> lease = turn.engine.RenewLimit(turn.now, c.part("uuid"), expires);
-    if (!lease.ok()) return AnswerError(turn, std::move(c), lease.error());
-    AnswerLease(turn, std::move(c), 200, std::move(*lease), std::nullopt, false);
+  AskEngine(std::move(call), [expires = *expires](Round& round, Call c) {
+    if (auto refused = RefuseNew(round)) return AnswerError(round, std::move(c), std::move(*refused));
+    Result<LimitLease> lease = round.engine.RenewLimit(round.now, c.part("uuid"), expires);
+    if (!lease.ok()) return AnswerError(round, std::move(c), lease.error());
+    AnswerLease(round, std::move(c), 200, std::move(*lease), std::nullopt, false);
   });
 }
 
@@ -116,11 +116,11 @@ void DeleteLimit(Call call) {
   if (!none.ok()) return call.Fail(none.error());
   const Result<void> empty = ParseEmptyBody(call.request.body);
   if (!empty.ok()) return call.Fail(empty.error());
-  AskEngine(std::move(call), [](Turn& turn, Call c) {
-    if (auto refused = RefuseNew(turn)) return AnswerError(turn, std::move(c), std::move(*refused));
-    const Result<void> deleted = turn.engine.DeleteLimit(turn.now, c.part("uuid"));
-    if (!deleted.ok()) return AnswerError(turn, std::move(c), deleted.error());
-    Return(turn, std::move(c), [](Call done) {
+  AskEngine(std::move(call), [](Round& round, Call c) {
+    if (auto refused = RefuseNew(round)) return AnswerError(round, std::move(c), std::move(*refused));
+    const Result<void> deleted = round.engine.DeleteLimit(round.now, c.part("uuid"));
+    if (!deleted.ok()) return AnswerError(round, std::move(c), deleted.error());
+    Return(round, std::move(c), [](Call done) {
       const std::string& uuid = done.part("uuid");
       Audit(done.principal(), "limit.delete", done.queue->name() + "/" + uuid);
       std::string out;
@@ -136,9 +136,9 @@ void ListLimits(Call call) {
   if (!may.ok()) return call.Fail(may.error());
   Result<LimitTable::Filter> filter = ParseLimitQuery(call.request.query);
   if (!filter.ok()) return call.Fail(filter.error());
-  BrowseEngine(std::move(call), [filter = std::move(*filter)](Turn& turn, Call c) {
-    AnswerApart(turn, std::move(c),
-                [limits = turn.engine.looks().Limits(turn.now, filter), now = turn.now.mono](
+  BrowseEngine(std::move(call), [filter = std::move(*filter)](Round& round, Call c) {
+    AnswerApart(round, std::move(c),
+                [limits = round.engine.looks().Limits(round.now, filter), now = round.now.mono](
                     const Call&, std::string& out) { AppendLimits(limits, now, out); });
   });
 }
@@ -149,13 +149,13 @@ void ShowLimit(Call call) {
   if (!may.ok()) return call.Fail(may.error());
   const Result<void> none = ParseNoQuery(call.request.query);
   if (!none.ok()) return call.Fail(none.error());
-  AskEngine(std::move(call), [](Turn& turn, Call c) {
-    std::vector<LimitView> found = turn.engine.looks().Limits(turn.now, {std::nullopt, c.part("uuid")});
+  AskEngine(std::move(call), [](Round& round, Call c) {
+    std::vector<LimitView> found = round.engine.looks().Limits(round.now, {std::nullopt, c.part("uuid")});
     if (found.empty()) {
       Error error = NoLimit(c.part("uuid"));
-      return AnswerError(turn, std::move(c), std::move(error));
+      return AnswerError(round, std::move(c), std::move(error));
     }
-    Answer(turn, std::move(c), 200, [limit = std::move(found.front()), now = turn.now.mono](Call&, std::string& out) {
+    Answer(round, std::move(c), 200, [limit = std::move(found.front()), now = round.now.mono](Call&, std::string& out) {
       AppendLimit(limit, now, out);
     });
   });
@@ -167,14 +167,14 @@ void ShowLimitHistory(Call call) {
   if (!may.ok()) return call.Fail(may.error());
   const Result<void> none = ParseNoQuery(call.request.query);
   if (!none.ok()) return call.Fail(none.error());
-  AskEngine(std::move(call), [](Turn& turn, Call c) {
+  AskEngine(std::move(call), [](Round& round, Call c) {
     const std::string& uuid = c.part("uuid");
-    if (turn.engine.looks().Limits(turn.now, {std::nullopt, uuid}).empty()) {
+    if (round.engine.looks().Limits(round.now, {std::nullopt, uuid}).empty()) {
       Error error = NoLimit(uuid);
-      return AnswerError(turn, std::move(c), std::move(error));
+      return AnswerError(round, std::move(c), std::move(error));
     }
     QueueHistory::LimitSeries series = c.queue->history().Limit(uuid);
-    Answer(turn, std::move(c), 200,
+    Answer(round, std::move(c), 200,
            [series = std::move(series)](Call&, std::string& out) { AppendLimitHistory(series, out); });
   });
 }

@@ -25,8 +25,8 @@ using Looking = LookAhead<OutlookSnapshot>;
 void AppendOthers(const OutlookSnapshot& snapshot, const PreviewWalk& walk, JsonWriter& w) {
   std::vector<WorkerOther> others =
       WhyNotOthers(snapshot, [until = ReadClock().mono + kMostTime] { return ReadClock().mono >= until; });
-  if (walk.held_jobs() > 0) {
-    others.push_back({"limits", 0, walk.held_tasks(), walk.one_held(), "limits hold them back on this worker"});
+  if (walk.blocked_jobs() > 0) {
+    others.push_back({"limits", 0, walk.blocked_tasks(), walk.one_blocked(), "limits hold them back on this worker"});
   }
   w.Key("others").BeginArray();
   for (const WorkerOther& other : others) {
@@ -50,11 +50,11 @@ void Render(const OutlookSnapshot& snapshot, const PreviewWalk& walk, std::strin
   w.EndObject();
 }
 
-void Finish(Turn& turn, std::shared_ptr<Looking> looking, const Result<WalkPtr>& walk) {
-  if (!walk.ok()) return AnswerError(turn, std::move(looking->call), walk.error());
+void Finish(Round& round, std::shared_ptr<Looking> looking, const Result<WalkPtr>& walk) {
+  if (!walk.ok()) return AnswerError(round, std::move(looking->call), walk.error());
   // Conditions are looked at on the network thread.
   NetThread& net = looking->call.reply.net();
-  turn.Send(net, [looking = std::move(looking), walk = *walk] {
+  round.Send(net, [looking = std::move(looking), walk = *walk] {
     std::string out;
     Render(looking->known, *walk, out);
     looking->call.reply.Send(200, out);
@@ -78,12 +78,12 @@ void ShowOutlook(Call call) {
   if (!query.ok()) return call.Fail(query.error());
   const Result<std::optional<std::uint64_t>> count = query->Number("count", 1, kMostPicks);
   if (!count.ok()) return call.Fail(count.error());
-  BrowseEngine(std::move(call), [id = *id, count = count->value_or(kDefaultPicks)](Turn& turn, Call c) {
-    Result<OutlookSnapshot> snapshot = turn.engine.looks().OutlookOf(turn.now, WorkerId{id});
-    if (!snapshot.ok()) return AnswerError(turn, std::move(c), snapshot.error());
+  BrowseEngine(std::move(call), [id = *id, count = count->value_or(kDefaultPicks)](Round& round, Call c) {
+    Result<OutlookSnapshot> snapshot = round.engine.looks().OutlookOf(round.now, WorkerId{id});
+    if (!snapshot.ok()) return AnswerError(round, std::move(c), snapshot.error());
     ServerContext& server = c.server;
     if (!Looking::Room(c)) {
-      return AnswerError(turn, std::move(c),
+      return AnswerError(round, std::move(c),
                          {Code::kUnavailable, "others look ahead at the moment", "try again in a few seconds"});
     }
     PreviewRequest request;
@@ -91,12 +91,12 @@ void ShowOutlook(Call call) {
     request.worker = snapshot->worker;
     request.count = static_cast<std::uint32_t>(count);
     request.by_limits = true;
-    request.seed = static_cast<std::uint64_t>(turn.now.mono.time_since_epoch().count());
+    request.seed = static_cast<std::uint64_t>(round.now.mono.time_since_epoch().count());
     const QueuePtr queue = c.queue;
     auto looking = std::make_shared<Looking>(std::move(c), std::move(*snapshot));
     RunPreview(
-        server, server.looking, queue, std::move(request), kMostLooking, turn,
-        [looking = std::move(looking)](Turn& last, const Result<WalkPtr>& walk) { Finish(last, looking, walk); });
+        server, server.looking, queue, std::move(request), kMostLooking, round,
+        [looking = std::move(looking)](Round& last, const Result<WalkPtr>& walk) { Finish(last, looking, walk); });
   });
 }
 

@@ -11,10 +11,10 @@ namespace allot {
 void ShowOverview(Call call) {
   const Result<void> none = ParseNoQuery(call.request.query);
   if (!none.ok()) return call.Fail(none.error());
-  BrowseEngine(std::move(call), [](Turn& turn, Call c) {
-    OverviewFacts facts{turn.engine.looks().Stats(), c.queue->history().LastRates(), turn.engine.looks().Reasons(),
-                        turn.disk_full};
-    Return(turn, std::move(c), [facts = std::move(facts)](Call done) {
+  BrowseEngine(std::move(call), [](Round& round, Call c) {
+    OverviewFacts facts{round.engine.looks().Stats(), c.queue->history().LastRates(), round.engine.looks().Reasons(),
+                        round.disk_full};
+    Return(round, std::move(c), [facts = std::move(facts)](Call done) {
       std::string queue;
       const Result<void> appended = AppendQueueView(done.principal(), *done.queue, facts.stats, queue);
       if (!appended.ok()) return done.Fail(appended.error());
@@ -28,10 +28,10 @@ void ShowOverview(Call call) {
 void ShowHistory(Call call) {
   const Result<HistoryStep> step = ParseHistoryQuery(call.request.query);
   if (!step.ok()) return call.Fail(step.error());
-  BrowseEngine(std::move(call), [step = *step](Turn& turn, Call c) {
+  BrowseEngine(std::move(call), [step = *step](Round& round, Call c) {
     const QueueHistory& history = c.queue->history();
     QueueHistory::Series series = step == HistoryStep::kSecond ? history.Seconds() : history.Minutes();
-    AnswerApart(turn, std::move(c),
+    AnswerApart(round, std::move(c),
                 [series = std::move(series)](const Call&, std::string& out) { AppendHistory(series, out); });
   });
 }

@@ -14,8 +14,8 @@
 namespace allot {
 namespace {
 
-void AnswerQueue(Turn& turn, Call call, int status) {
-  Return(turn, std::move(call), [stats = turn.engine.looks().Stats(), status](Call done) {
+void AnswerQueue(Round& round, Call call, int status) {
+  Return(round, std::move(call), [stats = round.engine.looks().Stats(), status](Call done) {
     std::string out;
     const Result<void> appended = AppendQueueView(done.principal(), *done.queue, stats, out);
     if (!appended.ok()) return done.Fail(appended.error());
@@ -24,7 +24,7 @@ void AnswerQueue(Turn& turn, Call call, int status) {
 }
 
 void Show(Call call, int status) {
-  AskEngine(std::move(call), [status](Turn& turn, Call c) { AnswerQueue(turn, std::move(c), status); });
+  AskEngine(std::move(call), [status](Round& round, Call c) { AnswerQueue(round, std::move(c), status); });
 }
 
 // Collects the answers of several engines, on one network thread.
@@ -63,8 +63,8 @@ void ListQueues(Call call) {
   gathering->missing = gathering->queues.size();
   if (gathering->missing == 0) return gathering->Finish();
   for (std::size_t i = 0; i < gathering->queues.size(); ++i) {
-    net.Tell(gathering->queues[i], Command::Look([gathering, &net, i](Turn& turn) {
-                                     turn.Send(net, [gathering, i, stats = turn.engine.looks().Stats()] {
+    net.Tell(gathering->queues[i], Command::Look([gathering, &net, i](Round& round) {
+                                     round.Send(net, [gathering, i, stats = round.engine.looks().Stats()] {
                                        gathering->stats[i] = stats;
                                        if (--gathering->missing == 0) gathering->Finish();
                                      });
@@ -80,7 +80,7 @@ void CreateQueue(Call call) {
   ServerContext& server = call.server;
   server.slow.Post([held = std::make_shared<Call>(std::move(call)), create = std::move(*create)] {
     Result<QueuePtr> queue = held->server.queues->Create(create.name, create.settings);
-    held->reply.net().Run(Closure([held, queue = std::move(queue)]() mutable {
+    held->reply.net().Post(Closure([held, queue = std::move(queue)]() mutable {
       if (!queue.ok()) return held->Fail(queue.error());
       Audit(held->principal(), "queue.create", (*queue)->name(), held->request.body);
       held->queue = std::move(*queue);
@@ -97,7 +97,7 @@ void ChangeQueue(Call call) {
   const QueuePtr queue = call.queue;
   NetThread& net = call.reply.net();
   queue->ChangeSettings(*change, [call = std::move(call), &net](Result<void> changed) mutable {
-    net.Run(Closure([c = std::move(call), changed = std::move(changed)]() mutable {
+    net.Post(Closure([c = std::move(call), changed = std::move(changed)]() mutable {
       if (!changed.ok()) return c.Fail(changed.error());
       Audit(c.principal(), "queue.set", c.queue->name(), c.request.body);
       Show(std::move(c), 200);
@@ -110,13 +110,13 @@ namespace {
 void SetPaused(Call call, bool pause) {
   const Result<void> empty = ParseEmptyBody(call.request.body);
   if (!empty.ok()) return call.Fail(empty.error());
-  OnEngine(std::move(call), [pause](Turn& turn, Call c) {
+  OnEngine(std::move(call), [pause](Round& round, Call c) {
     if (pause)
-      turn.engine.PauseQueue(turn.now);
+      round.engine.PauseQueue(round.now);
     else
-      turn.engine.ResumeQueue(turn.now);
-    AuditLater(turn, c, pause ? "queue.pause" : "queue.resume", c.queue->name());
-    AnswerQueue(turn, std::move(c), 200);
+      round.engine.ResumeQueue(round.now);
+    AuditLater(round, c, pause ? "queue.pause" : "queue.resume", c.queue->name());
+    AnswerQueue(round, std::move(c), 200);
   });
 }
 
@@ -131,21 +131,21 @@ void DeleteQueue(Call call) {
   if (call.queue->name() == "default") {
     return call.Fail({Code::kBadRequest, "the queue default cannot be deleted", ""});
   }
-  OnEngine(std::move(call), [force = *force](Turn& turn, Call c) {
-    const EngineStats stats = turn.engine.looks().Stats();
+  OnEngine(std::move(call), [force = *force](Round& round, Call c) {
+    const EngineStats stats = round.engine.looks().Stats();
     const std::uint64_t live = stats.jobs_scheduled + stats.jobs_active + stats.jobs_paused;
     if (live > 0 && !force) {
-      return AnswerError(turn, std::move(c),
+      return AnswerError(round, std::move(c),
                          {Code::kQueueNotEmpty, "it has " + std::to_string(live) + " jobs that have not ended",
                           "delete it with force=true to lose them"});
     }
-    Return(turn, std::move(c), [](Call there) {
+    Return(round, std::move(c), [](Call there) {
       ServerContext& server = there.server;
       server.slow.Post([held = std::make_shared<Call>(std::move(there))] {
         const std::string name = held->queue->name();
         held->queue = nullptr;
         const Result<void> deleted = held->server.queues->Delete(name);
-        held->reply.net().Run(Closure([held, name, deleted] {
+        held->reply.net().Post(Closure([held, name, deleted] {
           if (!deleted.ok()) return held->Fail(deleted.error());
           Audit(held->principal(), "queue.delete", name);
           std::string out = "{\"deleted\":\"" + name + "\"}";

@@ -13,10 +13,10 @@ namespace allot {
 void ListReceipts(Call call) {
   const Result<ReceiptsQuery> query = ParseReceiptsQuery(call.request.query);
   if (!query.ok()) return call.Fail(query.error());
-  BrowseEngine(std::move(call), [query = *query](Turn& turn, Call c) {
+  BrowseEngine(std::move(call), [query = *query](Round& round, Call c) {
     const std::optional<std::string>& user = c.principal().user;
     // One more than asked for tells whether there are more.
-    std::vector<Receipt> receipts = turn.engine.looks().Receipts(
+    std::vector<Receipt> receipts = round.engine.looks().Receipts(
         query.before, query.limit + 1, user ? std::optional<std::string_view>(*user) : std::nullopt);
     std::optional<std::uint64_t> next;
     if (receipts.size() > query.limit) {
@@ -24,9 +24,9 @@ void ListReceipts(Call call) {
       next = receipts.back().serial;
     }
     // What is not durable yet, while the disk is full, has not happened.
-    std::erase_if(receipts, [&](const Receipt& receipt) { return !turn.MayList(receipt.job); });
-    for (const Receipt& receipt : receipts) turn.Tells(receipt.job);
-    AnswerApart(turn, std::move(c), [receipts = std::move(receipts), next](const Call& done, std::string& out) {
+    std::erase_if(receipts, [&](const Receipt& receipt) { return !round.MayList(receipt.job); });
+    for (const Receipt& receipt : receipts) round.DependsOn(receipt.job);
+    AnswerApart(round, std::move(c), [receipts = std::move(receipts), next](const Call& done, std::string& out) {
       out.append("{\"receipts\":[");
       for (const Receipt& receipt : receipts) {
         if (out.back() != '[') out.push_back(',');
@@ -48,18 +48,18 @@ void ShowReceipt(Call call) {
   if (ec != std::errc() || end != text.data() + text.size()) {
     return call.Fail({Code::kUnknownTask, "there is no task " + text.substr(0, 100), "an index is a number from 0 on"});
   }
-  AskEngine(std::move(call), [name = *name, index](Turn& turn, Call c) {
-    const Result<JobView> job = FindJob(turn, c, name);
-    if (!job.ok()) return AnswerError(turn, std::move(c), job.error());
-    const Result<TaskView> task = turn.engine.looks().Task(job->id, index);
-    if (!task.ok()) return AnswerError(turn, std::move(c), task.error());
-    std::optional<Receipt> receipt = turn.engine.looks().ReceiptOf(job->id, index);
+  AskEngine(std::move(call), [name = *name, index](Round& round, Call c) {
+    const Result<JobView> job = FindJob(round, c, name);
+    if (!job.ok()) return AnswerError(round, std::move(c), job.error());
+    const Result<TaskView> task = round.engine.looks().Task(job->id, index);
+    if (!task.ok()) return AnswerError(round, std::move(c), task.error());
+    std::optional<Receipt> receipt = round.engine.looks().ReceiptOf(job->id, index);
     if (!receipt) {
-      return AnswerError(turn, std::move(c),
+      return AnswerError(round, std::move(c),
                          {Code::kUnknownReceipt, "there is no receipt for a start of this task",
                           "it was not started since the server's start, or is not among the last 10,000"});
     }
-    Answer(turn, std::move(c), 200, [receipt = std::move(*receipt)](Call& done, std::string& out) {
+    Answer(round, std::move(c), 200, [receipt = std::move(*receipt)](Call& done, std::string& out) {
       AppendReceipt(receipt, !done.principal().user, out);
     });
   });

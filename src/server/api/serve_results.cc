@@ -57,14 +57,14 @@ void ListTasks(Call call) {
   if (!name.ok()) return call.Fail(name.error());
   Result<TaskQuery> query = ParseTaskQuery(call.request.query);
   if (!query.ok()) return call.Fail(query.error());
-  BrowseEngine(std::move(call), [name = *name, query = std::move(*query)](Turn& turn, Call c) mutable {
-    const Result<JobView> job = FindJob(turn, c, name);
-    if (!job.ok()) return AnswerError(turn, std::move(c), job.error());
+  BrowseEngine(std::move(call), [name = *name, query = std::move(*query)](Round& round, Call c) mutable {
+    const Result<JobView> job = FindJob(round, c, name);
+    if (!job.ok()) return AnswerError(round, std::move(c), job.error());
     query.job = job->id;
-    Result<TaskPage> page = turn.engine.looks().Tasks(query);
-    if (!page.ok()) return AnswerError(turn, std::move(c), page.error());
+    Result<TaskPage> page = round.engine.looks().Tasks(query);
+    if (!page.ok()) return AnswerError(round, std::move(c), page.error());
     AnswerApart(
-        turn, std::move(c),
+        round, std::move(c),
         [job = job->id, page = std::move(*page)](const Call& done, std::string& out) -> Result<void> {
           std::vector<Outcome> outcomes;
           if (!page.tasks.empty()) {
@@ -109,12 +109,12 @@ void ShowTask(Call call) {
   if (ec != std::errc() || end != text.data() + text.size()) {
     return call.Fail({Code::kUnknownTask, "there is no task " + text.substr(0, 100), "an index is a number from 0 on"});
   }
-  AskEngine(std::move(call), [name = *name, index](Turn& turn, Call c) {
-    const Result<JobView> job = FindJob(turn, c, name);
-    if (!job.ok()) return AnswerError(turn, std::move(c), job.error());
-    const Result<TaskView> task = turn.engine.looks().Task(job->id, index);
-    if (!task.ok()) return AnswerError(turn, std::move(c), task.error());
-    Return(turn, std::move(c), [job = job->id, ref = job->payload, task = *task](Call done) {
+  AskEngine(std::move(call), [name = *name, index](Round& round, Call c) {
+    const Result<JobView> job = FindJob(round, c, name);
+    if (!job.ok()) return AnswerError(round, std::move(c), job.error());
+    const Result<TaskView> task = round.engine.looks().Task(job->id, index);
+    if (!task.ok()) return AnswerError(round, std::move(c), task.error());
+    Return(round, std::move(c), [job = job->id, ref = job->payload, task = *task](Call done) {
       Store& store = done.queue->store();
       TaskExtra extra;
       std::optional<std::string> payload;
@@ -160,8 +160,8 @@ bool HasEnded(TaskState state) {
   return state == TaskState::kDone || state == TaskState::kFailed || state == TaskState::kSkipped;
 }
 
-Result<EndedTasks> FindEnded(Turn& turn, JobId id, const ResultsQuery& query) {
-  const Result<JobView> job = turn.engine.looks().Describe(id);
+Result<EndedTasks> FindEnded(Round& round, JobId id, const ResultsQuery& query) {
+  const Result<JobView> job = round.engine.looks().Describe(id);
   if (!job.ok()) return UnknownJob(id);
   EndedTasks ended;
   ended.job = id;
@@ -170,14 +170,14 @@ Result<EndedTasks> FindEnded(Turn& turn, JobId id, const ResultsQuery& query) {
   ended.job_state = job->state;
   if (query.from >= job->count) return ended;
   // Mostly those who wait ask when it has not.
-  const Result<TaskState> first = turn.engine.looks().StateOf(id, query.from);
+  const Result<TaskState> first = round.engine.looks().StateOf(id, query.from);
   if (!first.ok()) return first.error();
   if (!Ended(job->state) && !HasEnded(*first)) return ended;
   TaskQuery tasks;
   tasks.job = id;
   tasks.from = query.from;
   tasks.limit = query.limit;
-  const Result<TaskPage> page = turn.engine.looks().Tasks(tasks);
+  const Result<TaskPage> page = round.engine.looks().Tasks(tasks);
   if (!page.ok()) return page.error();
   for (const TaskView& task : page->tasks) {
     TaskState state = task.state;
@@ -219,18 +219,18 @@ Result<void> AppendResults(Store& store, const EndedTasks& ended, std::string& o
   return {};
 }
 
-void SendResults(Turn& turn, Call call, EndedTasks ended) {
+void SendResults(Round& round, Call call, EndedTasks ended) {
   // Few are read where they are sent. Until they are read, results are small: no waits are refused for them.
   constexpr std::size_t kFew = 8;
   if (ended.states.size() > kFew) {
     return AnswerApart(
-        turn, std::move(call),
+        round, std::move(call),
         [ended = std::move(ended)](const Call& done, std::string& out) {
           return AppendResults(done.queue->store(), ended, out);
         },
         true);
   }
-  Return(turn, std::move(call), [ended = std::move(ended)](Call done) {
+  Return(round, std::move(call), [ended = std::move(ended)](Call done) {
     std::string out;
     const Result<void> appended = AppendResults(done.queue->store(), ended, out);
     if (!appended.ok()) return done.Fail(appended.error());
@@ -242,21 +242,21 @@ class ResultsWait final : public JobWatcher {
  public:
   ResultsWait(Call call, const ResultsQuery& query, Instant deadline)
       : call_(std::move(call)), query_(query), deadline_(deadline) {}
-  Next Look(Turn& turn, JobId job, News news) override {
+  Next Look(Round& round, JobId job, News news) override {
     if (news == News::kProgress) {
-      const Result<TaskState> first = turn.engine.looks().StateOf(job, query_.from);
+      const Result<TaskState> first = round.engine.looks().StateOf(job, query_.from);
       if (first.ok() && !HasEnded(*first)) return Next::kStay;
     }
-    Result<EndedTasks> ended = FindEnded(turn, job, query_);
+    Result<EndedTasks> ended = FindEnded(round, job, query_);
     if (!ended.ok()) {
-      AnswerError(turn, std::move(call_), ended.error());
+      AnswerError(round, std::move(call_), ended.error());
       return Next::kGo;
     }
     if (news == News::kProgress && ended->states.empty()) return Next::kStay;
-    SendResults(turn, std::move(call_), std::move(*ended));
+    SendResults(round, std::move(call_), std::move(*ended));
     return Next::kGo;
   }
-  void OnQueueGone(Turn& turn, const Error& why) override { AnswerError(turn, std::move(call_), why); }
+  void OnQueueGone(Round& round, const Error& why) override { AnswerError(round, std::move(call_), why); }
   std::optional<Instant> deadline() const override { return deadline_; }
 
  private:
@@ -274,23 +274,23 @@ void ListResults(Call call) {
   if (!query.ok()) return call.Fail(query.error());
   if (query->wait.count() > 0) {
     call.reply.OnAbort([queue = call.queue, &net = call.reply.net(), owner = call.reply.owner(), asker = call.asker()] {
-      net.Tell(queue, Command::Look([owner](Turn& turn) { turn.waits.RemoveOwner(turn.engine, owner); }).By(asker));
+      net.Tell(queue, Command::Look([owner](Round& round) { round.waits.RemoveOwner(round.engine, owner); }).By(asker));
     });
   }
-  AskEngine(std::move(call), [name = *name, query = *query](Turn& turn, Call c) {
-    const Result<JobView> job = FindJob(turn, c, name);
-    if (!job.ok()) return AnswerError(turn, std::move(c), job.error());
-    Result<EndedTasks> ended = FindEnded(turn, job->id, query);
-    if (!ended.ok()) return AnswerError(turn, std::move(c), ended.error());
+  AskEngine(std::move(call), [name = *name, query = *query](Round& round, Call c) {
+    const Result<JobView> job = FindJob(round, c, name);
+    if (!job.ok()) return AnswerError(round, std::move(c), job.error());
+    Result<EndedTasks> ended = FindEnded(round, job->id, query);
+    if (!ended.ok()) return AnswerError(round, std::move(c), ended.error());
     if (!ended->states.empty() || Ended(job->state) || query.from >= job->count || query.wait.count() == 0 ||
-        turn.stopping) {
-      return SendResults(turn, std::move(c), std::move(*ended));
+        round.stopping) {
+      return SendResults(round, std::move(c), std::move(*ended));
     }
-    const Result<void> admitted = turn.waits.Admit(turn, job->id);
-    if (!admitted.ok()) return AnswerError(turn, std::move(c), admitted.error());
+    const Result<void> admitted = round.waits.Admit(round, job->id);
+    if (!admitted.ok()) return AnswerError(round, std::move(c), admitted.error());
     const std::uint64_t owner = c.reply.owner();
-    turn.waits.Add(turn, job->id, owner, std::make_unique<ResultsWait>(std::move(c), query, turn.now.mono + query.wait),
-                   true);
+    round.waits.Add(round, job->id, owner,
+                    std::make_unique<ResultsWait>(std::move(c), query, round.now.mono + query.wait), true);
   });
 }
 

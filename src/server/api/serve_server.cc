@@ -41,7 +41,7 @@ struct Scrape {
   explicit Scrape(Call c) : call(std::move(c)) {}
   ~Scrape() {
     NetThread& net = call.reply.net();
-    net.Run(Closure(
+    net.Post(Closure(
         [held = std::move(call)]() mutable { held.reply.Send(200, held.server.metrics.Render(), kMetricsType); }));
   }
   Scrape(const Scrape&) = delete;
@@ -62,12 +62,12 @@ void ShowMetrics(Call call) {
   for (const QueuePtr& queue : scrape->call.server.queues->All()) {
     if (queue->metrics() == nullptr) continue;
     // All of it on the engine thread: that one has ended before a queue's metrics go.
-    net.Tell(queue, Command::Browse(asker, [scrape, queue](Turn& turn) {
-               queue->TellSteps();
-               queue->metrics()->Update(turn.engine.looks().Stats(), turn.engine.looks().Reasons(), turn.now.wall);
+    net.Tell(queue, Command::Browse(asker, [scrape, queue](Round& round) {
+               queue->PublishSteps();
+               queue->metrics()->Update(round.engine.looks().Stats(), round.engine.looks().Reasons(), round.now.wall);
                const Result<Store::Usage> usage = queue->store().ReadUsage();
-               if (usage.ok()) queue->metrics()->Update(*usage, turn.disk_full);
-               turn.Send(scrape->call.reply.net(), [scrape] {});
+               if (usage.ok()) queue->metrics()->Update(*usage, round.disk_full);
+               round.Send(scrape->call.reply.net(), [scrape] {});
              }));
   }
 }

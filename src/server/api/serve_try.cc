@@ -29,10 +29,10 @@ struct Trial {
   const Instant began = ReadClock().mono;
 };
 
-void Answer(Turn& turn, std::shared_ptr<Trial> trial, const Result<WalkPtr>& walk) {
-  if (!walk.ok()) return AnswerError(turn, std::move(trial->call), walk.error());
+void Answer(Round& round, std::shared_ptr<Trial> trial, const Result<WalkPtr>& walk) {
+  if (!walk.ok()) return AnswerError(round, std::move(trial->call), walk.error());
   NetThread& net = trial->call.reply.net();
-  turn.Send(net, [trial = std::move(trial), walk = *walk] {
+  round.Send(net, [trial = std::move(trial), walk = *walk] {
     std::string out;
     AppendPreview(*walk, ReadClock().mono - trial->began, out);
     trial->call.reply.Send(200, out);
@@ -59,14 +59,14 @@ void TryStrategy(Call call) {
   const QueuePtr queue = call.queue;
   auto trial = std::make_shared<Trial>(std::move(call));
   const AskerId asker = trial->asker;
-  net.Tell(queue,
-           Command::Browse(asker, [trial = std::move(trial), queue, request = std::move(*request)](Turn& turn) mutable {
-             ServerContext& server = trial->server;
-             RunPreview(server, server.trying, queue, std::move(request), kMostTime, turn,
-                        [trial = std::move(trial)](Turn& last, const Result<WalkPtr>& walk) mutable {
-                          Answer(last, std::move(trial), walk);
-                        });
-           }));
+  net.Tell(queue, Command::Browse(
+                      asker, [trial = std::move(trial), queue, request = std::move(*request)](Round& round) mutable {
+                        ServerContext& server = trial->server;
+                        RunPreview(server, server.trying, queue, std::move(request), kMostTime, round,
+                                   [trial = std::move(trial)](Round& last, const Result<WalkPtr>& walk) mutable {
+                                     Answer(last, std::move(trial), walk);
+                                   });
+                      }));
 }
 
 }  // namespace allot

@@ -16,9 +16,9 @@ void ListUsers(Call call) {
   const Result<void> narrowed = NarrowToSeen(call.principal(), seen);
   if (!narrowed.ok()) return call.Fail(narrowed.error());
   if (call.principal().user) query->only = call.principal().user;
-  BrowseEngine(std::move(call), [query = std::move(*query)](Turn& turn, Call c) {
-    AnswerApart(turn, std::move(c),
-                [page = turn.engine.looks().Users(query)](const Call&, std::string& out) { AppendUsers(page, out); });
+  BrowseEngine(std::move(call), [query = std::move(*query)](Round& round, Call c) {
+    AnswerApart(round, std::move(c),
+                [page = round.engine.looks().Users(query)](const Call&, std::string& out) { AppendUsers(page, out); });
   });
 }
 

@@ -30,9 +30,9 @@ Result<WorkerId> WorkerOf(const Call& call) {
 void ListWorkers(Call call) {
   const Result<WorkersQuery> query = ParseWorkersQuery(call.request.query);
   if (!query.ok()) return call.Fail(query.error());
-  BrowseEngine(std::move(call), [query = *query](Turn& turn, Call c) {
-    WorkerPage page = turn.engine.looks().Workers(query.after, query.limit);
-    AnswerApart(turn, std::move(c), [page = std::move(page)](const Call& done, std::string& out) {
+  BrowseEngine(std::move(call), [query = *query](Round& round, Call c) {
+    WorkerPage page = round.engine.looks().Workers(query.after, query.limit);
+    AnswerApart(round, std::move(c), [page = std::move(page)](const Call& done, std::string& out) {
       const WorkerDetail detail{.balanced = IsBalanced(done)};
       out.append("{\"workers\":[");
       for (const WorkerView& worker : page.workers) {
@@ -50,10 +50,10 @@ void ListWorkers(Call call) {
 
 namespace {
 
-void AnswerWorker(Turn& turn, Call call, WorkerId worker) {
-  Result<WorkerView> view = turn.engine.looks().DescribeWorker(worker, call.principal().user);
-  if (!view.ok()) return AnswerError(turn, std::move(call), view.error());
-  Answer(turn, std::move(call), 200, [view = std::move(*view)](Call& done, std::string& out) {
+void AnswerWorker(Round& round, Call call, WorkerId worker) {
+  Result<WorkerView> view = round.engine.looks().DescribeWorker(worker, call.principal().user);
+  if (!view.ok()) return AnswerError(round, std::move(call), view.error());
+  Answer(round, std::move(call), 200, [view = std::move(*view)](Call& done, std::string& out) {
     // Its queue names jobs and users: for those alone who may list the jobs.
     const bool queue = done.principal().Has(Scope::kRead);
     AppendWorker(view, {.balanced = IsBalanced(done), .tasks = true, .queue = queue}, out);
@@ -65,21 +65,21 @@ void AnswerWorker(Turn& turn, Call call, WorkerId worker) {
 void ShowWorker(Call call) {
   const Result<WorkerId> worker = WorkerOf(call);
   if (!worker.ok()) return call.Fail(worker.error());
-  AskEngine(std::move(call), [worker = *worker](Turn& turn, Call c) { AnswerWorker(turn, std::move(c), worker); });
+  AskEngine(std::move(call), [worker = *worker](Round& round, Call c) { AnswerWorker(round, std::move(c), worker); });
 }
 
 void RegisterWorker(Call call) {
   if (call.server.stopping.load(std::memory_order_relaxed)) return call.Fail(Stopping());
   Result<Hello> hello = ParseHello(call.request.body, false, call.queue->vocabulary());
   if (!hello.ok()) return call.Fail(hello.error());
-  OnEngine(std::move(call), [hello = std::move(*hello)](Turn& turn, Call c) {
+  OnEngine(std::move(call), [hello = std::move(*hello)](Round& round, Call c) {
     WorkerTable::Origin origin;
     origin.address = c.request.peer;
     origin.user = c.principal().user.value_or("");
     origin.token = c.principal().id;
-    Result<RegisterAnswer> answer = turn.workers.Register(turn, hello, origin, nullptr);
-    if (!answer.ok()) return AnswerError(turn, std::move(c), answer.error());
-    Answer(turn, std::move(c), 201, [answer = std::move(*answer)](Call& done, std::string& out) {
+    Result<RegisterAnswer> answer = round.workers.Register(round, hello, origin, nullptr);
+    if (!answer.ok()) return AnswerError(round, std::move(c), answer.error());
+    Answer(round, std::move(c), 201, [answer = std::move(*answer)](Call& done, std::string& out) {
       AppendWelcome(answer, done.server.config.heartbeat, out);
     });
   });
@@ -94,7 +94,7 @@ class PullLink final : public WorkerLink {
 
   Call& call() { return call_; }
 
-  void Tell(WorkerNews news) override {
+  void Deliver(WorkerNews news) override {
     if (news.error) return call_.Fail(*news.error);
     std::vector<TaskRef> tasks;
     for (const Grant& grant : news.grants) tasks.push_back(grant.task);
@@ -115,8 +115,8 @@ class PullLink final : public WorkerLink {
         return call_.Fail({Code::kUnknownQueue, "the queue " + call_.queue->name() + " is gone", ""});
       }
       if (!damaged.empty()) {
-        call_.reply.net().Tell(call_.queue, [worker = worker_, damaged = std::move(damaged)](Turn& turn) {
-          turn.workers.FailDamaged(turn, worker, damaged);
+        call_.reply.net().Tell(call_.queue, [worker = worker_, damaged = std::move(damaged)](Round& round) {
+          round.workers.FailDamaged(round, worker, damaged);
         });
       }
       if (*end < tasks.size()) {
@@ -126,9 +126,9 @@ class PullLink final : public WorkerLink {
       }
     }
     out.append("],\"cancel\":[");
-    for (const CancelOrder& order : news.cancels) {
+    for (const StopRequest& stop : news.stop_requests) {
       if (out.back() != '[') out.push_back(',');
-      AppendCancel(order, out);
+      AppendCancel(stop, out);
     }
     out.append(news.drain ? "],\"drain\":true" : "],\"drain\":false");
     if (news.set) {
@@ -139,7 +139,7 @@ class PullLink final : public WorkerLink {
     Closure on_lost;
     if (!tasks.empty()) {
       on_lost = [queue = call_.queue, &net = call_.reply.net(), tasks = std::move(tasks)]() mutable {
-        net.Tell(queue, [lost = std::move(tasks)](Turn& turn) { turn.workers.GiveBack(turn, lost); });
+        net.Tell(queue, [lost = std::move(tasks)](Round& round) { round.workers.GiveBack(round, lost); });
       };
     }
     call_.reply.Send(200, out, std::move(on_lost));
@@ -148,7 +148,8 @@ class PullLink final : public WorkerLink {
  private:
   void GiveBack(std::vector<TaskRef> tasks) {
     if (tasks.empty()) return;
-    call_.reply.net().Tell(call_.queue, [tasks = std::move(tasks)](Turn& turn) { turn.workers.GiveBack(turn, tasks); });
+    call_.reply.net().Tell(call_.queue,
+                           [tasks = std::move(tasks)](Round& round) { round.workers.GiveBack(round, tasks); });
   }
   Call call_;
   const WorkerId worker_;
@@ -181,11 +182,11 @@ void PullTasks(Call call) {
     const std::shared_ptr<PullLink> gone = weak.lock();
     if (gone == nullptr) return;
     net.Tell(queue,
-             Command([worker, gone](Turn& turn) { turn.workers.OnGone(turn, worker, gone.get(), {}); }).By(asker));
+             Command([worker, gone](Round& round) { round.workers.OnGone(round, worker, gone.get(), {}); }).By(asker));
   });
   net.Tell(queue, Command([worker, key, wait = message.wait, input = std::move(input), link,
-                           body = std::move(body)](Turn& turn) mutable {
-                    turn.workers.OnPull(turn, worker, key, wait, std::move(input), std::move(link));
+                           body = std::move(body)](Round& round) mutable {
+                    round.workers.OnPull(round, worker, key, wait, std::move(input), std::move(link));
                   }).By(asker));
 }
 
@@ -194,10 +195,10 @@ void UnregisterWorker(Call call) {
   if (!worker.ok()) return call.Fail(worker.error());
   const Result<std::uint64_t> key = ParseKeyBody(call.request.body);
   if (!key.ok()) return call.Fail(key.error());
-  OnEngine(std::move(call), [worker = *worker, key = *key](Turn& turn, Call c) {
-    const Result<void> left = turn.workers.Unregister(turn, worker, key);
-    if (!left.ok()) return AnswerError(turn, std::move(c), left.error());
-    Answer(turn, std::move(c), 200, [](Call&, std::string& out) { out.append("{}"); });
+  OnEngine(std::move(call), [worker = *worker, key = *key](Round& round, Call c) {
+    const Result<void> left = round.workers.Unregister(round, worker, key);
+    if (!left.ok()) return AnswerError(round, std::move(c), left.error());
+    Answer(round, std::move(c), 200, [](Call&, std::string& out) { out.append("{}"); });
   });
 }
 
@@ -206,11 +207,11 @@ void DrainWorker(Call call) {
   if (!worker.ok()) return call.Fail(worker.error());
   const Result<void> empty = ParseEmptyBody(call.request.body);
   if (!empty.ok()) return call.Fail(empty.error());
-  OnEngine(std::move(call), [worker = *worker](Turn& turn, Call c) {
-    const Result<void> drained = turn.engine.Drain(turn.now, worker);
-    if (!drained.ok()) return AnswerError(turn, std::move(c), drained.error());
-    AuditLater(turn, c, "worker.drain", c.queue->name() + "/" + ToText(worker));
-    AnswerWorker(turn, std::move(c), worker);
+  OnEngine(std::move(call), [worker = *worker](Round& round, Call c) {
+    const Result<void> drained = round.engine.Drain(round.now, worker);
+    if (!drained.ok()) return AnswerError(round, std::move(c), drained.error());
+    AuditLater(round, c, "worker.drain", c.queue->name() + "/" + ToText(worker));
+    AnswerWorker(round, std::move(c), worker);
   });
 }
 
@@ -224,11 +225,11 @@ void ChangeWorker(Call call) {
   if (!patch.ok()) return call.Fail(patch.error());
   const Result<void> may = RequireScope(call.principal(), patch->key ? Scope::kWork : Scope::kOperate);
   if (!may.ok()) return call.Fail(may.error());
-  OnEngine(std::move(call), [worker = *worker, patch = std::move(*patch)](Turn& turn, Call c) {
-    const Result<void> changed = turn.workers.Change(turn, worker, patch.key, patch.change);
-    if (!changed.ok()) return AnswerError(turn, std::move(c), changed.error());
-    if (!patch.key) AuditLater(turn, c, "worker.set", c.queue->name() + "/" + ToText(worker));
-    AnswerWorker(turn, std::move(c), worker);
+  OnEngine(std::move(call), [worker = *worker, patch = std::move(*patch)](Round& round, Call c) {
+    const Result<void> changed = round.workers.Change(round, worker, patch.key, patch.change);
+    if (!changed.ok()) return AnswerError(round, std::move(c), changed.error());
+    if (!patch.key) AuditLater(round, c, "worker.set", c.queue->name() + "/" + ToText(worker));
+    AnswerWorker(round, std::move(c), worker);
   });
 }
 

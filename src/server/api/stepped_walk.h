@@ -39,22 +39,22 @@ class SteppedWalk : public std::enable_shared_from_this<SteppedWalk<Walk, Render
   SteppedWalk(const SteppedWalk&) = delete;
   SteppedWalk& operator=(const SteppedWalk&) = delete;
 
-  void Step(Turn& turn) {
-    turn.what = call_.what();
+  void Step(Round& round) {
+    round.what = call_.what();
     if (gone_.load(std::memory_order_relaxed)) return Dispose();
-    const bool all = GoOn(turn);
+    const bool all = GoOn(round);
     if constexpr (requires { walk_->touched(); }) {
-      for (const JobId job : walk_->touched()) turn.Touch(job);
+      for (const JobId job : walk_->touched()) round.Touch(job);
     }
     const bool stopping = server_.stopping.load(std::memory_order_relaxed);
     // A part of it would be taken for the whole, by those who ask again and again. What was changed is told.
     if (!all && stopping && !bounds_.changes) {
       Dispose();
-      return AnswerError(turn, std::move(call_), Stopping());
+      return AnswerError(round, std::move(call_), Stopping());
     }
     // What a token began ends with it; that somebody hung up changes nothing of what they asked for.
     const bool enough = stopping || ReadClock().mono - began_ >= bounds_.most_time ||
-                        (bounds_.changes && !server_.tokens->StillHolds(call_.principal(), turn.now));
+                        (bounds_.changes && !server_.tokens->StillHolds(call_.principal(), round.now));
     // Behind whatever else waits for the engine by now. Where the queue is gone, the answer is that it is.
     if (!all && !enough) {
       queue_->Post(Next());
@@ -62,7 +62,7 @@ class SteppedWalk : public std::enable_shared_from_this<SteppedWalk<Walk, Render
     }
     auto self = this->shared_from_this();
     NetThread& net = call_.reply.net();
-    turn.Send(net, [self = std::move(self)] {
+    round.Send(net, [self = std::move(self)] {
       RenderLane& lane = self->server_.rendering;
       lane.Post(
           self->asker_,
@@ -70,7 +70,7 @@ class SteppedWalk : public std::enable_shared_from_this<SteppedWalk<Walk, Render
             auto out = std::make_shared<std::string>();
             self->render_(*self->walk_, ReadClock().mono - self->began_, *out);
             self->walk_.reset();
-            self->call_.reply.net().Run(Closure([self, out] { self->call_.reply.Send(200, *out); }));
+            self->call_.reply.net().Post(Closure([self, out] { self->call_.reply.Send(200, *out); }));
           },
           RenderLane::Place::kUnbounded);
     });
@@ -85,18 +85,18 @@ class SteppedWalk : public std::enable_shared_from_this<SteppedWalk<Walk, Render
 
   // The command that takes the next step.
   Command Next() {
-    auto step = [self = this->shared_from_this()](Turn& next) { self->Step(next); };
+    auto step = [self = this->shared_from_this()](Round& next) { self->Step(next); };
     return bounds_.changes ? Command(std::move(step)).By(asker_) : Command::Browse(asker_, std::move(step));
   }
 
  private:
-  bool GoOn(Turn& turn) {
-    if constexpr (requires { turn.engine.Sweep(turn.now, *walk_, bounds_.step); }) {
-      return turn.engine.Sweep(turn.now, *walk_, bounds_.step);
-    } else if constexpr (requires { turn.engine.looks().Collect(turn.now, *walk_, bounds_.step); }) {
-      return turn.engine.looks().Collect(turn.now, *walk_, bounds_.step);
+  bool GoOn(Round& round) {
+    if constexpr (requires { round.engine.Sweep(round.now, *walk_, bounds_.step); }) {
+      return round.engine.Sweep(round.now, *walk_, bounds_.step);
+    } else if constexpr (requires { round.engine.looks().Collect(round.now, *walk_, bounds_.step); }) {
+      return round.engine.looks().Collect(round.now, *walk_, bounds_.step);
     } else {
-      return turn.engine.prepared_looks().Collect(turn.now, *walk_, bounds_.step);
+      return round.engine.prepared_looks().Collect(round.now, *walk_, bounds_.step);
     }
   }
   // What a walk has collected is large: it takes as long to free as to collect, and that is not for the engine thread.

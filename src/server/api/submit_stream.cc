@@ -128,11 +128,11 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
     spec_read_ = true;
     OnDrop gone(net(), [self = shared_from_this()] { self->OnSet(self->queue_->WhyFinished()); });
     net().Tell(queue_,
-               Command::Look([self = shared_from_this(), &home = net(), gone = std::move(gone)](Turn& turn) mutable {
+               Command::Look([self = shared_from_this(), &home = net(), gone = std::move(gone)](Round& round) mutable {
                  gone.Release();
-                 Result<JobId> set = JobId{turn.ids.Next(turn.now.wall)};
-                 if (std::optional<Error> refused = RefuseNew(turn)) set = *refused;
-                 turn.Send(home, [self, set] { self->OnSet(set); });
+                 Result<JobId> set = JobId{round.ids.Next(round.now.wall)};
+                 if (std::optional<Error> refused = RefuseNew(round)) set = *refused;
+                 round.Send(home, [self, set] { self->OnSet(set); });
                }).By(asker()));
     return {};
   }
@@ -223,20 +223,20 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
     request.principal = principal_;
     Call call{server_, std::move(request), std::move(*reply_), queue_};
     reply_.reset();
-    AskEngine(std::move(call), [spec = std::move(spec_), set = *set_](Turn& turn, Call c) {
-      const auto drop = [&] { turn.batch.removals.push_back({JobId{}, set}); };
-      if (std::optional<Error> refused = RefuseNew(turn)) {
+    AskEngine(std::move(call), [spec = std::move(spec_), set = *set_](Round& round, Call c) {
+      const auto drop = [&] { round.batch.removals.push_back({JobId{}, set}); };
+      if (std::optional<Error> refused = RefuseNew(round)) {
         drop();
-        return AnswerError(turn, std::move(c), std::move(*refused));
+        return AnswerError(round, std::move(c), std::move(*refused));
       }
-      const JobId id{turn.ids.Next(turn.now.wall)};
-      const Result<SubmitAnswer> answer = turn.engine.Submit(turn.now, id, spec);
-      if (answer.ok() && !answer->existing) turn.Created(id);
+      const JobId id{round.ids.Next(round.now.wall)};
+      const Result<SubmitAnswer> answer = round.engine.Submit(round.now, id, spec);
+      if (answer.ok() && !answer->existing) round.Created(id);
       if (!answer.ok() || answer->existing) drop();
-      if (!answer.ok()) return AnswerError(turn, std::move(c), answer.error());
-      Result<JobView> view = turn.engine.looks().Describe(answer->job);
-      if (!view.ok()) return AnswerError(turn, std::move(c), view.error());
-      Answer(turn, std::move(c), answer->existing ? 200 : 201,
+      if (!answer.ok()) return AnswerError(round, std::move(c), answer.error());
+      Result<JobView> view = round.engine.looks().Describe(answer->job);
+      if (!view.ok()) return AnswerError(round, std::move(c), view.error());
+      Answer(round, std::move(c), answer->existing ? 200 : 201,
              [answer = *answer, view = std::move(*view)](Call& done, std::string& out) {
                AppendSubmitted(answer, view, done.queue->name(), out);
              });

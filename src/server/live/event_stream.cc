@@ -27,7 +27,8 @@ class EventStream {
     writer_ = EventWriter::Open(
         connection_,
         Closure([queue = queue_, &net = connection_->home(), owner = connection_->owner(), asker = asker_] {
-          net.Tell(queue, Command::Look([owner](Turn& turn) { turn.waits.RemoveOwner(turn.engine, owner); }).By(asker));
+          net.Tell(queue,
+                   Command::Look([owner](Round& round) { round.waits.RemoveOwner(round.engine, owner); }).By(asker));
         }));
   }
   void Send(const JobView& job, bool last) {
@@ -57,37 +58,37 @@ class EventStream {
 // The engine thread's side.
 class EventsWatcher final : public JobWatcher {
  public:
-  EventsWatcher(Home& home, std::shared_ptr<EventStream> stream, Instant now)
-      : home_(home), stream_(std::move(stream)), last_(now) {}
+  EventsWatcher(Executor& executor, std::shared_ptr<EventStream> stream, Instant now)
+      : executor_(executor), stream_(std::move(stream)), last_(now) {}
 
-  Next Look(Turn& turn, JobId job, News news) override {
-    if (news == News::kProgress && turn.now.mono - last_ < kLeastPause) {
+  Next Look(Round& round, JobId job, News news) override {
+    if (news == News::kProgress && round.now.mono - last_ < kLeastPause) {
       due_ = true;
       return Next::kStay;
     }
     if (news == News::kDeadline && !due_) {
-      last_ = turn.now.mono;
-      turn.Send(home_, [stream = stream_] { stream->Ping(); });
+      last_ = round.now.mono;
+      round.Send(executor_, [stream = stream_] { stream->Ping(); });
       return Next::kStay;
     }
-    Result<JobView> view = turn.engine.looks().Describe(job);
+    Result<JobView> view = round.engine.looks().Describe(job);
     if (!view.ok()) {  // it was not kept
-      turn.Send(home_, [stream = stream_, error = view.error()] { stream->Fail(error); });
+      round.Send(executor_, [stream = stream_, error = view.error()] { stream->Fail(error); });
       return Next::kGo;
     }
     const bool last = Ended(view->state);
-    last_ = turn.now.mono;
+    last_ = round.now.mono;
     due_ = false;
-    turn.Send(home_, [stream = stream_, view = std::move(*view), last] { stream->Send(view, last); });
+    round.Send(executor_, [stream = stream_, view = std::move(*view), last] { stream->Send(view, last); });
     return last ? Next::kGo : Next::kStay;
   }
-  void OnQueueGone(Turn& turn, const Error& why) override {
-    turn.Send(home_, [stream = stream_, why] { stream->Fail(why); });
+  void OnQueueGone(Round& round, const Error& why) override {
+    round.Send(executor_, [stream = stream_, why] { stream->Fail(why); });
   }
   std::optional<Instant> deadline() const override { return last_ + (due_ ? kLeastPause : kPingEvery); }
 
  private:
-  Home& home_;
+  Executor& executor_;
   const std::shared_ptr<EventStream> stream_;
   Instant last_;
   bool due_ = false;
@@ -98,34 +99,35 @@ class EventsWatcher final : public JobWatcher {
 void ServeEvents(Call call, JobName name) {
   const Result<void> none = ParseNoQuery(call.request.query);
   if (!none.ok()) return call.Fail(none.error());
-  AskEngine(std::move(call), [name](Turn& turn, Call c) {
-    const Result<JobView> job = FindJob(turn, c, name);
-    if (!job.ok()) return AnswerError(turn, std::move(c), job.error());
-    const Result<void> admitted = turn.waits.Admit(turn, job->id);
-    if (!admitted.ok()) return AnswerError(turn, std::move(c), admitted.error());
+  AskEngine(std::move(call), [name](Round& round, Call c) {
+    const Result<JobView> job = FindJob(round, c, name);
+    if (!job.ok()) return AnswerError(round, std::move(c), job.error());
+    const Result<void> admitted = round.waits.Admit(round, job->id);
+    if (!admitted.ok()) return AnswerError(round, std::move(c), admitted.error());
     // Only the network thread can tell whether someone is still there: it takes the connection over, and then asks the
     // engine thread to watch.
-    Return(turn, std::move(c), [id = job->id](Call there) {
+    Return(round, std::move(c), [id = job->id](Call there) {
       const QueuePtr queue = there.queue;
       const AskerId asker = there.asker();
       const std::shared_ptr<OpenResponse> connection = there.reply.Hijack();
       if (connection == nullptr) return;
       const auto stream = std::make_shared<EventStream>(connection, queue, asker);
       stream->Begin();
-      Home& home = connection->home();
+      Executor& executor = connection->home();
       connection->home().Tell(
-          queue, Command::Look([id, stream, &home, owner = connection->owner(), gone = OnDrop(home, [stream, queue] {
-                                                                                  stream->Fail(queue->WhyFinished());
-                                                                                })](Turn& now) mutable {
-                   gone.Release();
-                   Result<JobView> view = now.engine.looks().Describe(id);
-                   if (!view.ok()) return now.Send(home, [stream, error = view.error()] { stream->Fail(error); });
-                   now.Tells(id);
-                   const bool ended = Ended(view->state);
-                   now.Send(home, [stream, view = std::move(*view), ended] { stream->Send(view, ended); });
-                   if (ended) return;
-                   now.waits.Add(now, id, owner, std::make_unique<EventsWatcher>(home, stream, now.now.mono), true);
-                 }).By(asker));
+          queue,
+          Command::Look([id, stream, &executor, owner = connection->owner(), gone = OnDrop(executor, [stream, queue] {
+                                                                               stream->Fail(queue->WhyFinished());
+                                                                             })](Round& now) mutable {
+            gone.Release();
+            Result<JobView> view = now.engine.looks().Describe(id);
+            if (!view.ok()) return now.Send(executor, [stream, error = view.error()] { stream->Fail(error); });
+            now.DependsOn(id);
+            const bool ended = Ended(view->state);
+            now.Send(executor, [stream, view = std::move(*view), ended] { stream->Send(view, ended); });
+            if (ended) return;
+            now.waits.Add(now, id, owner, std::make_unique<EventsWatcher>(executor, stream, now.now.mono), true);
+          }).By(asker));
     });
   });
 }

@@ -124,7 +124,7 @@ class LiveViews::Stream : public std::enable_shared_from_this<Stream> {
   }
 
   void Gone() {
-    views_.home_.Run(Closure([&views = views_, self = shared_from_this()] { views.Leave(self); }));
+    views_.home_.Post(Closure([&views = views_, self = shared_from_this()] { views.Leave(self); }));
   }
 
   LiveViews& views_;
@@ -190,12 +190,12 @@ void LiveViews::Open(Call call) {
   if (HasParameter(call.request.query, "wait_ms")) {
     return call.Fail({Code::kBadValue, "a stream of events does not wait", "leave `wait_ms` out"});
   }
-  home_.Run(Closure([this, held = std::make_shared<Call>(std::move(call))]() mutable { Admit(std::move(held)); }));
+  home_.Post(Closure([this, held = std::make_shared<Call>(std::move(call))]() mutable { Admit(std::move(held)); }));
 }
 
 void LiveViews::Admit(std::shared_ptr<Call> call) {
   NetThread& net = call->reply.net();
-  const auto refuse = [&](Error error) { net.Run(Closure([call, error = std::move(error)] { call->Fail(error); })); };
+  const auto refuse = [&](Error error) { net.Post(Closure([call, error = std::move(error)] { call->Fail(error); })); };
   if (stopped_) return refuse(Stopping());
   if (stream_count_ >= kMaxStreams) {
     return refuse({Code::kTooManyWaits, FormatCount(kMaxStreams) + " streams of events are open", "close some"});
@@ -244,7 +244,7 @@ void LiveViews::Admit(std::shared_ptr<Call> call) {
   const auto stream = std::make_shared<Stream>(*this, net, view, std::move(who));
   view->streams.insert(stream);
   ++stream_count_;
-  net.Run(Closure([call, stream, text = view->text] { stream->Begin(std::move(call->reply), text); }));
+  net.Post(Closure([call, stream, text = view->text] { stream->Begin(std::move(call->reply), text); }));
   if (view->looks == 0) BeginLook(*view);
 }
 
@@ -383,7 +383,7 @@ void LiveViews::ToStreams(const View& view, Tell tell) {
   std::map<NetThread*, std::vector<StreamPtr>> by_thread;
   for (const StreamPtr& stream : view.streams) by_thread[&stream->net()].push_back(stream);
   for (auto& [net, streams] : by_thread) {
-    net->Run(Closure([streams = std::move(streams), tell] {
+    net->Post(Closure([streams = std::move(streams), tell] {
       for (const StreamPtr& stream : streams) tell(*stream);
     }));
   }
@@ -453,7 +453,7 @@ void LiveViews::OnTime() {
 LiveViews::Counts LiveViews::counts() const { return {view_count_, stream_count_, looks_, texts_, *held_bytes_}; }
 
 void LiveViews::Stop() {
-  home_.Run(Closure([this] {
+  home_.Post(Closure([this] {
     stopped_ = true;
     while (!views_.empty()) End(views_.begin()->second, Stopping());
     timer_.cancel();

@@ -46,22 +46,22 @@ Result<JobName> ParseJobName(std::string_view text) {
   return JobName{JobId{*id}};
 }
 
-Result<JobView> FindJob(Turn& turn, const Call& call, const JobName& name) {
+Result<JobView> FindJob(Round& round, const Call& call, const JobName& name) {
   std::optional<JobId> id = name.id;
   if (!id) {
-    id = turn.engine.looks().LastJob(LastOf(call.principal()));
+    id = round.engine.looks().LastJob(LastOf(call.principal()));
     if (!id) return Error{Code::kUnknownJob, "there is no job yet", ""};
   }
-  Result<JobView> view = turn.engine.looks().Describe(*id);
-  turn.Tells(*id);
+  Result<JobView> view = round.engine.looks().Describe(*id);
+  round.DependsOn(*id);
   if (!view.ok()) return UnknownJob(*id);
   const Result<void> seen = RequireSeen(call.principal(), *id, view->user);
   if (!seen.ok()) return seen.error();
   return view;
 }
 
-Result<JobView> FindOwnJob(Turn& turn, const Call& call, const JobName& name) {
-  Result<JobView> view = FindJob(turn, call, name);
+Result<JobView> FindOwnJob(Round& round, const Call& call, const JobName& name) {
+  Result<JobView> view = FindJob(round, call, name);
   if (!view.ok()) return view;
   const Result<void> may = RequireChange(call.principal(), view->id, view->user);
   if (!may.ok()) return may.error();
@@ -76,9 +76,9 @@ SpecOptions OptionsOf(const Call& call) {
   return options;
 }
 
-std::optional<Error> RefuseNew(const Turn& turn) {
-  if (turn.stopping) return Stopping();
-  if (turn.disk_full) {
+std::optional<Error> RefuseNew(const Round& round) {
+  if (round.stopping) return Stopping();
+  if (round.disk_full) {
     return Error{Code::kDiskFull, "the disk is full: nothing new is taken",
                  "free some space; the server recovers by itself"};
   }

@@ -16,7 +16,7 @@
 #include "server/net/request.h"
 #include "server/ops/log.h"
 #include "server/queue/asker.h"
-#include "server/queue/turn.h"
+#include "server/queue/round.h"
 #include "server/wire/request_json.h"
 
 namespace allot {
@@ -45,9 +45,9 @@ void OnEngine(Call call, F f) {
   NetThread& net = call.reply.net();
   const QueuePtr queue = call.queue;
   const AskerId asker = call.asker();
-  net.Tell(queue, Command([call = std::move(call), f = std::move(f)](Turn& turn) mutable {
-                    turn.what = call.what();
-                    f(turn, std::move(call));
+  net.Tell(queue, Command([call = std::move(call), f = std::move(f)](Round& round) mutable {
+                    round.what = call.what();
+                    f(round, std::move(call));
                   }).By(asker));
 }
 
@@ -57,9 +57,9 @@ void AskEngine(Call call, F f) {
   NetThread& net = call.reply.net();
   const QueuePtr queue = call.queue;
   const AskerId asker = call.asker();
-  net.Tell(queue, Command::Look([call = std::move(call), f = std::move(f)](Turn& turn) mutable {
-                    turn.what = call.what();
-                    f(turn, std::move(call));
+  net.Tell(queue, Command::Look([call = std::move(call), f = std::move(f)](Round& round) mutable {
+                    round.what = call.what();
+                    f(round, std::move(call));
                   }).By(asker));
 }
 
@@ -76,13 +76,13 @@ void BrowseEngine(Call call, F f) {
   const QueuePtr queue = call.queue;
   const AskerId asker = call.asker();
   const bool patient = call.request.asker != 0;
-  Command command = Command::Browse(asker, [call = std::move(call), f = std::move(f)](Turn& turn) mutable {
-    if (turn.crowded) {
+  Command command = Command::Browse(asker, [call = std::move(call), f = std::move(f)](Round& round) mutable {
+    if (round.crowded) {
       NetThread& home = call.reply.net();
-      return turn.Send(home, [c = std::move(call)]() mutable { c.Fail(Crowded()); });
+      return round.Send(home, [c = std::move(call)]() mutable { c.Fail(Crowded()); });
     }
-    turn.what = call.what();
-    f(turn, std::move(call));
+    round.what = call.what();
+    f(round, std::move(call));
   });
   net.Tell(queue, patient ? std::move(command) : std::move(command).OrRefuse());
 }
@@ -90,9 +90,9 @@ void BrowseEngine(Call call, F f) {
 // From the engine thread: `render(call, body)` fills the answer, on the network thread, once everything so far is
 // durable.
 template <typename F>
-void Answer(Turn& turn, Call call, int status, F render) {
+void Answer(Round& round, Call call, int status, F render) {
   NetThread& net = call.reply.net();
-  turn.Send(net, [call = std::move(call), status, render = std::move(render)]() mutable {
+  round.Send(net, [call = std::move(call), status, render = std::move(render)]() mutable {
     std::string body;
     render(call, body);
     call.reply.Send(status, body);
@@ -103,9 +103,9 @@ void Answer(Turn& turn, Call call, int status, F render) {
 // gone. It may return a Result<void>, whose error is the answer then. kUnavailable where too many of the same asker
 // wait to be put into words, unless what `render` holds meanwhile is `small`.
 template <typename F>
-void AnswerApart(Turn& turn, Call call, F render, bool small = false) {
+void AnswerApart(Round& round, Call call, F render, bool small = false) {
   NetThread& net = call.reply.net();
-  turn.Send(net, [call = std::move(call), render = std::move(render), small]() mutable {
+  round.Send(net, [call = std::move(call), render = std::move(render), small]() mutable {
     if (!call.reply.alive()) return;
     RenderLane& lane = call.server.rendering;
     const AskerId asker = call.asker();
@@ -120,10 +120,10 @@ void AnswerApart(Turn& turn, Call call, F render, bool small = false) {
       } else {
         Result<void> rendered = render(call, body);
         if (!rendered.ok()) {
-          return home.Run(Closure([c = std::move(call), rendered]() mutable { c.Fail(rendered.error()); }));
+          return home.Post(Closure([c = std::move(call), rendered]() mutable { c.Fail(rendered.error()); }));
         }
       }
-      home.Run(Closure([c = std::move(call), body = std::move(body)]() mutable { c.reply.Send(200, body); }));
+      home.Post(Closure([c = std::move(call), body = std::move(body)]() mutable { c.reply.Send(200, body); }));
     };
     lane.Post(asker, std::move(work), unbounded ? RenderLane::Place::kUnbounded : RenderLane::Place::kEntered);
   });
@@ -140,7 +140,7 @@ void ParseApart(Call call, Parse parse, Then then) {
   auto work = [call = std::move(call), parse = std::move(parse), then = std::move(then)]() mutable {
     auto parsed = parse(call);
     NetThread& home = call.reply.net();
-    home.Run(Closure([c = std::move(call), then = std::move(then), parsed = std::move(parsed)]() mutable {
+    home.Post(Closure([c = std::move(call), then = std::move(then), parsed = std::move(parsed)]() mutable {
       if (!parsed.ok()) return c.Fail(parsed.error());
       then(std::move(c), std::move(*parsed));
     }));
@@ -150,20 +150,20 @@ void ParseApart(Call call, Parse parse, Then then) {
 
 // The same, but `render` says itself what becomes of call.reply.
 template <typename F>
-void Return(Turn& turn, Call call, F finish) {
+void Return(Round& round, Call call, F finish) {
   NetThread& net = call.reply.net();
-  turn.Send(net, [call = std::move(call), finish = std::move(finish)]() mutable { finish(std::move(call)); });
+  round.Send(net, [call = std::move(call), finish = std::move(finish)]() mutable { finish(std::move(call)); });
 }
 
 // A line for the audit of what this turn changes: written once that is durable.
-inline void AuditLater(Turn& turn, const Call& call, std::string action, std::string object) {
-  turn.Send(call.reply.net(), [who = call.request.principal, action = std::move(action), object = std::move(object)] {
+inline void AuditLater(Round& round, const Call& call, std::string action, std::string object) {
+  round.Send(call.reply.net(), [who = call.request.principal, action = std::move(action), object = std::move(object)] {
     Audit(*who, action, object);
   });
 }
 
-inline void AnswerError(Turn& turn, Call call, Error error) {
-  Return(turn, std::move(call), [error = std::move(error)](Call c) { c.Fail(error); });
+inline void AnswerError(Round& round, Call call, Error error) {
+  Return(round, std::move(call), [error = std::move(error)](Call c) { c.Fail(error); });
 }
 
 // A job's id in a path: a number, or `last`.
@@ -172,15 +172,15 @@ struct JobName {
 };
 Result<JobName> ParseJobName(std::string_view text);
 // The job as this caller may see it. kUnknownJob otherwise.
-Result<JobView> FindJob(Turn& turn, const Call& call, const JobName& name);
+Result<JobView> FindJob(Round& round, const Call& call, const JobName& name);
 // The same for changing it.
-Result<JobView> FindOwnJob(Turn& turn, const Call& call, const JobName& name);
+Result<JobView> FindOwnJob(Round& round, const Call& call, const JobName& name);
 
 // How a job spec in this call's body is read.
 SpecOptions OptionsOf(const Call& call);
 
 // Nothing new is taken while stopping, or without space.
-std::optional<Error> RefuseNew(const Turn& turn);
+std::optional<Error> RefuseNew(const Round& round);
 Error Stopping();
 
 Error NoSuchPath(const Request& request);

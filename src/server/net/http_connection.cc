@@ -77,7 +77,7 @@ Result<void> CheckHandshake(const Head& head) {
 Reply::~Reply() {
   if (to_ == nullptr) return;
   NetThread& net = to_->home();
-  net.Run(Closure([to = std::move(to_), request = request_] {
+  net.Post(Closure([to = std::move(to_), request = request_] {
     std::string body;
     AppendError({Code::kUnavailable, "the queue is not available", "try again soon"}, body);
     Response response;

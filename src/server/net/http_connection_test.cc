@@ -68,7 +68,7 @@ class HttpConnectionTest : public ::testing::Test {
   template <typename F>
   void OnThread(F f) {
     std::promise<void> done;
-    net_->Run(Closure([&] {
+    net_->Post(Closure([&] {
       f();
       done.set_value();
     }));

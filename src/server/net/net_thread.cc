@@ -55,7 +55,7 @@ void NetThread::Loop() {
   }
 }
 
-void NetThread::Run(std::vector<Closure>& closures) {
+void NetThread::Post(std::vector<Closure>& closures) {
   asio::post(io_, [this, batch = std::move(closures)]() mutable {
     for (Closure& closure : batch) {
       // What it holds, such as the duty to answer, goes with it.

@@ -60,7 +60,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool dirty_ = false;
 };
 
-class NetThread final : public Home {
+class NetThread final : public Executor {
  public:
   // `exceptions` outlives it.
   explicit NetThread(ExceptionLog& exceptions);
@@ -72,8 +72,8 @@ class NetThread final : public Home {
 
   asio::io_context& io() { return io_; }
   ExceptionLog& exceptions() { return exceptions_; }
-  using Home::Run;
-  void Run(std::vector<Closure>& closures) override;
+  using Executor::Post;
+  void Post(std::vector<Closure>& closures) override;
 
   // The command goes out when the thread has handled what is ready.
   void Tell(const QueuePtr& queue, Command command);

@@ -33,7 +33,7 @@ class NetThreadTest : public ::testing::Test {
   template <typename F>
   void OnThread(F f) {
     std::promise<void> done;
-    net_.Run(Closure([&] {
+    net_.Post(Closure([&] {
       f();
       done.set_value();
     }));
@@ -62,7 +62,7 @@ TEST_F(NetThreadTest, AnExceptionEndsItsConnectionAndNothingElse) {
 }
 
 TEST_F(NetThreadTest, AnExceptionOfAClosureOrAHandlerLeavesTheThreadAtWork) {
-  net_.Run(Closure([] { throw std::runtime_error("in a closure"); }));
+  net_.Post(Closure([] { throw std::runtime_error("in a closure"); }));
   asio::post(net_.io(), [] { throw 7; });
   bool ran = false;
   OnThread([&] { ran = true; });

@@ -19,20 +19,20 @@ constexpr std::size_t kStep = 500;
 
 class EndNotice final : public JobWatcher {
  public:
-  EndNotice(Home& home, std::shared_ptr<WaitConnection> to) : home_(home), to_(std::move(to)) {}
-  Next Look(Turn& turn, JobId job, News news) override {
+  EndNotice(Executor& executor, std::shared_ptr<WaitConnection> to) : executor_(executor), to_(std::move(to)) {}
+  Next Look(Round& round, JobId job, News news) override {
     if (news != News::kEnded) return Next::kStay;
-    Result<JobView> view = turn.engine.looks().Describe(job);
+    Result<JobView> view = round.engine.looks().Describe(job);
     if (view.ok()) {
-      turn.Send(home_, [to = to_, view = std::move(*view)] { to->OnEnded(view); });
+      round.Send(executor_, [to = to_, view = std::move(*view)] { to->OnEnded(view); });
     } else {
-      turn.Send(home_, [to = to_, job] { to->OnUnknown({job}); });  // it was not kept
+      round.Send(executor_, [to = to_, job] { to->OnUnknown({job}); });  // it was not kept
     }
     return Next::kGo;
   }
 
  private:
-  Home& home_;
+  Executor& executor_;
   std::shared_ptr<WaitConnection> to_;
 };
 
@@ -54,17 +54,19 @@ WsConnection::Reading WaitConnection::OnMessage(std::string_view text) {
   }
   net().Tell(queue_, Command::Browse(asker_, [self = std::static_pointer_cast<WaitConnection>(shared_from_this()),
                                               jobs = std::make_shared<const std::vector<JobId>>(std::move(*jobs))](
-                                                 Turn& turn) { self->Take(turn, jobs, 0); }));
+                                                 Round& round) { self->Take(round, jobs, 0); }));
   // One message at a time: what it asks for is bounded before the next is read.
   return Reading::kPause;
 }
 
-void WaitConnection::Take(Turn& turn, const std::shared_ptr<const std::vector<JobId>>& jobs, std::size_t from) {
+void WaitConnection::Take(Round& round, const std::shared_ptr<const std::vector<JobId>>& jobs, std::size_t from) {
   if (left_.load()) return;
   const auto self = std::static_pointer_cast<WaitConnection>(shared_from_this());
-  Home& home = net();
-  const auto refuse = [&](Error error) { turn.Send(home, [self, error = std::move(error)] { self->Say(error); }); };
-  if (from == 0 && turn.waits.CountOf(id_) + jobs->size() > bounds::kMaxWaitsPerConnection) {
+  Executor& executor = net();
+  const auto refuse = [&](Error error) {
+    round.Send(executor, [self, error = std::move(error)] { self->Say(error); });
+  };
+  if (from == 0 && round.waits.CountOf(id_) + jobs->size() > bounds::kMaxWaitsPerConnection) {
     return refuse({Code::kTooManyWaits,
                    "one connection waits for at most " + std::to_string(bounds::kMaxWaitsPerConnection) + " jobs", ""});
   }
@@ -72,29 +74,29 @@ void WaitConnection::Take(Turn& turn, const std::shared_ptr<const std::vector<Jo
   const std::size_t end = std::min(jobs->size(), from + kStep);
   for (std::size_t i = from; i < end; ++i) {
     const JobId job = (*jobs)[i];
-    Result<JobView> view = turn.engine.looks().Describe(job);
+    Result<JobView> view = round.engine.looks().Describe(job);
     if (!view.ok() || !Sees(*principal_, view->user)) {
       unknown.push_back(job);
     } else if (Ended(view->state)) {
-      turn.Tells(job);
-      turn.Send(home, [self, view = std::move(*view)] { self->OnEnded(view); });
+      round.DependsOn(job);
+      round.Send(executor, [self, view = std::move(*view)] { self->OnEnded(view); });
     } else {
-      Result<void> admitted = turn.waits.Admit(turn, job);
+      Result<void> admitted = round.waits.Admit(round, job);
       if (!admitted.ok()) return refuse(admitted.error());
-      turn.waits.Add(turn, job, id_, std::make_unique<EndNotice>(home, self), false);
+      round.waits.Add(round, job, id_, std::make_unique<EndNotice>(executor, self), false);
     }
   }
   const bool all = end == jobs->size();
-  turn.Send(home, [self, unknown = std::move(unknown), all] {
+  round.Send(executor, [self, unknown = std::move(unknown), all] {
     if (!unknown.empty()) self->OnUnknown(unknown);
     if (all) self->ResumeReading();
   });
-  if (!all) queue_->Post(Command::Browse(asker_, [self, jobs, end](Turn& next) { self->Take(next, jobs, end); }));
+  if (!all) queue_->Post(Command::Browse(asker_, [self, jobs, end](Round& next) { self->Take(next, jobs, end); }));
 }
 
-void WaitConnection::Forget(Turn& turn, const QueuePtr& queue, std::uint64_t id) {
-  if (turn.waits.RemoveOwner(turn.engine, id, kStep)) return;
-  queue->Post(Command::Look([queue, id](Turn& next) { Forget(next, queue, id); }).By(turn.asker));
+void WaitConnection::Forget(Round& round, const QueuePtr& queue, std::uint64_t id) {
+  if (round.waits.RemoveOwner(round.engine, id, kStep)) return;
+  queue->Post(Command::Look([queue, id](Round& next) { Forget(next, queue, id); }).By(round.asker));
 }
 
 void WaitConnection::OnEnded(const JobView& job) {
@@ -141,7 +143,7 @@ void WaitConnection::OnSweep() {
 
 void WaitConnection::OnGone() {
   left_.store(true);
-  net().Tell(queue_, Command::Look([queue = queue_, id = id_](Turn& turn) { Forget(turn, queue, id); }).By(asker_));
+  net().Tell(queue_, Command::Look([queue = queue_, id = id_](Round& round) { Forget(round, queue, id); }).By(asker_));
 }
 
 }  // namespace allot

@@ -34,9 +34,9 @@ class WaitConnection final : public WsConnection {
  private:
   void Say(const Error& error);
   // On the engine thread: takes the next of these jobs, and posts itself for the rest. `from` of them are taken.
-  void Take(Turn& turn, const std::shared_ptr<const std::vector<JobId>>& jobs, std::size_t from);
+  void Take(Round& round, const std::shared_ptr<const std::vector<JobId>>& jobs, std::size_t from);
   // On the engine thread: forgets its waits, some at a time.
-  static void Forget(Turn& turn, const QueuePtr& queue, std::uint64_t id);
+  static void Forget(Round& round, const QueuePtr& queue, std::uint64_t id);
 
   const QueuePtr queue_;
   const PrincipalPtr principal_;

@@ -22,8 +22,8 @@ constexpr std::size_t kMaxNews = 1024;
 constexpr std::size_t kLongMessageBytes = 64 * 1024;
 
 bool HasMore(const WorkerNews& news) {
-  return news.ack || !news.stale.empty() || !news.grants.empty() || !news.cancels.empty() || news.drain || news.set ||
-         news.error;
+  return news.ack || !news.stale.empty() || !news.grants.empty() || !news.stop_requests.empty() || news.drain ||
+         news.set || news.error;
 }
 
 }  // namespace
@@ -54,8 +54,8 @@ WsConnection::Reading WorkerConnection::OnMessage(std::string_view text) {
     return Reading::kPause;
   }
   ++unanswered_;
-  TellQueue([link = Link(), worker = worker_, input = ToInput(message_)](Turn& turn) mutable {
-    turn.workers.OnMessage(turn, worker, link, std::move(input));
+  TellQueue([link = Link(), worker = worker_, input = ToInput(message_)](Round& round) mutable {
+    round.workers.OnMessage(round, worker, link, std::move(input));
   });
   return text.size() <= kLongMessageBytes && HasRoom() ? Reading::kGoOn : Reading::kPause;
 }
@@ -77,9 +77,9 @@ void WorkerConnection::OnHello(std::string_view text) {
   origin.token = principal_->id;
   origin.connected = true;
   TellQueue([self = std::static_pointer_cast<WorkerConnection>(shared_from_this()), link = Link(),
-             hello = std::move(*hello), origin = std::move(origin)](Turn& turn) mutable {
-    Result<RegisterAnswer> answer = turn.workers.Register(turn, hello, origin, link);
-    turn.Send(link->home(), [self, answer = std::move(answer)]() mutable { self->OnWelcome(std::move(answer)); });
+             hello = std::move(*hello), origin = std::move(origin)](Round& round) mutable {
+    Result<RegisterAnswer> answer = round.workers.Register(round, hello, origin, link);
+    round.Send(link->executor(), [self, answer = std::move(answer)]() mutable { self->OnWelcome(std::move(answer)); });
   });
 }
 
@@ -94,7 +94,7 @@ void WorkerConnection::Welcome(Result<RegisterAnswer> answer) {
   }
   worker_ = answer->worker;
   if (gone()) {
-    TellQueue([link = Link(), worker = worker_](Turn& turn) { turn.workers.OnGone(turn, worker, link.get(), {}); });
+    TellQueue([link = Link(), worker = worker_](Round& round) { round.workers.OnGone(round, worker, link.get(), {}); });
     return;
   }
   said_.append("{\"welcome\":");
@@ -115,10 +115,10 @@ void WorkerConnection::Say(const Error& error, std::optional<std::uint64_t> seq)
 
 void WorkerConnection::OnSign() {
   if (!worker_) return;
-  TellQueue([worker = worker_](Turn& turn) { static_cast<void>(turn.engine.Heartbeat(turn.now, worker)); });
+  TellQueue([worker = worker_](Round& round) { static_cast<void>(round.engine.Heartbeat(round.now, worker)); });
 }
 
-void WorkerConnection::Tell(WorkerNews news) {
+void WorkerConnection::Deliver(WorkerNews news) {
   // A worker that misses news would keep leases that it does not know of: it has to come anew.
   Guard("news for a worker", [&] { TakeNews(std::move(news)); });
 }
@@ -129,7 +129,7 @@ void WorkerConnection::TakeNews(WorkerNews news) {
     std::vector<TaskRef> unsent;
     for (const Grant& grant : news.grants) unsent.push_back(grant.task);
     if (unsent.empty()) return;
-    TellQueue([unsent = std::move(unsent)](Turn& turn) { turn.workers.GiveBack(turn, unsent); });
+    TellQueue([unsent = std::move(unsent)](Round& round) { round.workers.GiveBack(round, unsent); });
     return;
   }
   if (news.close) CloseSoon();
@@ -138,7 +138,7 @@ void WorkerConnection::TakeNews(WorkerNews news) {
     if (!news_.empty() && !news_.back().error && news_.back().grants.empty() && !news.ack && !news.error && !news.set) {
       WorkerNews& last = news_.back();
       for (auto& stale : news.stale) last.stale.push_back(stale);
-      for (CancelOrder& cancel : news.cancels) last.cancels.push_back(cancel);
+      for (StopRequest& cancel : news.stop_requests) last.stop_requests.push_back(cancel);
       last.grants = std::move(news.grants);
       last.drain = last.drain || news.drain;
     } else {
@@ -200,15 +200,15 @@ bool WorkerConnection::NextMessage(std::string& out) {
     out.push_back(']');
     news.stale.clear();
   }
-  if (!news.cancels.empty()) {
+  if (!news.stop_requests.empty()) {
     field("cancel");
     out.push_back('[');
-    for (const CancelOrder& order : news.cancels) {
+    for (const StopRequest& stop : news.stop_requests) {
       if (out.back() != '[') out.push_back(',');
-      AppendCancel(order, out);
+      AppendCancel(stop, out);
     }
     out.push_back(']');
-    news.cancels.clear();
+    news.stop_requests.clear();
   }
   if (news.drain) {
     field("drain");
@@ -237,8 +237,8 @@ bool WorkerConnection::NextMessage(std::string& out) {
       return true;
     }
     if (!damaged.empty()) {
-      net().Tell(queue_, [worker = worker_, damaged = std::move(damaged)](Turn& turn) {
-        turn.workers.FailDamaged(turn, worker, damaged);
+      net().Tell(queue_, [worker = worker_, damaged = std::move(damaged)](Round& round) {
+        round.workers.FailDamaged(round, worker, damaged);
       });
     }
     for (; next_grant_ < *end; ++next_grant_) named_.push_back(news.grants[next_grant_].task);
@@ -263,8 +263,8 @@ void WorkerConnection::OnGone() {
     }
   }
   news_.clear();
-  TellQueue([link = Link(), worker = worker_, unsent = std::move(unsent)](Turn& turn) mutable {
-    turn.workers.OnGone(turn, worker, link.get(), std::move(unsent));
+  TellQueue([link = Link(), worker = worker_, unsent = std::move(unsent)](Round& round) mutable {
+    round.workers.OnGone(round, worker, link.get(), std::move(unsent));
   });
 }
 

@@ -21,7 +21,7 @@ class WorkerConnection final : public WsConnection, public WorkerLink {
   WorkerConnection(NetThread& net, ServerContext& server, QueuePtr queue, PrincipalPtr principal, std::string peer);
 
   // From the engine thread's side, on this thread.
-  void Tell(WorkerNews news) override;
+  void Deliver(WorkerNews news) override;
 
  protected:
   Reading OnMessage(std::string_view text) override;

@@ -149,7 +149,7 @@ TEST(Supervisor, AStuckEngineThreadIsNotSpokenFor) {
   const std::shared_ptr<QueueRuntime> queue = *opened;
   Ear ear;
   Supervisor supervisor(
-      {.ask = [&](const Supervisor::Answer& answer) { queue->Post(Command::Look([answer](Turn&) {})); },
+      {.ask = [&](const Supervisor::Answer& answer) { queue->Post(Command::Look([answer](Round&) {})); },
        .status = [] { return std::string("fine"); },
        .tell = ear.Listener(),
        .watchdog = 2ms});
@@ -157,7 +157,7 @@ TEST(Supervisor, AStuckEngineThreadIsNotSpokenFor) {
   ASSERT_TRUE(ear.Wait("WATCHDOG=1", 3));
 
   std::promise<void> stuck, go;
-  queue->Post([&](Turn&) {
+  queue->Post([&](Round&) {
     stuck.set_value();
     go.get_future().wait();
   });

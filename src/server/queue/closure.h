@@ -18,13 +18,13 @@ class UniqueFunction<R(Args...)> {
   template <typename F, typename = std::enable_if_t<!std::is_same_v<std::decay_t<F>, UniqueFunction> &&
                                                     std::is_invocable_r_v<R, std::decay_t<F>&, Args...>>>
   UniqueFunction(F&& f)  // NOLINT(google-explicit-constructor,bugprone-forwarding-reference-overload)
-      : held_(std::make_unique<Holder<std::decay_t<F>>>(std::forward<F>(f))) {}
+      : callable_(std::make_unique<Callable<std::decay_t<F>>>(std::forward<F>(f))) {}
   UniqueFunction(UniqueFunction&&) noexcept = default;
   UniqueFunction& operator=(UniqueFunction&&) noexcept = default;
 
-  explicit operator bool() const { return held_ != nullptr; }
+  explicit operator bool() const { return callable_ != nullptr; }
   // REQUIRES: not empty.
-  R operator()(Args... args) { return held_->Call(std::forward<Args>(args)...); }
+  R operator()(Args... args) { return callable_->Call(std::forward<Args>(args)...); }
 
  private:
   struct Base {
@@ -32,13 +32,13 @@ class UniqueFunction<R(Args...)> {
     virtual R Call(Args... args) = 0;
   };
   template <typename F>
-  struct Holder final : Base {
-    explicit Holder(F&& g) : f(std::move(g)) {}
-    explicit Holder(const F& g) : f(g) {}
+  struct Callable final : Base {
+    explicit Callable(F&& g) : f(std::move(g)) {}
+    explicit Callable(const F& g) : f(g) {}
     R Call(Args... args) override { return f(std::forward<Args>(args)...); }
     F f;
   };
-  std::unique_ptr<Base> held_;
+  std::unique_ptr<Base> callable_;
 };
 
 using Closure = UniqueFunction<void()>;

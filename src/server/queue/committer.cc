@@ -122,7 +122,7 @@ void Committer::CommitSlice(std::vector<CommitWork>& works, std::size_t begin, s
     if (outbox.empty()) {
       outbox = std::move(works[i].outbox);
     } else {
-      for (Parcel& parcel : works[i].outbox) outbox.push_back(std::move(parcel));
+      for (OutMessage& message : works[i].outbox) outbox.push_back(std::move(message));
     }
   }
   Release(outbox);

@@ -20,7 +20,7 @@ class FakeStore final : public Store {
     std::unique_lock lock(mutex);
     ++tries;
     changed.notify_all();
-    changed.wait(lock, [this] { return !held; });
+    changed.wait(lock, [this] { return !stopped; });
     if (full) return Error{Code::kDiskFull, "full", ""};
     if (broken) return Error{Code::kStoreFailed, "broken", ""};
     ++commits;
@@ -51,14 +51,14 @@ class FakeStore final : public Store {
   std::condition_variable changed;
   int tries = 0;
   int commits = 0;
-  bool held = false, full = false, broken = false;
+  bool stopped = false, full = false, broken = false;
   std::vector<Position> positions;
 };
 
 // Runs what it gets at once, and remembers that.
-class DirectHome final : public Home {
+class DirectExecutor final : public Executor {
  public:
-  void Run(std::vector<Closure>& closures) override {
+  void Post(std::vector<Closure>& closures) override {
     for (Closure& closure : closures) closure();
     handovers.fetch_add(1);
     closures.clear();
@@ -66,86 +66,86 @@ class DirectHome final : public Home {
   std::atomic<int> handovers{0};
 };
 
-CommitWork WorkAt(Position position, Home& home, std::function<void()> then) {
+CommitWork WorkAt(Position position, Executor& executor, std::function<void()> then) {
   CommitWork work;
   work.batch.position = position;
   work.batch.events = "e";
-  work.outbox.push_back({&home, [then = std::move(then)] { then(); }});
+  work.outbox.push_back({&executor, [then = std::move(then)] { then(); }});
   return work;
 }
 
 TEST(Committer, CommitsWhatWaitsTogetherAndLetsItGoInOrder) {
   FakeStore store;
-  DirectHome home;
-  std::vector<int> told;
+  DirectExecutor executor;
+  std::vector<int> sent;
   {
     Committer committer(
         store, [](const Error&) { FAIL(); }, nullptr);
-    store.Set(store.held, true);
-    committer.Push(WorkAt(1, home, [&] { told.push_back(1); }));
+    store.Set(store.stopped, true);
+    committer.Push(WorkAt(1, executor, [&] { sent.push_back(1); }));
     store.WaitForTries(1);
     for (int i = 2; i <= 5; ++i)
-      committer.Push(WorkAt(static_cast<Position>(i), home, [&told, i] { told.push_back(i); }));
-    EXPECT_TRUE(told.empty());
+      committer.Push(WorkAt(static_cast<Position>(i), executor, [&sent, i] { sent.push_back(i); }));
+    EXPECT_TRUE(sent.empty());
     EXPECT_FALSE(committer.idle());
-    store.Set(store.held, false);
+    store.Set(store.stopped, false);
   }
   EXPECT_EQ(store.commits, 2);
   EXPECT_EQ(store.positions, (std::vector<Position>{1, 2, 3, 4, 5}));
-  EXPECT_EQ(told, (std::vector<int>{1, 2, 3, 4, 5}));
-  EXPECT_EQ(home.handovers.load(), 2);
+  EXPECT_EQ(sent, (std::vector<int>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(executor.handovers.load(), 2);
 }
 
 TEST(Committer, AnAnswerWithoutEventsStillWaitsForThoseBeforeIt) {
   FakeStore store;
-  DirectHome home;
-  std::vector<int> told;
+  DirectExecutor executor;
+  std::vector<int> sent;
   {
     Committer committer(
         store, [](const Error&) { FAIL(); }, nullptr);
-    store.Set(store.held, true);
-    committer.Push(WorkAt(1, home, [&] { told.push_back(1); }));
+    store.Set(store.stopped, true);
+    committer.Push(WorkAt(1, executor, [&] { sent.push_back(1); }));
     CommitWork empty;
-    empty.outbox.push_back({&home, [&told] { told.push_back(2); }});
+    empty.outbox.push_back({&executor, [&sent] { sent.push_back(2); }});
     committer.Push(std::move(empty));
     store.WaitForTries(1);
-    EXPECT_TRUE(told.empty());
-    store.Set(store.held, false);
+    EXPECT_TRUE(sent.empty());
+    store.Set(store.stopped, false);
   }
-  EXPECT_EQ(told, (std::vector<int>{1, 2}));
+  EXPECT_EQ(sent, (std::vector<int>{1, 2}));
   EXPECT_EQ(store.commits, 1);
 }
 
 TEST(Committer, AFullDiskIsWaitedOut) {
   FakeStore store;
-  DirectHome home;
-  std::atomic<int> told{0};
+  DirectExecutor executor;
+  std::atomic<int> sent{0};
   Committer committer(
       store, [](const Error&) { FAIL(); }, nullptr);
   store.Set(store.full, true);
-  committer.Push(WorkAt(1, home, [&] { told = 1; }));
+  committer.Push(WorkAt(1, executor, [&] { sent = 1; }));
   store.WaitForTries(2);
   EXPECT_TRUE(committer.disk_full());
-  EXPECT_EQ(told.load(), 0);
+  EXPECT_EQ(sent.load(), 0);
   store.Set(store.full, false);
   while (!committer.idle()) std::this_thread::yield();
-  EXPECT_EQ(told.load(), 1);
+  EXPECT_EQ(sent.load(), 1);
   EXPECT_FALSE(committer.disk_full());
 }
 
 TEST(Committer, AnyOtherErrorIsFatal) {
   FakeStore store;
-  DirectHome home;
+  DirectExecutor executor;
   std::atomic<int> deaths{0};
-  std::atomic<int> told{0};
+  std::atomic<int> sent{0};
   store.Set(store.broken, true);
   {
     Committer committer(
         store, [&](const Error& error) { deaths += error.code == Code::kStoreFailed ? 1 : 0; }, nullptr);
-    committer.Push(WorkAt(1, home, [&] { told = 1; }));
+    committer.Push(WorkAt(1, executor, [&] { sent = 1; }));
   }
   EXPECT_EQ(deaths.load(), 1);
-  EXPECT_EQ(told.load(), 0);  // nothing is told that is not there
+  EXPECT_EQ(sent.load(), 0);  // nothing is told that is not there
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ class FairQueue {
     const auto found = askers_.find(asker);
     if (found == askers_.end()) return;
     Lane& lane = found->second;
-    if (!lane.items.empty()) line_.erase({lane.used, lane.turn, asker});
+    if (!lane.items.empty()) line_.erase({lane.used, lane.round, asker});
     lane.used += std::max<std::int64_t>(nanoseconds, 1);
     if (!lane.items.empty()) Stand(asker, lane);
     // What all who wait have had of it: those who come later do not go before them without end.
@@ -76,11 +76,11 @@ class FairQueue {
   struct Lane {
     std::deque<T> items;
     std::int64_t used = 0;
-    std::uint64_t turn = 0;
+    std::uint64_t round = 0;
   };
   void Stand(AskerId asker, Lane& lane) {
-    lane.turn = next_turn_++;
-    line_.insert({lane.used, lane.turn, asker});
+    lane.round = next_asker_++;
+    line_.insert({lane.used, lane.round, asker});
   }
   // Those who do not wait and would begin where the others are anyway.
   void Forget() {
@@ -92,7 +92,7 @@ class FairQueue {
   std::unordered_map<AskerId, Lane> askers_;
   std::set<std::tuple<std::int64_t, std::uint64_t, AskerId>> line_;  // askers who wait: what they used, since when
   std::int64_t reached_ = 0;
-  std::uint64_t next_turn_ = 0;
+  std::uint64_t next_asker_ = 0;
   std::size_t forget_at_ = kKeep;
   std::size_t size_ = 0;
 };

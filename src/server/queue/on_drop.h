@@ -9,20 +9,20 @@
 
 namespace allot {
 
-// Threading: passed from thread to thread; `dropped` runs on `home`, which outlives it.
+// Threading: passed from thread to thread; `dropped` runs on `executor`, which outlives it.
 class OnDrop {
  public:
-  OnDrop(Home& home, Closure dropped) : home_(&home), dropped_(std::move(dropped)) {}
+  OnDrop(Executor& executor, Closure dropped) : executor_(&executor), dropped_(std::move(dropped)) {}
   OnDrop(OnDrop&&) noexcept = default;
   OnDrop& operator=(OnDrop&&) = delete;
   ~OnDrop() {
-    if (dropped_) home_->Run(std::move(dropped_));
+    if (dropped_) executor_->Post(std::move(dropped_));
   }
   // It has arrived.
   void Release() { dropped_ = {}; }
 
  private:
-  Home* home_;
+  Executor* executor_;
   Closure dropped_;
 };
 

@@ -9,15 +9,15 @@ void Release(Outbox& outbox) {
   std::vector<Closure> closures;
   // There are few homes: one pass each. The first one takes most.
   for (std::size_t begin = 0; begin < outbox.size(); ++begin) {
-    Home* const home = outbox[begin].home;
-    if (home == nullptr) continue;
+    Executor* const executor = outbox[begin].to;
+    if (executor == nullptr) continue;
     closures.reserve(outbox.size() - begin);
     for (std::size_t i = begin; i < outbox.size(); ++i) {
-      if (outbox[i].home != home) continue;
-      closures.push_back(std::move(outbox[i].open));
-      outbox[i].home = nullptr;
+      if (outbox[i].to != executor) continue;
+      closures.push_back(std::move(outbox[i].deliver));
+      outbox[i].to = nullptr;
     }
-    home->Run(closures);
+    executor->Post(closures);
     closures.clear();
   }
   outbox.clear();

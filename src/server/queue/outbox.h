@@ -1,4 +1,4 @@
-// What leaves the engine thread for network threads, once what it tells is durable.
+// What leaves the engine thread for network threads, once what it says is durable.
 #pragma once
 
 #include <utility>
@@ -9,25 +9,25 @@
 namespace allot {
 
 // A thread that closures can be sent to.
-class Home {
+class Executor {
  public:
-  virtual ~Home() = default;
+  virtual ~Executor() = default;
   // Runs them there, in order, soon. From any thread. Empties `closures`.
-  virtual void Run(std::vector<Closure>& closures) = 0;
-  void Run(Closure closure) {
+  virtual void Post(std::vector<Closure>& closures) = 0;
+  void Post(Closure closure) {
     std::vector<Closure> one;
     one.push_back(std::move(closure));
-    Run(one);
+    Post(one);
   }
 };
 
-struct Parcel {
-  Home* home;
-  Closure open;
+struct OutMessage {
+  Executor* to;
+  Closure deliver;
 };
-using Outbox = std::vector<Parcel>;
+using Outbox = std::vector<OutMessage>;
 
-// Hands every parcel over, with one handover for each home.
+// Posts all messages, with one call for each executor.
 void Release(Outbox& outbox);
 
 }  // namespace allot

@@ -57,7 +57,7 @@ void QueueHistory::Advance(Steps& steps, std::int64_t now_ms, const Totals& tota
   steps.before = totals;
 }
 
-QueueHistory::Series QueueHistory::Tell(const Steps& steps) {
+QueueHistory::Series QueueHistory::SeriesOf(const Steps& steps) {
   Series series;
   series.step = steps.step;
   const auto count = static_cast<std::int64_t>(steps.samples.size());

@@ -95,8 +95,8 @@ class QueueHistory {
   std::optional<Instant> NextLimits() const;
 
   // As of the last Advance().
-  Series Seconds() const { return Tell(seconds_); }
-  Series Minutes() const { return Tell(minutes_); }
+  Series Seconds() const { return SeriesOf(seconds_); }
+  Series Minutes() const { return SeriesOf(minutes_); }
   Rates LastRates() const;
   // Empty if that limit was not there at the last step.
   LimitSeries Limit(std::string_view uuid) const;
@@ -117,7 +117,7 @@ class QueueHistory {
     bool seen = true;
   };
   static void Advance(Steps& steps, std::int64_t now_ms, const Totals& totals, const EngineStats& stats);
-  static Series Tell(const Steps& steps);
+  static Series SeriesOf(const Steps& steps);
   // Milliseconds since the epoch by the clock that does not jump: steps begin with those of people's clocks, as these
   // were at the start.
   std::int64_t At(Instant mono) const { return start_ms_ + ToMillis(mono - start_); }

@@ -27,7 +27,7 @@ constexpr std::int64_t kBrowseTime = 1'000'000;
 constexpr std::size_t kMaxBrowsesOfOne = 256;  // that wait
 // Steps that are logged: those that miss what is promised, and those that miss what is aimed for.
 constexpr std::int64_t kTooLong = 20'000'000, kLong = 5'000'000;
-constexpr Duration kTellStepsEvery = 100ms;
+constexpr Duration kPublishStepsEvery = 100ms;
 constexpr std::size_t kFoldBytes = 64 * 1024;
 constexpr std::uint64_t kFoldSoon = 50'000;      // unfolded events that make folding go along with every round
 constexpr std::uint64_t kFoldFirst = 1'000'000;  // that make everything else wait
@@ -64,7 +64,7 @@ Result<std::string> GetOrPut(Store& store, std::string_view name, Make make) {
 
 StrategyPtr PolicyOf(const QueueSettings& settings) { return ParseStrategy(settings.policy, true).strategy; }
 
-void Tell(const std::string& queue, const LimitNotice& notice) {
+void LogNotice(const std::string& queue, const LimitNotice& notice) {
   const LimitName& limit = notice.limit;
   switch (notice.kind) {
     case LimitNotice::Kind::kExpired:
@@ -222,12 +222,12 @@ void QueueRuntime::ChangeSettings(const QueueSettingsChange& change, UniqueFunct
     memory_budget_ = next.memory_budget;
     const bool reorder = next.policy != before.policy || next.weights != before.weights;
     const bool redispatch = next.dispatch != before.dispatch;
-    Post([next, reorder, redispatch](Turn& turn) {
-      turn.engine.Configure(next.worker_grace, static_cast<std::size_t>(next.max_finished_jobs));
-      turn.engine.SetMaxLimitExpiration(next.max_limit_expiration);
-      turn.engine.SetLimitBanWindow(next.limit_ban_window);
-      if (reorder) turn.engine.SetPolicy(turn.now, PolicyOf(next), next.weights);
-      if (redispatch) turn.engine.SetDispatch(turn.now, next.dispatch);
+    Post([next, reorder, redispatch](Round& round) {
+      round.engine.Configure(next.worker_grace, static_cast<std::size_t>(next.max_finished_jobs));
+      round.engine.SetMaxLimitExpiration(next.max_limit_expiration);
+      round.engine.SetLimitBanWindow(next.limit_ban_window);
+      if (reorder) round.engine.SetPolicy(round.now, PolicyOf(next), next.weights);
+      if (redispatch) round.engine.SetDispatch(round.now, next.dispatch);
     });
     done({});
   };
@@ -235,11 +235,11 @@ void QueueRuntime::ChangeSettings(const QueueSettingsChange& change, UniqueFunct
 }
 
 void QueueRuntime::BeginStop() {
-  Post([this](Turn& turn) {
+  Post([this](Round& round) {
     stopping_ = true;
-    turn.stopping = true;
-    workers_.OnStop(turn);
-    waits_.OnStop(turn);
+    round.stopping = true;
+    workers_.OnStop(round);
+    waits_.OnStop(round);
   });
 }
 
@@ -270,11 +270,11 @@ Error QueueRuntime::WhyFinished() const {
 void QueueRuntime::FinishDeleted() {
   // Connections that wait for nothing notice by themselves.
   deleted_ = true;
-  Post([this](Turn& turn) {
+  Post([this](Round& round) {
     stopping_ = true;
-    turn.stopping = true;
-    waits_.OnQueueGone(turn, WhyFinished());
-    workers_.CloseAll(turn, WhyFinished());
+    round.stopping = true;
+    waits_.OnQueueGone(round, WhyFinished());
+    workers_.CloseAll(round, WhyFinished());
   });
   Finish();
 }
@@ -288,7 +288,7 @@ Mailbox<Command>::Deadline QueueRuntime::NextWake() {
   if (const std::optional<Instant> deadline = waits_.NextDeadline()) sooner(*deadline);
   if (engine_->looks().UnfoldedEvents() > 0)
     sooner(folding_ ? (committer_->idle() ? now.mono : now.mono + kFoldPause) : last_fold_ + kFoldEvery);
-  if (committer_->disk_full() || !held_.empty()) wake = now.mono + kLookForSpace;
+  if (committer_->disk_full() || !deferred_.empty()) wake = now.mono + kLookForSpace;
   if (const std::optional<Instant> limits = history_.NextLimits()) sooner(*limits);
   if (!wake) return std::nullopt;
   return ToSteady(*wake);
@@ -317,97 +317,97 @@ void QueueRuntime::EngineLoop() {
     const bool waiting = Waiting();
     const bool open = mailbox_.Take(commands, waiting ? std::chrono::steady_clock::time_point() : NextWake());
     if (!open && !waiting) break;
-    Round(commands);
+    RunRound(commands);
   }
-  Turn turn = NewTurn();
-  turn.stopping = true;
-  held_.clear();  // nothing was promised to them
-  FoldAll(turn);
-  // Connections hold their queue: as long as it held them, neither could go.
+  Round round = NewRound();
+  round.stopping = true;
+  deferred_.clear();  // nothing was promised to them
+  FoldAll(round);
+  // Connections keep their queue: as long as it kept them, neither could go.
   workers_.Clear();
   waits_.Clear();
 }
 
-Turn QueueRuntime::NewTurn() {
-  Turn turn{*engine_, *options_.ids, waits_, workers_};
-  turn.now = ReadClock();
-  turn.stopping = stopping_;
-  turn.disk_full = committer_->disk_full();
-  return turn;
+Round QueueRuntime::NewRound() {
+  Round round{*engine_, *options_.ids, waits_, workers_};
+  round.now = ReadClock();
+  round.stopping = stopping_;
+  round.disk_full = committer_->disk_full();
+  return round;
 }
 
-void QueueRuntime::TellSteps() {
+void QueueRuntime::PublishSteps() {
   if (options_.metrics != nullptr && meter_.any()) options_.metrics->Stepped(meter_.Take());
 }
 
-std::int64_t QueueRuntime::EndStep(StepKind kind, const Turn& turn) {
+std::int64_t QueueRuntime::EndStep(StepKind kind, const Round& round) {
   const std::int64_t took = meter_.End(kind);
   if (took >= kLong) [[unlikely]] {
     Log(took >= kTooLong ? LogLevel::kWarning : LogLevel::kDebug, "a step of the engine thread took long",
         {{"queue", options_.name},
          {"kind", kStepWords[static_cast<std::size_t>(kind)]},
          {"cpu_ms", static_cast<double>(took) * 1e-6},
-         {"request", turn.what}});
+         {"request", round.what}});
   }
   return took;
 }
 
-void QueueRuntime::Line(Turn& turn, Command command) {
+void QueueRuntime::Line(Round& round, Command command) {
   const AskerId asker = command.asker();
   if (command.refuses() && browses_.WaitingOf(asker) >= kMaxBrowsesOfOne) {
-    turn.crowded = true;
-    command(turn);
-    turn.crowded = false;
+    round.crowded = true;
+    command(round);
+    round.crowded = false;
     return;
   }
   browses_.Push(asker, std::move(command));
 }
 
-void QueueRuntime::Run(Turn& turn, Command& command) {
-  if (command.browses()) return Line(turn, std::exchange(command, {}));
-  command(turn);
+void QueueRuntime::Run(Round& round, Command& command) {
+  if (command.browses()) return Line(round, std::exchange(command, {}));
+  command(round);
   command = {};
 }
 
-void QueueRuntime::RunCommands(Turn& turn, std::vector<Command>& commands, std::int64_t nanoseconds) {
+void QueueRuntime::RunCommands(Round& round, std::vector<Command>& commands, std::int64_t nanoseconds) {
   std::size_t ran = 0;
   const auto enough = [&] { return ran >= kMaxCommandsPerRound || meter_.SinceBegin() >= nanoseconds; };
   std::size_t next = 0;
   if (changes_.empty()) {
     for (; next < commands.size() && !enough(); ++next, ++ran) {
-      Run(turn, commands[next]);
-      EndStep(StepKind::kCommand, turn);
+      Run(round, commands[next]);
+      EndStep(StepKind::kCommand, round);
     }
   }
   for (; next < commands.size(); ++next) {
     const AskerId asker = commands[next].asker();
     // What looks need not wait for what others change.
     if (commands[next].browses() && changes_.WaitingOf(asker) == 0) {
-      Line(turn, std::move(commands[next]));
+      Line(round, std::move(commands[next]));
     } else {
       changes_.Push(asker, std::move(commands[next]));
     }
   }
   while (!changes_.empty() && !enough()) {
     auto [asker, command] = changes_.Pop();
-    Run(turn, command);
-    changes_.Charge(asker, EndStep(StepKind::kCommand, turn));
+    Run(round, command);
+    changes_.Charge(asker, EndStep(StepKind::kCommand, round));
     ++ran;
   }
 }
 
-bool QueueRuntime::BrowseNext(Turn& turn, std::int64_t& nanoseconds) {
+bool QueueRuntime::BrowseNext(Round& round, std::int64_t& nanoseconds) {
   if (browses_.empty() || nanoseconds <= 0) return false;
   auto [asker, command] = browses_.Pop();
-  command(turn);
+  command(round);
   command = {};
-  const std::int64_t took = EndStep(StepKind::kLook, turn);
+  const std::int64_t took = EndStep(StepKind::kLook, round);
   browses_.Charge(asker, took);
   nanoseconds -= took;
   return true;
 }
 
-void QueueRuntime::FullRound(std::vector<Command>& commands) {
+void QueueRuntime::RunFullRound(std::vector<Command>& commands) {
   // The engine stands still meanwhile: what is not durable yet is what was under way when the disk ran full. Deadlines
   // do not pass either; the engine takes it for a stall.
   if (unsaved_.empty()) {
@@ -416,86 +416,86 @@ void QueueRuntime::FullRound(std::vector<Command>& commands) {
       uncreated_.insert(touched.created.begin(), touched.created.end());
     }
   }
-  const auto let_go = [this](Turn& turn) {
-    if (turn.depends) return PushWork(turn);
-    Outbox outbox = std::move(turn.outbox);
-    turn.outbox.clear();
+  const auto let_go = [this](Round& round) {
+    if (round.depends) return PushWork(round);
+    Outbox outbox = std::move(round.outbox);
+    round.outbox.clear();
     Release(outbox);
-    PushWork(turn);
+    PushWork(round);
   };
   const auto fresh = [this] {
-    Turn turn = NewTurn();
-    turn.disk_full = true;
-    turn.unsaved = &unsaved_;
-    turn.uncreated = &uncreated_;
-    return turn;
+    Round round = NewRound();
+    round.disk_full = true;
+    round.unsaved = &unsaved_;
+    round.uncreated = &uncreated_;
+    return round;
   };
   meter_.BeginRound();
   Sample(ReadClock());
-  const auto run_or_hold = [&](Command& command) {
-    if (!command.looks()) return held_.push_back(std::move(command));
-    Turn turn = fresh();
-    Run(turn, command);
-    let_go(turn);
+  const auto run_or_defer = [&](Command& command) {
+    if (!command.looks()) return deferred_.push_back(std::move(command));
+    Round round = fresh();
+    Run(round, command);
+    let_go(round);
     meter_.End(StepKind::kCommand);
   };
   while (!changes_.empty()) {
     auto [asker, command] = changes_.Pop();
-    run_or_hold(command);
+    run_or_defer(command);
     changes_.Charge(asker, 0);
   }
-  for (Command& command : commands) run_or_hold(command);
+  for (Command& command : commands) run_or_defer(command);
   std::int64_t nanoseconds = kBrowseTime;
   for (bool more = true; more;) {
-    Turn turn = fresh();
-    more = BrowseNext(turn, nanoseconds);
-    let_go(turn);
+    Round round = fresh();
+    more = BrowseNext(round, nanoseconds);
+    let_go(round);
   }
-  Turn turn = fresh();
-  waits_.OnTime(turn);
-  let_go(turn);
+  Round round = fresh();
+  waits_.OnTime(round);
+  let_go(round);
   meter_.End(StepKind::kEffects);
   meter_.EndRound();
 }
 
-void QueueRuntime::Round(std::vector<Command>& commands) {
-  if (committer_->disk_full()) return FullRound(commands);
-  if (!unsaved_.empty() || !held_.empty()) {
+void QueueRuntime::RunRound(std::vector<Command>& commands) {
+  if (committer_->disk_full()) return RunFullRound(commands);
+  if (!unsaved_.empty() || !deferred_.empty()) {
     unsaved_.clear();
     uncreated_.clear();
-    for (Command& command : commands) held_.push_back(std::move(command));
-    commands = std::exchange(held_, {});
+    for (Command& command : commands) deferred_.push_back(std::move(command));
+    commands = std::exchange(deferred_, {});
   }
   meter_.BeginRound();
-  Turn turn = NewTurn();
-  Sample(turn.now);
+  Round round = NewRound();
+  Sample(round.now);
   // Tick and look wait for the next round where this one is long already. What is late need not, but then there is less
   // time for commands, and never both: whoever comes meanwhile is served between them.
-  const Duration since_tick = turn.now.mono - last_tick_;
+  const Duration since_tick = round.now.mono - last_tick_;
   const bool tick_late = tick_waits_ && since_tick >= kLate;
-  const bool look_late = !tick_late && !browses_.empty() && turn.now.mono - last_look_ >= kLate;
-  RunCommands(turn, commands, tick_late || look_late ? kShortTime : kRoundTime);
+  const bool look_late = !tick_late && !browses_.empty() && round.now.mono - last_look_ >= kLate;
+  RunCommands(round, commands, tick_late || look_late ? kShortTime : kRoundTime);
   const auto in_time = [this] { return meter_.SinceBegin() < kRoundTime; };
-  const std::optional<Instant> wake = engine_->NextWake(turn.now);
-  tick_waits_ = wake && *wake <= turn.now.mono;
-  // A busy queue ticks, too: the engine tells by its ticks how long it was held up.
+  const std::optional<Instant> wake = engine_->NextWake(round.now);
+  tick_waits_ = wake && *wake <= round.now.mono;
+  // A busy queue ticks, too: the engine sees by its ticks how long it was held up.
   if ((tick_waits_ && (tick_late || (!look_late && in_time()))) || since_tick >= kBusyTickEvery) {
-    engine_->Tick(turn.now);
-    last_tick_ = turn.now.mono;
+    engine_->Tick(round.now);
+    last_tick_ = round.now.mono;
     tick_waits_ = false;
-    turn.what = {};
-    EndStep(StepKind::kTick, turn);
+    round.what = {};
+    EndStep(StepKind::kTick, round);
   }
-  waits_.OnTime(turn);
-  TakeEffects(turn);
+  waits_.OnTime(round);
+  TakeEffects(round);
   meter_.End(StepKind::kEffects);
-  if (options_.metrics != nullptr) options_.metrics->Decided(ReadMonotonic() - turn.now.mono, turn.starts);
-  FoldSome(turn);
-  PushWork(turn);
+  if (options_.metrics != nullptr) options_.metrics->Decided(ReadMonotonic() - round.now.mono, round.starts);
+  FoldSome(round);
+  PushWork(round);
   meter_.End(StepKind::kFold);
   if (!browses_.empty() && (look_late || in_time())) {
-    last_look_ = turn.now.mono;
-    Turn looking = NewTurn();
+    last_look_ = round.now.mono;
+    Round looking = NewRound();
     for (std::int64_t nanoseconds = kBrowseTime; BrowseNext(looking, nanoseconds);) {
     }
     TakeEffects(looking);
@@ -503,23 +503,23 @@ void QueueRuntime::Round(std::vector<Command>& commands) {
     meter_.End(StepKind::kEffects);
   }
   meter_.EndRound();
-  if (turn.now.mono - told_steps_ >= kTellStepsEvery) {
-    told_steps_ = turn.now.mono;
-    TellSteps();
+  if (round.now.mono - published_steps_ >= kPublishStepsEvery) {
+    published_steps_ = round.now.mono;
+    PublishSteps();
   }
 }
 
-void QueueRuntime::TakeEffects(Turn& turn) {
+void QueueRuntime::TakeEffects(Round& round) {
   // What follows from effects (a pull that ends because of a cancel) may have effects of its own.
   for (bool first = true; first || engine_->HasEffects(); first = false) {
     if (engine_->HasEffects()) {
       auto [position, effects] = engine_->Take();
-      if (!turn.batch.events.empty() && !effects.events.empty()) PushWork(turn);
+      if (!round.batch.events.empty() && !effects.events.empty()) PushWork(round);
       if (!effects.events.empty()) {
         CHECK(position > last_position_);  // the store drops what it takes for folded
-        turn.batch.position = last_position_ = position;
-        turn.events += effects.event_count;
-        turn.batch.events = std::move(effects.events);
+        round.batch.position = last_position_ = position;
+        round.events += effects.event_count;
+        round.batch.events = std::move(effects.events);
       }
       // The last outcome of a task counts, so what became of an attempt goes before what was reported in this round: a
       // late result must not be hidden by the end of its lease.
@@ -527,53 +527,53 @@ void QueueRuntime::TakeEffects(Turn& turn) {
       for (const EngineError& error : effects.errors) {
         ends.push_back({error.job, error.index, OutcomeKind::kError, error.attempt, std::string(error.text)});
       }
-      turn.batch.outcomes.insert(turn.batch.outcomes.begin(), std::make_move_iterator(ends.begin()),
-                                 std::make_move_iterator(ends.end()));
-      for (const Removal& removal : effects.removed) turn.batch.removals.push_back(removal);
-      for (const EngineError& error : effects.errors) turn.Touch(error.job);
-      for (const JobId job : effects.ended) turn.Touch(job);
-      for (const JobId job : effects.progressed) turn.Touch(job);
-      for (const LimitNotice& notice : effects.limit_notices) Tell(options_.name, notice);
-      for (const Assignment& assignment : effects.assignments) turn.starts += assignment.grants.size();
-      workers_.OnEffects(turn, effects);
-      for (const JobId job : effects.ended) waits_.OnEnded(turn, job);
-      for (const JobId job : effects.progressed) waits_.OnProgress(turn, job);
+      round.batch.outcomes.insert(round.batch.outcomes.begin(), std::make_move_iterator(ends.begin()),
+                                  std::make_move_iterator(ends.end()));
+      for (const Removal& removal : effects.removed) round.batch.removals.push_back(removal);
+      for (const EngineError& error : effects.errors) round.Touch(error.job);
+      for (const JobId job : effects.ended) round.Touch(job);
+      for (const JobId job : effects.progressed) round.Touch(job);
+      for (const LimitNotice& notice : effects.limit_notices) LogNotice(options_.name, notice);
+      for (const GrantBatch& batch : effects.grant_batches) round.starts += batch.grants.size();
+      workers_.OnEffects(round, effects);
+      for (const JobId job : effects.ended) waits_.OnEnded(round, job);
+      for (const JobId job : effects.progressed) waits_.OnProgress(round, job);
     }
-    workers_.EndOfRound(turn);
+    workers_.EndOfRound(round);
   }
 }
 
-void QueueRuntime::PushWork(Turn& turn) {
-  const bool content = HasContent(turn.batch);
-  if (!content && turn.outbox.empty()) return;
-  if (!content && committer_->idle()) return Release(turn.outbox);
+void QueueRuntime::PushWork(Round& round) {
+  const bool content = HasContent(round.batch);
+  if (!content && round.outbox.empty()) return;
+  if (!content && committer_->idle()) return Release(round.outbox);
   CommitWork work;
-  work.batch = std::move(turn.batch);
+  work.batch = std::move(round.batch);
   // Payloads of submits come with the submits' own events; those of streams do not come this way.
   work.batch.payloads_spoken_for = !work.batch.events.empty();
-  work.outbox = std::move(turn.outbox);
-  work.events = std::exchange(turn.events, 0);
-  turn.batch = {};
-  turn.outbox.clear();
+  work.outbox = std::move(round.outbox);
+  work.events = std::exchange(round.events, 0);
+  round.batch = {};
+  round.outbox.clear();
   // Others push too, payloads of streams, so a number may be off by a few.
   constexpr std::uint64_t kSlack = 64;
   if (committer_->idle()) touched_.clear();
   while (!touched_.empty() && touched_.front().work + kSlack <= committer_->done()) touched_.pop_front();
-  if (!turn.touched.empty()) {
-    touched_.push_back({committer_->pushed() + 1, std::exchange(turn.touched, {}), std::exchange(turn.created, {})});
+  if (!round.touched.empty()) {
+    touched_.push_back({committer_->pushed() + 1, std::exchange(round.touched, {}), std::exchange(round.created, {})});
   }
   committer_->Push(std::move(work));
 }
 
-void QueueRuntime::FoldSome(Turn& turn) {
+void QueueRuntime::FoldSome(Round& round) {
   std::uint64_t unfolded = engine_->looks().UnfoldedEvents();
   if (unfolded == 0) {
     folding_ = false;
-    last_fold_ = turn.now.mono;
+    last_fold_ = round.now.mono;
     return;
   }
   if (!folding_) {
-    if (unfolded < kFoldSoon && turn.now.mono - last_fold_ < kFoldEvery) return;
+    if (unfolded < kFoldSoon && round.now.mono - last_fold_ < kFoldEvery) return;
     folding_ = true;
     fold_until_ = last_position_;
   }
@@ -582,26 +582,26 @@ void QueueRuntime::FoldSome(Turn& turn) {
   Position floor = 0;
   do {
     FoldStep step = engine_->Fold(kFoldBytes);
-    for (Record& record : step.records) turn.batch.records.push_back(std::move(record));
-    turn.batch.floor = floor = std::max(turn.batch.floor, step.floor);
+    for (Record& record : step.records) round.batch.records.push_back(std::move(record));
+    round.batch.floor = floor = std::max(round.batch.floor, step.floor);
     unfolded = engine_->looks().UnfoldedEvents();
-    if (unfolded >= kFoldFirst) PushWork(turn);
+    if (unfolded >= kFoldFirst) PushWork(round);
   } while (unfolded >= kFoldFirst && !committer_->disk_full());
   // A sweep ends with what was there when it began; what came since can wait for the next one.
   if (unfolded == 0 || floor >= fold_until_) folding_ = false;
-  last_fold_ = turn.now.mono;
+  last_fold_ = round.now.mono;
 }
 
-void QueueRuntime::FoldAll(Turn& turn) {
-  TakeEffects(turn);
-  PushWork(turn);
+void QueueRuntime::FoldAll(Round& round) {
+  TakeEffects(round);
+  PushWork(round);
   // What is left is replayed at the next start.
   const Instant until{Duration(stop_folding_at_.load())};
   while (engine_->looks().UnfoldedEvents() > 0 && !committer_->disk_full() && ReadMonotonic() < until) {
     FoldStep step = engine_->Fold(kFoldBytes * 16);
-    turn.batch.records = std::move(step.records);
-    turn.batch.floor = step.floor;
-    PushWork(turn);
+    round.batch.records = std::move(step.records);
+    round.batch.floor = step.floor;
+    PushWork(round);
   }
 }
 

@@ -5,7 +5,7 @@
 // depend on nothing unsaved leave at once.
 //
 // A round is short, so that nobody waits long for others: after kRoundTime of commands what is left waits for the next
-// round, in turns by asker; looks at many things come after them, for kBrowseTime in a round, in turns likewise.
+// round, by asker, one after the other; looks at many things come after them, for kBrowseTime in a round, likewise.
 //
 // Threading: all public methods may be called from any thread, except as said.
 #pragma once
@@ -24,14 +24,14 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "engine/engine.h"
-#include "server/ops/memory_share.h"
+#include "server/ops/memory_quota.h"
 #include "server/ops/metrics.h"
 #include "server/ops/step_meter.h"
 #include "server/queue/committer.h"
 #include "server/queue/fair_queue.h"
 #include "server/queue/mailbox.h"
 #include "server/queue/queue_history.h"
-#include "server/queue/turn.h"
+#include "server/queue/round.h"
 #include "server/queue/wait_table.h"
 #include "server/queue/worker_table.h"
 #include "server/wire/queue_settings.h"
@@ -48,7 +48,7 @@ class QueueRuntime {
     Duration restart_grace{0};                    // how long leases found in the file are kept
     IdAllocator* ids = nullptr;
     QueueMetrics* metrics = nullptr;
-    MemoryShare* memory = nullptr;  // of all queues; null: memory has no bound
+    MemoryQuota* memory = nullptr;  // of all queues; null: memory has no bound
     Committer::Fatal on_fatal;      // must not return
   };
   // Loads everything and starts the threads.
@@ -76,10 +76,10 @@ class QueueRuntime {
   bool finished() const { return finished_; }
   // It was deleted: whoever still holds it is to let go.
   bool deleted() const { return deleted_.load(std::memory_order_relaxed); }
-  // What to tell those whose commands are dropped: kUnknownQueue, or kStopping.
+  // The answer for those whose commands are dropped: kUnknownQueue, or kStopping.
   Error WhyFinished() const;
   // Metrics know all steps so far. On the engine thread alone.
-  void TellSteps();
+  void PublishSteps();
   // The store cannot be read: nothing more may be promised.
   [[noreturn]] void Fatal(const Error& error);
 
@@ -97,7 +97,7 @@ class QueueRuntime {
   // queue. With `leaving` the process is about to end: the memory is left to the system, which is faster by far than to
   // take it apart.
   void Finish(Instant fold_until = Instant::max(), bool leaving = false);
-  // Tells its workers and all who wait or watch, and ends as Finish() does.
+  // Notifies its workers and all who wait or watch, and ends as Finish() does.
   void FinishDeleted();
 
  private:
@@ -105,25 +105,25 @@ class QueueRuntime {
   Result<void> Load();
   void EngineLoop();
   bool Waiting() const { return !changes_.empty() || !browses_.empty(); }
-  Turn NewTurn();
-  void Round(std::vector<Command>& commands);
+  Round NewRound();
+  void RunRound(std::vector<Command>& commands);
   // Commands in order, or, once some are left over, by asker; as long as the round is no older than that.
-  void RunCommands(Turn& turn, std::vector<Command>& commands, std::int64_t nanoseconds);
+  void RunCommands(Round& round, std::vector<Command>& commands, std::int64_t nanoseconds);
   // One that looks at much goes into its line, any other runs.
-  void Run(Turn& turn, Command& command);
+  void Run(Round& round, Command& command);
   // Puts it into the line; where that is too long already, it runs and refuses.
-  void Line(Turn& turn, Command command);
+  void Line(Round& round, Command command);
   // The next in line. False: none, or enough for this round.
-  bool BrowseNext(Turn& turn, std::int64_t& nanoseconds);
-  // While the disk is full: what only looks, runs; the rest is held.
-  void FullRound(std::vector<Command>& commands);
-  void TakeEffects(Turn& turn);
-  void PushWork(Turn& turn);
-  void FoldSome(Turn& turn);
-  void FoldAll(Turn& turn);
+  bool BrowseNext(Round& round, std::int64_t& nanoseconds);
+  // While the disk is full: what only looks, runs; the rest is put off.
+  void RunFullRound(std::vector<Command>& commands);
+  void TakeEffects(Round& round);
+  void PushWork(Round& round);
+  void FoldSome(Round& round);
+  void FoldAll(Round& round);
   Mailbox<Command>::Deadline NextWake();
   // The step that ends now; a long one is logged. Its length in nanoseconds.
-  std::int64_t EndStep(StepKind kind, const Turn& turn);
+  std::int64_t EndStep(StepKind kind, const Round& round);
   // At the beginning of a round: what was since the last one.
   void Sample(const Now& now);
 
@@ -156,8 +156,8 @@ class QueueRuntime {
   FairQueue<Command> changes_;           // engine thread: left over from earlier rounds
   FairQueue<Command> browses_;           // engine thread: looks at much
   StepMeter meter_;                      // engine thread
-  Instant told_steps_{};                 // engine thread
-  std::vector<Command> held_;            // engine thread: until there is space
+  Instant published_steps_{};            // engine thread
+  std::vector<Command> deferred_;        // engine thread: until there is space
   std::unordered_set<JobId> unsaved_;    // engine thread: while the disk is full
   std::unordered_set<JobId> uncreated_;  // engine thread: of those, the new ones
   struct Touched {

@@ -47,7 +47,7 @@ class QueueRuntimeTest : public ::testing::Test {
   template <typename Post>
   void RunTogether(Post post, std::size_t least = 0) {
     std::promise<void> stuck, go;
-    queue_->Post([&](Turn&) {
+    queue_->Post([&](Round&) {
       stuck.set_value();
       go.get_future().wait();
     });
@@ -59,10 +59,10 @@ class QueueRuntimeTest : public ::testing::Test {
     queue_->Finish();
   }
   void Change(AskerId asker, char name, std::int64_t microseconds = 0) {
-    queue_->Post(Command([this, name, microseconds](Turn&) { Ran(name, microseconds); }).By(asker));
+    queue_->Post(Command([this, name, microseconds](Round&) { Ran(name, microseconds); }).By(asker));
   }
   void Browse(AskerId asker, char name, std::int64_t microseconds = 0) {
-    queue_->Post(Command::Browse(asker, [this, name, microseconds](Turn&) { Ran(name, microseconds); }));
+    queue_->Post(Command::Browse(asker, [this, name, microseconds](Round&) { Ran(name, microseconds); }));
   }
   void Ran(char name, std::int64_t microseconds) {
     Spin(microseconds);
@@ -88,7 +88,7 @@ TEST_F(QueueRuntimeTest, ChangesGoBeforeLooksAtMuch) {
 TEST_F(QueueRuntimeTest, AChangeWaitsForFewLooksHoweverManyWait) {
   RunTogether(
       [&] {
-        queue_->Post(Command::Browse(kAnn, [&](Turn&) { Change(kBob, 'c'); }));
+        queue_->Post(Command::Browse(kAnn, [&](Round&) { Change(kBob, 'c'); }));
         for (int i = 0; i < 50; ++i) Browse(kAnn, 'l', 1000);
       },
       51);
@@ -133,13 +133,13 @@ TEST_F(QueueRuntimeTest, OfOneAskerOnlySoManyLooksWait) {
   int refused = 0;
   RunTogether([&] {
     for (int i = 0; i < 300; ++i) {
-      queue_->Post(Command::Browse(kAnn, [&](Turn& turn) {
-                     if (turn.crowded) return void(++refused);
+      queue_->Post(Command::Browse(kAnn, [&](Round& round) {
+                     if (round.crowded) return void(++refused);
                      ran_.push_back('a');
                    }).OrRefuse());
     }
     // Others have room, and what goes on is not refused.
-    queue_->Post(Command::Browse(kBob, [&](Turn& turn) { ran_.push_back(turn.crowded ? '-' : 'b'); }).OrRefuse());
+    queue_->Post(Command::Browse(kBob, [&](Round& round) { ran_.push_back(round.crowded ? '-' : 'b'); }).OrRefuse());
     Browse(kAnn, 'c');
   });
   EXPECT_EQ(refused, 300 - 256);
@@ -150,11 +150,11 @@ TEST_F(QueueRuntimeTest, OfOneAskerOnlySoManyLooksWait) {
 TEST_F(QueueRuntimeTest, OnceItIsFinishedItsEngineIsGoneWhoeverHoldsIt) {
   std::weak_ptr<const expr::Expr> kept;
   std::promise<void> submitted;
-  queue_->Post([&](Turn& turn) {
+  queue_->Post([&](Round& round) {
     JobSpec spec;
     spec.requirements = expr::Expr::Parse("TARGET.a == 1").expr;
     kept = spec.requirements;
-    EXPECT_TRUE(turn.engine.Submit(turn.now, JobId{1}, spec).ok());
+    EXPECT_TRUE(round.engine.Submit(round.now, JobId{1}, spec).ok());
     submitted.set_value();
   });
   submitted.get_future().wait();
@@ -162,26 +162,26 @@ TEST_F(QueueRuntimeTest, OnceItIsFinishedItsEngineIsGoneWhoeverHoldsIt) {
   queue_->FinishDeleted();
   EXPECT_TRUE(kept.expired());
   // Those who come late are dropped.
-  EXPECT_FALSE(queue_->Post([](Turn&) { FAIL(); }));
+  EXPECT_FALSE(queue_->Post([](Round&) { FAIL(); }));
   EXPECT_FALSE(queue_->PostWork({}));
   EXPECT_EQ(queue_->WhyFinished().code, Code::kUnknownQueue);
 }
 
 TEST_F(QueueRuntimeTest, LevelsOfLimitsAreThoseOfTheirViews) {
   RunTogether([&] {
-    queue_->Post([](Turn& turn) {
+    queue_->Post([](Round& round) {
       for (const char* uuid : {"a", "b"}) {
         Result<LimitSpec> spec =
             ParseLimit(R"({"tag":"t","expr":"true","count":10,"window_ms":60000,"expires_in_ms":60000})");
         ASSERT_TRUE(spec.ok()) << spec.error().message;
-        ASSERT_TRUE(turn.engine.CreateLimit(turn.now, uuid, *spec).ok());
+        ASSERT_TRUE(round.engine.CreateLimit(round.now, uuid, *spec).ok());
       }
-      ASSERT_TRUE(turn.engine.DeleteLimit(turn.now, "a").ok());
+      ASSERT_TRUE(round.engine.DeleteLimit(round.now, "a").ok());
       std::vector<std::string> levels, views;
-      turn.engine.looks().ForEachLimit(turn.now, [&](const std::string& uuid, double tokens, std::size_t waiting) {
+      round.engine.looks().ForEachLimit(round.now, [&](const std::string& uuid, double tokens, std::size_t waiting) {
         levels.push_back(uuid + " " + std::to_string(tokens) + " " + std::to_string(waiting));
       });
-      for (const LimitView& view : turn.engine.looks().Limits(turn.now, {})) {
+      for (const LimitView& view : round.engine.looks().Limits(round.now, {})) {
         views.push_back(view.uuid + " " + std::to_string(view.tokens) + " " + std::to_string(view.waiting));
       }
       EXPECT_EQ(levels, views);
@@ -192,7 +192,7 @@ TEST_F(QueueRuntimeTest, LevelsOfLimitsAreThoseOfTheirViews) {
 
 TEST_F(QueueRuntimeTest, ACommandKnowsWhoAsked) {
   AskerId seen = 0;
-  RunTogether([&] { queue_->Post(Command([&](Turn& turn) { seen = turn.asker; }).By(kBob)); });
+  RunTogether([&] { queue_->Post(Command([&](Round& round) { seen = round.asker; }).By(kBob)); });
   EXPECT_EQ(seen, kBob);
 }
 

@@ -63,7 +63,7 @@ class QueueSet {
 
   const Options options_;
   const sqlite::QueueFiles files_;
-  MemoryShare memory_;
+  MemoryQuota memory_;
   std::mutex changing_;  // one creation or deletion at a time
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<QueueRuntime>, std::less<>> queues_;  // guarded by mutex_

@@ -7,9 +7,9 @@
 
 namespace allot {
 
-Result<void> WaitTable::Admit(const Turn& turn, JobId job) const {
+Result<void> WaitTable::Admit(const Round& round, JobId job) const {
   constexpr std::string_view kHint = "wait for fewer at a time, or ask for their states in lists";
-  const auto own = by_asker_.find(turn.asker);
+  const auto own = by_asker_.find(round.asker);
   if (own != by_asker_.end() && own->second >= kMaxWaitsOfOne) {
     return Error{Code::kTooManyWaits,
                  "this token or address waits for " + FormatCount(own->second) + " jobs of this queue already",
@@ -23,7 +23,7 @@ Result<void> WaitTable::Admit(const Turn& turn, JobId job) const {
   }
   const auto of_job = by_job_.find(job);
   if (of_job == by_job_.end()) return {};
-  const auto same = of_job->second.by_asker.find(turn.asker);
+  const auto same = of_job->second.by_asker.find(round.asker);
   if (same != of_job->second.by_asker.end() && same->second >= kMaxWaitsForOneJob) {
     return Error{
         Code::kTooManyWaits,
@@ -39,22 +39,22 @@ Result<void> WaitTable::Admit(const Turn& turn, JobId job) const {
   return {};
 }
 
-void WaitTable::Add(Turn& turn, JobId job, Owner owner, std::unique_ptr<JobWatcher> watcher, bool wants_progress) {
+void WaitTable::Add(Round& round, JobId job, Owner owner, std::unique_ptr<JobWatcher> watcher, bool wants_progress) {
   const Id id = next_++;
   Wait wait;
   wait.job = job;
   wait.owner = owner;
-  wait.asker = turn.asker;
+  wait.asker = round.asker;
   wait.deadline = watcher->deadline();
-  wait.wants_progress = wants_progress && turn.engine.Watch(job).ok();
+  wait.wants_progress = wants_progress && round.engine.Watch(job).ok();
   wait.watcher = std::move(watcher);
   if (wait.deadline) deadlines_.emplace(*wait.deadline, id);
   OfJob& of_job = by_job_[job];
   of_job.all.insert(id);
   if (wait.wants_progress) of_job.watching.insert(id);
-  ++of_job.by_asker[turn.asker];
+  ++of_job.by_asker[round.asker];
   by_owner_[owner].insert(id);
-  ++by_asker_[turn.asker];
+  ++by_asker_[round.asker];
   waits_.emplace(id, std::move(wait));
 }
 
@@ -97,12 +97,12 @@ std::size_t WaitTable::CountOf(Owner owner) const {
   return it == by_owner_.end() ? 0 : it->second.size();
 }
 
-void WaitTable::LookAt(Turn& turn, Id id, JobWatcher::News news) {
+void WaitTable::LookAt(Round& round, Id id, JobWatcher::News news) {
   const auto it = waits_.find(id);
   if (it == waits_.end()) return;
   Wait& wait = it->second;
-  turn.Tells(wait.job);
-  if (wait.watcher->Look(turn, wait.job, news) == JobWatcher::Next::kGo) return Remove(turn.engine, id);
+  round.DependsOn(wait.job);
+  if (wait.watcher->Look(round, wait.job, news) == JobWatcher::Next::kGo) return Remove(round.engine, id);
   const std::optional<Instant> deadline = wait.watcher->deadline();
   if (deadline == wait.deadline) return;
   if (wait.deadline) deadlines_.erase({*wait.deadline, id});
@@ -110,7 +110,7 @@ void WaitTable::LookAt(Turn& turn, Id id, JobWatcher::News news) {
   if (deadline) deadlines_.emplace(*deadline, id);
 }
 
-std::optional<WaitTable::Id> WaitTable::Tell(Turn& turn, JobId job, JobWatcher::News news, Id after) {
+std::optional<WaitTable::Id> WaitTable::Notify(Round& round, JobId job, JobWatcher::News news, Id after) {
   for (;;) {
     // Whoever looks may go, and with the last one the job.
     const auto of_job = by_job_.find(job);
@@ -118,42 +118,42 @@ std::optional<WaitTable::Id> WaitTable::Tell(Turn& turn, JobId job, JobWatcher::
     const std::set<Id>& ids = news == JobWatcher::News::kProgress ? of_job->second.watching : of_job->second.all;
     const auto next = ids.upper_bound(after);
     if (next == ids.end()) return std::nullopt;
-    if (turn.looks >= kMaxLooks) return after;
-    ++turn.looks;
+    if (round.looks >= kMaxLooks) return after;
+    ++round.looks;
     after = *next;
-    LookAt(turn, after, news);
+    LookAt(round, after, news);
   }
 }
 
-void WaitTable::OnEnded(Turn& turn, JobId job) {
-  if (const std::optional<Id> after = Tell(turn, job, JobWatcher::News::kEnded, 0)) {
+void WaitTable::OnEnded(Round& round, JobId job) {
+  if (const std::optional<Id> after = Notify(round, job, JobWatcher::News::kEnded, 0)) {
     rest_.push_back({job, JobWatcher::News::kEnded, *after});
   }
 }
 
-void WaitTable::OnProgress(Turn& turn, JobId job) {
+void WaitTable::OnProgress(Round& round, JobId job) {
   const auto of_job = by_job_.find(job);
   if (of_job == by_job_.end()) return;
-  if (of_job->second.to_be_told) {
+  if (of_job->second.to_notify) {
     of_job->second.again = true;
     return;
   }
-  const std::optional<Id> after = Tell(turn, job, JobWatcher::News::kProgress, 0);
+  const std::optional<Id> after = Notify(round, job, JobWatcher::News::kProgress, 0);
   if (!after) return;
-  by_job_.find(job)->second.to_be_told = true;  // it is there: somebody is still to be told
+  by_job_.find(job)->second.to_notify = true;  // it is there: somebody is still to be notified
   rest_.push_back({job, JobWatcher::News::kProgress, *after});
 }
 
-void WaitTable::TellRest(Turn& turn) {
-  while (!rest_.empty() && turn.looks < kMaxLooks) {
+void WaitTable::NotifyRest(Round& round) {
+  while (!rest_.empty() && round.looks < kMaxLooks) {
     Rest rest = rest_.front();
     rest_.pop_front();
     if (rest.news == JobWatcher::News::kEnded) {
       // One that was taken up again meanwhile is waited for again.
-      const Result<JobView> view = turn.engine.looks().Describe(rest.job);
+      const Result<JobView> view = round.engine.looks().Describe(rest.job);
       if (view.ok() && !Ended(view->state)) continue;
     }
-    if (const std::optional<Id> after = Tell(turn, rest.job, rest.news, rest.after)) {
+    if (const std::optional<Id> after = Notify(round, rest.job, rest.news, rest.after)) {
       rest.after = *after;
       rest_.push_front(rest);
       return;
@@ -161,17 +161,17 @@ void WaitTable::TellRest(Turn& turn) {
     if (rest.news != JobWatcher::News::kProgress) continue;
     const auto of_job = by_job_.find(rest.job);
     if (of_job == by_job_.end()) continue;
-    of_job->second.to_be_told = std::exchange(of_job->second.again, false);
-    if (of_job->second.to_be_told) rest_.push_back({rest.job, JobWatcher::News::kProgress, 0});
+    of_job->second.to_notify = std::exchange(of_job->second.again, false);
+    if (of_job->second.to_notify) rest_.push_back({rest.job, JobWatcher::News::kProgress, 0});
   }
 }
 
-void WaitTable::OnTime(Turn& turn) {
-  TellRest(turn);
-  while (!deadlines_.empty() && deadlines_.begin()->first <= turn.now.mono && turn.looks < kMaxLooks) {
+void WaitTable::OnTime(Round& round) {
+  NotifyRest(round);
+  while (!deadlines_.empty() && deadlines_.begin()->first <= round.now.mono && round.looks < kMaxLooks) {
     const auto [at, id] = *deadlines_.begin();
-    ++turn.looks;
-    LookAt(turn, id, JobWatcher::News::kDeadline);
+    ++round.looks;
+    LookAt(round, id, JobWatcher::News::kDeadline);
     // A watcher that asks for a time that is over must not hold the thread.
     if (!deadlines_.empty() && *deadlines_.begin() == std::pair(at, id)) break;
   }
@@ -185,18 +185,18 @@ std::vector<WaitTable::Id> WaitTable::All() const {
   return ids;
 }
 
-void WaitTable::OnStop(Turn& turn) {
+void WaitTable::OnStop(Round& round) {
   for (const Id id : All()) {
-    LookAt(turn, id, JobWatcher::News::kDeadline);
-    Remove(turn.engine, id);
+    LookAt(round, id, JobWatcher::News::kDeadline);
+    Remove(round.engine, id);
   }
   rest_.clear();
 }
 
-void WaitTable::OnQueueGone(Turn& turn, const Error& why) {
+void WaitTable::OnQueueGone(Round& round, const Error& why) {
   for (const Id id : All()) {
-    waits_.find(id)->second.watcher->OnQueueGone(turn, why);
-    Remove(turn.engine, id);
+    waits_.find(id)->second.watcher->OnQueueGone(round, why);
+    Remove(round.engine, id);
   }
   rest_.clear();
 }

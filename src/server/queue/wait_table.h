@@ -19,7 +19,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "base/time.h"
-#include "server/queue/turn.h"
+#include "server/queue/round.h"
 
 namespace allot {
 
@@ -32,10 +32,10 @@ class JobWatcher {
   };
   enum class Next { kStay, kGo };
   virtual ~JobWatcher() = default;
-  // Tells whoever it stands for. After kGo it is destroyed.
-  virtual Next Look(Turn& turn, JobId job, News news) = 0;
+  // Notifies whoever it stands for. After kGo it is destroyed.
+  virtual Next Look(Round& round, JobId job, News news) = 0;
   // The queue was deleted: nothing more will come. It is destroyed after this.
-  virtual void OnQueueGone(Turn& /*turn*/, const Error& /*why*/) {}
+  virtual void OnQueueGone(Round& /*turn*/, const Error& /*why*/) {}
   // Asked after Look() and at the beginning: when to look again, whatever happens.
   virtual std::optional<Instant> deadline() const { return std::nullopt; }
 };
@@ -50,28 +50,28 @@ class WaitTable {
   static constexpr std::size_t kMaxWaitsForOneJob = 1000;
   // For one job of all askers together.
   static constexpr std::size_t kMaxWaitsForOneJobOfAll = 20'000;
-  // So many look in one turn; the others follow with OnTime().
+  // So many look in one round; the others follow with OnTime().
   static constexpr std::size_t kMaxLooks = 2000;
 
   // May whoever asked for the command that runs wait for the job? kTooManyWaits, with what there is already.
-  Result<void> Admit(const Turn& turn, JobId job) const;
+  Result<void> Admit(const Round& round, JobId job) const;
   // REQUIRES: Admit(); the job is there, and has not ended.
-  void Add(Turn& turn, JobId job, Owner owner, std::unique_ptr<JobWatcher> watcher, bool wants_progress);
+  void Add(Round& round, JobId job, Owner owner, std::unique_ptr<JobWatcher> watcher, bool wants_progress);
   // At most so many of them; true: that was all.
   bool RemoveOwner(Engine& engine, Owner owner, std::size_t most = SIZE_MAX);
   std::size_t CountOf(Owner owner) const;
   std::size_t size() const { return waits_.size(); }
 
-  void OnProgress(Turn& turn, JobId job);
+  void OnProgress(Round& round, JobId job);
   // Also for jobs that are gone altogether.
-  void OnEnded(Turn& turn, JobId job);
-  // Goes on with those who are still to be told, and then with those whose time has come.
-  void OnTime(Turn& turn);
+  void OnEnded(Round& round, JobId job);
+  // Goes on with those who are still to be notified, and then with those whose time has come.
+  void OnTime(Round& round);
   // Everyone looks as if their time had come, and goes.
-  void OnStop(Turn& turn);
-  // The queue was deleted: everyone is told, and goes.
-  void OnQueueGone(Turn& turn, const Error& why);
-  // When to call OnTime(): at once, while there are some to be told.
+  void OnStop(Round& round);
+  // The queue was deleted: everyone is notified, and goes.
+  void OnQueueGone(Round& round, const Error& why);
+  // When to call OnTime(): at once, while there are some to be notified.
   std::optional<Instant> NextDeadline() const;
   // Forgets everyone, without a word.
   void Clear();
@@ -90,20 +90,20 @@ class WaitTable {
     std::set<Id> all;
     std::set<Id> watching;  // of those, the ones that want its progress
     std::unordered_map<AskerId, std::size_t> by_asker;
-    bool to_be_told = false;  // of progress: it is in rest_
-    bool again = false;       // there was more of it meanwhile
+    bool to_notify = false;  // of progress: it is in rest_
+    bool again = false;      // there was more of it meanwhile
   };
-  // Those who are still to be told.
+  // Those who are still to be notified.
   struct Rest {
     JobId job;
     JobWatcher::News news;
     Id after = 0;  // up to here they were
   };
   // Those after `after`. Where it had to stop, if it had to.
-  std::optional<Id> Tell(Turn& turn, JobId job, JobWatcher::News news, Id after);
-  void TellRest(Turn& turn);
+  std::optional<Id> Notify(Round& round, JobId job, JobWatcher::News news, Id after);
+  void NotifyRest(Round& round);
   std::vector<Id> All() const;
-  void LookAt(Turn& turn, Id id, JobWatcher::News news);
+  void LookAt(Round& round, Id id, JobWatcher::News news);
   void Remove(Engine& engine, Id id);
 
   Id next_ = 1;

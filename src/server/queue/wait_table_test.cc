@@ -22,7 +22,7 @@ struct Seen {
 class Recorder final : public JobWatcher {
  public:
   Recorder(std::vector<Seen>& seen, int name, std::optional<Instant> at) : seen_(seen), name_(name), at_(at) {}
-  Next Look(Turn&, JobId, News news) override {
+  Next Look(Round&, JobId, News news) override {
     seen_.push_back({name_, news});
     return news == News::kProgress ? Next::kStay : Next::kGo;
   }
@@ -43,17 +43,17 @@ class WaitTableTest : public ::testing::Test {
     }
     engine_.Take();
   }
-  Turn At(std::int64_t ms) {
-    Turn turn{engine_, ids_, table_, workers_};
-    turn.now.mono = Instant(milliseconds(ms));
-    return turn;
+  Round At(std::int64_t ms) {
+    Round round{engine_, ids_, table_, workers_};
+    round.now.mono = Instant(milliseconds(ms));
+    return round;
   }
   void Add(int name, std::uint64_t job, WaitTable::Owner owner, std::optional<std::int64_t> at_ms = {},
            bool progress = false) {
     std::optional<Instant> at;
     if (at_ms) at = Instant(milliseconds(*at_ms));
-    Turn turn = At(0);
-    table_.Add(turn, JobId{job}, owner, std::make_unique<Recorder>(seen_, name, at), progress);
+    Round round = At(0);
+    table_.Add(round, JobId{job}, owner, std::make_unique<Recorder>(seen_, name, at), progress);
   }
   Engine engine_{EngineOptions{}};
   IdAllocator ids_;
@@ -66,8 +66,8 @@ TEST_F(WaitTableTest, OnlyTheEndedJobsWaitersWake) {
   Add(1, 1, 10);
   Add(2, 2, 10);
   Add(3, 1, 11);
-  Turn turn = At(0);
-  table_.OnEnded(turn, JobId{1});
+  Round round = At(0);
+  table_.OnEnded(round, JobId{1});
   EXPECT_EQ(seen_, (std::vector<Seen>{{1, News::kEnded}, {3, News::kEnded}}));
   EXPECT_EQ(table_.size(), 1u);
   EXPECT_EQ(table_.CountOf(10), 1u);
@@ -79,10 +79,10 @@ TEST_F(WaitTableTest, DeadlinesComeInTheirOrder) {
   Add(2, 2, 2, 100);
   Add(3, 3, 3);
   EXPECT_EQ(table_.NextDeadline(), Instant(milliseconds(100)));
-  Turn early = At(99);
+  Round early = At(99);
   table_.OnTime(early);
   EXPECT_TRUE(seen_.empty());
-  Turn late = At(200);
+  Round late = At(200);
   table_.OnTime(late);
   EXPECT_EQ(seen_, (std::vector<Seen>{{2, News::kDeadline}, {1, News::kDeadline}}));
   EXPECT_EQ(table_.NextDeadline(), std::nullopt);
@@ -93,9 +93,9 @@ TEST_F(WaitTableTest, WhoGoesAwayHearsNothing) {
   Add(2, 1, 11);
   table_.RemoveOwner(engine_, 10);
   EXPECT_EQ(table_.NextDeadline(), std::nullopt);
-  Turn turn = At(100);
-  table_.OnTime(turn);
-  table_.OnEnded(turn, JobId{1});
+  Round round = At(100);
+  table_.OnTime(round);
+  table_.OnEnded(round, JobId{1});
   EXPECT_EQ(seen_, (std::vector<Seen>{{2, News::kEnded}}));
   EXPECT_EQ(table_.size(), 0u);
 }
@@ -103,18 +103,18 @@ TEST_F(WaitTableTest, WhoGoesAwayHearsNothing) {
 TEST_F(WaitTableTest, AStopLetsEveryoneLookOnceMore) {
   Add(1, 1, 1);
   Add(2, 2, 2, 500, true);
-  Turn turn = At(0);
-  table_.OnStop(turn);
+  Round round = At(0);
+  table_.OnStop(round);
   EXPECT_EQ(seen_.size(), 2u);
   EXPECT_EQ(table_.size(), 0u);
 }
 
 TEST_F(WaitTableTest, OneAskerLeavesRoomForOthersAndIsToldWhatItUses) {
-  Turn ann = At(0), bob = At(0);
+  Round ann = At(0), bob = At(0);
   ann.asker = 1;
   bob.asker = 2;
-  const auto wait = [&](Turn& turn, std::uint64_t job) {
-    table_.Add(turn, JobId{job}, turn.asker, std::make_unique<Recorder>(seen_, 0, std::nullopt), false);
+  const auto wait = [&](Round& round, std::uint64_t job) {
+    table_.Add(round, JobId{job}, round.asker, std::make_unique<Recorder>(seen_, 0, std::nullopt), false);
   };
   // For one job no more than fit into a step; others may wait for it all the same.
   for (std::size_t i = 0; i < WaitTable::kMaxWaitsForOneJob; ++i) {
@@ -138,15 +138,15 @@ TEST_F(WaitTableTest, OneJobHasABoundForAllTogether) {
   std::size_t admitted = 0;
   for (AskerId asker = 1; asker <= 30; ++asker) {
     for (int i = 0; i < 1000; ++i) {
-      Turn turn = At(0);
-      turn.asker = asker;
-      if (!table_.Admit(turn, JobId{1}).ok()) continue;
+      Round round = At(0);
+      round.asker = asker;
+      if (!table_.Admit(round, JobId{1}).ok()) continue;
       ++admitted;
-      table_.Add(turn, JobId{1}, asker, std::make_unique<Recorder>(seen_, 0, std::nullopt), false);
+      table_.Add(round, JobId{1}, asker, std::make_unique<Recorder>(seen_, 0, std::nullopt), false);
     }
   }
   EXPECT_EQ(admitted, WaitTable::kMaxWaitsForOneJobOfAll);
-  Turn other = At(0);
+  Round other = At(0);
   other.asker = 31;
   EXPECT_EQ(table_.Admit(other, JobId{1}).error().code, Code::kTooManyWaits);
   EXPECT_TRUE(table_.Admit(other, JobId{2}).ok());
@@ -160,7 +160,7 @@ TEST_F(WaitTableTest, ManyAreToldInSteps) {
   Add(-1, 2, 1);
   ASSERT_TRUE(engine_.Cancel(Now{}, JobId{1}).ok());
   ASSERT_TRUE(engine_.Cancel(Now{}, JobId{2}).ok());
-  Turn first = At(0);
+  Round first = At(0);
   table_.OnEnded(first, JobId{1});
   EXPECT_EQ(seen_.size(), kStep);
   table_.OnEnded(first, JobId{2});  // behind the others
@@ -168,10 +168,10 @@ TEST_F(WaitTableTest, ManyAreToldInSteps) {
   ASSERT_TRUE(table_.NextDeadline());
   EXPECT_LE(*table_.NextDeadline(), first.now.mono);
   table_.RemoveOwner(engine_, kStep + 7);
-  Turn second = At(1);
+  Round second = At(1);
   table_.OnTime(second);
   EXPECT_EQ(seen_.size(), 2 * kStep);
-  Turn third = At(2);
+  Round third = At(2);
   table_.OnTime(third);
   EXPECT_EQ(seen_.size(), 2 * kStep + 500);  // but the one that left, and the one of the second job
   EXPECT_EQ(seen_.back().watcher, -1);
@@ -182,15 +182,15 @@ TEST_F(WaitTableTest, ManyAreToldInSteps) {
 TEST_F(WaitTableTest, ProgressInBetweenIsToldToAllAgain) {
   constexpr std::size_t kStep = WaitTable::kMaxLooks;
   for (std::size_t i = 0; i < kStep + 10; ++i) Add(static_cast<int>(i), 1, i, {}, true);
-  Turn first = At(0);
+  Round first = At(0);
   table_.OnProgress(first, JobId{1});
   EXPECT_EQ(seen_.size(), kStep);
-  Turn second = At(1);
+  Round second = At(1);
   table_.OnProgress(second, JobId{1});  // those told already are to be told again
   EXPECT_EQ(seen_.size(), kStep);
   table_.OnTime(second);
   EXPECT_EQ(seen_.size(), 2 * kStep);
-  Turn third = At(2);
+  Round third = At(2);
   table_.OnTime(third);
   EXPECT_EQ(seen_.size(), 2 * kStep + 20);
   EXPECT_EQ(table_.NextDeadline(), std::nullopt);
@@ -199,10 +199,10 @@ TEST_F(WaitTableTest, ProgressInBetweenIsToldToAllAgain) {
 TEST_F(WaitTableTest, TimesThatComeTogetherAreToldInSteps) {
   constexpr std::size_t kStep = WaitTable::kMaxLooks;
   for (std::size_t i = 0; i < kStep + 10; ++i) Add(static_cast<int>(i), 1, i, 100);
-  Turn first = At(100);
+  Round first = At(100);
   table_.OnTime(first);
   EXPECT_EQ(seen_.size(), kStep);
-  Turn second = At(100);
+  Round second = At(100);
   table_.OnTime(second);
   EXPECT_EQ(seen_.size(), kStep + 10);
 }
@@ -220,7 +220,7 @@ TEST_F(WaitTableTest, IsAsAPlainListWouldBe) {
   int next = 0;
   for (int step = 0; step < 20'000; ++step) {
     seen_.clear();
-    Turn turn = At(step);
+    Round round = At(step);
     switch (rng.Below(10)) {
       case 0: {
         const std::uint64_t job = 1 + rng.Below(8);
@@ -233,7 +233,7 @@ TEST_F(WaitTableTest, IsAsAPlainListWouldBe) {
             ++it;
           }
         }
-        table_.OnEnded(turn, JobId{job});
+        table_.OnEnded(round, JobId{job});
         ASSERT_EQ(seen_, want);
         break;
       }
@@ -250,7 +250,7 @@ TEST_F(WaitTableTest, IsAsAPlainListWouldBe) {
         for (const auto& [name, plain] : model) {
           if (plain.job == job && plain.wants_progress) want.push_back({name, News::kProgress});
         }
-        table_.OnProgress(turn, JobId{job});
+        table_.OnProgress(round, JobId{job});
         ASSERT_EQ(seen_, want);
         break;
       }

@@ -23,10 +23,10 @@ void Add(std::optional<WorkerChange>& to, const WorkerChange& change) {
 }
 
 // All that a message names, so that what follows cannot fail half-way.
-Result<void> AdmitStrategies(const Turn& turn, WorkerId worker, const WorkerInput& input) {
+Result<void> AdmitStrategies(const Round& round, WorkerId worker, const WorkerInput& input) {
   const bool set = input.set && input.set->strategy;
   if (!set && !input.strategy) return {};
-  return turn.engine.looks().AdmitStrategies({input.strategy, set ? *input.set->strategy : nullptr}, worker);
+  return round.engine.looks().AdmitStrategies({input.strategy, set ? *input.set->strategy : nullptr}, worker);
 }
 
 }  // namespace
@@ -62,13 +62,14 @@ WorkerTable::Session* WorkerTable::Find(WorkerId worker) {
   return it == sessions_.end() ? nullptr : &it->second;
 }
 
-void WorkerTable::Tell(Turn& turn, const WorkerLinkPtr& link, WorkerNews news) {
-  turn.Send(link->home(), [link, news = std::move(news)]() mutable { link->Tell(std::move(news)); });
+void WorkerTable::Send(Round& round, const WorkerLinkPtr& link, WorkerNews news) {
+  round.Send(link->executor(), [link, news = std::move(news)]() mutable { link->Deliver(std::move(news)); });
 }
 
-Result<RegisterAnswer> WorkerTable::Register(Turn& turn, const Hello& hello, const Origin& origin, WorkerLinkPtr link) {
+Result<RegisterAnswer> WorkerTable::Register(Round& round, const Hello& hello, const Origin& origin,
+                                             WorkerLinkPtr link) {
   WorkerSpec spec;
-  spec.id = hello.worker ? hello.worker : WorkerId{turn.ids.Next(turn.now.wall)};
+  spec.id = hello.worker ? hello.worker : WorkerId{round.ids.Next(round.now.wall)};
   spec.name = hello.name;
   spec.tags = hello.tags;
   spec.properties = hello.properties;
@@ -82,7 +83,7 @@ Result<RegisterAnswer> WorkerTable::Register(Turn& turn, const Hello& hello, con
   spec.user = origin.user;
   spec.token = origin.token;
   spec.resume = hello.resume;
-  Result<RegisterAnswer> answer = turn.engine.Register(turn.now, spec, hello.key);
+  Result<RegisterAnswer> answer = round.engine.Register(round.now, spec, hello.key);
   if (!answer.ok()) return answer;
   Session& session = sessions_[answer->worker];
   if (session.link && session.link != link) {
@@ -90,69 +91,69 @@ Result<RegisterAnswer> WorkerTable::Register(Turn& turn, const Hello& hello, con
       WorkerNews news;
       news.error = Error{Code::kUnknownWorker, "this worker has come back on another connection", ""};
       news.close = true;
-      Tell(turn, session.link, std::move(news));
+      Send(round, session.link, std::move(news));
     } else {
-      Answer(turn, session);
+      Answer(round, session);
     }
   }
   session.link = origin.connected ? std::move(link) : nullptr;
   session.connected = origin.connected;
-  session.held = {};
+  session.undelivered = {};
   return answer;
 }
 
-Result<void> WorkerTable::Set(Turn& turn, WorkerId worker, const WorkerChange& change) {
+Result<void> WorkerTable::Set(Round& round, WorkerId worker, const WorkerChange& change) {
   // What is named must fit what stays.
   if (change.properties.has_value() != change.attributes.has_value()) {
-    const Result<WorkerView> view = turn.engine.looks().DescribeWorker(worker);
+    const Result<WorkerView> view = round.engine.looks().DescribeWorker(worker);
     if (!view.ok()) return view.error();
     Result<void> check = CheckAttributeNames(change.attributes ? *change.attributes : view->attributes,
                                              change.properties ? *change.properties : view->properties);
     if (!check.ok()) return check;
   }
-  return turn.engine.ChangeWorker(turn.now, worker, change);
+  return round.engine.ChangeWorker(round.now, worker, change);
 }
 
-Result<void> WorkerTable::Change(Turn& turn, WorkerId worker, std::optional<std::uint64_t> key,
+Result<void> WorkerTable::Change(Round& round, WorkerId worker, std::optional<std::uint64_t> key,
                                  const WorkerChange& change) {
-  if (key && !turn.engine.looks().KnowsKey(worker, *key)) return Unknown(worker);
-  Result<void> set = Set(turn, worker, change);
+  if (key && !round.engine.looks().KnowsKey(worker, *key)) return Unknown(worker);
+  Result<void> set = Set(round, worker, change);
   if (!set.ok()) return set;
-  if (key) return turn.engine.Heartbeat(turn.now, worker);
+  if (key) return round.engine.Heartbeat(round.now, worker);
   Session* const session = Find(worker);
   if (session == nullptr) return {};
   if (session->connected) {
     WorkerNews news;
     news.set = change;
-    Tell(turn, session->link, std::move(news));
+    Send(round, session->link, std::move(news));
   } else {
-    Add(session->held.set, change);
+    Add(session->undelivered.set, change);
   }
   return {};
 }
 
-Result<void> WorkerTable::Apply(Turn& turn, WorkerId worker, WorkerInput& input, WorkerNews& news) {
+Result<void> WorkerTable::Apply(Round& round, WorkerId worker, WorkerInput& input, WorkerNews& news) {
   if (!input.reports.empty()) {
-    Result<std::vector<ReportVerdict>> verdicts = turn.engine.ReportAll(turn.now, worker, input.reports);
+    Result<std::vector<ReportVerdict>> verdicts = round.engine.ReportAll(round.now, worker, input.reports);
     if (!verdicts.ok()) return verdicts.error();
     for (std::size_t i = 0; i < verdicts->size(); ++i) {
       const Report& report = input.reports[i];
-      turn.Touch(report.task.job);
+      round.Touch(report.task.job);
       if ((*verdicts)[i] != ReportVerdict::kTaken) {
         news.stale.emplace_back(report.task, (*verdicts)[i]);
       } else if (report.kind == ReportKind::kDone) {
         if (!input.texts[i].empty()) {
-          turn.batch.outcomes.push_back(
+          round.batch.outcomes.push_back(
               {report.task.job, report.task.index, OutcomeKind::kResult, 0, std::move(input.texts[i])});
         }
       } else if (report.kind != ReportKind::kReleased) {
-        turn.batch.outcomes.push_back(
+        round.batch.outcomes.push_back(
             {report.task.job, report.task.index, OutcomeKind::kError, 0, std::move(input.texts[i])});
       }
     }
   }
   if (!input.extend.empty()) {
-    Result<std::vector<bool>> kept = turn.engine.Extend(turn.now, worker, input.extend);
+    Result<std::vector<bool>> kept = round.engine.Extend(round.now, worker, input.extend);
     if (!kept.ok()) return kept.error();
     for (std::size_t i = 0; i < kept->size(); ++i) {
       if (!(*kept)[i]) news.stale.emplace_back(input.extend[i], ReportVerdict::kStale);
@@ -161,31 +162,31 @@ Result<void> WorkerTable::Apply(Turn& turn, WorkerId worker, WorkerInput& input,
   return {};
 }
 
-void WorkerTable::OnMessage(Turn& turn, WorkerId worker, const WorkerLinkPtr& link, WorkerInput input) {
+void WorkerTable::OnMessage(Round& round, WorkerId worker, const WorkerLinkPtr& link, WorkerInput input) {
   Session* const session = Find(worker);
-  if (session == nullptr || session->link != link) return;  // already told, when it was replaced or removed
+  if (session == nullptr || session->link != link) return;  // already notified, when it was replaced or removed
   WorkerNews news;
   news.answers = true;
   // First, so that a pull beside it sees it, and that a message which is refused has changed nothing.
   if (input.set || input.strategy) {
-    Result<void> set = AdmitStrategies(turn, worker, input);
-    if (set.ok() && input.set) set = Set(turn, worker, *input.set);
+    Result<void> set = AdmitStrategies(round, worker, input);
+    if (set.ok() && input.set) set = Set(round, worker, *input.set);
     if (!set.ok()) {
       news.error = set.error();
       news.seq = input.seq;
       news.close = !input.seq;
-      return Tell(turn, link, std::move(news));
+      return Send(round, link, std::move(news));
     }
   }
   news.ack = input.seq;
-  Result<void> applied = Apply(turn, worker, input, news);
-  if (applied.ok() && input.pull && !turn.stopping) {
+  Result<void> applied = Apply(round, worker, input, news);
+  if (applied.ok() && input.pull && !round.stopping) {
     PullOptions options;
     options.credit = *input.pull;
     options.strategy = std::move(input.strategy);
-    applied = turn.engine.Pull(turn.now, worker, options);
+    applied = round.engine.Pull(round.now, worker, options);
   } else if (applied.ok() && input.reports.empty() && input.extend.empty()) {
-    applied = turn.engine.Heartbeat(turn.now, worker);
+    applied = round.engine.Heartbeat(round.now, worker);
   }
   if (!applied.ok()) {
     news = {};
@@ -194,150 +195,151 @@ void WorkerTable::OnMessage(Turn& turn, WorkerId worker, const WorkerLinkPtr& li
     news.seq = input.seq;
     news.close = true;
     sessions_.erase(worker);
-    return Tell(turn, link, std::move(news));
+    return Send(round, link, std::move(news));
   }
   if (input.bye) {
-    turn.engine.Unregister(turn.now, worker);
+    round.engine.Unregister(round.now, worker);
     sessions_.erase(worker);
     news.close = true;
-    return Tell(turn, link, std::move(news));
+    return Send(round, link, std::move(news));
   }
-  Tell(turn, link, std::move(news));
+  Send(round, link, std::move(news));
 }
 
-void WorkerTable::OnPull(Turn& turn, WorkerId worker, std::uint64_t key, milliseconds wait, WorkerInput input,
+void WorkerTable::OnPull(Round& round, WorkerId worker, std::uint64_t key, milliseconds wait, WorkerInput input,
                          WorkerLinkPtr link) {
   Session* const session = Find(worker);
   const auto refuse = [&](Error error) {
     WorkerNews news;
     news.error = std::move(error);
-    Tell(turn, link, std::move(news));
+    Send(round, link, std::move(news));
   };
-  if (session == nullptr || session->connected || !turn.engine.looks().KnowsKey(worker, key))
+  if (session == nullptr || session->connected || !round.engine.looks().KnowsKey(worker, key))
     return refuse(Unknown(worker));
-  const Result<void> admitted = AdmitStrategies(turn, worker, input);
+  const Result<void> admitted = AdmitStrategies(round, worker, input);
   if (!admitted.ok()) return refuse(admitted.error());
   if (input.set) {
-    const Result<void> set = Set(turn, worker, *input.set);
+    const Result<void> set = Set(round, worker, *input.set);
     if (!set.ok()) return refuse(set.error());
   }
-  if (session->link) Answer(turn, *session);
+  if (session->link) Answer(round, *session);
   WorkerNews news;
-  const Result<void> applied = Apply(turn, worker, input, news);
+  const Result<void> applied = Apply(round, worker, input, news);
   if (!applied.ok()) return refuse(applied.error());
-  session->held.stale = std::move(news.stale);
+  session->undelivered.stale = std::move(news.stale);
   session->link = std::move(link);
-  const std::uint32_t credit = turn.stopping ? 0 : input.pull.value_or(0);
+  const std::uint32_t credit = round.stopping ? 0 : input.pull.value_or(0);
   PullOptions options;
   options.credit = credit;
   options.once = credit > 0;
   options.wait = wait;
   options.strategy = std::move(input.strategy);
-  const Result<void> pulled = turn.engine.Pull(turn.now, worker, options);
+  const Result<void> pulled = round.engine.Pull(round.now, worker, options);
   if (!pulled.ok()) {
-    session->held.error = pulled.error();
-    return Answer(turn, *session);
+    session->undelivered.error = pulled.error();
+    return Answer(round, *session);
   }
-  if (credit == 0) return Answer(turn, *session);
-  if (wait.count() == 0 || !session->held.cancels.empty() || session->draining) impatient_.push_back(worker);
+  if (credit == 0) return Answer(round, *session);
+  if (wait.count() == 0 || !session->undelivered.stop_requests.empty() || session->draining)
+    impatient_.push_back(worker);
 }
 
-void WorkerTable::Answer(Turn& turn, Session& session) {
-  WorkerNews news = std::move(session.held);
-  session.held = {};
+void WorkerTable::Answer(Round& round, Session& session) {
+  WorkerNews news = std::move(session.undelivered);
+  session.undelivered = {};
   news.drain = session.draining;
-  Tell(turn, std::exchange(session.link, nullptr), std::move(news));
+  Send(round, std::exchange(session.link, nullptr), std::move(news));
 }
 
-void WorkerTable::OnGone(Turn& turn, WorkerId worker, const WorkerLink* link, std::vector<TaskRef> unsent) {
-  GiveBack(turn, unsent);
+void WorkerTable::OnGone(Round& round, WorkerId worker, const WorkerLink* link, std::vector<TaskRef> unsent) {
+  GiveBack(round, unsent);
   Session* const session = Find(worker);
   if (session == nullptr || session->link.get() != link) return;
   session->link = nullptr;
   if (session->connected) {
-    turn.engine.Disconnect(turn.now, worker);
+    round.engine.Disconnect(round.now, worker);
     sessions_.erase(worker);
   } else {
     PullOptions none;
     none.credit = 0;
     // It may be gone already, and then has no credit either.
-    static_cast<void>(turn.engine.Pull(turn.now, worker, none));
+    static_cast<void>(round.engine.Pull(round.now, worker, none));
   }
 }
 
-void WorkerTable::GiveBack(Turn& turn, const std::vector<TaskRef>& tasks) {
+void WorkerTable::GiveBack(Round& round, const std::vector<TaskRef>& tasks) {
   if (tasks.empty()) return;
-  for (const TaskRef& task : tasks) turn.Touch(task.job);
-  turn.engine.Undelivered(turn.now, tasks);
+  for (const TaskRef& task : tasks) round.Touch(task.job);
+  round.engine.Undelivered(round.now, tasks);
 }
 
-void WorkerTable::FailDamaged(Turn& turn, WorkerId worker, const std::vector<DamagedGrant>& damaged) {
+void WorkerTable::FailDamaged(Round& round, WorkerId worker, const std::vector<DamagedGrant>& damaged) {
   std::vector<Report> reports;
   for (const DamagedGrant& grant : damaged) {
     reports.push_back({grant.task, ReportKind::kRejected});
     LogError("a payload is damaged: its task fails",
              {{"job", grant.task.job.value}, {"task", grant.task.index}, {"error", grant.error}});
   }
-  const Result<std::vector<ReportVerdict>> verdicts = turn.engine.ReportAll(turn.now, worker, reports);
+  const Result<std::vector<ReportVerdict>> verdicts = round.engine.ReportAll(round.now, worker, reports);
   if (!verdicts.ok()) return;  // it is gone, and its leases end by themselves
   for (std::size_t i = 0; i < damaged.size(); ++i) {
     const TaskRef& task = damaged[i].task;
-    turn.Touch(task.job);
+    round.Touch(task.job);
     if ((*verdicts)[i] != ReportVerdict::kTaken) continue;
-    turn.batch.outcomes.push_back({task.job, task.index, OutcomeKind::kError, 0, damaged[i].error});
+    round.batch.outcomes.push_back({task.job, task.index, OutcomeKind::kError, 0, damaged[i].error});
   }
 }
 
-Result<void> WorkerTable::Unregister(Turn& turn, WorkerId worker, std::uint64_t key) {
+Result<void> WorkerTable::Unregister(Round& round, WorkerId worker, std::uint64_t key) {
   Session* const session = Find(worker);
-  if (session == nullptr || !turn.engine.looks().KnowsKey(worker, key)) return Unknown(worker);
+  if (session == nullptr || !round.engine.looks().KnowsKey(worker, key)) return Unknown(worker);
   if (session->link) {
     if (session->connected) {
       WorkerNews news;
       news.error = Unknown(worker);
       news.close = true;
-      Tell(turn, session->link, std::move(news));
+      Send(round, session->link, std::move(news));
     } else {
-      Answer(turn, *session);
+      Answer(round, *session);
     }
   }
-  turn.engine.Unregister(turn.now, worker);
+  round.engine.Unregister(round.now, worker);
   sessions_.erase(worker);
   return {};
 }
 
-void WorkerTable::OnEffects(Turn& turn, Effects& effects) {
+void WorkerTable::OnEffects(Round& round, Effects& effects) {
   // Tasks before orders to stop them.
-  for (Assignment& assignment : effects.assignments) {
-    for (const Grant& grant : assignment.grants) turn.Touch(grant.task.job);
-    Session* const session = Find(assignment.worker);
+  for (GrantBatch& batch : effects.grant_batches) {
+    for (const Grant& grant : batch.grants) round.Touch(grant.task.job);
+    Session* const session = Find(batch.worker);
     if (session == nullptr || !session->link) {
       // Nobody is there to take them: they never left.
       std::vector<TaskRef> tasks;
-      for (const Grant& grant : assignment.grants) tasks.push_back(grant.task);
-      GiveBack(turn, tasks);
+      for (const Grant& grant : batch.grants) tasks.push_back(grant.task);
+      GiveBack(round, tasks);
       continue;
     }
     if (session->connected) {
-      if (assignment.grants.empty()) continue;
+      if (batch.grants.empty()) continue;
       WorkerNews news;
-      news.grants = std::move(assignment.grants);
-      Tell(turn, session->link, std::move(news));
+      news.grants = std::move(batch.grants);
+      Send(round, session->link, std::move(news));
     } else {
-      session->held.grants = std::move(assignment.grants);
-      Answer(turn, *session);
+      session->undelivered.grants = std::move(batch.grants);
+      Answer(round, *session);
     }
   }
-  for (const CancelOrder& order : effects.cancels) {
-    Session* const session = Find(order.worker);
+  for (const StopRequest& stop : effects.stop_requests) {
+    Session* const session = Find(stop.worker);
     if (session == nullptr) continue;
     if (session->connected) {
       WorkerNews news;
-      news.cancels.push_back(order);
-      Tell(turn, session->link, std::move(news));
+      news.stop_requests.push_back(stop);
+      Send(round, session->link, std::move(news));
     } else {
-      session->held.cancels.push_back(order);
-      if (session->link) impatient_.push_back(order.worker);
+      session->undelivered.stop_requests.push_back(stop);
+      if (session->link) impatient_.push_back(stop.worker);
     }
   }
   for (const WorkerId worker : effects.drains) {
@@ -346,7 +348,7 @@ void WorkerTable::OnEffects(Turn& turn, Effects& effects) {
     if (session->connected) {
       WorkerNews news;
       news.drain = true;
-      Tell(turn, session->link, std::move(news));
+      Send(round, session->link, std::move(news));
     } else {
       session->draining = true;
       if (session->link) impatient_.push_back(worker);
@@ -359,41 +361,41 @@ void WorkerTable::OnEffects(Turn& turn, Effects& effects) {
       WorkerNews news;
       news.error = Unknown(worker);
       news.close = true;
-      Tell(turn, it->second.link, std::move(news));
+      Send(round, it->second.link, std::move(news));
     }
     sessions_.erase(it);
   }
 }
 
-void WorkerTable::EndOfRound(Turn& turn) {
+void WorkerTable::EndOfRound(Round& round) {
   if (impatient_.empty()) return;
   for (const WorkerId worker : impatient_) {
     Session* const session = Find(worker);
     if (session == nullptr || session->connected || !session->link) continue;
     PullOptions none;
     none.credit = 0;
-    static_cast<void>(turn.engine.Pull(turn.now, worker, none));
-    Answer(turn, *session);
+    static_cast<void>(round.engine.Pull(round.now, worker, none));
+    Answer(round, *session);
   }
   impatient_.clear();
 }
 
-void WorkerTable::OnStop(Turn& turn) {
+void WorkerTable::OnStop(Round& round) {
   PullOptions none;
   none.credit = 0;
   for (auto& [worker, session] : sessions_) {
-    static_cast<void>(turn.engine.Pull(turn.now, worker, none));
-    if (!session.connected && session.link) Answer(turn, session);
+    static_cast<void>(round.engine.Pull(round.now, worker, none));
+    if (!session.connected && session.link) Answer(round, session);
   }
 }
 
-void WorkerTable::CloseAll(Turn& turn, const Error& why) {
+void WorkerTable::CloseAll(Round& round, const Error& why) {
   for (auto& [worker, session] : sessions_) {
     if (!session.link) continue;
     WorkerNews news;
     news.error = why;
     news.close = true;
-    Tell(turn, session.link, std::move(news));
+    Send(round, session.link, std::move(news));
   }
   sessions_.clear();
 }

@@ -1,9 +1,9 @@
-// The workers of a queue as connections: where their assignments go.
+// The workers of a queue as connections: where their grants go.
 //
 // A worker over WebSocket has a link that stays; one over HTTP has one only while a pull of it waits, and what comes in
 // between (cancels, a drain) is kept for its next one.
 //
-// Threading: confined to the queue's engine thread; links are told on their own threads.
+// Threading: confined to the queue's engine thread; links deliver on their own threads.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,19 @@
 
 #include "engine/types.h"
 #include "server/queue/outbox.h"
-#include "server/queue/turn.h"
+#include "server/queue/round.h"
 #include "server/wire/grants_json.h"
 #include "server/wire/request_json.h"
 
 namespace allot {
 
-// What a worker is told, in one message if possible.
+// What is sent to a worker, in one message if possible.
 struct WorkerNews {
   bool answers = false;  // to a message of the worker, whether or not there is anything to say
   std::optional<std::uint64_t> ack;
   std::vector<std::pair<TaskRef, ReportVerdict>> stale;
   std::vector<Grant> grants;
-  std::vector<CancelOrder> cancels;
+  std::vector<StopRequest> stop_requests;
   bool drain = false;
   std::optional<WorkerChange> set;  // others changed it
   std::optional<Error> error;
@@ -38,14 +38,14 @@ struct WorkerNews {
 
 class WorkerLink {
  public:
-  explicit WorkerLink(Home& home) : home_(home) {}
+  explicit WorkerLink(Executor& executor) : executor_(executor) {}
   virtual ~WorkerLink() = default;
-  Home& home() const { return home_; }
-  // On its home thread.
-  virtual void Tell(WorkerNews news) = 0;
+  Executor& executor() const { return executor_; }
+  // On its own thread.
+  virtual void Deliver(WorkerNews news) = 0;
 
  private:
-  Home& home_;
+  Executor& executor_;
 };
 using WorkerLinkPtr = std::shared_ptr<WorkerLink>;
 
@@ -72,30 +72,31 @@ class WorkerTable {
   };
   // Registers with the engine. With `origin.connected`, `link` is the worker's from now on, and one before it is
   // closed.
-  Result<RegisterAnswer> Register(Turn& turn, const Hello& hello, const Origin& origin, WorkerLinkPtr link);
+  Result<RegisterAnswer> Register(Round& round, const Hello& hello, const Origin& origin, WorkerLinkPtr link);
 
   // A message of a connected worker; the answer goes to its link.
-  void OnMessage(Turn& turn, WorkerId worker, const WorkerLinkPtr& link, WorkerInput input);
-  // A request of a worker over HTTP. `link` is told once: when there are tasks, or the wait is over.
-  void OnPull(Turn& turn, WorkerId worker, std::uint64_t key, milliseconds wait, WorkerInput input, WorkerLinkPtr link);
+  void OnMessage(Round& round, WorkerId worker, const WorkerLinkPtr& link, WorkerInput input);
+  // A request of a worker over HTTP. `link` delivers once: when there are tasks, or the wait is over.
+  void OnPull(Round& round, WorkerId worker, std::uint64_t key, milliseconds wait, WorkerInput input,
+              WorkerLinkPtr link);
   // The connection is gone; `unsent` never left. What a newer connection of the same worker does is untouched.
-  void OnGone(Turn& turn, WorkerId worker, const WorkerLink* link, std::vector<TaskRef> unsent);
+  void OnGone(Round& round, WorkerId worker, const WorkerLink* link, std::vector<TaskRef> unsent);
   // These never left.
-  void GiveBack(Turn& turn, const std::vector<TaskRef>& tasks);
+  void GiveBack(Round& round, const std::vector<TaskRef>& tasks);
   // Their payloads cannot be read: they fail for good, with that as their error, as if the worker had reported it.
-  void FailDamaged(Turn& turn, WorkerId worker, const std::vector<DamagedGrant>& damaged);
-  Result<void> Unregister(Turn& turn, WorkerId worker, std::uint64_t key);
-  // With `key`, the worker's own doing. Without, it is told, so that it can say so when it comes back.
-  Result<void> Change(Turn& turn, WorkerId worker, std::optional<std::uint64_t> key, const WorkerChange& change);
+  void FailDamaged(Round& round, WorkerId worker, const std::vector<DamagedGrant>& damaged);
+  Result<void> Unregister(Round& round, WorkerId worker, std::uint64_t key);
+  // With `key`, the worker's own doing. Without, it is notified, so that it can say so when it comes back.
+  Result<void> Change(Round& round, WorkerId worker, std::optional<std::uint64_t> key, const WorkerChange& change);
 
   // What the engine decided.
-  void OnEffects(Turn& turn, Effects& effects);
+  void OnEffects(Round& round, Effects& effects);
   // Pulls that did not want to wait, and got nothing.
-  void EndOfRound(Turn& turn);
+  void EndOfRound(Round& round);
   // Takes all credit away and lets waiting pulls go.
-  void OnStop(Turn& turn);
+  void OnStop(Round& round);
   // Every connection is to be closed.
-  void CloseAll(Turn& turn, const Error& why);
+  void CloseAll(Round& round, const Error& why);
 
   // Forgets everyone, without a word.
   void Clear() { sessions_.clear(); }
@@ -106,16 +107,16 @@ class WorkerTable {
   struct Session {
     WorkerLinkPtr link;  // over HTTP: of the pull that waits
     bool connected = false;
-    bool draining = false;  // over HTTP: told with every answer
-    WorkerNews held;        // over HTTP: for the pull that waits, or the next one
+    bool draining = false;   // over HTTP: sent with every answer
+    WorkerNews undelivered;  // over HTTP: for the pull that waits, or the next one
   };
   Session* Find(WorkerId worker);
-  static Result<void> Set(Turn& turn, WorkerId worker, const WorkerChange& change);
+  static Result<void> Set(Round& round, WorkerId worker, const WorkerChange& change);
   // Reports, results, errors, extensions. Fills stale.
-  Result<void> Apply(Turn& turn, WorkerId worker, WorkerInput& input, WorkerNews& news);
-  static void Tell(Turn& turn, const WorkerLinkPtr& link, WorkerNews news);
+  Result<void> Apply(Round& round, WorkerId worker, WorkerInput& input, WorkerNews& news);
+  static void Send(Round& round, const WorkerLinkPtr& link, WorkerNews news);
   // Answers the HTTP pull that waits with what there is.
-  void Answer(Turn& turn, Session& session);
+  void Answer(Round& round, Session& session);
 
   std::unordered_map<WorkerId, Session> sessions_;
   std::vector<WorkerId> impatient_;

@@ -10,19 +10,19 @@
 namespace allot {
 namespace {
 
-void AppendLimits(const JobStanding& standing, JsonWriter& w) {
+void AppendLimits(const JobSnapshot& job_snapshot, JsonWriter& w) {
   w.Key("limits").BeginArray();
-  for (const LimitHold& hold : standing.limits.holds) {
-    const LimitStanding& limit = hold.limit;
+  for (const LimitOnJob& on_job : job_snapshot.limits.all) {
+    const LimitStatus& limit = on_job.limit;
     w.BeginObject();
     w.Key("uuid").String(limit.limit.uuid).Key("tag").String(limit.limit.tag).Key("name").String(limit.limit.name);
     w.Key("monitor").Bool(limit.monitor).Key("reads_worker").Bool(limit.reads_worker);
     AppendTokens(limit.tokens, w.Key("level"));
     AppendTokens(limit.cost.number(), w.Key("cost"));
-    w.Key("holds_back").Bool(limit.holds_back).Key("never").Bool(limit.never).Key("stops").Bool(hold.stops);
+    w.Key("holds_back").Bool(limit.blocks).Key("never").Bool(limit.never).Key("stops").Bool(on_job.stops);
     w.Key("overtaken").Bool(limit.overtaken);
-    AppendFromNow(limit.payable_at, standing.now, w.Key("payable_in_ms"));
-    w.Key("workers").Uint(hold.workers).Key("workers_held").Uint(hold.workers_held);
+    AppendFromNow(limit.payable_at, job_snapshot.now, w.Key("payable_in_ms"));
+    w.Key("workers").Uint(on_job.workers).Key("workers_held").Uint(on_job.workers_blocked);
     w.EndObject();
   }
   w.EndArray();
@@ -39,7 +39,7 @@ void AppendCeilings(const std::vector<Ceiling>& ceilings, JsonWriter& w) {
   w.EndArray();
 }
 
-void AppendOrder(const OrderStanding& order, bool others, JsonWriter& w) {
+void AppendOrder(const OrderSnapshot& order, bool others, JsonWriter& w) {
   w.Key("order").BeginObject();
   if (others) {
     w.Key("strategy").String(PrintStrategy(*order.strategy)).Key("policy").String(PrintStrategy(*order.policy));
@@ -61,7 +61,7 @@ void AppendOrder(const OrderStanding& order, bool others, JsonWriter& w) {
   w.EndObject();
 }
 
-void AppendPromised(const std::optional<PromisedStanding>& promised, bool show_workers, JsonWriter& w) {
+void AppendPromised(const std::optional<PromiseSnapshot>& promised, bool show_workers, JsonWriter& w) {
   w.Key("promised");
   if (!promised) {
     w.Null();
@@ -160,15 +160,15 @@ void AppendRank(std::string_view key, const std::string& expression, double valu
 
 }  // namespace
 
-void Hide(const ExplainEyes& eyes, JobStanding& standing) {
-  if (standing.order && !eyes.others) {
-    standing.order->first_user.clear();
-    standing.order->first.reset();
-    standing.order->first_why.clear();
+void Hide(const ExplainEyes& eyes, JobSnapshot& job_snapshot) {
+  if (job_snapshot.order && !eyes.others) {
+    job_snapshot.order->first_user.clear();
+    job_snapshot.order->first.reset();
+    job_snapshot.order->first_why.clear();
   }
   if (eyes.workers) return;
-  standing.worker_names = false;
-  if (standing.task) standing.task->worker = WorkerId{};
+  job_snapshot.worker_names = false;
+  if (job_snapshot.task) job_snapshot.task->worker = WorkerId{};
 }
 
 void AppendReason(const Reason& reason, JsonWriter& w) {
@@ -182,17 +182,18 @@ void AppendReason(const Reason& reason, JsonWriter& w) {
   w.EndObject();
 }
 
-void AppendExplanation(const JobStanding& standing, const Explanation& e, const ExplainEyes& eyes, std::string& out) {
-  const MatchSnapshot& snapshot = standing.match;
+void AppendExplanation(const JobSnapshot& job_snapshot, const Explanation& e, const ExplainEyes& eyes,
+                       std::string& out) {
+  const MatchSnapshot& snapshot = job_snapshot.match;
   JsonWriter w(out);
   w.BeginObject();
-  AppendHead(snapshot, AllReasons(standing, e.reasons, e.matching), w);
-  AppendLimits(standing, w);
-  if (standing.order) AppendOrder(*standing.order, eyes.others, w);
-  AppendPromised(standing.promised, eyes.workers, w);
-  if (standing.task) {
+  AppendHead(snapshot, AllReasons(job_snapshot, e.reasons, e.matching), w);
+  AppendLimits(job_snapshot, w);
+  if (job_snapshot.order) AppendOrder(*job_snapshot.order, eyes.others, w);
+  AppendPromised(job_snapshot.promised, eyes.workers, w);
+  if (job_snapshot.task) {
     std::string task;
-    AppendTask(*standing.task, {}, task);
+    AppendTask(*job_snapshot.task, {}, task);
     w.Key("task").Raw(task);
   }
   w.Key("workers").BeginObject();
@@ -229,11 +230,11 @@ void AppendExplanation(const JobStanding& standing, const Explanation& e, const 
   w.EndArray().EndObject();
 }
 
-void AppendPairExplanation(const JobStanding& standing, const PairExplanation& pair, std::string& out) {
+void AppendPairExplanation(const JobSnapshot& job_snapshot, const PairExplanation& pair, std::string& out) {
   JsonWriter w(out);
   w.BeginObject();
-  AppendHead(standing.match, AllReasons(standing, pair.reasons, 1), w);
-  AppendLimits(standing, w);
+  AppendHead(job_snapshot.match, AllReasons(job_snapshot, pair.reasons, 1), w);
+  AppendLimits(job_snapshot, w);
   w.Key("worker").Id(pair.worker.value).Key("name").String(pair.name).Key("matches").Bool(pair.matches);
   w.Key("conditions").BeginArray();
   for (const Condition& condition : pair.conditions) AppendCondition(condition, w);

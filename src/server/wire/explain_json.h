@@ -18,11 +18,11 @@ struct ExplainEyes {
 };
 
 // That there are others, and that somebody runs a task, may be told to all; who they are is taken out.
-void Hide(const ExplainEyes& eyes, JobStanding& standing);
+void Hide(const ExplainEyes& eyes, JobSnapshot& job_snapshot);
 
 // Of a job that is there, or of a spec, which stands nowhere. REQUIRES, here and below: Hide().
-void AppendExplanation(const JobStanding& standing, const Explanation& explanation, const ExplainEyes& eyes,
+void AppendExplanation(const JobSnapshot& job_snapshot, const Explanation& explanation, const ExplainEyes& eyes,
                        std::string& out);
-void AppendPairExplanation(const JobStanding& standing, const PairExplanation& pair, std::string& out);
+void AppendPairExplanation(const JobSnapshot& job_snapshot, const PairExplanation& pair, std::string& out);
 
 }  // namespace allot

@@ -10,20 +10,20 @@ using namespace std::chrono_literals;
 const Instant kNow{1'000'000s};
 
 TEST(ExplainJson, ListsAllLimitsThatApplyAlsoWhereTheReasonsNameThree) {
-  JobStanding standing;
-  standing.match.ready = 3;
-  standing.now = kNow;
+  JobSnapshot job_snapshot;
+  job_snapshot.match.ready = 3;
+  job_snapshot.now = kNow;
   for (int i = 0; i < 10; ++i) {
-    LimitHold& hold = standing.limits.holds.emplace_back();
+    LimitOnJob& on_job = job_snapshot.limits.all.emplace_back();
     const std::string name = "l" + std::to_string(i);
-    hold.limit.limit = {"uuid-of-" + name, "agent", name};
-    hold.limit.tokens = 0.25;
-    hold.limit.cost = Tokens::Of(1.0);
-    hold.limit.holds_back = true;
-    hold.limit.payable_at = kNow + std::chrono::seconds(i);
+    on_job.limit.limit = {"uuid-of-" + name, "agent", name};
+    on_job.limit.tokens = 0.25;
+    on_job.limit.cost = Tokens::Of(1.0);
+    on_job.limit.blocks = true;
+    on_job.limit.payable_at = kNow + std::chrono::seconds(i);
   }
   std::string out;
-  AppendExplanation(standing, Explain(standing.match), {}, out);
+  AppendExplanation(job_snapshot, Explain(job_snapshot.match), {}, out);
   EXPECT_NE(out.find(R"({"uuid":"uuid-of-l4","tag":"agent","name":"l4","monitor":false,"reads_worker":false,)"
                      R"("level":0.25,"cost":1,"holds_back":true,"never":false,"stops":false,"overtaken":false,)"
                      R"("payable_in_ms":4000,"workers":0,"workers_held":0})"),
@@ -32,10 +32,10 @@ TEST(ExplainJson, ListsAllLimitsThatApplyAlsoWhereTheReasonsNameThree) {
 }
 
 TEST(ExplainJson, WhoIsFirstIsLeftOutForThoseWhoMayNotKnow) {
-  JobStanding standing;
-  standing.match.job = JobId{7};
-  standing.match.ready = 3;
-  OrderStanding& order = standing.order.emplace();
+  JobSnapshot job_snapshot;
+  job_snapshot.match.job = JobId{7};
+  job_snapshot.match.ready = 3;
+  OrderSnapshot& order = job_snapshot.order.emplace();
   order.policy = DefaultPolicy();
   order.strategy = DefaultStrategy();
   order.giving = order.giving_free = order.workers = 1;
@@ -43,9 +43,9 @@ TEST(ExplainJson, WhoIsFirstIsLeftOutForThoseWhoMayNotKnow) {
   order.first_user = "bob";
   order.others_first = true;
   std::string all, own;
-  AppendExplanation(standing, Explain(standing.match), {}, all);
-  Hide({true, false}, standing);
-  AppendExplanation(standing, Explain(standing.match), {true, false}, own);
+  AppendExplanation(job_snapshot, Explain(job_snapshot.match), {}, all);
+  Hide({true, false}, job_snapshot);
+  AppendExplanation(job_snapshot, Explain(job_snapshot.match), {true, false}, own);
   EXPECT_NE(all.find("bob"), std::string::npos) << all;
   EXPECT_NE(all.find(R"("code":"behind")"), std::string::npos) << all;
   EXPECT_EQ(own.find("bob"), std::string::npos) << own;

@@ -144,8 +144,8 @@ void AppendPreview(const PreviewWalk& walk, Duration took, std::string& out) {
   w.Key("may_run").Uint(walk.jobs());
   w.Key("ready_tasks").Uint(walk.ready_tasks());
   w.Key("took_ms").Int(ToMillis(took));
-  w.Key("held").BeginObject().Key("jobs").Uint(walk.held_jobs()).Key("tasks").Uint(walk.held_tasks()).Key("job");
-  walk.held_jobs() > 0 ? w.Id(walk.one_held().value) : w.Null();
+  w.Key("held").BeginObject().Key("jobs").Uint(walk.blocked_jobs()).Key("tasks").Uint(walk.blocked_tasks()).Key("job");
+  walk.blocked_jobs() > 0 ? w.Id(walk.one_blocked().value) : w.Null();
   w.EndObject().Key("limited").Bool(walk.ran_out());
   AppendPicks(walk, w);
   w.EndObject();

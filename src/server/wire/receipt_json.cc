@@ -35,10 +35,10 @@ std::string MatchWords(const Receipt& receipt) {
 
 std::string LimitWords(const Receipt& receipt) {
   const std::string held =
-      receipt.held_by_limits == 0
+      receipt.blocked_by_limits == 0
           ? "limits held nothing back"
-          : fmt::format("{} group{} of jobs {} held back by limits", FormatCount(receipt.held_by_limits),
-                        receipt.held_by_limits == 1 ? "" : "s", receipt.held_by_limits == 1 ? "was" : "were");
+          : fmt::format("{} group{} of jobs {} held back by limits", FormatCount(receipt.blocked_by_limits),
+                        receipt.blocked_by_limits == 1 ? "" : "s", receipt.blocked_by_limits == 1 ? "was" : "were");
   return receipt.limits_met == 0 ? held + "; none applied"
                                  : fmt::format("{}; {} limit{} applied and paid", held, receipt.limits_met,
                                                receipt.limits_met == 1 ? "" : "s");
@@ -74,7 +74,7 @@ void AppendReceipt(const Receipt& receipt, bool all, std::string& out) {
     w.Key("open").Uint(receipt.classes_open).Key("passed").Uint(receipt.classes_matched);
     w.Key("text").String(MatchWords(receipt)).EndObject();
     w.BeginObject().Key("stage").String("limits");
-    w.Key("held").Uint(receipt.held_by_limits).Key("met").Uint(receipt.limits_met);
+    w.Key("held").Uint(receipt.blocked_by_limits).Key("met").Uint(receipt.limits_met);
     w.Key("text").String(LimitWords(receipt)).EndObject();
     w.BeginObject().Key("stage").String("dispatch");
     w.Key("mode").String(Text(receipt.mode)).Key("from").String(TakenFromText(receipt.from));

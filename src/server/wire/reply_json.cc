@@ -163,9 +163,13 @@ void AppendJob(const JobView& job, std::string_view queue, std::string& out) {
   json.Key("payload_prefix").String(job.payload_prefix);
   json.Key("trace").String(job.trace);
   json.Key("held");
-  if (job.held) {
-    json.BeginObject().Key("code").String(ReasonText(job.held->code)).Key("kind").String(UsualAdvice(job.held->code));
-    Time(json, "since_at_ms", job.held->since);
+  if (job.wait_reason) {
+    json.BeginObject()
+        .Key("code")
+        .String(ReasonText(job.wait_reason->code))
+        .Key("kind")
+        .String(UsualAdvice(job.wait_reason->code));
+    Time(json, "since_at_ms", job.wait_reason->since);
     json.EndObject();
   } else {
     json.Null();
@@ -395,11 +399,11 @@ void AppendStale(const TaskRef& task, ReportVerdict verdict, std::string& out) {
   json.EndObject();
 }
 
-void AppendCancel(const CancelOrder& order, std::string& out) {
+void AppendCancel(const StopRequest& stop, std::string& out) {
   JsonWriter json(out);
   json.BeginObject();
-  RefFields(json, order.task);
-  json.Key("reason").String(order.reason);
+  RefFields(json, stop.task);
+  json.Key("reason").String(stop.reason);
   json.EndObject();
 }
 

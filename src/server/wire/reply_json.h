@@ -73,7 +73,7 @@ void AppendTaskRef(const TaskRef& task, std::string& out);
 // The same with `code`. REQUIRES: verdict != kTaken.
 void AppendStale(const TaskRef& task, ReportVerdict verdict, std::string& out);
 // The same with `reason`.
-void AppendCancel(const CancelOrder& order, std::string& out);
+void AppendCancel(const StopRequest& stop, std::string& out);
 // The object of `welcome`.
 void AppendWelcome(const RegisterAnswer& answer, Duration heartbeat, std::string& out);
 

@@ -49,7 +49,7 @@ std::string Example(const std::string& heading) {
 JobView SomeJob() {
   JobView job;
   job.id = JobId{77};
-  job.tags = Shared(std::vector<std::string>{"square"});
+  job.tags = Interned(std::vector<std::string>{"square"});
   job.count = 1000;
   job.ready = 10;
   job.leased = 4;
@@ -58,7 +58,7 @@ JobView SomeJob() {
   job.max_attempts = 5;
   job.lease = 60s;
   job.retention = 24h;
-  job.held = HeldView{ReasonCode::kAllBusy, WallTime{}};
+  job.wait_reason = WaitReason{ReasonCode::kAllBusy, WallTime{}};
   return job;
 }
 
@@ -75,11 +75,11 @@ TEST(Reply, JobIsAsThePageShowsIt) {
 
 TEST(Reply, AJobOfWhichNothingWaitsIsNotHeld) {
   JobView job = SomeJob();
-  job.held = HeldView{ReasonCode::kNoMatch, std::nullopt};
+  job.wait_reason = WaitReason{ReasonCode::kNoMatch, std::nullopt};
   std::string out;
   AppendJob(job, "default", out);
   EXPECT_NE(out.find(R"("held":{"code":"no_match","kind":"operator","since_at_ms":null})"), std::string::npos) << out;
-  job.held.reset();
+  job.wait_reason.reset();
   out.clear();
   AppendJob(job, "default", out);
   EXPECT_NE(out.find(R"("held":null})"), std::string::npos) << out;
@@ -101,8 +101,8 @@ ExprPtr Expression(const char* text) {
 
 TEST(Reply, JobTellsWhatItDemands) {
   JobView job = SomeJob();
-  job.constraints = Shared(std::vector<Properties>{{{"gpu", "a\"100"}, {"mem", "high"}}, {{"gpu", "h100"}}});
-  job.constraint_tags = Shared(std::vector<std::string>{"c:gpu=a%22100,mem=high", "c:gpu=h100"});
+  job.constraints = Interned(std::vector<Properties>{{{"gpu", "a\"100"}, {"mem", "high"}}, {{"gpu", "h100"}}});
+  job.constraint_tags = Interned(std::vector<std::string>{"c:gpu=a%22100,mem=high", "c:gpu=h100"});
   job.requirements = Expression("TARGET.name ==\n\"x\"");
   job.rank = Expression("1");
   std::string out;
@@ -119,7 +119,7 @@ TEST(Reply, JobEscapesWhatPeopleWrote) {
   JobView job = SomeJob();
   job.user = "a\"b\n";
   job.priority = -3;
-  job.meta = Shared(Meta{{"flag", true}, {"n", std::int64_t{7}}, {"real", 2.0}, {"s", std::string("x\\y")}});
+  job.meta = Interned(Meta{{"flag", true}, {"n", std::int64_t{7}}, {"real", 2.0}, {"s", std::string("x\\y")}});
   job.started_at = FromMillis(5);
   job.reason = "attempts used up";
   std::string out;

@@ -4,12 +4,12 @@
 
 namespace allot {
 
-bool Block::PassesValue(const order::Plan&, const order::Shared&, std::uint32_t) const {
+bool Block::PassesValue(const order::Plan&, const order::ViewContext&, std::uint32_t) const {
   CHECK(false);
   return false;
 }
 
-int Block::CompareValues(const order::Plan&, const order::Shared&, std::uint32_t, std::uint32_t) const {
+int Block::CompareValues(const order::Plan&, const order::ViewContext&, std::uint32_t, std::uint32_t) const {
   CHECK(false);
   return 0;
 }

@@ -1,6 +1,6 @@
 // A block of the strategy language as an object: how it is written, what it passes, how it compares, how it traces and
-// describes itself. Parser, printer, index, a worker's own order, standing, trace and demand ask here, and name no
-// block themselves. (Preview does not: it is the plain reading of the rules that all of this is held against.)
+// describes itself. Parser, printer, index, a worker's own order, offer, trace and demand ask here, and name no
+// block themselves. (Preview does not: it is the plain reading of the rules that all of this is compared with.)
 //
 // What is asked once a strategy, or once for each block that a pick goes through, is a virtual function. What is asked
 // for each comparison is not: a block says in its traits in which of a few ways it passes and compares, and the index
@@ -26,7 +26,7 @@ class TraceReader;
 namespace order {
 struct JobOrder;
 struct Plan;
-struct Shared;
+struct ViewContext;
 class View;
 }  // namespace order
 
@@ -41,14 +41,14 @@ enum class Passes : std::uint8_t {
 
 // Which of two jobs that it passes comes first.
 enum class Compares : std::uint8_t {
-  kInside,    // what is inside says
-  kHead,      // the one that does in its order
-  kChance,    // either: one is drawn
-  kLevel,     // of the lower level, which is running / max; of equals, what is inside says. So with those below
-  kShare,     // of the value with the smaller share
-  kBranches,  // of the earlier branch
-  kRank,      // that the worker ranks higher
-  kOwn,       // CompareValues() says
+  kInside,     // what is inside says
+  kHead,       // the one that does in its order
+  kChance,     // either: one is drawn
+  kLevel,      // of the lower level, which is running / max; of equals, what is inside says. So with those below
+  kFairGroup,  // of the value whose fair group has less
+  kBranches,   // of the earlier branch
+  kRank,       // that the worker ranks higher
+  kOwn,        // CompareValues() says
 };
 
 class Block {
@@ -81,7 +81,7 @@ class Block {
   virtual std::string DescribeStep(const Strategy& node, const PreviewStep& step, WallTime now) const = 0;
 
   // Itself as a live structure over cells. Both outlive it.
-  virtual std::unique_ptr<order::View> MakeView(const order::Plan& plan, order::Shared& shared) const = 0;
+  virtual std::unique_ptr<order::View> MakeView(const order::Plan& plan, order::ViewContext& context) const = 0;
 
   // Writes at `out` what it looked at for a pick, and sets `inside` to the block there that it came from, if any. Gives
   // the end of what it wrote; null: `end` is too near. There is room for kMostTracedBlock bytes and no text.
@@ -92,8 +92,8 @@ class Block {
 
   // Of one that has a key: does it pass jobs with that value; and which of two values comes first: below 0 the first, 0
   // if what is inside decides. Asked where its traits say kOwn. Of a value that has not changed the answer is the same.
-  virtual bool PassesValue(const order::Plan& plan, const order::Shared& shared, std::uint32_t value) const;
-  virtual int CompareValues(const order::Plan& plan, const order::Shared& shared, std::uint32_t a,
+  virtual bool PassesValue(const order::Plan& plan, const order::ViewContext& context, std::uint32_t value) const;
+  virtual int CompareValues(const order::Plan& plan, const order::ViewContext& context, std::uint32_t a,
                             std::uint32_t b) const;
 
  private:

@@ -1,4 +1,4 @@
-// fair: shares between the values of a key.
+// fair: evenly between the values of a key.
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -15,7 +15,7 @@ constexpr std::string_view kElsewhere[] = {"roundrobin"};
 
 class FairBlock : public ValueBlock {
  public:
-  FairBlock() : ValueBlock({.elsewhere = kElsewhere, .compares = Compares::kShare, .served = true}) {}
+  FairBlock() : ValueBlock({.elsewhere = kElsewhere, .compares = Compares::kFairGroup, .served = true}) {}
 
   std::string Describe(const Strategy& node) const override {
     const Nouns nouns = NounsOf(node.key);
@@ -41,8 +41,8 @@ class FairBlock : public ValueBlock {
     }
     return out;
   }
-  std::unique_ptr<View> MakeView(const Plan& plan, Shared& shared) const override {
-    return MakeShareView(plan, shared);
+  std::unique_ptr<View> MakeView(const Plan& plan, ViewContext& context) const override {
+    return MakeFairView(plan, context);
   }
   void ReadTrace(const Strategy& node, TraceReader& in, PreviewStep& step) const override {
     const tracing::Value value = tracing::GetValue(node, in, step);

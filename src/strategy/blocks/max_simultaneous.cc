@@ -18,8 +18,8 @@ class GateView : public Wrapper {
   using Wrapper::Wrapper;
   bool Put(Cell& cell) override {
     ++count_;
-    cell.bins[plan_.bin] = TrueBin(plan_, shared_, cell);
-    shared_.OnBin(plan_, cell);
+    cell.bins[plan_.bin] = TrueBin(plan_, context_, cell);
+    context_.OnBin(plan_, cell);
     if (Open(cell)) below_->Put(cell);
     return true;
   }
@@ -33,11 +33,11 @@ class GateView : public Wrapper {
   Choice Pick(Bit bit, Rng* rng) override {
     for (;;) {
       const Choice choice = below_->Pick(bit, rng);
-      if (!choice || TrueBin(plan_, shared_, *choice.cell) == 0) return choice;
-      if (!shared_.Spend(plan_, *choice.cell)) return {};
+      if (!choice || TrueBin(plan_, context_, *choice.cell) == 0) return choice;
+      if (!context_.Spend(plan_, *choice.cell)) return {};
       below_->Drop(*choice.cell);
       choice.cell->bins[plan_.bin] = 1;
-      shared_.OnBin(plan_, *choice.cell);
+      context_.OnBin(plan_, *choice.cell);
     }
   }
   bool Empty() const override { return count_ == 0; }
@@ -77,8 +77,8 @@ class MaxSimultaneousBlock : public ValueBlock {
       out += fmt::format(", and may have {} (of {} slots)", FormatCount(*step.max), FormatCount(*step.slots));
     return out;
   }
-  std::unique_ptr<View> MakeView(const Plan& plan, Shared& shared) const override {
-    return std::make_unique<GateView>(plan, shared);
+  std::unique_ptr<View> MakeView(const Plan& plan, ViewContext& context) const override {
+    return std::make_unique<GateView>(plan, context);
   }
   void ReadTrace(const Strategy& node, TraceReader& in, PreviewStep& step) const override {
     tracing::GetValue(node, in, step);

@@ -13,8 +13,8 @@ using namespace order;
 
 class OrElseView : public View {
  public:
-  OrElseView(const Plan& plan, Shared& shared) : shared_(shared) {
-    for (const auto& inner : plan.inner) branches_.push_back(MakeView(*inner, shared));
+  OrElseView(const Plan& plan, ViewContext& context) : context_(context) {
+    for (const auto& inner : plan.inner) branches_.push_back(MakeView(*inner, context));
   }
   bool Put(Cell& cell) override {
     bool taken = false;
@@ -30,7 +30,7 @@ class OrElseView : public View {
   Choice Pick(Bit bit, Rng* rng) override {
     for (const auto& branch : branches_) {
       const Choice choice = branch->Pick(bit, rng);
-      if (choice || shared_.gave_up) return choice;
+      if (choice || context_.gave_up) return choice;
     }
     return {};
   }
@@ -40,8 +40,8 @@ class OrElseView : public View {
   bool Empty() const override {
     return std::all_of(branches_.begin(), branches_.end(), [](const auto& branch) { return branch->Empty(); });
   }
-  void Recolour(Bit bit) override {
-    for (const auto& branch : branches_) branch->Recolour(bit);
+  void RefreshBit(Bit bit) override {
+    for (const auto& branch : branches_) branch->RefreshBit(bit);
   }
   bool Shrink(std::size_t& budget) override {
     return std::all_of(branches_.begin(), branches_.end(), [&](const auto& branch) { return branch->Shrink(budget); });
@@ -53,7 +53,7 @@ class OrElseView : public View {
   }
 
  private:
-  const Shared& shared_;
+  const ViewContext& context_;
   boost::container::small_vector<std::unique_ptr<View>, 2> branches_;
 };
 
@@ -69,8 +69,8 @@ class OrElseBlock : public Block {
                             : fmt::format("choice {} of {}: there is no task in {}", step.branch, step.branches,
                                           step.branch == 2 ? "the first" : "those before");
   }
-  std::unique_ptr<View> MakeView(const Plan& plan, Shared& shared) const override {
-    return std::make_unique<OrElseView>(plan, shared);
+  std::unique_ptr<View> MakeView(const Plan& plan, ViewContext& context) const override {
+    return std::make_unique<OrElseView>(plan, context);
   }
   char* WriteTrace(const TracedPick& pick, const Plan& plan, const Plan*& inside, char* out,
                    const char*) const override {

@@ -15,8 +15,8 @@ namespace allot {
 class OrderBlock : public Block {
  public:
   using Block::Block;
-  std::unique_ptr<order::View> MakeView(const order::Plan& plan, order::Shared& shared) const final {
-    return order::MakeOrderView(plan, shared);
+  std::unique_ptr<order::View> MakeView(const order::Plan& plan, order::ViewContext& context) const final {
+    return order::MakeOrderView(plan, context);
   }
 };
 

@@ -1,4 +1,4 @@
-// prefer_distinct: values with fewer running tasks first, in steps of a maximum; nothing is held back.
+// prefer_distinct: values with fewer running tasks first, in steps of a maximum; nothing is blocked.
 #include <map>
 
 #include <fmt/format.h>
@@ -17,8 +17,8 @@ using namespace strategy_words;
 // A view for every level that has cells. A cell stands on its value's level, or below.
 class LevelView : public View {
  public:
-  LevelView(const Plan& plan, Shared& shared) : plan_(plan), shared_(shared) {}
-  bool Put(Cell& cell) override { return PutAt(cell, TrueBin(plan_, shared_, cell)); }
+  LevelView(const Plan& plan, ViewContext& context) : plan_(plan), context_(context) {}
+  bool Put(Cell& cell) override { return PutAt(cell, TrueBin(plan_, context_, cell)); }
   void Drop(Cell& cell) override {
     const auto level = levels_.find(cell.bins[plan_.bin]);
     if (level == levels_.end()) return;  // the block below did not want it
@@ -34,12 +34,12 @@ class LevelView : public View {
       View& view = *level->second;
       for (;;) {
         const Choice choice = view.Pick(bit, rng);
-        if (shared_.gave_up) return {};
+        if (context_.gave_up) return {};
         if (!choice) break;
-        const std::uint32_t now = TrueBin(plan_, shared_, *choice.cell);
+        const std::uint32_t now = TrueBin(plan_, context_, *choice.cell);
         if (now == level->first) return choice;
         CHECK(now > level->first);
-        if (!shared_.Spend(plan_, *choice.cell)) return {};
+        if (!context_.Spend(plan_, *choice.cell)) return {};
         view.Drop(*choice.cell);
         PutAt(*choice.cell, now);
       }
@@ -51,8 +51,8 @@ class LevelView : public View {
     for (const auto& [level, view] : levels_) view->AddMask(out);
   }
   bool Empty() const override { return levels_.empty(); }
-  void Recolour(Bit bit) override {
-    for (const auto& [level, view] : levels_) view->Recolour(bit);
+  void RefreshBit(Bit bit) override {
+    for (const auto& [level, view] : levels_) view->RefreshBit(bit);
   }
   bool Shrink(std::size_t& budget) override {
     while (!levels_.empty() && levels_.begin()->second->Shrink(budget)) levels_.erase(levels_.begin());
@@ -67,15 +67,15 @@ class LevelView : public View {
  private:
   bool PutAt(Cell& cell, std::uint32_t level) {
     cell.bins[plan_.bin] = level;
-    shared_.OnBin(plan_, cell);
+    context_.OnBin(plan_, cell);
     auto& view = levels_[level];
-    if (!view) view = MakeView(*plan_.inner.front(), shared_);
+    if (!view) view = MakeView(*plan_.inner.front(), context_);
     if (view->Put(cell)) return true;
     if (view->Empty()) levels_.erase(level);
     return false;
   }
   const Plan& plan_;
-  Shared& shared_;
+  ViewContext& context_;
   std::map<std::uint32_t, std::unique_ptr<View>> levels_;
 };
 
@@ -107,8 +107,8 @@ class PreferDistinctBlock : public ValueBlock {
     if (node.max > 1) out += fmt::format(", on step {}", FormatCount(*step.level + 1));
     return out;
   }
-  std::unique_ptr<View> MakeView(const Plan& plan, Shared& shared) const override {
-    return std::make_unique<LevelView>(plan, shared);
+  std::unique_ptr<View> MakeView(const Plan& plan, ViewContext& context) const override {
+    return std::make_unique<LevelView>(plan, context);
   }
   void ReadTrace(const Strategy& node, TraceReader& in, PreviewStep& step) const override {
     const tracing::Value value = tracing::GetValue(node, in, step);

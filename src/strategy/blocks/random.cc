@@ -16,10 +16,10 @@ using namespace order;
 // Cells of equal masks are drawn together: what a kind may have is the sum over few such groups.
 class RandomView : public View {
  public:
-  RandomView(const Plan& plan, Shared& shared) : plan_(plan), shared_(shared) {}
+  RandomView(const Plan& plan, ViewContext& context) : plan_(plan), context_(context) {}
 
   bool Put(Cell& cell) override {
-    const auto mask = shared_.Mask(cell);
+    const auto mask = context_.Mask(cell);
     auto& group = groups_[std::vector<std::uint64_t>(mask.begin(), mask.end())];
     if (!group) {
       group = std::make_unique<Group>();
@@ -82,7 +82,7 @@ class RandomView : public View {
     }
   }
   bool Empty() const override { return count_ == 0; }
-  void Recolour(Bit) override {
+  void RefreshBit(Bit) override {
     std::vector<Cell*> cells;
     for (const auto& [mask, group] : groups_) group->cells.ForEach([&](Cell* cell) { cells.push_back(cell); });
     groups_.clear();
@@ -109,7 +109,7 @@ class RandomView : public View {
     std::uint64_t tasks = 0;  // theirs
   };
   const Plan& plan_;
-  Shared& shared_;
+  ViewContext& context_;
   std::map<std::vector<std::uint64_t>, std::unique_ptr<Group>> groups_;
   std::size_t count_ = 0;
 };
@@ -125,8 +125,8 @@ class RandomBlock : public Block {
     return *step.candidates == 1 ? Describe(node) + ": the only one"
                                  : fmt::format("{}: one of {}", Describe(node), FormatCount(*step.candidates));
   }
-  std::unique_ptr<View> MakeView(const Plan& plan, Shared& shared) const override {
-    return std::make_unique<RandomView>(plan, shared);
+  std::unique_ptr<View> MakeView(const Plan& plan, ViewContext& context) const override {
+    return std::make_unique<RandomView>(plan, context);
   }
   char* WriteTrace(const TracedPick& pick, const Plan&, const Plan*&, char* out, const char*) const override {
     return tracing::Put(out, tracing::Draw{pick.candidates});

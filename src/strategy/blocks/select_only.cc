@@ -31,8 +31,8 @@ class SelectOnlyBlock : public Block {
   std::string DescribeStep(const Strategy& node, const PreviewStep&, WallTime) const override {
     return strategy_words::Selected(node);
   }
-  std::unique_ptr<View> MakeView(const Plan& plan, Shared& shared) const override {
-    return std::make_unique<SelectView>(plan, shared);
+  std::unique_ptr<View> MakeView(const Plan& plan, ViewContext& context) const override {
+    return std::make_unique<SelectView>(plan, context);
   }
   // What was selected is known.
   char* WriteTrace(const TracedPick&, const Plan& plan, const Plan*& inside, char* out, const char*) const override {

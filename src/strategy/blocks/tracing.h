@@ -50,15 +50,15 @@ char* Put(char* out, const T& what) {
 
 // The value that the job has under the block's key, and if it has a percentage, of how many slots.
 inline char* PutValue(const order::Plan& plan, const TracedPick& pick, char* out, const char* end) {
-  const order::Shared& shared = *pick.rules.shared;
-  const ValueTable::Value& value = shared.values.GetOf(shared.keys[plan.key], pick.job);
+  const order::ViewContext& context = *pick.rules.context;
+  const ValueTable::Value& value = context.values.GetOf(context.keys[plan.key], pick.job);
   const std::size_t text = std::min(value.text.size(), kMostTracedText);
   if (end - out < kBlocksRoom + static_cast<std::ptrdiff_t>(text)) return nullptr;
   const bool never = value.served.serial == 0;
   out = Put(out, Value{never ? value.first.second : value.served.ms, value.leased, value.weight,
                        static_cast<std::uint16_t>(text), never});
   out = CopyText(value.text.data(), text, out);
-  return plan.percent ? Put(out, Slots{shared.slots}) : out;
+  return plan.percent ? Put(out, Slots{context.slots}) : out;
 }
 
 }  // namespace allot::tracing

@@ -13,11 +13,11 @@ class RankView : public Wrapper {
  public:
   using Wrapper::Wrapper;
   Choice Pick(Bit bit, Rng* rng) override {
-    const auto& tiers = shared_.verdicts.Tiers(bit);
+    const auto& tiers = context_.verdicts.Tiers(bit);
     if (tiers.empty()) return below_->Pick(bit, rng);
     for (const auto& [rank, tier] : tiers) {
       const Choice choice = below_->Pick(tier, rng);
-      if (choice || shared_.gave_up) return choice;
+      if (choice || context_.gave_up) return choice;
     }
     // Nothing is there; whoever looked for it without ranks takes note.
     return below_->Pick(bit, rng);
@@ -35,13 +35,13 @@ class WorkerBlock : public Block {
     AppendJsonReal(*step.rank, rank);
     return Describe(node) + ": rank " + rank;
   }
-  std::unique_ptr<View> MakeView(const Plan& plan, Shared& shared) const override {
-    return std::make_unique<RankView>(plan, shared);
+  std::unique_ptr<View> MakeView(const Plan& plan, ViewContext& context) const override {
+    return std::make_unique<RankView>(plan, context);
   }
   char* WriteTrace(const TracedPick& pick, const Plan& plan, const Plan*& inside, char* out,
                    const char*) const override {
     inside = plan.inner.front().get();
-    const double rank = pick.ranked ? pick.rules.shared->verdicts.WorkerRank(pick.kind, pick.job.cls) : 0;
+    const double rank = pick.ranked ? pick.rules.context->verdicts.WorkerRank(pick.kind, pick.job.cls) : 0;
     return tracing::Put(out, tracing::Rank{rank, pick.ranked});
   }
   void ReadTrace(const Strategy&, TraceReader& in, PreviewStep& step) const override {

@@ -90,14 +90,14 @@ std::size_t LayOut(const CellShape& shape, Cell* cell, std::byte* memory) {
   auto* leaves = Lay<LeafPlace>(memory, at, shape.leaves);
   auto* orders = Lay<JobList>(memory, at, shape.orders);
   auto* links = Lay<Cell::Links>(memory, at, shape.links);
-  auto* shares = Lay<Share*>(memory, at, shape.shares);
+  auto* fair_groups = Lay<FairGroup*>(memory, at, shape.fair_groups);
   auto* values = Lay<ValueId>(memory, at, shape.values);
   auto* bins = Lay<std::uint32_t>(memory, at, shape.bins);
   if (cell == nullptr) return at;
   cell->leaves = leaves;
   cell->orders = orders;
   cell->links = links;
-  cell->shares = shares;
+  cell->fair_groups = fair_groups;
   cell->values = values;
   cell->bins = bins;
   cell->order_count = static_cast<std::uint8_t>(shape.orders);

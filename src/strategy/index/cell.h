@@ -63,11 +63,11 @@ union LeafPlace {
   } drawn;  // in `random`
 };
 
-struct Share;  // of a value, in a block `fair`
+struct FairGroup;  // of a value, in a block `fair`
 
 // How much of each a cell has.
 struct CellShape {
-  std::size_t values = 0, bins = 0, leaves = 0, orders = 0, links = 0, shares = 0;
+  std::size_t values = 0, bins = 0, leaves = 0, orders = 0, links = 0, fair_groups = 0;
 };
 
 struct Cell {
@@ -96,7 +96,7 @@ struct Cell {
   LeafPlace* leaves = nullptr;
   JobList* orders = nullptr;
   Links* links = nullptr;               // among the cells of a value, for each key that a block with bins has
-  Share** shares = nullptr;             // one for each block `fair`
+  FairGroup** fair_groups = nullptr;    // one for each block `fair`
   std::unique_ptr<JobLottery> lottery;  // where the strategy has `random`
 };
 

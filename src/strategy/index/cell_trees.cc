@@ -13,7 +13,8 @@ constexpr std::size_t kMoveCost = 2;
 
 }  // namespace
 
-CellTrees::CellTrees(const Plan& plan, Shared& shared) : plan_(plan), shared_(shared), root_(MakeView(plan, shared)) {}
+CellTrees::CellTrees(const Plan& plan, ViewContext& context)
+    : plan_(plan), context_(context), root_(MakeView(plan, context)) {}
 
 CellTrees::~CellTrees() = default;
 
@@ -64,7 +65,7 @@ void CellTrees::Leave(Cell& cell) {
   free_.push_back(at);
 }
 
-void CellTrees::MoveAside(Cell& cell, StartGate::Held held) {
+void CellTrees::MoveAside(Cell& cell, StartGate::Blocked blocked) {
   root_->Drop(cell);
   auto [found, fresh] = by_group_.try_emplace(cell.group, static_cast<std::uint32_t>(sides_.size()));
   if (fresh) {
@@ -76,7 +77,7 @@ void CellTrees::MoveAside(Cell& cell, StartGate::Held held) {
     }
     sides_[found->second] = std::make_unique<Side>();
     sides_[found->second]->group = cell.group;
-    sides_[found->second]->root = MakeView(plan_, shared_);
+    sides_[found->second]->root = MakeView(plan_, context_);
   }
   Side& side = *sides_[found->second];
   Delist(joining_, &Side::joining, found->second);
@@ -84,7 +85,7 @@ void CellTrees::MoveAside(Cell& cell, StartGate::Held held) {
   cell.side_place = static_cast<std::uint32_t>(side.cells.size());
   side.cells.push_back(&cell);
   side.root->Put(cell);
-  if (held == StartGate::Held::kHere) Enlist(active_, &Side::active, found->second);
+  if (blocked == StartGate::Blocked::kHere) Enlist(active_, &Side::active, found->second);
 }
 
 void CellTrees::Enlist(std::vector<std::uint32_t>& list, std::uint32_t Side::*place, std::uint32_t at) {
@@ -108,13 +109,13 @@ void CellTrees::Delist(std::vector<std::uint32_t>& list, std::uint32_t Side::*pl
 Choice CellTrees::Pick(Bit kind, StartGate* gate, Rng* rng) {
   unfinished_ = false;
   moved_ = asked_ = 0;
-  shared_.gave_up = false;
-  shared_.moves_left = most_shifted;
+  context_.gave_up = false;
+  context_.moves_left = most_shifted;
   const Choice choice = PickAmong(kind, gate, rng);
   // That takes less than moving from one tree to another.
   constexpr std::size_t kShiftedAtOnce = 4;
-  moved_ += (most_shifted - shared_.moves_left) / kShiftedAtOnce;
-  if (!shared_.gave_up) return choice;
+  moved_ += (most_shifted - context_.moves_left) / kShiftedAtOnce;
+  if (!context_.gave_up) return choice;
   unfinished_ = true;
   return {};
 }
@@ -122,37 +123,37 @@ Choice CellTrees::Pick(Bit kind, StartGate* gate, Rng* rng) {
 Choice CellTrees::PickAmong(Bit kind, StartGate* gate, Rng* rng) {
   Choice best = root_->Pick(kind, rng);
   for (; gate != nullptr && best && best.cell->group != 0; best = root_->Pick(kind, rng)) {
-    const StartGate::Held held = gate->Ask(best.cell->group);
-    if (held == StartGate::Held::kNo) break;
+    const StartGate::Blocked blocked = gate->Ask(best.cell->group);
+    if (blocked == StartGate::Blocked::kNo) break;
     if (moved_++ == most_moved) {
       unfinished_ = true;
       return {};
     }
-    MoveAside(*best.cell, held);
+    MoveAside(*best.cell, blocked);
   }
-  if (shared_.gave_up) return {};
+  if (context_.gave_up) return {};
   const bool many = active_.size() > kFewActive;
   for (std::size_t i = 0; i < active_.size();) {
     Side& side = *sides_[active_[i]];
     ++asked_;
-    const StartGate::Held held = gate == nullptr ? StartGate::Held::kNo
-                                 : many          ? gate->AskClosely(side.group)
-                                                 : gate->Ask(side.group);
+    const StartGate::Blocked blocked = gate == nullptr ? StartGate::Blocked::kNo
+                                       : many          ? gate->AskClosely(side.group)
+                                                       : gate->Ask(side.group);
     // It stays apart, so that it is found when it opens again.
-    if (held != StartGate::Held::kNo) {
+    if (blocked != StartGate::Blocked::kNo) {
       Delist(joining_, &Side::joining, active_[i]);
       SetOpened(side, false);
     }
-    if (held == StartGate::Held::kEverywhere) {
+    if (blocked == StartGate::Blocked::kEverywhere) {
       Delist(active_, &Side::active, active_[i]);
       continue;
     }
     ++i;
-    if (held == StartGate::Held::kHere) continue;
+    if (blocked == StartGate::Blocked::kHere) continue;
     const Choice choice = side.root->Pick(kind, rng);
-    if (shared_.gave_up) return {};
+    if (context_.gave_up) return {};
     if (!choice) continue;
-    const int order = best ? Compare(plan_, shared_, kind, choice, best) : -1;
+    const int order = best ? Compare(plan_, context_, kind, choice, best) : -1;
     if (order > 0) continue;
     if (order < 0) {
       best = choice;
@@ -187,7 +188,7 @@ void CellTrees::AddMask(std::uint32_t group, std::uint64_t* out) const {
 }
 
 void CellTrees::AddAside(Bit kind, std::size_t most, std::vector<std::uint32_t>& out) {
-  std::vector<std::uint64_t> mask(shared_.verdicts.mask_words());
+  std::vector<std::uint64_t> mask(context_.verdicts.mask_words());
   for (std::size_t n = std::min(most, sides_.size()); n > 0; --n) {
     if (++aside_ >= sides_.size()) aside_ = 0;
     const Side* side = sides_[aside_].get();
@@ -224,10 +225,10 @@ bool CellTrees::Step(std::size_t& budget) {
 
 // --- All trees.
 
-void CellTrees::Recolour(Bit bit) {
-  root_->Recolour(bit);
+void CellTrees::RefreshBit(Bit bit) {
+  root_->RefreshBit(bit);
   for (const auto& side : sides_) {
-    if (side) side->root->Recolour(bit);
+    if (side) side->root->RefreshBit(bit);
   }
 }
 
@@ -236,10 +237,10 @@ void CellTrees::Rebuild() {
   for (const auto& side : sides_) {
     if (side) side->root.reset();
   }
-  for (auto& spare : shared_.spare) spare.clear();  // as wide as before
-  root_ = MakeView(plan_, shared_);
+  for (auto& spare : context_.spare) spare.clear();  // as wide as before
+  root_ = MakeView(plan_, context_);
   for (const auto& side : sides_) {
-    if (side) side->root = MakeView(plan_, shared_);
+    if (side) side->root = MakeView(plan_, context_);
   }
 }
 

@@ -11,10 +11,10 @@ int Sign(const T& a, const T& b) {
 }
 
 // Which of the kind's ranks the cell's class has; less is wanted more.
-std::size_t TierOf(const Shared& shared, Bit kind, const Cell& cell) {
+std::size_t TierOf(const ViewContext& context, Bit kind, const Cell& cell) {
   std::size_t at = 0;
-  for (const auto& [rank, tier] : shared.verdicts.Tiers(kind)) {
-    if (shared.Has(cell, tier)) break;
+  for (const auto& [rank, tier] : context.verdicts.Tiers(kind)) {
+    if (context.Has(cell, tier)) break;
     ++at;
   }
   return at;
@@ -22,7 +22,7 @@ std::size_t TierOf(const Shared& shared, Bit kind, const Cell& cell) {
 
 }  // namespace
 
-int Compare(const Plan& plan, const Shared& shared, Bit kind, const Choice& a, const Choice& b) {
+int Compare(const Plan& plan, const ViewContext& context, Bit kind, const Choice& a, const Choice& b) {
   switch (plan.compares) {
     case Compares::kInside:
       break;
@@ -31,12 +31,12 @@ int Compare(const Plan& plan, const Shared& shared, Bit kind, const Choice& a, c
     case Compares::kChance:
       return 0;
     case Compares::kLevel:
-      if (const int order = Sign(TrueBin(plan, shared, *a.cell), TrueBin(plan, shared, *b.cell)); order != 0) {
+      if (const int order = Sign(TrueBin(plan, context, *a.cell), TrueBin(plan, context, *b.cell)); order != 0) {
         return order;
       }
       break;
-    case Compares::kShare:
-      if (const int order = CompareShares(plan, shared, a.cell->values[plan.key], b.cell->values[plan.key]);
+    case Compares::kFairGroup:
+      if (const int order = CompareFairGroups(plan, context, a.cell->values[plan.key], b.cell->values[plan.key]);
           order != 0) {
         return order;
       }
@@ -45,28 +45,29 @@ int Compare(const Plan& plan, const Shared& shared, Bit kind, const Choice& a, c
       for (const auto& branch : plan.inner) {
         const bool of_a = branch->Has(*a.leaf), of_b = branch->Has(*b.leaf);
         if (of_a != of_b) return of_a ? -1 : 1;
-        if (of_a) return Compare(*branch, shared, kind, a, b);
+        if (of_a) return Compare(*branch, context, kind, a, b);
       }
       CHECK(false);
       return 0;
     case Compares::kRank:
-      if (!shared.verdicts.Tiers(kind).empty()) {
-        if (const int order = Sign(TierOf(shared, kind, *a.cell), TierOf(shared, kind, *b.cell)); order != 0) {
+      if (!context.verdicts.Tiers(kind).empty()) {
+        if (const int order = Sign(TierOf(context, kind, *a.cell), TierOf(context, kind, *b.cell)); order != 0) {
           return order;
         }
       }
       break;
     case Compares::kOwn:
-      if (const int order = plan.block->CompareValues(plan, shared, a.cell->values[plan.key], b.cell->values[plan.key]);
+      if (const int order =
+              plan.block->CompareValues(plan, context, a.cell->values[plan.key], b.cell->values[plan.key]);
           order != 0) {
         return order;
       }
       break;
   }
-  return Compare(*plan.inner.front(), shared, kind, a, b);
+  return Compare(*plan.inner.front(), context, kind, a, b);
 }
 
-const Plan* LeafFor(const Plan& plan, const Shared& shared, const Cell& cell) {
+const Plan* LeafFor(const Plan& plan, const ViewContext& context, const Cell& cell) {
   switch (plan.passes) {
     case Passes::kAll:
       break;
@@ -74,18 +75,18 @@ const Plan* LeafFor(const Plan& plan, const Shared& shared, const Cell& cell) {
       if (cell.values[plan.key] != plan.wanted) return nullptr;
       break;
     case Passes::kBelowMax:
-      if (TrueBin(plan, shared, cell) > 0) return nullptr;
+      if (TrueBin(plan, context, cell) > 0) return nullptr;
       break;
     case Passes::kBranches:
       for (const auto& branch : plan.inner) {
-        if (const Plan* leaf = LeafFor(*branch, shared, cell)) return leaf;
+        if (const Plan* leaf = LeafFor(*branch, context, cell)) return leaf;
       }
       return nullptr;
     case Passes::kOwn:
-      if (!plan.block->PassesValue(plan, shared, cell.values[plan.key])) return nullptr;
+      if (!plan.block->PassesValue(plan, context, cell.values[plan.key])) return nullptr;
       break;
   }
-  return plan.inner.empty() ? &plan : LeafFor(*plan.inner.front(), shared, cell);
+  return plan.inner.empty() ? &plan : LeafFor(*plan.inner.front(), context, cell);
 }
 
 }  // namespace allot::order

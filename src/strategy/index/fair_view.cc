@@ -1,4 +1,4 @@
-// Groups of cells, in the order of their shares.
+// Fair groups: cells of one value, those first that have least.
 #include <algorithm>
 
 #include <boost/container/small_vector.hpp>
@@ -9,8 +9,8 @@
 namespace allot::order {
 namespace {
 
-bool HasBit(const View& view, const Shared& shared, Bit bit) {
-  std::vector<std::uint64_t> mask(shared.width);
+bool HasBit(const View& view, const ViewContext& context, Bit bit) {
+  std::vector<std::uint64_t> mask(context.width);
   view.AddMask(mask.data());
   return (mask[bit / 64] >> (bit % 64) & 1) != 0;
 }
@@ -19,13 +19,13 @@ bool HasBit(const View& view, const Shared& shared, Bit bit) {
 
 class FairView;
 
-struct ShareKey {
+struct FairKey {
   std::uint32_t leased = 0, weight = 1;
   Stamp served;
   const std::string* name = nullptr;
   ValueId value = kNoValue;
-  friend bool operator==(const ShareKey&, const ShareKey&) = default;
-  friend bool operator<(const ShareKey& a, const ShareKey& b) {
+  friend bool operator==(const FairKey&, const FairKey&) = default;
+  friend bool operator<(const FairKey& a, const FairKey& b) {
     const std::uint64_t left = std::uint64_t{a.leased} * b.weight;
     const std::uint64_t right = std::uint64_t{b.leased} * a.weight;
     if (left != right) return left < right;
@@ -35,106 +35,106 @@ struct ShareKey {
   }
 };
 
-ShareKey KeyOfShare(const Plan& plan, const Shared& shared, ValueId id) {
-  const ValueTable::Value& value = shared.values.Get(shared.keys[plan.key], id);
+FairKey FairKeyOf(const Plan& plan, const ViewContext& context, ValueId id) {
+  const ValueTable::Value& value = context.values.Get(context.keys[plan.key], id);
   return {value.leased, value.weight, value.Served(), &value.text, id};
 }
 
-int CompareShares(const Plan& plan, const Shared& shared, ValueId a, ValueId b) {
+int CompareFairGroups(const Plan& plan, const ViewContext& context, ValueId a, ValueId b) {
   if (a == b) return 0;
-  return KeyOfShare(plan, shared, a) < KeyOfShare(plan, shared, b) ? -1 : 1;
+  return FairKeyOf(plan, context, a) < FairKeyOf(plan, context, b) ? -1 : 1;
 }
 
 // What a value has in one view.
-struct Share {
+struct FairGroup {
   FairView* view = nullptr;
-  ShareKey key;
+  FairKey key;
   std::unique_ptr<View> below;
-  Share *before = nullptr, *next = nullptr;               // of the same value, in other views; hashed ones come last
+  FairGroup *before = nullptr, *next = nullptr;           // of the same value, in other views; hashed ones come last
   bool hashed = false;                                    // its view finds it by a table of its own
   boost::container::small_vector<std::uint64_t, 1> mask;  // as it stands in the tree; more than is true, until a pick
 };
 
-void Shared::FreeShare::operator()(Share* share) const { delete share; }
+void ViewContext::FreeFairGroup::operator()(FairGroup* group) const { delete group; }
 
 // fair: a view for every value that has cells, in the order of what they have.
 class FairView : public View {
  public:
-  FairView(const Plan& plan, Shared& shared) : plan_(plan), shared_(shared) {}
+  FairView(const Plan& plan, ViewContext& context) : plan_(plan), context_(context) {}
   ~FairView() override {
-    ForEachShare([this](Share* share) { Delete(share); });
+    ForEachGroup([this](FairGroup* group) { Delete(group); });
   }
   FairView(const FairView&) = delete;
   FairView& operator=(const FairView&) = delete;
 
   bool Put(Cell& cell) override {
     const ValueId value = cell.values[plan_.key];
-    Share* share = Find(value);
-    const bool fresh = share == nullptr;
+    FairGroup* group = Find(value);
+    const bool fresh = group == nullptr;
     if (fresh) {
-      auto& spare = shared_.spare[plan_.fair];
+      auto& spare = context_.spare[plan_.fair];
       if (spare.empty()) {
-        share = new Share;
-        share->below = MakeView(*plan_.inner.front(), shared_);
+        group = new FairGroup;
+        group->below = MakeView(*plan_.inner.front(), context_);
       } else {
-        share = spare.back().release();
+        group = spare.back().release();
         spare.pop_back();
       }
-      share->view = this;
-      Link(value, share);
+      group->view = this;
+      Link(value, group);
     }
-    if (!share->below->Put(cell)) {
-      if (fresh) Retire(share);
-      cell.shares[plan_.fair] = nullptr;
+    if (!group->below->Put(cell)) {
+      if (fresh) Retire(group);
+      cell.fair_groups[plan_.fair] = nullptr;
       return false;
     }
-    cell.shares[plan_.fair] = share;
+    cell.fair_groups[plan_.fair] = group;
     if (fresh) {
-      share->key = KeyOfShare(plan_, shared_, value);
-      Insert(share);
-    } else if (many_ && !Has(*share, shared_.Mask(cell))) {
-      Remask(*share);
+      group->key = FairKeyOf(plan_, context_, value);
+      Insert(group);
+    } else if (many_ && !Has(*group, context_.Mask(cell))) {
+      Remask(*group);
     }
     return true;
   }
   void Drop(Cell& cell) override {
-    Share* share = cell.shares[plan_.fair];
-    if (share == nullptr) return;
-    cell.shares[plan_.fair] = nullptr;
-    share->below->Drop(cell);
-    if (!share->below->Empty()) return;
-    Erase(share);
-    Retire(share);
+    FairGroup* group = cell.fair_groups[plan_.fair];
+    if (group == nullptr) return;
+    cell.fair_groups[plan_.fair] = nullptr;
+    group->below->Drop(cell);
+    if (!group->below->Empty()) return;
+    Erase(group);
+    Retire(group);
   }
   void Moved(Cell& cell) override {
-    Share* share = cell.shares[plan_.fair];
-    if (share != nullptr) share->below->Moved(cell);
+    FairGroup* group = cell.fair_groups[plan_.fair];
+    if (group != nullptr) group->below->Moved(cell);
   }
   Choice Pick(Bit bit, Rng* rng) override {
     if (!many_) return PickOfFew(bit, rng);
     for (;;) {
-      Share* const* first = many_->First(bit);
+      FairGroup* const* first = many_->First(bit);
       if (first == nullptr) return {};
-      Share& share = **first;
-      const Choice choice = share.below->Pick(bit, rng);
-      if (choice || shared_.gave_up) return choice;
+      FairGroup& group = **first;
+      const Choice choice = group.below->Pick(bit, rng);
+      if (choice || context_.gave_up) return choice;
       // All that it had for this bit is gone or held by now.
-      Remask(share);
-      CHECK((share.mask[bit / 64] >> (bit % 64) & 1) == 0);
+      Remask(group);
+      CHECK((group.mask[bit / 64] >> (bit % 64) & 1) == 0);
     }
   }
   void AddMask(std::uint64_t* out) const override {
     if (many_) return many_->AddMask(out);
-    for (const Share* share : few_) share->below->AddMask(out);
+    for (const FairGroup* group : few_) group->below->AddMask(out);
   }
   bool Empty() const override { return !many_ && few_.empty(); }
-  void Recolour(Bit bit) override {
-    ForEachShare([&](Share* share) { share->below->Recolour(bit); });
+  void RefreshBit(Bit bit) override {
+    ForEachGroup([&](FairGroup* group) { group->below->RefreshBit(bit); });
     if (!many_) return;
-    many_->SetBit(bit, [&](Share* share) {
-      const bool has = HasBit(*share->below, shared_, bit);
+    many_->SetBit(bit, [&](FairGroup* group) {
+      const bool has = HasBit(*group->below, context_, bit);
       const std::uint64_t flag = std::uint64_t{1} << (bit % 64);
-      std::uint64_t& word = share->mask[bit / 64];
+      std::uint64_t& word = group->mask[bit / 64];
       word = has ? word | flag : word & ~flag;
       return has;
     });
@@ -142,34 +142,34 @@ class FairView : public View {
   bool Shrink(std::size_t& budget) override {
     // About in the order in which they were made, so that the allocator joins what is free at once.
     while (budget > 0 && !Empty()) {
-      Share* share = many_ ? many_->Back() : few_.back();
-      if (!share->below->Shrink(budget)) return false;
+      FairGroup* group = many_ ? many_->Back() : few_.back();
+      if (!group->below->Shrink(budget)) return false;
       budget -= std::min(budget, kFreeCost);
       if (many_) {
         many_->PopBack();
       } else {
         few_.pop_back();
       }
-      Delete(share);
+      Delete(group);
       if (many_ && many_->size() == 0) many_.reset();
     }
     return Empty();
   }
   std::size_t MemoryBytes() const override {
-    std::size_t bytes = sizeof(*this) + few_.capacity() * sizeof(Share*);
+    std::size_t bytes = sizeof(*this) + few_.capacity() * sizeof(FairGroup*);
     if (many_) bytes += sizeof(*many_) + many_->MemoryBytes();
     bytes += hashed_.MemoryBytes();
-    ForEachShare([&](const Share* share) { bytes += sizeof(Share) + share->below->MemoryBytes(); });
+    ForEachGroup([&](const FairGroup* group) { bytes += sizeof(FairGroup) + group->below->MemoryBytes(); });
     return bytes;
   }
-  void Rekey(Share& share) {
-    const ShareKey key = KeyOfShare(plan_, shared_, share.key.value);
-    if (key == share.key) return;
+  void Rekey(FairGroup& group) {
+    const FairKey key = FairKeyOf(plan_, context_, group.key.value);
+    if (key == group.key) return;
     if (many_) {
-      many_->Erase(share.key);
-      many_->Insert(key, &share, {share.mask.data(), share.mask.size()});
+      many_->Erase(group.key);
+      many_->Insert(key, &group, {group.mask.data(), group.mask.size()});
     }
-    share.key = key;
+    group.key = key;
   }
 
  private:
@@ -178,133 +178,133 @@ class FairView : public View {
   static constexpr std::size_t kMostUnhashed = 4;
 
   template <typename F>
-  void ForEachShare(F f) const {
+  void ForEachGroup(F f) const {
     if (many_) {
       many_->ForEach(f);
     } else {
-      for (Share* share : few_) f(share);
+      for (FairGroup* group : few_) f(group);
     }
   }
-  // A value has shares in few views, most often: they are asked one by one. The others are in tables.
-  Share* Find(ValueId value) const {
-    Share* const* head = shared_.shares[plan_.key].Find(value);
-    Share* share = head == nullptr ? nullptr : *head;
-    for (; share != nullptr && !share->hashed; share = share->next) {
-      if (share->view == this) return share;
+  // A value has fair groups in few views, most often: they are asked one by one. The others are in tables.
+  FairGroup* Find(ValueId value) const {
+    FairGroup* const* head = context_.fair_groups[plan_.key].Find(value);
+    FairGroup* group = head == nullptr ? nullptr : *head;
+    for (; group != nullptr && !group->hashed; group = group->next) {
+      if (group->view == this) return group;
     }
-    if (share == nullptr) return nullptr;
-    Share* const* found = hashed_.Find(Mixed(value), [&](const Share* s) { return s->key.value == value; });
+    if (group == nullptr) return nullptr;
+    FairGroup* const* found = hashed_.Find(Mixed(value), [&](const FairGroup* s) { return s->key.value == value; });
     return found == nullptr ? nullptr : *found;
   }
-  void Insert(Share* share) {
+  void Insert(FairGroup* group) {
     if (!many_ && few_.size() < kFew) {
-      few_.push_back(share);
+      few_.push_back(group);
       return;
     }
     if (!many_) {
-      many_ = std::make_unique<MaskTree<ShareKey, Share*>>(shared_.width);
-      for (Share* other : std::exchange(few_, {})) InsertAmongMany(other);
+      many_ = std::make_unique<MaskTree<FairKey, FairGroup*>>(context_.width);
+      for (FairGroup* other : std::exchange(few_, {})) InsertAmongMany(other);
     }
-    InsertAmongMany(share);
+    InsertAmongMany(group);
   }
-  void InsertAmongMany(Share* share) {
-    const auto& mask = MaskOf(*share);
-    share->mask.assign(mask.begin(), mask.end());
-    many_->Insert(share->key, share, mask);
+  void InsertAmongMany(FairGroup* group) {
+    const auto& mask = MaskOf(*group);
+    group->mask.assign(mask.begin(), mask.end());
+    many_->Insert(group->key, group, mask);
   }
-  void Erase(Share* share) {
+  void Erase(FairGroup* group) {
     if (!many_) {
-      std::erase(few_, share);
+      std::erase(few_, group);
       return;
     }
-    many_->Erase(share->key);
+    many_->Erase(group->key);
     if (many_->size() == 0) many_.reset();
   }
   Choice PickOfFew(Bit bit, Rng* rng) {
     // One after the other, the first first; most often that is enough.
-    const Share* after = nullptr;
+    const FairGroup* after = nullptr;
     for (;;) {
-      Share* best = nullptr;
-      for (Share* share : few_) {
-        if (after != nullptr && !(after->key < share->key)) continue;
-        if (best == nullptr || share->key < best->key) best = share;
+      FairGroup* best = nullptr;
+      for (FairGroup* group : few_) {
+        if (after != nullptr && !(after->key < group->key)) continue;
+        if (best == nullptr || group->key < best->key) best = group;
       }
       if (best == nullptr) return {};
       const Choice choice = best->below->Pick(bit, rng);
-      if (choice || shared_.gave_up) return choice;
+      if (choice || context_.gave_up) return choice;
       after = best;
     }
   }
 
-  std::vector<std::uint64_t>& MaskOf(const Share& share) {
-    scratch_.assign(shared_.width, 0);
-    share.below->AddMask(scratch_.data());
+  std::vector<std::uint64_t>& MaskOf(const FairGroup& group) {
+    scratch_.assign(context_.width, 0);
+    group.below->AddMask(scratch_.data());
     return scratch_;
   }
-  static bool Has(const Share& share, std::span<const std::uint64_t> mask) {
+  static bool Has(const FairGroup& group, std::span<const std::uint64_t> mask) {
     for (std::size_t w = 0; w < mask.size(); ++w) {
-      if ((mask[w] & ~share.mask[w]) != 0) return false;
+      if ((mask[w] & ~group.mask[w]) != 0) return false;
     }
     return true;
   }
-  void Remask(Share& share) {
-    const auto& mask = MaskOf(share);
-    share.mask.assign(mask.begin(), mask.end());
-    many_->SetMask(share.key, mask);
+  void Remask(FairGroup& group) {
+    const auto& mask = MaskOf(group);
+    group.mask.assign(mask.begin(), mask.end());
+    many_->SetMask(group.key, mask);
   }
 
-  void Link(ValueId value, Share* share) {
-    share->key.value = value;
-    Share** place = &shared_.shares[plan_.key].Make(value);
-    Share* before = nullptr;
+  void Link(ValueId value, FairGroup* group) {
+    group->key.value = value;
+    FairGroup** place = &context_.fair_groups[plan_.key].Make(value);
+    FairGroup* before = nullptr;
     std::size_t unhashed = 0;
-    for (Share* other = *place; other != nullptr && !other->hashed; other = other->next) ++unhashed;
-    share->hashed = unhashed == kMostUnhashed;
-    if (share->hashed) {
+    for (FairGroup* other = *place; other != nullptr && !other->hashed; other = other->next) ++unhashed;
+    group->hashed = unhashed == kMostUnhashed;
+    if (group->hashed) {
       for (; unhashed > 0; --unhashed) {
         before = *place;
         place = &before->next;
       }
-      hashed_.Insert(Mixed(value), share);
+      hashed_.Insert(Mixed(value), group);
     }
-    share->before = before;
-    share->next = *place;
-    if (share->next != nullptr) share->next->before = share;
-    *place = share;
+    group->before = before;
+    group->next = *place;
+    if (group->next != nullptr) group->next->before = group;
+    *place = group;
   }
-  void Unlink(ValueId value, Share* share) {
-    (share->before != nullptr ? share->before->next : shared_.shares[plan_.key][value]) = share->next;
-    if (share->next != nullptr) share->next->before = share->before;
-    if (share->hashed) hashed_.Erase(Mixed(value), [&](const Share* s) { return s == share; });
+  void Unlink(ValueId value, FairGroup* group) {
+    (group->before != nullptr ? group->before->next : context_.fair_groups[plan_.key][value]) = group->next;
+    if (group->next != nullptr) group->next->before = group->before;
+    if (group->hashed) hashed_.Erase(Mixed(value), [&](const FairGroup* s) { return s == group; });
   }
   // It has no cells.
-  void Retire(Share* share) {
-    auto& spare = shared_.spare[plan_.fair];
-    if (spare.size() == kMostSpare) return Delete(share);
-    Unlink(share->key.value, share);
-    spare.emplace_back(share);
+  void Retire(FairGroup* group) {
+    auto& spare = context_.spare[plan_.fair];
+    if (spare.size() == kMostSpare) return Delete(group);
+    Unlink(group->key.value, group);
+    spare.emplace_back(group);
   }
-  void Delete(Share* share) {
-    Unlink(share->key.value, share);
-    delete share;
+  void Delete(FairGroup* group) {
+    Unlink(group->key.value, group);
+    delete group;
   }
 
   const Plan& plan_;
-  Shared& shared_;
-  std::vector<Share*> few_;  // owned
-  std::unique_ptr<MaskTree<ShareKey, Share*>> many_;
-  ShardedSet<Share*> hashed_;
+  ViewContext& context_;
+  std::vector<FairGroup*> few_;  // owned
+  std::unique_ptr<MaskTree<FairKey, FairGroup*>> many_;
+  ShardedSet<FairGroup*> hashed_;
   std::vector<std::uint64_t> scratch_;
 };
 
-std::unique_ptr<View> MakeShareView(const Plan& plan, Shared& shared) {
-  return std::make_unique<FairView>(plan, shared);
+std::unique_ptr<View> MakeFairView(const Plan& plan, ViewContext& context) {
+  return std::make_unique<FairView>(plan, context);
 }
 
-void Rekey(Shared& shared, std::size_t key, ValueId value) {
-  Share** head = shared.shares[key].Find(value);
-  for (Share* share = head == nullptr ? nullptr : *head; share != nullptr; share = share->next) {
-    share->view->Rekey(*share);
+void Rekey(ViewContext& context, std::size_t key, ValueId value) {
+  FairGroup** head = context.fair_groups[key].Find(value);
+  for (FairGroup* group = head == nullptr ? nullptr : *head; group != nullptr; group = group->next) {
+    group->view->Rekey(*group);
   }
 }
 

@@ -14,17 +14,17 @@ using order::Order;
 using order::Plan;
 
 struct StrategyIndex::Parts {
-  explicit Parts(ValueTable& values, const ClassTable& verdicts) : shared{values, verdicts} {
-    shared.width = verdicts.mask_words();
+  explicit Parts(ValueTable& values, const ClassTable& verdicts) : context{values, verdicts} {
+    context.width = verdicts.mask_words();
   }
-  order::Shared shared;
+  order::ViewContext context;
   std::unique_ptr<Plan> plan;
   std::vector<const Plan*> bins;  // by their number
   std::vector<std::pair<KeyId, ValueId>> pins;
   std::vector<Order> orders;  // that cells keep
   std::size_t leaves = 0;
   bool random = false;
-  bool turns = false;                       // of a leaf: a pick moves its job
+  bool rotates = false;                     // of a leaf: a pick moves its job
   std::unique_ptr<order::CellTrees> trees;  // goes before what it refers to
   ShardedSet<Cell*> cells;                  // owned
   order::CellShape shape;
@@ -49,14 +49,14 @@ struct StrategyIndex::Parts {
 
   std::size_t KeyIndex(const StrategyKey& key, const std::string& tag, bool fair = false) {
     // The value table counts one user for each time that it is asked.
-    const KeyId id = shared.values.Use(key, tag, fair);
-    const auto found = std::find(shared.keys.begin(), shared.keys.end(), id);
-    if (found != shared.keys.end()) {
-      shared.values.Unuse(id);
-      return static_cast<std::size_t>(found - shared.keys.begin());
+    const KeyId id = context.values.Use(key, tag, fair);
+    const auto found = std::find(context.keys.begin(), context.keys.end(), id);
+    if (found != context.keys.end()) {
+      context.values.Unuse(id);
+      return static_cast<std::size_t>(found - context.keys.begin());
     }
-    shared.keys.push_back(id);
-    return shared.keys.size() - 1;
+    context.keys.push_back(id);
+    return context.keys.size() - 1;
   }
 
   // Those of which it must be known when they were served come first, so that others share them.
@@ -90,8 +90,8 @@ struct StrategyIndex::Parts {
       return;
     }
     made.order = traits.order;
-    made.turns = traits.order->turns;
-    turns = turns || made.turns;
+    made.rotates = traits.order->rotates;
+    rotates = rotates || made.rotates;
     const auto found = std::find(orders.begin(), orders.end(), made.order);
     made.list = static_cast<std::size_t>(found - orders.begin());
     if (found == orders.end()) orders.push_back(made.order);
@@ -102,16 +102,16 @@ struct StrategyIndex::Parts {
     made.max = strategy.max;
     made.percent = strategy.percent;
     if (traits.value) {
-      made.wanted = shared.values.Pin(shared.keys[made.key], tag ? "btrue" : *TextOf(strategy.value));
-      pins.emplace_back(shared.keys[made.key], made.wanted);
+      made.wanted = context.values.Pin(context.keys[made.key], tag ? "btrue" : *TextOf(strategy.value));
+      pins.emplace_back(context.keys[made.key], made.wanted);
     }
     if (traits.passes == Passes::kBelowMax || traits.compares == Compares::kLevel) {
       made.bin = bins.size();
       bins.push_back(&made);
-      made.link = shared.lists.Link(made.key);
-      shared.lists.AddBin(made.link, made.bin);
+      made.link = context.lists.Link(made.key);
+      context.lists.AddBin(made.link, made.bin);
     }
-    if (traits.compares == Compares::kShare) made.fair = shape.shares++;
+    if (traits.compares == Compares::kFairGroup) made.fair = shape.fair_groups++;
   }
 
   // --- Cells.
@@ -119,8 +119,8 @@ struct StrategyIndex::Parts {
   // Takes what the job has; returns the hash.
   std::uint64_t Seek(const PickJob& job) {
     std::uint64_t hash = job.cls + (std::uint64_t{job.group} << 32);
-    for (std::size_t i = 0; i < shared.keys.size(); ++i) {
-      sought[i] = shared.values.Of(shared.keys[i], job);
+    for (std::size_t i = 0; i < context.keys.size(); ++i) {
+      sought[i] = context.values.Of(context.keys[i], job);
       hash = hash * 0x9E3779B97F4A7C15ull + sought[i];
     }
     return Mixed(hash);
@@ -133,7 +133,7 @@ struct StrategyIndex::Parts {
   }
 
   void List(Cell& cell) {
-    shared.lists.Add(cell);
+    context.lists.Add(cell);
     classes = std::max(classes, cell.cls + 1);
     Cell*& head = by_class.Make(cell.cls);
     cell.in_class = {nullptr, head};
@@ -141,7 +141,7 @@ struct StrategyIndex::Parts {
     head = &cell;
   }
   void Unlist(Cell& cell) {
-    shared.lists.Remove(cell);
+    context.lists.Remove(cell);
     const Cell::Links& links = cell.in_class;
     (links.before != nullptr ? links.before->in_class.next : by_class[cell.cls]) = links.next;
     if (links.next != nullptr) links.next->in_class.before = links.before;
@@ -173,15 +173,15 @@ struct StrategyIndex::Parts {
 
   bool TooHigh(const Cell& cell, std::size_t link) const {
     return std::any_of(bins.begin(), bins.end(), [&](const Plan* block) {
-      return block->link == link && cell.bins[block->bin] > order::TrueBin(*block, shared, cell);
+      return block->link == link && cell.bins[block->bin] > order::TrueBin(*block, context, cell);
     });
   }
   // Cells of values that fell come down.
   bool StepFallen(std::size_t& budget, std::vector<ClassId>& opened) {
-    while (!shared.lists.walks().empty()) {
+    while (!context.lists.walks().empty()) {
       if (budget == 0) return false;
-      const std::size_t link = shared.lists.walks().back().link;
-      Cell* cell = shared.lists.NextOfWalk();
+      const std::size_t link = context.lists.walks().back().link;
+      Cell* cell = context.lists.NextOfWalk();
       if (cell == nullptr) continue;
       --budget;
       if (!TooHigh(*cell, link)) continue;
@@ -228,7 +228,7 @@ struct StrategyIndex::Parts {
   bool StepCrowded(std::size_t& budget) {
     for (; !crowded.empty(); crowded.pop_back()) {
       const auto [link, value] = crowded.back();
-      while (Cell* cell = shared.lists.Unraised(link, value)) {
+      while (Cell* cell = context.lists.Unraised(link, value)) {
         if (budget == 0) return false;
         --budget;
         Replace(*cell);
@@ -239,13 +239,13 @@ struct StrategyIndex::Parts {
   }
   // Must the picks of that kind wait until cells stand where they belong?
   bool Waits(KindId kind) const {
-    if (!shared.lists.walks().empty() || !stale.empty()) return true;
+    if (!context.lists.walks().empty() || !stale.empty()) return true;
     const auto unknown = [this](KindId bit) {
-      return bit / 64 >= shared.width || (bit < unpainted.size() && unpainted[bit] != 0);
+      return bit / 64 >= context.width || (bit < unpainted.size() && unpainted[bit] != 0);
     };
-    if (painted.empty() && to_paint.empty() && shared.width == shared.verdicts.mask_words()) return false;
+    if (painted.empty() && to_paint.empty() && context.width == context.verdicts.mask_words()) return false;
     if (unknown(kind)) return true;
-    const auto& tiers = shared.verdicts.Tiers(kind);
+    const auto& tiers = context.verdicts.Tiers(kind);
     return std::any_of(tiers.begin(), tiers.end(), [&](const auto& tier) { return unknown(tier.second); });
   }
 };
@@ -259,32 +259,32 @@ StrategyIndex::StrategyIndex(const StrategyPtr& policy, const StrategyPtr& worke
   parts_->ServedKeys(*worker);
   parts_->plan = parts_->Compile(*policy, worker.get());
   MemoryPool::Scope scope(&pool_);  // not before: what the table of values makes stays
-  const std::size_t keys = parts_->shared.keys.size();
-  parts_->shared.shares.resize(keys);
-  parts_->shared.spare.resize(parts_->shape.shares);
-  parts_->shared.full.resize(parts_->bins.size());
+  const std::size_t keys = parts_->context.keys.size();
+  parts_->context.fair_groups.resize(keys);
+  parts_->context.spare.resize(parts_->shape.fair_groups);
+  parts_->context.full.resize(parts_->bins.size());
   parts_->sought.resize(keys);
   parts_->shape.values = keys;
   parts_->shape.bins = parts_->bins.size();
   parts_->shape.leaves = parts_->leaves;
   parts_->shape.orders = parts_->orders.size();
-  parts_->shape.links = parts_->shared.lists.links();
-  parts_->trees = std::make_unique<order::CellTrees>(*parts_->plan, parts_->shared);
+  parts_->shape.links = parts_->context.lists.links();
+  parts_->trees = std::make_unique<order::CellTrees>(*parts_->plan, parts_->context);
   rules_ = std::make_unique<const order::Rules>(
-      order::Rules{parts_->plan.get(), &parts_->shared, &parts_->orders, parts_->leaves, parts_->random});
+      order::Rules{parts_->plan.get(), &parts_->context, &parts_->orders, parts_->leaves, parts_->random});
 }
 
 StrategyIndex::~StrategyIndex() {
   parts_->trees.reset();
-  parts_->shared.spare.clear();  // they refer to the others
+  parts_->context.spare.clear();  // they refer to the others
   for (ClassId cls = 0; cls < parts_->classes; ++cls) {
     for (Cell* cell = parts_->by_class[cls]; cell != nullptr;) Cell::Free()(std::exchange(cell, cell->in_class.next));
   }
-  for (const auto& [key, value] : parts_->pins) parts_->shared.values.Unpin(key, value);
-  for (const KeyId key : parts_->shared.keys) parts_->shared.values.Unuse(key);
+  for (const auto& [key, value] : parts_->pins) parts_->context.values.Unpin(key, value);
+  for (const KeyId key : parts_->context.keys) parts_->context.values.Unuse(key);
 }
 
-const std::vector<KeyId>& StrategyIndex::keys() const { return parts_->shared.keys; }
+const std::vector<KeyId>& StrategyIndex::keys() const { return parts_->context.keys; }
 std::size_t StrategyIndex::cells() const { return parts_->cells.size(); }
 std::uint64_t StrategyIndex::cells_moved() const { return parts_->moves; }
 
@@ -335,7 +335,7 @@ void StrategyIndex::Remove(PickJob& job) {
   if (head || cell.lottery) parts.trees->Moved(cell);
 }
 
-bool StrategyIndex::CaresWhenPicked() const { return parts_->turns; }
+bool StrategyIndex::CaresWhenPicked() const { return parts_->rotates; }
 
 void StrategyIndex::OnReady(PickJob& job, std::uint32_t before) {
   MemoryPool::Scope scope(&pool_);
@@ -350,21 +350,21 @@ void StrategyIndex::OnReady(PickJob& job, std::uint32_t before) {
 void StrategyIndex::OnValue(KeyId id, ValueId value, std::uint32_t fewer) {
   MemoryPool::Scope scope(&pool_);
   Parts& parts = *parts_;
-  const auto at = std::find(parts.shared.keys.begin(), parts.shared.keys.end(), id);
-  if (at == parts.shared.keys.end()) return;
-  const auto key = static_cast<std::size_t>(at - parts.shared.keys.begin());
-  order::Rekey(parts.shared, key, value);
+  const auto at = std::find(parts.context.keys.begin(), parts.context.keys.end(), id);
+  if (at == parts.context.keys.end()) return;
+  const auto key = static_cast<std::size_t>(at - parts.context.keys.begin());
+  order::Rekey(parts.context, key, value);
   if (fewer == 0) return;
-  const std::uint32_t leased = parts.shared.values.Get(id, value).leased;
+  const std::uint32_t leased = parts.context.values.Get(id, value).leased;
   const Plan* flips = nullptr;
   for (const Plan* plan : parts.bins) {
     if (plan->key != key) continue;
-    if (order::BinOf(*plan, parts.shared, value, leased + fewer) > order::BinOf(*plan, parts.shared, value, leased)) {
+    if (order::BinOf(*plan, parts.context, value, leased + fewer) > order::BinOf(*plan, parts.context, value, leased)) {
       flips = plan;
     }
   }
   if (flips == nullptr) return;
-  parts.shared.lists.BeginWalk(flips->link, value);
+  parts.context.lists.BeginWalk(flips->link, value);
   std::size_t few = moved_at_once;
   parts.StepFallen(few, opened_);
 }
@@ -372,19 +372,19 @@ void StrategyIndex::OnValue(KeyId id, ValueId value, std::uint32_t fewer) {
 void StrategyIndex::SetSlots(std::uint64_t slots) {
   MemoryPool::Scope scope(&pool_);
   Parts& parts = *parts_;
-  if (parts.shared.slots == slots) return;
-  const std::uint64_t before = std::exchange(parts.shared.slots, slots);
+  if (parts.context.slots == slots) return;
+  const std::uint64_t before = std::exchange(parts.context.slots, slots);
   for (const Plan* plan : parts.bins) {
     if (!plan->percent || order::MaxOf(*plan, slots) <= order::MaxOf(*plan, before)) continue;
     const auto has_room = [&](ValueId value) {
-      const std::uint32_t leased = parts.shared.values.Get(parts.shared.keys[plan->key], value).leased;
-      return order::BinOf(*plan, parts.shared, value, leased) == 0;
+      const std::uint32_t leased = parts.context.values.Get(parts.context.keys[plan->key], value).leased;
+      return order::BinOf(*plan, parts.context, value, leased) == 0;
     };
-    boost::unordered_flat_set<ValueId>& full = parts.shared.full[plan->bin];
+    boost::unordered_flat_set<ValueId>& full = parts.context.full[plan->bin];
     // Those that have come down since, or are gone, are found here.
-    boost::unordered::erase_if(full, [&](ValueId value) { return !parts.shared.lists.AnyRaised(plan->link, value); });
+    boost::unordered::erase_if(full, [&](ValueId value) { return !parts.context.lists.AnyRaised(plan->link, value); });
     for (const ValueId value : full) {
-      if (has_room(value)) parts.shared.lists.BeginWalk(plan->link, value);
+      if (has_room(value)) parts.context.lists.BeginWalk(plan->link, value);
     }
   }
   std::size_t few = moved_at_once;
@@ -408,8 +408,8 @@ PickJob* StrategyIndex::Pick(KindId kind, StartGate* gate, Rng* rng) {
     if (waits_) return nullptr;
   }
   const Choice choice = parts.trees->Pick(kind, gate, rng);
-  if (parts.shared.gave_up) {
-    const std::pair crowd(parts.shared.crowded_link, parts.shared.crowded);
+  if (parts.context.gave_up) {
+    const std::pair crowd(parts.context.crowded_link, parts.context.crowded);
     if (std::find(parts.crowded.begin(), parts.crowded.end(), crowd) == parts.crowded.end()) {
       parts.crowded.push_back(crowd);
     }
@@ -428,7 +428,7 @@ std::size_t StrategyIndex::moved() const { return waited_ + (waits_ ? 0 : parts_
 
 bool StrategyIndex::Stepping() const {
   const Parts& parts = *parts_;
-  return !parts.shared.lists.walks().empty() || !parts.stale.empty() || !parts.painted.empty() ||
+  return !parts.context.lists.walks().empty() || !parts.stale.empty() || !parts.painted.empty() ||
          !parts.to_paint.empty() || !parts.crowded.empty();
 }
 
@@ -442,7 +442,7 @@ void StrategyIndex::OpenGroup(std::uint32_t group, std::vector<std::uint64_t>* k
   MemoryPool::Scope scope(&pool_);
   parts_->trees->Open(group);
   if (kinds == nullptr) return;
-  kinds->resize(std::max(kinds->size(), parts_->shared.verdicts.mask_words()));
+  kinds->resize(std::max(kinds->size(), parts_->context.verdicts.mask_words()));
   parts_->trees->AddMask(group, kinds->data());
 }
 
@@ -470,7 +470,7 @@ bool StrategyIndex::StepJoining(std::size_t& budget) {
 void StrategyIndex::OnWidth() {
   MemoryPool::Scope scope(&pool_);
   Parts& parts = *parts_;
-  parts.shared.width = parts.shared.verdicts.mask_words();
+  parts.context.width = parts.context.verdicts.mask_words();
   parts.stale.clear();
   parts.painted.clear();
   parts.to_paint.clear();
@@ -502,10 +502,10 @@ void StrategyIndex::OnClass(ClassId cls) {
 void StrategyIndex::OnKind(KindId kind, std::size_t& looks) {
   MemoryPool::Scope scope(&pool_);
   Parts& parts = *parts_;
-  if (kind / 64 >= parts.shared.width) return;
+  if (kind / 64 >= parts.context.width) return;
   if (parts.cells.size() <= looks) {
     looks -= parts.cells.size();
-    return parts.trees->Recolour(kind);
+    return parts.trees->RefreshBit(kind);
   }
   if (parts.unpainted.size() <= kind) parts.unpainted.resize(kind + 1);
   if (std::exchange(parts.unpainted[kind], Parts::kToPaint) != Parts::kToPaint) parts.to_paint.push_back(kind);
@@ -535,27 +535,27 @@ bool StrategyIndex::Shrink(std::size_t& budget) {
 }
 
 std::size_t StrategyIndex::JobBytes() const {
-  constexpr std::size_t kShare = 400;  // of a value in a block `fair`, with the views below it
+  constexpr std::size_t kFairGroup = 400;  // of a value in a block `fair`, with the views below it
   const order::CellShape& shape = parts_->shape;
-  const std::size_t words = parts_->shared.verdicts.mask_words();
+  const std::size_t words = parts_->context.verdicts.mask_words();
   const std::size_t cell = sizeof(Cell) + shape.leaves * sizeof(order::LeafPlace) +
                            shape.orders * sizeof(order::JobList) + shape.links * sizeof(Cell::Links) +
-                           (shape.shares + 1) * sizeof(void*) + (shape.values + shape.bins) * 4;
+                           (shape.fair_groups + 1) * sizeof(void*) + (shape.values + shape.bins) * 4;
   // As if it had a cell of its own; entries of trees with half of the nodes empty.
   return MemoryPool::Taken(cell) + 2 * shape.leaves * (sizeof(order::Key) + sizeof(void*) + words * 8) +
-         shape.orders * 2 * sizeof(order::Key) + shape.shares * kShare + (parts_->random ? 64 : 0) + 32;
+         shape.orders * 2 * sizeof(order::Key) + shape.fair_groups * kFairGroup + (parts_->random ? 64 : 0) + 32;
 }
 
 std::size_t StrategyIndex::MemoryBytes() const {
   const Parts& parts = *parts_;
   std::size_t bytes = parts.trees->MemoryBytes() + parts.cells.MemoryBytes() + parts.places.MemoryBytes() +
                       parts.by_class.MemoryBytes();
-  bytes += parts.shared.lists.MemoryBytes();
-  for (const auto& heads : parts.shared.shares) bytes += heads.MemoryBytes();
+  bytes += parts.context.lists.MemoryBytes();
+  for (const auto& heads : parts.context.fair_groups) bytes += heads.MemoryBytes();
   const order::CellShape& shape = parts.shape;
   const std::size_t cell_bytes = sizeof(Cell) + shape.leaves * sizeof(order::LeafPlace) +
                                  shape.orders * sizeof(order::JobList) + shape.links * sizeof(Cell::Links) +
-                                 (shape.shares + 1) * sizeof(void*) + (shape.values + shape.bins) * 4;
+                                 (shape.fair_groups + 1) * sizeof(void*) + (shape.values + shape.bins) * 4;
   parts.cells.ForEach([&](const Cell* cell) {
     bytes += cell_bytes;
     for (std::size_t i = 0; i < shape.orders; ++i) bytes += cell->orders[i].MemoryBytes();

@@ -1,5 +1,5 @@
 // The order that one strategy gives, kept up to date: the next job for a worker of any kind, without looking at those
-// that are saturated, held or not for it.
+// that are saturated, blocked or not for it.
 //
 // Jobs alike in class, in group and in the values of all keys that the strategy names share a cell. The strategy
 // becomes a tree of views over cells; a view of a grouping block has one view below it for each group. A value that
@@ -8,7 +8,7 @@
 //
 // Threading:  confined to the queue's engine thread.
 // Invariants: a cell's level is never above its value's true one; a view's mask has a bit for every kind that it has a
-//             cell for (and, until a pick has looked, for some whose cells are held or gone).
+//             cell for (and, until a pick has looked, for some whose cells are blocked or gone).
 #pragma once
 
 #include <cstdint>
@@ -53,8 +53,8 @@ class StrategyIndex {
   // The number of all slots changed: percentages do.
   void SetSlots(std::uint64_t slots);
 
-  // The job that comes first for workers of this kind, of those whose groups the gate does not hold (null: it holds
-  // none); null if there is none, or it met too many that are held. With `rng` null a job of `random` is any.
+  // The job that comes first for workers of this kind, of those whose groups the gate does not block (null: it blocks
+  // none); null if there is none, or it met too many that are blocked. With `rng` null a job of `random` is any.
   PickJob* Pick(KindId kind, StartGate* gate, Rng* rng);
   // The last Pick() gave up: asked again, it goes on.
   bool unfinished() const;
@@ -63,7 +63,7 @@ class StrategyIndex {
   // Does the strategy want a random task of the job that the last Pick() gave?
   bool random_task() const { return random_task_; }
   // The leaf of the strategy that gave it, and, if that is `random`, how many tasks it was drawn from: some of these
-  // may be held, or of values that are full, and would have been drawn in vain.
+  // may be blocked, or of values that are full, and would have been drawn for nothing.
   const order::Plan* leaf() const { return leaf_; }
   std::uint64_t candidates() const { return candidates_; }
 
@@ -78,13 +78,13 @@ class StrategyIndex {
   bool HasOpened() const { return !opened_.empty(); }
   std::vector<ClassId> TakeOpened() { return std::exchange(opened_, {}); }
 
-  // The group is not held everywhere any more: adds the bits that it may have something for, where `kinds` is not null.
-  // To be told by whoever has the gate; until then a group that was found held is not asked for again.
+  // The group is not blocked everywhere any more: adds the bits that it may have something for, where `kinds` is not
+  // null. To be called by whoever has the gate; until then a group that was found blocked is not asked for again.
   void OpenGroup(std::uint32_t group, std::vector<std::uint64_t>* kinds);
   // Groups that stand apart and have something for that kind: of so many, and of others the next time.
   std::vector<std::uint32_t> Aside(KindId kind, std::size_t most);
-  // It has not been held for long, and need not stand apart any more. Happens in steps, which take what they did from
-  // the budget and are true at the end.
+  // It has not been blocked for long, and need not stand apart any more. Happens in steps, which take what they did
+  // from the budget and are true at the end.
   void JoinGroup(std::uint32_t group);
   // Groups that stand apart and are open, as far as picks have found; all of these may be joined.
   std::size_t opened_groups() const;

@@ -28,7 +28,7 @@ inline std::uint64_t Unsigned(std::int64_t value) {
 // How a block at the innermost place orders jobs; there is one object for each such block.
 struct JobOrder {
   Key (*key)(const PickJob& job);  // of no two jobs the same, and the same as long as the job is open
-  bool turns = false;              // but for a pick from it, which moves it backwards
+  bool rotates = false;            // but for a pick from it, which moves it backwards
 };
 using Order = const JobOrder*;
 inline Key KeyOf(Order order, const PickJob& job) { return order->key(job); }
@@ -38,7 +38,7 @@ struct Plan {
   // Of its traits what is looked at in every comparison.
   Passes passes = Passes::kAll;
   Compares compares = Compares::kInside;
-  bool turns = false;         // a leaf: a pick from a job moves it backwards
+  bool rotates = false;       // a leaf: a pick from a job moves it backwards
   bool percent = false;       // max is a percentage
   std::size_t key = 0;        // which of the index's keys
   ValueId wanted = kNoValue;  // the value of one that has it
@@ -48,7 +48,7 @@ struct Plan {
   std::size_t leaf = 0;        // number among the leaves; of a block, that of its first
   std::size_t bin = 0;         // number among the blocks with bins
   std::size_t link = 0;        // theirs: which of a cell's links
-  std::size_t fair = 0;        // number among the blocks with shares
+  std::size_t fair = 0;        // number among the blocks `fair`
   std::size_t leaves_end = 0;  // number behind the last leaf that it has or is; its first one is `leaf`
   std::vector<std::unique_ptr<Plan>> inner;
 
@@ -57,7 +57,7 @@ struct Plan {
   // A leaf that draws among the ready tasks of all jobs.
   bool draws() const { return compares == Compares::kChance; }
   // May it keep a job from being given that it has a value for?
-  bool holds() const { return passes != Passes::kAll && passes != Passes::kBranches; }
+  bool may_block() const { return passes != Passes::kAll && passes != Passes::kBranches; }
 };
 
 }  // namespace allot::order

@@ -119,7 +119,7 @@ void ValueTable::Know(KeyId id, const PickJob& job) {
   key.of_slot.Make(job.slot) = value;
   Value& entry = key.values[value];
   if (value != kNoValue) ++entry.members;
-  entry.leased += job.leased + job.untold;
+  entry.leased += job.leased + job.unapplied_returns;
   if (job.picked.serial <= entry.served.serial) return;
   entry.served = job.picked;
   entry.first = {};
@@ -129,7 +129,7 @@ void ValueTable::Know(KeyId id, const PickJob& job) {
 void ValueTable::Forget(KeyId id, const PickJob& job) {
   Key& key = keys_[id];
   const ValueId value = Of(id, job);
-  key.values[value].leased -= job.leased + job.untold;
+  key.values[value].leased -= job.leased + job.unapplied_returns;
   Release(key, value);
 }
 

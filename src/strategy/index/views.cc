@@ -11,19 +11,19 @@ namespace {
 
 class OrderView : public View {
  public:
-  OrderView(const Plan& plan, Shared& shared) : plan_(plan), shared_(shared) {}
+  OrderView(const Plan& plan, ViewContext& context) : plan_(plan), context_(context) {}
 
   bool Put(Cell& cell) override {
     const Key head = Head(cell);
     cell.leaves[plan_.leaf].key = head;
     if (many_) {
-      many_->Insert(head, &cell, shared_.Mask(cell));
+      many_->Insert(head, &cell, context_.Mask(cell));
     } else if (few_.size() < kFew) {
       few_.push_back(&cell);
     } else {
-      many_ = std::make_unique<MaskTree<Key, Cell*>>(shared_.width);
+      many_ = std::make_unique<MaskTree<Key, Cell*>>(context_.width);
       few_.push_back(&cell);
-      for (Cell* other : few_) many_->Insert(other->leaves[plan_.leaf].key, other, shared_.Mask(*other));
+      for (Cell* other : few_) many_->Insert(other->leaves[plan_.leaf].key, other, context_.Mask(*other));
       few_.clear();
       few_.shrink_to_fit();
     }
@@ -46,7 +46,7 @@ class OrderView : public View {
     if (head == key) return;
     if (many_) {
       many_->Erase(key);
-      many_->Insert(head, &cell, shared_.Mask(cell));
+      many_->Insert(head, &cell, context_.Mask(cell));
     }
     key = head;
   }
@@ -57,7 +57,7 @@ class OrderView : public View {
     }
     Cell* best = nullptr;
     for (Cell* cell : few_) {
-      if (!shared_.Has(*cell, bit)) continue;
+      if (!context_.Has(*cell, bit)) continue;
       if (best == nullptr || cell->leaves[plan_.leaf].key < best->leaves[plan_.leaf].key) best = cell;
     }
     return best == nullptr ? Choice{} : Choice{best, &plan_, 0};
@@ -65,13 +65,13 @@ class OrderView : public View {
   void AddMask(std::uint64_t* out) const override {
     if (many_) return many_->AddMask(out);
     for (const Cell* cell : few_) {
-      const auto mask = shared_.Mask(*cell);
+      const auto mask = context_.Mask(*cell);
       for (std::size_t w = 0; w < mask.size(); ++w) out[w] |= mask[w];
     }
   }
   bool Empty() const override { return !many_ && few_.empty(); }
-  void Recolour(Bit bit) override {
-    if (many_) many_->SetBit(bit, [&](const Cell* cell) { return shared_.Has(*cell, bit); });
+  void RefreshBit(Bit bit) override {
+    if (many_) many_->SetBit(bit, [&](const Cell* cell) { return context_.Has(*cell, bit); });
   }
   bool Shrink(std::size_t& budget) override {
     few_.clear();
@@ -90,29 +90,29 @@ class OrderView : public View {
   Key Head(const Cell& cell) const { return cell.orders[plan_.list].FrontKey(plan_.order); }
 
   const Plan& plan_;
-  Shared& shared_;
+  ViewContext& context_;
   boost::container::small_vector<Cell*, 2> few_;
   std::unique_ptr<MaskTree<Key, Cell*>> many_;
 };
 
 }  // namespace
 
-std::unique_ptr<View> MakeOrderView(const Plan& plan, Shared& shared) {
-  return std::make_unique<OrderView>(plan, shared);
+std::unique_ptr<View> MakeOrderView(const Plan& plan, ViewContext& context) {
+  return std::make_unique<OrderView>(plan, context);
 }
 
-std::uint32_t BinOf(const Plan& plan, const Shared& shared, ValueId value, std::uint32_t leased) {
+std::uint32_t BinOf(const Plan& plan, const ViewContext& context, ValueId value, std::uint32_t leased) {
   if (value == kNoValue) return 0;
   if (plan.compares == Compares::kLevel) return static_cast<std::uint32_t>(leased / plan.max);
-  return leased >= MaxOf(plan, shared.slots) ? 1 : 0;
+  return leased >= MaxOf(plan, context.slots) ? 1 : 0;
 }
 
 std::uint64_t MaxOf(std::uint64_t max, bool percent, std::uint64_t slots) {
   return percent ? std::max<std::uint64_t>(1, slots * max / 100) : max;
 }
 
-std::uint32_t TrueBin(const Plan& plan, const Shared& shared, const Cell& cell) {
-  return BinOf(plan, shared, cell.values[plan.key], shared.Value(cell, plan.key).leased);
+std::uint32_t TrueBin(const Plan& plan, const ViewContext& context, const Cell& cell) {
+  return BinOf(plan, context, cell.values[plan.key], context.Value(cell, plan.key).leased);
 }
 
 }  // namespace allot::order

@@ -20,19 +20,19 @@ namespace allot::order {
 
 using Bit = std::uint32_t;  // of a kind, or of one rank that a kind gives
 
-// What all views of an index share.
-struct Shared {
+// What all views of an index have in common.
+struct ViewContext {
   ValueTable& values;
   const ClassTable& verdicts;
   std::vector<KeyId> keys = {};
   std::uint64_t slots = 0;
-  // The first share of each value, for each key.
-  std::vector<SlotArray<Share*>> shares = {};
+  // The first fair group of each value, for each key.
+  std::vector<SlotArray<FairGroup*>> fair_groups = {};
   // Those without cells, for each block `fair`: they come and go with values that flip.
-  struct FreeShare {
-    void operator()(Share* share) const;
+  struct FreeFairGroup {
+    void operator()(FairGroup* group) const;
   };
-  std::vector<std::vector<std::unique_ptr<Share, FreeShare>>> spare = {};
+  std::vector<std::vector<std::unique_ptr<FairGroup, FreeFairGroup>>> spare = {};
 
   // Words of the masks in all trees. Bits behind them are not known here: an index that is too narrow is replaced.
   std::size_t width = 1;
@@ -74,7 +74,7 @@ struct Shared {
 // What an index goes by, for others that go by the same. Refers to what the index has.
 struct Rules {
   const Plan* plan = nullptr;
-  const Shared* shared = nullptr;
+  const ViewContext* context = nullptr;
   const std::vector<Order>* orders = nullptr;  // of leaves, but those that draw; a leaf says which of them
   std::size_t leaves = 0;
   bool random = false;  // does a leaf draw?
@@ -95,15 +95,15 @@ class View {
   virtual bool Put(Cell& cell) = 0;
   virtual void Drop(Cell& cell) = 0;
   virtual void Moved(Cell& cell) = 0;
-  // What comes first for that bit. Puts aside cells that it finds to be held by now. Nothing, where it gave up
-  // (Shared::gave_up): then nobody may conclude that nothing is there.
+  // What comes first for that bit. Puts aside cells that it finds to be blocked by now. Nothing, where it gave up
+  // (ViewContext::gave_up): then nobody may conclude that nothing is there.
   virtual Choice Pick(Bit bit, Rng* rng) = 0;
   // Adds the bits of all cells to `out`.
   virtual void AddMask(std::uint64_t* out) const = 0;
-  // No cell was put into it, held ones included.
+  // No cell was put into it, blocked ones included.
   virtual bool Empty() const = 0;
   // The verdicts of that bit changed.
-  virtual void Recolour(Bit bit) = 0;
+  virtual void RefreshBit(Bit bit) = 0;
   // Nobody needs it any more: throws cells away without a look at them, takes how many from the budget, and is true
   // when none are left. Nothing else may be called then but this.
   virtual bool Shrink(std::size_t& budget) = 0;
@@ -112,33 +112,35 @@ class View {
 
 // What a tree loses in the time of one unit.
 inline constexpr std::size_t kShrunkAtOnce = 32;
-// Units that it takes to free a cell or a share with all that it has.
+// Units that it takes to free a cell or a fair group with all that it has.
 inline constexpr std::size_t kFreeCost = 3;
 
-inline std::unique_ptr<View> MakeView(const Plan& plan, Shared& shared) { return plan.block->MakeView(plan, shared); }
-// For blocks: cells in the order of their heads; groups of cells by the shares of their values, with a view of what is
+inline std::unique_ptr<View> MakeView(const Plan& plan, ViewContext& context) {
+  return plan.block->MakeView(plan, context);
+}
+// For blocks: cells in the order of their heads; fair groups of cells by what their values have, with a view of what is
 // inside for each.
-std::unique_ptr<View> MakeOrderView(const Plan& plan, Shared& shared);
-std::unique_ptr<View> MakeShareView(const Plan& plan, Shared& shared);
+std::unique_ptr<View> MakeOrderView(const Plan& plan, ViewContext& context);
+std::unique_ptr<View> MakeFairView(const Plan& plan, ViewContext& context);
 
 // Where a value of a block with bins belongs that has so many leased tasks: its level; or 1 if it is full, and 0 if
 // not.
-std::uint32_t BinOf(const Plan& plan, const Shared& shared, ValueId value, std::uint32_t leased);
+std::uint32_t BinOf(const Plan& plan, const ViewContext& context, ValueId value, std::uint32_t leased);
 // How many tasks a maximum is, of so many slots in all.
 std::uint64_t MaxOf(std::uint64_t max, bool percent, std::uint64_t slots);
 inline std::uint64_t MaxOf(const Plan& plan, std::uint64_t slots) { return MaxOf(plan.max, plan.percent, slots); }
 // Where the cell's value belongs now.
-std::uint32_t TrueBin(const Plan& plan, const Shared& shared, const Cell& cell);
+std::uint32_t TrueBin(const Plan& plan, const ViewContext& context, const Cell& cell);
 
 // The leaf through which the strategy gives jobs of that cell now; null: it does not.
-const Plan* LeafFor(const Plan& plan, const Shared& shared, const Cell& cell);
+const Plan* LeafFor(const Plan& plan, const ViewContext& context, const Cell& cell);
 // Which of two choices, of different trees of one strategy, comes first for that kind: below 0 if it is `a`. 0: both
 // are drawn from one lottery.
-int Compare(const Plan& plan, const Shared& shared, Bit kind, const Choice& a, const Choice& b);
-// The same of the shares of two values; 0 for the same one.
-int CompareShares(const Plan& plan, const Shared& shared, ValueId a, ValueId b);
+int Compare(const Plan& plan, const ViewContext& context, Bit kind, const Choice& a, const Choice& b);
+// The same of the fair groups of two values; 0 for the same one.
+int CompareFairGroups(const Plan& plan, const ViewContext& context, ValueId a, ValueId b);
 
-// What a value has changed: all shares of it find their new places.
-void Rekey(Shared& shared, std::size_t key, ValueId value);
+// What a value has changed: all fair groups of it find their new places.
+void Rekey(ViewContext& context, std::size_t key, ValueId value);
 
 }  // namespace allot::order

@@ -1,5 +1,5 @@
 // What limits and ceilings stop, counted in tasks, agrees with a look at every job and with what the engine then does.
-#include "engine/tallies/hold_reasons.h"
+#include "engine/tallies/blocked_reasons.h"
 
 #include <algorithm>
 #include <map>
@@ -13,11 +13,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class EngineHolds : public testing::LimitedEngineTest {
+class EngineBlocked : public testing::LimitedEngineTest {
  protected:
-  std::string Held(JobId job) {
+  std::string Waits(JobId job) {
     const JobView view = View(job);
-    return view.held ? std::string(ReasonText(view.held->code)) : "none";
+    return view.wait_reason ? std::string(ReasonText(view.wait_reason->code)) : "none";
   }
   // As `limit 3 tasks 2 jobs`, the most tasks first.
   std::vector<std::string> Rows() {
@@ -43,8 +43,8 @@ class EngineHolds : public testing::LimitedEngineTest {
     Sums want, got;
     for (const JobId id : jobs) {
       const auto view = engine_->looks().Describe(id);
-      if (!view.ok() || !view->held || view->ready == 0 || view->state != JobState::kActive) continue;
-      auto& [tasks, count] = want[std::string(ReasonText(view->held->code))];
+      if (!view.ok() || !view->wait_reason || view->ready == 0 || view->state != JobState::kActive) continue;
+      auto& [tasks, count] = want[std::string(ReasonText(view->wait_reason->code))];
       tasks += view->ready;
       ++count;
     }
@@ -60,63 +60,63 @@ class EngineHolds : public testing::LimitedEngineTest {
   using List = std::vector<std::string>;
 };
 
-TEST_F(EngineHolds, ALimitStopsTasksAlsoWhereNobodyHasAskedYet) {
+TEST_F(EngineBlocked, ALimitStopsTasksAlsoWhereNobodyHasAskedYet) {
   RegisterBy("", {"a"}, 8);
   SetLimit("l", testing::SomeLimit("job.User == \"ann\"", 0));
-  const JobId held = SubmitOf("ann", 3);
+  const JobId stopped = SubmitOf("ann", 3);
   const JobId other = SubmitOf("bob", 2);
-  EXPECT_EQ(Held(held), "limit_never");  // its count is 0
-  EXPECT_EQ(Held(other), "can_start");
+  EXPECT_EQ(Waits(stopped), "limit_never");  // its count is 0
+  EXPECT_EQ(Waits(other), "can_start");
   EXPECT_EQ(Rows(), (List{"limit_never 3 tasks 1 jobs", "can_start 2 tasks 1 jobs"}));
   Pass(2s);
   const ReasonRow row = Row(ReasonCode::kLimitNever);
   ASSERT_EQ(row.limits.size(), 1u);
   EXPECT_EQ(row.limits[0].limit.uuid, "l");
   EXPECT_EQ(row.limits[0].tasks, 3u);
-  EXPECT_EQ(row.job, held);
+  EXPECT_EQ(row.job, stopped);
   ASSERT_TRUE(engine_->DeleteLimit(now_, "l").ok());
-  EXPECT_EQ(Held(held), "can_start");
+  EXPECT_EQ(Waits(stopped), "can_start");
   Pass(2s);
   EXPECT_EQ(Rows(), (List{"can_start 5 tasks 2 jobs"}));
 }
 
-TEST_F(EngineHolds, ALimitThatCanPayAgainHoldsNothingBackAndHasATime) {
+TEST_F(EngineBlocked, ALimitThatCanPayAgainHoldsNothingBackAndHasATime) {
   job_lease_ = std::chrono::minutes(10);
   const WorkerId worker = RegisterBy("", {"a"}, 8);
   SetLimit("l", testing::SomeLimit("job.User == \"ann\"", 1));
   const JobId job = SubmitOf("ann", 3);
-  EXPECT_EQ(Held(job), "can_start");
+  EXPECT_EQ(Waits(job), "can_start");
   Pull(worker, 8);
-  EXPECT_EQ(Held(job), "limit");
+  EXPECT_EQ(Waits(job), "limit");
   Pass(2s);
   EXPECT_EQ(Rows(), (List{"limit 2 tasks 1 jobs"}));
-  const std::optional<WallTime> since = View(job).held->since;
+  const std::optional<WallTime> since = View(job).stopped->since;
   ASSERT_TRUE(since);
   EXPECT_LE(now_.wall - *since, 2s);
   EXPECT_EQ(Row(ReasonCode::kLimit).since, since);
   Pass(10s);
-  EXPECT_EQ(View(job).held->since, since);
+  EXPECT_EQ(View(job).stopped->since, since);
   Pass(120s);  // nobody asks, and the bucket is full
-  EXPECT_EQ(Held(job), "can_start");
+  EXPECT_EQ(Waits(job), "can_start");
   EXPECT_EQ(Rows(), (List{"can_start 2 tasks 1 jobs"}));
 }
 
-TEST_F(EngineHolds, ALimitThatReadsTheWorkerStopsWhatItHoldsOnAllThatAreFree) {
+TEST_F(EngineBlocked, ALimitThatReadsTheWorkerStopsWhatItHoldsOnAllThatAreFree) {
   const WorkerId north = RegisterAt("north"), south = RegisterAt("south");
   SetLimit("l", testing::SomeLimit("MACHINE.Site == \"north\"", 0));
   const JobId job = SubmitOf("ann", 4);
-  EXPECT_EQ(Held(job), "can_start");
+  EXPECT_EQ(Waits(job), "can_start");
   ASSERT_EQ(Pull(south).size(), 1u);
-  EXPECT_EQ(Held(job), "limit");  // the one that may start it is busy
+  EXPECT_EQ(Waits(job), "limit");  // the one that may start it is busy
   EXPECT_TRUE(Pull(north).empty());
   Pass(2s);
   EXPECT_EQ(Rows(), (List{"limit 3 tasks 1 jobs"}));
   engine_->Unregister(now_, south);
   Pass(2s);
-  EXPECT_EQ(Held(job), "limit_never");  // wherever it could run
+  EXPECT_EQ(Waits(job), "limit_never");  // wherever it could run
 }
 
-TEST_F(EngineHolds, ACeilingOfThePolicyIsCountedInTasksWithItsValues) {
+TEST_F(EngineBlocked, ACeilingOfThePolicyIsCountedInTasksWithItsValues) {
   SetPolicy("max_simultaneous(user, 2, worker)");
   const WorkerId worker = RegisterBy("", {"a"}, 8);
   Pass(1s);
@@ -125,8 +125,8 @@ TEST_F(EngineHolds, ACeilingOfThePolicyIsCountedInTasksWithItsValues) {
   const std::vector<Grant> grants = Pull(worker, 3);
   ASSERT_EQ(grants.size(), 3u);
   SubmitOf("ann", 4);
-  EXPECT_EQ(Held(anns), "max_simultaneous");
-  EXPECT_EQ(Held(bobs), "none");
+  EXPECT_EQ(Waits(anns), "max_simultaneous");
+  EXPECT_EQ(Waits(bobs), "none");
   Pass(2s);
   EXPECT_EQ(Rows(), (List{"max_simultaneous 7 tasks 2 jobs"}));
   const ReasonRow row = Row(ReasonCode::kMaxSimultaneous);
@@ -137,7 +137,7 @@ TEST_F(EngineHolds, ACeilingOfThePolicyIsCountedInTasksWithItsValues) {
   EXPECT_EQ(row.ceilings[0].max, 2u);
   EXPECT_EQ(row.ceilings[0].tasks, 7u);
   Say(worker, grants[0].task, ReportKind::kDone);
-  EXPECT_EQ(Held(anns), "can_start");
+  EXPECT_EQ(Waits(anns), "can_start");
   Pass(2s);
   EXPECT_EQ(Rows(), (List{"can_start 7 tasks 2 jobs"}));
   // A policy without one holds nobody back.
@@ -147,40 +147,40 @@ TEST_F(EngineHolds, ACeilingOfThePolicyIsCountedInTasksWithItsValues) {
   EXPECT_EQ(Rows(), (List{"can_start 6 tasks 2 jobs"}));
 }
 
-TEST_F(EngineHolds, ACeilingHoldsWhereEveryStrategyOfThoseThatCouldRunItHasOne) {
+TEST_F(EngineBlocked, ACeilingHoldsWhereEveryStrategyOfThoseThatCouldRunItHasOne) {
   const WorkerId strict = RegisterBy("max_simultaneous(user, 1, oldest)", {"a"}, 4);
   Pass(1s);
   const JobId job = SubmitOf("ann", 9);
   ASSERT_EQ(Pull(strict, 4).size(), 1u);
-  EXPECT_EQ(Held(job), "max_simultaneous");
+  EXPECT_EQ(Waits(job), "max_simultaneous");
   const WorkerId lax = RegisterBy("", {"a"}, 1);
-  EXPECT_EQ(Held(job), "can_start");
+  EXPECT_EQ(Waits(job), "can_start");
   ASSERT_EQ(Pull(lax).size(), 1u);
-  EXPECT_EQ(Held(job), "all_busy");  // whoever has a free slot does not give it out, and who does has none
+  EXPECT_EQ(Waits(job), "all_busy");  // whoever has a free slot does not give it out, and who does has none
   Pass(2s);
   EXPECT_EQ(Rows(), (List{"all_busy 7 tasks 1 jobs"}));
 }
 
-TEST_F(EngineHolds, StrategiesThatAreForOthersSelectNothing) {
+TEST_F(EngineBlocked, StrategiesThatAreForOthersSelectNothing) {
   RegisterBy("select_only(customer = \"acme\", oldest)", {"a"}, 4);
   Pass(1s);
   const JobId job = SubmitOf("ann", 3, {{"customer", std::string("other")}});
   const JobId acme = SubmitOf("ann", 2, {{"customer", std::string("acme")}});
-  EXPECT_EQ(Held(job), "not_selected");
-  EXPECT_EQ(Held(acme), "can_start");
+  EXPECT_EQ(Waits(job), "not_selected");
+  EXPECT_EQ(Waits(acme), "can_start");
   EXPECT_EQ(Rows(), (List{"not_selected 3 tasks 1 jobs", "can_start 2 tasks 1 jobs"}));
 }
 
-TEST_F(EngineHolds, WhatIsNotForAnyWorkerSaysSoWhateverLimitsSay) {
+TEST_F(EngineBlocked, WhatIsNotForAnyWorkerSaysSoWhateverLimitsSay) {
   Register({"b"});
   SetLimit("l", testing::SomeLimit("true", 0));
   const JobId job = SubmitOf("ann", 3);
-  EXPECT_EQ(Held(job), "no_match");
+  EXPECT_EQ(Waits(job), "no_match");
   Pass(2s);
   EXPECT_EQ(Rows(), (List{"no_match 3 tasks 1 jobs"}));
 }
 
-TEST_F(EngineHolds, ManyJobsAreCountedInStepsAndManyValuesToo) {
+TEST_F(EngineBlocked, ManyJobsAreCountedInStepsAndManyValuesToo) {
   for (int i = 0; i < 3000; ++i) {
     JobSpec spec = Spec(2);
     spec.user = "u" + std::to_string(i);
@@ -200,7 +200,7 @@ TEST_F(EngineHolds, ManyJobsAreCountedInStepsAndManyValuesToo) {
 }
 
 // Random worlds: users, tags, ceilings, strategies, limits on jobs and on workers.
-TEST_F(EngineHolds, AgreeWithALookAtEveryJobAndWithWhatTheEngineThenStarts) {
+TEST_F(EngineBlocked, AgreeWithALookAtEveryJobAndWithWhatTheEngineThenStarts) {
   std::map<std::string, int> seen;
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -211,11 +211,11 @@ TEST_F(EngineHolds, AgreeWithALookAtEveryJobAndWithWhatTheEngineThenStarts) {
     Load(0s);
     if (rng.Below(3) > 0) SetPolicy(testing::SomePolicy(rng, 2, false));
     std::vector<WorkerId> workers;
-    std::vector<std::pair<WorkerId, TaskRef>> held;
+    std::vector<std::pair<WorkerId, TaskRef>> leased;
     const auto pull = [&](WorkerId worker) {
       std::vector<JobId> got;
       for (const Grant& grant : Pull(worker)) {
-        held.emplace_back(worker, grant.task);
+        leased.emplace_back(worker, grant.task);
         got.push_back(grant.task.job);
       }
       return got;
@@ -248,8 +248,8 @@ TEST_F(EngineHolds, AgreeWithALookAtEveryJobAndWithWhatTheEngineThenStarts) {
         jobs.push_back(Submit(spec));
       } else if (what <= 5) {
         pull(workers[rng.Below(workers.size())]);
-      } else if (what == 6 && !held.empty()) {
-        const auto [worker, task] = held[rng.Below(held.size())];
+      } else if (what == 6 && !leased.empty()) {
+        const auto [worker, task] = leased[rng.Below(leased.size())];
         Say(worker, task, rng.Below(2) == 0 ? ReportKind::kDone : ReportKind::kReleased);
       } else if (what == 7) {
         rng.Below(6) == 0 ? SetPolicy(testing::SomePolicy(rng, 2, false)) : Pass(300ms);
@@ -266,15 +266,15 @@ TEST_F(EngineHolds, AgreeWithALookAtEveryJobAndWithWhatTheEngineThenStarts) {
       if (other != job) static_cast<void>(engine_->Pause(now_, other));
     }
     const JobView view = View(job);
-    if (!view.held || view.ready == 0) continue;
-    ++seen[std::string(ReasonText(view.held->code))];
-    SCOPED_TRACE(ReasonText(view.held->code));
+    if (!view.wait_reason || view.ready == 0) continue;
+    ++seen[std::string(ReasonText(view.wait_reason->code))];
+    SCOPED_TRACE(ReasonText(view.wait_reason->code));
     bool started = false;
     for (const WorkerId worker : workers) {
       const WorkerView asks = *engine_->looks().DescribeWorker(worker);
       started = started || (asks.leased < asks.slots && !pull(worker).empty());
     }
-    ASSERT_EQ(started, view.held->code == ReasonCode::kCanStart);
+    ASSERT_EQ(started, view.wait_reason->code == ReasonCode::kCanStart);
   }
   for (const char* code : {"can_start", "all_busy", "max_simultaneous", "not_selected", "limit", "limit_never"}) {
     EXPECT_GT(seen[code], 3) << code;

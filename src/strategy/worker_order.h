@@ -1,7 +1,7 @@
 // The order that one strategy gives among the jobs that one worker was promised.
 //
 // It goes by the rules of the strategy's index, which is over all jobs of the queue, and looks at what those say when
-// it is asked: nothing is told to it when tasks are leased elsewhere, or values are served. So there may be one for
+// it is asked: it is not updated when tasks are leased elsewhere, or values are served. So there may be one for
 // each of ten thousand workers. Jobs alike in their group and in the values of all keys that the strategy names share a
 // cell; by most strategies there is one. A pick looks at every cell, if they are few. Many are kept in order, and
 // before a pick those change places whose values have changed since the last one: so it costs what has happened
@@ -31,7 +31,7 @@
 
 namespace allot {
 
-class QueueOrder {
+class WorkerOrder {
  private:
   struct Cell;
 
@@ -42,17 +42,17 @@ class QueueOrder {
     std::uint32_t count = 0;  // at least 1 while it is in an order
 
    private:
-    friend class QueueOrder;
+    friend class WorkerOrder;
     Cell* cell = nullptr;
     order::Key recent;  // where it stands by `least_recent`: which may be where it stood before it was picked
     WeightedSet<Entry*>::Place place;
   };
 
   // `rules` outlive all calls but the destructor. `by_class`: the worker ranks jobs, which its classes tell.
-  QueueOrder(const order::Rules& rules, const ValueLog& log, bool by_class);
-  QueueOrder(const QueueOrder&) = delete;
-  QueueOrder& operator=(const QueueOrder&) = delete;
-  ~QueueOrder();
+  WorkerOrder(const order::Rules& rules, const ValueLog& log, bool by_class);
+  WorkerOrder(const WorkerOrder&) = delete;
+  WorkerOrder& operator=(const WorkerOrder&) = delete;
+  ~WorkerOrder();
 
   // The job's key, class, group and values stay as they are meanwhile.
   void Add(Entry& entry);
@@ -60,7 +60,7 @@ class QueueOrder {
   // Its count is not `before` any more.
   void OnCount(Entry& entry, std::uint32_t before);
 
-  // What comes first for a worker of that kind, of those whose groups the gate does not hold (null: it holds none);
+  // What comes first for a worker of that kind, of those whose groups the gate does not block (null: it blocks none);
   // null if there is none.
   // Takes from `looks` what it looked at beyond one cell.
   Entry* Pick(KindId kind, StartGate* gate, Rng& rng, std::size_t& looks);
@@ -101,7 +101,7 @@ class QueueOrder {
     std::uint32_t loose_at = 0;         // as this one of those
   };
   struct Before {
-    const QueueOrder* of;
+    const WorkerOrder* of;
     bool operator()(const Cell& a, const Cell& b) const;
   };
   using Tree =
@@ -131,7 +131,7 @@ class QueueOrder {
   void Freshen(Cell& cell, const order::Plan& leaf);
   Entry* Draw(Cell& cell, Rng& rng) const;
   void Undraw(Cell& cell, Entry& entry);
-  bool Held(const order::Cell& core, StartGate* gate) const;
+  bool Blocked(const order::Cell& core, StartGate* gate) const;
   Entry* Scan(KindId kind, StartGate* gate, Rng& rng);
 
   // All cells in order.

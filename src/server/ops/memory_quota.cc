@@ -1,4 +1,4 @@
-#include "server/ops/memory_share.h"
+#include "server/ops/memory_quota.h"
 
 #include <unistd.h>
 

@@ -1,18 +1,18 @@
-#include "base/share_pool.h"
+#include "base/quota_pool.h"
 
 #include <gtest/gtest.h>
 
 namespace allot {
 namespace {
 
-std::size_t TakeAll(SharePool& pool, const std::string& owner) {
+std::size_t TakeAll(QuotaPool& pool, const std::string& owner) {
   std::size_t taken = 0;
   for (; pool.Admits(owner); ++taken) pool.Take(owner);
   return taken;
 }
 
-TEST(SharePool, WhoeverComesLaterFindsSome) {
-  SharePool pool(1024);
+TEST(QuotaPool, WhoeverComesLaterFindsSome) {
+  QuotaPool pool(1024);
   EXPECT_EQ(TakeAll(pool, "ann"), 768u);
   EXPECT_EQ(TakeAll(pool, "bob"), 192u);
   EXPECT_EQ(TakeAll(pool, "cat"), 48u);
@@ -24,9 +24,9 @@ TEST(SharePool, WhoeverComesLaterFindsSome) {
   EXPECT_FALSE(pool.Admits("fay"));
 }
 
-TEST(SharePool, WhatIsGivenBackIsFreeForAll) {
-  SharePool pool(8);
-  SharePool::Owner& ann = pool.Take("ann", 6);
+TEST(QuotaPool, WhatIsGivenBackIsFreeForAll) {
+  QuotaPool pool(8);
+  QuotaPool::Owner& ann = pool.Take("ann", 6);
   EXPECT_FALSE(pool.Admits("ann"));
   EXPECT_TRUE(pool.Admits("ann", 1, 1));  // one for another
   EXPECT_TRUE(pool.Admits("bob"));

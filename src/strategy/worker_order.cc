@@ -1,4 +1,4 @@
-#include "strategy/queue_order.h"
+#include "strategy/worker_order.h"
 
 #include <algorithm>
 #include <tuple>
@@ -22,31 +22,31 @@ bool HasPercent(const Plan& plan) {
 
 }  // namespace
 
-QueueOrder::QueueOrder(const order::Rules& rules, const ValueLog& log, bool by_class)
+WorkerOrder::WorkerOrder(const order::Rules& rules, const ValueLog& log, bool by_class)
     : rules_(rules), by_class_(by_class), log_(log), picked_at_(log.end()), percent_(HasPercent(*rules.plan)) {
   FindLeaves(*rules.plan);
 }
 
-void QueueOrder::FindLeaves(const Plan& plan) {
+void WorkerOrder::FindLeaves(const Plan& plan) {
   if (plan.inner.empty() && !plan.draws()) leaves_.push_back(&plan);
   for (const auto& inner : plan.inner) FindLeaves(*inner);
 }
 
-QueueOrder::Cell::~Cell() = default;
-QueueOrder::~QueueOrder() = default;
+WorkerOrder::Cell::~Cell() = default;
+WorkerOrder::~WorkerOrder() = default;
 
-bool QueueOrder::Same::operator()(const Sought& sought, const Cell* cell) const {
+bool WorkerOrder::Same::operator()(const Sought& sought, const Cell* cell) const {
   return cell->core->group == sought.group && cell->by_class == sought.cls &&
          std::equal(sought.values.begin(), sought.values.end(), cell->core->values);
 }
 
-QueueOrder::Cell& QueueOrder::CellFor(const PickJob& job) {
-  const order::Shared& shared = *rules_.shared;
+WorkerOrder::Cell& WorkerOrder::CellFor(const PickJob& job) {
+  const order::ViewContext& context = *rules_.context;
   const ClassId cls = by_class_ ? job.cls : kNoClass;
   std::uint64_t hash = cls + (std::uint64_t{job.group} << 32);
-  sought_.resize(shared.keys.size());
+  sought_.resize(context.keys.size());
   for (std::size_t i = 0; i < sought_.size(); ++i) {
-    sought_[i] = shared.values.Of(shared.keys[i], job);
+    sought_[i] = context.values.Of(context.keys[i], job);
     hash = hash * 0x9E3779B97F4A7C15ull + sought_[i];
   }
   const Sought sought{job.group, cls, sought_, Mixed(hash)};
@@ -81,7 +81,7 @@ QueueOrder::Cell& QueueOrder::CellFor(const PickJob& job) {
   return *cells_.back();
 }
 
-void QueueOrder::Add(Entry& entry) {
+void WorkerOrder::Add(Entry& entry) {
   CHECK(entry.count > 0);
   Cell& cell = CellFor(*entry.job);
   entry.cell = &cell;
@@ -90,14 +90,14 @@ void QueueOrder::Add(Entry& entry) {
   for (std::size_t i = 0; i < cell.orders.size(); ++i) {
     const Order order = (*rules_.orders)[i];
     const Key key = KeyOf(order, *entry.job);
-    if (order->turns) entry.recent = key;
+    if (order->rotates) entry.recent = key;
     cell.orders[i].Insert(key, &entry);
     if (cell.orders[i].Front().second == &entry) Note(cell, i);
   }
   if (cell.lottery) entry.place = cell.lottery->Add(&entry, entry.count);
 }
 
-void QueueOrder::Remove(Entry& entry) {
+void WorkerOrder::Remove(Entry& entry) {
   Cell& cell = *entry.cell;
   entry.cell = nullptr;
   cell.tasks -= entry.count;
@@ -116,17 +116,17 @@ void QueueOrder::Remove(Entry& entry) {
   for (std::size_t i = 0; i < cell.orders.size(); ++i) {
     const Order order = (*rules_.orders)[i];
     const bool first = cell.orders[i].Front().second == &entry;
-    cell.orders[i].Erase(order->turns ? entry.recent : KeyOf(order, *entry.job));
+    cell.orders[i].Erase(order->rotates ? entry.recent : KeyOf(order, *entry.job));
     if (first) Note(cell, i);
   }
   if (cell.lottery) Undraw(cell, entry);
 }
 
-void QueueOrder::Undraw(Cell& cell, Entry& entry) {
+void WorkerOrder::Undraw(Cell& cell, Entry& entry) {
   cell.lottery->Remove(entry.place, [](Entry* moved, const WeightedSet<Entry*>::Place& to) { moved->place = to; });
 }
 
-void QueueOrder::OnCount(Entry& entry, std::uint32_t before) {
+void WorkerOrder::OnCount(Entry& entry, std::uint32_t before) {
   Cell& cell = *entry.cell;
   cell.tasks += std::uint64_t{entry.count} - before;
   if (!cell.lottery || WeightedSet<Entry*>::BucketOf(entry.count) == entry.place.bucket) return;
@@ -134,7 +134,7 @@ void QueueOrder::OnCount(Entry& entry, std::uint32_t before) {
   entry.place = cell.lottery->Add(&entry, entry.count);
 }
 
-void QueueOrder::Note(Cell& cell, std::size_t list) {
+void WorkerOrder::Note(Cell& cell, std::size_t list) {
   const Key key = cell.orders[list].Front().first;
   for (const Plan* leaf : leaves_) {
     if (leaf->list != list) continue;
@@ -145,8 +145,8 @@ void QueueOrder::Note(Cell& cell, std::size_t list) {
   }
 }
 
-void QueueOrder::Freshen(Cell& cell, const Plan& leaf) {
-  if (!leaf.turns) return;
+void WorkerOrder::Freshen(Cell& cell, const Plan& leaf) {
+  if (!leaf.rotates) return;
   auto& jobs = cell.orders[leaf.list];
   auto [key, entry] = jobs.Front();
   while (KeyOf(leaf.order, *entry->job) != key) {
@@ -158,7 +158,7 @@ void QueueOrder::Freshen(Cell& cell, const Plan& leaf) {
   Note(cell, leaf.list);
 }
 
-QueueOrder::Entry* QueueOrder::Draw(Cell& cell, Rng& rng) const {
+WorkerOrder::Entry* WorkerOrder::Draw(Cell& cell, Rng& rng) const {
   for (;;) {
     std::uint64_t rounded = 0;
     Entry* entry = cell.lottery->At(rng.Below(cell.lottery->total()), rounded);
@@ -166,20 +166,20 @@ QueueOrder::Entry* QueueOrder::Draw(Cell& cell, Rng& rng) const {
   }
 }
 
-bool QueueOrder::Held(const order::Cell& core, StartGate* gate) const {
+bool WorkerOrder::Blocked(const order::Cell& core, StartGate* gate) const {
   const std::uint32_t group = core.group;
   if (gate == nullptr || group == 0) return false;
-  return (cells_.size() > kFewAsked ? gate->AskClosely(group) : gate->Ask(group)) != StartGate::Held::kNo;
+  return (cells_.size() > kFewAsked ? gate->AskClosely(group) : gate->Ask(group)) != StartGate::Blocked::kNo;
 }
 
 // --- Many cells, in order.
 
-bool QueueOrder::Before::operator()(const Cell& a, const Cell& b) const {
+bool WorkerOrder::Before::operator()(const Cell& a, const Cell& b) const {
   const Choice x{a.core.get(), a.leaf, 0}, y{b.core.get(), b.leaf, 0};
-  return order::Compare(*of->rules_.plan, *of->rules_.shared, of->sorted_for_, x, y) < 0;
+  return order::Compare(*of->rules_.plan, *of->rules_.context, of->sorted_for_, x, y) < 0;
 }
 
-void QueueOrder::Loosen(Cell& cell) {
+void WorkerOrder::Loosen(Cell& cell) {
   if (cell.stands) tree_.erase(tree_.iterator_to(cell));
   cell.stands = false;
   if (std::exchange(cell.loose, true)) return;
@@ -187,15 +187,15 @@ void QueueOrder::Loosen(Cell& cell) {
   loose_.push_back(&cell);
 }
 
-void QueueOrder::Enter(Cell& cell) {
-  const auto& keys = rules_.shared->keys;
+void WorkerOrder::Enter(Cell& cell) {
+  const auto& keys = rules_.context->keys;
   for (std::size_t i = 0; i < keys.size(); ++i) by_value_[ValueKey(keys[i], cell.core->values[i])].push_back(&cell);
   cell.stands = cell.loose = false;
   Loosen(cell);
 }
 
-void QueueOrder::Leave(Cell& cell) {
-  const auto& keys = rules_.shared->keys;
+void WorkerOrder::Leave(Cell& cell) {
+  const auto& keys = rules_.context->keys;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const auto found = by_value_.find(ValueKey(keys[i], cell.core->values[i]));
     auto& cells = found->second;
@@ -209,7 +209,7 @@ void QueueOrder::Leave(Cell& cell) {
   loose_.pop_back();
 }
 
-void QueueOrder::Unsort() {
+void WorkerOrder::Unsort() {
   calm_ = 0;
   if (!std::exchange(sorted_, false)) return;
   for (const auto& cell : cells_) cell->stands = cell->loose = false;
@@ -218,16 +218,16 @@ void QueueOrder::Unsort() {
   by_value_.clear();
 }
 
-void QueueOrder::Sort(KindId kind) {
+void WorkerOrder::Sort(KindId kind) {
   Unsort();
   sorted_ = true;
   sorted_for_ = kind;
   sorted_at_ = log_.end();
-  sorted_slots_ = rules_.shared->slots;
+  sorted_slots_ = rules_.context->slots;
   for (const auto& cell : cells_) Enter(*cell);
 }
 
-std::size_t QueueOrder::Changed() const {
+std::size_t WorkerOrder::Changed() const {
   std::size_t cells = loose_.size();
   for (std::uint64_t at = sorted_at_; at < log_.end(); ++at) {
     const auto [key, value] = log_.At(at);
@@ -237,7 +237,7 @@ std::size_t QueueOrder::Changed() const {
   return cells;
 }
 
-void QueueOrder::CatchUp() {
+void WorkerOrder::CatchUp() {
   for (; sorted_at_ < log_.end(); ++sorted_at_) {
     const auto [key, value] = log_.At(sorted_at_);
     const auto found = by_value_.find(ValueKey(key, value));
@@ -247,7 +247,7 @@ void QueueOrder::CatchUp() {
   // None of those that stand has changed, so that places can be found among them.
   for (Cell* cell : std::exchange(loose_, {})) {
     cell->loose = false;
-    cell->leaf = order::LeafFor(*rules_.plan, *rules_.shared, *cell->core);
+    cell->leaf = order::LeafFor(*rules_.plan, *rules_.context, *cell->core);
     if (cell->leaf == nullptr) continue;
     Freshen(*cell, *cell->leaf);
     cell->stands = true;
@@ -257,7 +257,7 @@ void QueueOrder::CatchUp() {
 
 // --- Picking.
 
-QueueOrder::Entry* QueueOrder::Pick(KindId kind, StartGate* gate, Rng& rng, std::size_t& looks) {
+WorkerOrder::Entry* WorkerOrder::Pick(KindId kind, StartGate* gate, Rng& rng, std::size_t& looks) {
   // To find a new place costs about ten looks: where many would have to each time, a look at all of them is cheaper. To
   // find places for all of them pays when it has been otherwise for a while. Ranks may change without a word.
   constexpr std::size_t kLooks = 10;
@@ -266,8 +266,8 @@ QueueOrder::Entry* QueueOrder::Pick(KindId kind, StartGate* gate, Rng& rng, std:
   const bool few = cells_.size() < kSorted || rules_.random || by_class_;
   bool sort = !few && changes * kLooks <= cells_.size();
   if (sort && !sorted_) sort = ++calm_ >= kCalm;
-  const bool anew =
-      !sorted_ || sorted_for_ != kind || !log_.Knows(sorted_at_) || (percent_ && sorted_slots_ != rules_.shared->slots);
+  const bool anew = !sorted_ || sorted_for_ != kind || !log_.Knows(sorted_at_) ||
+                    (percent_ && sorted_slots_ != rules_.context->slots);
   std::size_t cost = sort && !anew ? Changed() * kLooks : 0;
   if (!sort || cost > cells_.size()) {
     if (few || sorted_ || changes * kLooks > cells_.size()) Unsort();
@@ -285,13 +285,13 @@ QueueOrder::Entry* QueueOrder::Pick(KindId kind, StartGate* gate, Rng& rng, std:
     Cell& cell = *it;
     const PickJob& first = *cell.orders[cell.leaf->list].Front().second->job;
     // What was picked from meanwhile stands too far ahead.
-    if (cell.leaf->turns && KeyOf(cell.leaf->order, first) != cell.core->leaves[cell.leaf->leaf].key) {
+    if (cell.leaf->rotates && KeyOf(cell.leaf->order, first) != cell.core->leaves[cell.leaf->leaf].key) {
       Loosen(cell);
       CatchUp();
       it = tree_.begin();
       continue;
     }
-    if (!Held(*cell.core, gate)) {
+    if (!Blocked(*cell.core, gate)) {
       leaf_ = cell.leaf;
       return cell.orders[cell.leaf->list].Front().second;
     }
@@ -300,18 +300,18 @@ QueueOrder::Entry* QueueOrder::Pick(KindId kind, StartGate* gate, Rng& rng, std:
   return nullptr;
 }
 
-QueueOrder::Entry* QueueOrder::Scan(KindId kind, StartGate* gate, Rng& rng) {
+WorkerOrder::Entry* WorkerOrder::Scan(KindId kind, StartGate* gate, Rng& rng) {
   Choice best;
   std::size_t where = 0;
   std::uint64_t drawn = 0;  // tasks of all cells that were drawn from so far
   for (std::size_t i = 0; i < cores_.size(); ++i) {
-    const Plan* leaf = order::LeafFor(*rules_.plan, *rules_.shared, *cores_[i]);
+    const Plan* leaf = order::LeafFor(*rules_.plan, *rules_.context, *cores_[i]);
     if (leaf == nullptr) continue;
     const bool random = leaf->draws();
     Freshen(*cells_[i], *leaf);
     const Choice choice{cores_[i], leaf, random ? cells_[i]->tasks : 0};
-    const int order = best ? order::Compare(*rules_.plan, *rules_.shared, kind, choice, best) : -1;
-    if (order > 0 || Held(*cores_[i], gate)) continue;
+    const int order = best ? order::Compare(*rules_.plan, *rules_.context, kind, choice, best) : -1;
+    if (order > 0 || Blocked(*cores_[i], gate)) continue;
     drawn = order < 0 ? choice.tasks : drawn + choice.tasks;
     if (order == 0 && rng.Below(drawn) >= choice.tasks) continue;
     best = choice;
@@ -324,7 +324,7 @@ QueueOrder::Entry* QueueOrder::Scan(KindId kind, StartGate* gate, Rng& rng) {
   return random_task_ ? Draw(*cells_[where], rng) : cells_[where]->orders[best.leaf->list].Front().second;
 }
 
-bool QueueOrder::Shrink(std::size_t& budget) {
+bool WorkerOrder::Shrink(std::size_t& budget) {
   by_key_ = {};
   Unsort();
   while (!cells_.empty()) {
@@ -342,7 +342,7 @@ bool QueueOrder::Shrink(std::size_t& budget) {
   return true;
 }
 
-std::size_t QueueOrder::MemoryBytes() const {
+std::size_t WorkerOrder::MemoryBytes() const {
   std::size_t bytes = sizeof(*this) + cells_.capacity() * sizeof(cells_[0]) + by_key_.bucket_count() * sizeof(Cell*) +
                       sought_.capacity() * sizeof(ValueId);
   for (const auto& cell : cells_) {

@@ -1,4 +1,4 @@
-#include "engine/tallies/hold_reasons.h"
+#include "engine/tallies/blocked_reasons.h"
 
 #include <algorithm>
 
@@ -24,14 +24,14 @@ std::uint64_t Mix(std::uint64_t hash, std::uint64_t value) {
 
 // --- Cells.
 
-void HoldReasons::Renew() {
+void BlockedReasons::Renew() {
   bool other = false;
   if (orders_seen_ != orders_.changes()) {
     orders_seen_ = orders_.changes();
     std::vector<KeyId> keys;
     for (Orders::Id id = 0; id < orders_.ids(); ++id) {
       if (!orders_.Ready(id)) continue;
-      AddHoldingKeys(orders_.index(id).rules(), keys);
+      AddBlockingKeys(orders_.index(id).rules(), keys);
     }
     std::sort(keys.begin(), keys.end());
     keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
@@ -48,11 +48,11 @@ void HoldReasons::Renew() {
   changed_ = stale_ = true;
 }
 
-void HoldReasons::ValuesOf(const PickJob& job, Values& values) const {
+void BlockedReasons::ValuesOf(const PickJob& job, Values& values) const {
   for (const KeyId key : keys_) values.push_back(orders_.values().Of(key, job));
 }
 
-HoldReasons::CellId HoldReasons::Put(const PickJob& job, std::uint32_t tasks) {
+BlockedReasons::CellId BlockedReasons::Put(const PickJob& job, std::uint32_t tasks) {
   if (orders_seen_ != orders_.changes()) Renew();
   if (!active_) return kNoCell;
   Values values;
@@ -66,7 +66,7 @@ HoldReasons::CellId HoldReasons::Put(const PickJob& job, std::uint32_t tasks) {
     if (cell.cls != job.cls || cell.group != job.group || cell.epoch != epoch_ || cell.values != values) return kNoCell;
     ++cell.jobs;
     cell.job = job.id();
-    if (cell.held) Add(cell, 0, 1, 0);
+    if (cell.blocked) Add(cell, 0, 1, 0);
     CountTasks(at->second, tasks);
     return at->second;
   }
@@ -95,20 +95,20 @@ HoldReasons::CellId HoldReasons::Put(const PickJob& job, std::uint32_t tasks) {
   return id;
 }
 
-void HoldReasons::Take(CellId id, JobId job, std::uint32_t tasks) {
+void BlockedReasons::Take(CellId id, JobId job, std::uint32_t tasks) {
   CountTasks(id, std::uint64_t{0} - tasks);
   Cell& cell = cells_[id];
   if (cell.job == job) cell.job = JobId{};
-  if (cell.held) Add(cell, 0, -1, 0);
+  if (cell.blocked) Add(cell, 0, -1, 0);
   if (--cell.jobs > 0) return;
-  if (cell.held) Add(cell, 0, 0, -1);
+  if (cell.blocked) Add(cell, 0, 0, -1);
   by_hash_.erase(cell.hash);
   cell = Cell{};
   free_cells_.push_back(id);
   --cells_in_use_;
 }
 
-void HoldReasons::Add(const Cell& cell, std::uint64_t tasks, std::int64_t jobs, std::int64_t cells) {
+void BlockedReasons::Add(const Cell& cell, std::uint64_t tasks, std::int64_t jobs, std::int64_t cells) {
   Sum& sum = sums_[static_cast<std::size_t>(cell.code)];
   sum.tasks += tasks;
   sum.jobs += static_cast<std::uint64_t>(jobs);
@@ -121,7 +121,7 @@ void HoldReasons::Add(const Cell& cell, std::uint64_t tasks, std::int64_t jobs, 
 
 // --- Workers.
 
-void HoldReasons::SetSorts(std::vector<Sort> sorts) {
+void BlockedReasons::SetSorts(std::vector<Sort> sorts) {
   sorts_ = std::move(sorts);
   sorts_workers_ = workers_version_;
   sorts_moves_ = reasons_.moves();
@@ -129,7 +129,7 @@ void HoldReasons::SetSorts(std::vector<Sort> sorts) {
   sorts_of_.clear();
 }
 
-const HoldReasons::Sorts& HoldReasons::SortsOf(ClassId cls) {
+const BlockedReasons::Sorts& BlockedReasons::SortsOf(ClassId cls) {
   if (sorts_of_.size() >= kMostClassesKept) sorts_of_.clear();
   const auto [at, fresh] = sorts_of_.try_emplace(cls);
   if (!fresh) return at->second;
@@ -148,13 +148,13 @@ const HoldReasons::Sorts& HoldReasons::SortsOf(ClassId cls) {
 
 // --- Looking.
 
-bool HoldReasons::Gives(Orders::Id order, const Values* values, Standing& standing) const {
+bool BlockedReasons::Gives(Orders::Id order, const Values* values, Offer& offer) const {
   // One that is being built gives nobody anything yet, and then perhaps this.
   if (values == nullptr || order >= orders_.ids() || !orders_.Ready(order)) return true;
   const StrategyIndex& index = orders_.index(order);
   const StrategyPair& pair = *index.strategies();
   bool known = true;
-  standing = StandingOf(index.rules(), *pair.policy, *pair.worker, [&](KeyId key) {
+  offer = OfferOf(index.rules(), *pair.policy, *pair.worker, [&](KeyId key) {
     const auto at = std::lower_bound(keys_.begin(), keys_.end(), key);
     if (at == keys_.end() || *at != key) {
       known = false;
@@ -162,10 +162,10 @@ bool HoldReasons::Gives(Orders::Id order, const Values* values, Standing& standi
     }
     return (*values)[static_cast<std::size_t>(at - keys_.begin())];
   });
-  return standing.given() || !known;
+  return offer.given() || !known;
 }
 
-HoldReasons::Found HoldReasons::LookAt(ClassId cls, GroupId group, const Values* values, const Now& now) {
+BlockedReasons::Found BlockedReasons::LookAt(ClassId cls, GroupId group, const Values* values, const Now& now) {
   ++looks_;
   const ReasonCode base = reasons_.Look(cls);
   if (base != ReasonCode::kCanStart && base != ReasonCode::kAllBusy) return {};
@@ -183,69 +183,69 @@ HoldReasons::Found HoldReasons::LookAt(ClassId cls, GroupId group, const Values*
     bool gives = known != asked.end() && known->second;
     if (known == asked.end()) {
       ++looks_;
-      Standing standing;
-      gives = Gives(sort.order, values, standing);
+      Offer offer;
+      gives = Gives(sort.order, values, offer);
       asked.emplace_back(sort.order, gives);
       if (!gives) {
-        unselected = unselected && standing.unselected;
-        for (const Ceiling& ceiling : standing.ceilings) {
+        unselected = unselected && offer.unselected;
+        for (const Ceiling& ceiling : offer.ceilings) {
           // What a strategy that is for others allows does not matter.
-          if (!found.ceiling && !(ceiling.own && standing.unselected)) found.ceiling = ceiling;
+          if (!found.ceiling && !(ceiling.own && offer.unselected)) found.ceiling = ceiling;
         }
       }
     }
     if (!gives) continue;
     any_gives = true;
     free_gives = free_gives || sort.free;
-    LimitTable::Holding holding;
+    LimitTable::BlockState state;
     if (limited) {
-      holding = limits_.HoldingOf(group, handles ? std::optional(sort.one) : std::nullopt, now);
-      looks_ += holding.asked;
+      state = limits_.BlockStateOf(group, handles ? std::optional(sort.one) : std::nullopt, now);
+      looks_ += state.asked;
     }
-    if (holding.limits == 0) {
+    if (state.limits == 0) {
       if (sort.free) return {};  // it can start
       busy_could = true;
       continue;
     }
-    never = never && holding.never;
-    found.several = found.several || holding.limits > 1 || (found.limit && *found.limit != holding.longest);
-    if (!found.limit) found.limit = holding.longest;
+    never = never && state.never;
+    found.several = found.several || state.limits > 1 || (found.limit && *found.limit != state.longest);
+    if (!found.limit) found.limit = state.longest;
   }
   if (!any_gives) {
     found.code = unselected ? ReasonCode::kNotSelected : ReasonCode::kMaxSimultaneous;
-    found.held = true;
+    found.blocked = true;
     return found;
   }
   found.ceiling.reset();
   if (busy_could && !free_gives) {
     found.code = ReasonCode::kAllBusy;
-    found.held = base != ReasonCode::kAllBusy;
+    found.blocked = base != ReasonCode::kAllBusy;
     found.limit.reset();
     return found;
   }
   found.code = never && !busy_could ? ReasonCode::kLimitNever : ReasonCode::kLimit;
-  found.held = true;
+  found.blocked = true;
   return found;
 }
 
-HoldReasons::Found HoldReasons::Look(const PickJob& job, const Now& now) {
+BlockedReasons::Found BlockedReasons::Look(const PickJob& job, const Now& now) {
   Values values;
   const bool known = orders_seen_ == orders_.changes();
   if (known) ValuesOf(job, values);
   return LookAt(job.cls, job.group, known ? &values : nullptr, now);
 }
 
-void HoldReasons::Look(Cell& cell, const Now& now) {
+void BlockedReasons::Look(Cell& cell, const Now& now) {
   cell.fresh = false;
   const bool known = cell.epoch == epoch_ && orders_seen_ == orders_.changes();
   const Found found = LookAt(cell.cls, cell.group, known ? &cell.values : nullptr, now);
-  if (walking_ && found.held) Note(cell, found);
-  if (found.held == cell.held && (!found.held || found.code == cell.code)) return;
-  if (cell.held) Add(cell, std::uint64_t{0} - cell.tasks, -std::int64_t{cell.jobs}, -1);
-  cell.held = found.held;
+  if (walking_ && found.blocked) Note(cell, found);
+  if (found.blocked == cell.blocked && (!found.blocked || found.code == cell.code)) return;
+  if (cell.blocked) Add(cell, std::uint64_t{0} - cell.tasks, -std::int64_t{cell.jobs}, -1);
+  cell.blocked = found.blocked;
   cell.code = found.code;
-  cell.since = found.held ? now.wall : WallTime{};
-  if (!cell.held) return;
+  cell.since = found.blocked ? now.wall : WallTime{};
+  if (!cell.blocked) return;
   Sum& sum = sums_[static_cast<std::size_t>(cell.code)];
   if (sum.cells == 0) {
     sum.since = now.wall;
@@ -255,10 +255,10 @@ void HoldReasons::Look(Cell& cell, const Now& now) {
   Add(cell, cell.tasks, cell.jobs, 1);
 }
 
-void HoldReasons::Note(const Cell& cell, const Found& found) {
+void BlockedReasons::Note(const Cell& cell, const Found& found) {
   Sum& seen = seen_[static_cast<std::size_t>(found.code)];
-  // What is held otherwise from now on begins now.
-  const WallTime since = cell.held && cell.code == found.code ? cell.since : WallTime::max();
+  // What is blocked otherwise from now on begins now.
+  const WallTime since = cell.blocked && cell.code == found.code ? cell.since : WallTime::max();
   if (seen.cells++ == 0 || since < seen.since) seen.since = since;
   if (cell.job && cell.tasks > seen.most) {
     seen.most = cell.tasks;
@@ -280,7 +280,7 @@ void HoldReasons::Note(const Cell& cell, const Found& found) {
 
 // --- Time.
 
-void HoldReasons::BeginWalk() {
+void BlockedReasons::BeginWalk() {
   walking_ = true;
   changed_ = false;
   moved_ = reasons_.moves();
@@ -291,7 +291,7 @@ void HoldReasons::BeginWalk() {
   ceilings_seen_.clear();
 }
 
-bool HoldReasons::Step(std::size_t& budget, const Now& now) {
+bool BlockedReasons::Step(std::size_t& budget, const Now& now) {
   constexpr std::size_t kLooksPerUnit = 8;
   std::size_t left = budget * kLooksPerUnit;
   const std::size_t before = left;
@@ -306,7 +306,7 @@ bool HoldReasons::Step(std::size_t& budget, const Now& now) {
   return !walking_;
 }
 
-void HoldReasons::EndWalk() {
+void BlockedReasons::EndWalk() {
   walking_ = false;
   walk_cost_ = walk_spent_;
   for (std::size_t code = 0; code < kCodes; ++code) {
@@ -330,7 +330,7 @@ void HoldReasons::EndWalk() {
   cut(shown_ceilings_);
 }
 
-std::size_t HoldReasons::MemoryBytes() const {
+std::size_t BlockedReasons::MemoryBytes() const {
   return cells_.capacity() * sizeof(Cell) + by_hash_.bucket_count() * 17 + of_class_.capacity() * sizeof(OfClass) +
          sorts_of_.bucket_count() * (sizeof(Sorts) + 5) + sorts_.capacity() * sizeof(Sort);
 }

@@ -29,21 +29,21 @@
 #include "engine/looks/views.h"
 #include "engine/tallies/class_reasons.h"
 #include "limits/limit_table.h"
+#include "strategy/offer.h"
 #include "strategy/orders.h"
-#include "strategy/standing.h"
 
 namespace allot {
 
-class HoldReasons {
+class BlockedReasons {
  public:
   using CellId = std::uint32_t;
   static constexpr CellId kNoCell = 0;
   static constexpr std::size_t kMostCells = 200'000;
 
-  HoldReasons(const ClassTable& classes, const ClassReasons& reasons, const Orders& orders, LimitTable& limits)
+  BlockedReasons(const ClassTable& classes, const ClassReasons& reasons, const Orders& orders, LimitTable& limits)
       : classes_(classes), reasons_(reasons), orders_(orders), limits_(limits) {}
-  HoldReasons(const HoldReasons&) = delete;
-  HoldReasons& operator=(const HoldReasons&) = delete;
+  BlockedReasons(const BlockedReasons&) = delete;
+  BlockedReasons& operator=(const BlockedReasons&) = delete;
 
   // --- Jobs. The owner keeps the cell of each open job.
 
@@ -55,7 +55,7 @@ class HoldReasons {
   void CountTasks(CellId cell, std::uint64_t more) {
     Cell& in = cells_[cell];
     in.tasks += more;
-    if (in.held) Add(in, more, 0, 0);
+    if (in.blocked) Add(in, more, 0, 0);
     changed_ = true;
   }
   // A lease has ended, or anything else happened that may open a ceiling.
@@ -108,16 +108,16 @@ class HoldReasons {
   // At sorts, blocks and limits, so far: what it costs.
   std::size_t looks() const { return looks_; }
   struct Found {
-    bool held = false;  // false: what its class says stands
+    bool blocked = false;  // false: what its class says stands
     ReasonCode code = ReasonCode::kCanStart;
-    std::optional<LimitMatcher::Slot> limit;  // that holds it back longest
+    std::optional<LimitMatcher::Slot> limit;  // that blocks it longest
     bool several = false;                     // on some workers it is another limit
     std::optional<Ceiling> ceiling;           // one of them
   };
   Found Look(const PickJob& job, const Now& now);
-  // Since when the cell is held as it is; 0: it is not.
+  // Since when the cell is blocked as it is; 0: it is not.
   WallTime SinceOf(CellId cell, ReasonCode code) const {
-    return cell != kNoCell && cells_[cell].held && cells_[cell].code == code ? cells_[cell].since : WallTime{};
+    return cell != kNoCell && cells_[cell].blocked && cells_[cell].code == code ? cells_[cell].since : WallTime{};
   }
   struct Sum {
     std::uint64_t tasks = 0, jobs = 0, cells = 0;
@@ -131,11 +131,11 @@ class HoldReasons {
     std::uint64_t tasks = 0;
     std::uint32_t jobs = 0;
   };
-  // Of a class: those in cells that are held.
+  // Of a class: those in cells that are blocked.
   OfClass of_class(ClassId cls) const { return cls < of_class_.size() ? of_class_[cls] : OfClass{}; }
-  // As of the last walk, those first that hold back the most.
-  const std::vector<HeldByLimit>& limits() const { return shown_limits_; }
-  const std::vector<HeldByCeiling>& ceilings() const { return shown_ceilings_; }
+  // As of the last walk, those first that block the most.
+  const std::vector<BlockedByLimit>& limits() const { return shown_limits_; }
+  const std::vector<BlockedByCeiling>& ceilings() const { return shown_ceilings_; }
 
   std::size_t MemoryBytes() const;
 
@@ -151,7 +151,7 @@ class HoldReasons {
     std::uint32_t jobs = 0;  // 0: it is free
     std::uint32_t epoch = 0;
     ReasonCode code = ReasonCode::kCanStart;
-    bool held = false;
+    bool blocked = false;
     bool fresh = true;  // was never looked at
     Values values;
   };
@@ -165,8 +165,8 @@ class HoldReasons {
   void Note(const Cell& cell, const Found& found);
   void EndWalk();
   const Sorts& SortsOf(ClassId cls);
-  // Does workers' order give it? Adds to `standing` what stops it.
-  bool Gives(Orders::Id order, const Values* values, Standing& standing) const;
+  // Does workers' order give it? Adds to `offer` what stops it.
+  bool Gives(Orders::Id order, const Values* values, Offer& offer) const;
 
   const ClassTable& classes_;
   const ClassReasons& reasons_;
@@ -205,8 +205,8 @@ class HoldReasons {
   };
   std::map<LimitMatcher::Slot, LimitSeen> limits_seen_;
   std::map<std::string, CeilingSeen> ceilings_seen_;
-  std::vector<HeldByLimit> shown_limits_;
-  std::vector<HeldByCeiling> shown_ceilings_;
+  std::vector<BlockedByLimit> shown_limits_;
+  std::vector<BlockedByCeiling> shown_ceilings_;
 };
 
 }  // namespace allot

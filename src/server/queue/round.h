@@ -21,7 +21,7 @@ class WaitTable;
 class WorkerTable;
 
 // Threading: the engine thread. Lives for one round.
-struct Turn {
+struct Round {
   Engine& engine;
   IdAllocator& ids;
   WaitTable& waits;
@@ -36,11 +36,11 @@ struct Turn {
   Outbox outbox{};          // leaves when they are durable
   std::uint32_t events = 0;
   std::size_t starts = 0;  // that this round decided; for metrics
-  std::size_t looks = 0;   // of those who wait: they are told in steps
+  std::size_t looks = 0;   // of those who wait: they are notified in steps
 
   std::vector<JobId> touched{};                        // jobs that this round changed
   const std::unordered_set<JobId>* unsaved = nullptr;  // while the disk is full: changed, but not durable
-  bool depends = false;                                // what is in the outbox tells of such a job
+  bool depends = false;                                // what is in the outbox shows such a job
 
   std::vector<JobId> created{};                          // of those, the ones that are new
   const std::unordered_set<JobId>* uncreated = nullptr;  // while the disk is full: new, but not durable
@@ -52,9 +52,9 @@ struct Turn {
   }
   // False for a job that is not there yet, as far as anyone may know.
   bool MayList(JobId job) const { return uncreated == nullptr || uncreated->count(job) == 0; }
-  // To be called by whoever tells of a job without changing it.
-  void Tells(JobId job) { depends = depends || (unsaved != nullptr && unsaved->count(job) != 0); }
-  void Send(Home& home, Closure closure) { outbox.push_back({&home, std::move(closure)}); }
+  // To be called by whoever shows a job without changing it.
+  void DependsOn(JobId job) { depends = depends || (unsaved != nullptr && unsaved->count(job) != 0); }
+  void Send(Executor& executor, Closure closure) { outbox.push_back({&executor, std::move(closure)}); }
 };
 
 // Commands run in the order in which they were posted, those of one asker always; where they take long, askers take
@@ -62,7 +62,7 @@ struct Turn {
 class Command {
  public:
   Command() = default;
-  template <typename F, typename = std::enable_if_t<std::is_invocable_v<std::decay_t<F>&, Turn&>>>
+  template <typename F, typename = std::enable_if_t<std::is_invocable_v<std::decay_t<F>&, Round&>>>
   Command(F&& f) : run_(std::forward<F>(f)) {}  // NOLINT(google-explicit-constructor)
   // One that only looks, at little, or refuses to change anything while the disk is full.
   template <typename F>
@@ -85,7 +85,7 @@ class Command {
     asker_ = asker;
     return std::move(*this);
   }
-  // It runs at once, with turn.crowded, where too many of its asker's wait in line.
+  // It runs at once, with round.crowded, where too many of its asker's wait in line.
   Command OrRefuse() && {
     refuses_ = true;
     return std::move(*this);
@@ -94,14 +94,14 @@ class Command {
   bool looks() const { return looks_; }
   bool browses() const { return browses_; }
   bool refuses() const { return refuses_; }
-  void operator()(Turn& turn) {
-    turn.asker = asker_;
-    turn.what = {};
-    run_(turn);
+  void operator()(Round& round) {
+    round.asker = asker_;
+    round.what = {};
+    run_(round);
   }
 
  private:
-  UniqueFunction<void(Turn&)> run_;
+  UniqueFunction<void(Round&)> run_;
   AskerId asker_ = 0;
   bool looks_ = false;
   bool browses_ = false;

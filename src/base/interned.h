@@ -1,5 +1,5 @@
-// Something that never changes again, and that all who hold it have in common: a copy costs a pointer. It may be read,
-// and let go of, by any thread.
+// Something that never changes again, and that all who refer to it have in common: a copy costs a pointer. It may be
+// read, and let go of, by any thread.
 #pragma once
 
 #include <memory>
@@ -8,14 +8,14 @@
 namespace allot {
 
 template <typename T>
-class Shared {
+class Interned {
  public:
   // What a T is by default; costs nothing.
-  Shared() = default;
-  explicit Shared(T value) : value_(std::make_shared<const T>(std::move(value))) {}
-  // A part of something that is shared as a whole. Not null.
+  Interned() = default;
+  explicit Interned(T value) : value_(std::make_shared<const T>(std::move(value))) {}
+  // A part of something that is interned as a whole. Not null.
   template <typename Whole>
-  Shared(const std::shared_ptr<Whole>& whole, const T& part) : value_(whole, &part) {}
+  Interned(const std::shared_ptr<Whole>& whole, const T& part) : value_(whole, &part) {}
 
   const T& operator*() const {
     static const T none{};

@@ -1,4 +1,4 @@
-// Does a strategy give out a job now, and if not, what holds it back? Reads the rules of an index; takes the time of
+// Does a strategy give out a job now, and if not, what blocks it? Reads the rules of an index; takes the time of
 // its blocks, whatever the number of jobs.
 //
 // Threading: confined to the queue's engine thread.
@@ -24,7 +24,7 @@ struct Ceiling {
   friend bool operator==(const Ceiling&, const Ceiling&) = default;
 };
 
-struct Standing {
+struct Offer {
   const order::Plan* leaf = nullptr;  // through which it is given; null: it is not
   bool given() const { return leaf != nullptr; }
   bool unselected = false;        // then: a block selects others, and there is no other way
@@ -32,14 +32,14 @@ struct Standing {
 };
 
 // `policy` and `worker` are what the index was made of. REQUIRES: the job is known to the orders.
-Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker, const PickJob& job);
+Offer OfferOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker, const PickJob& job);
 
 // The same of all jobs that have these values.
-Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker,
-                    const std::function<ValueId(KeyId)>& value_of);
+Offer OfferOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker,
+              const std::function<ValueId(KeyId)>& value_of);
 
 // Adds the keys of blocks that may keep a job from being given out.
-void AddHoldingKeys(const order::Rules& rules, std::vector<KeyId>& keys);
+void AddBlockingKeys(const order::Rules& rules, std::vector<KeyId>& keys);
 
 // `the policy lets 4 tasks of a user run at once, and "ann" has 4`.
 std::string DescribeCeiling(const Ceiling& ceiling);

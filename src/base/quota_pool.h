@@ -1,4 +1,4 @@
-// A bound that several owners share: nobody may use it up alone.
+// A bound that several owners have together, each with a quota: nobody may use it up alone.
 //
 // The rule: who wants more may then have at most three times what is still free, and at least one while anything is. So
 // one owner alone gets three quarters of the bound, a second one three quarters of the rest, and whoever comes later
@@ -18,7 +18,7 @@
 
 namespace allot {
 
-class SharePool {
+class QuotaPool {
  private:
   struct Hash {
     using is_transparent = void;
@@ -30,7 +30,7 @@ class SharePool {
   // An owner that has some; valid until it has none.
   using Owner = Owners::value_type;
 
-  explicit SharePool(std::size_t bound) : bound_(bound) {}
+  explicit QuotaPool(std::size_t bound) : bound_(bound) {}
 
   std::size_t bound() const { return bound_; }
   std::size_t used() const { return used_; }

@@ -11,9 +11,9 @@ namespace allot {
 std::uint64_t MachineMemory();
 
 // Threading: any.
-class MemoryShare {
+class MemoryQuota {
  public:
-  explicit MemoryShare(std::uint64_t budget) : budget_(budget) {}
+  explicit MemoryQuota(std::uint64_t budget) : budget_(budget) {}
   std::uint64_t budget() const { return budget_; }
 
   // A queue uses `now` where it used `before`: what it may use in all, with `own` as its own budget (0: none).

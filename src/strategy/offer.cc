@@ -1,4 +1,4 @@
-#include "strategy/standing.h"
+#include "strategy/offer.h"
 
 #include <fmt/format.h>
 
@@ -14,38 +14,38 @@ class Look {
  public:
   using ValueFor = std::function<ValueId(KeyId)>;
   Look(const order::Rules& rules, const Strategy& worker, const ValueFor& value_of)
-      : shared_(*rules.shared), worker_(worker), value_of_(value_of) {}
+      : context_(*rules.context), worker_(worker), value_of_(value_of) {}
 
   // Plans and blocks are trees of one shape, but for the worker's own strategy, which stands in the plan.
-  const order::Plan* Gives(const order::Plan& plan, const Strategy& block, bool own, Standing& out) const {
+  const order::Plan* Gives(const order::Plan& plan, const Strategy& block, bool own, Offer& out) const {
     switch (plan.passes) {
       case Passes::kAll:
         break;
       case Passes::kWanted:
       case Passes::kOwn:
         if (plan.passes == Passes::kWanted ? ValueOf(plan) != plan.wanted
-                                           : !plan.block->PassesValue(plan, shared_, ValueOf(plan))) {
+                                           : !plan.block->PassesValue(plan, context_, ValueOf(plan))) {
           out.unselected = true;
           return nullptr;
         }
         break;
       case Passes::kBelowMax: {
         const ValueId value = ValueOf(plan);
-        const ValueTable::Value& now = shared_.values.Get(shared_.keys[plan.key], value);
-        // What is below it may hold it back, too.
-        const bool open = order::BinOf(plan, shared_, value, now.leased) == 0;
+        const ValueTable::Value& now = context_.values.Get(context_.keys[plan.key], value);
+        // What is below it may block it, too.
+        const bool open = order::BinOf(plan, context_, value, now.leased) == 0;
         if (!open) {
           out.ceilings.push_back({own, block.key, value == kNoValue ? GroupText() : GroupText(now.text), now.leased,
-                                  order::MaxOf(plan, shared_.slots)});
+                                  order::MaxOf(plan, context_.slots)});
         }
         const order::Plan* leaf = Gives(*plan.inner.front(), *block.inner.front(), own, out);
         return open ? leaf : nullptr;
       }
       case Passes::kBranches: {
-        Standing tried;
-        bool others = false;  // a branch that selects it, whatever holds it back there
+        Offer tried;
+        bool others = false;  // a branch that selects it, whatever blocks it there
         for (std::size_t i = 0; i < block.inner.size(); ++i) {
-          Standing branch;
+          Offer branch;
           if (const order::Plan* leaf = Gives(*plan.inner[i], *block.inner[i], own, branch)) return leaf;
           others = others || !branch.unselected;
           // A ceiling behind a selection that is for others is not in its way.
@@ -63,23 +63,23 @@ class Look {
   }
 
  private:
-  ValueId ValueOf(const order::Plan& plan) const { return value_of_(shared_.keys[plan.key]); }
+  ValueId ValueOf(const order::Plan& plan) const { return value_of_(context_.keys[plan.key]); }
 
-  const order::Shared& shared_;
+  const order::ViewContext& context_;
   const Strategy& worker_;
   const ValueFor& value_of_;
 };
 
 }  // namespace
 
-Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker, const PickJob& job) {
-  const ValueTable& values = rules.shared->values;
-  return StandingOf(rules, policy, worker, [&](KeyId key) { return values.Of(key, job); });
+Offer OfferOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker, const PickJob& job) {
+  const ValueTable& values = rules.context->values;
+  return OfferOf(rules, policy, worker, [&](KeyId key) { return values.Of(key, job); });
 }
 
-Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker,
-                    const std::function<ValueId(KeyId)>& value_of) {
-  Standing out;
+Offer OfferOf(const order::Rules& rules, const Strategy& policy, const Strategy& worker,
+              const std::function<ValueId(KeyId)>& value_of) {
+  Offer out;
   out.leaf = Look(rules, worker, value_of).Gives(*rules.plan, policy, false, out);
   if (out.given()) {
     out.unselected = false;
@@ -88,9 +88,9 @@ Standing StandingOf(const order::Rules& rules, const Strategy& policy, const Str
   return out;
 }
 
-void AddHoldingKeys(const order::Rules& rules, std::vector<KeyId>& keys) {
+void AddBlockingKeys(const order::Rules& rules, std::vector<KeyId>& keys) {
   const auto add = [&](const auto& self, const order::Plan& plan) -> void {
-    if (plan.holds()) keys.push_back(rules.shared->keys[plan.key]);
+    if (plan.may_block()) keys.push_back(rules.context->keys[plan.key]);
     for (const auto& inner : plan.inner) self(self, *inner);
   };
   add(add, *rules.plan);

@@ -12,9 +12,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class EngineToldTest : public testing::EngineTest {
+class EngineOrderUpdatesTest : public testing::EngineTest {
  protected:
-  void TearDown() override { Orders::told_at_once = before_; }
+  void TearDown() override { Orders::updates_at_once = before_; }
   void UseStrategies(int count) {
     for (int i = 0; i < count; ++i)
       RegisterBy("max_simultaneous(user, " + std::to_string(100 + i) + ", oldest)", {"x"});
@@ -40,37 +40,37 @@ class EngineToldTest : public testing::EngineTest {
     }
     return got;
   }
-  const std::size_t before_ = Orders::told_at_once;
+  const std::size_t before_ = Orders::updates_at_once;
 };
 
-TEST_F(EngineToldTest, ABatchOpensAndIsGivenOutInSteps) {
+TEST_F(EngineOrderUpdatesTest, ABatchOpensAndIsGivenOutInSteps) {
   UseStrategies(10);
-  Orders::told_at_once = 100;
+  Orders::updates_at_once = 100;
   const WorkerId worker = RegisterBy("", {"a"}, 1000);
   SubmitMany(300);
   EXPECT_GT(Pull(worker, 1).size(), 0u) << "some are open at once";
   EXPECT_EQ(PullAll(worker, 10), 299u);
 }
 
-TEST_F(EngineToldTest, OneStrategyAloneIsToldOfEverythingAtOnce) {
-  Orders::told_at_once = 1;
+TEST_F(EngineOrderUpdatesTest, OneStrategyAloneIsToldOfEverythingAtOnce) {
+  Orders::updates_at_once = 1;
   const WorkerId worker = RegisterBy("", {"a"}, 1000);
   SubmitMany(300);
   EXPECT_EQ(Pull(worker, 300).size(), 300u);
 }
 
-TEST_F(EngineToldTest, AJobThatEndsBeforeItOpensNeverDoes) {
+TEST_F(EngineOrderUpdatesTest, AJobThatEndsBeforeItOpensNeverDoes) {
   UseStrategies(10);
-  Orders::told_at_once = 20;
+  Orders::updates_at_once = 20;
   const WorkerId worker = RegisterBy("", {"a"}, 1000);
   const std::vector<JobId> ids = SubmitMany(50);
   for (const JobId id : ids) ASSERT_TRUE(engine_->Cancel(now_, id).ok());
   EXPECT_EQ(PullAll(worker, 0), 0u);
 }
 
-TEST_F(EngineToldTest, ACeilingHoldsWhileReturnsAreStillToBeTold) {
+TEST_F(EngineOrderUpdatesTest, ACeilingHoldsWhileReturnsAreStillToBeTold) {
   UseStrategies(10);
-  Orders::told_at_once = 30;
+  Orders::updates_at_once = 30;
   const WorkerId worker = RegisterBy("max_simultaneous(user, 2, oldest)", {"a"}, 1000);
   Pass(1s);
   SubmitMany(60);
@@ -90,7 +90,7 @@ TEST_F(EngineToldTest, ACeilingHoldsWhileReturnsAreStillToBeTold) {
   EXPECT_EQ(done, 60u);
 }
 
-TEST_F(EngineToldTest, AJobMayChangeAndBeForgottenMeanwhile) {
+TEST_F(EngineOrderUpdatesTest, AJobMayChangeAndBeForgottenMeanwhile) {
   UseStrategies(10);
   const WorkerId worker = RegisterBy("max_simultaneous(user, 40, oldest)", {"a"}, 1000);
   Pass(1s);
@@ -98,7 +98,7 @@ TEST_F(EngineToldTest, AJobMayChangeAndBeForgottenMeanwhile) {
   Pass(1s);
   const std::vector<Grant> grants = Pull(worker, 40);
   ASSERT_EQ(grants.size(), 40u);
-  Orders::told_at_once = 20;
+  Orders::updates_at_once = 20;
   std::vector<Report> reports;
   for (const Grant& grant : grants) reports.push_back({grant.task, ReportKind::kReleased});
   ASSERT_TRUE(engine_->ReportAll(now_, worker, reports).ok());
