@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "engine/jobs/events.h"
 #include "permutation.h"
 #include "support.h"
 

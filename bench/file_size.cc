@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "cli/bench/child.h"
+#include "engine/jobs/events.h"
 #include "permutation.h"
 #include "store/sqlite/sqlite_store.h"
 #include "support.h"

@@ -15,8 +15,6 @@
 namespace allot {
 namespace {
 
-std::uint64_t Seed() { return std::random_device{}(); }
-
 struct ModelTask {
   TaskState state = TaskState::kReady;
   std::uint32_t attempts = 0;  // while ready or waiting
@@ -92,11 +90,11 @@ JobTasks SavedAndLoaded(const JobTasks& job) {
   return loaded;
 }
 
-class JobTasksOf : public testing::TestWithParam<std::uint32_t> {};
+class JobTasksOf : public ::testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(JobTasksOf, DoAsAModelDoesUnderRandomOperations) {
   const std::uint32_t count = GetParam();
-  const std::uint64_t seed = Seed();
+  const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   Rng rng(seed);
   JobTasks job(count);
@@ -220,7 +218,7 @@ TEST_P(JobTasksOf, DoAsAModelDoesUnderRandomOperations) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Counts, JobTasksOf,
-                         testing::Values(0, 1, 2, 63, 64, 65, 128, 1000, 32'767, 32'768, 32'769, 65'537, 100'000));
+                         ::testing::Values(0, 1, 2, 63, 64, 65, 128, 1000, 32'767, 32'768, 32'769, 65'537, 100'000));
 
 TEST(JobTasks, UntouchedNeedsNoHeapWhateverItsCount) {
   for (const std::uint32_t count : {0u, 1u, 64u, 65u, 32'768u, 32'769u, 4'294'967'295u}) {
@@ -366,7 +364,7 @@ TEST(JobTasks, SavedPageIsSmall) {
 }
 
 TEST(JobTasks, LoadPageRefusesHostileBytesAndChangesNothing) {
-  const std::uint64_t seed = Seed();
+  const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   Rng rng(seed);
   JobTasks job(500);

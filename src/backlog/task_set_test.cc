@@ -15,8 +15,6 @@
 namespace allot {
 namespace {
 
-std::uint64_t Seed() { return std::random_device{}(); }
-
 std::vector<TaskIndex> Members(const TaskSet& set) {
   std::vector<TaskIndex> members;
   set.ForEach([&](TaskIndex index) { members.push_back(index); });
@@ -41,7 +39,7 @@ TaskIndex SomeIndex(Rng& rng) {
 }
 
 TEST(TaskSet, DoesAsAModelDoesUnderRandomOperations) {
-  const std::uint64_t seed = Seed();
+  const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   Rng rng(seed);
   TaskSet set;
@@ -144,7 +142,7 @@ TEST(TaskSet, HoldsAWholePageInNothingAndLosesOneAgain) {
 }
 
 TEST(TaskSet, CostsAtMostTwoBytesAMemberInAnyOrderAndNeverMoreThanABitmap) {
-  const std::uint64_t seed = Seed();
+  const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   Rng rng(seed);
   std::vector<TaskIndex> order(kPageTasks);
@@ -168,7 +166,7 @@ TEST(TaskSet, CostsAtMostTwoBytesAMemberInAnyOrderAndNeverMoreThanABitmap) {
 
 // A split array counts a block's members in a byte, so a full block of 256 needs another form.
 TEST(TaskSet, FullBlockAmongScatteredMembersIsKept) {
-  const std::uint64_t seed = Seed();
+  const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   Rng rng(seed);
   for (const std::uint32_t scattered : {0u, 10u, 200u, 1000u, 3000u}) {
@@ -223,7 +221,7 @@ TEST(TaskSet, RefusesBytesThatAreNoSet) {
   for (const std::string& bytes : bad) {
     TaskSet set;
     ByteReader in(bytes);
-    EXPECT_FALSE(set.LoadPage(3, in)) << testing::PrintToString(bytes);
+    EXPECT_FALSE(set.LoadPage(3, in)) << ::testing::PrintToString(bytes);
     EXPECT_TRUE(set.empty());
     EXPECT_EQ(in.rest(), bytes);
   }
@@ -237,7 +235,7 @@ TEST(TaskSet, RefusesBytesThatAreNoSet) {
 }
 
 TEST(BitTree, FindsTheNextBitAsAModelDoes) {
-  const std::uint64_t seed = Seed();
+  const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   Rng rng(seed);
   for (const std::uint32_t size : {1u, 2u, 63u, 64u, 65u, 4095u, 4096u, 4097u, 131'072u}) {

@@ -14,6 +14,11 @@ bool IsUtf8(std::string_view text);
 // A double as the shortest text that reads back the same, always with a point or exponent; null if not finite.
 void AppendJsonReal(double value, std::string& out);
 
+// To three digits behind the point: more would make looks at a rate differ for nothing.
+constexpr double Thousandths(double value) {
+  return static_cast<double>(static_cast<std::int64_t>(value * 1000 + 0.5)) / 1000;
+}
+
 // Puts commas where they belong. Misuse (a value without a key in an object, unbalanced ends) gives wrong text, not a
 // crash.
 class JsonWriter {

@@ -161,6 +161,11 @@ std::string FormatSize(std::uint64_t bytes) {
   return fmt::format("{:.1f} {}", amount, kNames[i]);
 }
 
+bool EqualNoCase(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return AsciiLower(x) == AsciiLower(y); });
+}
+
 std::string FormatCount(std::uint64_t number) {
   const std::string digits = std::to_string(number);
   std::string out;
@@ -169,6 +174,10 @@ std::string FormatCount(std::uint64_t number) {
     out.push_back(digits[i]);
   }
   return out;
+}
+
+std::string Counted(std::uint64_t number, std::string_view one) {
+  return FormatCount(number).append(" ").append(one).append(number == 1 ? "" : "s");
 }
 
 namespace {

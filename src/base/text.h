@@ -21,6 +21,8 @@ std::optional<std::uint64_t> ParseSize(std::string_view text);
 std::string FormatSize(std::uint64_t bytes);
 // `1,234,567`.
 std::string FormatCount(std::uint64_t number);
+// `1 task`, `1,234 tasks`.
+std::string Counted(std::uint64_t number, std::string_view one);
 // The candidate that is at most two edits away (one, from a word of up to four letters), for "did you mean"; empty if
 // none is.
 std::string_view Nearest(std::string_view word, std::span<const std::string_view> candidates);
@@ -31,6 +33,15 @@ bool IsSlip(std::string_view a, std::string_view b);
 constexpr bool IsAsciiDigit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool IsAsciiLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 constexpr char AsciiLower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
+// -1: not one.
+constexpr int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+// But for the case of ASCII letters.
+bool EqualNoCase(std::string_view a, std::string_view b);
 // C0, DEL, and C1 as UTF-8 writes it (C2 80 … C2 9F): terminals obey all of them. REQUIRES: UTF-8.
 bool HasControl(std::string_view text);
 

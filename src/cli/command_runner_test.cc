@@ -47,7 +47,7 @@ TEST(ProcessFor, NothingFromOutsideCanSmuggleAVariableIn) {
     EXPECT_EQ(variable.find('\0'), std::string::npos);
 }
 
-struct Row {
+struct Exit {
   const char* name;
   int status;
   int signal;
@@ -58,7 +58,7 @@ struct Row {
 };
 
 TEST(OutcomeOf, ExitStatusDecides) {
-  const Row rows[] = {
+  const Exit rows[] = {
       {"done", 0, 0, "144\n", "", false, Kind::kDone, "\"144\""},
       {"one newline is cut", 0, 0, "a\n\n", "", false, Kind::kDone, "\"a\\n\""},
       {"no output", 0, 0, "", "", false, Kind::kDone, ""},
@@ -70,7 +70,7 @@ TEST(OutcomeOf, ExitStatusDecides) {
       {"failed for good", 100, 0, "", "", false, Kind::kRejected, "exit status 100"},
       {"killed", 0, SIGKILL, "", "", false, Kind::kFailed, "killed by signal 9 (SIGKILL)"},
   };
-  for (const Row& row : rows) {
+  for (const Exit& row : rows) {
     CommandOptions options;
     options.json_result = row.json;
     ProcessEnd end;

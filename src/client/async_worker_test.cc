@@ -68,7 +68,7 @@ class ScriptedServer {
   std::string out_;
 };
 
-class AsyncWorkerTest : public testing::Test {
+class AsyncWorkerTest : public ::testing::Test {
  protected:
   void Start(std::uint32_t slots = 1) {
     WorkerOptions options;

@@ -4,6 +4,7 @@
 
 namespace allotter {
 namespace {
+namespace explanations {  // its Read() are no candidates for what other codecs read
 
 using json_in::Each;
 using json_in::EachField;
@@ -256,17 +257,18 @@ void Read(Value value, PairExplanation& out) {
 
 constexpr auto kReader = [](Value root, auto& out) { Read(root, out); };
 
+}  // namespace explanations
 }  // namespace
 
-void ReadReason(json_in::Value value, Reason& out) { Read(value, out); }
+void ReadReason(json_in::Value value, Reason& out) { explanations::Read(value, out); }
 
 template <>
 Result<Explanation> Parse<Explanation>(const std::string& json) {
-  return json_in::DocumentAs<Explanation>(json, kReader);
+  return json_in::DocumentAs<Explanation>(json, explanations::kReader);
 }
 template <>
 Result<PairExplanation> Parse<PairExplanation>(const std::string& json) {
-  return json_in::DocumentAs<PairExplanation>(json, kReader);
+  return json_in::DocumentAs<PairExplanation>(json, explanations::kReader);
 }
 
 }  // namespace allotter

@@ -7,6 +7,7 @@
 
 namespace allotter {
 namespace {
+namespace limits {  // its Read() are no candidates for what other codecs read
 
 using allot::JsonWriter;
 using json_in::Each;
@@ -165,45 +166,46 @@ Result<T> ParseWhole(const std::string& json) {
   return out;
 }
 
+}  // namespace limits
 }  // namespace
 
 void AppendLimit(const LimitSpec& spec, std::string& out) {
-  JsonWriter w(out);
+  allot::JsonWriter w(out);
   w.BeginObject().Key("tag").String(spec.tag);
   if (!spec.name.empty()) w.Key("name").String(spec.name);
   w.Key("expr").String(spec.expr);
   if (!spec.cost.empty()) w.Key("cost").String(spec.cost);
-  AppendNumber(spec.count, w.Key("count"));
+  limits::AppendNumber(spec.count, w.Key("count"));
   w.Key("window_ms").Int(spec.window.count());
-  if (spec.burst != 0) AppendNumber(spec.burst, w.Key("burst"));
-  if (spec.max_burst_cost != 0) AppendNumber(spec.max_burst_cost, w.Key("max_burst_cost"));
+  if (spec.burst != 0) limits::AppendNumber(spec.burst, w.Key("burst"));
+  if (spec.max_burst_cost != 0) limits::AppendNumber(spec.max_burst_cost, w.Key("max_burst_cost"));
   if (spec.monitor) w.Key("monitor").Bool(true);
   w.Key("expires_in_ms").Int(spec.expires_in.count()).EndObject();
 }
 
 template <>
 Result<LimitLease> Parse<LimitLease>(const std::string& json) {
-  return ParseWhole<LimitLease>(json);
+  return limits::ParseWhole<LimitLease>(json);
 }
 template <>
 Result<Limit> Parse<Limit>(const std::string& json) {
-  return ParseWhole<Limit>(json);
+  return limits::ParseWhole<Limit>(json);
 }
 template <>
 Result<std::vector<Limit>> Parse<std::vector<Limit>>(const std::string& json) {
-  return json_in::DocumentAs<std::vector<Limit>>(json, [](Value root, std::vector<Limit>& out) {
-    EachField(root, [&](std::string_view key, Value field) {
-      if (key == "limits") Read(field, out);
+  return json_in::DocumentAs<std::vector<Limit>>(json, [](json_in::Value root, std::vector<Limit>& out) {
+    json_in::EachField(root, [&](std::string_view key, json_in::Value field) {
+      if (key == "limits") limits::Read(field, out);
     });
   });
 }
 template <>
 Result<LimitTrial> Parse<LimitTrial>(const std::string& json) {
-  return ParseWhole<LimitTrial>(json);
+  return limits::ParseWhole<LimitTrial>(json);
 }
 template <>
 Result<Demand> Parse<Demand>(const std::string& json) {
-  return ParseWhole<Demand>(json);
+  return limits::ParseWhole<Demand>(json);
 }
 
 }  // namespace allotter

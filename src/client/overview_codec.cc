@@ -6,6 +6,7 @@
 
 namespace allotter {
 namespace {
+namespace overviews {  // its Read() are no candidates for what other codecs read
 
 using allot::JsonWriter;
 using json_in::Each;
@@ -228,10 +229,11 @@ Result<T> ParseWhole(const std::string& json) {
   return out;
 }
 
+}  // namespace overviews
 }  // namespace
 
 void AppendManyJobs(const ManyJobs& which, std::string& out) {
-  JsonWriter w(out);
+  allot::JsonWriter w(out);
   w.BeginObject();
   if (!which.state.empty()) w.Key("state").String(which.state);
   if (!which.tag.empty()) w.Key("tag").String(which.tag);
@@ -244,31 +246,31 @@ void AppendManyJobs(const ManyJobs& which, std::string& out) {
 
 template <>
 Result<Overview> Parse<Overview>(const std::string& json) {
-  return ParseWhole<Overview>(json);
+  return overviews::ParseWhole<Overview>(json);
 }
 template <>
 Result<History> Parse<History>(const std::string& json) {
-  return ParseWhole<History>(json);
+  return overviews::ParseWhole<History>(json);
 }
 template <>
 Result<UserPage> Parse<UserPage>(const std::string& json) {
-  return json_in::DocumentAs<UserPage>(json, kReader);
+  return json_in::DocumentAs<UserPage>(json, overviews::kReader);
 }
 template <>
 Result<Picture> Parse<Picture>(const std::string& json) {
-  return ParseWhole<Picture>(json);
+  return overviews::ParseWhole<Picture>(json);
 }
 template <>
 Result<Receipt> Parse<Receipt>(const std::string& json) {
-  return ParseWhole<Receipt>(json);
+  return overviews::ParseWhole<Receipt>(json);
 }
 template <>
 Result<ReceiptPage> Parse<ReceiptPage>(const std::string& json) {
-  return json_in::DocumentAs<ReceiptPage>(json, kReader);
+  return json_in::DocumentAs<ReceiptPage>(json, overviews::kReader);
 }
 template <>
 Result<ManyJobsAnswer> Parse<ManyJobsAnswer>(const std::string& json) {
-  return ParseWhole<ManyJobsAnswer>(json);
+  return overviews::ParseWhole<ManyJobsAnswer>(json);
 }
 
 }  // namespace allotter

@@ -6,6 +6,7 @@
 
 namespace allotter {
 namespace {
+namespace previews {  // its Read() are no candidates for what other codecs read
 
 using allot::JsonWriter;
 using json_in::Each;
@@ -78,12 +79,13 @@ void Read(Value value, WorkerOutlook& out) {
   });
 }
 
+}  // namespace previews
 }  // namespace
 
-void ReadStep(Value value, StrategyPreview::Step& out) { Read(value, out); }
+void ReadStep(json_in::Value value, StrategyPreview::Step& out) { previews::Read(value, out); }
 
 void AppendTry(const StrategyTry& what, std::string& out) {
-  JsonWriter w(out);
+  allot::JsonWriter w(out);
   w.BeginObject();
   w.Key("strategy").String(what.strategy);
   if (!what.policy.empty()) w.Key("policy").String(what.policy);
@@ -100,14 +102,16 @@ void AppendTry(const StrategyTry& what, std::string& out) {
 template <>
 Result<StrategyPreview> Parse<StrategyPreview>(const std::string& json) {
   StrategyPreview out;
-  if (auto walked = json_in::Document(json, [&](Value root) { Read(root, out); }); !walked) return walked.error();
+  if (auto walked = json_in::Document(json, [&](json_in::Value root) { previews::Read(root, out); }); !walked)
+    return walked.error();
   out.json = json;
   return out;
 }
 template <>
 Result<WorkerOutlook> Parse<WorkerOutlook>(const std::string& json) {
   WorkerOutlook out;
-  if (auto walked = json_in::Document(json, [&](Value root) { Read(root, out); }); !walked) return walked.error();
+  if (auto walked = json_in::Document(json, [&](json_in::Value root) { previews::Read(root, out); }); !walked)
+    return walked.error();
   out.json = json;
   return out;
 }

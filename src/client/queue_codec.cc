@@ -5,6 +5,7 @@
 
 namespace allotter {
 namespace {
+namespace queues {  // its Read() are no candidates for what other codecs read
 
 using allot::JsonWriter;
 using json_in::Each;
@@ -86,12 +87,13 @@ void Read(Value value, std::vector<Queue>& queues) {
 
 constexpr auto kReader = [](Value root, auto& out) { Read(root, out); };
 
+}  // namespace queues
 }  // namespace
 
-void ReadQueue(Value value, Queue& queue) { Read(value, queue); }
+void ReadQueue(json_in::Value value, Queue& queue) { queues::Read(value, queue); }
 
 void AppendSettings(const QueueSettings& settings, std::string& out) {
-  JsonWriter w(out);
+  allot::JsonWriter w(out);
   w.BeginObject();
   if (settings.max_finished_jobs) w.Key("max_finished_jobs").Uint(*settings.max_finished_jobs);
   if (settings.worker_grace) w.Key("worker_grace_ms").Int(settings.worker_grace->count());
@@ -128,11 +130,11 @@ void AppendSettings(const QueueSettings& settings, std::string& out) {
 
 template <>
 Result<Queue> Parse<Queue>(const std::string& json) {
-  return json_in::DocumentAs<Queue>(json, kReader);
+  return json_in::DocumentAs<Queue>(json, queues::kReader);
 }
 template <>
 Result<std::vector<Queue>> Parse<std::vector<Queue>>(const std::string& json) {
-  return json_in::DocumentAs<std::vector<Queue>>(json, kReader);
+  return json_in::DocumentAs<std::vector<Queue>>(json, queues::kReader);
 }
 
 }  // namespace allotter

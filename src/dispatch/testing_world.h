@@ -32,12 +32,6 @@ struct WorldWorker : DispatchWorker {
 
 using WorldKeys = SampleKeys<WorldJob>;
 
-inline StrategyPtr MustParseStrategy(const std::string& text, bool policy = false) {
-  const ParsedStrategy parsed = ParseStrategy(text, policy);
-  EXPECT_NE(parsed.strategy, nullptr) << text << ": " << parsed.error.message;
-  return parsed.strategy;
-}
-
 class DispatchWorld : public ClassTable::Listener {
  public:
   explicit DispatchWorld(std::uint64_t seed = 1)

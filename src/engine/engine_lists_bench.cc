@@ -13,25 +13,25 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const Now kNow{Instant(1s), FromMillis(1'800'000'000'000)};
+const Now kListsNow{Instant(1s), FromMillis(1'800'000'000'000)};
 constexpr std::uint64_t kJobs = 1'000'000;
 
 // A million waiting jobs of as many users. One of them is the only one that is paused, and the only one with its tag.
 Engine& Queue() {
   static const std::unique_ptr<Engine> engine = [] {
     auto made = std::make_unique<Engine>(EngineOptions{SipKey{1, 2}});
-    made->FinishLoad(kNow, 0s);
+    made->FinishLoad(kListsNow, 0s);
     for (std::uint64_t i = 1; i <= kJobs; ++i) {
       JobSpec spec;
       spec.tags = {i == 1000 ? "rare" : "t" + std::to_string(i % 50)};
       spec.user = "user" + std::to_string(i);
-      CHECK(made->Submit(kNow, JobId{i}, spec).ok());
+      CHECK(made->Submit(kListsNow, JobId{i}, spec).ok());
       static_cast<void>(made->Take());
       if (i % 1000 == 0) {
-        while (made->UnfoldedEvents() > 0) made->Fold(1 << 20);
+        while (made->looks().UnfoldedEvents() > 0) made->Fold(1 << 20);
       }
     }
-    CHECK(made->Pause(kNow, JobId{1000}).ok());
+    CHECK(made->Pause(kListsNow, JobId{1000}).ok());
     return made;
   }();
   return *engine;
@@ -66,7 +66,7 @@ BENCHMARK(BM_ListByNobody)->Unit(benchmark::kMicrosecond);
 void BM_SweepCountsAMillionJobs(benchmark::State& state) {
   for (auto _ : state) {
     JobSweep sweep(SweepRequest{SweepAction::kCount, {}, "t7", "", {}});
-    while (!Queue().Collect(kNow, sweep, 1000)) {
+    while (!Queue().Sweep(kListsNow, sweep, 1000)) {
     }
     CHECK(sweep.matching() >= kJobs / 50 - 1);
   }
@@ -74,14 +74,14 @@ void BM_SweepCountsAMillionJobs(benchmark::State& state) {
 BENCHMARK(BM_SweepCountsAMillionJobs)->Unit(benchmark::kMillisecond);
 
 void BM_UsersOfAMillion(benchmark::State& state) {
-  for (auto _ : state) benchmark::DoNotOptimize(Queue().Users(UserQuery{"user5", 100, {}}));
+  for (auto _ : state) benchmark::DoNotOptimize(Queue().looks().Users(UserQuery{"user5", 100, {}}));
 }
 BENCHMARK(BM_UsersOfAMillion)->Unit(benchmark::kMicrosecond);
 
 void BM_StatsAndReasons(benchmark::State& state) {
   for (auto _ : state) {
-    benchmark::DoNotOptimize(Queue().Stats());
-    benchmark::DoNotOptimize(Queue().Reasons());
+    benchmark::DoNotOptimize(Queue().looks().Stats());
+    benchmark::DoNotOptimize(Queue().looks().Reasons());
   }
 }
 BENCHMARK(BM_StatsAndReasons)->Unit(benchmark::kMicrosecond);

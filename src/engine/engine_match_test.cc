@@ -1,16 +1,11 @@
 // Matching inside the engine: what tests of match/ and the simulation do not reach, or what should be seen by name.
 #include "engine/testing.h"
+#include "expr/testing.h"
 
 namespace allot {
 namespace {
 
 using namespace std::chrono_literals;
-
-ExprPtr Parse(const std::string& text) {
-  const expr::Parsed parsed = expr::Expr::Parse(text);
-  EXPECT_NE(parsed.expr, nullptr) << text << ": " << parsed.error.message;
-  return parsed.expr;
-}
 
 class EngineMatchTest : public testing::EngineTest {
  protected:
@@ -30,7 +25,7 @@ class EngineMatchTest : public testing::EngineTest {
   }
   JobSpec Requiring(const std::string& text) {
     JobSpec spec = Spec(1);
-    spec.requirements = Parse(text);
+    spec.requirements = testing::MustParse(text);
     return spec;
   }
   void Change(WorkerId worker, const WorkerChange& change) {
@@ -107,7 +102,7 @@ TEST_F(EngineMatchTest, AJobsRankChoosesAmongWaitingWorkersThenTheLongestWaiting
   const WorkerId larger_later = WithMemory(8);
   for (const WorkerId worker : {small, larger_later, large}) Wait(worker);
   JobSpec spec = Spec(1);
-  spec.rank = Parse("TARGET.Memory");
+  spec.rank = testing::MustParse("TARGET.Memory");
   for (int i = 0; i < 3; ++i) Submit(spec);
   EXPECT_EQ(Served(), (std::vector<WorkerId>{larger_later, large, small}));
 }
@@ -118,14 +113,14 @@ TEST_F(EngineMatchTest, OfOneJobWithManyTasksTheRankOrdersThoseWhoAreServed) {
   const WorkerId larger_later = WithMemory(8);
   for (const WorkerId worker : {small, larger_later, large}) Wait(worker);
   JobSpec spec = Spec(3);
-  spec.rank = Parse("TARGET.Memory");
+  spec.rank = testing::MustParse("TARGET.Memory");
   Submit(spec);
   EXPECT_EQ(Served(), (std::vector<WorkerId>{larger_later, large, small}));
 }
 
 TEST_F(EngineMatchTest, AWorkersRankComesBeforeThePriorityOfJobs) {
   WorkerSpec spec;
-  spec.rank = Parse("TARGET.Customer == \"acme\" ? 2 : 1");
+  spec.rank = testing::MustParse("TARGET.Customer == \"acme\" ? 2 : 1");
   const WorkerId worker = RegisterAs(spec);
   JobSpec urgent = Spec(1);
   urgent.priority = 9;
@@ -157,7 +152,7 @@ TEST_F(EngineMatchTest, AWorkersRequirementsReadTheJobAlsoWhenManyJobsWaitAlread
     Submit(spec);
   }
   WorkerSpec spec;
-  spec.requirements = Parse("TARGET.User == \"ann\"");
+  spec.requirements = testing::MustParse("TARGET.User == \"ann\"");
   const WorkerId picky = RegisterAs(spec);
   const WorkerId other = Register();
   Wait(picky, 1000);
@@ -184,16 +179,16 @@ TEST_F(EngineMatchTest, AWorkerThatWouldTellTooManyJobsApartIsRefused) {
   picky.id = WorkerId{++last_id_};
   picky.tags = {"a"};
   picky.connected = true;
-  picky.requirements = Parse("TARGET.rid >= 66000");
+  picky.requirements = testing::MustParse("TARGET.rid >= 66000");
   const auto refused = engine_->Register(now_, picky, std::nullopt);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::kTooManyClasses);
   EXPECT_EQ(engine_->looks().Stats().classes, 1u);
   WorkerSpec modest;
-  modest.requirements = Parse("TARGET.few == 1");
+  modest.requirements = testing::MustParse("TARGET.few == 1");
   const WorkerId worker = RegisterAs(modest);
   WorkerChange change;
-  change.rank = Parse("TARGET.rid");
+  change.rank = testing::MustParse("TARGET.rid");
   EXPECT_FALSE(engine_->ChangeWorker(now_, worker, change).ok());
   Pass(1s);
   EXPECT_EQ(engine_->looks().Stats().classes, 3u);
@@ -244,7 +239,7 @@ TEST_F(EngineMatchTest, EndedJobsHoldNoClassAndARetryTakesOneAgain) {
 TEST_F(EngineMatchTest, DemandsComeBackFromRecordsAndJournalAlike) {
   JobSpec spec = Requiring("TARGET.Memory >= MY.Need && TARGET.Arch == \"x86_64\"");
   spec.constraints = {{{"gpu", "a100"}, {"region", "eu west"}}, {{"gpu", "h100"}}};
-  spec.rank = Parse("TARGET.Memory");
+  spec.rank = testing::MustParse("TARGET.Memory");
   spec.meta = {{"Need", std::int64_t{3}}};
   const JobId job = Submit(spec);
   for (const bool folded : {false, true}) {

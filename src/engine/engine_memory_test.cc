@@ -4,6 +4,7 @@
 #include "engine/looks/preview_walk.h"
 #include "engine/pace.h"
 #include "engine/testing.h"
+#include "expr/testing.h"
 
 namespace allot {
 namespace {
@@ -12,12 +13,6 @@ using testing::EngineTest;
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
-
-ExprPtr Parse(const std::string& text) {
-  const auto parsed = expr::Expr::Parse(text);
-  EXPECT_NE(parsed.expr, nullptr) << text;
-  return parsed.expr;
-}
 
 class EngineMemoryTest : public EngineTest {
  protected:
@@ -153,8 +148,8 @@ TEST_F(EngineMemoryTest, WithEverythingThatBoundsAllowAtOnceTheBudgetHolds) {
       case 1: {
         LimitSpec spec;
         spec.tag = "l" + std::to_string(i);
-        spec.expr = Parse("MY.rid % 7 == " + std::to_string(i % 7));
-        spec.cost = Parse("MY.rid");
+        spec.expr = testing::MustParse("MY.rid % 7 == " + std::to_string(i % 7));
+        spec.cost = testing::MustParse("MY.rid");
         spec.name = spec.tag;
         spec.count = 1000;
         spec.window = 60s;
@@ -175,7 +170,7 @@ TEST_F(EngineMemoryTest, WithEverythingThatBoundsAllowAtOnceTheBudgetHolds) {
         spec.user = "u" + std::to_string(rng.Below(200));
         spec.meta = {{"rid", static_cast<std::int64_t>(i)}};
         if (rng.Below(4) == 0) spec.meta.emplace_back("note", long_text);
-        if (rng.Below(2) == 0) spec.requirements = Parse("TARGET.memory >= " + std::to_string(i));
+        if (rng.Below(2) == 0) spec.requirements = testing::MustParse("TARGET.memory >= " + std::to_string(i));
         spec.idempotency_key = "key" + std::to_string(i);
         code = TrySubmit(spec);
       }

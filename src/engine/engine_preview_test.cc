@@ -78,11 +78,6 @@ class EnginePreview : public testing::EngineTest {
       ASSERT_EQ(testing::StepText(recorded, i == 0), testing::StepText(said, i == 0)) << "pick " << i;
     }
   }
-  static StrategyPtr Parse(const std::string& text, bool policy = false) {
-    const ParsedStrategy parsed = ParseStrategy(text, policy);
-    EXPECT_NE(parsed.strategy, nullptr) << text << ": " << parsed.error.message;
-    return parsed.strategy;
-  }
 
   std::vector<std::pair<WorkerId, TaskRef>> leased_;
   std::size_t steps_ = 0;
@@ -101,7 +96,7 @@ TEST_F(EnginePreview, IsWhatRealPullsThenGive) {
     const std::string policy = rng.Below(2) == 0 ? "worker" : testing::SomePolicy(rng, 2, false);
     Weights weights;
     if (rng.Below(2) == 0) weights = {{"user.u1", 3}, {"customer.c1", 2}};
-    engine_->SetPolicy(now_, Parse(policy, true), weights);
+    engine_->SetPolicy(now_, Strategy(policy, true), weights);
     std::vector<WorkerSpec> specs;
     for (int i = 0; i < 4; ++i) {
       static const char* const kRanks[] = {"", "", "TARGET.Tasks", "TARGET.customer == \"c1\" ? 2 : 1"};
@@ -160,7 +155,7 @@ TEST_F(EnginePreview, IsWhatRealPullsThenGive) {
         default: {
           bool none = false;
           const std::string text = testing::SomeStrategy(rng, 3, none, false);
-          const StrategyPtr strategy = Parse(text);
+          const StrategyPtr strategy = Strategy(text);
           const WorkerSpec& worker = specs[rng.Below(specs.size())];
           SCOPED_TRACE("seed " + std::to_string(seed) + ", step " + std::to_string(step) + ", policy " + policy +
                        ", strategy " + text);
@@ -198,7 +193,7 @@ TEST_F(EnginePreview, TakesNothingAndTakesNoIndex) {
   Grants();
   const EngineStats before = engine_->looks().Stats();
   const std::size_t bytes = engine_->looks().OrderBytes();
-  const auto walk = Try({Parse("fair(user, newest)"), nullptr, worker, std::nullopt, 20});
+  const auto walk = Try({Strategy("fair(user, newest)"), nullptr, worker, std::nullopt, 20});
   EXPECT_EQ(walk->tasks().size(), 3u);
   EXPECT_EQ(walk->jobs(), 1u);
   EXPECT_EQ(walk->ready_tasks(), 3u);
@@ -241,7 +236,7 @@ TEST_F(EnginePreview, OutlivesJobsAndWorkersThatGoBetweenItsSteps) {
     jobs.push_back(Submit(spec));
   }
   const WorkerId worker = Register();
-  PreviewWalk walk({Parse("fair(user, random)"), nullptr, worker, std::nullopt, 100});
+  PreviewWalk walk({Strategy("fair(user, random)"), nullptr, worker, std::nullopt, 100});
   for (std::size_t i = 0;; ++i) {
     const Result<bool> all = engine_->prepared_looks().Collect(now_, walk, 1);
     ASSERT_TRUE(all.ok());
@@ -260,7 +255,7 @@ TEST_F(EnginePreview, OutlivesJobsAndWorkersThatGoBetweenItsSteps) {
 }
 
 TEST_F(EnginePreview, KnowsWhoWasServedByJobsThatAreGone) {
-  const StrategyPtr strategy = Parse("fair(user, oldest)");
+  const StrategyPtr strategy = Strategy("fair(user, oldest)");
   WorkerSpec worker;
   worker.id = WorkerId{++last_id_};
   worker.tags = {"a"};
@@ -294,7 +289,8 @@ TEST_F(EnginePreview, TasksOfAJobAreThoseThatItWouldGive) {
             (std::vector<Given>{{job.value, 1}, {job.value, 3}, {job.value, 4}, {job.value, 5}}));
   // At random any, each once.
   std::set<std::uint32_t> some;
-  for (const Given& given : Picks(*Try({Parse("random"), nullptr, worker, std::nullopt, 20}))) some.insert(given.index);
+  for (const Given& given : Picks(*Try({Strategy("random"), nullptr, worker, std::nullopt, 20})))
+    some.insert(given.index);
   EXPECT_EQ(some, (std::set<std::uint32_t>{1, 3, 4, 5}));
 }
 

@@ -10,6 +10,7 @@
 #include "engine/pace.h"
 #include "engine/testing.h"
 #include "expr/expr.h"
+#include "expr/testing.h"
 
 namespace allot {
 namespace {
@@ -18,11 +19,6 @@ using namespace std::chrono_literals;
 
 class EngineSubmitTest : public testing::EngineTest {
  protected:
-  static ExprPtr Parsed(const std::string& text) {
-    const expr::Parsed parsed = expr::Expr::Parse(text);
-    EXPECT_NE(parsed.expr, nullptr) << text;
-    return parsed.expr;
-  }
   std::vector<JobId> Ids(std::size_t count) {
     std::vector<JobId> ids;
     for (std::size_t i = 0; i < count; ++i) ids.push_back(JobId{++last_id_});
@@ -40,7 +36,7 @@ class EngineSubmitTest : public testing::EngineTest {
     std::vector<JobSpec> specs(count, Spec(1));
     for (std::size_t i = 0; i < count; ++i) {
       specs[i].user = user;
-      specs[i].requirements = Parsed("TARGET.Mem > " + std::to_string(i));
+      specs[i].requirements = testing::MustParse("TARGET.Mem > " + std::to_string(i));
     }
     return specs;
   }
@@ -154,7 +150,7 @@ TEST_F(EngineSubmitTest, ABatchForWhichThereIsNoRoomAnyMoreIsRefusedAsAWhole) {
   for (std::size_t i = 0; i < bounds::kMaxClasses; ++i) {
     JobSpec spec = Spec(1);
     spec.user = "ann";
-    spec.requirements = Parsed("TARGET.Disk > " + std::to_string(i));
+    spec.requirements = testing::MustParse("TARGET.Disk > " + std::to_string(i));
     if (!engine_->Submit(now_, JobId{++last_id_}, spec).ok()) break;
     if (i % 1000 == 0) Grants();
   }
@@ -167,7 +163,7 @@ TEST_F(EngineSubmitTest, ABatchForWhichThereIsNoRoomAnyMoreIsRefusedAsAWhole) {
   // What it had taken is there for somebody else of that user.
   JobSpec other = Spec(1);
   other.user = "ann";
-  other.requirements = Parsed("TARGET.Other > 1");
+  other.requirements = testing::MustParse("TARGET.Other > 1");
   EXPECT_TRUE(engine_->Submit(now_, JobId{++last_id_}, other).ok());
 }
 
@@ -181,7 +177,7 @@ TEST_F(EngineSubmitTest, ABatchThatIsThereAlreadyIsAnsweredWhereThereIsNoRoomAny
   JobSpec spec = Spec(1);
   spec.user = "ann";
   for (std::size_t i = 0; i < bounds::kMaxClasses; ++i) {
-    spec.requirements = Parsed("TARGET.Disk > " + std::to_string(i));
+    spec.requirements = testing::MustParse("TARGET.Disk > " + std::to_string(i));
     if (!engine_->Submit(now_, JobId{++last_id_}, spec).ok()) break;
     if (i % 1000 == 0) Grants();
   }
@@ -228,7 +224,7 @@ TEST_F(EngineSubmitTest, ItIsAsIfAllCameAtOnceWhateverHappensMeanwhile) {
       specs[i].count = static_cast<std::uint32_t>(rng.Below(3));
       specs[i].user = "u" + std::to_string(rng.Below(3));
       specs[i].meta = {{"Need", static_cast<std::int64_t>(rng.Below(4))}, {"Size", static_cast<std::int64_t>(i)}};
-      if (rng.Below(3) == 0) specs[i].requirements = Parsed("TARGET.Mem >= MY.Need");
+      if (rng.Below(3) == 0) specs[i].requirements = testing::MustParse("TARGET.Mem >= MY.Need");
       if (rng.Below(4) == 0) specs[i].priority = static_cast<std::int32_t>(rng.Below(5));
       if (rng.Below(5) == 0) specs[i].idempotency_key = "key" + std::to_string(i);
     }
@@ -241,7 +237,7 @@ TEST_F(EngineSubmitTest, ItIsAsIfAllCameAtOnceWhateverHappensMeanwhile) {
           spec.tags = {"a"};
           spec.slots = 2;
           spec.attributes = {{"Mem", static_cast<std::int64_t>(rng.Below(4))}};
-          spec.requirements = Parsed(rng.Below(2) == 0 ? "TARGET.Need != 2" : "TARGET.Size % 7 != 3");
+          spec.requirements = testing::MustParse(rng.Below(2) == 0 ? "TARGET.Need != 2" : "TARGET.Size % 7 != 3");
           both([&](Engine& engine) { EXPECT_TRUE(engine.Register(now_, spec, std::nullopt).ok()); });
           break;
         }

@@ -13,6 +13,7 @@
 
 #include "engine/testing.h"
 #include "expr/expr.h"
+#include "expr/testing.h"
 
 namespace allot::testing {
 namespace {
@@ -36,8 +37,6 @@ std::string FromHex(const std::string& text) {
   }
   return bytes;
 }
-
-ExprPtr Parse(const std::string& text) { return expr::Expr::Parse(text).expr; }
 
 std::string TextOf(const MetaValue& value) {
   std::ostringstream out;
@@ -96,8 +95,8 @@ class FormatWriter : public EngineTest {
     const WorkerId worker = Register();
     JobSpec full = Spec(6);
     full.constraints = {{{"arch", "arm64"}}, {{"arch", "x86_64"}, {"zone", "a b"}}};
-    full.requirements = Parse("TARGET.memory >= 4096 && MY.size < 9");
-    full.rank = Parse("TARGET.speed");
+    full.requirements = testing::MustParse("TARGET.memory >= 4096 && MY.size < 9");
+    full.rank = testing::MustParse("TARGET.speed");
     full.priority = -7;
     full.user = "ann";
     full.async = false;

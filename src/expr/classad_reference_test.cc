@@ -8,18 +8,12 @@
 
 #include "expr/expr.h"
 #include "expr/functions.h"
+#include "expr/testing.h"
 
 namespace allot::expr {
 namespace {
 
-std::string Eval(const std::string& text) {
-  static Evaluator evaluator;
-  const Parsed parsed = Expr::Parse(text);
-  if (parsed.expr == nullptr) return "does not parse: " + parsed.error.message;
-  return Print(evaluator.Evaluate(*parsed.expr, {.time = 1'700'000'000}));
-}
-
-struct Row {
+struct Rule {
   const char* text;
   const char* want;
 };
@@ -27,7 +21,7 @@ struct Row {
 // From src/classad/functional_tests.txt and the reference, by meaning. Left out: times as a type of their own, eval(),
 // interval(), XML, infinities and NaN.
 TEST(ClassAdReference, ItsOwnTestsHold) {
-  const Row rows[] = {
+  const Rule rows[] = {
       {"(1 + 2)", "3"},
       {"(8 / 2)", "4"},
       {"0.0 is -(0.0)", "true"},
@@ -223,11 +217,11 @@ TEST(ClassAdReference, ItsOwnTestsHold) {
       {"isClassAd([a = 1])", "true"},
       {"isClassAd({1})", "false"},
   };
-  for (const Row& row : rows) EXPECT_EQ(Eval(row.text), row.want) << row.text;
+  for (const Rule& row : rows) EXPECT_EQ(testing::Evaluated(row.text), row.want) << row.text;
 }
 
 // In the place of `?`: undefined, error, true, 2, 2.5, "x", "3", {1}, [a = 1].
-const Row kPlaces[] = {
+const Rule kPlaces[] = {
     {"isUndefined(?)", "true | false | false | false | false | false | false | false | false"},
     {"isError(?)", "false | true | false | false | false | false | false | false | false"},
     {"isString(?)", "false | false | false | false | false | true | true | false | false"},
@@ -401,12 +395,12 @@ const Row kPlaces[] = {
 
 TEST(ClassAdReference, EveryTypeInEveryPlace) {
   const std::string values[] = {"undefined", "error", "true", "2", "2.5", "\"x\"", "\"3\"", "{1}", "[a = 1]"};
-  for (const Row& row : kPlaces) {
+  for (const Rule& row : kPlaces) {
     std::string got;
     for (const std::string& value : values) {
       std::string text = row.text;
       text.replace(text.find('?'), 1, value);
-      got += (got.empty() ? "" : " | ") + Eval(text);
+      got += (got.empty() ? "" : " | ") + testing::Evaluated(text);
     }
     EXPECT_EQ(got, row.want) << row.text;
   }
@@ -414,7 +408,7 @@ TEST(ClassAdReference, EveryTypeInEveryPlace) {
 
 TEST(ClassAdReference, EveryPlaceOfEveryFunctionIsInTheTable) {
   std::set<std::string> places;  // `substr 1`
-  for (const Row& row : kPlaces) {
+  for (const Rule& row : kPlaces) {
     const std::string text = row.text;
     const std::size_t open = text.find('(');
     if (open == 0 || open == std::string::npos) continue;

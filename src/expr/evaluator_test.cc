@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/bounds.h"
+#include "base/testing_text.h"
 #include "expr/expr.h"
 
 namespace allot::expr {
@@ -153,12 +154,6 @@ TEST(Evaluator, TrueAndNumber) {
   }
 }
 
-std::string Repeated(std::string_view part, std::size_t count) {
-  std::string out;
-  for (std::size_t i = 0; i < count; ++i) out.append(part);
-  return out;
-}
-
 TEST(Evaluator, BeyondItsBoundsIsError) {
   Evaluator evaluator;
   Ad ad;
@@ -175,7 +170,7 @@ TEST(Evaluator, BeyondItsBoundsIsError) {
       {"isError(many is many && many is many)", "error"},  // nothing makes up for it
       {"true || many is many && many is many", "true"},    // what is not looked at costs nothing
       {"text == text", "true"},
-      {"text == text" + Repeated(" && text == text", 11), "error"},
+      {"text == text" + testing::Repeated(" && text == text", 11), "error"},
       {"size(strcat(text, \"x\"))", "60001"},
       {"isError(strcat(text, text))", "error"},  // memory
   };

@@ -5,16 +5,12 @@
 
 #include "base/bounds.h"
 #include "base/check.h"
+#include "base/testing_text.h"
 #include "expr/expr.h"
+#include "expr/testing.h"
 
 namespace allot::expr {
 namespace {
-
-ExprPtr MustParse(std::string_view text) {
-  Parsed parsed = Expr::Parse(text);
-  CHECK(parsed.expr != nullptr);
-  return parsed.expr;
-}
 
 Ad JobAd() {
   Ad ad;
@@ -53,7 +49,7 @@ Ad WorkerAd() {
 }
 
 void Evaluate(benchmark::State& state, const char* text) {
-  const ExprPtr expr = MustParse(text);
+  const ExprPtr expr = testing::MustParse(text);
   const Ad job = JobAd(), worker = WorkerAd();
   Evaluator evaluator;
   const Sides sides{&job, &worker, Side::kJob, 1'700'000'000};
@@ -72,33 +68,28 @@ BENCHMARK_CAPTURE(Evaluate, regexp, "regexp(\"^node-[0-9]+$\", TARGET.Name)");
 void Parse(benchmark::State& state, const char* text) {
   const std::string_view view = text;
   for (auto _ : state) benchmark::DoNotOptimize(Expr::Parse(view));
-  state.counters["bytes"] = static_cast<double>(MustParse(view)->MemoryBytes());
+  state.counters["bytes"] = static_cast<double>(testing::MustParse(view)->MemoryBytes());
 }
 BENCHMARK_CAPTURE(Parse, two_clauses, "TARGET.Memory >= 4096 && TARGET.Arch == \"x86_64\"");
 
 void FlattenJob(benchmark::State& state) {
-  const ExprPtr expr = MustParse("TARGET.Memory >= MY.MinMemory * 2 && TARGET.region == MY.region && MY.Tasks > 10");
+  const ExprPtr expr =
+      testing::MustParse("TARGET.Memory >= MY.MinMemory * 2 && TARGET.region == MY.region && MY.Tasks > 10");
   const Ad job = JobAd();
   for (auto _ : state) benchmark::DoNotOptimize(Flatten(*expr, {&job, nullptr, Side::kJob, 0}));
 }
 BENCHMARK(FlattenJob);
-
-std::string Repeated(std::string_view part, std::size_t count) {
-  std::string out;
-  for (std::size_t i = 0; i < count; ++i) out.append(part);
-  return out;
-}
 
 // Texts that are as bad as the bounds allow.
 std::string Hostile(std::int64_t which) {
   constexpr std::size_t kBytes = bounds::kMaxExpressionBytes;
   switch (which) {
     case 0:  // nothing but names
-      return "a" + Repeated("+a", kBytes / 4);
+      return "a" + testing::Repeated("+a", kBytes / 4);
     case 1:  // a long list
-      return "size({1" + Repeated(",1", 4000) + "})";
+      return "size({1" + testing::Repeated(",1", 4000) + "})";
     case 2:  // brackets
-      return Repeated("(", 120) + "1" + Repeated(")", 120);
+      return testing::Repeated("(", 120) + "1" + testing::Repeated(")", 120);
     case 3:  // regular expressions, each another one
     {
       std::string out = "false";
@@ -113,7 +104,7 @@ std::string Hostile(std::int64_t which) {
       return out;
     }
     case 5:  // strings that grow
-      return "size(" + Repeated("strcat(MY.image,", 60) + "\"\"" + Repeated(",MY.image)", 60) + ")";
+      return "size(" + testing::Repeated("strcat(MY.image,", 60) + "\"\"" + testing::Repeated(",MY.image)", 60) + ")";
     case 6:  // records that are compared in the wrong order
     {
       std::string a, b;

@@ -5,20 +5,15 @@
 #include <string>
 
 #include "expr/parser.h"
+#include "expr/testing.h"
 #include "expr/unreadable.h"
 
 namespace allot::expr {
 namespace {
 
-ExprPtr MustParse(std::string_view text) {
-  Parsed parsed = Expr::Parse(text);
-  EXPECT_NE(parsed.expr, nullptr) << text << ": " << parsed.error.message;
-  return parsed.expr;
-}
-
 std::string ReferencesOf(std::string_view text) {
   std::string out;
-  const ExprPtr expr = MustParse(text);
+  const ExprPtr expr = testing::MustParse(text);
   for (const Reference& reference : expr->References()) {
     if (!out.empty()) out += ' ';
     if (reference.scope != Scope::kNone) out += std::string(ScopeText(reference.scope)) + ".";
@@ -62,21 +57,21 @@ TEST(Expr, ReadsSaysWhichSideCounts) {
       {"JOB.a + MACHINE.b", Side::kJob, true, true},
   };
   for (const Row& row : kRows) {
-    EXPECT_EQ(MustParse(row.text)->Reads(Side::kJob, row.my), row.job) << row.text;
-    EXPECT_EQ(MustParse(row.text)->Reads(Side::kMachine, row.my), row.machine) << row.text;
+    EXPECT_EQ(testing::MustParse(row.text)->Reads(Side::kJob, row.my), row.job) << row.text;
+    EXPECT_EQ(testing::MustParse(row.text)->Reads(Side::kMachine, row.my), row.machine) << row.text;
   }
 }
 
 TEST(Expr, TimeIsSeenWhereverItStands) {
-  EXPECT_TRUE(MustParse("a && {1, TIME()}[0] > 3")->UsesTime());
-  EXPECT_FALSE(MustParse("time > 3")->UsesTime());
+  EXPECT_TRUE(testing::MustParse("a && {1, TIME()}[0] > 3")->UsesTime());
+  EXPECT_FALSE(testing::MustParse("time > 3")->UsesTime());
 }
 
 TEST(Expr, ConstantIsAValueAsItStands) {
-  ASSERT_TRUE(MustParse("{1, {2}}")->Constant().has_value());
-  EXPECT_EQ(MustParse("-3")->Constant()->integer(), -3);
-  EXPECT_FALSE(MustParse("1 + 1")->Constant().has_value());
-  EXPECT_FALSE(MustParse("a")->Constant().has_value());
+  ASSERT_TRUE(testing::MustParse("{1, {2}}")->Constant().has_value());
+  EXPECT_EQ(testing::MustParse("-3")->Constant()->integer(), -3);
+  EXPECT_FALSE(testing::MustParse("1 + 1")->Constant().has_value());
+  EXPECT_FALSE(testing::MustParse("a")->Constant().has_value());
 }
 
 TEST(Expr, ClausesAreWhatAndJoins) {
@@ -93,7 +88,7 @@ TEST(Expr, ClausesAreWhatAndJoins) {
   };
   for (const Row& row : kRows) {
     std::string got;
-    for (const ExprPtr& clause : MustParse(row.text)->Clauses()) {
+    for (const ExprPtr& clause : testing::MustParse(row.text)->Clauses()) {
       if (!got.empty()) got += " | ";
       got += clause->source();
       EXPECT_EQ(clause->source(), clause->Print());
@@ -121,7 +116,7 @@ TEST(Expr, ComparisonsOfAnAttributeWithAConstant) {
       {"x + 1", "-"},
   };
   for (const Row& row : kRows) {
-    const ExprPtr expr = MustParse(row.text);
+    const ExprPtr expr = testing::MustParse(row.text);
     const auto comparison = expr->AsComparison();
     std::string got = "-";
     if (comparison) {
@@ -134,8 +129,8 @@ TEST(Expr, ComparisonsOfAnAttributeWithAConstant) {
 }
 
 TEST(Expr, SourceStaysAsWritten) {
-  EXPECT_EQ(MustParse(" ( a&&b ) ")->source(), " ( a&&b ) ");
-  EXPECT_EQ(MustParse(" ( a&&b ) ")->Print(), "a && b");
+  EXPECT_EQ(testing::MustParse(" ( a&&b ) ")->source(), " ( a&&b ) ");
+  EXPECT_EQ(testing::MustParse(" ( a&&b ) ")->Print(), "a && b");
 }
 
 TEST(Unreadable, IsErrorAndKeepsItsText) {

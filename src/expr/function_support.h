@@ -40,16 +40,6 @@ inline std::optional<Value> UnusableAsStrings(std::span<const Value> arguments) 
   return std::nullopt;
 }
 
-// Integers, reals and booleans: what arithmetic takes.
-inline bool CountsAsNumber(const Value& value) { return value.IsNumber() || value.is(Type::kBoolean); }
-inline double AsReal(const Value& value) {
-  if (value.is(Type::kReal)) return value.real();
-  return static_cast<double>(value.is(Type::kBoolean) ? value.boolean() : value.integer());
-}
-inline std::int64_t AsInteger(const Value& value) {
-  return value.is(Type::kBoolean) ? value.boolean() : value.integer();
-}
-
 // The value as a number, where a function wants one: a string counts as what real() makes of it. ERROR if it is none,
 // or once the steps are used up.
 Value NumberOf(CallContext& context, const Value& value);

@@ -77,7 +77,7 @@ Value CompareAll(CallContext& context, Arguments arguments, bool all) {
 Value AnyCompare(CallContext& context, Arguments arguments) { return CompareAll(context, arguments, false); }
 Value AllCompare(CallContext& context, Arguments arguments) { return CompareAll(context, arguments, true); }
 
-constexpr Function kFunctions[] = {
+constexpr Function kListFunctions[] = {
     {"size", 1, 1, Size},
     {"member", 2, 2, Member},
     {"identicalMember", 2, 2, IdenticalMember},
@@ -87,6 +87,6 @@ constexpr Function kFunctions[] = {
 
 }  // namespace
 
-std::span<const Function> ListFunctions() { return kFunctions; }
+std::span<const Function> ListFunctions() { return kListFunctions; }
 
 }  // namespace allot::expr

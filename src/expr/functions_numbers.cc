@@ -10,8 +10,6 @@ namespace {
 
 using Arguments = std::span<const Value>;
 
-Value Finite(double real) { return std::isfinite(real) ? Value::Real(real) : Value::Error(); }
-
 Value Rounded(CallContext& context, Arguments arguments, double (*round)(double)) {
   if (const auto unusable = Unusable(arguments)) return *unusable;
   const Value number = NumberOf(context, arguments[0]);
@@ -157,7 +155,7 @@ Value Avg(CallContext& context, Arguments arguments) {
 
 namespace {
 
-constexpr Function kFunctions[] = {
+constexpr Function kNumberFunctions[] = {
     {"floor", 1, 1, Floor}, {"ceiling", 1, 1, Ceiling},   {"ceil", 1, 1, Ceiling}, {"round", 1, 1, Round},
     {"pow", 2, 2, Pow},     {"quantize", 2, 2, Quantize}, {"min", 1, 1, Min},      {"max", 1, 1, Max},
     {"sum", 1, 1, Sum},     {"avg", 1, 1, Avg},
@@ -165,6 +163,6 @@ constexpr Function kFunctions[] = {
 
 }  // namespace
 
-std::span<const Function> NumberFunctions() { return kFunctions; }
+std::span<const Function> NumberFunctions() { return kNumberFunctions; }
 
 }  // namespace allot::expr

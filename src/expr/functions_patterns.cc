@@ -203,7 +203,7 @@ Value ReplaceAll(CallContext& context, Arguments arguments) {
   return Replaced(context, arguments, {.all = true, .rest = true});
 }
 
-constexpr Function kFunctions[] = {
+constexpr Function kPatternFunctions[] = {
     {"regexp", 2, 3, Regexp, 2},
     {"regexps", 3, 4, Regexps, 3},
     {"regexpMember", 2, 3, RegexpMember, 2},
@@ -214,6 +214,6 @@ constexpr Function kFunctions[] = {
 
 }  // namespace
 
-std::span<const Function> PatternFunctions() { return kFunctions; }
+std::span<const Function> PatternFunctions() { return kPatternFunctions; }
 
 }  // namespace allot::expr

@@ -93,7 +93,7 @@ Value StringListMax(CallContext& context, Arguments arguments) {
   return OfNumbers(context, arguments, Max, Value::Undefined());
 }
 
-constexpr Function kFunctions[] = {
+constexpr Function kStringListFunctions[] = {
     {"stringListMember", 2, 3, StringListMember},
     {"stringListIMember", 2, 3, StringListIMember},
     {"stringListSubsetMatch", 2, 3, StringListSubsetMatch},
@@ -108,6 +108,6 @@ constexpr Function kFunctions[] = {
 
 }  // namespace
 
-std::span<const Function> StringListFunctions() { return kFunctions; }
+std::span<const Function> StringListFunctions() { return kStringListFunctions; }
 
 }  // namespace allot::expr

@@ -153,7 +153,7 @@ Value SplitName(CallContext& context, Arguments arguments, std::size_t whole) {
 Value SplitUserName(CallContext& context, Arguments arguments) { return SplitName(context, arguments, 0); }
 Value SplitSlotName(CallContext& context, Arguments arguments) { return SplitName(context, arguments, 1); }
 
-constexpr Function kFunctions[] = {
+constexpr Function kStringFunctions[] = {
     {"strcat", 1, kAnyNumber, Strcat},
     {"join", 1, kAnyNumber, Join},
     {"substr", 2, 3, Substr},
@@ -168,6 +168,6 @@ constexpr Function kFunctions[] = {
 
 }  // namespace
 
-std::span<const Function> StringFunctions() { return kFunctions; }
+std::span<const Function> StringFunctions() { return kStringFunctions; }
 
 }  // namespace allot::expr

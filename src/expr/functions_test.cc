@@ -9,24 +9,18 @@
 #include "expr/arena.h"
 #include "expr/expr.h"
 #include "expr/patterns.h"
+#include "expr/testing.h"
 
 namespace allot::expr {
 namespace {
 
-std::string Eval(const std::string& text) {
-  static Evaluator evaluator;
-  const Parsed parsed = Expr::Parse(text);
-  if (parsed.expr == nullptr) return "does not parse: " + parsed.error.message;
-  return Print(evaluator.Evaluate(*parsed.expr, {.time = 1'700'000'000}));
-}
-
-struct Row {
+struct Call {
   const char* text;
   const char* want;
 };
 template <std::size_t n>
-void Check(const Row (&rows)[n]) {
-  for (const Row& row : rows) EXPECT_EQ(Eval(row.text), row.want) << row.text;
+void Check(const Call (&rows)[n]) {
+  for (const Call& row : rows) EXPECT_EQ(testing::Evaluated(row.text), row.want) << row.text;
 }
 
 TEST(Functions, AreFoundInAnyCaseAndHaveNamesOfTheirOwn) {

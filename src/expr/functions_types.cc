@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/text.h"
 #include "expr/function_support.h"
 #include "expr/operators.h"
 
@@ -17,8 +18,6 @@ template <Type type>
 Value Is(CallContext&, Arguments arguments) {
   return Value::Boolean(arguments[0].is(type));
 }
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 
@@ -38,7 +37,7 @@ Value ParseNumber(std::string_view text) {
   // from_chars() takes more than the language does: `inf`, `.5`, `5.`.
   const auto digits = [&](std::size_t& i) {
     const std::size_t from = i;
-    while (i < text.size() && IsDigit(text[i])) ++i;
+    while (i < text.size() && IsAsciiDigit(text[i])) ++i;
     return i > from;
   };
   std::size_t i = 0;
@@ -51,7 +50,7 @@ Value ParseNumber(std::string_view text) {
   }
   if (i != text.size()) return Value::Error();
   bool is_integer = true;
-  for (const char c : text) is_integer &= IsDigit(c);
+  for (const char c : text) is_integer &= IsAsciiDigit(c);
   if (is_integer) return Value::Error();  // out of range
   double real = 0;
   // One that is too small to be told from 0 is 0, as in an expression; from_chars() does not say which it was.
@@ -117,7 +116,7 @@ Value IfThenElse(CallContext&, Arguments arguments) {
 
 Value Time(CallContext& context, Arguments) { return Value::Integer(context.time); }
 
-constexpr Function kFunctions[] = {
+constexpr Function kTypeFunctions[] = {
     {"isUndefined", 1, 1, Is<Type::kUndefined>},
     {"isError", 1, 1, Is<Type::kError>},
     {"isString", 1, 1, Is<Type::kString>},
@@ -136,6 +135,6 @@ constexpr Function kFunctions[] = {
 
 }  // namespace
 
-std::span<const Function> TypeFunctions() { return kFunctions; }
+std::span<const Function> TypeFunctions() { return kTypeFunctions; }
 
 }  // namespace allot::expr

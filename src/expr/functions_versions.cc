@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/text.h"
 #include "expr/function_support.h"
 
 namespace allot::expr {
@@ -9,12 +10,10 @@ namespace {
 
 using Arguments = std::span<const Value>;
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
 // Takes the digits off the front of `text`, and leaves out zeros at their beginning: longer is larger, then.
 std::string_view TakeNumber(std::string_view& text) {
   std::size_t end = 0;
-  while (end < text.size() && IsDigit(text[end])) ++end;
+  while (end < text.size() && IsAsciiDigit(text[end])) ++end;
   std::string_view number = text.substr(0, end);
   text.remove_prefix(end);
   while (number.starts_with('0')) number.remove_prefix(1);
@@ -23,7 +22,7 @@ std::string_view TakeNumber(std::string_view& text) {
 
 int CompareVersions(std::string_view a, std::string_view b) {
   while (!a.empty() && !b.empty()) {
-    if (IsDigit(a[0]) && IsDigit(b[0])) {
+    if (IsAsciiDigit(a[0]) && IsAsciiDigit(b[0])) {
       const std::string_view x = TakeNumber(a), y = TakeNumber(b);
       if (x.size() != y.size()) return x.size() < y.size() ? -1 : 1;
       if (const int sign = x.compare(y); sign != 0) return sign < 0 ? -1 : 1;
@@ -67,7 +66,7 @@ Value VersionInRange(CallContext& context, Arguments arguments) {
   return low && high ? Value::Boolean(*low >= 0 && *high <= 0) : Value::Error();
 }
 
-constexpr Function kFunctions[] = {
+constexpr Function kVersionFunctions[] = {
     {"versioncmp", 2, 2, Versioncmp},         {"versionEQ", 2, 2, VersionIs<Equal>},
     {"versionLT", 2, 2, VersionIs<Less>},     {"versionLE", 2, 2, VersionIs<LessEqual>},
     {"versionGT", 2, 2, VersionIs<Greater>},  {"versionGE", 2, 2, VersionIs<GreaterEqual>},
@@ -76,6 +75,6 @@ constexpr Function kFunctions[] = {
 
 }  // namespace
 
-std::span<const Function> VersionFunctions() { return kFunctions; }
+std::span<const Function> VersionFunctions() { return kVersionFunctions; }
 
 }  // namespace allot::expr

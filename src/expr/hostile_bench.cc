@@ -7,12 +7,12 @@
 namespace allot::expr {
 namespace {
 
-void Parse(benchmark::State& state, const std::string& text) {
+void ParseCase(benchmark::State& state, const std::string& text) {
   for (auto _ : state) benchmark::DoNotOptimize(Expr::Parse(text));
 }
 
 // `cold`: with an evaluator that has seen no pattern yet.
-void Evaluate(benchmark::State& state, const std::string& text, bool cold) {
+void EvaluateCase(benchmark::State& state, const std::string& text, bool cold) {
   const ExprPtr expr = Expr::Parse(text).expr;
   if (expr == nullptr) {
     state.SkipWithError("does not parse");
@@ -44,11 +44,11 @@ void FlattenIt(benchmark::State& state, const std::string& text) {
 
 const bool kRegistered = [] {
   for (const hostile::Case& one : hostile::ToParse()) {
-    benchmark::RegisterBenchmark(("Hostile/Parse/" + one.name).c_str(), Parse, one.text)->Unit(benchmark::kMicrosecond);
+    benchmark::RegisterBenchmark(("Hostile/Parse/" + one.name).c_str(), ParseCase, one.text)->Unit(benchmark::kMicrosecond);
   }
   for (const hostile::Case& one : hostile::ToEvaluate()) {
     const bool patterns = one.text.find("regexp") != std::string::npos || one.text.find("replace") != std::string::npos;
-    benchmark::RegisterBenchmark(("Hostile/Evaluate/" + one.name).c_str(), Evaluate, one.text, patterns)
+    benchmark::RegisterBenchmark(("Hostile/Evaluate/" + one.name).c_str(), EvaluateCase, one.text, patterns)
         ->Unit(benchmark::kMicrosecond);
     benchmark::RegisterBenchmark(("Hostile/Flatten/" + one.name).c_str(), FlattenIt, one.text)
         ->Unit(benchmark::kMicrosecond);

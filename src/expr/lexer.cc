@@ -4,10 +4,10 @@
 #include <cmath>
 #include <utility>
 
+#include "base/text.h"
+
 namespace allot::expr {
 namespace {
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 struct Spelling {
   std::string_view text;
@@ -76,7 +76,7 @@ void AppendUtf8(std::uint32_t code, std::string& out) {
 }  // namespace
 
 bool IsNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool IsNamePart(char c) { return IsNameStart(c) || IsDigit(c); }
+bool IsNamePart(char c) { return IsNameStart(c) || IsAsciiDigit(c); }
 bool IsName(std::string_view text) {
   if (text.empty() || !IsNameStart(text[0])) return false;
   for (const char c : text) {
@@ -98,7 +98,7 @@ Token Lexer::Next() {
   token.offset = token.end = at_;
   if (at_ == text_.size()) return token;
   const char c = text_[at_];
-  if (IsDigit(c)) return Number(token);
+  if (IsAsciiDigit(c)) return Number(token);
   if (c == '"') return String(token);
   if (IsNameStart(c)) {
     while (at_ < text_.size() && IsNamePart(text_[at_])) ++at_;
@@ -132,20 +132,20 @@ Token Lexer::Number(Token token) {
     at = stop;
     token.kind = TokenKind::kInteger;
   } else {
-    while (at < end && IsDigit(*at)) ++at;
+    while (at < end && IsAsciiDigit(*at)) ++at;
     bool real = false;
-    if (at + 1 < end && *at == '.' && IsDigit(at[1])) {
+    if (at + 1 < end && *at == '.' && IsAsciiDigit(at[1])) {
       real = true;
       ++at;
-      while (at < end && IsDigit(*at)) ++at;
+      while (at < end && IsAsciiDigit(*at)) ++at;
     }
     if (at < end && (*at == 'e' || *at == 'E')) {
       const char* digits = at + 1;
       if (digits < end && (*digits == '+' || *digits == '-')) ++digits;
-      if (digits < end && IsDigit(*digits)) {
+      if (digits < end && IsAsciiDigit(*digits)) {
         real = true;
         at = digits;
-        while (at < end && IsDigit(*at)) ++at;
+        while (at < end && IsAsciiDigit(*at)) ++at;
       }
     }
     if (real) {

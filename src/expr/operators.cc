@@ -16,14 +16,6 @@ static_assert(std::size(kTexts) == static_cast<std::size_t>(Op::kModulo) + 1);
 static_assert(std::size(kLevels) == std::size(kTexts));
 static_assert(kLevels[std::size(kLevels) - 1] + 1 == kBindingLevels);
 
-bool CountsAsNumber(const Value& value) { return value.IsNumber() || value.is(Type::kBoolean); }
-// REQUIRES: an integer or a boolean.
-std::int64_t AsInteger(const Value& value) { return value.is(Type::kBoolean) ? value.boolean() : value.integer(); }
-// REQUIRES: CountsAsNumber().
-double AsReal(const Value& value) {
-  return value.is(Type::kReal) ? value.real() : static_cast<double>(AsInteger(value));
-}
-
 int Sign(std::int64_t a, std::int64_t b) { return a < b ? -1 : a > b; }
 
 // An integer against a real, without rounding the integer.
@@ -65,8 +57,6 @@ Value Compare(Op op, const Value& a, const Value& b) {
   if (CountsAsNumber(a) && CountsAsNumber(b)) return Compared(op, CompareNumbers(a, b));
   return Value::Error();
 }
-
-Value Finite(double value) { return std::isfinite(value) ? Value::Real(value) : Value::Error(); }
 
 Value Calculate(Op op, const Value& a, const Value& b) {
   if (!CountsAsNumber(a) || !CountsAsNumber(b)) return Value::Error();

@@ -1,6 +1,7 @@
 // What the operators make of values: shared by the evaluator, by functions that compare, and by flatten.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -85,6 +86,19 @@ constexpr Value FromTruth(Truth truth) {
   }
   return Value::Error();
 }
+
+// Integers, reals and booleans: what arithmetic takes.
+inline bool CountsAsNumber(const Value& value) { return value.IsNumber() || value.is(Type::kBoolean); }
+// REQUIRES: an integer or a boolean.
+inline std::int64_t AsInteger(const Value& value) {
+  return value.is(Type::kBoolean) ? value.boolean() : value.integer();
+}
+// REQUIRES: CountsAsNumber().
+inline double AsReal(const Value& value) {
+  return value.is(Type::kReal) ? value.real() : static_cast<double>(AsInteger(value));
+}
+// What arithmetic makes: ERROR for infinities and NaN.
+inline Value Finite(double real) { return std::isfinite(real) ? Value::Real(real) : Value::Error(); }
 
 // Numbers and booleans by their exact value: -1, 0 or 1. REQUIRES: each is an integer, a real or a boolean.
 int CompareNumbers(const Value& a, const Value& b);

@@ -5,16 +5,11 @@
 #include <string>
 
 #include "base/bounds.h"
+#include "base/testing_text.h"
 #include "expr/expr.h"
 
 namespace allot::expr {
 namespace {
-
-std::string Repeated(std::string_view part, std::size_t count) {
-  std::string out;
-  for (std::size_t i = 0; i < count; ++i) out.append(part);
-  return out;
-}
 
 // How a text prints, or what is wrong with it and where.
 std::string Outcome(std::string_view text) {
@@ -186,11 +181,11 @@ TEST(Parser, ErrorsSayWhereAndWhatToDo) {
 
 TEST(Parser, ChainsAreAsLongAsTheyLike) {
   const auto parses = [](const std::string& text) { return Expr::Parse(text).expr != nullptr; };
-  EXPECT_TRUE(parses("a == 1" + Repeated(" && a == 1", 500)));
-  EXPECT_TRUE(parses("a" + Repeated(" || b", 2000)));
-  EXPECT_TRUE(parses("1" + Repeated(" + 1", 2000)));
-  EXPECT_TRUE(parses("1" + Repeated(" - x * 2", 1000)));
-  const Parsed clauses = Expr::Parse("a == 1" + Repeated(" && a == 1", 499));
+  EXPECT_TRUE(parses("a == 1" + testing::Repeated(" && a == 1", 500)));
+  EXPECT_TRUE(parses("a" + testing::Repeated(" || b", 2000)));
+  EXPECT_TRUE(parses("1" + testing::Repeated(" + 1", 2000)));
+  EXPECT_TRUE(parses("1" + testing::Repeated(" - x * 2", 1000)));
+  const Parsed clauses = Expr::Parse("a == 1" + testing::Repeated(" && a == 1", 499));
   EXPECT_EQ(clauses.expr->Clauses().size(), 500u);
 }
 
@@ -205,7 +200,7 @@ TEST(Parser, WhatIsInsideOneAnotherIsBounded) {
                                {"a?", ":b"}, {"1+(", ")"}, {"a?:-(", ")"}, {"a&&(b||(", "))"}};
   for (const Shape& shape : kShapes) {
     const auto nested = [&](std::size_t count) {
-      return Repeated(shape.open, count) + "x" + Repeated(shape.close, count);
+      return testing::Repeated(shape.open, count) + "x" + testing::Repeated(shape.close, count);
     };
     EXPECT_NE(Expr::Parse(nested(kDepth / 4)).expr, nullptr) << shape.open;
     for (const std::size_t count : {kDepth + 2, 2000 / std::string_view(shape.open).size()}) {
@@ -214,16 +209,16 @@ TEST(Parser, WhatIsInsideOneAnotherIsBounded) {
       EXPECT_EQ(parsed.error.message, "more than 128 levels inside one another: make it flatter") << shape.open;
     }
   }
-  EXPECT_NE(Expr::Parse(Repeated("(", kDepth) + "x" + Repeated(")", kDepth)).expr, nullptr);
+  EXPECT_NE(Expr::Parse(testing::Repeated("(", kDepth) + "x" + testing::Repeated(")", kDepth)).expr, nullptr);
   // Selections stand inside one another as well.
-  EXPECT_EQ(Expr::Parse("a" + Repeated(".b", kDepth)).expr, nullptr);
+  EXPECT_EQ(Expr::Parse("a" + testing::Repeated(".b", kDepth)).expr, nullptr);
 }
 
 TEST(Parser, LengthAndPartsAreBounded) {
   EXPECT_EQ(Outcome(std::string(bounds::kMaxExpressionBytes, ' ') + "1"),
             "16384: longer than 16384 bytes: make it shorter");
   EXPECT_NE(Expr::Parse(std::string(bounds::kMaxExpressionBytes - 1, ' ') + "1").expr, nullptr);
-  const Parsed many = Expr::Parse("{1" + Repeated(",1", 5000) + "}");
+  const Parsed many = Expr::Parse("{1" + testing::Repeated(",1", 5000) + "}");
   ASSERT_EQ(many.expr, nullptr);
   EXPECT_EQ(many.error.message, "more than 4096 parts: make it shorter");
 }
@@ -255,10 +250,10 @@ TEST(PointAt, TheCaretStandsUnderThePlace) {
 }
 
 TEST(PointAt, LongTextsAreCutAroundThePlace) {
-  const std::string text = "\"" + Repeated("é", 300) + "\" b + \"" + Repeated("x", 300) + "\"";
+  const std::string text = "\"" + testing::Repeated("é", 300) + "\" b + \"" + testing::Repeated("x", 300) + "\"";
   const std::string picture = PointAt("r", text, Expr::Parse(text).error);
-  EXPECT_EQ(picture, "r: …" + Repeated("é", 62) + "\" b + \"" + Repeated("x", 31) + "…\n" + std::string(68, ' ') +
-                         "^ expected an operator or the end here");
+  EXPECT_EQ(picture, "r: …" + testing::Repeated("é", 62) + "\" b + \"" + testing::Repeated("x", 31) + "…\n" +
+                         std::string(68, ' ') + "^ expected an operator or the end here");
   // Never far beyond the text, never wild, whatever it is asked for.
   for (std::size_t offset = 0; offset < text.size() + 10; ++offset) {
     const std::string any = PointAt("r", text, {offset, "here"});

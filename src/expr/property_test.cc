@@ -11,6 +11,7 @@
 #include "expr/expr.h"
 #include "expr/functions.h"
 #include "expr/naive_bridge.h"
+#include "expr/testing.h"
 
 namespace allot::expr {
 namespace {
@@ -56,12 +57,6 @@ std::string Show(const World& world) {
   return text;
 }
 
-ExprPtr Parse(const std::string& text) {
-  Parsed parsed = Expr::Parse(text);
-  EXPECT_NE(parsed.expr, nullptr) << PointAt("", text, parsed.error);
-  return parsed.expr;
-}
-
 TEST(Property, TheNaiveEvaluatorKnowsEveryFunction) {
   Rng rng(1);
   naive::RandomTrees trees(rng);
@@ -83,7 +78,7 @@ TEST(Property, EvaluatesAsTheNaiveOneWhicheverBracketsItHas) {
     ++kinds[want.kind];
     for (const bool all_brackets : {true, false}) {
       const std::string text = naive::Print(tree, all_brackets);
-      const ExprPtr expr = Parse(text);
+      const ExprPtr expr = testing::MustParse(text);
       ASSERT_NE(expr, nullptr) << "seed " << seed;
       const Val got = naive::FromValue(evaluator.Evaluate(*expr, ads.Both()));
       ASSERT_TRUE(naive::SameToTheBit(want, got)) << "seed " << seed << ": " << text << "\nis " << naive::Print(got)
@@ -106,7 +101,7 @@ TEST(Property, FunctionsGiveWhatTheNaiveOnesGive) {
     const World world = RandomWorld(rng);
     const Ads ads(world);
     const std::string text = naive::Print(tree, false);
-    const ExprPtr expr = Parse(text);
+    const ExprPtr expr = testing::MustParse(text);
     ASSERT_NE(expr, nullptr) << "seed " << seed;
     const Val want = naive::Evaluate(tree, world), got = naive::FromValue(evaluator.Evaluate(*expr, ads.Both()));
     ASSERT_TRUE(naive::SameToTheBit(want, got)) << "seed " << seed << ": " << text << "\nis " << naive::Print(got)
@@ -119,12 +114,13 @@ TEST(Property, PrintingAndParsingAreInverse) {
   for (std::uint64_t seed = FirstSeed(), end = seed + Rounds(10'000); seed < end; ++seed) {
     Rng rng(seed);
     const Tree tree = naive::RandomTrees(rng).Make(static_cast<int>(1 + rng.Below(6)));
-    const ExprPtr bracketed = Parse(naive::Print(tree, true)), bare = Parse(naive::Print(tree, false));
+    const ExprPtr bracketed = testing::MustParse(naive::Print(tree, true)),
+                  bare = testing::MustParse(naive::Print(tree, false));
     ASSERT_TRUE(bracketed != nullptr && bare != nullptr) << "seed " << seed;
     const std::string printed = bare->Print();
     // Brackets and space that mean nothing leave no trace.
     ASSERT_EQ(bracketed->Print(), printed) << "seed " << seed;
-    const ExprPtr again = Parse(printed);
+    const ExprPtr again = testing::MustParse(printed);
     ASSERT_NE(again, nullptr) << "seed " << seed;
     ASSERT_EQ(again->Print(), printed) << "seed " << seed;
     ASSERT_EQ(again->References(), bare->References()) << "seed " << seed;
@@ -148,7 +144,7 @@ TEST(Property, ValuesPrintSoThatTheyParseBackToThemselves) {
     }
     Arena arena;
     const std::string printed = expr::Print(naive::ToValue(value, arena));
-    const ExprPtr expr = Parse(printed);
+    const ExprPtr expr = testing::MustParse(printed);
     ASSERT_NE(expr, nullptr) << "seed " << seed;
     ASSERT_TRUE(expr->Constant().has_value()) << printed;
     const Val back = naive::FromValue(evaluator.Evaluate(*expr, {}));
@@ -166,7 +162,7 @@ TEST(Property, AFlattenedExpressionMeansWhatItMeant) {
     Rng rng(seed);
     const Tree tree = naive::RandomTrees(rng).Make(static_cast<int>(1 + rng.Below(5)));
     const std::string text = naive::Print(tree, false);
-    const ExprPtr expr = Parse(text);
+    const ExprPtr expr = testing::MustParse(text);
     ASSERT_NE(expr, nullptr);
     World world = RandomWorld(rng);
     const bool job_known = rng.Below(2) == 0, both = rng.Below(8) == 0;
@@ -178,7 +174,7 @@ TEST(Property, AFlattenedExpressionMeansWhatItMeant) {
     ASSERT_NE(residual, nullptr) << "seed " << seed;
     ++all;
     folded += residual->Print() != expr->Print();
-    const ExprPtr reparsed = Parse(residual->Print());
+    const ExprPtr reparsed = testing::MustParse(residual->Print());
     ASSERT_NE(reparsed, nullptr) << "seed " << seed << ": " << residual->Print();
     ASSERT_EQ(reparsed->Print(), residual->Print()) << "seed " << seed;
     for (int other = 0; other < 4; ++other) {
@@ -212,7 +208,7 @@ TEST(Property, AnExpressionReadsNoMoreThanItSays) {
   for (std::uint64_t seed = FirstSeed(), end = seed + Rounds(5'000); seed < end; ++seed) {
     Rng rng(seed);
     const Tree tree = naive::RandomTrees(rng).Make(3);
-    const ExprPtr expr = Parse(naive::Print(tree, false));
+    const ExprPtr expr = testing::MustParse(naive::Print(tree, false));
     ASSERT_NE(expr, nullptr);
     World world = RandomWorld(rng);
     const Ads before(world);
@@ -234,7 +230,7 @@ TEST(Property, ClausesTogetherAreTheWhole) {
     naive::RandomTrees trees(rng);
     Tree tree = trees.Make(2);
     for (int i = 0; i < 3; ++i) tree = Tree{.kind = Tree::kBinary, .text = "&&", .kids = {tree, trees.Make(2)}};
-    const ExprPtr expr = Parse(naive::Print(tree, false));
+    const ExprPtr expr = testing::MustParse(naive::Print(tree, false));
     ASSERT_NE(expr, nullptr);
     const World world = RandomWorld(rng);
     const Ads ads(world);

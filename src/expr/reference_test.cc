@@ -86,10 +86,10 @@ ExprPtr Parse(const std::string& text, const std::string& place) {
 }
 
 // The ads that the examples read.
-struct Ads {
+struct PageAds {
   Ad job, machine;
 
-  explicit Ads(const Document& document) {
+  explicit PageAds(const Document& document) {
     for (const Block& block : document.blocks) {
       if (block.language != "ads") continue;
       for (const std::string& line : block.lines) {
@@ -108,7 +108,7 @@ struct Ads {
 
 TEST(Reference, EveryExampleHasTheValueThatItSays) {
   const Document document;
-  const Ads ads(document);
+  const PageAds ads(document);
   Evaluator evaluator;
   int count = 0;
   for (const auto& [language, my] : {std::pair("expr", Side::kJob), std::pair("expr worker", Side::kMachine)}) {
@@ -124,7 +124,7 @@ TEST(Reference, EveryExampleHasTheValueThatItSays) {
 
 TEST(Reference, EveryResidualAndReferenceIsWhatItSays) {
   const Document document;
-  const Ads ads(document);
+  const PageAds ads(document);
   for (const Example& example : Examples(document, "flatten")) {
     const ExprPtr expr = Parse(example.text, example.place);
     ASSERT_NE(expr, nullptr);

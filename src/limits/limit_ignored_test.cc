@@ -18,8 +18,8 @@ using testing::NamesOf;
 using testing::SomeLimit;
 using Names = std::vector<std::string>;
 
-struct Fixture {
-  Fixture() : worker(testing::AddWorker(table)) {}
+struct IgnoredFixture {
+  IgnoredFixture() : worker(testing::AddWorker(table)) {}
   void Create(const char* uuid, const LimitSpec& spec) { ASSERT_TRUE(table.Create(uuid, spec, now).ok()); }
   LimitView View(const char* uuid) { return table.List({std::nullopt, uuid}, now).at(0); }
   bool Draw(GroupId group, const char* user) {
@@ -38,7 +38,7 @@ struct Fixture {
 };
 
 TEST(IgnoredUsers, ADenialIsOneOfAllWhoseJobsAreAlikeToTheLimit) {
-  Fixture f;
+  IgnoredFixture f;
   f.Create("one", SomeLimit("true", 1));
   const GroupId group = AddOpenJobOf(f.table, "ann", f.now);
   ASSERT_EQ(AddOpenJobOf(f.table, "bob", f.now), group);
@@ -59,7 +59,7 @@ TEST(IgnoredUsers, ADenialIsOneOfAllWhoseJobsAreAlikeToTheLimit) {
 }
 
 TEST(IgnoredUsers, EachDeniedTryOfAWorkerCounts) {
-  Fixture f;
+  IgnoredFixture f;
   f.Create("stop", SomeLimit("true", 0));
   const GroupId group = AddOpenJobOf(f.table, "ann", f.now);
   ASSERT_FALSE(f.Draw(group, "ann"));
@@ -74,7 +74,7 @@ TEST(IgnoredUsers, EachDeniedTryOfAWorkerCounts) {
 
 TEST(IgnoredUsers, TheBanBeginsWhenTheGroupOpensAndIsAsLongAsItIsSet) {
   for (const Duration window : {Duration(60s), Duration(10s)}) {
-    Fixture f;
+    IgnoredFixture f;
     f.table.SetBanWindow(window);
     f.Create("one", SomeLimit("TARGET.Name =?= undefined", 1));  // one a minute
     const GroupId group = AddOpenJobOf(f.table, "ann", f.now);
@@ -98,7 +98,7 @@ TEST(IgnoredUsers, TheBanBeginsWhenTheGroupOpensAndIsAsLongAsItIsSet) {
 }
 
 TEST(IgnoredUsers, WhoseLastJobLeavesIsStillRemembered) {
-  Fixture f;
+  IgnoredFixture f;
   f.Create("stop", SomeLimit("true", 0));
   const GroupId group = AddOpenJobOf(f.table, "ann", f.now);
   for (int i = 0; i < 20; ++i) AddOpenJobOf(f.table, "u" + std::to_string(i), f.now);
@@ -117,7 +117,7 @@ TEST(IgnoredUsers, AgreeWithABook) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
-    Fixture f;
+    IgnoredFixture f;
     f.Create("few", SomeLimit("true", 6));  // one each ten seconds
     struct Of {
       int jobs = 0;

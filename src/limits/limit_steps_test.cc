@@ -14,8 +14,8 @@ using testing::SomeLimit;
 constexpr int kGroups = 5000;
 constexpr std::size_t kStep = 100;
 
-struct Fixture {
-  Fixture() : worker(testing::AddWorker(table, {{"Speed", Value::Real(1e-6)}})) {}
+struct StepsFixture {
+  StepsFixture() : worker(testing::AddWorker(table, {{"Speed", Value::Real(1e-6)}})) {}
   void Create(const char* uuid, const LimitSpec& spec) { ASSERT_TRUE(table.Create(uuid, spec, now).ok()); }
   // Each of another cost, and denied.
   void Block() {
@@ -44,7 +44,7 @@ struct Fixture {
 };
 
 TEST(LimitSteps, ALimitThatLeavesOpensWhatWaitsForIt) {
-  Fixture f;
+  StepsFixture f;
   f.Create("stop", SomeLimit("true", 0, "MY.Weight"));
   f.Block();
   ASSERT_TRUE(f.table.Delete("stop", f.now).ok());
@@ -57,7 +57,7 @@ TEST(LimitSteps, ALimitThatLeavesOpensWhatWaitsForIt) {
 }
 
 TEST(LimitSteps, OtherExpressionsKeepCountsLevelAndWhatIsDrawn) {
-  Fixture f;
+  StepsFixture f;
   f.Create("l", SomeLimit("MY.Weight > 0", 1, "MY.Weight"));
   const GroupId first = testing::AddJob(f.table, {{"Weight", Value::Integer(1)}});
   const auto drawn = f.table.Draw(first, f.worker, "ann", f.now);
@@ -79,7 +79,7 @@ TEST(LimitSteps, OtherExpressionsKeepCountsLevelAndWhatIsDrawn) {
 }
 
 TEST(LimitSteps, WhatAnotherLimitDeniesAsWellMovesThere) {
-  Fixture f;
+  StepsFixture f;
   f.Create("a", SomeLimit("true", 0, "MY.Weight"));
   f.Create("b", SomeLimit("true", 0, "MY.Weight"));
   f.Block();
@@ -94,7 +94,7 @@ TEST(LimitSteps, WhatAnotherLimitDeniesAsWellMovesThere) {
 
 // Costs that read a worker are known as long as something waits on workers like it, also when the last has left.
 TEST(LimitSteps, WhatWaitedOnAWorkerThatLeftIsForgotten) {
-  Fixture f;
+  StepsFixture f;
   f.Create("few", SomeLimit("true", 1, "0.5 + MY.Weight * TARGET.Speed"));
   const GroupId first = testing::AddJob(f.table, {{"Weight", Value::Integer(0)}});
   ASSERT_TRUE(f.table.Draw(first, f.worker, "ann", f.now).allowed());

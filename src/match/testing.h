@@ -9,17 +9,11 @@
 
 #include "base/check.h"
 #include "base/rng.h"
+#include "expr/testing.h"
 #include "match/class_table.h"
 #include "match/constraints.h"
 
 namespace allot::testing {
-
-inline ExprPtr MustParse(const std::string& text) {
-  if (text.empty()) return nullptr;
-  const expr::Parsed parsed = expr::Expr::Parse(text);
-  CHECK(parsed.expr != nullptr);
-  return parsed.expr;
-}
 
 struct SampleJob {
   TagList tags;

@@ -16,8 +16,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const std::string kQueue = "/v1/queues/default";
-
 TEST(ReadSettings, DispatchAndBalance) {
   QueueSettings settings;
   ParseQueueChange(R"({"settings":{"dispatch":"balanced","balance":"round_robin"}})")->ApplyTo(settings);

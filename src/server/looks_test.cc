@@ -6,8 +6,6 @@
 namespace allot::testing {
 namespace {
 
-const std::string kQueue = "/v1/queues/default";
-
 class LooksTest : public ServerTest {
  protected:
   static void Limit(HttpClient& http, const std::string& uuid, const std::string& expr, const std::string& count) {

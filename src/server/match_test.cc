@@ -7,8 +7,6 @@
 namespace allot::testing {
 namespace {
 
-const std::string kQueue = "/v1/queues/default";
-
 class MatchTest : public ServerTest {
  protected:
   void SetUp() override {

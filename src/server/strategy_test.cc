@@ -8,8 +8,6 @@
 namespace allot::testing {
 namespace {
 
-const std::string kQueue = "/v1/queues/default";
-
 class StrategyTest : public ServerTest {
  protected:
   void SetUp() override {

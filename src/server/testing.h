@@ -206,7 +206,9 @@ class ServerTest : public ::testing::Test {
   std::unique_ptr<Server> server_;
 };
 
+inline const std::string kQueue = "/v1/queues/default";
 inline const std::string kJobs = "/v1/queues/default/jobs";
 inline const std::string kWorkers = "/v1/queues/default/workers";
+inline const std::string kLimits = "/v1/queues/default/limits";
 
 }  // namespace allot::testing

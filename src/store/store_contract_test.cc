@@ -11,7 +11,7 @@
 namespace allot {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 using testing::IsEmpty;
 
 TEST_P(StoreContract, ANewStoreIsEmpty) {
@@ -294,7 +294,7 @@ TEST_P(StoreContract, SetsOfWhichNothingSpeaksAreDropped) {
   EXPECT_EQ(Payload(4, 0), "four");
   EXPECT_EQ(Usage().garbage_jobs, 0u);
   Commit({Payloads({{JobId{5}, 0, {"later"}}})});
-  EXPECT_THAT(Reopen({5}).asked, testing::Contains(5u));
+  EXPECT_THAT(Reopen({5}).asked, ::testing::Contains(5u));
   TidyUp();
   EXPECT_EQ(Payload(5, 0), "(none)");
   EXPECT_EQ(Payload(2, 0), "live");

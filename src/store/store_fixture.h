@@ -25,7 +25,7 @@ inline std::string Text(const Record& record) {
   return std::to_string(record.job.value) + page + "=" + record.blob;
 }
 
-class StoreContract : public testing::TestWithParam<StoreKind> {
+class StoreContract : public ::testing::TestWithParam<StoreKind> {
  protected:
   void SetUp() override {
     harness_ = GetParam().make();
@@ -130,8 +130,8 @@ inline Batch Floor(Position floor) {
 }
 
 // Runs the tests of `Suite`, derived from StoreContract, on every kind of store.
-#define ALLOT_FOR_ALL_STORES(Suite)                                           \
-  INSTANTIATE_TEST_SUITE_P(Stores, Suite, testing::ValuesIn(AllStoreKinds()), \
+#define ALLOT_FOR_ALL_STORES(Suite)                                             \
+  INSTANTIATE_TEST_SUITE_P(Stores, Suite, ::testing::ValuesIn(AllStoreKinds()), \
                            [](const auto& kind) { return std::string(kind.param.name); })
 
 }  // namespace allot

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -36,6 +38,16 @@ class TempDirectory {
  private:
   std::string path_;
 };
+
+inline std::string Contents(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::stringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+inline void WriteFile(const std::string& file, const std::string& contents) {
+  std::ofstream(file, std::ios::binary) << contents;
+}
 
 // One disk, and the stores on it.
 class StoreHarness {

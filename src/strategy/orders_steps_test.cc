@@ -15,31 +15,31 @@
 namespace allot {
 namespace {
 
-struct Job : PickJob {
+struct StepsJob : PickJob {
   std::string user, customer;
 };
 
-class Keys : public JobKeys {
+class StepsKeys : public JobKeys {
  public:
   GroupText Get(const PickJob& picked, const StrategyKey& key) const override {
-    const Job& job = static_cast<const Job&>(picked);
+    const StepsJob& job = static_cast<const StepsJob&>(picked);
     if (key.kind == StrategyKey::Kind::kJob) return "s" + std::to_string(job.id().value);
     return "s" + (key.kind == StrategyKey::Kind::kUser ? job.user : job.customer);
   }
   bool HasTag(const PickJob&, const std::string&) const override { return false; }
 };
 
-class World : public ClassTable::Listener {
+class StepsWorld : public ClassTable::Listener {
  public:
-  World() : table(*this), orders(keys, table) { table.BeginCommand(1000); }
+  StepsWorld() : table(*this), orders(keys, table) { table.BeginCommand(1000); }
   void OnWidth() override { orders.OnWidth(); }
   void OnClass(ClassId cls) override { orders.OnClass(cls); }
   void OnKind(KindId kind) override { orders.OnKind(kind); }
   void OnMoved(KindId) override {}
 
-  Job& Add(Rng& rng) {
-    jobs.push_back(std::make_unique<Job>());
-    Job& job = *jobs.back();
+  StepsJob& Add(Rng& rng) {
+    jobs.push_back(std::make_unique<StepsJob>());
+    StepsJob& job = *jobs.back();
     job.key.id = JobId{++last_id};
     job.user = "a user with a long name " + std::to_string(rng.Below(40));
     job.customer = "customer " + std::to_string(rng.Below(20));
@@ -69,10 +69,10 @@ class World : public ClassTable::Listener {
     return !orders.Building();
   }
 
-  Keys keys;
+  StepsKeys keys;
   ClassTable table;
   Orders orders;
-  std::vector<std::unique_ptr<Job>> jobs;
+  std::vector<std::unique_ptr<StepsJob>> jobs;
   std::uint64_t last_id = 0;
 };
 
@@ -88,7 +88,7 @@ TEST(OrdersInSteps, WhatNobodyUsesGoesWhileJobsComeAndGo) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Rng rng(seed);
-    World world;
+    StepsWorld world;
     const KindId kind = world.table.KindOf(world.table.AddWorker(testing::SampleWorker{}.Traits()));
     for (int i = 0; i < 600; ++i) world.Add(rng);
     const std::size_t nothing = world.orders.MemoryBytes();
@@ -146,7 +146,7 @@ class Stepwise {
   // False: a pick differs.
   bool Step() {
     while (world_.jobs.size() < 3) world_.Add(rng_);
-    Job& job = *world_.jobs[rng_.Below(world_.jobs.size())];
+    StepsJob& job = *world_.jobs[rng_.Below(world_.jobs.size())];
     switch (rng_.Below(12)) {
       case 0:
         if (used_.size() < 4) Use();
@@ -232,7 +232,7 @@ class Stepwise {
   }
 
   Rng rng_;
-  World world_;
+  StepsWorld world_;
   KindId kind_ = 0;
   std::uint64_t slots_ = 8;
   StrategyPtr policy_ = DefaultPolicy();
@@ -245,7 +245,7 @@ class Stepwise {
 TEST(OrdersInSteps, WhatNobodyUsesGoesInStepsOfEverySize) {
   for (std::size_t most = 1; most <= 40; ++most) {
     Rng rng(most);
-    World world;
+    StepsWorld world;
     for (int i = 0; i < 2000; ++i) world.Add(rng);
     const Orders::Id id = world.orders.Use(ParseStrategy("fair(user, oldest)").strategy);
     while (!world.Build(1000)) {
@@ -279,7 +279,7 @@ class OneValue {
   explicit OneValue(const char* strategy) {
     handle_ = world.table.AddWorker(testing::SampleWorker{}.Traits());
     for (std::size_t i = 0; i < kJobs; ++i) {
-      Job& job = world.Add(rng);
+      StepsJob& job = world.Add(rng);
       job.customer = "one";
       job.submitted_at = FromMillis(static_cast<std::int64_t>(i));
     }
@@ -310,7 +310,7 @@ class OneValue {
   }
 
   Rng rng{1};
-  World world;
+  StepsWorld world;
   Orders::Id id = 0;
   std::uint64_t serial = 0;
 
@@ -396,7 +396,7 @@ TEST(OrdersInSteps, AKindThatIsNewIsToldToManyCellsInSteps) {
   orders.BeginCommand();
   testing::SampleWorker other;
   other.tags = {"other"};
-  Job& job = *some.world.jobs[7];
+  StepsJob& job = *some.world.jobs[7];
   orders.Close(job);
   some.world.table.DropJob(job.cls);
   testing::SampleJob sample;
@@ -425,7 +425,7 @@ TEST(OrdersInSteps, MoreKindsThanFitAreToldToManyCellsInSteps) {
   std::uint64_t moved = 0;
   for (std::size_t i = 0; i < 80; ++i) {
     const std::string tag = "tag " + std::to_string(i);
-    Job& job = *some.world.jobs[1000 + i];
+    StepsJob& job = *some.world.jobs[1000 + i];
     orders.Close(job);
     table.DropJob(job.cls);
     testing::SampleJob sample;

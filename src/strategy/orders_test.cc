@@ -49,12 +49,6 @@ class World : public ClassTable::Listener {
 
 using SomeGate = testing::SomeGate<std::size_t>;  // by the number of a worker
 
-StrategyPtr Parse(const std::string& text, bool policy = false) {
-  const ParsedStrategy parsed = ParseStrategy(text, policy);
-  EXPECT_NE(parsed.strategy, nullptr) << text << ": " << parsed.error.message;
-  return parsed.strategy;
-}
-
 // Of how the last pick came about, what is written before the lease and read when all has changed.
 std::vector<PreviewStep> Traced(Orders& orders, Orders::Id id, const PickJob& job, KindId kind, bool ranked) {
   const StrategyIndex& index = orders.index(id);
@@ -78,7 +72,7 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
     const bool gated = seed % 2 == 0;
     std::string policy_text = "worker";
     if (rng.Below(2) == 0) policy_text = testing::SomePolicy(rng, 2);
-    StrategyPtr policy = Parse(policy_text, true);
+    StrategyPtr policy = testing::MustParseStrategy(policy_text, true);
     world.orders.SetPolicy(policy);
     struct Kind {
       std::string text;
@@ -89,7 +83,7 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
     for (int i = 0; i < 3; ++i) {
       bool none = false;
       Kind kind{testing::SomeStrategy(rng, 3, none), nullptr, 0};
-      kind.strategy = Parse(kind.text);
+      kind.strategy = testing::MustParseStrategy(kind.text);
       strategies.push_back(kind);
     }
     SCOPED_TRACE("seed " + std::to_string(seed) + ", policy " + policy_text + ", strategies " + strategies[0].text +

@@ -18,7 +18,7 @@ constexpr std::uint64_t kPickSerial = std::uint64_t{1} << 63;
 constexpr std::uint32_t kCellsBetweenAsking = 1 << 14;
 
 template <typename T>
-int Order(const T& a, const T& b) {
+int ThreeWay(const T& a, const T& b) {
   return a < b ? -1 : b < a ? 1 : 0;
 }
 
@@ -263,25 +263,25 @@ int Preview::Compare(const Node& node, Place a, Place b) const {
       return Compare(node.inner[0], a, b);
     case Kind::kPreferDistinct: {
       const auto level = [&](const Value& value) { return value.text == nullptr ? 0 : value.leased / node.max; };
-      const int order = Order(level(ValueOf(node, a)), level(ValueOf(node, b)));
+      const int order = ThreeWay(level(ValueOf(node, a)), level(ValueOf(node, b)));
       return order != 0 ? order : Compare(node.inner[0], a, b);
     }
     case Kind::kFair: {
       const Value& x = ValueOf(node, a);
       const Value& y = ValueOf(node, b);
       if (&x == &y) return Compare(node.inner[0], a, b);
-      if (const int order = Order(x.leased * y.weight, y.leased * x.weight); order != 0) return order;
-      if (const int order = Order(x.Served(), y.Served()); order != 0) return order;
+      if (const int order = ThreeWay(x.leased * y.weight, y.leased * x.weight); order != 0) return order;
+      if (const int order = ThreeWay(x.Served(), y.Served()); order != 0) return order;
       if (x.text == nullptr || y.text == nullptr) return x.text == nullptr ? -1 : 1;
       return x.text->compare(*y.text);
     }
     case Kind::kOrElse: {
       const std::size_t x = BranchOf(node, a);
       const std::size_t y = BranchOf(node, b);
-      return x != y ? Order(x, y) : Compare(node.inner[x], a, b);
+      return x != y ? ThreeWay(x, y) : Compare(node.inner[x], a, b);
     }
     case Kind::kWorker: {
-      const int order = Order(ranks_[cells_[b].rank], ranks_[cells_[a].rank]);
+      const int order = ThreeWay(ranks_[cells_[b].rank], ranks_[cells_[a].rank]);
       return order != 0 ? order : Compare(node.inner[0], a, b);
     }
   }

@@ -9,7 +9,7 @@ namespace allot {
 namespace {
 
 // Jobs in the order of their ids, with what strategies see of them.
-struct Row : PickJob {
+struct QueuedJob : PickJob {
   std::string user;
   std::optional<std::string> customer;
   bool async = true;
@@ -19,11 +19,11 @@ struct Row : PickJob {
 
 class Queue : public JobKeys {
  public:
-  std::deque<Row> rows;
+  std::deque<QueuedJob> rows;
   static constexpr std::int64_t kNow = 1'000'000;
 
-  Row& Add(const std::string& user, std::uint32_t ready = 1) {
-    Row& row = rows.emplace_back();
+  QueuedJob& Add(const std::string& user, std::uint32_t ready = 1) {
+    QueuedJob& row = rows.emplace_back();
     row.key.id = JobId{rows.size()};
     row.user = user;
     row.ready = ready;
@@ -32,14 +32,14 @@ class Queue : public JobKeys {
     return row;
   }
   GroupText Get(const PickJob& job, const StrategyKey& key) const override {
-    const Row& row = static_cast<const Row&>(job);
+    const QueuedJob& row = static_cast<const QueuedJob&>(job);
     if (key.kind == StrategyKey::Kind::kUser) return row.user.empty() ? std::nullopt : GroupText("s" + row.user);
     if (key.kind == StrategyKey::Kind::kAsync) return TextOf(row.async);
     if (key.kind == StrategyKey::Kind::kJob) return "s" + std::to_string(job.id().value);
     return row.customer ? GroupText("s" + *row.customer) : std::nullopt;
   }
   bool HasTag(const PickJob& job, const std::string& tag) const override {
-    return static_cast<const Row&>(job).user == tag;
+    return static_cast<const QueuedJob&>(job).user == tag;
   }
   std::unique_ptr<Preview> Try(const std::string& strategy, const std::string& policy = "worker", Weights weights = {},
                                std::uint64_t seed = 1) const {
@@ -49,7 +49,7 @@ class Queue : public JobKeys {
     options.now = FromMillis(kNow);
     options.seed = seed;
     auto preview = std::make_unique<Preview>(options);
-    for (const Row& row : rows) preview->Know(*this, row, row.rank, nullptr, row.own);
+    for (const QueuedJob& row : rows) preview->Know(*this, row, row.rank, nullptr, row.own);
     return preview;
   }
   std::vector<std::uint64_t> Picks(const std::string& strategy, const std::string& policy = "worker",
@@ -87,7 +87,7 @@ TEST(Preview, EveryPickSeesThoseBefore) {
 
 TEST(Preview, JobsOfOthersCountButAreNotGiven) {
   Queue queue;
-  Row& full = queue.Add("ann", 0);  // nothing left to do, but running
+  QueuedJob& full = queue.Add("ann", 0);  // nothing left to do, but running
   full.leased = 1;
   full.picked = Stamp{5, 5};
   queue.Add("ann");
@@ -110,7 +110,7 @@ TEST(Preview, RankHoldsWhereThePolicySaysWorker) {
 
 TEST(Preview, SaysWhy) {
   Queue queue;
-  Row& first = queue.Add("ann", 2);
+  QueuedJob& first = queue.Add("ann", 2);
   first.customer = "acme";
   first.leased = 1;
   first.picked = Stamp{Queue::kNow - 5000, 7};

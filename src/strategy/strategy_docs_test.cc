@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "strategy/preview.h"
 #include "strategy/strategy.h"
+#include "strategy/testing.h"
 
 namespace allot {
 namespace {
@@ -41,17 +42,12 @@ std::vector<std::string> InBackQuotes(const std::string& line) {
   return found;
 }
 
-StrategyPtr Parse(const std::string& text, bool policy) {
-  const ParsedStrategy parsed = ParseStrategy(text, policy);
-  EXPECT_NE(parsed.strategy, nullptr) << expr::PointAt("", text, parsed.error);
-  return parsed.strategy;
-}
 StrategyPtr ParseEither(const std::string& text) {
-  return Parse(text, std::regex_search(text, std::regex("\\bworker\\b")));
+  return testing::MustParseStrategy(text, std::regex_search(text, std::regex("\\bworker\\b")));
 }
 
 // The page's backlog, and what a naive look at it gives.
-struct Job : PickJob {
+struct PageJob : PickJob {
   std::string name, user, mode;
   std::size_t tasks = 0;
 };
@@ -61,7 +57,7 @@ class Model : public JobKeys {
     const std::vector<std::string> columns = Words(backlog.lines.at(0));
     for (std::size_t i = 1; i < backlog.lines.size(); ++i) {
       const std::vector<std::string> cells = Words(backlog.lines[i]);
-      Job job;
+      PageJob job;
       job.key.id = JobId{i};
       job.submitted_at = job.key.scheduled_for = FromMillis(++now_);
       for (std::size_t c = 0; c < cells.size(); ++c) {
@@ -80,7 +76,7 @@ class Model : public JobKeys {
     }
   }
   GroupText Get(const PickJob& job, const StrategyKey& key) const override {
-    return "s" + (key.name == "user" ? static_cast<const Job&>(job).user : static_cast<const Job&>(job).mode);
+    return "s" + (key.name == "user" ? static_cast<const PageJob&>(job).user : static_cast<const PageJob&>(job).mode);
   }
   bool HasTag(const PickJob&, const std::string&) const override { return false; }
 
@@ -90,7 +86,7 @@ class Model : public JobKeys {
   // The name of the task, or `·` if it gives none while there are any, or nothing if all are gone.
   std::string Pick(const StrategyPtr& strategy) {
     Preview naive({nullptr, strategy, weights, 8});
-    for (Job& job : jobs_) {
+    for (PageJob& job : jobs_) {
       job.open = job.ready > 0;
       naive.Know(*this, job, 0);
     }
@@ -99,7 +95,7 @@ class Model : public JobKeys {
     const std::vector<JobId> allowed = naive.Allowed(random);
     EXPECT_FALSE(random);
     if (allowed.empty()) return "·";
-    Job& job = jobs_.at(allowed.at(0).value - 1);
+    PageJob& job = jobs_.at(allowed.at(0).value - 1);
     ++now_;
     job.picked = Stamp{now_, static_cast<std::uint64_t>(now_)};
     if (goes_on) ++job.leased;
@@ -107,7 +103,7 @@ class Model : public JobKeys {
   }
 
  private:
-  std::vector<Job> jobs_;
+  std::vector<PageJob> jobs_;
   std::int64_t now_ = 0;
 };
 
@@ -118,7 +114,7 @@ TEST(StrategiesPage, EveryStrategyParses) {
     const std::string mark = block.marks.empty() ? "" : block.marks[0];
     if (mark != "strategy" && mark != "policy") continue;
     for (const std::string& line : block.lines) {
-      const StrategyPtr strategy = Parse(line, mark == "policy");
+      const StrategyPtr strategy = testing::MustParseStrategy(line, mark == "policy");
       ASSERT_NE(strategy, nullptr) << line;
       EXPECT_FALSE(DescribeStrategy(*strategy).empty());
       ++count;
@@ -133,7 +129,7 @@ TEST(StrategiesPage, EveryStrategyParses) {
         ASSERT_NE(ParseEither(text), nullptr) << line;
         ++count;
       } else if (std::regex_search(text, match, flag)) {
-        ASSERT_NE(Parse(match[2], match[1] == "policy"), nullptr) << line;
+        ASSERT_NE(testing::MustParseStrategy(match[2], match[1] == "policy"), nullptr) << line;
         ++count;
       }
     }
@@ -152,7 +148,7 @@ TEST(StrategiesPage, EveryOrderIsAsDrawn) {
     for (const std::string& line : block.lines) {
       const std::size_t gap = line.find("  ");
       ASSERT_NE(gap, std::string::npos) << line;
-      const StrategyPtr strategy = Parse(line.substr(0, gap), false);
+      const StrategyPtr strategy = testing::MustParseStrategy(line.substr(0, gap), false);
       ASSERT_NE(strategy, nullptr);
       Model model(*backlog);
       model.goes_on = std::find(block.marks.begin(), block.marks.end(), "done") == block.marks.end();

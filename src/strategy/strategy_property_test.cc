@@ -15,23 +15,12 @@
 #include "base/rng.h"
 #include "base/sanitizers.h"
 #include "strategy/strategy.h"
+#include "strategy/testing.h"
 
 namespace allot {
 namespace {
 
 using Kind = Strategy::Kind;
-
-StrategyPtr Parse(const std::string& text) {
-  ParsedStrategy parsed = ParseStrategy(text);
-  EXPECT_NE(parsed.strategy, nullptr) << expr::PointAt("", text, parsed.error);
-  return parsed.strategy == nullptr ? DefaultStrategy() : parsed.strategy;
-}
-
-std::string Json(const Strategy& strategy) {
-  std::string out;
-  AppendStrategyJson(strategy, out);
-  return out;
-}
 
 // Random trees within the bounds.
 class RandomStrategies {
@@ -134,11 +123,11 @@ TEST(StrategyProperty, PrintingAndParsingAreInverse) {
     ASSERT_NE(again.strategy, nullptr) << expr::PointAt("", printed, again.error);
     ASSERT_EQ(*again.strategy, *strategy);
     ASSERT_EQ(PrintStrategy(*again.strategy), printed);
-    ASSERT_EQ(Json(*again.strategy), Json(*strategy));
+    ASSERT_EQ(testing::JsonOf(*again.strategy), testing::JsonOf(*strategy));
     ASSERT_TRUE(IsUtf8(DescribeStrategy(*strategy)));
     if (printed.find('\\') == std::string::npos) {
       const std::string respaced = Respaced(printed, rng);
-      ASSERT_EQ(PrintStrategy(*Parse(respaced)), printed) << respaced;
+      ASSERT_EQ(PrintStrategy(*testing::MustParseStrategy(respaced)), printed) << respaced;
     }
     seen.insert(strategy->kind);
   }
@@ -178,7 +167,7 @@ TEST(StrategyProperty, ATextThatIsCutOrChangedIsToldWhereOrParses) {
     const ParsedStrategy parsed = ParseStrategy(text);
     SCOPED_TRACE("ALLOT_SEED=" + std::to_string(seed) + " " + text);
     if (parsed.strategy != nullptr) {
-      ASSERT_EQ(*Parse(PrintStrategy(*parsed.strategy)), *parsed.strategy);
+      ASSERT_EQ(*testing::MustParseStrategy(PrintStrategy(*parsed.strategy)), *parsed.strategy);
     } else {
       ASSERT_LE(parsed.error.offset, text.size());
       ASSERT_FALSE(parsed.error.message.empty());

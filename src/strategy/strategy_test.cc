@@ -9,29 +9,18 @@
 #include <gtest/gtest.h>
 
 #include "base/bounds.h"
+#include "strategy/testing.h"
 
 namespace allot {
 namespace {
 
 using Kind = Strategy::Kind;
 
-StrategyPtr Parse(const std::string& text, bool policy = false, const NamedStrategies& named = {}) {
-  ParsedStrategy parsed = ParseStrategy(text, policy, named);
-  EXPECT_NE(parsed.strategy, nullptr) << expr::PointAt("", text, parsed.error);
-  return parsed.strategy == nullptr ? DefaultStrategy() : parsed.strategy;
-}
-
 // `OFFSET: message`, or `ok`.
 std::string Verdict(const std::string& text, bool policy = false, const NamedStrategies& named = {}) {
   const ParsedStrategy parsed = ParseStrategy(text, policy, named);
   if (parsed.strategy != nullptr) return "ok";
   return std::to_string(parsed.error.offset) + ": " + parsed.error.message;
-}
-
-std::string Json(const Strategy& strategy) {
-  std::string out;
-  AppendStrategyJson(strategy, out);
-  return out;
 }
 
 // `depth` strategies inside one another.
@@ -79,7 +68,7 @@ TEST(ParseStrategy, ReadsEveryBlock) {
       {"fair(oldest, oldest)", "fair(oldest, oldest)"},
       {"fair(worker, oldest)", "fair(worker, oldest)"},
   };
-  for (const Row& row : kRows) EXPECT_EQ(PrintStrategy(*Parse(row.text)), row.printed) << row.text;
+  for (const Row& row : kRows) EXPECT_EQ(PrintStrategy(*testing::MustParseStrategy(row.text)), row.printed) << row.text;
 }
 
 TEST(ParseStrategy, ReadsValuesAsTheyAreWritten) {
@@ -118,14 +107,14 @@ TEST(ParseStrategy, ReadsValuesAsTheyAreWritten) {
       {"job = 7036874417766400", std::string("7036874417766400"), "job = \"7036874417766400\""},
   };
   for (const Row& row : rows) {
-    const StrategyPtr strategy = Parse("select_only(" + std::string(row.text) + ", oldest)");
+    const StrategyPtr strategy = testing::MustParseStrategy("select_only(" + std::string(row.text) + ", oldest)");
     EXPECT_EQ(strategy->value, row.value) << row.text;
     EXPECT_EQ(PrintStrategy(*strategy), "select_only(" + std::string(row.printed) + ", oldest)");
   }
 }
 
 TEST(ParseStrategy, KnowsOneZero) {
-  EXPECT_FALSE(std::signbit(std::get<double>(Parse("select_only(x = -0.0, oldest)")->value)));
+  EXPECT_FALSE(std::signbit(std::get<double>(testing::MustParseStrategy("select_only(x = -0.0, oldest)")->value)));
 }
 
 TEST(ParseStrategy, KnowsTheBuiltInKeysInAnyCase) {
@@ -141,7 +130,8 @@ TEST(ParseStrategy, KnowsTheBuiltInKeysInAnyCase) {
       {"users", StrategyKey::Kind::kMeta},  {"_x9", StrategyKey::Kind::kMeta},
   };
   for (const Row& row : kRows) {
-    EXPECT_EQ(Parse("fair(" + std::string(row.name) + ", oldest)")->key.kind, row.kind) << row.name;
+    EXPECT_EQ(testing::MustParseStrategy("fair(" + std::string(row.name) + ", oldest)")->key.kind, row.kind)
+        << row.name;
   }
 }
 
@@ -260,16 +250,16 @@ TEST(ParseStrategy, APolicySaysOnceWhereTheWorkersOwnBelongs) {
 
 TEST(ParseStrategy, NamesStandForWhatTheyWereGiven) {
   const NamedStrategies named = {
-      {"previews", Parse("or_else(select_only(mode = preview, oldest), oldest)")},
-      {"capped", Parse("max_simultaneous(customer, 5, worker)", true)},
-      {"oldest", Parse("newest")},  // a word of the language stays what it is
-      {"deep", Parse(Nested(bounds::kMaxStrategyDepth - 1))},
-      {"wide", Parse(Wide(bounds::kMaxStrategyNodes - 1))},
+      {"previews", testing::MustParseStrategy("or_else(select_only(mode = preview, oldest), oldest)")},
+      {"capped", testing::MustParseStrategy("max_simultaneous(customer, 5, worker)", true)},
+      {"oldest", testing::MustParseStrategy("newest")},  // a word of the language stays what it is
+      {"deep", testing::MustParseStrategy(Nested(bounds::kMaxStrategyDepth - 1))},
+      {"wide", testing::MustParseStrategy(Wide(bounds::kMaxStrategyNodes - 1))},
   };
-  EXPECT_EQ(PrintStrategy(*Parse("fair(user, previews)", false, named)),
+  EXPECT_EQ(PrintStrategy(*testing::MustParseStrategy("fair(user, previews)", false, named)),
             "fair(user, or_else(select_only(mode = \"preview\", oldest), oldest))");
-  EXPECT_EQ(PrintStrategy(*Parse("oldest", false, named)), "oldest");
-  EXPECT_EQ(PrintStrategy(*Parse("fair(user, capped)", true, named)),
+  EXPECT_EQ(PrintStrategy(*testing::MustParseStrategy("oldest", false, named)), "oldest");
+  EXPECT_EQ(PrintStrategy(*testing::MustParseStrategy("fair(user, capped)", true, named)),
             "fair(user, max_simultaneous(customer, 5, worker))");
   EXPECT_EQ(Verdict("fair(user, capped)", false, named),
             "11: `worker` belongs in a queue's policy, where it is the asking worker's own");
@@ -323,7 +313,7 @@ TEST(ParseStrategy, StaysInsideItsBounds) {
 
 TEST(CheckStrategy, RefusesWhatNoTextCouldSay) {
   const auto with = [](const char* text, auto change) {
-    Strategy strategy = *Parse(text);
+    Strategy strategy = *testing::MustParseStrategy(text);
     change(strategy);
     return CheckStrategy(strategy, false);
   };
@@ -400,12 +390,14 @@ TEST(Strategy, IsEqualIfAllThatItsKindReadsIs) {
       "or_else(oldest, newest, oldest)",
   };
   for (const char* a : different) {
-    for (const char* b : different) EXPECT_EQ(*Parse(a) == *Parse(b), a == b) << a << " " << b;
+    for (const char* b : different)
+      EXPECT_EQ(*testing::MustParseStrategy(a) == *testing::MustParseStrategy(b), a == b) << a << " " << b;
   }
-  EXPECT_EQ(*Parse("fair(Customer, oldest)"), *Parse("fair(CUSTOMER, oldest)"));
-  Strategy oldest = *Parse("oldest");
+  EXPECT_EQ(*testing::MustParseStrategy("fair(Customer, oldest)"),
+            *testing::MustParseStrategy("fair(CUSTOMER, oldest)"));
+  Strategy oldest = *testing::MustParseStrategy("oldest");
   oldest.max = 7;  // which it does not read
-  EXPECT_EQ(oldest, *Parse("oldest"));
+  EXPECT_EQ(oldest, *testing::MustParseStrategy("oldest"));
 }
 
 TEST(CheckStrategyName, RefusesWordsOfTheLanguage) {
@@ -458,7 +450,7 @@ TEST(StrategyFromWord, GivesWhatNeedsNoArguments) {
     ASSERT_NE(strategy, nullptr) << word;
     EXPECT_EQ(StrategyWord(strategy->kind), word);
   }
-  EXPECT_EQ(*StrategyFromWord("fair"), *Parse("fair"));
+  EXPECT_EQ(*StrategyFromWord("fair"), *testing::MustParseStrategy("fair"));
   EXPECT_EQ(StrategyFromWord("mine", {{"mine", FairStrategy()}}), FairStrategy());
   for (const char* word : {"", "or_else", "select_only", "OLDEST", "fair(user, oldest)"}) {
     EXPECT_EQ(StrategyFromWord(word), nullptr) << word;
@@ -466,10 +458,10 @@ TEST(StrategyFromWord, GivesWhatNeedsNoArguments) {
 }
 
 TEST(Compose, PutsTheWorkersOwnInItsPlace) {
-  const StrategyPtr worker = Parse("or_else(newest, random)");
+  const StrategyPtr worker = testing::MustParseStrategy("or_else(newest, random)");
   EXPECT_EQ(Compose(DefaultPolicy(), worker), worker);
-  const StrategyPtr policy =
-      Parse("or_else(select_only(urgent = true, priority), max_simultaneous(customer, 20, fair(user, worker)))", true);
+  const StrategyPtr policy = testing::MustParseStrategy(
+      "or_else(select_only(urgent = true, priority), max_simultaneous(customer, 20, fair(user, worker)))", true);
   const StrategyPtr composed = Compose(policy, worker);
   EXPECT_EQ(PrintStrategy(*composed),
             "or_else(select_only(urgent = true, priority), max_simultaneous(customer, 20, fair(user, or_else(newest, "
@@ -481,7 +473,8 @@ TEST(Compose, PutsTheWorkersOwnInItsPlace) {
 TEST(Compose, TakesTwoStrategiesAtTheirBounds) {
   std::string text = Nested(bounds::kMaxStrategyDepth);
   text.replace(text.find("oldest"), 6, "worker");
-  const StrategyPtr composed = Compose(Parse(text, true), Parse(Nested(bounds::kMaxStrategyDepth)));
+  const StrategyPtr composed =
+      Compose(testing::MustParseStrategy(text, true), testing::MustParseStrategy(Nested(bounds::kMaxStrategyDepth)));
   EXPECT_EQ(PrintStrategy(*composed), Nested(2 * bounds::kMaxStrategyDepth - 1));
 }
 
@@ -493,9 +486,9 @@ TEST(Defaults, ArePriorityAndTheWorkersOwn) {
 }
 
 TEST(DescribeStrategy, TellsEveryStep) {
-  EXPECT_EQ(DescribeStrategy(*Parse("oldest")), "1. the oldest job first, its tasks in order\n");
+  EXPECT_EQ(DescribeStrategy(*testing::MustParseStrategy("oldest")), "1. the oldest job first, its tasks in order\n");
   EXPECT_EQ(
-      DescribeStrategy(*Parse("max_simultaneous(customer, 5, fair)")),
+      DescribeStrategy(*testing::MustParseStrategy("max_simultaneous(customer, 5, fair)")),
       R"(1. nothing of a value of `customer` that has 5 running tasks already; jobs without `customer` are not held
 2. of the rest: shares between users: the one with the fewest running tasks for its weight first, of equals the one served longest ago; jobs without a user are one group
 3. of its jobs: the first of these that has a task:
@@ -505,7 +498,8 @@ TEST(DescribeStrategy, TellsEveryStep) {
    if there is none
      1. the job picked from longest ago first; one never picked from counts from its submission
 )");
-  EXPECT_EQ(DescribeStrategy(*Parse("max_simultaneous(job, 20%, prefer_distinct(Customer, 3, worker))", true)),
+  EXPECT_EQ(DescribeStrategy(
+                *testing::MustParseStrategy("max_simultaneous(job, 20%, prefer_distinct(Customer, 3, worker))", true)),
             R"(1. nothing of a job whose running tasks take 20 % of all slots (rounded down, at least 1)
 2. of the rest: values of `Customer` by their running tasks, in steps of 3: up to 2 first, then up to 5, and so on; jobs without `Customer` count as 0
 3. among equals: the worker's own rank and strategy
@@ -528,8 +522,8 @@ TEST(AppendStrategyJson, HasOneFormPerBlock) {
       {"max_simultaneous(a, 5%, random)", R"({"max_simultaneous":{"key":"a","max":"5%","inner":"random"}})"},
       {"fair(user, or_else(oldest, newest))", R"({"fair":{"key":"user","inner":{"or_else":["oldest","newest"]}}})"},
   };
-  for (const Row& row : kRows) EXPECT_EQ(Json(*Parse(row.text)), row.json) << row.text;
-  EXPECT_EQ(Json(*DefaultPolicy()), R"("worker")");
+  for (const Row& row : kRows) EXPECT_EQ(testing::JsonOf(*testing::MustParseStrategy(row.text)), row.json) << row.text;
+  EXPECT_EQ(testing::JsonOf(*DefaultPolicy()), R"("worker")");
 }
 
 }  // namespace

@@ -1,15 +1,29 @@
-// Jobs that strategies can tell apart, and a gate that blocks some of them, for tests.
+// Strategies from text, jobs that they can tell apart, and a gate that blocks some of them, for tests.
 #pragma once
 
 #include <algorithm>
 #include <set>
 #include <string>
 
+#include <gtest/gtest.h>
+
 #include "base/rng.h"
 #include "strategy/orders.h"
 #include "strategy/pick_job.h"
 
 namespace allot::testing {
+
+inline StrategyPtr MustParseStrategy(const std::string& text, bool policy = false, const NamedStrategies& named = {}) {
+  const ParsedStrategy parsed = ParseStrategy(text, policy, named);
+  EXPECT_NE(parsed.strategy, nullptr) << expr::PointAt("", text, parsed.error);
+  return parsed.strategy == nullptr ? DefaultStrategy() : parsed.strategy;
+}
+
+inline std::string JsonOf(const Strategy& strategy) {
+  std::string out;
+  AppendStrategyJson(strategy, out);
+  return out;
+}
 
 // What jobs with a sample (match/testing.h), `async` and `customer` have under keys; any key of their own is customer.
 template <typename Job>

@@ -10,7 +10,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kServerFailed = 7;
 constexpr int kJobsKept = 300;
 
 void Flip(const std::string& file, std::uint64_t at) {

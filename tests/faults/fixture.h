@@ -11,6 +11,9 @@
 
 namespace allot::testing {
 
+// The exit code of a server that could not go on, of docs/cli.md.
+inline constexpr int kServerFailed = 7;
+
 inline constexpr char kJobs[] = "/v1/queues/default/jobs";
 
 // Everything that a client can see of the queue, but times of signs of life and the size of files.

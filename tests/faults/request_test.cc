@@ -1,4 +1,5 @@
 // Requests that are wrong: each has its stable code, and changes nothing.
+#include "base/testing_text.h"
 #include "faults/fixture.h"
 
 namespace allot::testing {
@@ -9,7 +10,7 @@ class BadRequest : public LiveSuite {
   static void SetUpTestSuite() { StartServer({.flags = {"--max-body-bytes", "2MiB"}}); }
 };
 
-struct Row {
+struct BadRow {
   const char* method;
   std::string path;
   std::string body;
@@ -18,18 +19,12 @@ struct Row {
   const char* hint = "";  // a part of it
 };
 
-std::string Repeat(const std::string& text, std::size_t times) {
-  std::string out;
-  for (std::size_t i = 0; i < times; ++i) out += text;
-  return out;
-}
-
 TEST_F(BadRequest, HasItsCodeAndChangesNothing) {
   const std::string job = SubmitJob(http_, R"({"tag":"nobody","count":3})");
   const std::string at = std::string(kJobs) + "/" + job;
   const std::string queues = "/v1/queues";
-  const std::string deep = Repeat("[", 200) + Repeat("]", 200);
-  const std::vector<Row> rows = {
+  const std::string deep = Repeated("[", 200) + Repeated("]", 200);
+  const std::vector<BadRow> rows = {
       // Not JSON.
       {"POST", kJobs, "{", 400, "bad_json"},
       {"POST", kJobs, "not json", 400, "bad_json"},
@@ -141,7 +136,7 @@ TEST_F(BadRequest, HasItsCodeAndChangesNothing) {
       // Too large.
       {"POST", kJobs, R"({"payload":")" + std::string(1 << 20, 'x') + "\"}", 413, "too_large"},
       {"POST", kJobs, R"({"payload":")" + std::string(3 << 20, 'x') + "\"}", 413, "too_large"},
-      {"POST", std::string(kJobs) + "/batch", R"({"jobs":[{})" + Repeat(",{}", 1000) + "]}", 413, "too_large"},
+      {"POST", std::string(kJobs) + "/batch", R"({"jobs":[{})" + Repeated(",{}", 1000) + "]}", 413, "too_large"},
       // Not there.
       {"GET", std::string(kJobs) + "/123", "", 404, "unknown_job"},
       {"GET", std::string(kJobs) + "/9223372036854775807", "", 404, "unknown_job"},
@@ -176,7 +171,7 @@ TEST_F(BadRequest, HasItsCodeAndChangesNothing) {
       {"POST", at + "/retry", "", 409, "job_active"},
   };
   const std::string before = Picture(http_);
-  for (const Row& row : rows) {
+  for (const BadRow& row : rows) {
     SCOPED_TRACE(std::string(row.method) + " " + row.path + " " + row.body.substr(0, 100));
     const Answer answer = http_.Call(row.method, row.path, row.body);
     EXPECT_EQ(answer.status, row.status) << answer.body;

@@ -15,7 +15,6 @@ namespace fs = std::filesystem;
 // Of docs/cli.md.
 constexpr int kUsage = 2;
 constexpr int kConflict = 6;
-constexpr int kServerFailed = 7;
 
 Finished Serve(const std::string& data, std::vector<std::string> flags = {}) {
   std::vector<std::string> argv = {AllotBin(), "serve", "--listen", "127.0.0.1:" + std::to_string(FreePort()),

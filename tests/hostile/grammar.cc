@@ -42,7 +42,7 @@ const char* const kPaths[] = {"/livez",
 const char* const kVersions[] = {"HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/2.0", "HTTP/0.9", "http/1.1"};
 const char* const kTypes[] = {"application/json", "application/x-ndjson", "text/plain", "application/json; charset=x"};
 const char* const kCodings[] = {"chunked", "chunked", "chunked", "xchunked", "gzip, chunked", "identity", "CHUNKED"};
-const char* const kBodies[] = {
+const char* const kSomeBodies[] = {
     R"({"count":0,"retention_ms":0})",
     R"({"jobs":[{"count":0,"retention_ms":0}]})",
     R"({"name":"w","tags":["fuzz"],"slots":1})",
@@ -110,7 +110,7 @@ std::string Grammar::Noise(std::size_t size) {
 }
 
 std::string Grammar::Json() {
-  std::string body = Any(kBodies);
+  std::string body = Any(kSomeBodies);
   if (OneIn(30)) body = std::string(Size(), '[');
   if (OneIn(30)) body.append(Size(), ' ');
   return body;

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t kWorkers = 64;
+constexpr std::size_t kCeilingWorkers = 64;
 
 const std::vector<StrategyPtr>& Policies() {
   static const std::vector<StrategyPtr> policies = {
@@ -28,7 +28,7 @@ const std::vector<StrategyPtr>& Policies() {
 
 Ceilings::Ceilings(std::uint64_t seed) : World(seed) {
   options_.policy = Policies()[1 + rng_.Below(Policies().size() - 1)];
-  AddWorkers(kWorkers);
+  AddWorkers(kCeilingWorkers);
   Load(3s);
   for (Worker& worker : workers_) ComeBack(worker);
 }

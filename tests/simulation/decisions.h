@@ -14,6 +14,9 @@
 
 namespace allot::simulation {
 
+// When simulated queues begin, in wall time.
+inline constexpr std::int64_t kStart = 1'800'000'000'000;
+
 class Decisions {
  public:
   void Note(const Effects& effects) {

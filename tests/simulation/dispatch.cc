@@ -42,13 +42,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t kWorkers = 16;
-
-bool MayBlock(const Strategy& strategy) {
-  return strategy.kind == Strategy::Kind::kSelectOnly || strategy.kind == Strategy::Kind::kMaxSimultaneous ||
-         std::any_of(strategy.inner.begin(), strategy.inner.end(),
-                     [](const StrategyPtr& inner) { return MayBlock(*inner); });
-}
+constexpr std::size_t kPromisedWorkers = 16;
 
 }  // namespace
 
@@ -63,7 +57,7 @@ Dispatch::Dispatch(std::uint64_t seed) : World(seed), plain_(seed % 2 == 0) {
   }
   options_.policy = policies_[0];
   options_.dispatch = {DispatchMode::kBalanced, static_cast<Balance>(rng_.Below(3))};
-  AddWorkers(kWorkers);
+  AddWorkers(kPromisedWorkers);
   LoadEngine(3s);
   for (Worker& worker : workers_) {
     ComeBack(worker);

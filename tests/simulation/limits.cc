@@ -12,13 +12,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t kWorkers = 20;
-
-bool MayBlock(const Strategy& strategy) {
-  return strategy.kind == Strategy::Kind::kSelectOnly || strategy.kind == Strategy::Kind::kMaxSimultaneous ||
-         std::any_of(strategy.inner.begin(), strategy.inner.end(),
-                     [](const StrategyPtr& inner) { return MayBlock(*inner); });
-}
+constexpr std::size_t kLimitedWorkers = 20;
 
 expr::Value ValueOf(const MetaValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return expr::Value::String(*text);
@@ -40,7 +34,7 @@ Limits::Limits(std::uint64_t seed) : World(seed), large_(seed % 3 == 0), plain_(
   }
   options_.policy = policies_[0];
   next_renewal_ = now_.mono + 1s;
-  for (std::size_t i = 0; i < kWorkers; ++i) {
+  for (std::size_t i = 0; i < kLimitedWorkers; ++i) {
     AddWorkers(1);
     workers_.back().attributes = SomeAttributes();
   }

@@ -10,7 +10,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::int64_t kStart = 1'800'000'000'000;
 constexpr Instant kBegin(5s);
 
 }  // namespace
@@ -19,6 +18,12 @@ StrategyPtr ParseKnown(const std::string& text, bool policy) {
   const ParsedStrategy parsed = ParseStrategy(text, policy);
   CHECK(parsed.strategy != nullptr);
   return parsed.strategy;
+}
+
+bool MayBlock(const Strategy& strategy) {
+  return strategy.kind == Strategy::Kind::kSelectOnly || strategy.kind == Strategy::Kind::kMaxSimultaneous ||
+         std::any_of(strategy.inner.begin(), strategy.inner.end(),
+                     [](const StrategyPtr& inner) { return MayBlock(*inner); });
 }
 
 World::World(std::uint64_t seed) : rng_(seed), now_{kBegin, FromMillis(kStart)} {

@@ -16,6 +16,8 @@ namespace allot::simulation {
 
 // REQUIRES: there is one of that text.
 StrategyPtr ParseKnown(const std::string& text, bool policy = false);
+// Whether a block of it can leave tasks to others that it could start.
+bool MayBlock(const Strategy& strategy);
 
 class World {
  public:

@@ -20,7 +20,7 @@ constexpr std::size_t kWaitLinks = 1'000;
 constexpr std::size_t kWaitedJobs = 100'000;
 constexpr std::size_t kFinishedJobs = 100;
 constexpr std::size_t kDashboards = 200;
-constexpr auto kLimit = 60s;
+constexpr auto kCrowdLimit = 60s;
 
 // A server, and kBusy workers that wait for a word.
 struct Drainers {
@@ -43,7 +43,7 @@ double DrainOnce(Site& site, Loop& loop, Crew& crew, std::vector<std::unique_ptr
   const std::uint64_t before = crew.done;
   const auto begun = SteadyClock::now();
   for (std::size_t i = 0; i < kBusy; ++i) workers[i]->Pull(1);
-  loop.RunUntil([&] { return crew.done >= before + tasks; }, kLimit, "draining");
+  loop.RunUntil([&] { return crew.done >= before + tasks; }, kCrowdLimit, "draining");
   const double rate = static_cast<double>(tasks) / SecondsSince(begun);
   for (std::size_t i = 0; i < kBusy; ++i) workers[i]->Pull(0);
   return rate;
@@ -125,8 +125,8 @@ void MeasureDashboards(const Plan& plan, Figures& figures) {
       }
     }
     loop.RunUntil(
-        [&] { return std::all_of(open.begin(), open.end(), [](const auto& view) { return view->views > 0; }); }, kLimit,
-        "opening dashboards");
+        [&] { return std::all_of(open.begin(), open.end(), [](const auto& view) { return view->views > 0; }); },
+        kCrowdLimit, "opening dashboards");
     const auto count = [&] {
       std::size_t n = 0;
       for (const auto& view : open) n += view->views;
@@ -139,7 +139,7 @@ void MeasureDashboards(const Plan& plan, Figures& figures) {
     seconds += SecondsSince(begun);
     open.clear();
     const auto left = SteadyClock::now();
-    loop.RunUntil([&] { return SecondsSince(left) > 0.5; }, kLimit, "closing dashboards");
+    loop.RunUntil([&] { return SecondsSince(left) > 0.5; }, kCrowdLimit, "closing dashboards");
   }
   figures.Add("dashboards/drain_alone", Median(alone), "tasks/s");
   figures.Add("dashboards/drain_watched", Median(watched), "tasks/s");
@@ -174,7 +174,7 @@ void MeasureConnections(const Plan& plan, Figures& figures) {
   crew.registered = 0;
   figures.Add("connections/restart", site.Restart(true), "s");
   const auto again = SteadyClock::now();
-  loop.RunUntil([&] { return crew.closed >= crowd; }, kLimit, "noticing the restart");
+  loop.RunUntil([&] { return crew.closed >= crowd; }, kCrowdLimit, "noticing the restart");
   crew.may_close = false;
   std::size_t next = 0;
   loop.RunUntil(
@@ -183,13 +183,13 @@ void MeasureConnections(const Plan& plan, Figures& figures) {
         while (next < crowd && next < crew.registered + kConnectingAtOnce) workers[next++]->Connect(site.port());
         return crew.registered >= crowd;
       },
-      kLimit, "registering again");
+      kCrowdLimit, "registering again");
   figures.Add("connections/register_again", SecondsSince(again), "s");
 
   // Once more without the others, so that a machine that became slower or faster meanwhile does not decide.
   workers.resize(kBusy);
   const auto left = SteadyClock::now();
-  loop.RunUntil([&] { return SecondsSince(left) > 1; }, kLimit, "letting the others go");
+  loop.RunUntil([&] { return SecondsSince(left) > 1; }, kCrowdLimit, "letting the others go");
   for (int i = 0; i < kDrains; ++i) alone.push_back(DrainOnce(site, loop, crew, workers, tasks, plan));
   figures.Add("connections/drain_alone", Median(alone), "tasks/s");
   figures.Add("connections/drain_among_all", Median(among), "tasks/s");
@@ -217,7 +217,7 @@ void MeasureWaits(const Plan& plan, Figures& figures) {
     waiters.back()->Connect(site.port());
   }
   loop.RunUntil([&] { return std::all_of(waiters.begin(), waiters.end(), [](const auto& w) { return w->upgraded; }); },
-                kLimit, "connecting");
+                kCrowdLimit, "connecting");
   const std::uint64_t rss = site.child().RssBytes();
   // Job i is awaited by connection i % links, so that neighbours among jobs are strangers among waiters.
   for (std::size_t w = 0; w < links; ++w) {
@@ -232,8 +232,8 @@ void MeasureWaits(const Plan& plan, Figures& figures) {
   const std::string ended(TextField(caller.Call("POST", site.target().Path("/jobs"), "{\"count\":0}"), "id"));
   for (auto& waiter : waiters) waiter->SendText("{\"wait\":[\"" + ended + "\"]}");
   loop.RunUntil(
-      [&] { return std::all_of(waiters.begin(), waiters.end(), [](const auto& w) { return w->ended == 1; }); }, kLimit,
-      "waiting for a job that has ended");
+      [&] { return std::all_of(waiters.begin(), waiters.end(), [](const auto& w) { return w->ended == 1; }); },
+      kCrowdLimit, "waiting for a job that has ended");
   const double grown = static_cast<double>(site.child().RssBytes()) - static_cast<double>(rss);
   figures.Add("waits/rss", grown / static_cast<double>(ids.size()), "bytes/wait");
 
@@ -250,7 +250,7 @@ void MeasureWaits(const Plan& plan, Figures& figures) {
   };
   for (std::size_t i = 1; i <= finish; ++i) {
     workers[0]->Pull(1);
-    loop.RunUntil([&] { return crew.done >= i && waiters[i - 1]->ended == 2; }, kLimit, "being told of an end");
+    loop.RunUntil([&] { return crew.done >= i && waiters[i - 1]->ended == 2; }, kCrowdLimit, "being told of an end");
     micros.push_back(std::chrono::duration<double, std::micro>(SteadyClock::now() - started).count());
   }
   std::size_t woken = 0;

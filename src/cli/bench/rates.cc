@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLimit = 120s;
+constexpr auto kRateLimit = 120s;
 
 class Submitter final : public HttpLink {
  public:
@@ -92,7 +92,7 @@ void Drain(const Plan& plan, const std::string& scenario, DrainShape shape, std:
   const CpuMeter cpu(site);
   const auto begun = SteadyClock::now();
   for (auto& worker : workers) worker->Pull(shape.batch);
-  loop.RunUntil([&] { return crew.done >= tasks || SecondsSince(begun) >= plan.seconds; }, kLimit, "draining");
+  loop.RunUntil([&] { return crew.done >= tasks || SecondsSince(begun) >= plan.seconds; }, kRateLimit, "draining");
   const double seconds = SecondsSince(begun);
   const std::uint64_t done = crew.done;
   const std::string name =
@@ -100,7 +100,7 @@ void Drain(const Plan& plan, const std::string& scenario, DrainShape shape, std:
   figures.Add(name, static_cast<double>(done) / seconds, "tasks/s");
   cpu.Add(name, "task", done, figures);
   // A running server gets the rest worked off, so that nothing is left behind.
-  if (!site.own()) loop.RunUntil([&] { return crew.done >= tasks; }, kLimit, "draining the rest");
+  if (!site.own()) loop.RunUntil([&] { return crew.done >= tasks; }, kRateLimit, "draining the rest");
 }
 
 // More than a fast server works off in the time of the measurement.
@@ -121,9 +121,9 @@ void MeasureSubmit(const Plan& plan, Figures& figures) {
     const CpuMeter cpu(site);
     const auto begun = SteadyClock::now();
     for (auto& link : links) link->Submit();
-    loop.RunUntil([&] { return SecondsSince(begun) >= plan.seconds; }, kLimit, "submitting");
+    loop.RunUntil([&] { return SecondsSince(begun) >= plan.seconds; }, kRateLimit, "submitting");
     shared.go_on = false;
-    loop.RunUntil([&] { return shared.busy == 0; }, kLimit, "submitting");
+    loop.RunUntil([&] { return shared.busy == 0; }, kRateLimit, "submitting");
     const double seconds = SecondsSince(begun);
     const std::string name = "submit/clients=" + std::to_string(clients);
     figures.Add(name, static_cast<double>(shared.answered) / seconds, "jobs/s");

@@ -28,7 +28,7 @@ void PrintCheck(const Context& context, const Strategy& strategy) {
   Show(context, json, text, [&] { std::cout << text << "\n\n" << DescribeStrategy(strategy); });
 }
 
-Result<void> List(const Context& context, allotter::Client& client) {
+Result<void> ListStrategies(const Context& context, allotter::Client& client) {
   auto strategies = client.Strategies();
   if (!strategies) return strategies.error();
   Table table({{"NAME"}, {"STRATEGY"}});
@@ -71,7 +71,7 @@ void AddStrategyCommands(CLI::App& app, Context& context) {
   });
 
   OnRun(*family.add_subcommand("list", "Strategies that have a name in the server's configuration"), context,
-        [&context](allotter::Client& client) { return List(context, client); });
+        [&context](allotter::Client& client) { return ListStrategies(context, client); });
   AddTryCommand(family, context);
 }
 

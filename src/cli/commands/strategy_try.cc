@@ -21,10 +21,6 @@ struct TryOptions {
   std::uint32_t count = 20;
 };
 
-std::string Counted(std::uint64_t count, std::string_view one) {
-  return fmt::format("{} {}{}", FormatCount(count), one, count == 1 ? "" : "s");
-}
-
 // Whatever would make it otherwise.
 std::string Notes(const StrategyPreview& preview, Style style) {
   std::string out;

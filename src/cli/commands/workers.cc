@@ -15,7 +15,7 @@ namespace {
 using allotter::Client;
 using allotter::WorkerInfo;
 
-Result<void> List(const Context& context, Client& client) {
+Result<void> ListWorkers(const Context& context, Client& client) {
   WorkerList table;
   const std::int64_t now = NowMillis();
   std::string after;
@@ -85,8 +85,8 @@ void Print(const WorkerInfo& worker) {
 }  // namespace
 
 void AddWorkerCommands(CLI::App& app, Context& context) {
-  OnRun(*app.add_subcommand("workers", "List workers"), context,
-        [&context](Client& client) { return List(context, client); });
+  OnRun(*app.add_subcommand("workers", "ListWorkers workers"), context,
+        [&context](Client& client) { return ListWorkers(context, client); });
 
   CLI::App& worker = *app.add_subcommand(
       "worker", "Show a worker, what it holds and its queue; `worker set` changes one, `worker next` looks ahead");

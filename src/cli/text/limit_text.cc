@@ -11,12 +11,8 @@
 namespace allot::cli {
 namespace {
 
-constexpr std::size_t kBarColumns = 32;
+constexpr std::size_t kBucketColumns = 32;
 constexpr std::size_t kMostNamed = 10;  // users in one line
-
-std::string Counted(std::uint64_t count, std::string_view one) {
-  return fmt::format("{} {}{}", FormatCount(count), one, count == 1 ? "" : "s");
-}
 
 // In the largest unit that divides it.
 std::string Compact(std::chrono::milliseconds value) {
@@ -102,9 +98,9 @@ std::string BucketBar(const allotter::Limit& limit) {
     return std::clamp<std::size_t>(static_cast<std::size_t>(std::min(1.0, part / of) * static_cast<double>(all)), 1,
                                    std::max<std::size_t>(all, 1));
   };
-  std::size_t below = columns(burst, whole, kBarColumns);
-  if (count > 0) below = std::min(below, kBarColumns - 1);
-  const std::size_t above = count > 0 ? kBarColumns - below : 0;
+  std::size_t below = columns(burst, whole, kBucketColumns);
+  if (count > 0) below = std::min(below, kBucketColumns - 1);
+  const std::size_t above = count > 0 ? kBucketColumns - below : 0;
   const std::size_t owed = std::min(below, columns(-limit.tokens, burst, below));
   const std::size_t had = std::min(above, columns(limit.tokens, count, above));
   std::string bar;

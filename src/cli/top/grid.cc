@@ -9,8 +9,8 @@
 namespace allot::cli::top {
 namespace {
 
-constexpr std::size_t kMostMarks = 3;  // upon one character; a terminal's cell holds few
-constexpr int kMostColumns = 100'000;  // of one text, whatever a stranger sends
+constexpr std::size_t kMostMarks = 3;      // upon one character; a terminal's cell holds few
+constexpr int kMostTextColumns = 100'000;  // of one text, whatever a stranger sends
 
 struct Plain {
   char32_t drawn;
@@ -77,7 +77,7 @@ std::string Utf8(std::u32string_view text) {
 std::vector<Glyph> Glyphs(std::string_view text, bool unicode) {
   const std::string visible = Visible(text);
   std::vector<Glyph> out;
-  for (std::size_t at = 0; at < visible.size() && out.size() < kMostColumns;) {
+  for (std::size_t at = 0; at < visible.size() && out.size() < kMostTextColumns;) {
     char32_t c = Decode(visible, at);
     if (Joins(c)) continue;
     if (!unicode) {

@@ -22,6 +22,7 @@ struct Look {
   bool bold = false, dim = false, reverse = false;
   bool operator==(const Look&) const = default;
 };
+inline constexpr Look kDim{.dim = true};
 
 struct Cell {
   std::u32string text = U" ";  // a character, and marks upon it; empty: the right half of the wide one before it

@@ -7,7 +7,7 @@
 namespace allot::cli::top {
 namespace {
 
-class GridTest : public testing::Test {
+class GridTest : public ::testing::Test {
   void SetUp() override { UseUtf8(); }
 };
 

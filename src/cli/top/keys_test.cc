@@ -9,10 +9,10 @@ namespace allot::cli::top {
 namespace {
 
 using Kind = Key::Kind;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using testing::IsEmpty;
 
-class KeysTest : public testing::Test {
+class KeysTest : public ::testing::Test {
  protected:
   void SetUp() override {
     UseUtf8();

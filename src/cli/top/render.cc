@@ -14,7 +14,6 @@
 namespace allot::cli::top {
 namespace {
 
-constexpr Look kDim{.dim = true};
 constexpr Look kBold{.bold = true};
 constexpr Look kReverse{.reverse = true};
 constexpr int kTileColumns = 16;

@@ -9,8 +9,8 @@
 namespace allot::cli::top {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string Screen(Model model, Size size) {
   Settle(model, size);
@@ -24,7 +24,7 @@ int RowOf(const Grid& grid, std::string_view part) {
   return -1;
 }
 
-class RenderTest : public testing::Test {
+class RenderTest : public ::testing::Test {
   void SetUp() override { UseUtf8(); }
 };
 

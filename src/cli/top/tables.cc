@@ -72,8 +72,6 @@ constexpr Column kLimitColumns[] = {
     {.key = "expr", .title = "APPLIES TO", .least = 8, .most = 60, .keep = 4},
 };
 
-constexpr Look kDim{.dim = true};
-
 std::string Duration(double ms) {
   return FormatDuration(std::chrono::milliseconds(static_cast<std::int64_t>(std::min(ms, 1e14))));
 }

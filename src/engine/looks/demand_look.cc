@@ -18,20 +18,20 @@ namespace {
 
 // What a look at a job costs, and beside it each key that is looked up, and to find its group, with each expression
 // that is evaluated for that; a row; a part.
-constexpr std::int64_t kJobNanoseconds = 400;
-constexpr std::int64_t kKeyNanoseconds = 300;
-constexpr std::int64_t kGroupNanoseconds = 1500;
-constexpr std::int64_t kEvaluationNanoseconds = 1000;
-constexpr std::int64_t kRowNanoseconds = 5000;
-constexpr std::int64_t kDivideNanoseconds = 150;
-constexpr std::int64_t kNewNanoseconds = 1500;  // a cell, a group, or a user
-constexpr std::int64_t kCutNanoseconds = 20;    // for each limit that is in the way
+constexpr std::int64_t kDemandJobNanoseconds = 400;
+constexpr std::int64_t kDemandKeyNanoseconds = 300;
+constexpr std::int64_t kDemandGroupNanoseconds = 1500;
+constexpr std::int64_t kDemandEvaluationNanoseconds = 1000;
+constexpr std::int64_t kDemandRowNanoseconds = 5000;
+constexpr std::int64_t kDemandDivideNanoseconds = 150;
+constexpr std::int64_t kDemandNewNanoseconds = 1500;  // a cell, a group, or a user
+constexpr std::int64_t kDemandCutNanoseconds = 20;    // for each limit that is in the way
 // What a walk remembers at most: what comes behind it is not looked at.
-constexpr std::size_t kMostKept = 1'000'000;
-constexpr std::size_t kMostRows = 100'000;
+constexpr std::size_t kDemandMostKept = 1'000'000;
+constexpr std::size_t kDemandMostRows = 100'000;
 // Limits that a row names, and what they add to its requirements.
-constexpr std::size_t kMostNamed = 20;
-constexpr std::size_t kMostExcludedBytes = 16 * 1024;
+constexpr std::size_t kDemandMostNamed = 20;
+constexpr std::size_t kDemandMostExcludedBytes = 16 * 1024;
 
 constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
 
@@ -235,7 +235,7 @@ struct DemandWalk::State {
     Excluded excluded;
     for (LimitTable::Exclusion& one : table.Exclusions(id, name, now)) {
       // What is left out would only have ruled out more workers: they are met, and turned away.
-      if (excluded.limits.size() >= kMostNamed || excluded.text.size() >= kMostExcludedBytes) break;
+      if (excluded.limits.size() >= kDemandMostNamed || excluded.text.size() >= kDemandMostExcludedBytes) break;
       if (!excluded.text.empty()) excluded.text += " && ";
       excluded.text += "((" + one.expr->Print() + ") =!= true)";
       excluded.limits.push_back(std::move(one.limit));
@@ -247,7 +247,7 @@ struct DemandWalk::State {
   }
 
   std::size_t kept() const { return cells.size() + groups.size() + users.size() + maxima.kept() + excluded_for.size(); }
-  bool full() const { return kept() >= kMostKept || rows.size() >= kMostRows; }
+  bool full() const { return kept() >= kDemandMostKept || rows.size() >= kDemandMostRows; }
   // Divides what can start among the cells. True: through.
   bool Divide(std::int64_t& left);
   void Finish();
@@ -296,12 +296,12 @@ bool DemandWalk::State::Divide(std::int64_t& left) {
     // All at once, or one job after the other.
     for (; cell.jobs > 0; cell.jobs -= maxima.per_job() ? 1 : cell.jobs) {
       if (left <= 0) return false;
-      left -= kDivideNanoseconds;
+      left -= kDemandDivideNanoseconds;
       const std::uint64_t wanted = std::min(cell.ready, maxima.Room(of_cell, cell.own));
       const std::uint64_t starts = forecast.Take(groups[cell.group], wanted);
-      left -= static_cast<std::int64_t>(forecast.cut().size()) * kCutNanoseconds;
+      left -= static_cast<std::int64_t>(forecast.cut().size()) * kDemandCutNanoseconds;
       for (const LimitMatcher::Slot slot : forecast.cut()) {
-        if (row.cut.size() >= kMostNamed) break;
+        if (row.cut.size() >= kDemandMostNamed) break;
         if (std::find(row.cut.begin(), row.cut.end(), slot) == row.cut.end()) row.cut.push_back(slot);
       }
       maxima.Start(of_cell, starts);
@@ -323,7 +323,7 @@ void DemandWalk::State::Finish() {
     if (paused) row.row.startable = 0;
     for (const LimitMatcher::Slot slot : row.cut) {
       const LimitName& name = forecast.NameOf(slot);
-      if (row.row.limits.size() >= kMostNamed) break;
+      if (row.row.limits.size() >= kDemandMostNamed) break;
       const auto same = [&](const LimitName& other) { return other.uuid == name.uuid; };
       if (std::none_of(row.row.limits.begin(), row.row.limits.end(), same)) row.row.limits.push_back(name);
     }
@@ -342,7 +342,8 @@ bool PreparedLooks::Collect(const Now& now, DemandWalk& walk, std::size_t budget
   if (state.finished) return true;
   if (!state.seen) walk.paused_ = state.paused = p_.queue.paused;
   auto left = static_cast<std::int64_t>(budget) * 1000;
-  const std::int64_t job_cost = kJobNanoseconds + static_cast<std::int64_t>(state.maxima.columns()) * kKeyNanoseconds;
+  const std::int64_t job_cost =
+      kDemandJobNanoseconds + static_cast<std::int64_t>(state.maxima.columns()) * kDemandKeyNanoseconds;
   const auto visit = [&](EngineJob* job) {
     if (left <= 0 || state.full()) return false;
     left -= job_cost;
@@ -365,14 +366,14 @@ bool PreparedLooks::Collect(const Now& now, DemandWalk& walk, std::size_t budget
     if (!p_.limiting.Grouped(*job)) {
       const std::uint64_t before = p_.limits.matcher().evaluations();
       p_.limiting.Group(*job);
-      left -= kGroupNanoseconds +
-              static_cast<std::int64_t>(p_.limits.matcher().evaluations() - before) * kEvaluationNanoseconds;
+      left -= kDemandGroupNanoseconds +
+              static_cast<std::int64_t>(p_.limits.matcher().evaluations() - before) * kDemandEvaluationNanoseconds;
     }
     const std::uint32_t group = state.GroupOf(p_.limits, job->group);
     const std::uint32_t excluded = state.ExcludedFor(p_.limits, job->group, group, user, terms.user, now);
     const auto [at, fresh] = state.row_ids.Insert({cls, user, excluded}, static_cast<std::uint32_t>(state.rows.size()));
     if (fresh) {
-      left -= kRowNanoseconds;
+      left -= kDemandRowNanoseconds;
       State::Row& row = state.rows.emplace_back(State::Row{{}, cls, user, asked_for, {}});
       DemandRow& shown = row.row;
       shown.user = terms.user;
@@ -413,7 +414,7 @@ bool PreparedLooks::Collect(const Now& now, DemandWalk& walk, std::size_t budget
     ++cell.jobs;
     cell.ready = state.maxima.per_job() ? job->ready : cell.ready + job->ready;
     const std::size_t more = state.users.size() + state.groups.size() + state.cells.size() - known;
-    left -= static_cast<std::int64_t>(more) * kNewNanoseconds;
+    left -= static_cast<std::int64_t>(more) * kDemandNewNanoseconds;
     return true;
   };
   if (!state.seen) {

@@ -11,9 +11,10 @@
 namespace allot {
 namespace {
 
+// What a page may cost.
 constexpr std::int64_t kPageNanoseconds =
     JobLists::kJobNanoseconds * static_cast<std::int64_t>(bounds::kMaxJobsScannedPerPage);
-constexpr std::size_t kMostLooks = 100'000;  // at sorts of workers and limits, for a page
+constexpr std::size_t kMostLooksOfPage = 100'000;  // at sorts of workers and limits, for a page
 
 }  // namespace
 
@@ -193,7 +194,7 @@ JobPage Looks::List(const JobQuery& query) const {
                          page.jobs.push_back(View(job));
                          // Where many limits apply to each, the page is shorter.
                          looked += p_.blocked.looks() - looks;
-                         return page.jobs.size() < limit && looked < kMostLooks;
+                         return page.jobs.size() < limit && looked < kMostLooksOfPage;
                        });
   if (place > 0) page.next = p_.jobs.IdAt(place);
   return page;

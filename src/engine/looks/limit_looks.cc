@@ -16,17 +16,17 @@ namespace allot {
 namespace {
 
 // What a look at a job costs; and at a group of jobs with one of the workers.
-constexpr std::int64_t kJobNanoseconds = 1500;
-constexpr std::int64_t kWorkerNanoseconds = 600;
-constexpr std::int64_t kPairNanoseconds = 100;
-constexpr std::int64_t kEvaluationNanoseconds = 1000;
-constexpr std::int64_t kNewNanoseconds = 3000;  // a group, or a user
+constexpr std::int64_t kTrialJobNanoseconds = 1500;
+constexpr std::int64_t kTrialWorkerNanoseconds = 600;
+constexpr std::int64_t kTrialPairNanoseconds = 100;
+constexpr std::int64_t kTrialEvaluationNanoseconds = 1000;
+constexpr std::int64_t kTrialNewNanoseconds = 3000;  // a group, or a user
 // What a trial remembers at most: what comes behind it is not looked at.
-constexpr std::size_t kMostKept = 1'000'000;
-constexpr std::size_t kMostShown = 100;
+constexpr std::size_t kTrialMostKept = 1'000'000;
+constexpr std::size_t kTrialMostShown = 100;
 // After that no more jobs are looked at, and then nothing more at all: whoever asks wants an answer.
-constexpr Duration kMostWalking = std::chrono::seconds(3);
-constexpr Duration kMostTime = std::chrono::seconds(4);
+constexpr Duration kTrialMostWalking = std::chrono::seconds(3);
+constexpr Duration kTrialMostTime = std::chrono::seconds(4);
 
 // Of two that block, the one that ends first; of others, the one that blocks.
 bool SaysMore(const LimitStatus& a, const LimitStatus& b) {
@@ -145,7 +145,7 @@ LimitTrial::LimitTrial(ExprPtr expr, ExprPtr cost) : state_(std::make_unique<Sta
 LimitTrial::~LimitTrial() = default;
 
 std::vector<LimitTrial::User> LimitTrial::users() const {
-  std::vector<User> shown(std::min(kMostShown, state_->users.size()));
+  std::vector<User> shown(std::min(kTrialMostShown, state_->users.size()));
   const auto end = std::partial_sort_copy(
       state_->users.begin(), state_->users.end(), shown.begin(), shown.end(),
       [](const User& a, const User& b) { return a.tasks != b.tasks ? a.tasks > b.tasks : a.user < b.user; });
@@ -164,16 +164,16 @@ bool Looks::Collect(const Now& now, LimitTrial& trial, std::size_t budget) const
   const Duration took = now.mono - *state.began;
 
   // The jobs.
-  const auto enough = [&] { return state.kept >= kMostKept || took >= kMostWalking; };
+  const auto enough = [&] { return state.kept >= kTrialMostKept || took >= kTrialMostWalking; };
   const auto visit = [&](const EngineJob* job) {
     if (left <= 0 || enough()) return false;
-    left -= job != nullptr && job->open ? kJobNanoseconds : kPairNanoseconds;
+    left -= job != nullptr && job->open ? kTrialJobNanoseconds : kTrialPairNanoseconds;
     if (job == nullptr) return true;
     ++trial.jobs_seen_;
     if (!job->open) return true;
     const std::uint64_t evaluations = state.matcher.evaluations();
     const GroupId group = state.matcher.AddJob([job] { return AdOf(*job); });
-    left -= static_cast<std::int64_t>(state.matcher.evaluations() - evaluations) * kEvaluationNanoseconds;
+    left -= static_cast<std::int64_t>(state.matcher.evaluations() - evaluations) * kTrialEvaluationNanoseconds;
     if (group == kFreeGroup) return true;
     const std::uint64_t serial = p_.classes.SerialOf(job->cls);
     const auto [at, fresh] = state.places.try_emplace({group, serial}, state.alike.size());
@@ -185,7 +185,7 @@ bool Looks::Collect(const Now& now, LimitTrial& trial, std::size_t budget) const
     ++count->second.jobs;
     count->second.tasks += job->ready;
     const std::size_t added = (fresh ? 1 : 0) + (new_user ? 1 : 0) + (other ? 1 : 0);
-    left -= static_cast<std::int64_t>(added) * kNewNanoseconds;
+    left -= static_cast<std::int64_t>(added) * kTrialNewNanoseconds;
     state.kept += added;
     return true;
   };
@@ -198,7 +198,7 @@ bool Looks::Collect(const Now& now, LimitTrial& trial, std::size_t budget) const
     std::vector<LimitProfileId> gone;
     for (const auto& [id, worker] : p_.workers) {
       if (!worker->registered) continue;
-      left -= kWorkerNanoseconds;
+      left -= kTrialWorkerNanoseconds;
       const auto handle = state.matcher.AddWorker(p_.classes.TraitsOf(worker->handle)->ad);
       const LimitProfileId profile = state.matcher.ProfileOf(handle, gone);
       const KindId kind = p_.classes.KindOf(worker->handle);
@@ -218,11 +218,11 @@ bool Looks::Collect(const Now& now, LimitTrial& trial, std::size_t budget) const
     }
     state.applies = state.applies || !charges.empty();
   };
-  for (; state.next < state.alike.size() && took < kMostTime; ++state.next) {
+  for (; state.next < state.alike.size() && took < kTrialMostTime; ++state.next) {
     const State::Alike& alike = state.alike[state.next];
     const bool any_worker = !state.matcher.Charges(alike.group).empty();
     if (left <= 0) return false;
-    left -= kPairNanoseconds;
+    left -= kTrialPairNanoseconds;
     if (state.next_workers == 0) {
       state.applies = false;
       count(state.matcher.Charges(alike.group));
@@ -230,13 +230,13 @@ bool Looks::Collect(const Now& now, LimitTrial& trial, std::size_t budget) const
     const bool same_class = alike.cls < p_.classes.class_slots() && p_.classes.SerialOf(alike.cls) == alike.serial;
     for (; same_class && state.next_workers < state.workers.size(); ++state.next_workers) {
       if (left <= 0) return false;
-      left -= kPairNanoseconds;
+      left -= kTrialPairNanoseconds;
       State::Workers& workers = state.workers[state.next_workers];
       if (!p_.classes.Live(workers.kind) || !p_.classes.Matches(workers.kind, alike.cls)) continue;
       const std::size_t evaluations = state.matcher.evaluations();
       const auto charges =
           any_worker ? state.matcher.Charges(alike.group) : state.matcher.PairCharges(alike.group, workers.profile);
-      left -= static_cast<std::int64_t>(state.matcher.evaluations() - evaluations) * kEvaluationNanoseconds;
+      left -= static_cast<std::int64_t>(state.matcher.evaluations() - evaluations) * kTrialEvaluationNanoseconds;
       count(charges);
       workers.matched = workers.matched || !charges.empty();
     }
@@ -248,13 +248,13 @@ bool Looks::Collect(const Now& now, LimitTrial& trial, std::size_t budget) const
       state.users[user].jobs += some.jobs;
       state.users[user].tasks += some.tasks;
     }
-    left -= static_cast<std::int64_t>(alike.users.size()) * kPairNanoseconds;
+    left -= static_cast<std::int64_t>(alike.users.size()) * kTrialPairNanoseconds;
   }
 
   for (const auto& [id, place] : state.worker_ids) {
     const EngineWorker* worker = state.workers[place].matched ? p_.workers.Find(id) : nullptr;
     if (worker == nullptr || !worker->registered) continue;
-    if (trial.worker_count_++ < kMostShown) trial.workers_.push_back({id, worker->name});
+    if (trial.worker_count_++ < kTrialMostShown) trial.workers_.push_back({id, worker->name});
   }
   trial.cost_failed_ = state.matcher.CostFailed(0);
   trial.complete_ = state.seen_all && state.next == state.alike.size();

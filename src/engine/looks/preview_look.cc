@@ -14,16 +14,16 @@ namespace allot {
 namespace {
 
 // What a look at a job costs, and beside it each key that is looked up; a verdict, and a step of its expressions.
-constexpr std::int64_t kJobNanoseconds = 200;
-constexpr std::int64_t kKeyNanoseconds = 500;
-constexpr std::int64_t kVerdictNanoseconds = 1500;
-constexpr std::int64_t kStepNanoseconds = 10;
+constexpr std::int64_t kPreviewJobNanoseconds = 200;
+constexpr std::int64_t kPreviewKeyNanoseconds = 500;
+constexpr std::int64_t kPreviewVerdictNanoseconds = 1500;
+constexpr std::int64_t kPreviewStepNanoseconds = 10;
 // What it costs to ask limits about a group of jobs.
-constexpr std::int64_t kLimitsNanoseconds = 5000;
-constexpr std::int64_t kLimitNanoseconds = 100;
-constexpr std::int64_t kEvaluationNanoseconds = 2000;
+constexpr std::int64_t kPreviewLimitsNanoseconds = 5000;
+constexpr std::int64_t kPreviewLimitNanoseconds = 100;
+constexpr std::int64_t kPreviewEvaluationNanoseconds = 2000;
 // Jobs and values that a walk remembers at most, a few hundred MB: what comes behind them is not looked at.
-constexpr std::size_t kMostKept = 4'000'000;
+constexpr std::size_t kPreviewMostKept = 4'000'000;
 
 }  // namespace
 
@@ -100,7 +100,7 @@ Result<void> PreparedLooks::Start(const Now& now, PreviewWalk& walk) {
     options.gate = walk.purses_.get();
   }
   walk.preview_ = std::make_unique<Preview>(std::move(options));
-  walk.preview_->Expect(std::min(p_.jobs.places(), kMostKept));
+  walk.preview_->Expect(std::min(p_.jobs.places(), kPreviewMostKept));
   walk.begun_ = true;
   return {};
 }
@@ -143,7 +143,8 @@ std::optional<double> PreparedLooks::Judge(PreviewWalk& walk, const EngineJob& j
   };
   const std::uint64_t steps = walk.evaluator_.steps();
   const std::optional<double> rank = judged();
-  nanoseconds += kVerdictNanoseconds + static_cast<std::int64_t>(walk.evaluator_.steps() - steps) * kStepNanoseconds;
+  nanoseconds +=
+      kPreviewVerdictNanoseconds + static_cast<std::int64_t>(walk.evaluator_.steps() - steps) * kPreviewStepNanoseconds;
   if (alike) walk.verdicts_.emplace(serial, rank);
   return rank;
 }
@@ -155,7 +156,7 @@ Result<bool> PreparedLooks::Collect(const Now& now, PreviewWalk& walk, std::size
     if (const Result<void> started = Start(now, walk); !started.ok()) return started.error();
   }
   walk.reads_more_ = walk.traits_ && !p_.classes.FreshReads(*walk.traits_).empty();
-  if (walk.preview_->kept() >= kMostKept) return true;
+  if (walk.preview_->kept() >= kPreviewMostKept) return true;
   const EngineWorker* owner = walk.own_first_ ? p_.workers.Find(*walk.request_.worker) : nullptr;
   auto left = static_cast<std::int64_t>(budget) * 1000;
   const auto keys = static_cast<std::int64_t>(walk.preview_->keys());
@@ -174,7 +175,7 @@ Result<bool> PreparedLooks::Collect(const Now& now, PreviewWalk& walk, std::size
   walk.seen_all_ = p_.jobs.Walk(walk.cursor_, [&](EngineJob* job) {
     if (left <= 0) return false;
     std::uint32_t group = 0;
-    std::int64_t cost = kJobNanoseconds + keys * kKeyNanoseconds;
+    std::int64_t cost = kPreviewJobNanoseconds + keys * kPreviewKeyNanoseconds;
     if (job != nullptr) {
       ++walk.jobs_seen_;
       std::optional<double> rank = job->open ? Judge(walk, *job, cost) : std::nullopt;
@@ -182,21 +183,21 @@ Result<bool> PreparedLooks::Collect(const Now& now, PreviewWalk& walk, std::size
         const std::uint64_t before = p_.limits.matcher().evaluations();
         if (!p_.limiting.Grouped(*job)) cost += kOrderNanoseconds * static_cast<std::int64_t>(p_.orders.cost());
         p_.limiting.Group(*job);
-        cost += static_cast<std::int64_t>(p_.limits.matcher().evaluations() - before) * kEvaluationNanoseconds;
+        cost += static_cast<std::int64_t>(p_.limits.matcher().evaluations() - before) * kPreviewEvaluationNanoseconds;
         group = PurseGroup(now, walk, job->group, limited, cost);
         if (group != 0 && !walk.purses_->Open(group)) rank.reset(), walk.LeaveOut(*job);
       } else if (rank && worker != nullptr) {
         const std::uint64_t before = p_.limits.matcher().evaluations();
         if (!p_.limiting.Grouped(*job)) cost += kOrderNanoseconds * static_cast<std::int64_t>(p_.orders.cost());
         p_.limiting.Group(*job);
-        cost += static_cast<std::int64_t>(p_.limits.matcher().evaluations() - before) * kEvaluationNanoseconds;
+        cost += static_cast<std::int64_t>(p_.limits.matcher().evaluations() - before) * kPreviewEvaluationNanoseconds;
         const auto [at, fresh] = blocked.try_emplace(job->group);
         if (fresh) {
           const std::vector<std::string> limits = BlockingLimits(now, *job, *worker);
           at->second = std::any_of(limits.begin(), limits.end(), [&](const std::string& uuid) {
             return std::find(walk.focus_limits_.begin(), walk.focus_limits_.end(), uuid) == walk.focus_limits_.end();
           });
-          cost += kLimitsNanoseconds + static_cast<std::int64_t>(p_.limits.size()) * kLimitNanoseconds;
+          cost += kPreviewLimitsNanoseconds + static_cast<std::int64_t>(p_.limits.size()) * kPreviewLimitNanoseconds;
         }
         if (at->second && job->id() != walk.request_.focus) {
           rank.reset();
@@ -225,7 +226,7 @@ std::uint32_t PreparedLooks::PurseGroup(const Now& now, PreviewWalk& walk, Group
                                                                  p_.limits.ChargesOn(group, *worker, now)),
                                                              {}}
                                       : LimitForecast::GroupOf(p_.limits.matcher(), group));
-    nanoseconds += kLimitsNanoseconds;
+    nanoseconds += kPreviewLimitsNanoseconds;
   }
   return at->second;
 }

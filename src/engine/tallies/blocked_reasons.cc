@@ -13,7 +13,7 @@ constexpr std::size_t kMostKeys = 16;
 constexpr std::size_t kMostClassesKept = 65'536;
 // Different limits and ceilings that a walk counts apart, and how many of them are shown.
 constexpr std::size_t kMostSeen = 1024;
-constexpr std::size_t kMostShown = 5;
+constexpr std::size_t kMostHoldsShown = 5;
 
 std::uint64_t Mix(std::uint64_t hash, std::uint64_t value) {
   hash = (hash ^ value) * 0x9E3779B97F4A7C15ull;
@@ -324,7 +324,7 @@ void BlockedReasons::EndWalk() {
   }
   const auto cut = [](auto& rows) {
     std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.tasks > b.tasks; });
-    if (rows.size() > kMostShown) rows.resize(kMostShown);
+    if (rows.size() > kMostHoldsShown) rows.resize(kMostHoldsShown);
   };
   cut(shown_limits_);
   cut(shown_ceilings_);

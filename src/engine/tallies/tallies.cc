@@ -20,7 +20,7 @@ static_assert(kActive < EngineJob::kNoState && kScheduled < EngineJob::kNoState 
 // Of more paused jobs it is not known since when.
 constexpr std::size_t kMostPausedKnown = 100'000;
 // Jobs that are looked at for examples of reasons.
-constexpr std::size_t kMostLooks = 4096;
+constexpr std::size_t kMostTallyLooks = 4096;
 
 std::optional<WallTime> Known(WallTime time) { return time == WallTime{} ? std::nullopt : std::optional(time); }
 
@@ -216,7 +216,7 @@ std::vector<ReasonRow> Tallies::Reasons() const {
     if (sum.cls == kNoClass || known.tasks > p_.reasons.row(sum.cls).tasks) sum.cls = cls;
   }
   std::vector<ReasonRow> rows;
-  std::size_t looks = kMostLooks;
+  std::size_t looks = kMostTallyLooks;
   for (std::size_t code = 0; code < sums.size(); ++code) {
     Sum& sum = sums[code];
     if (sum.cls == kNoClass) continue;

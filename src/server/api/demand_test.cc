@@ -7,7 +7,6 @@ namespace allot::testing {
 namespace {
 
 const std::string kDemand = "/v1/queues/default/demand";
-const std::string kLimits = "/v1/queues/default/limits";
 
 class DemandTest : public ServerTest {
  protected:

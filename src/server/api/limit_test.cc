@@ -9,8 +9,6 @@
 namespace allot::testing {
 namespace {
 
-const std::string kLimits = "/v1/queues/default/limits";
-
 // A valid limit with some fields more, or instead: later ones would be there twice, so those are left out here.
 std::string Limit(const std::string& more = "", const std::string& without = "") {
   static constexpr std::pair<const char*, const char*> kFields[] = {

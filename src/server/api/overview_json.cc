@@ -14,10 +14,6 @@
 namespace allot {
 namespace {
 
-std::string Counted(std::uint64_t n, std::string_view what) {
-  return fmt::format("{} {}{}", FormatCount(n), what, n == 1 ? "" : "s");
-}
-
 struct Banner {
   std::string_view level, code;
   std::string message, hint;
@@ -108,9 +104,6 @@ void Column(std::string_view key, const std::vector<QueueHistory::Sample>& sampl
   w.EndArray();
 }
 
-// To three digits behind the point: more would only make every look at it differ.
-double Rounded(double rate) { return static_cast<double>(static_cast<std::int64_t>(rate * 1000 + 0.5)) / 1000; }
-
 }  // namespace
 
 void AppendOverview(const OverviewFacts& facts, std::string_view queue, bool names, std::string& out) {
@@ -119,8 +112,8 @@ void AppendOverview(const OverviewFacts& facts, std::string_view queue, bool nam
   w.BeginObject();
   w.Key("queue").Raw(queue);
   w.Key("rates").BeginObject();
-  w.Key("submitted").Real(Rounded(facts.rates.submitted)).Key("started").Real(Rounded(facts.rates.started));
-  w.Key("done").Real(Rounded(facts.rates.done)).Key("failed").Real(Rounded(facts.rates.failed));
+  w.Key("submitted").Real(Thousandths(facts.rates.submitted)).Key("started").Real(Thousandths(facts.rates.started));
+  w.Key("done").Real(Thousandths(facts.rates.done)).Key("failed").Real(Thousandths(facts.rates.failed));
   w.EndObject();
   w.Key("oldest_waiting");
   if (stats.oldest_waiting) {

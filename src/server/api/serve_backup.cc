@@ -16,7 +16,7 @@
 namespace allot {
 namespace {
 
-constexpr std::size_t kPieceBytes = 128 * 1024;
+constexpr std::size_t kBackupPieceBytes = 128 * 1024;
 
 class OpenFile {
  public:
@@ -33,7 +33,7 @@ class OpenFile {
 
 // Writes the next piece; called again whenever it is sent.
 void SendPiece(const std::shared_ptr<OpenResponse>& connection, const OpenFile& file) {
-  std::string piece(kPieceBytes, '\0');
+  std::string piece(kBackupPieceBytes, '\0');
   const ssize_t n = file.Read(piece.data(), piece.size());
   if (n < 0) {
     LogError("cannot read a backup", {{"error", std::strerror(errno)}});

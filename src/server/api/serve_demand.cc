@@ -11,7 +11,7 @@
 namespace allot {
 namespace {
 
-constexpr WalkBounds kBounds{.busy = "others are asking for the demand at the moment"};
+constexpr WalkBounds kDemandBounds{.busy = "others are asking for the demand at the moment"};
 
 }  // namespace
 
@@ -26,7 +26,7 @@ void ShowDemand(Call call) {
   if (call.principal().user) query->request.user = call.principal().user;
   query->request.lookahead = call.queue->settings().demand_lookahead;
   auto& under_way = call.server.demand_walks;
-  WalkInSteps(std::move(call), under_way, kBounds, std::make_unique<DemandWalk>(std::move(query->request)),
+  WalkInSteps(std::move(call), under_way, kDemandBounds, std::make_unique<DemandWalk>(std::move(query->request)),
               [limit = query->limit](const DemandWalk& walk, Duration took, std::string& out) {
                 AppendDemand(walk, limit, ReadClock().wall, took, out);
               });

@@ -20,10 +20,10 @@ namespace allot {
 namespace {
 
 // There are others to serve: what is not seen by then is told as not looked at.
-constexpr Duration kMostTime = milliseconds(50);
+constexpr Duration kMostExplaining = milliseconds(50);
 
 // Nor has the engine thread more for one who wants to know where a job stands among the others.
-constexpr Duration kMostLooking = milliseconds(50);
+constexpr Duration kMostPlacing = milliseconds(50);
 constexpr std::uint32_t kMostPlaces = 100;
 
 ExplainEyes EyesOf(const Call& call) {
@@ -37,7 +37,7 @@ void AnswerAll(Round& round, Call call, JobSnapshot snapshot) {
               [held = std::make_shared<const JobSnapshot>(std::move(snapshot))](const Call& done, std::string& out) {
                 ExplainOptions options;
                 options.show_workers = EyesOf(done).workers;
-                options.enough = [until = ReadClock().mono + kMostTime] { return ReadClock().mono >= until; };
+                options.enough = [until = ReadClock().mono + kMostExplaining] { return ReadClock().mono >= until; };
                 AppendExplanation(*held, Explain(held->match, options), EyesOf(done), out);
               });
 }
@@ -55,13 +55,13 @@ void AnswerPair(Round& round, Call call, JobSnapshot snapshot, WorkerId worker) 
   });
 }
 
-using Looking = LookAhead<JobSnapshot>;
+using Placing = LookAhead<JobSnapshot>;
 
 // Where the job stands among the others, if there is time for it; the rest is known.
 void FindPlace(Round& round, Call call, JobSnapshot snapshot) {
   ServerContext& server = call.server;
   const bool given = snapshot.order && snapshot.order->giving > 0;
-  if (!given || !Looking::Room(call)) return AnswerAll(round, std::move(call), std::move(snapshot));
+  if (!given || !Placing::Room(call)) return AnswerAll(round, std::move(call), std::move(snapshot));
   PreviewRequest request;
   request.strategy = snapshot.order->strategy;
   request.policy = snapshot.order->policy;
@@ -70,8 +70,8 @@ void FindPlace(Round& round, Call call, JobSnapshot snapshot) {
   request.by_limits = true;
   request.focus = snapshot.match.job;
   const QueuePtr queue = call.queue;
-  auto looking = std::make_shared<Looking>(std::move(call), std::move(snapshot));
-  RunPreview(server, server.looking, queue, std::move(request), kMostLooking, round,
+  auto looking = std::make_shared<Placing>(std::move(call), std::move(snapshot));
+  RunPreview(server, server.looking, queue, std::move(request), kMostPlacing, round,
              [looking = std::move(looking)](Round& last, const Result<WalkPtr>& walk) {
                // A worker that is gone meanwhile leaves the place unknown.
                if (walk.ok()) ApplyWalk(**walk, *looking->known.match.job, *looking->known.order);

@@ -13,7 +13,7 @@
 namespace allot {
 namespace {
 
-constexpr WalkBounds kBounds{
+constexpr WalkBounds kSweepBounds{
     .most_time = std::chrono::seconds(30), .most_at_once = 2, .busy = "others are changing many jobs at the moment"};
 
 void Sweep(Call call, SweepAction action, std::string_view verb) {
@@ -33,7 +33,7 @@ void Sweep(Call call, SweepAction action, std::string_view verb) {
   if (!narrowed.ok()) return call.Fail(narrowed.error());
   many->request.user = seen.user;
   if (!many->dry_run) many->request.action = action;
-  WalkBounds bounds = kBounds;
+  WalkBounds bounds = kSweepBounds;
   bounds.changes = !many->dry_run;
   auto& under_way = call.server.sweeps;
   auto render = [who = call.request.principal, queue = call.queue->name(), verb, body = call.request.body,

@@ -20,7 +20,7 @@ constexpr std::uint32_t kMostPicks = 50;
 constexpr Duration kMostLooking = milliseconds(200);
 constexpr Duration kMostTime = milliseconds(50);
 
-using Looking = LookAhead<OutlookSnapshot>;
+using OutlookAhead = LookAhead<OutlookSnapshot>;
 
 void AppendOthers(const OutlookSnapshot& snapshot, const PreviewWalk& walk, JsonWriter& w) {
   std::vector<WorkerOther> others =
@@ -50,7 +50,7 @@ void Render(const OutlookSnapshot& snapshot, const PreviewWalk& walk, std::strin
   w.EndObject();
 }
 
-void Finish(Round& round, std::shared_ptr<Looking> looking, const Result<WalkPtr>& walk) {
+void Finish(Round& round, std::shared_ptr<OutlookAhead> looking, const Result<WalkPtr>& walk) {
   if (!walk.ok()) return AnswerError(round, std::move(looking->call), walk.error());
   // Conditions are looked at on the network thread.
   NetThread& net = looking->call.reply.net();
@@ -82,7 +82,7 @@ void ShowOutlook(Call call) {
     Result<OutlookSnapshot> snapshot = round.engine.looks().OutlookOf(round.now, WorkerId{id});
     if (!snapshot.ok()) return AnswerError(round, std::move(c), snapshot.error());
     ServerContext& server = c.server;
-    if (!Looking::Room(c)) {
+    if (!OutlookAhead::Room(c)) {
       return AnswerError(round, std::move(c),
                          {Code::kUnavailable, "others look ahead at the moment", "try again in a few seconds"});
     }
@@ -93,7 +93,7 @@ void ShowOutlook(Call call) {
     request.by_limits = true;
     request.seed = static_cast<std::uint64_t>(round.now.mono.time_since_epoch().count());
     const QueuePtr queue = c.queue;
-    auto looking = std::make_shared<Looking>(std::move(c), std::move(*snapshot));
+    auto looking = std::make_shared<OutlookAhead>(std::move(c), std::move(*snapshot));
     RunPreview(
         server, server.looking, queue, std::move(request), kMostLooking, round,
         [looking = std::move(looking)](Round& last, const Result<WalkPtr>& walk) { Finish(last, looking, walk); });

@@ -13,7 +13,7 @@ namespace allot {
 namespace {
 
 // What is not seen by then is told as missing. Picking has as long again.
-constexpr Duration kMostTime = std::chrono::seconds(5);
+constexpr Duration kMostTrying = std::chrono::seconds(5);
 // Of one asker at once: each may hold a hundred bytes and more for every job.
 constexpr std::uint32_t kMostAtOnce = 2;
 
@@ -62,7 +62,7 @@ void TryStrategy(Call call) {
   net.Tell(queue, Command::Browse(
                       asker, [trial = std::move(trial), queue, request = std::move(*request)](Round& round) mutable {
                         ServerContext& server = trial->server;
-                        RunPreview(server, server.trying, queue, std::move(request), kMostTime, round,
+                        RunPreview(server, server.trying, queue, std::move(request), kMostTrying, round,
                                    [trial = std::move(trial)](Round& last, const Result<WalkPtr>& walk) mutable {
                                      Answer(last, std::move(trial), walk);
                                    });

@@ -14,8 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kLeastPause = 250ms;  // four events a second
-constexpr Duration kPingEvery = 15s;
+constexpr Duration kLeastProgressPause = 250ms;  // four events a second
 
 // The network thread's side.
 class EventStream {
@@ -62,7 +61,7 @@ class EventsWatcher final : public JobWatcher {
       : executor_(executor), stream_(std::move(stream)), last_(now) {}
 
   Next Look(Round& round, JobId job, News news) override {
-    if (news == News::kProgress && round.now.mono - last_ < kLeastPause) {
+    if (news == News::kProgress && round.now.mono - last_ < kLeastProgressPause) {
       due_ = true;
       return Next::kStay;
     }
@@ -85,7 +84,7 @@ class EventsWatcher final : public JobWatcher {
   void OnQueueGone(Round& round, const Error& why) override {
     round.Send(executor_, [stream = stream_, why] { stream->Fail(why); });
   }
-  std::optional<Instant> deadline() const override { return last_ + (due_ ? kLeastPause : kPingEvery); }
+  std::optional<Instant> deadline() const override { return last_ + (due_ ? kLeastProgressPause : kPingEvery); }
 
  private:
   Executor& executor_;

@@ -7,7 +7,7 @@
 namespace allot {
 namespace {
 
-constexpr std::size_t kPieceBytes = 16 * 1024;
+constexpr std::size_t kEventPieceBytes = 16 * 1024;
 
 }  // namespace
 
@@ -53,7 +53,7 @@ std::shared_ptr<OpenResponse> EventWriter::Leave() {
 void EventWriter::Send(SharedText text) {
   if (connection_ == nullptr || ending_) return;
   next_ = std::move(text);
-  if (sending_ == nullptr && connection_->unsent() <= kPieceBytes) GoOn();
+  if (sending_ == nullptr && connection_->unsent() <= kEventPieceBytes) GoOn();
 }
 
 void EventWriter::Ping(std::string_view text) {
@@ -78,7 +78,7 @@ void EventWriter::GoOn() {
     sent_ = 0;
   }
   if (sending_ == nullptr) return;
-  const std::string_view piece = std::string_view(*sending_).substr(sent_, kPieceBytes);
+  const std::string_view piece = std::string_view(*sending_).substr(sent_, kEventPieceBytes);
   sent_ += piece.size();
   connection_->Write(piece);
   if (connection_ == nullptr || sending_ == nullptr) return;

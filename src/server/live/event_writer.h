@@ -6,15 +6,20 @@
 // Threading: confined to the connection's network thread.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "base/time.h"
 #include "server/net/request.h"
 #include "server/queue/closure.h"
 
 namespace allot {
+
+// After so long without an event there is a comment, so that what is between client and server keeps the connection.
+inline constexpr Duration kPingEvery = std::chrono::seconds(15);
 
 // `event: NAME` with its data. What clients gave may have line breaks: each line has its own prefix.
 std::string EventText(std::string_view event, std::string_view data);

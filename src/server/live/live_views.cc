@@ -20,7 +20,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kLeastPause = 1s;
-constexpr Duration kPingEvery = 15s;
 // A look that takes longer is costly: then looking must take no more than a twentieth of the time.
 constexpr Duration kCostly = 50ms;
 constexpr int kCostlyPause = 20;

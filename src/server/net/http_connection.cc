@@ -4,6 +4,7 @@
 #include <boost/beast/websocket/rfc6455.hpp>
 
 #include "base/bounds.h"
+#include "base/text.h"
 #include "server/net/context.h"
 #include "server/net/serve.h"
 #include "server/net/ws_connection.h"
@@ -49,13 +50,6 @@ Method ToMethod(http::verb verb) {
 }
 
 std::string_view View(boost::beast::string_view text) { return {text.data(), text.size()}; }
-
-bool EqualsNoCase(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
-           const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-           return lower(x) == lower(y);
-         });
-}
 
 // What a WebSocket begins with: all that Beast would refuse in its own words.
 template <typename Head>
@@ -304,7 +298,7 @@ std::optional<Error> HttpConnection::Inspect() {
   request_.method = ToMethod(head.method());
   request_.media = MediaType(View(head[http::field::content_type]));
   request_.peer = peer_;
-  request_.upgrade = EqualsNoCase(View(head[http::field::upgrade]), "websocket");
+  request_.upgrade = EqualNoCase(View(head[http::field::upgrade]), "websocket");
   head_only_ = head.method() == http::verb::head;
   only_looks_ = request_.method == Method::kGet;
   if (only_looks_) {
@@ -357,7 +351,7 @@ void HttpConnection::OnHead() {
     }
   }
   if (refusal_ && (decoder_.chunked() || decoder_.length() > kMaxDiscardedBytes)) return Refuse(*refusal_);
-  if (!decoder_.done() && EqualsNoCase(View(parser_->get()[http::field::expect]), "100-continue")) {
+  if (!decoder_.done() && EqualNoCase(View(parser_->get()[http::field::expect]), "100-continue")) {
     if (refusal_) return Refuse(*refusal_);
     out_.append("HTTP/1.1 100 Continue\r\n\r\n");
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/text.h"
+
 namespace allot {
 namespace {
 
@@ -20,19 +22,6 @@ Error TooLong(const std::string& what, std::size_t most) {
 bool InLine(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return (byte >= 0x20 && byte != 0x7f) || c == '\t';
-}
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-bool EqualsNoCase(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(), [&](char x, char y) { return lower(x) == lower(y); });
 }
 
 // Fields that decide what a request is, for whom, or from where. Two of them may be read differently by a proxy.
@@ -107,7 +96,7 @@ Result<BodyDecoder> BodyDecoder::For(const http::fields& head, bool http11) {
     if (!http11) return Bad("Transfer-Encoding in a request of HTTP/1.0");
     if (length != head.end()) return Bad("both Content-Length and Transfer-Encoding");
     const std::string_view value(coding->value().data(), coding->value().size());
-    if (!EqualsNoCase(value, "chunked")) return Bad("the only transfer coding is `chunked`");
+    if (!EqualNoCase(value, "chunked")) return Bad("the only transfer coding is `chunked`");
     return Chunked();
   }
   if (length == head.end()) return BodyDecoder();

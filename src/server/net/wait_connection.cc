@@ -15,7 +15,7 @@ namespace allot {
 namespace {
 
 // Waits that are taken, or forgotten, in one step.
-constexpr std::size_t kStep = 500;
+constexpr std::size_t kWaitsInAStep = 500;
 
 class EndNotice final : public JobWatcher {
  public:
@@ -71,7 +71,7 @@ void WaitConnection::Take(Round& round, const std::shared_ptr<const std::vector<
                    "one connection waits for at most " + std::to_string(bounds::kMaxWaitsPerConnection) + " jobs", ""});
   }
   std::vector<JobId> unknown;
-  const std::size_t end = std::min(jobs->size(), from + kStep);
+  const std::size_t end = std::min(jobs->size(), from + kWaitsInAStep);
   for (std::size_t i = from; i < end; ++i) {
     const JobId job = (*jobs)[i];
     Result<JobView> view = round.engine.looks().Describe(job);
@@ -95,7 +95,7 @@ void WaitConnection::Take(Round& round, const std::shared_ptr<const std::vector<
 }
 
 void WaitConnection::Forget(Round& round, const QueuePtr& queue, std::uint64_t id) {
-  if (round.waits.RemoveOwner(round.engine, id, kStep)) return;
+  if (round.waits.RemoveOwner(round.engine, id, kWaitsInAStep)) return;
   queue->Post(Command::Look([queue, id](Round& next) { Forget(next, queue, id); }).By(round.asker));
 }
 

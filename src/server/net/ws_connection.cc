@@ -16,10 +16,10 @@ namespace {
 namespace websocket = beast::websocket;
 using namespace std::chrono_literals;
 
-constexpr std::size_t kKeptBufferBytes = 4 * 1024;  // larger buffers are given back after use
+constexpr std::size_t kKeptFrameBytes = 4 * 1024;  // larger buffers are given back after use
 constexpr int kSilentHeartbeats = 3;
 constexpr Duration kCloseTimeout = 5s;
-constexpr std::size_t kReadBytes = 64 * 1024;
+constexpr std::size_t kFrameReadBytes = 64 * 1024;
 constexpr Duration kLeastBetweenSigns = 100ms;  // a flood of pings is one sign of life
 
 }  // namespace
@@ -74,7 +74,7 @@ void WsConnection::Accept(WsUpgrade upgrade) {
 void WsConnection::Read() {
   if (reading_ || !open_ || gone_ || closing_) return;
   reading_ = true;
-  wire_->ws.async_read_some(wire_->in, kReadBytes, [self = Self()](error_code ec, std::size_t n) {
+  wire_->ws.async_read_some(wire_->in, kFrameReadBytes, [self = Self()](error_code ec, std::size_t n) {
     self->Guard("a message", [&self, ec, n] { self->OnRead(ec, n); });
   });
 }
@@ -99,7 +99,7 @@ void WsConnection::OnRead(error_code ec, std::size_t n) {
   const auto data = wire_->in.data();
   const Reading next = OnMessage({static_cast<const char*>(data.data()), data.size()});
   wire_->in.consume(wire_->in.size());
-  if (wire_->in.capacity() > kKeptBufferBytes) wire_->in.shrink_to_fit();
+  if (wire_->in.capacity() > kKeptFrameBytes) wire_->in.shrink_to_fit();
   if (next == Reading::kPause) {
     paused_ = true;  // what became of a large message counts until there is room for the next
   } else {
@@ -119,7 +119,7 @@ void WsConnection::Flush() {
   if (!open_ || gone_ || writing_ || closing_) return;
   out_.clear();
   if (!NextMessage(out_)) {
-    if (out_.capacity() > kKeptBufferBytes) out_.shrink_to_fit();
+    if (out_.capacity() > kKeptFrameBytes) out_.shrink_to_fit();
     unread_.Shrink(out_.capacity());
     if (close_soon_) {
       closing_ = true;

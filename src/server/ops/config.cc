@@ -26,7 +26,7 @@ constexpr const char* kDefaultFile = "/etc/allotter/allotter.toml";
 // The reason why a value cannot be taken; none if it was.
 using Refusal = std::optional<std::string>;
 
-struct Row {
+struct SettingRow {
   std::string_view name;
   std::string_view operand;
   std::string_view help;
@@ -138,7 +138,7 @@ constexpr std::string_view kFormats[] = {"auto", "text", "json"};
 
 // --- The table: every setting once.
 
-constexpr Row kRows[] = {
+constexpr SettingRow kRows[] = {
     {"listen", "HOST:PORT", "address to listen on; beyond loopback only with tokens",
      [](Config& c, std::string_view t) -> Refusal {
        auto endpoint = ParseEndpoint(t);
@@ -327,14 +327,14 @@ std::string VariableOf(std::string_view name) {
   return variable;
 }
 
-const Row* Find(std::string_view name) {
-  for (const Row& row : kRows) {
+const SettingRow* Find(std::string_view name) {
+  for (const SettingRow& row : kRows) {
     if (row.name == name) return &row;
   }
   return nullptr;
 }
 
-Result<void> Set(Config& config, const Row& row, std::string_view text, std::string origin) {
+Result<void> Set(Config& config, const SettingRow& row, std::string_view text, std::string origin) {
   if (const Refusal refusal = row.parse(config, text)) {
     return Error{Code::kBadValue, fmt::format("{}: `{}` {}", origin, row.name, *refusal),
                  fmt::format("{} {}: {}", FlagOf(row.name), row.operand, row.help)};
@@ -365,7 +365,7 @@ std::optional<std::string> TextOf(const toml::node& node, bool list) {
 
 Error UnknownKey(const std::string& place, std::string_view key) {
   std::vector<std::string_view> names;
-  for (const Row& row : kRows) names.push_back(row.name);
+  for (const SettingRow& row : kRows) names.push_back(row.name);
   const std::string_view nearest = Nearest(key, names);
   return Error{Code::kUnknownField, fmt::format("{}: `{}` is not a setting", place, key),
                nearest.empty() ? "`allot config show` lists them all" : fmt::format("did you mean `{}`?", nearest)};
@@ -421,7 +421,7 @@ Result<void> ReadFile(Config& config, const std::string& file) {
   for (const auto& [key, node] : table) {
     if (key.str() == kStrategies) continue;
     const std::string place = fmt::format("{}:{}", file, key.source().begin.line);
-    const Row* row = Find(key.str());
+    const SettingRow* row = Find(key.str());
     if (row == nullptr) return UnknownKey(place, key.str());
     const auto text = TextOf(node, row->list);
     if (!text) {
@@ -491,7 +491,7 @@ const std::vector<SettingInfo>& Settings() {
     std::vector<SettingInfo> all;
     Config defaults;
     defaults.data = DefaultDataDir(ProcessEnvironment, geteuid() == 0);
-    for (const Row& row : kRows) {
+    for (const SettingRow& row : kRows) {
       all.push_back({row.name, FlagOf(row.name), VariableOf(row.name), row.operand, row.help, row.print(defaults)});
     }
     return all;
@@ -512,7 +512,7 @@ Result<Config> LoadConfig(const ConfigSources& sources) {
   if (file) {
     if (const auto read = ReadFile(config, *file); !read.ok()) return read.error();
   }
-  for (const Row& row : kRows) {
+  for (const SettingRow& row : kRows) {
     const std::string variable = VariableOf(row.name);
     // Set but empty means not set, as most programs have it.
     const auto text = getenv(variable);
@@ -520,7 +520,7 @@ Result<Config> LoadConfig(const ConfigSources& sources) {
     if (const auto set = Set(config, row, *text, "environment " + variable); !set.ok()) return set.error();
   }
   for (const auto& [name, text] : sources.flags) {
-    const Row* row = Find(name);
+    const SettingRow* row = Find(name);
     if (row == nullptr) return UnknownKey("flag", name);
     if (const auto set = Set(config, *row, text, "flag " + FlagOf(name)); !set.ok()) return set.error();
   }
@@ -537,7 +537,7 @@ Result<Config> LoadConfig(const ConfigSources& sources) {
 
 std::vector<SettingValue> DescribeConfig(const Config& config) {
   std::vector<SettingValue> values;
-  for (const Row& row : kRows) {
+  for (const SettingRow& row : kRows) {
     const auto origin = config.origins.find(std::string(row.name));
     values.push_back(
         {std::string(row.name), row.print(config), origin == config.origins.end() ? "default" : origin->second});

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class ConfigTest : public testing::Test {
+class ConfigTest : public ::testing::Test {
  protected:
   ConfigTest() : dir_(std::filesystem::temp_directory_path() / ("allot_config_" + std::to_string(getpid()))) {
     std::filesystem::create_directories(dir_);

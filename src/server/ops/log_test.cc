@@ -9,7 +9,7 @@
 namespace allot {
 namespace {
 
-class LogTest : public testing::Test {
+class LogTest : public ::testing::Test {
  protected:
   ~LogTest() override {
     static std::ostringstream null;

@@ -32,12 +32,12 @@ double Seconds(const timeval& time) {
 }
 
 // Every counter and gauge of a queue, once: its name, its help, and where its value is found.
-struct Row {
+struct MetricRow {
   const char* name;
   const char* help;
   std::uint64_t (*value)(const EngineStats&);
 };
-constexpr Row kCounters[] = {
+constexpr MetricRow kCounters[] = {
     {"allotter_jobs_submitted_total", "Jobs taken.", [](const EngineStats& s) { return s.submitted_jobs; }},
     {"allotter_tasks_submitted_total", "Tasks of jobs taken.", [](const EngineStats& s) { return s.submitted_tasks; }},
     {"allotter_tasks_granted_total", "Leases begun.", [](const EngineStats& s) { return s.granted; }},
@@ -57,7 +57,7 @@ constexpr Row kCounters[] = {
     {"allotter_dispatch_wasted_pops_total", "Tasks of a worker's queue that somebody else had taken: always 0.",
      [](const EngineStats& s) { return s.wasted_pops; }},
 };
-constexpr Row kGauges[] = {
+constexpr MetricRow kGauges[] = {
     {"allotter_jobs_scheduled", "Jobs that wait for their time.",
      [](const EngineStats& s) { return s.jobs_scheduled; }},
     {"allotter_jobs_active", "Jobs that may be handed out.", [](const EngineStats& s) { return s.jobs_active; }},

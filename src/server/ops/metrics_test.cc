@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const WallTime kNow = FromMillis(1'700'000'000'000);
+const WallTime kScrapedAt = FromMillis(1'700'000'000'000);
 
 bool Has(const std::string& text, const std::string& line) {
   return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
@@ -26,12 +26,12 @@ TEST(Metrics, CountersGrowByWhatIsNew) {
   EngineStats stats;
   stats.granted = 5;
   stats.tasks_ready = 10;
-  queue.Update(stats, {}, kNow);
+  queue.Update(stats, {}, kScrapedAt);
   stats.granted = 8;
   stats.tasks_ready = 3;
   stats.paused = true;
-  queue.Update(stats, {}, kNow);
-  queue.Update(stats, {}, kNow);
+  queue.Update(stats, {}, kScrapedAt);
+  queue.Update(stats, {}, kScrapedAt);
   const std::string text = metrics.Render();
   EXPECT_TRUE(Has(text, "allotter_tasks_granted_total{queue=\"default\"} 8")) << text;
   EXPECT_TRUE(Has(text, "allotter_tasks_ready{queue=\"default\"} 3"));
@@ -45,9 +45,9 @@ TEST(Metrics, QueuesAreApartAndGoWhenRemoved) {
   Metrics metrics("1");
   EngineStats stats;
   stats.done = 1;
-  metrics.ForQueue("a").Update(stats, {}, kNow);
+  metrics.ForQueue("a").Update(stats, {}, kScrapedAt);
   stats.done = 2;
-  metrics.ForQueue("b").Update(stats, {}, kNow);
+  metrics.ForQueue("b").Update(stats, {}, kScrapedAt);
   EXPECT_TRUE(Has(metrics.Render(), "allotter_tasks_done_total{queue=\"a\"} 1"));
   EXPECT_TRUE(Has(metrics.Render(), "allotter_queues 2"));
   metrics.RemoveQueue("a");
@@ -69,7 +69,7 @@ TEST(Metrics, DispatchHasAModeAndCounts) {
   stats.longest_queue = 7;
   stats.dispatch_moves = 3;
   stats.dispatch_steals = 2;
-  queue.Update(stats, {}, kNow);
+  queue.Update(stats, {}, kScrapedAt);
   std::string text = metrics.Render();
   EXPECT_TRUE(Has(text, "allotter_dispatch{mode=\"balanced\",queue=\"q\"} 1")) << text;
   EXPECT_TRUE(Has(text, "allotter_dispatch{mode=\"fanout\",queue=\"q\"} 0"));
@@ -79,7 +79,7 @@ TEST(Metrics, DispatchHasAModeAndCounts) {
   EXPECT_TRUE(Has(text, "allotter_dispatch_steals_total{queue=\"q\"} 2"));
   EXPECT_TRUE(Has(text, "allotter_dispatch_wasted_pops_total{queue=\"q\"} 0"));
   stats.dispatch = DispatchMode::kFanout;
-  queue.Update(stats, {}, kNow);
+  queue.Update(stats, {}, kScrapedAt);
   text = metrics.Render();
   EXPECT_TRUE(Has(text, "allotter_dispatch{mode=\"balanced\",queue=\"q\"} 0")) << text;
   EXPECT_TRUE(Has(text, "allotter_dispatch{mode=\"fanout\",queue=\"q\"} 1"));
@@ -128,11 +128,11 @@ TEST(Metrics, WaitingAndRunningAreToldAsTheyGrow) {
   stats.waited.Add(0ms);
   stats.waited.Add(2s);
   stats.ran.Add(3min);
-  queue.Update(stats, {}, kNow);
-  queue.Update(stats, {}, kNow);  // nothing is counted twice
+  queue.Update(stats, {}, kScrapedAt);
+  queue.Update(stats, {}, kScrapedAt);  // nothing is counted twice
   stats.waited.Add(2s);
   stats.ran.Add(std::chrono::hours(24 * 30));  // longer than the last bucket
-  queue.Update(stats, {}, kNow);
+  queue.Update(stats, {}, kScrapedAt);
   const std::string text = metrics.Render();
   EXPECT_TRUE(Has(text, "allotter_wait_seconds_bucket{queue=\"q\",le=\"0.001\"} 1")) << text;
   EXPECT_TRUE(Has(text, "allotter_wait_seconds_bucket{queue=\"q\",le=\"1.024\"} 1"));
@@ -150,13 +150,13 @@ TEST(Metrics, TheOldestWaitingHasAnAge) {
   Metrics metrics("1");
   QueueMetrics& queue = metrics.ForQueue("q");
   EngineStats stats;
-  queue.Update(stats, {}, kNow);
+  queue.Update(stats, {}, kScrapedAt);
   EXPECT_TRUE(Has(metrics.Render(), "allotter_oldest_waiting_seconds{queue=\"q\"} 0"));
   stats.oldest_waiting = JobId{7};
-  stats.oldest_waiting_since = kNow - 90'500ms;
-  queue.Update(stats, {}, kNow);
+  stats.oldest_waiting_since = kScrapedAt - 90'500ms;
+  queue.Update(stats, {}, kScrapedAt);
   EXPECT_TRUE(Has(metrics.Render(), "allotter_oldest_waiting_seconds{queue=\"q\"} 90.5"));
-  queue.Update(stats, {}, kNow - 1h);  // a clock that was set back
+  queue.Update(stats, {}, kScrapedAt - 1h);  // a clock that was set back
   EXPECT_TRUE(Has(metrics.Render(), "allotter_oldest_waiting_seconds{queue=\"q\"} 0"));
 }
 
@@ -170,12 +170,12 @@ TEST(Metrics, WhatHoldsTasksBackIsToldByItsCode) {
   limit.code = ReasonCode::kLimitNever;
   limit.tasks = 5;
   const EngineStats stats;
-  queue.Update(stats, {busy, limit, again}, kNow);
+  queue.Update(stats, {busy, limit, again}, kScrapedAt);
   std::string text = metrics.Render();
   EXPECT_TRUE(Has(text, "allotter_tasks_held{queue=\"q\",reason=\"all_busy\"} 15")) << text;
   EXPECT_TRUE(Has(text, "allotter_tasks_held{queue=\"q\",reason=\"limit_never\"} 5"));
   // One that is over says so, rather than go.
-  queue.Update(stats, {limit}, kNow);
+  queue.Update(stats, {limit}, kScrapedAt);
   text = metrics.Render();
   EXPECT_TRUE(Has(text, "allotter_tasks_held{queue=\"q\",reason=\"all_busy\"} 0")) << text;
   EXPECT_TRUE(Has(text, "allotter_tasks_held{queue=\"q\",reason=\"limit_never\"} 5"));
@@ -191,7 +191,7 @@ TEST(Metrics, SlotsAndWorkers) {
   stats.workers = 8;
   stats.workers_draining = 2;
   stats.tasks_leased = 60;
-  queue.Update(stats, {}, kNow);
+  queue.Update(stats, {}, kScrapedAt);
   const std::string text = metrics.Render();
   EXPECT_TRUE(Has(text, "allotter_slots{queue=\"q\"} 64")) << text;
   EXPECT_TRUE(Has(text, "allotter_workers_draining{queue=\"q\"} 2"));
@@ -216,7 +216,7 @@ TEST(Metrics, AReadingOfAllQueuesIsSmall) {
   for (std::size_t i = 0; i < bounds::kMaxQueues; ++i) {
     EngineStats stats;
     stats.waited.Add(1ms);
-    metrics.ForQueue("a-queue-with-a-name-" + std::to_string(i)).Update(stats, {}, kNow);
+    metrics.ForQueue("a-queue-with-a-name-" + std::to_string(i)).Update(stats, {}, kScrapedAt);
   }
   const auto began = std::chrono::steady_clock::now();
   const std::string text = metrics.Render();

@@ -26,9 +26,9 @@ namespace allot {
 namespace {
 
 constexpr std::string_view kPrefix = "allot_";
-constexpr std::size_t kIdDigits = 12;
+constexpr std::size_t kTokenIdDigits = 12;
 constexpr std::size_t kSecretDigits = 64;
-constexpr std::size_t kTokenSize = kPrefix.size() + kIdDigits + 1 + kSecretDigits;
+constexpr std::size_t kTokenSize = kPrefix.size() + kTokenIdDigits + 1 + kSecretDigits;
 constexpr int kFileVersion = 1;
 constexpr std::size_t kMaxFileBytes = 16 * 1024 * 1024;
 constexpr std::int64_t kLookEveryUs = 250'000;
@@ -171,7 +171,7 @@ Result<std::vector<TokenRecord>> FromJson(const std::string& path, std::string_v
     }
     const auto parsed_hash = UnHex(hash);
     const auto parsed_scopes = ScopeSet::Parse(scopes);
-    if (id.size() != kIdDigits || !parsed_hash || !parsed_scopes.ok())
+    if (id.size() != kTokenIdDigits || !parsed_hash || !parsed_scopes.ok())
       return Corrupt(path, "a token has a wrong field");
     token.id = id;
     token.name = name;
@@ -277,7 +277,7 @@ Result<TokenFile::Created> TokenFile::Create(const NewToken& token, WallTime now
     return std::any_of(tokens->begin(), tokens->end(), [&](const TokenRecord& t) { return t.id == id; });
   };
   do {
-    record.id = RandomHex(kIdDigits);
+    record.id = RandomHex(kTokenIdDigits);
   } while (taken(record.id));
   created.text = fmt::format("{}{}_{}", kPrefix, record.id, RandomHex(kSecretDigits));
   record.name = token.name;
@@ -404,7 +404,7 @@ Result<TokenBook::Admission> TokenBook::Verify(std::string_view authorization, c
   Entry entry;
   if (formed) {
     std::lock_guard lock(mutex_);
-    const auto found = by_id_.find(token.substr(kPrefix.size(), kIdDigits));
+    const auto found = by_id_.find(token.substr(kPrefix.size(), kTokenIdDigits));
     if (found != by_id_.end()) entry = found->second;
   }
   const bool same = CRYPTO_memcmp(hash.data(), entry.hash.data(), hash.size()) == 0;

@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class TokensTest : public testing::Test {
+class TokensTest : public ::testing::Test {
  protected:
   TokensTest()
       : dir_(std::filesystem::temp_directory_path() / ("allot_tokens_" + std::to_string(getpid()))), file_(Path()) {

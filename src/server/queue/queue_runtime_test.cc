@@ -16,7 +16,7 @@
 namespace allot {
 namespace {
 
-constexpr AskerId kAnn = 1, kBob = 2;
+constexpr AskerId kAnnAsks = 1, kBobAsks = 2;
 
 // Uses the thread's CPU for so long.
 void Spin(std::int64_t microseconds) {
@@ -79,8 +79,8 @@ class QueueRuntimeTest : public ::testing::Test {
 
 TEST_F(QueueRuntimeTest, ChangesGoBeforeLooksAtMuch) {
   RunTogether([&] {
-    for (int i = 0; i < 20; ++i) Browse(kAnn, 'l', 500);
-    Change(kBob, 'c');
+    for (int i = 0; i < 20; ++i) Browse(kAnnAsks, 'l', 500);
+    Change(kBobAsks, 'c');
   });
   EXPECT_EQ(ran_, "c" + std::string(20, 'l'));
 }
@@ -88,8 +88,8 @@ TEST_F(QueueRuntimeTest, ChangesGoBeforeLooksAtMuch) {
 TEST_F(QueueRuntimeTest, AChangeWaitsForFewLooksHoweverManyWait) {
   RunTogether(
       [&] {
-        queue_->Post(Command::Browse(kAnn, [&](Round&) { Change(kBob, 'c'); }));
-        for (int i = 0; i < 50; ++i) Browse(kAnn, 'l', 1000);
+        queue_->Post(Command::Browse(kAnnAsks, [&](Round&) { Change(kBobAsks, 'c'); }));
+        for (int i = 0; i < 50; ++i) Browse(kAnnAsks, 'l', 1000);
       },
       51);
   ASSERT_EQ(ran_.size(), 51u);
@@ -99,9 +99,9 @@ TEST_F(QueueRuntimeTest, AChangeWaitsForFewLooksHoweverManyWait) {
 
 TEST_F(QueueRuntimeTest, AskersTakeTurnsInLooking) {
   RunTogether([&] {
-    for (int i = 0; i < 50; ++i) Browse(kAnn, 'a', 500);
-    Browse(kBob, 'b', 500);
-    Browse(kBob, 'b', 500);
+    for (int i = 0; i < 50; ++i) Browse(kAnnAsks, 'a', 500);
+    Browse(kBobAsks, 'b', 500);
+    Browse(kBobAsks, 'b', 500);
   });
   ASSERT_EQ(ran_.size(), 52u);
   EXPECT_LE(ran_.rfind('b'), 4u) << ran_;
@@ -109,8 +109,8 @@ TEST_F(QueueRuntimeTest, AskersTakeTurnsInLooking) {
 
 TEST_F(QueueRuntimeTest, AskersTakeTurnsInChangingOnceARoundIsFull) {
   RunTogether([&] {
-    for (int i = 0; i < 50; ++i) Change(kAnn, 'a', 1000);
-    Change(kBob, 'b');
+    for (int i = 0; i < 50; ++i) Change(kAnnAsks, 'a', 1000);
+    Change(kBobAsks, 'b');
   });
   ASSERT_EQ(ran_.size(), 51u);
   EXPECT_LE(ran_.find('b'), 8u) << ran_;
@@ -118,9 +118,9 @@ TEST_F(QueueRuntimeTest, AskersTakeTurnsInChangingOnceARoundIsFull) {
 
 TEST_F(QueueRuntimeTest, CommandsOfOneAskerRunInOrderLooksAtMuchAfterWhatWasChangedBefore) {
   RunTogether([&] {
-    for (char name = 'A'; name <= 'Z'; ++name) Change(kAnn, name, 700);
-    Browse(kAnn, '!');
-    for (int i = 0; i < 10; ++i) Change(kBob, '.', 700);
+    for (char name = 'A'; name <= 'Z'; ++name) Change(kAnnAsks, name, 700);
+    Browse(kAnnAsks, '!');
+    for (int i = 0; i < 10; ++i) Change(kBobAsks, '.', 700);
   });
   std::string of_ann;
   for (const char name : ran_) {
@@ -133,14 +133,15 @@ TEST_F(QueueRuntimeTest, OfOneAskerOnlySoManyLooksWait) {
   int refused = 0;
   RunTogether([&] {
     for (int i = 0; i < 300; ++i) {
-      queue_->Post(Command::Browse(kAnn, [&](Round& round) {
+      queue_->Post(Command::Browse(kAnnAsks, [&](Round& round) {
                      if (round.crowded) return void(++refused);
                      ran_.push_back('a');
                    }).OrRefuse());
     }
     // Others have room, and what goes on is not refused.
-    queue_->Post(Command::Browse(kBob, [&](Round& round) { ran_.push_back(round.crowded ? '-' : 'b'); }).OrRefuse());
-    Browse(kAnn, 'c');
+    queue_->Post(
+        Command::Browse(kBobAsks, [&](Round& round) { ran_.push_back(round.crowded ? '-' : 'b'); }).OrRefuse());
+    Browse(kAnnAsks, 'c');
   });
   EXPECT_EQ(refused, 300 - 256);
   EXPECT_EQ(ran_.size(), 256u + 2);
@@ -192,8 +193,8 @@ TEST_F(QueueRuntimeTest, LevelsOfLimitsAreThoseOfTheirViews) {
 
 TEST_F(QueueRuntimeTest, ACommandKnowsWhoAsked) {
   AskerId seen = 0;
-  RunTogether([&] { queue_->Post(Command([&](Round& round) { seen = round.asker; }).By(kBob)); });
-  EXPECT_EQ(seen, kBob);
+  RunTogether([&] { queue_->Post(Command([&](Round& round) { seen = round.asker; }).By(kBobAsks)); });
+  EXPECT_EQ(seen, kBobAsks);
 }
 
 }  // namespace

@@ -2,15 +2,16 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace allot {
 namespace {
 
 constexpr std::size_t kMaxExampleBytes = 2000;
-constexpr std::size_t kIdDigits = 8;
+constexpr std::size_t kRandomIdDigits = 8;
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsHex(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
-bool IsWord(char c) { return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool IsHex(char c) { return IsAsciiDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+bool IsWord(char c) { return IsAsciiDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
 std::size_t HexRun(std::string_view text, std::size_t at) {
   std::size_t end = at;
@@ -23,12 +24,12 @@ std::size_t IdAt(std::string_view text, std::size_t at) {
   const bool prefixed = text.substr(at, 2) == "0x" && HexRun(text, at + 2) > 0;
   if (prefixed) return 2 + HexRun(text, at + 2);
   std::size_t length = HexRun(text, at);
-  if (length < kIdDigits) return 0;
+  if (length < kRandomIdDigits) return 0;
   // A UUID goes on in groups of four, and ends with twelve.
   std::size_t groups = 0;
   std::size_t end = at + length;
   for (const std::size_t digits : {4, 4, 4, 12}) {
-    if (length != kIdDigits || end >= text.size() || text[end] != '-' || HexRun(text, end + 1) != digits) break;
+    if (length != kRandomIdDigits || end >= text.size() || text[end] != '-' || HexRun(text, end + 1) != digits) break;
     end += 1 + digits;
     ++groups;
   }
@@ -36,7 +37,7 @@ std::size_t IdAt(std::string_view text, std::size_t at) {
   if (at + length < text.size() && IsWord(text[at + length])) return 0;
   // Words are no ids, though some of them look like it.
   const std::string_view id = text.substr(at, length);
-  return std::any_of(id.begin(), id.end(), IsDigit) ? length : 0;
+  return std::any_of(id.begin(), id.end(), IsAsciiDigit) ? length : 0;
 }
 
 // The beginning of UTF-8, without a broken character at its end.
@@ -59,8 +60,8 @@ std::string ErrorShape(std::string_view error) {
         continue;
       }
     }
-    if (IsDigit(error[i])) {
-      while (i < error.size() && IsDigit(error[i])) ++i;
+    if (IsAsciiDigit(error[i])) {
+      while (i < error.size() && IsAsciiDigit(error[i])) ++i;
       out.push_back('#');
       continue;
     }

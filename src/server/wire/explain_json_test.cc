@@ -7,12 +7,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const Instant kNow{1'000'000s};
+const Instant kExplainedAt{1'000'000s};
 
 TEST(ExplainJson, ListsAllLimitsThatApplyAlsoWhereTheReasonsNameThree) {
   JobSnapshot job_snapshot;
   job_snapshot.match.ready = 3;
-  job_snapshot.now = kNow;
+  job_snapshot.now = kExplainedAt;
   for (int i = 0; i < 10; ++i) {
     LimitOnJob& on_job = job_snapshot.limits.all.emplace_back();
     const std::string name = "l" + std::to_string(i);
@@ -20,7 +20,7 @@ TEST(ExplainJson, ListsAllLimitsThatApplyAlsoWhereTheReasonsNameThree) {
     on_job.limit.tokens = 0.25;
     on_job.limit.cost = Tokens::Of(1.0);
     on_job.limit.blocks = true;
-    on_job.limit.payable_at = kNow + std::chrono::seconds(i);
+    on_job.limit.payable_at = kExplainedAt + std::chrono::seconds(i);
   }
   std::string out;
   AppendExplanation(job_snapshot, Explain(job_snapshot.match), {}, out);

@@ -18,10 +18,6 @@ bool IsTagChar(char c) {
 }
 bool IsQueueChar(char c) { return IsAsciiLetter(c) || IsAsciiDigit(c) || c == '_' || c == '.' || c == '-'; }
 
-Error BadValue(std::string_view field, std::string_view message) {
-  return Error{Code::kBadValue, fmt::format("`{}` {}", field, message), ""};
-}
-
 bool MetaKey(std::string_view key) {
   return !key.empty() && !IsAsciiDigit(key[0]) &&
          std::all_of(key.begin(), key.end(), [](char c) { return IsAsciiLetter(c) || IsAsciiDigit(c) || c == '_'; });
@@ -128,6 +124,10 @@ bool ReadExpr(JsonReader& reader, JsonReader::Value& value, bool number, ExprPtr
 }
 
 }  // namespace
+
+Error BadValue(std::string_view field, std::string_view message) {
+  return Error{Code::kBadValue, fmt::format("`{}` {}", field, message), ""};
+}
 
 Result<void> CheckQueueName(std::string_view field, std::string_view name) {
   if (name.empty() || name.size() > bounds::kMaxNameBytes || name[0] == '.' ||

@@ -21,7 +21,6 @@ using simdjson::ondemand::json_type;
 constexpr std::size_t kKeptBytes = 256 * 1024;
 
 constexpr bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 std::string_view TrimEnd(std::string_view text) {
   while (!text.empty() && IsSpace(text.back())) text.remove_suffix(1);
@@ -33,7 +32,7 @@ std::string_view Trim(std::string_view text) {
 }
 
 // A key from outside, as it may stand in a message.
-std::string Shown(std::string_view key) {
+std::string ShownField(std::string_view key) {
   std::string shown = JsonString(key.substr(0, 64));
   shown = "`" + shown.substr(1, shown.size() - 2) + "`";
   return key.size() > 64 ? shown + "…" : shown;
@@ -56,7 +55,7 @@ bool IsJsonNumber(std::string_view text) {
   std::size_t i = 0;
   const auto digits = [&] {
     const std::size_t from = i;
-    while (i < text.size() && IsDigit(text[i])) ++i;
+    while (i < text.size() && IsAsciiDigit(text[i])) ++i;
     return i > from;
   };
   if (i < text.size() && text[i] == '-') ++i;
@@ -299,7 +298,7 @@ bool JsonReader::UnknownField(std::string_view key, const FieldSet& fields) {
   }
   const std::string at = Path();
   return Fail(Code::kUnknownField,
-              fmt::format("{} is not a field of {}{}", Shown(key), fields.what, at.empty() ? "" : " (in " + at + ")"),
+              fmt::format("{} is not a field of {}{}", ShownField(key), fields.what, at.empty() ? "" : " (in " + at + ")"),
               hint);
 }
 
@@ -313,7 +312,7 @@ std::string JsonReader::Path() const {
     if (step.index != kNoIndex) {
       path += fmt::format("[{}]", step.index);
     } else {
-      const std::string shown = Shown(step.name);
+      const std::string shown = ShownField(step.name);
       path += (path.empty() ? "" : ".") + shown.substr(1, shown.rfind('`') - 1);
     }
   }

@@ -11,13 +11,13 @@ namespace allot {
 namespace {
 
 // What simdjson's own validating parser says. It also refuses numbers that fit no type of its own; those are left out.
-enum class Verdict { kJson, kNotJson, kNoOpinion };
-Verdict Reference(std::string_view text) {
+enum class JsonVerdict { kJson, kNotJson, kNoOpinion };
+JsonVerdict Reference(std::string_view text) {
   simdjson::dom::parser parser;
   const auto error = parser.parse(text.data(), text.size()).error();
-  if (error == simdjson::SUCCESS) return Verdict::kJson;
-  if (error == simdjson::NUMBER_ERROR || error == simdjson::DEPTH_ERROR) return Verdict::kNoOpinion;
-  return Verdict::kNotJson;
+  if (error == simdjson::SUCCESS) return JsonVerdict::kJson;
+  if (error == simdjson::NUMBER_ERROR || error == simdjson::DEPTH_ERROR) return JsonVerdict::kNoOpinion;
+  return JsonVerdict::kNotJson;
 }
 
 std::string Pieces(const std::vector<int>& choices) {
@@ -33,9 +33,9 @@ std::string Pieces(const std::vector<int>& choices) {
 
 // The same verdict for the text as a line and as a payload inside a job.
 void Compare(const std::string& text) {
-  const Verdict want = Reference(text);
+  const JsonVerdict want = Reference(text);
   const auto line = ValidateJsonLine(text);
-  if (want != Verdict::kNoOpinion) RC_ASSERT(line.ok() == (want == Verdict::kJson));
+  if (want != JsonVerdict::kNoOpinion) RC_ASSERT(line.ok() == (want == JsonVerdict::kJson));
   const std::string job = "{\"payload\":" + text + ",\"tag\":\"t\"}";
   const auto request = ParseJobSpec(job, {});
   if (line.ok()) {
@@ -83,7 +83,7 @@ std::string RandomValue(int depth) {
 TEST(JsonReader, EveryValueComesOutAsItCameIn) {
   EXPECT_TRUE(rc::check([] {
     const std::string value = RandomValue(4);
-    RC_ASSERT(Reference(value) == Verdict::kJson);
+    RC_ASSERT(Reference(value) == JsonVerdict::kJson);
     Compare(value);
     Compare("  " + value + "\n");
     const std::string text = " " + value + "\r";

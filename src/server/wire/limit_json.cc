@@ -14,12 +14,23 @@ namespace {
 
 using Value = JsonReader::Value;
 
-enum Field : std::size_t { kTag, kName, kExpr, kCost, kCount, kWindow, kBurst, kMaxBurstCost, kMonitor, kExpires };
-constexpr std::string_view kNames[] = {"tag",       "name",  "expr",           "cost",    "count",
-                                       "window_ms", "burst", "max_burst_cost", "monitor", "expires_in_ms"};
-constexpr FieldSet kFields{"a limit", kNames};
-constexpr Field kNeeded[] = {kTag, kExpr, kCount, kWindow, kExpires};
-constexpr FieldSet kRenewFields{"a renewal", std::span(kNames).subspan(kExpires)};
+enum LimitField : std::size_t {
+  kLimitTag,
+  kLimitName,
+  kLimitExpr,
+  kLimitCost,
+  kLimitCount,
+  kLimitWindow,
+  kLimitBurst,
+  kLimitMaxBurstCost,
+  kLimitMonitor,
+  kLimitExpires
+};
+constexpr std::string_view kLimitNames[] = {"tag",       "name",  "expr",           "cost",    "count",
+                                            "window_ms", "burst", "max_burst_cost", "monitor", "expires_in_ms"};
+constexpr FieldSet kLimitFields{"a limit", kLimitNames};
+constexpr LimitField kNeeded[] = {kLimitTag, kLimitExpr, kLimitCount, kLimitWindow, kLimitExpires};
+constexpr FieldSet kRenewalFields{"a renewal", std::span(kLimitNames).subspan(kLimitExpires)};
 constexpr std::string_view kTryNames[] = {"expr", "cost"};
 constexpr FieldSet kTryFields{"this request", kTryNames};
 
@@ -37,31 +48,31 @@ bool ReadTokens(JsonReader& reader, Value& value, double& out) {
 
 bool ReadField(JsonReader& reader, std::size_t field, Value& value, LimitSpec& out) {
   switch (field) {
-    case kTag: {
+    case kLimitTag: {
       std::string_view tag;
       if (!reader.Text(value, tag) || !reader.Take(CheckTag(reader.Path(), tag))) return false;
       out.tag = tag;
       return true;
     }
-    case kName:
+    case kLimitName:
       return ReadPlainText(reader, value, bounds::kMaxNameBytes, out.name);
-    case kExpr:
+    case kLimitExpr:
       return ReadRequirements(reader, value, out.expr);
-    case kCost:
+    case kLimitCost:
       return ReadRank(reader, value, out.cost);
-    case kCount:
+    case kLimitCount:
       return ReadTokens(reader, value, out.count);
-    case kWindow: {
+    case kLimitWindow: {
       milliseconds window{0};
       if (!ReadMillis(reader, value, milliseconds(1), bounds::kMaxLimitWindow, window)) return false;
       out.window = window;
       return true;
     }
-    case kBurst:
+    case kLimitBurst:
       return ReadTokens(reader, value, out.burst);
-    case kMaxBurstCost:
+    case kLimitMaxBurstCost:
       return ReadTokens(reader, value, out.max_burst_cost);
-    case kMonitor:
+    case kLimitMonitor:
       return reader.Bool(value, out.monitor);
     default:
       return ReadExpiry(reader, value, out.expires_in);
@@ -112,14 +123,14 @@ Result<LimitSpec> ParseLimit(std::string_view json) {
   JsonReader& reader = ThreadReader();
   LimitSpec spec;
   std::uint32_t seen = 0;
-  if (!reader.Begin(json) || !reader.Root(kFields, [&](std::size_t field, Value value) {
+  if (!reader.Begin(json) || !reader.Root(kLimitFields, [&](std::size_t field, Value value) {
         seen |= 1u << field;
         return ReadField(reader, field, value, spec);
       }))
     return reader.error();
-  for (const Field field : kNeeded) {
-    const bool there = (seen >> field & 1) != 0 && (field != kExpr || spec.expr != nullptr);
-    if (!there && !Missing(reader, kNames[field])) return reader.error();
+  for (const LimitField field : kNeeded) {
+    const bool there = (seen >> field & 1) != 0 && (field != kLimitExpr || spec.expr != nullptr);
+    if (!there && !Missing(reader, kLimitNames[field])) return reader.error();
   }
   if (const Result<void> check = CheckLimit(spec); !check.ok()) return check.error();
   return spec;
@@ -130,7 +141,7 @@ Result<std::optional<Duration>> ParseLimitRenewal(std::string_view json) {
   if (json.empty()) return expires;
   JsonReader& reader = ThreadReader();
   if (!reader.Begin(json) ||
-      !reader.Root(kRenewFields, [&](std::size_t, Value value) { return ReadExpiry(reader, value, expires); }))
+      !reader.Root(kRenewalFields, [&](std::size_t, Value value) { return ReadExpiry(reader, value, expires); }))
     return reader.error();
   return expires;
 }
@@ -139,7 +150,7 @@ Result<LimitQuestion> ParseLimitTry(std::string_view json) {
   JsonReader& reader = ThreadReader();
   LimitSpec spec;
   if (!reader.Begin(json) || !reader.Root(kTryFields, [&](std::size_t field, Value value) {
-        return ReadField(reader, field == 0 ? kExpr : kCost, value, spec);
+        return ReadField(reader, field == 0 ? kLimitExpr : kLimitCost, value, spec);
       }))
     return reader.error();
   if (spec.expr == nullptr && !Missing(reader, "expr")) return reader.error();

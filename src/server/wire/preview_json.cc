@@ -11,8 +11,8 @@ namespace {
 
 using Value = JsonReader::Value;
 
-constexpr std::string_view kNames[] = {"strategy", "policy", "worker", "count"};
-constexpr FieldSet kFields{"a try", kNames};
+constexpr std::string_view kPreviewNames[] = {"strategy", "policy", "worker", "count"};
+constexpr FieldSet kPreviewFields{"a try", kPreviewNames};
 constexpr FieldSet kWorkerFields{"a worker to try", kDescriptionNames};
 
 void AppendMoment(std::string_view key, const PreviewMoment& moment, JsonWriter& w) {
@@ -122,7 +122,7 @@ Result<PreviewRequest> ParsePreview(std::string_view json, const Vocabulary& voc
         return reader.IntTo(value, 1, kMaxPreviewPicks, request.count);
     }
   };
-  if (!reader.Begin(json) || !reader.Root(kFields, on_field) || (!given && !Missing(reader, "strategy"))) {
+  if (!reader.Begin(json) || !reader.Root(kPreviewFields, on_field) || (!given && !Missing(reader, "strategy"))) {
     return reader.error();
   }
   if (request.like) {

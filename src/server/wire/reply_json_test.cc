@@ -1,5 +1,6 @@
 // Replies are compared with the examples of docs/protocol.md: the same fields in the same order.
 #include "server/wire/reply_json.h"
+#include "expr/testing.h"
 
 #include <fstream>
 #include <regex>
@@ -93,18 +94,12 @@ TEST(Reply, AJobWithoutPromisesDoesNotSpeakOfThem) {
   EXPECT_EQ(out.find("promised"), std::string::npos) << out;
 }
 
-ExprPtr Expression(const char* text) {
-  const expr::Parsed parsed = expr::Expr::Parse(text);
-  EXPECT_NE(parsed.expr, nullptr) << text;
-  return parsed.expr;
-}
-
 TEST(Reply, JobTellsWhatItDemands) {
   JobView job = SomeJob();
   job.constraints = Interned(std::vector<Properties>{{{"gpu", "a\"100"}, {"mem", "high"}}, {{"gpu", "h100"}}});
   job.constraint_tags = Interned(std::vector<std::string>{"c:gpu=a%22100,mem=high", "c:gpu=h100"});
-  job.requirements = Expression("TARGET.name ==\n\"x\"");
-  job.rank = Expression("1");
+  job.requirements = testing::MustParse("TARGET.name ==\n\"x\"");
+  job.rank = testing::MustParse("1");
   std::string out;
   AppendJob(job, "q", out);
   EXPECT_NE(out.find(R"("constraints":[{"gpu":"a\"100","mem":"high"},{"gpu":"h100"}],)"
@@ -181,7 +176,7 @@ TEST(Reply, Worker) {
   worker.properties = {{"gpu", "a100"}};
   worker.attributes = {{"memory", std::int64_t{4096}}};
   worker.constraint_tags = {"c:", "c:gpu=a100"};
-  worker.requirements = Expression("TARGET.size < 5");
+  worker.requirements = testing::MustParse("TARGET.size < 5");
   worker.promised = 12;
   worker.promised_jobs = 2;
   worker.queue = {{JobId{3}, 10, 7, "a\"nn", {"square"}}, {JobId{2}, 2, std::nullopt, "", {}}};

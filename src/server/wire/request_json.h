@@ -175,6 +175,8 @@ Result<StrategyCheck> ParseStrategyCheck(std::string_view json, const NamedStrat
 // A body where none is needed: nothing at all, or `{}`.
 Result<void> ParseEmptyBody(std::string_view json);
 
+// kBadValue: "`field` message".
+Error BadValue(std::string_view field, std::string_view message);
 // Names as the protocol has them; kBadValue naming `field` otherwise.
 Result<void> CheckQueueName(std::string_view field, std::string_view name);
 Result<void> CheckTag(std::string_view field, std::string_view tag);

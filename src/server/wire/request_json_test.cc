@@ -8,6 +8,7 @@
 #include <rapidcheck.h>
 
 #include "base/json.h"
+#include "base/testing_text.h"
 
 namespace allot {
 namespace {
@@ -19,12 +20,6 @@ SpecOptions Options() {
   SpecOptions options;
   options.now = FromMillis(kNow);
   return options;
-}
-
-std::string Repeat(std::string_view text, std::size_t n) {
-  std::string out;
-  for (std::size_t i = 0; i < n; ++i) out += text;
-  return out;
 }
 
 // A case that must fail: its code, and words of its message and hint.
@@ -142,7 +137,7 @@ TEST(ParseJobSpec, AStreamHasNeitherCountNorPayloads) {
 }
 
 TEST(ParseJobSpec, HostileInputGetsItsCodeAndAClearMessage) {
-  const std::string deep = Repeat("[", 200) + Repeat("]", 200);
+  const std::string deep = testing::Repeated("[", 200) + testing::Repeated("]", 200);
   const std::vector<Bad> rows = {
       // Not JSON.
       {"", Code::kBadJson, "no JSON"},
@@ -188,8 +183,9 @@ TEST(ParseJobSpec, HostileInputGetsItsCodeAndAClearMessage) {
       {"{\"payload\": \"\xc0\xaf\"}", Code::kBadJson, "not UTF-8"},
       {std::string("{\"payload\": 1}\0", 15), Code::kBadJson, ""},
       {R"({"payload": )" + deep + "}", Code::kBadJson, "128"},
-      {R"({"payload": )" + Repeat("{\"a\":", 100'000) + "1" + Repeat("}", 100'000) + "}", Code::kBadJson, "128"},
-      {R"({"payload": )" + Repeat("[", 100'000) + "}", Code::kBadJson, ""},
+      {R"({"payload": )" + testing::Repeated("{\"a\":", 100'000) + "1" + testing::Repeated("}", 100'000) + "}",
+       Code::kBadJson, "128"},
+      {R"({"payload": )" + testing::Repeated("[", 100'000) + "}", Code::kBadJson, ""},
       {"\xEF\xBB\xBF{}", Code::kBadJson, ""},
       // JSON, but not a job.
       {"[]", Code::kBadValue, "must be an object"},
@@ -202,7 +198,7 @@ TEST(ParseJobSpec, HostileInputGetsItsCodeAndAClearMessage) {
       {R"({"Count": 1})", Code::kUnknownField, "`Count`", "`count`"},
       {R"({"": 1})", Code::kUnknownField, "``", ""},
       {R"({"backoff": {"frist_ms": 1}})", Code::kUnknownField, "(in backoff)", "`first_ms`"},
-      {R"({")" + Repeat("x", 100'000) + R"(": 1})", Code::kUnknownField, "…", ""},
+      {R"({")" + testing::Repeated("x", 100'000) + R"(": 1})", Code::kUnknownField, "…", ""},
       {R"({"\u001b[31m": 1})", Code::kUnknownField, "\\u001b", ""},
       // Types and bounds.
       {R"({"count": -1})", Code::kBadValue, "`count` must be an integer from 0 to 4,294,967,295"},
@@ -224,14 +220,14 @@ TEST(ParseJobSpec, HostileInputGetsItsCodeAndAClearMessage) {
       {R"({"tags": "a"})", Code::kBadValue, "`tags` must be a list"},
       {R"({"tags": ["a", 1]})", Code::kBadValue, "`tags[1]` must be a string"},
       {R"({"tags": ["a", "b", "*"]})", Code::kBadValue, "`tags[2]`"},
-      {R"({"tag": ")" + Repeat("a", 129) + "\"}", Code::kBadValue, "128"},
-      {R"({"tags": [)" + Repeat("\"a\",", 16) + "\"a\"]}", Code::kBadValue, "`tags` has more than 16 items"},
+      {R"({"tag": ")" + testing::Repeated("a", 129) + "\"}", Code::kBadValue, "128"},
+      {R"({"tags": [)" + testing::Repeated("\"a\",", 16) + "\"a\"]}", Code::kBadValue, "`tags` has more than 16 items"},
       {R"({"priority": 1.5})", Code::kBadValue, "`priority`"},
       {R"({"priority": 9223372036854775808})", Code::kBadValue, "`priority`"},
       {R"({"user": 1})", Code::kBadValue, "`user` must be a string"},
       {R"({"user": "a\u0000b"})", Code::kBadValue, "control characters"},
       {R"({"user": "a\u009bb"})", Code::kBadValue, "control characters"},
-      {R"({"user": ")" + Repeat("a", 129) + "\"}", Code::kBadValue, "`user` must have at most 128 bytes"},
+      {R"({"user": ")" + testing::Repeated("a", 129) + "\"}", Code::kBadValue, "`user` must have at most 128 bytes"},
       {R"({"async": 1})", Code::kBadValue, "`async` must be true or false"},
       {R"({"delay_ms": -1})", Code::kBadValue, "`delay_ms`"},
       {R"({"delay_ms": 31622400001})", Code::kBadValue, "31,622,400,000"},
@@ -248,8 +244,8 @@ TEST(ParseJobSpec, HostileInputGetsItsCodeAndAClearMessage) {
       {R"({"meta": {"k": {"x": 1}}})", Code::kBadValue, "`meta.k`"},
       {R"({"meta": {"k": 9223372036854775808}})", Code::kBadValue, "`meta.k`"},
       {R"({"meta": {"k": 1e999}})", Code::kBadValue, "`meta.k`"},
-      {R"({"meta": {"k": ")" + Repeat("a", 1025) + "\"}}", Code::kBadValue, "1,024"},
-      {R"({"meta": {")" + Repeat("a", 65) + "\": 1}}", Code::kBadValue, "64"},
+      {R"({"meta": {"k": ")" + testing::Repeated("a", 1025) + "\"}}", Code::kBadValue, "1,024"},
+      {R"({"meta": {")" + testing::Repeated("a", 65) + "\": 1}}", Code::kBadValue, "64"},
       {R"({"max_attempts": 0})", Code::kBadValue, "from 1 to 1,000"},
       {R"({"max_attempts": 1001})", Code::kBadValue, "from 1 to 1,000"},
       {R"({"backoff": 5})", Code::kBadValue, "`backoff` must be an object"},
@@ -265,24 +261,24 @@ TEST(ParseJobSpec, HostileInputGetsItsCodeAndAClearMessage) {
       {R"({"max_failed_tasks": "%"})", Code::kBadValue, "percentage"},
       {R"({"max_failed_tasks": -1})", Code::kBadValue, "`max_failed_tasks`"},
       {R"({"retention_ms": 31622400001})", Code::kBadValue, "`retention_ms`"},
-      {R"({"idempotency_key": ")" + Repeat("a", 257) + "\"}", Code::kBadValue, "256"},
-      {R"({"payload_prefix": ")" + Repeat("a", 1025) + "\"}", Code::kBadValue, "1,024"},
-      {R"({"trace": ")" + Repeat("a", 129) + "\"}", Code::kBadValue, "128"},
+      {R"({"idempotency_key": ")" + testing::Repeated("a", 257) + "\"}", Code::kBadValue, "256"},
+      {R"({"payload_prefix": ")" + testing::Repeated("a", 1025) + "\"}", Code::kBadValue, "1,024"},
+      {R"({"trace": ")" + testing::Repeated("a", 129) + "\"}", Code::kBadValue, "128"},
       // Size.
-      {R"({"payload": ")" + Repeat("a", 1024 * 1024 - 1) + "\"}", Code::kTooLarge, "1,048,577"},
-      {R"({"payloads": [1, ")" + Repeat("a", 1024 * 1024) + "\"]}", Code::kTooLarge, "`payloads[1]`"},
+      {R"({"payload": ")" + testing::Repeated("a", 1024 * 1024 - 1) + "\"}", Code::kTooLarge, "1,048,577"},
+      {R"({"payloads": [1, ")" + testing::Repeated("a", 1024 * 1024) + "\"]}", Code::kTooLarge, "`payloads[1]`"},
   };
   ExpectBad(rows, [](const std::string& json) { return ParseJobSpec(json, Options()); });
 }
 
 TEST(ParseJobSpec, BoundsThemselvesAreTaken) {
   for (const std::string& json :
-       {R"({"payload": ")" + Repeat("a", 1024 * 1024 - 2) + "\"}",
-        R"({"payload": )" + Repeat("[", 127) + Repeat("]", 127) + "}", R"({"tag": ")" + Repeat("a", 128) + "\"}",
-        std::string(R"({"delay_ms": 31622400000})"), std::string(R"({"scheduled_at_ms": 0})"),
-        std::string(R"({"priority": null})"), std::string(R"({"max_failed_tasks": 4294967295})"),
-        std::string(R"({"max_failed_tasks": "100%"})"), std::string(R"({"user": "Jürgen Ünïcode 🙂"})"),
-        std::string(" \n\t{ } \r\n")}) {
+       {R"({"payload": ")" + testing::Repeated("a", 1024 * 1024 - 2) + "\"}",
+        R"({"payload": )" + testing::Repeated("[", 127) + testing::Repeated("]", 127) + "}",
+        R"({"tag": ")" + testing::Repeated("a", 128) + "\"}", std::string(R"({"delay_ms": 31622400000})"),
+        std::string(R"({"scheduled_at_ms": 0})"), std::string(R"({"priority": null})"),
+        std::string(R"({"max_failed_tasks": 4294967295})"), std::string(R"({"max_failed_tasks": "100%"})"),
+        std::string(R"({"user": "Jürgen Ünïcode 🙂"})"), std::string(" \n\t{ } \r\n")}) {
     const auto got = ParseJobSpec(json, Options());
     EXPECT_TRUE(got.ok()) << json.substr(0, 100) << got.error().message;
   }
@@ -306,7 +302,7 @@ TEST(ParseBatch, TakesAllOrNamesTheOneThatIsWrong) {
   EXPECT_EQ((*got)[0].payload, "1");
   EXPECT_EQ((*got)[1].spec.count, 3u);
   EXPECT_EQ((*got)[2].payloads[1], "2");
-  std::string many = R"({"jobs": [)" + Repeat("{},", 1000) + "{}]}";
+  std::string many = R"({"jobs": [)" + testing::Repeated("{},", 1000) + "{}]}";
   ExpectBad({{R"({"jobs": [{}, {"count": -1}]})", Code::kBadValue, "`jobs[1].count`"},
              {R"({"jobs": [{}, {"tag": "a", "tags": []}]})", Code::kBadValue, "(in jobs[1])"},
              {R"({"jobs": [{}, {"x": 1}]})", Code::kUnknownField, "(in jobs[1])"},
@@ -535,7 +531,8 @@ TEST(ParseWorkerMessage, AnErrorStillTellsTheSeqOfTheMessage) {
 
 TEST(ParseWorkerMessage, LongErrorsAreCutBetweenCharacters) {
   WorkerMessage message;
-  const std::string json = R"({"failed":[{"job":"1","index":0,"lease":"1-1","error":"a)" + Repeat("ü", 3000) + "\"}]}";
+  const std::string json =
+      R"({"failed":[{"job":"1","index":0,"lease":"1-1","error":"a)" + testing::Repeated("ü", 3000) + "\"}]}";
   ASSERT_TRUE(ParseWorkerMessage(json, {}, message).ok());
   EXPECT_LE(message.failed[0].error.size(), 4096u);
   EXPECT_GE(message.failed[0].error.size(), 4095u);
@@ -545,7 +542,7 @@ TEST(ParseWorkerMessage, LongErrorsAreCutBetweenCharacters) {
 TEST(ParseWorkerMessage, EntriesAreBoundedInAll) {
   WorkerMessage message;
   const std::string entry = R"({"job":"1","index":0,"lease":"1-1"})";
-  const std::string half = entry + Repeat("," + entry, 4999);
+  const std::string half = entry + testing::Repeated("," + entry, 4999);
   EXPECT_TRUE(ParseWorkerMessage("{\"done\":[" + half + "],\"released\":[" + half + "]}", {}, message).ok());
   const auto over =
       ParseWorkerMessage("{\"done\":[" + half + "],\"extend\":[" + half + "," + entry + "]}", {}, message);
@@ -562,7 +559,7 @@ TEST(ParseWaitMessage, TakesIds) {
   ExpectBad({{R"({"wait": [1]})", Code::kBadValue, "`wait[0]`"},
              {R"({"wait": ["x"]})", Code::kBadValue, "`wait[0]`"},
              {R"({"wiat": []})", Code::kUnknownField, "`wiat`", "`wait`"},
-             {R"({"wait": [)" + Repeat("\"1\",", 10'000) + "\"1\"]}", Code::kTooManyWaits, "10,000"}},
+             {R"({"wait": [)" + testing::Repeated("\"1\",", 10'000) + "\"1\"]}", Code::kTooManyWaits, "10,000"}},
             [](const std::string& text) { return ParseWaitMessage(text); });
 }
 
@@ -583,7 +580,7 @@ TEST(ParseQueue, CreateAndChange) {
        {R"({"name": ".."})", Code::kBadValue, "`name`"},
        {R"({"name": "a/b"})", Code::kBadValue, "`name`"},
        {R"({"name": "a\u0000"})", Code::kBadValue, "`name`"},
-       {R"({"name": ")" + Repeat("a", 129) + "\"}", Code::kBadValue, "`name`"},
+       {R"({"name": ")" + testing::Repeated("a", 129) + "\"}", Code::kBadValue, "`name`"},
        {R"({"name": "a", "settings": {"max_result_bytes": 1048577}})", Code::kBadValue, "`settings.max_result_bytes`"},
        {R"({"name": "a", "settings": {"worker_grace": 1}})", Code::kUnknownField, "`worker_grace`"}},
       [](const std::string& text) { return ParseQueueCreate(text); });

@@ -13,19 +13,8 @@
 namespace allot {
 namespace {
 
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-Error BadValue(std::string_view name, std::string_view message) {
-  return Error{Code::kBadValue, fmt::format("`{}` {}", name, message), ""};
-}
-
 // A name from outside, short and harmless.
-std::string Shown(std::string_view name) {
+std::string ShortName(std::string_view name) {
   const std::string shown = JsonString(name.substr(0, 64));
   return shown.substr(1, shown.size() - 2);
 }
@@ -116,7 +105,7 @@ Result<Query> Query::Parse(std::string_view text, std::span<const std::string_vi
       } else {
         hint = known.empty() ? "it has none" : fmt::format("it has {}", fmt::join(known, ", "));
       }
-      return Error{Code::kUnknownField, fmt::format("`{}` is not a parameter of this request", Shown(*name)), hint};
+      return Error{Code::kUnknownField, fmt::format("`{}` is not a parameter of this request", ShortName(*name)), hint};
     }
     if (std::find(seen.begin(), seen.end(), *name) != seen.end()) return BadValue(*name, "is there twice");
     seen.push_back(*name);

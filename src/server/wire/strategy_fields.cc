@@ -22,17 +22,17 @@ using Kind = Strategy::Kind;
 using Value = JsonReader::Value;
 
 // The fields of a block with a key: `key` and `inner`, and what its traits say.
-enum Field : std::size_t { kKey, kInner, kMax, kValue };
+enum BlockField : std::size_t { kBlockKey, kBlockInner, kBlockMax, kBlockValue };
 constexpr std::string_view kFieldNames[] = {"key", "inner", "max", "value"};
 
 struct BlockFields {
   explicit BlockFields(Kind kind) : traits(BlockOf(kind).traits()) {
-    if (traits.max != Block::Traits::Max::kNone) fields[count++] = kMax;
-    if (traits.value) fields[count++] = kValue;
+    if (traits.max != Block::Traits::Max::kNone) fields[count++] = kBlockMax;
+    if (traits.value) fields[count++] = kBlockValue;
     for (std::size_t i = 0; i < count; ++i) names[i] = kFieldNames[fields[i]];
   }
   const Block::Traits& traits;
-  std::array<Field, 4> fields{kKey, kInner};
+  std::array<BlockField, 4> fields{kBlockKey, kBlockInner};
   std::array<std::string_view, 4> names{};
   std::size_t count = 2;
 };
@@ -93,30 +93,30 @@ class StrategyReader {
     const FieldSet set{StrategyWord(out.kind), std::span(fields.names).first(fields.count)};
     unsigned seen = 0;
     const bool read = reader_.Object(value, set, [&](std::size_t at, Value inner) {
-      const Field field = fields.fields[at];
+      const BlockField field = fields.fields[at];
       seen |= 1u << field;
       switch (field) {
-        case kKey: {
+        case kBlockKey: {
           std::string_view name;
           if (!reader_.Text(inner, name)) return false;
           out.key = MakeStrategyKey(name);
           const std::string why = strategy_rules::CheckKey(out.key);
           return why.empty() || Refuse(why);
         }
-        case kInner:
+        case kBlockInner:
           return Read(inner, depth + 1, out.inner.emplace_back());
-        case kMax:
+        case kBlockMax:
           return ReadMax(inner, out);
         default:
           return ReadMetaValue(reader_, inner, out.value);
       }
     });
     if (!read) return false;
-    if ((seen >> kKey & 1) == 0) return Missing(reader_, "key");
-    if (fields.traits.value && (seen >> kValue & 1) == 0) return Missing(reader_, "value");
+    if ((seen >> kBlockKey & 1) == 0) return Missing(reader_, "key");
+    if (fields.traits.value && (seen >> kBlockValue & 1) == 0) return Missing(reader_, "value");
     const bool must = fields.traits.max == Block::Traits::Max::kRequired;
-    if (must && (seen >> kMax & 1) == 0) return Missing(reader_, "max");
-    return (seen >> kInner & 1) != 0 || Missing(reader_, "inner");
+    if (must && (seen >> kBlockMax & 1) == 0) return Missing(reader_, "max");
+    return (seen >> kBlockInner & 1) != 0 || Missing(reader_, "inner");
   }
 
   bool ReadMax(Value& value, Strategy& out) {

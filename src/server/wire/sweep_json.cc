@@ -10,8 +10,8 @@ namespace {
 
 using Value = JsonReader::Value;
 
-constexpr std::string_view kNames[] = {"state", "tag", "user", "up_to", "dry_run", "all"};
-constexpr FieldSet kFields{"a change of many jobs", kNames};
+constexpr std::string_view kSweepNames[] = {"state", "tag", "user", "up_to", "dry_run", "all"};
+constexpr FieldSet kSweepFields{"a change of many jobs", kSweepNames};
 
 bool ReadState(JsonReader& reader, Value& value, std::optional<JobState>& out) {
   std::string_view text;
@@ -46,7 +46,7 @@ Result<ManyJobs> ParseManyJobs(std::string_view json) {
         return reader.Bool(value, all);
     }
   };
-  if (!reader.Begin(json) || !reader.Root(kFields, on_field)) return reader.error();
+  if (!reader.Begin(json) || !reader.Root(kSweepFields, on_field)) return reader.error();
   if (!all && !many.request.state && many.request.tag.empty() && many.request.user.empty()) {
     return Error{Code::kBadValue, "nothing says which jobs",
                  "give `state`, `tag` or `user`, or `\"all\": true` for every job"};

@@ -8,21 +8,21 @@
 namespace allot {
 namespace {
 
-// To so many digits behind the point that looks at it do not differ for nothing.
-double Rounded(double value) { return static_cast<double>(static_cast<std::int64_t>(value * 1000 + 0.5)) / 1000; }
-
-double Part(std::uint64_t of, std::uint64_t all) {
-  return all == 0 ? 0 : Rounded(static_cast<double>(of) / static_cast<double>(all));
+double PartOf(std::uint64_t of, std::uint64_t all) {
+  return all == 0 ? 0 : Thousandths(static_cast<double>(of) / static_cast<double>(all));
 }
 
 void AppendUser(const UserView& user, const UserPage& page, JsonWriter& w) {
   const bool active = user.ready > 0 || user.running > 0;
   w.BeginObject();
   w.Key("user").String(user.user).Key("weight").Uint(user.weight);
-  w.Key("share").Real(active ? Part(user.weight, page.weights) : 0).Key("use").Real(Part(user.running, page.running));
+  w.Key("share")
+      .Real(active ? PartOf(user.weight, page.weights) : 0)
+      .Key("use")
+      .Real(PartOf(user.running, page.running));
   w.Key("jobs").Uint(user.jobs).Key("ready").Uint(user.ready).Key("waiting").Uint(user.waiting);
   w.Key("running").Uint(user.running).Key("started").Uint(user.started);
-  w.Key("starts_per_s").Real(Rounded(user.recent));
+  w.Key("starts_per_s").Real(Thousandths(user.recent));
   w.Key("oldest_at_ms");
   user.oldest ? w.Int(ToMillis(*user.oldest)) : w.Null();
   const std::uint64_t count = user.waited.Count();
@@ -65,7 +65,7 @@ void AppendUsers(const UserPage& page, std::string& out) {
   w.Key("next");
   page.next ? w.String(*page.next) : w.Null();
   w.Key("active").Uint(page.active).Key("running").Uint(page.running);
-  w.Key("starts_per_s").Real(Rounded(page.recent));
+  w.Key("starts_per_s").Real(Thousandths(page.recent));
   w.EndObject();
 }
 

@@ -24,18 +24,9 @@ namespace allot {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using testing::IsEmpty;
 
-std::string Contents(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::stringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
-void WriteFile(const std::string& file, const std::string& contents) {
-  std::ofstream(file, std::ios::binary) << contents;
-}
 void Flip(const std::string& file, std::uint64_t at) {
   std::string contents = Contents(file);
   ASSERT_LT(at, contents.size());
@@ -43,7 +34,7 @@ void Flip(const std::string& file, std::uint64_t at) {
   WriteFile(file, contents);
 }
 
-class DamageTest : public testing::Test {
+class DamageTest : public ::testing::Test {
  protected:
   struct Opened {
     std::unique_ptr<Store> store;
@@ -319,7 +310,7 @@ TEST_F(DamageTest, AFileOfAnotherQueueOrOfAnEarlierTimeIsRefused) {
   {
     const Opened accepted = Open(file, true);
     ASSERT_TRUE(accepted.store != nullptr);
-    EXPECT_THAT(accepted.losses, testing::ElementsAre(HasSubstr("10 are missing")));
+    EXPECT_THAT(accepted.losses, ::testing::ElementsAre(HasSubstr("10 are missing")));
   }
   fs::copy_file(file + ".mark", other + ".mark", fs::copy_options::overwrite_existing);
   EXPECT_THAT(Open(other).error.message, HasSubstr(".mark"));
@@ -515,8 +506,8 @@ TEST_F(SumTest, ADamagedPayloadIsAnErrorOfItsOwnAndOthersAreRead) {
   }
   EXPECT_EQ(opened.store->ReadPayload(JobId{8}, 0)->value_or(""), "\"neighbour\"");
   opened.store.reset();
-  EXPECT_THAT(Problems(), testing::UnorderedElementsAre("payloads of set 7 from task 0 on: damaged",
-                                                        "payloads of set 7 from task 1 on: damaged"));
+  EXPECT_THAT(Problems(), ::testing::UnorderedElementsAre("payloads of set 7 from task 0 on: damaged",
+                                                          "payloads of set 7 from task 1 on: damaged"));
 }
 
 TEST_F(SumTest, ADamagedResultIsAnErrorAndOthersAreRead) {
@@ -531,7 +522,7 @@ TEST_F(SumTest, ADamagedResultIsAnErrorAndOthersAreRead) {
   ASSERT_TRUE(behind.ok());
   EXPECT_EQ(behind->at(0).text, "\"other\"");
   opened.store.reset();
-  EXPECT_THAT(Problems(), testing::ElementsAre("results of job 7 in the slice from task 0 on: damaged"));
+  EXPECT_THAT(Problems(), ::testing::ElementsAre("results of job 7 in the slice from task 0 on: damaged"));
 }
 
 TEST_F(SumTest, ADamagedEventRecordOrPageIsRefused) {
@@ -547,7 +538,7 @@ TEST_F(SumTest, ADamagedEventRecordOrPageIsRefused) {
     SCOPED_TRACE(row.table);
     WriteFile(file_, whole);
     FlipWhere(row.text);
-    EXPECT_THAT(Problems(), testing::ElementsAre(std::string(row.problem) + ": damaged"));
+    EXPECT_THAT(Problems(), ::testing::ElementsAre(std::string(row.problem) + ": damaged"));
     const Opened refused = Open(file_);
     EXPECT_EQ(refused.error.code, Code::kStoreCorrupt);
     EXPECT_THAT(refused.error.message, HasSubstr(std::string("the table ") + row.table));
@@ -556,7 +547,7 @@ TEST_F(SumTest, ADamagedEventRecordOrPageIsRefused) {
 
 TEST_F(SumTest, ADamagedSettingIsRefused) {
   FlipWhere("the-setting");
-  EXPECT_THAT(Problems(), testing::ElementsAre("the setting word: damaged"));
+  EXPECT_THAT(Problems(), ::testing::ElementsAre("the setting word: damaged"));
   Opened opened = Open(file_);
   ASSERT_TRUE(opened.store != nullptr);
   EXPECT_EQ(opened.store->GetSetting("word").error().code, Code::kStoreCorrupt);
@@ -589,7 +580,7 @@ TEST_F(SumTest, CheckFindsNothingInWhatIsWholeAndChangesNothing) {
   EXPECT_EQ(unclosed->position, 50u);
   EXPECT_TRUE(AllOf(killed) == left);
   fs::remove(killed + "-wal");
-  EXPECT_THAT(sqlite::CheckQueueFile(killed)->problems, testing::Contains(HasSubstr("-wal is missing")));
+  EXPECT_THAT(sqlite::CheckQueueFile(killed)->problems, ::testing::Contains(HasSubstr("-wal is missing")));
 }
 
 TEST_F(SumTest, CheckReadsBackupsAndLeavesFilesInUseAlone) {
@@ -602,7 +593,7 @@ TEST_F(SumTest, CheckReadsBackupsAndLeavesFilesInUseAlone) {
   const std::size_t at = Contents(backup).find("the-head");
   ASSERT_NE(at, std::string::npos);
   Flip(backup, at);
-  EXPECT_THAT(sqlite::CheckBackup(backup)->problems, testing::ElementsAre(HasSubstr("payloads of set 7")));
+  EXPECT_THAT(sqlite::CheckBackup(backup)->problems, ::testing::ElementsAre(HasSubstr("payloads of set 7")));
   EXPECT_EQ(SqliteStore::VerifyBackup(backup).error().code, Code::kStoreCorrupt);
 }
 

@@ -64,7 +64,7 @@ class Load {
   std::uint64_t most_ = 0;
 };
 
-class GrowthTest : public testing::Test {
+class GrowthTest : public ::testing::Test {
  protected:
   void SetUp() override {
     SqliteOptions options;

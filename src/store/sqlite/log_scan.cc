@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kHeaderBytes = 32;
 constexpr std::size_t kFrameHeaderBytes = 24;
-constexpr std::uint32_t kMagic = 0x377f0682;  // the last bit: words of the checksum are big-endian
-constexpr std::uint32_t kVersion = 3007000;
+constexpr std::uint32_t kLogMagic = 0x377f0682;  // the last bit: words of the checksum are big-endian
+constexpr std::uint32_t kLogVersion = 3007000;
 
 std::uint32_t BigEndian(const unsigned char* p) {
   return std::uint32_t{p[0]} << 24 | std::uint32_t{p[1]} << 16 | std::uint32_t{p[2]} << 8 | p[3];
@@ -69,7 +69,7 @@ std::optional<Sum> ScanHeader(const OpenLog& log, LogScan& scan, bool& big_endia
   if (!log.Read(header, sizeof header, 0)) return std::nullopt;
   for (const unsigned char byte : header) scan.blank = scan.blank && byte == 0;
   const std::uint32_t magic = BigEndian(header);
-  if ((magic & ~1u) != kMagic || BigEndian(header + 4) != kVersion) return std::nullopt;
+  if ((magic & ~1u) != kLogMagic || BigEndian(header + 4) != kLogVersion) return std::nullopt;
   big_endian = (magic & 1) != 0;
   Sum sum;
   sum.Add(header, 24, big_endian);

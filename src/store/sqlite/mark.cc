@@ -32,7 +32,7 @@ struct Slot {
   std::uint32_t sum;  // of all before
 };
 static_assert(sizeof(Slot) == 64);
-constexpr char kMagic[8] = {'A', 'l', 'l', 't', 'M', 'a', 'r', 'k'};
+constexpr char kMarkMagic[8] = {'A', 'l', 'l', 't', 'M', 'a', 'r', 'k'};
 
 std::uint32_t SumOf(const Slot& slot) {
   return Checksum({reinterpret_cast<const char*>(&slot), sizeof slot - sizeof slot.sum});
@@ -45,7 +45,7 @@ Error SystemError(const std::string& what, const std::string& name) {
 }
 
 bool IsWhole(const Slot& slot) {
-  return std::memcmp(slot.magic, kMagic, sizeof kMagic) == 0 && slot.version == kMarkVersion &&
+  return std::memcmp(slot.magic, kMarkMagic, sizeof kMarkMagic) == 0 && slot.version == kMarkVersion &&
          slot.sum == SumOf(slot) && slot.state >= static_cast<std::uint32_t>(MarkState::kNew) &&
          slot.state <= static_cast<std::uint32_t>(MarkState::kDeleted);
 }
@@ -116,7 +116,7 @@ Mark::~Mark() {
 
 Result<void> Mark::Write(const MarkContent& content) {
   Slot slot{};
-  std::memcpy(slot.magic, kMagic, sizeof kMagic);
+  std::memcpy(slot.magic, kMarkMagic, sizeof kMarkMagic);
   slot.version = kMarkVersion;
   slot.state = static_cast<std::uint32_t>(content.state);
   slot.number = ++number_;

@@ -151,7 +151,7 @@ TEST(PowerLoss, EveryAcknowledgedCommitSurvivesWholeAndNoneInPart) {
   std::uint64_t commits = 0;
   for (std::uint64_t run = 0; run < 20; ++run) {
     PowerLossRun power(seed + run);
-    for (int life = 0; life < 20 && !testing::Test::HasFailure(); ++life) power.Life();
+    for (int life = 0; life < 20 && !::testing::Test::HasFailure(); ++life) power.Life();
     commits += power.acknowledged();
   }
   EXPECT_GT(commits, 1000u) << "the power went before anything was done";

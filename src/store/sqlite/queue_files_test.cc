@@ -19,10 +19,10 @@ namespace allot::sqlite {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 using testing::IsEmpty;
 
-class QueueFilesTest : public testing::Test {
+class QueueFilesTest : public ::testing::Test {
  protected:
   QueueFilesTest() { fs::create_directories(files_.folder()); }
 

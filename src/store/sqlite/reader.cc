@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kSmallSegment = 4096;      // reading on behind larger ones is no gain
 constexpr std::size_t kAheadBytes = 128 * 1024;  // of one read
 
-constexpr char kHint[] = "restore a backup, or submit the job again; allot check finds all that is damaged";
+constexpr char kDamageHint[] = "restore a backup, or submit the job again; allot check finds all that is damaged";
 
 // What a row of payloads holds: its first index, the segment and the sum are in `column` and the two behind it. None if
 // it is damaged.
@@ -31,7 +31,7 @@ Result<void> Pick(JobId set, const Statement& row, int column, std::int64_t inde
     const std::string whose = first == kCommonPayload ? "the payload of all tasks"
                                                       : "the payloads of tasks from " + std::to_string(first) + " on";
     return Error{Code::kStoreCorrupt,
-                 whose + " of set " + std::to_string(set.value) + " are damaged in the queue's file", kHint};
+                 whose + " of set " + std::to_string(set.value) + " are damaged in the queue's file", kDamageHint};
   }
   const auto nth = static_cast<std::uint64_t>(index - first);
   if (index < first || nth >= unpacked->count()) return {};

@@ -11,12 +11,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kHint[] =
+constexpr char kLossHint[] =
     "restore a backup: allot restore; or put the missing files back; or start with --accept-loss, which goes on "
     "without "
     "what is missing and says what that is";
 
-Error Loss(std::string message) { return {Code::kStoreCorrupt, std::move(message), kHint}; }
+Error Loss(std::string message) { return {Code::kStoreCorrupt, std::move(message), kLossHint}; }
 
 std::string Frames(std::uint64_t n) { return std::to_string(n) + (n == 1 ? " page" : " pages"); }
 

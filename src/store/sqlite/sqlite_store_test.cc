@@ -23,24 +23,15 @@ namespace allot {
 namespace {
 
 using sqlite::Database;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr int kReadWrite = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
 
-std::string Contents(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::stringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
-void WriteFile(const std::string& file, const std::string& contents) {
-  std::ofstream(file, std::ios::binary) << contents;
-}
 Error ErrorOf(const Result<std::unique_ptr<Store>>& store) {
   return store.ok() ? Error{Code::kInternal, "it opened", ""} : store.error();
 }
 
-class SqliteStoreTest : public testing::Test {
+class SqliteStoreTest : public ::testing::Test {
  protected:
   Result<std::unique_ptr<Store>> TryOpen(const std::string& vfs = "") {
     SqliteOptions options;
@@ -380,8 +371,8 @@ TEST_F(SqliteStoreTest, ABackupMadeDuringCommitsIsWhole) {
   for (const auto& entry : std::filesystem::directory_iterator(directory_.path())) {
     names.push_back(entry.path().filename().string());
   }
-  EXPECT_THAT(names, testing::UnorderedElementsAre("queue.db", "queue.db-wal", "queue.db-shm", "queue.db.lock",
-                                                   "queue.db.mark", "copy"));
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre("queue.db", "queue.db-wal", "queue.db-shm", "queue.db.lock",
+                                                     "queue.db.mark", "copy"));
   SqliteOptions options;
   options.file = copy;
   auto store = SqliteStore::Open(options);
@@ -474,7 +465,7 @@ TEST_F(SqliteStoreTest, TheIdOfABrokenUploadIsToldUntilItsPayloadsAreSwept) {
                              return false;
                            })
                     .ok());
-    EXPECT_THAT(asked, testing::ElementsAre(77u));
+    EXPECT_THAT(asked, ::testing::ElementsAre(77u));
     store_ = std::move(*store);
   }
   TidyUp();

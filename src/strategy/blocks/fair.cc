@@ -11,8 +11,6 @@ namespace {
 using namespace order;
 using namespace strategy_words;
 
-constexpr std::string_view kElsewhere[] = {"roundrobin"};
-
 class FairBlock : public ValueBlock {
  public:
   FairBlock() : ValueBlock({.elsewhere = kElsewhere, .compares = Compares::kFairGroup, .served = true}) {}
@@ -49,6 +47,9 @@ class FairBlock : public ValueBlock {
     step.weight = value.weight;
     step.served = PreviewMoment{value.served, 0, value.never};
   }
+
+ private:
+  static constexpr std::string_view kElsewhere[] = {"roundrobin"};
 };
 
 }  // namespace

@@ -6,10 +6,6 @@
 namespace allot {
 namespace {
 
-constexpr std::string_view kElsewhere[] = {"lifo", "newestfirst"};
-order::Key KeyOf(const PickJob& job) { return {~job.id().value, 0, 0}; }
-constexpr order::JobOrder kOrder{KeyOf};
-
 class NewestBlock : public OrderBlock {
  public:
   NewestBlock() : OrderBlock({.elsewhere = kElsewhere, .compares = Compares::kHead, .order = &kOrder}) {}
@@ -26,6 +22,11 @@ class NewestBlock : public OrderBlock {
   void ReadTrace(const Strategy&, TraceReader& in, PreviewStep& step) const override {
     step.submitted = in.Get<tracing::Order>().first;
   }
+
+ private:
+  static constexpr std::string_view kElsewhere[] = {"lifo", "newestfirst"};
+  static order::Key KeyOf(const PickJob& job) { return {~job.id().value, 0, 0}; }
+  static constexpr order::JobOrder kOrder{KeyOf};
 };
 
 }  // namespace

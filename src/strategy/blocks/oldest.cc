@@ -6,10 +6,6 @@
 namespace allot {
 namespace {
 
-constexpr std::string_view kElsewhere[] = {"fifo", "oldestfirst"};
-order::Key KeyOf(const PickJob& job) { return {job.id().value, 0, 0}; }
-constexpr order::JobOrder kOrder{KeyOf};
-
 class OldestBlock : public OrderBlock {
  public:
   OldestBlock() : OrderBlock({.elsewhere = kElsewhere, .compares = Compares::kHead, .order = &kOrder}) {}
@@ -26,6 +22,11 @@ class OldestBlock : public OrderBlock {
   void ReadTrace(const Strategy&, TraceReader& in, PreviewStep& step) const override {
     step.submitted = in.Get<tracing::Order>().first;
   }
+
+ private:
+  static constexpr std::string_view kElsewhere[] = {"fifo", "oldestfirst"};
+  static order::Key KeyOf(const PickJob& job) { return {job.id().value, 0, 0}; }
+  static constexpr order::JobOrder kOrder{KeyOf};
 };
 
 }  // namespace

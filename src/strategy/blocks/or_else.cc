@@ -57,8 +57,6 @@ class OrElseView : public View {
   boost::container::small_vector<std::unique_ptr<View>, 2> branches_;
 };
 
-constexpr std::string_view kElsewhere[] = {"fallback"};
-
 class OrElseBlock : public Block {
  public:
   OrElseBlock() : Block({.elsewhere = kElsewhere, .passes = Passes::kBranches, .compares = Compares::kBranches}) {}
@@ -83,6 +81,9 @@ class OrElseBlock : public Block {
     step.branch = in.Get<tracing::Branch>() + 1u;
     step.branches = static_cast<std::uint32_t>(node.inner.size());
   }
+
+ private:
+  static constexpr std::string_view kElsewhere[] = {"fallback"};
 };
 
 }  // namespace

@@ -10,18 +10,6 @@
 namespace allot {
 namespace {
 
-constexpr std::string_view kElsewhere[] = {"custompriority"};
-order::Key KeyOf(const PickJob& job) {
-  const OrderKey& key = job.key;
-  // None comes after the lowest of all, which it shares its first part with: times leave the highest bit free.
-  const std::uint64_t none = key.no_priority ? std::uint64_t{1} << 63 : 0;
-  const std::uint64_t first = key.no_priority ? ~std::uint64_t{0} : ~order::Unsigned(key.priority);
-  const auto time = static_cast<std::uint64_t>(std::max<std::int64_t>(0, ToMillis(key.scheduled_for)));
-  return {first, none | time, key.id.value};
-}
-
-constexpr order::JobOrder kOrder{KeyOf};
-
 class PriorityBlock : public OrderBlock {
  public:
   PriorityBlock() : OrderBlock({.elsewhere = kElsewhere, .compares = Compares::kHead, .order = &kOrder}) {}
@@ -44,6 +32,19 @@ class PriorityBlock : public OrderBlock {
     if (order.has) step.priority = order.first;
     step.scheduled = order.second;
   }
+
+ private:
+  static constexpr std::string_view kElsewhere[] = {"custompriority"};
+  static order::Key KeyOf(const PickJob& job) {
+    const OrderKey& key = job.key;
+    // None comes after the lowest of all, which it shares its first part with: times leave the highest bit free.
+    const std::uint64_t none = key.no_priority ? std::uint64_t{1} << 63 : 0;
+    const std::uint64_t first = key.no_priority ? ~std::uint64_t{0} : ~order::Unsigned(key.priority);
+    const auto time = static_cast<std::uint64_t>(std::max<std::int64_t>(0, ToMillis(key.scheduled_for)));
+    return {first, none | time, key.id.value};
+  }
+
+  static constexpr order::JobOrder kOrder{KeyOf};
 };
 
 }  // namespace

@@ -114,8 +114,6 @@ class RandomView : public View {
   std::size_t count_ = 0;
 };
 
-constexpr std::string_view kElsewhere[] = {"shuffle"};
-
 class RandomBlock : public Block {
  public:
   RandomBlock() : Block({.elsewhere = kElsewhere, .compares = Compares::kChance}) {}
@@ -134,6 +132,9 @@ class RandomBlock : public Block {
   void ReadTrace(const Strategy&, TraceReader& in, PreviewStep& step) const override {
     step.candidates = in.Get<tracing::Draw>();
   }
+
+ private:
+  static constexpr std::string_view kElsewhere[] = {"shuffle"};
 };
 
 }  // namespace

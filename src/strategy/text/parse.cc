@@ -22,7 +22,6 @@ namespace {
 using Kind = Strategy::Kind;
 using Traits = Block::Traits;
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 // What goes on with a value that is a word: as in `acme-corp`, `eu/west`, `c:gpu`.
 bool IsWordPart(char c) { return expr::IsNamePart(c) || std::string_view(".-/:@+").find(c) != std::string_view::npos; }
 
@@ -94,7 +93,7 @@ class Parser {
     ++at_;
     return true;
   }
-  bool SeeDigit() { return at_ < text_.size() && IsDigit(text_[at_]); }
+  bool SeeDigit() { return at_ < text_.size() && IsAsciiDigit(text_[at_]); }
   std::string_view Name() {
     Blanks();
     const std::size_t begin = at_;
@@ -229,7 +228,7 @@ class Parser {
     const char c = at_ < text_.size() ? text_[at_] : '\0';
     if (c == '"') {
       Text(node);
-    } else if (IsDigit(c) || c == '-') {
+    } else if (IsAsciiDigit(c) || c == '-') {
       Number(node);
     } else if (expr::IsNameStart(c)) {
       Word(node);
