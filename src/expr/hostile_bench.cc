@@ -44,7 +44,8 @@ void FlattenIt(benchmark::State& state, const std::string& text) {
 
 const bool kRegistered = [] {
   for (const hostile::Case& one : hostile::ToParse()) {
-    benchmark::RegisterBenchmark(("Hostile/Parse/" + one.name).c_str(), ParseCase, one.text)->Unit(benchmark::kMicrosecond);
+    benchmark::RegisterBenchmark(("Hostile/Parse/" + one.name).c_str(), ParseCase, one.text)
+        ->Unit(benchmark::kMicrosecond);
   }
   for (const hostile::Case& one : hostile::ToEvaluate()) {
     const bool patterns = one.text.find("regexp") != std::string::npos || one.text.find("replace") != std::string::npos;

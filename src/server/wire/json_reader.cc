@@ -297,9 +297,10 @@ bool JsonReader::UnknownField(std::string_view key, const FieldSet& fields) {
       hint += (hint.empty() ? "its fields are " : ", ") + std::string(name);
   }
   const std::string at = Path();
-  return Fail(Code::kUnknownField,
-              fmt::format("{} is not a field of {}{}", ShownField(key), fields.what, at.empty() ? "" : " (in " + at + ")"),
-              hint);
+  return Fail(
+      Code::kUnknownField,
+      fmt::format("{} is not a field of {}{}", ShownField(key), fields.what, at.empty() ? "" : " (in " + at + ")"),
+      hint);
 }
 
 bool JsonReader::TooMany(Code code, std::size_t max) {
