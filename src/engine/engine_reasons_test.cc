@@ -16,7 +16,7 @@ class EngineReasons : public testing::LimitedEngineTest {
     const JobView view = View(job);
     return view.wait_reason ? std::string(ReasonText(view.wait_reason->code)) : "none";
   }
-  std::optional<WallTime> Since(JobId job) { return View(job).stopped->since; }
+  std::optional<WallTime> Since(JobId job) { return View(job).wait_reason->since; }
   // As `all_busy 3 tasks 2 jobs 1 classes`, the most tasks first.
   std::vector<std::string> Rows() {
     std::vector<std::string> rows;

@@ -279,8 +279,8 @@ TEST_F(EngineSubmitTest, ItIsAsIfAllCameAtOnceWhateverHappensMeanwhile) {
       const auto grants = [&](Engine& engine) {
         EXPECT_TRUE(engine.Pull(now_, WorkerId{id}, PullOptions{20, false, 0s}).ok());
         std::vector<std::pair<JobId, TaskIndex>> tasks;
-        for (const GrantBatch& batch : engine.Take().second.grant_batches) {
-          for (const Grant& grant : batch.grants) tasks.emplace_back(grant.task.job, grant.task.index);
+        for (const GrantBatch& given : engine.Take().second.grant_batches) {
+          for (const Grant& grant : given.grants) tasks.emplace_back(grant.task.job, grant.task.index);
         }
         return tasks;
       };

@@ -44,11 +44,11 @@ struct JobLimits {
 };
 std::vector<Reason> SayReasons(MatchSnapshot snapshot, const std::vector<Reason>& reasons, const JobLimits& limits,
                                std::size_t matching) {
-  JobSnapshot snapshot;
-  snapshot.match = std::move(snapshot);
-  snapshot.now = limits.now;
-  snapshot.limits = {limits.all, limits.free, limits.free_blocked};
-  return AllReasons(snapshot, reasons, matching);
+  JobSnapshot job_snapshot;
+  job_snapshot.match = std::move(snapshot);
+  job_snapshot.now = limits.now;
+  job_snapshot.limits = {limits.all, limits.free, limits.free_blocked};
+  return AllReasons(job_snapshot, reasons, matching);
 }
 
 // The codes, joined; the verdict first.

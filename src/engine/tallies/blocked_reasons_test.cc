@@ -90,12 +90,12 @@ TEST_F(EngineBlocked, ALimitThatCanPayAgainHoldsNothingBackAndHasATime) {
   EXPECT_EQ(Waits(job), "limit");
   Pass(2s);
   EXPECT_EQ(Rows(), (List{"limit 2 tasks 1 jobs"}));
-  const std::optional<WallTime> since = View(job).stopped->since;
+  const std::optional<WallTime> since = View(job).wait_reason->since;
   ASSERT_TRUE(since);
   EXPECT_LE(now_.wall - *since, 2s);
   EXPECT_EQ(Row(ReasonCode::kLimit).since, since);
   Pass(10s);
-  EXPECT_EQ(View(job).stopped->since, since);
+  EXPECT_EQ(View(job).wait_reason->since, since);
   Pass(120s);  // nobody asks, and the bucket is full
   EXPECT_EQ(Waits(job), "can_start");
   EXPECT_EQ(Rows(), (List{"can_start 2 tasks 1 jobs"}));
