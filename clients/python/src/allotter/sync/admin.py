@@ -96,7 +96,9 @@ class Admin:
         return self._check({"policy": wire_strategy(policy)})
 
     def _check(self, fields: Dict[str, Any]) -> Dict[str, Any]:
-        raw: Dict[str, Any] = self.request(send_json("POST", "/v1/strategies/check", fields, again=True))
+        raw: Dict[str, Any] = self.request(
+            send_json("POST", "/v1/strategies/check", fields, again=True)
+        )
         return raw
 
 
@@ -187,7 +189,9 @@ class Workers:
 
     def drain(self, id: str) -> WorkerInfo:
         """Lets it finish what it holds, and go."""
-        return WorkerInfo.of(self._client.request(send_json("POST", self._path(id, "drain"), again=True)))
+        return WorkerInfo.of(
+            self._client.request(send_json("POST", self._path(id, "drain"), again=True))
+        )
 
     def set(self, id: str, **fields: Any) -> WorkerInfo:
         """Changes what it is: tags, properties, attributes, requirements, rank, strategy. None empties."""
@@ -196,7 +200,9 @@ class Workers:
         for name in ("requirements", "rank"):
             if name in fields:
                 fields[name] = text_of(fields[name])
-        return WorkerInfo.of(self._client.request(send_json("PATCH", self._path(id), fields, again=True)))
+        return WorkerInfo.of(
+            self._client.request(send_json("PATCH", self._path(id), fields, again=True))
+        )
 
 
 class Limits:
@@ -260,8 +266,12 @@ class Limits:
         raw: Dict[str, Any] = self._client.request(get(self._path(uuid, "history")))
         return raw
 
-    def try_(self, expr: Union[Expr, str], cost: Union[Expr, str, float, None] = None) -> Dict[str, Any]:
+    def try_(
+        self, expr: Union[Expr, str], cost: Union[Expr, str, float, None] = None
+    ) -> Dict[str, Any]:
         """What such a limit would apply to. Nothing is changed."""
         fields = {"expr": text_of(expr), "cost": text_of(cost)}
-        raw: Dict[str, Any] = self._client.request(send_json("POST", self._path("try"), fields, again=True))
+        raw: Dict[str, Any] = self._client.request(
+            send_json("POST", self._path("try"), fields, again=True)
+        )
         return raw

@@ -157,7 +157,9 @@ class Job(Generic[R]):
 
     # --- Results.
 
-    def outcomes(self, *, ordered: bool = True, progress: Progress = False) -> Iterator[Outcome[R]]:
+    def outcomes(
+        self, *, ordered: bool = True, progress: Progress = False
+    ) -> Iterator[Outcome[R]]:
         """How each item ended: in order of index, or as they end."""
         bar = Bar(progress, self._items if self._items is not None else self._last.count)
         try:
@@ -211,7 +213,9 @@ class Job(Generic[R]):
         end = task * chunk + chunk if self._items is None else min(task * chunk + chunk, self._items)
         return [Outcome(at, state, None, error) for at in range(task * chunk, end)]
 
-    def _page(self, start: int, limit: int, wait: float) -> Tuple[List[Dict[str, Any]], Optional[int], bool]:
+    def _page(
+        self, start: int, limit: int, wait: float
+    ) -> Tuple[List[Dict[str, Any]], Optional[int], bool]:
         """Results from there on, where to go on, and whether the job has ended."""
         target = query(
             self._path("results"), limit=limit, wait_ms=round(wait * 1000) or None, **{"from": start}

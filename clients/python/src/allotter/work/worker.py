@@ -102,7 +102,7 @@ class Worker:
         self._method = start_method
         self._say = (lambda text: None) if quiet else say_on_stderr
         self._link: Optional[Link] = None
-        self._ended = threading.Event()
+        self.ended = threading.Event()
         self._asked = 0
 
     # --- Running.
@@ -117,11 +117,11 @@ class Worker:
         before = self._handle_signals()
         try:
             # Not for ever: a wait with a time notices signals on every system.
-            while not self._ended.wait(1.0):
+            while not self.ended.wait(1.0):
                 pass
         except BaseException:
             self.kill()
-            self._ended.wait(1.0)
+            self.ended.wait(1.0)
             raise
         finally:
             for number, handler in before.items():
@@ -163,7 +163,7 @@ class Worker:
 
     def join(self, timeout: Optional[float] = None) -> bool:
         """Waits until it has ended. False: not within so many seconds."""
-        if not self._ended.wait(timeout):
+        if not self.ended.wait(timeout):
             return False
         self._result()
         return True
@@ -191,7 +191,7 @@ class Worker:
             raise RuntimeError("a worker runs once: make another")
 
         def ended() -> None:
-            self._ended.set()
+            self.ended.set()
             if on_end is not None:
                 on_end()
 
