@@ -176,9 +176,26 @@ def test_it_pulls_what_it_can_hold_and_reports_with_the_next_pull() -> None:
     assert talk.said() == []
     talk.session.finish(one, done("7"))
     talk.session.finish(two, failed("why"))
+    talk.now += 1
     assert talk.said() == [
         {"seq": 1, "done": [{**ref(1), "result": 7}], "failed": [{**ref(2), "error": "why"}], "pull": 4}
     ]
+
+
+def test_it_asks_for_more_only_when_nothing_is_on_its_way() -> None:
+    talk = Talk(capacity=8)
+    talk.welcome()
+    assert talk.said() == [{"pull": 8}]
+    leases = talk.assign(*range(6))
+    for lease in leases[:3]:
+        talk.session.finish(lease, done())
+    assert "pull" not in talk.said()[0]  # two more may be under way
+    talk.assign(6, 7)
+    assert talk.said() == [{"pull": 3}]
+    for lease in leases[3:5]:
+        talk.session.finish(lease, done())
+    talk.now += 1
+    assert talk.said()[0]["pull"] == 5
 
 
 def test_reports_go_again_until_they_are_acknowledged() -> None:
@@ -200,6 +217,7 @@ def test_reports_go_again_until_they_are_acknowledged() -> None:
     ]
     talk.hear(ack=2)
     talk.session.finish(three, RELEASED)
+    talk.now += 1
     assert talk.said() == [{"seq": 3, "released": [ref(3)], "pull": 4}]
 
 

@@ -9,11 +9,8 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from typing import Any, ClassVar, Tuple, Union
-
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-/:@+]*\Z")
 
 Value = Union[str, int, float, bool]
 
@@ -85,13 +82,6 @@ class Named(Strategy):
         return self.name
 
 
-def _value_text(value: Value) -> str:
-    if isinstance(value, str):
-        plain = _WORD.match(value) and value not in ("true", "false")
-        return value if plain else json.dumps(value, ensure_ascii=False)
-    return json.dumps(value)
-
-
 @dataclass(frozen=True)
 class SelectOnly(Strategy):
     """Only jobs whose key has that value."""
@@ -104,7 +94,7 @@ class SelectOnly(Strategy):
         return {"select_only": {"key": self.key, "value": self.value, "inner": self.then.to_json()}}
 
     def __str__(self) -> str:
-        return f"select_only({self.key} = {_value_text(self.value)}, {self.then})"
+        return f"select_only({self.key} = {json.dumps(self.value, ensure_ascii=False)}, {self.then})"
 
 
 @dataclass(frozen=True)

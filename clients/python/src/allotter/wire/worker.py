@@ -40,6 +40,8 @@ _MAX_ERROR = 4_000
 _MAX_CREDIT = 10_000
 _DEFAULT_HEARTBEAT = 15.0
 _SHORTEST_BEAT = 0.2
+# For so long after tasks came more of them may be on their way.
+_ON_THE_WAY = 0.05
 
 # Trying again cannot mend these; those of the second row only if the server never took this worker.
 _NEVER = frozenset(("unauthorized", "forbidden", "unknown_queue"))
@@ -57,32 +59,20 @@ _NEVER_AT_FIRST = frozenset(
 
 
 class Lease:
-    """A task in this worker's hands."""
+    """A task in this worker's hands; `fields` are all that the server said of it."""
 
-    __slots__ = (
-        "job",
-        "index",
-        "lease",
-        "attempt",
-        "count",
-        "lease_s",
-        "timeout_s",
-        "fields",
-        "ref",
-        "state",
-    )
+    __slots__ = ("job", "index", "lease", "fields", "state")
 
     def __init__(self, fields: Dict[str, Any]) -> None:
         self.job: str = fields["job"]
         self.index: int = fields["index"]
         self.lease: str = fields["lease"]
-        self.attempt: int = fields.get("attempt", 1)
-        self.count: int = fields.get("count", 1)
-        self.lease_s: float = fields.get("lease_ms", 0) / 1000
-        self.timeout_s: float = fields.get("timeout_ms", 0) / 1000
         self.fields = fields
-        self.ref = f'{{"job":{quote(self.job)},"index":{self.index},"lease":{quote(self.lease)}'
         self.state: Any = None  # of whoever runs it
+
+    def ref(self) -> str:
+        """How it is named in a message, without the bracket at the end."""
+        return f'{{"job":{quote(self.job)},"index":{self.index},"lease":{quote(self.lease)}'
 
 
 class Outcome(NamedTuple):
@@ -204,6 +194,7 @@ class Session:
         self._unacknowledged: Deque[_Sent] = deque()
         self._seq = 0
         self._credit = 0  # of the last pull, not used up as far as known
+        self._assigned_at = 0.0
         self._heartbeat = _DEFAULT_HEARTBEAT
         self._shortest_lease = 0.0
         self._attempts = 0
@@ -253,7 +244,7 @@ class Session:
     def progress(self, lease: Lease, progress: Dict[str, Any]) -> None:
         """Tells how far it is, where the server takes that."""
         if words.PROGRESS in self.features and lease.lease in self._held:
-            self._extend[lease.lease] = f'{lease.ref},"progress":{json.dumps(progress)}}}'
+            self._extend[lease.lease] = f'{lease.ref()},"progress":{json.dumps(progress)}}}'
 
     def drain(self) -> None:
         self.draining = True
@@ -368,6 +359,7 @@ class Session:
 
     def _take_tasks(self, tasks: List[Dict[str, Any]], events: List[Event]) -> None:
         self._credit = max(0, self._credit - len(tasks))
+        self._assigned_at = self._heard_at
         leases = [Lease(fields) for fields in tasks]
         # A pull may cross an assignment on its way; what comes in excess is better off with another worker.
         room = 0 if self.draining else max(0, self._capacity - len(self._held))
@@ -376,8 +368,9 @@ class Session:
         leases = leases[:room]
         for lease in leases:
             self._held[lease.lease] = lease
-            if lease.lease_s and (not self._shortest_lease or lease.lease_s < self._shortest_lease):
-                self._shortest_lease = lease.lease_s
+            leased = lease.fields.get("lease_ms", 0) / 1000
+            if leased and (not self._shortest_lease or leased < self._shortest_lease):
+                self._shortest_lease = leased
         if leases:
             events.append(Assigned(leases))
 
@@ -429,16 +422,30 @@ class Session:
         """The messages to send now."""
         messages: List[str] = []
         while self.up and not self._said_bye:
-            message = self._next_message()
+            message = self._next_message(now)
             if message is None:
                 break
             self._spoke_at = now
             messages.append(message)
         return messages
 
-    def _next_message(self) -> Optional[str]:
+    def _pull(self, now: float, speaks: bool) -> Optional[int]:
+        """What to ask for; None: what was asked for will do.
+
+        While there is credit, tasks for it may be on their way: who asks for more then gets too many, and has to give
+        them back. So more is asked for once the credit is used up, or has been lying there for a while.
+        """
         room = max(0, self._capacity - len(self._held))
         want = 0 if self.draining else min(room, _MAX_CREDIT)
+        if want <= self._credit:
+            # Less is only asked for where there is nothing for what may come.
+            return want if want == 0 < self._credit and self.draining else None
+        if self._credit == 0:
+            return want
+        quiet = now - self._assigned_at >= _ON_THE_WAY
+        return want if quiet and (speaks or self._credit < want // 2) else None
+
+    def _next_message(self, now: float) -> Optional[str]:
         reports: List[Report] = []
         if self._alone:
             if self._unacknowledged:
@@ -452,7 +459,8 @@ class Session:
             self._unacknowledged.append(_Sent(self._seq, reports))
             parts.append(f'"seq":{self._seq}')
             parts += self._told(reports)
-        if want != self._credit:
+        want = self._pull(now, bool(parts))
+        if want is not None:
             self._credit = want
             parts.append(f'"pull":{want}')
         if self._extend:
@@ -479,7 +487,7 @@ class Session:
         lists: Dict[str, List[str]] = {}
         retry_in = words.RETRY_IN in self.features
         for lease, outcome in reports:
-            text = lease.ref
+            text = lease.ref()
             if outcome.kind == "done":
                 if outcome.text:
                     text = f'{text},"result":{outcome.text}'

@@ -95,6 +95,7 @@ class Link(threading.Thread):
         self._killed = False
         self._lost_before = False
         self._deadline: Optional[float] = None
+        self._poll_at: Optional[float] = None  # when the runner wants to be asked
 
     # --- From any thread.
 
@@ -179,8 +180,7 @@ class Link(threading.Thread):
         while self._calls:
             self._calls.popleft()()
         now = time.monotonic()
-        self._take_finished()
-        self.runner.poll(now)
+        self._poll_at = self.runner.poll(now)
         self._take_finished()
         self._beat(now)
         self._session.set_capacity(self._capacity())
@@ -204,9 +204,8 @@ class Link(threading.Thread):
             times.append(self._deadline)
         if self._idle_exit is not None and not self._session.in_hand():
             times.append(self._idle_since + self._idle_exit)
-        asked = self.runner.poll(now)
-        if asked is not None:
-            times.append(asked)
+        if self._poll_at is not None:
+            times.append(self._poll_at)
         return min(times)
 
     def _woken(self, _: int) -> None:

@@ -34,6 +34,7 @@ _SILENT = 0.05
 # So often in a row may children end before they were ready.
 _FALSE_STARTS = 5
 _LEAVE = 2.0
+_LOOK = 0.25
 
 _Context = Union[multiprocessing.context.SpawnContext, multiprocessing.context.ForkServerContext]
 
@@ -67,6 +68,7 @@ class _Child:
         self.heard_at = time.monotonic()
         self.asked_back = False
         self.killed = False
+        self.cancels = False  # something in it is to be stopped
 
 
 class Processes:
@@ -89,6 +91,7 @@ class Processes:
         self._false_starts = 0
         self._spawn_at: Optional[float] = None
         self._stopping = False
+        self._look_at = 0.0
         self._batch = max((function.max_items for function in functions), default=0) or 1
 
     # --- As a runner.
@@ -117,6 +120,7 @@ class Processes:
             self._owner.finish(lease, RELEASED)
             return
         entry.kill_at = time.monotonic() + self._grace
+        child.cancels = True
         self._order(child, CANCEL, entry.serial)
 
     def withdraw(self) -> None:
@@ -129,10 +133,13 @@ class Processes:
 
     def poll(self, now: float) -> Optional[float]:
         times: List[float] = []
-        for child in list(self._children):
-            if not child.process.is_alive():
-                self._died(child)
-                continue
+        if now >= self._look_at:
+            # Their ends show at once where their sockets end; but what a task forked may keep those open.
+            self._look_at = now + _LOOK
+            for child in list(self._children):
+                if not child.process.is_alive():
+                    self._died(child)
+        for child in self._children:
             if len(child.given) > self._group_in(child) and child.ready:
                 if now - child.heard_at < _SILENT:
                     times.append(child.heard_at + _SILENT)
@@ -141,7 +148,8 @@ class Processes:
                     child.asked_back = True
                     self._average = max(self._average or 0.0, now - child.heard_at)
                     self._order(child, WITHDRAW)
-            times += self._kill_deaf(child, now)
+            if child.cancels:
+                times += self._kill_deaf(child, now)
         if self._spawn_at is not None:
             if now >= self._spawn_at:
                 self._spawn_at = None
