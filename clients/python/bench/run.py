@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Dict, List, Tuple
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
@@ -41,7 +41,8 @@ def worker_cpu(
     server: Server, name: str, options: List[str], items: int, chunk: int = 1
 ) -> Tuple[float, float]:
     """Seconds of CPU, of the worker with its children, and tasks a second."""
-    function = noop if name == "noop" else noop_async
+    functions: Dict[str, al.Task[Any, int]] = {"noop": noop, "noop_async": noop_async}
+    function = functions[name]
     with al.Client(server.url) as client:
         warm = client.submit(function, range(10))
         worker = server.worker_process(f"run:{name}", options=[*options, "--quiet"])
