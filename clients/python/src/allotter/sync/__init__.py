@@ -1,0 +1,1 @@
+# Made from aio/__init__.py by tools/unasync.py: change that one, and run it.

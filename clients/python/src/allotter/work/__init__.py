@@ -1,0 +1,1 @@
+"""Workers: a thread with the connection, and what runs tasks: threads, child processes, or an event loop."""
