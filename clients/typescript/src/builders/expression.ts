@@ -147,8 +147,10 @@ function bracketed(brackets: boolean, text: string): string {
 
 function binary(operator: string, left: Expression, right: Operand): Expression {
   const level = LEVELS[operator]!;
+  // The same whichever way they are grouped.
+  const chains = operator === '&&' || operator === '||';
   const other = toExpression(right);
-  return new Expression((place) => bracketed(place > level, `${left.in(level)} ${operator} ${other.in(level + 1)}`));
+  return new Expression((place) => bracketed(place > level, `${left.in(level)} ${operator} ${other.in(chains ? level : level + 1)}`));
 }
 
 function unary(operator: string, operand: Expression): Expression {
@@ -225,7 +227,7 @@ export function record(fields: Record<string, Operand>): Expression {
 
 // The text of an expression, with values, or other expressions, in it: expr`TARGET.memory >= ${need}`.
 export function expr(text: TemplateStringsArray, ...operands: Operand[]): Expression {
-  const whole = text.reduce((before, part, i) => before + toExpression(operands[i - 1]!).in(SELECTED) + part);
+  const whole = text.reduce((before, part, i) => before + toExpression(operands[i - 1]!).in(BASE) + part);
   return new Expression((place) => bracketed(place > ANYTHING, whole));
 }
 

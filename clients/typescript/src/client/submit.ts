@@ -171,8 +171,11 @@ class Parts {
   }
 
   // Tells the iterator that no more is wanted.
-  async abandon(): Promise<void> {
-    if (!this.ended && !this.error) await this.lines.return?.();
+  // Not waited for: it may never come back from what it waits for.
+  abandon(): void {
+    if (this.ended || this.error) return;
+    const end = async () => this.lines.return?.();
+    end().catch(() => {});
   }
 }
 
@@ -225,7 +228,7 @@ export async function submitItems<I>(
       }
     }
   } finally {
-    await parts.abandon();
+    parts.abandon();
   }
 }
 
