@@ -4,7 +4,7 @@ import { GiveUp } from 'allotter';
 import type { Context } from 'allotter';
 
 export function busy(ms: number): number {
-  for (const end = performance.now() + ms; performance.now() < end; );
+  for (const end = performance.now() + ms; performance.now() < end;);
   return ms;
 }
 

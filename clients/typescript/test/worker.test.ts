@@ -56,7 +56,13 @@ describe('a worker', () => {
     const twice = task<string, string>('twice', async (text) => text + text);
     const working = new Working([square, twice]);
     const [squares, doubles] = await Promise.all([all(client.map(square, [1, 2, 3])), all(client.map(twice, ['a', 'b']))]);
-    assert.deepEqual([squares, doubles], [[1, 4, 9], ['aa', 'bb']]);
+    assert.deepEqual(
+      [squares, doubles],
+      [
+        [1, 4, 9],
+        ['aa', 'bb'],
+      ],
+    );
     const none = await client.submitSpec({ payloads: [1], max_attempts: 1 });
     assert.equal((await none.wait()).state, 'failed');
     assert.match((await none.taskAt(0)).error, /no function for a job with the tags \[\]/);
@@ -126,7 +132,10 @@ describe('a worker', () => {
     }
     for (const kind of ['give up', 'range']) {
       times = 0;
-      await assert.rejects(client.call(kinds, kind, quick), (error) => error instanceof al.JobFailed && /no use|RangeError: out of it\n.*at /.test(error.message));
+      await assert.rejects(
+        client.call(kinds, kind, quick),
+        (error) => error instanceof al.JobFailed && /no use|RangeError: out of it\n.*at /.test(error.message),
+      );
       assert.equal(times, 1);
     }
     times = 0;
@@ -138,7 +147,10 @@ describe('a worker', () => {
     const large = task<number, string>('large', (n) => 'x'.repeat(n));
     const working = new Working([large]);
     const job = await client.submit(large, [10, 200_000, 20], { maxFailedTasks: 3 });
-    assert.deepEqual((await all(job.outcomes())).map((outcome) => outcome.state), ['done', 'failed', 'done']);
+    assert.deepEqual(
+      (await all(job.outcomes())).map((outcome) => outcome.state),
+      ['done', 'failed', 'done'],
+    );
     await working.end();
   });
   it('stops what is cancelled at once, also while it drains', async () => {
@@ -226,13 +238,20 @@ describe('a worker', () => {
       return n;
     });
     const working = new Working([count], { server: proxy.url, concurrency: 20 });
-    const job = await client.submit(count, Array.from({ length: 2_000 }, (_, n) => n), { maxAttempts: 100 });
+    const job = await client.submit(
+      count,
+      Array.from({ length: 2_000 }, (_, n) => n),
+      { maxAttempts: 100 },
+    );
     for (let round = 0; round < 4; round++) {
       await until('it went on', async () => seen.size > (round + 1) * 300);
       if (round === 2) await server.restart();
       else proxy.breakAll();
     }
-    assert.deepEqual(await all(job.results()), Array.from({ length: 2_000 }, (_, n) => n));
+    assert.deepEqual(
+      await all(job.results()),
+      Array.from({ length: 2_000 }, (_, n) => n),
+    );
     await working.end();
     assert.ok(working.events.filter((event) => event.type === 'disconnected').length >= 4);
     // Leases were resumed: a lost connection costs no second attempt; the server's death may.
@@ -303,7 +322,7 @@ describe('a worker', () => {
   });
 
   describe('with threads', () => {
-    const options = { threads: 2, graceMs: 200 };
+    const options = { threads: 2, graceMs: 200, threadMemoryMb: 48 };
     it('runs what keeps a CPU busy beside its connection', async () => {
       const busy = threadTask<number, number>('busy', module_, { export: 'busy' });
       const working = new Working([busy], options);
@@ -316,7 +335,10 @@ describe('a worker', () => {
       const working = new Working([mixed], options);
       assert.deepEqual(await client.call(mixed, 'header', { meta: { a: 1 } }), { a: 1 });
       assert.deepEqual(await client.call(mixed, 'bytes'), new Uint8Array([1, 2]));
-      for (const [what, how] of [['range', /RangeError: too far/], ['give up', /no use/]] as const) {
+      for (const [what, how] of [
+        ['range', /RangeError: too far/],
+        ['give up', /no use/],
+      ] as const) {
         await assert.rejects(client.call(mixed, what), how);
       }
       assert.equal(working.events.filter((event) => event.type === 'progress' && event.done === 1).length, 1);
@@ -327,7 +349,10 @@ describe('a worker', () => {
       const mixed = threadTask<string, unknown>('dies', module_, { export: 'mixed' });
       const working = new Working([mixed], options);
       const job = await client.submit(mixed, ['ok', 'exit', 'ok', 'heap', 'ok'], { maxAttempts: 1, maxFailedTasks: 5 });
-      assert.deepEqual((await all(job.outcomes())).map((outcome) => outcome.state), ['done', 'failed', 'done', 'failed', 'done']);
+      assert.deepEqual(
+        (await all(job.outcomes())).map((outcome) => outcome.state),
+        ['done', 'failed', 'done', 'failed', 'done'],
+      );
       await working.end();
     });
     it('stops what is cancelled, whether it listens or not', async () => {
@@ -335,7 +360,10 @@ describe('a worker', () => {
       const working = new Working([endless], options);
       for (const how of ['listens', 'does not']) {
         const job = await client.submit(endless, [how]);
-        await until('it runs', async () => (await job.view()).leased === 1 && working.events.some((event) => event.type === 'progress' && event.job === job.id));
+        await until(
+          'it runs',
+          async () => (await job.view()).leased === 1 && working.events.some((event) => event.type === 'progress' && event.job === job.id),
+        );
         await job.cancel();
         await until('it stopped', () => working.worker.runningTasks === 0);
       }

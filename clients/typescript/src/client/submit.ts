@@ -92,6 +92,7 @@ class Parts {
   private making: Promise<void> | undefined;
   private ended = false;
   private error: SourceError | undefined;
+  private attempt = 0;
 
   constructor(
     private readonly lines: Iterator<string> | AsyncIterator<string>,
@@ -109,7 +110,13 @@ class Parts {
     return this.error;
   }
 
-  async at(position: number): Promise<Uint8Array | undefined> {
+  // Ends the body of the attempt before.
+  begin(): number {
+    return ++this.attempt;
+  }
+
+  private async at(position: number): Promise<Uint8Array | undefined> {
+    if (position < this.dropped) throw new Unavailable('what was there is not kept');
     while (position >= this.dropped + this.kept.length && !this.ended && !this.error) {
       // A broken attempt may still be at it.
       this.making ??= this.make().finally(() => (this.making = undefined));
@@ -142,11 +149,14 @@ class Parts {
     this.kept.push(part);
   }
 
+  // A body from the beginning; whatever came before it is over. (Node goes on reading a body after its connection broke.)
   stream(): ReadableStream<Uint8Array> {
+    const attempt = this.begin();
     let position = 0;
     return new ReadableStream<Uint8Array>({
       pull: async (controller) => {
         try {
+          if (attempt !== this.attempt) throw new Unavailable('another attempt has begun');
           const part = await this.at(position++);
           if (part) controller.enqueue(part);
           else controller.close();
@@ -210,6 +220,7 @@ export async function submitItems<I>(
         const answer = await http.once('POST', http.inQueue('/jobs'), { lines: () => whole ?? parts.stream(), signal });
         return parse(await answer.text(), http.connection.integers) as Submitted;
       } catch (error) {
+        parts.begin();
         if (parts.failure) throw parts.failure.cause;
         if (signal?.aborted || !worthRetrying(error)) throw error;
         // A stream of hours has its second attempt, too.

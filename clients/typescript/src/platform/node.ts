@@ -76,8 +76,9 @@ function onStop(first: () => void, second: () => void): () => void {
   return () => void process.off('SIGTERM', heard).off('SIGINT', heard);
 }
 
-function startThread(): Thread {
-  const thread = new NodeThread(new URL('../threads/thread_main.js', import.meta.url));
+function startThread(memoryMb: number): Thread {
+  const options = memoryMb > 0 ? { resourceLimits: { maxOldGenerationSizeMb: memoryMb } } : {};
+  const thread = new NodeThread(new URL('../threads/thread_main.js', import.meta.url), options);
   let over = false;
   let why = '';
   const host: Thread = {

@@ -50,7 +50,8 @@ export interface Platform {
   cpus(): number;
   // Calls `first` at the first SIGTERM or SIGINT and `second` at the second; the answer undoes that.
   onStop(first: () => void, second: () => void): () => void;
-  startThread(): Thread;
+  // With so much memory for objects, in MB; 0: as much as Node gives it.
+  startThread(memoryMb: number): Thread;
   exit(code: number): void;
   // Calls it once what goes on now is worked off.
   soon(callback: () => void): void;

@@ -17,6 +17,7 @@ export class ThreadPool {
   constructor(
     private readonly size: number,
     private readonly graceMs: number,
+    private readonly memoryMb: number,
   ) {}
 
   handler(module: { url: string; export: string }): Handler<unknown, unknown> {
@@ -34,7 +35,7 @@ export class ThreadPool {
   }
 
   private start(): Thread {
-    const thread = platform.startThread();
+    const thread = platform.startThread(this.memoryMb);
     this.all.add(thread);
     return thread;
   }

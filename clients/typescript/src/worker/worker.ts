@@ -29,6 +29,8 @@ export interface WorkerOptions extends ConnectionOptions {
   concurrency?: number;
   // How many threads tasks of threadTask() have: as many as there are CPUs, and no more than `concurrency`.
   threads?: number;
+  // How much memory a thread has for objects; a task that needs more fails, and its thread has a successor.
+  threadMemoryMb?: number;
   // How many tasks it holds beyond those that run. `auto`: some while they are short (under 0.2 s), none otherwise.
   prefetch?: number | 'auto';
   // Host name and process id, unless given.
@@ -99,7 +101,10 @@ export class Worker {
     if (!(Number.isInteger(this.concurrency) && this.concurrency >= 1 && this.concurrency <= 5_000)) {
       throw new RangeError(`concurrency is a whole number from 1 to 5000, not ${this.concurrency}`);
     }
-    if (threaded > 0) this.pool = new ThreadPool(Math.min(options.threads ?? platform.cpus(), this.concurrency), this.graceMs);
+    if (threaded > 0) {
+      const size = Math.min(options.threads ?? platform.cpus(), this.concurrency);
+      this.pool = new ThreadPool(size, this.graceMs, options.threadMemoryMb ?? 0);
+    }
     for (const task of this.tasks.values()) {
       const handler = task.module ? this.pool!.handler(task.module) : task.handler;
       if (!handler) throw new TypeError(`the task ${task.name} has no function`);
