@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
+
+import { task, Worker } from 'allotter';
+import ts from 'typescript';
+import { Server } from './server.js';
+
+const run = promisify(execFile);
+const root = new URL('../../', import.meta.url);
+const place = new URL('build/readme/', root);
+
+// The blocks of README.md, by the line at which they begin, and what stands above them.
+async function blocks(): Promise<{ line: number; run: boolean; text: string }[]> {
+  const lines = (await readFile(new URL('README.md', root), 'utf8')).split('\n');
+  const found: { line: number; run: boolean; text: string }[] = [];
+  for (let i = 0; i < lines.length; i++) {
+    if (lines[i] !== '```ts') continue;
+    const end = lines.indexOf('```', i);
+    found.push({ line: i + 1, run: !lines[i - 1]?.startsWith('<!-- not run'), text: lines.slice(i + 1, end).join('\n') + '\n' });
+    i = end;
+  }
+  return found;
+}
+
+describe('README.md and examples/', () => {
+  let server: Server;
+  const stop = new AbortController();
+  let working: Promise<void>;
+  before(async () => {
+    server = await Server.start();
+    const square = task<number, number>('square', (n) => n * n);
+    working = new Worker([square], { server: server.url, handleSignals: false }).run({ signal: stop.signal });
+    await rm(place, { recursive: true, force: true });
+    await mkdir(place, { recursive: true });
+  });
+  after(async () => {
+    stop.abort();
+    await working;
+    await server.stop();
+  });
+  const program = (path: string) => run(process.execPath, [path], { timeout: 60_000, env: { ...process.env, ALLOT_SERVER: server.url } });
+
+  it('have blocks that compile, strictly, and that run', async () => {
+    const all = await blocks();
+    assert.ok(all.length >= 7);
+    const files: string[] = [];
+    for (const { line, text } of all) {
+      files.push(fileURLToPath(new URL(`block_${line}.ts`, place)));
+      await writeFile(files.at(-1)!, text);
+    }
+    const options: ts.CompilerOptions = {
+      ...{ target: ts.ScriptTarget.ES2022, lib: ['lib.es2022.d.ts'], types: ['node'], strict: true, noUncheckedIndexedAccess: true },
+      ...{ module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext, skipLibCheck: true },
+    };
+    const compiled = ts.createProgram(files, options);
+    const { diagnostics } = compiled.emit();
+    const problems = [...ts.getPreEmitDiagnostics(compiled), ...diagnostics];
+    const host = { getCurrentDirectory: () => '', getCanonicalFileName: (name: string) => name, getNewLine: () => '\n' };
+    assert.equal(ts.formatDiagnostics(problems, host), '');
+    for (const [i, block] of all.entries()) if (block.run) await program(files[i]!.replace(/ts$/, 'js'));
+  });
+  it('have a first example that squares', async () => {
+    const { stdout } = await program(fileURLToPath(new URL('build/examples/square.js', root)));
+    assert.equal(stdout, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((n) => `${n * n}\n`).join(''));
+  });
+});
