@@ -23,17 +23,6 @@ bool IsKey(std::string_view key) {
          std::all_of(key.begin(), key.end(), [](char c) { return IsAsciiLetter(c) || IsAsciiDigit(c) || c == '_'; });
 }
 
-bool SameWithoutCase(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return AsciiLower(x) == AsciiLower(y); });
-}
-
-int HexDigit(char c) {
-  if (IsAsciiDigit(c)) return c - '0';
-  const char lower = AsciiLower(c);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 // Text from outside, as it may stand in a message.
 std::string Shown(std::string_view text) {
   const std::string json = JsonString(text.substr(0, 64));
@@ -51,7 +40,7 @@ Error Undeclared(std::string_view key, std::span<const std::string> declared) {
   }
   std::string_view nearest;
   for (const std::string& candidate : declared) {
-    if (SameWithoutCase(candidate, key)) nearest = candidate;
+    if (EqualNoCase(candidate, key)) nearest = candidate;
   }
   if (nearest.empty()) {
     const std::vector<std::string_view> candidates(declared.begin(), declared.end());
@@ -73,7 +62,7 @@ Result<void> CheckValue(std::string_view key, std::string_view value) {
 }
 
 bool IsOneOf(std::string_view name, std::span<const std::string_view> names) {
-  return std::any_of(names.begin(), names.end(), [&](std::string_view one) { return SameWithoutCase(one, name); });
+  return std::any_of(names.begin(), names.end(), [&](std::string_view one) { return EqualNoCase(one, name); });
 }
 
 }  // namespace
@@ -209,7 +198,7 @@ Result<void> CheckPropertyKeys(std::span<const std::string> keys, std::size_t ma
     if (expr::IsKeyword(keys[i]) || expr::ScopeFromText(keys[i]) != expr::Scope::kNone)
       return Bad(fmt::format("{} is a word of the language of expressions", Shown(keys[i])));
     for (std::size_t k = 0; k < i; ++k) {
-      if (!SameWithoutCase(keys[i], keys[k])) continue;
+      if (!EqualNoCase(keys[i], keys[k])) continue;
       return Bad(fmt::format("{} and {} are one key: case does not tell them apart", Shown(keys[k]), Shown(keys[i])));
     }
   }
