@@ -1,5 +1,6 @@
 // What a page does: run by browser.test.ts with the package's files for browsers.
 
+import './browser_socket.js';
 import { Client, task, Worker } from 'allotter';
 
 const [server, token] = process.argv.slice(2) as [string, string];

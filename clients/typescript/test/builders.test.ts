@@ -111,7 +111,8 @@ function expression(random: Random, depth: number): Expression {
     case 4:
       return inner()[random.of(['not', 'negated', 'bitNot'] as const)]();
     case 5:
-      return inner().otherwise(inner());
+      // The left one may be undefined, as far as can be known: or the right one is folded away.
+      return random.of([reference(), reference().plus(inner()), reference().not(), reference().otherwise(reference())]).otherwise(inner());
     case 6:
       return inner().then(operand(), operand());
     case 7:

@@ -30,10 +30,8 @@ describe('the package', () => {
 
 describe('in a browser', () => {
   const page = async (server: string, token: string) => {
-    // A page has a WebSocket; Node has one of its own from 22 on.
-    const preload = new URL('./browser_socket.js', import.meta.url).href;
     const program = new URL('./browser_program.js', import.meta.url).pathname;
-    const { stdout } = await run(process.execPath, ['--conditions=browser', '--import', preload, program, server, token], {
+    const { stdout } = await run(process.execPath, ['--conditions=browser', program, server, token], {
       timeout: 60_000,
     });
     assert.deepEqual(JSON.parse(stdout), { sum: 2_646_700, states: ['done', 'failed', 'done'] });

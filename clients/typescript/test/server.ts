@@ -8,9 +8,15 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { after } from 'node:test';
 
 export const bin = process.env['ALLOT_BIN'] ?? '';
 if (bin === '') throw new Error('ALLOT_BIN names the program to test with');
+
+// A test that fails leaves things behind: they end with the file's last test.
+const running = new Set<ChildProcess>();
+process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+after(() => void setTimeout(() => process.exit(), 2_000).unref());
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
@@ -46,6 +52,8 @@ export class Server {
     const args = ['serve', '--data', this.data, '--listen', `127.0.0.1:${this.port}`, ...this.flags];
     const child = spawn(bin, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...this.env } });
     this.process = child;
+    running.add(child);
+    child.on('exit', () => running.delete(child));
     child.stdout.on('data', (text: Buffer) => (this.log += text.toString()));
     child.stderr.on('data', (text: Buffer) => (this.log += text.toString()));
     for (const end = Date.now() + 60_000; Date.now() < end;) {

@@ -244,7 +244,8 @@ describe('a worker', () => {
       { maxAttempts: 100 },
     );
     for (let round = 0; round < 4; round++) {
-      await until('it went on', async () => seen.size > (round + 1) * 300);
+      const connected = () => working.events.filter((event) => event.type === 'connected').length;
+      await until('it went on', () => seen.size > (round + 1) * 300 && connected() > round);
       if (round === 2) await server.restart();
       else proxy.breakAll();
     }
