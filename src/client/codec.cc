@@ -3,7 +3,11 @@
 #include <algorithm>
 
 #include "base/json.h"
-#include "client/json_in.h"
+#include "client/fields.h"
+#include "wire/jobs.h"
+#include "wire/server.h"
+#include "wire/workers.h"
+#include "wire/writer.h"
 
 namespace allotter {
 namespace {
@@ -241,20 +245,15 @@ bool AppendReports(const std::vector<Report>& reports, std::string& out) {
 
 // --- Reading.
 
-namespace {
-
-using json_in::Each;
-using json_in::EachField;
-using json_in::Raw;
-using json_in::Read;
-using json_in::ReadOrEmpty;
-using json_in::Value;
+namespace json_in {
 
 void Read(Value value, Properties& out) {
-  EachField(value, [&](std::string_view key, Value field) { out.emplace_back(key, json_in::Text(field)); });
+  EachField(value, [&](std::string_view key, Value field) { out.emplace_back(key, Text(field)); });
 }
-void Read(Value value, std::vector<Properties>& out) {
-  Each(value, [&](Value item) { Read(item, out.emplace_back()); });
+
+void Read(Value value, std::vector<std::pair<std::string, std::uint64_t>>& out) {
+  EachField(value,
+            [&](std::string_view key, Value field) { Read(field, out.emplace_back(std::string(key), 0).second); });
 }
 
 void Read(Value value, Meta& out) {
@@ -262,7 +261,7 @@ void Read(Value value, Meta& out) {
     MetaValue read;
     const simdjson::ondemand::json_type type = field.type();
     if (type == simdjson::ondemand::json_type::string) {
-      read = json_in::Text(field);
+      read = Text(field);
     } else if (type == simdjson::ondemand::json_type::boolean) {
       read = bool(field.get_bool());
     } else if (field.raw_json_token().find_first_of(".eE") == std::string_view::npos) {
@@ -274,275 +273,171 @@ void Read(Value value, Meta& out) {
   });
 }
 
-void Read(Value value, Job::Held& held) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "code") Read(field, held.code);
-    if (key == "kind") Read(field, held.kind);
-    if (key == "since_at_ms") Read(field, held.since_at_ms);
-  });
-}
-
-void Read(Value value, Job& job) {
-  job.json = Raw(value);
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "id") Read(field, job.id);
-    if (key == "state") Read(field, job.state);
-    if (key == "paused") Read(field, job.paused);
-    if (key == "tags") Read(field, job.tags);
-    if (key == "priority") Read(field, job.priority);
-    if (key == "user") Read(field, job.user);
-    if (key == "meta") Read(field, job.meta);
-    if (key == "constraints") Read(field, job.constraints);
-    if (key == "constraint_tags") Read(field, job.constraint_tags);
-    if (key == "requirements") ReadOrEmpty(field, job.requirements);
-    if (key == "rank") ReadOrEmpty(field, job.rank);
-    if (key == "count") Read(field, job.count);
-    if (key == "ready") Read(field, job.ready);
-    if (key == "leased") Read(field, job.leased);
-    if (key == "waiting") Read(field, job.waiting);
-    if (key == "done") Read(field, job.done);
-    if (key == "failed") Read(field, job.failed);
-    if (key == "skipped") Read(field, job.skipped);
-    if (key == "promised") Read(field, job.promised);
-    if (key == "submitted_at_ms") Read(field, job.submitted_at_ms);
-    if (key == "scheduled_at_ms") Read(field, job.scheduled_at_ms);
-    if (key == "started_at_ms") Read(field, job.started_at_ms);
-    if (key == "ended_at_ms") Read(field, job.ended_at_ms);
-    if (key == "next_retry_at_ms") Read(field, job.next_retry_at_ms);
-    if (key == "reason") Read(field, job.reason);
-    if (key == "held" && !field.is_null()) Read(field, job.held.emplace());
-  });
-}
-
-void Read(Value value, Submitted& out) {
-  out.json = Raw(value);
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "job") Read(field, out.job);
-    if (key == "existing") Read(field, out.existing);
-    if (key == "matching_workers") Read(field, out.matching_workers);
-  });
-}
-
-void Read(Value value, std::vector<SubmittedId>& out) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key != "jobs") return;
-    Each(field, [&](Value item) {
-      SubmittedId& one = out.emplace_back();
-      EachField(item, [&](std::string_view name, Value inner) {
-        if (name == "id") Read(inner, one.id);
-        if (name == "existing") Read(inner, one.existing);
-        if (name == "matching_workers") Read(inner, one.matching_workers);
-      });
-    });
-  });
-}
-
-void Read(Value value, JobPage& page) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "jobs") Each(field, [&](Value item) { Read(item, page.jobs.emplace_back()); });
-    if (key == "next") ReadOrEmpty(field, page.next);
-  });
-}
-
-void Read(Value value, Client::Retried& out) {
-  out.json = Raw(value);
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "job") Read(field, out.job);
-    if (key == "retried") Read(field, out.retried);
-  });
-}
-
-void Read(Value value, Task& task) {
-  task.json = Raw(value);
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "index") Read(field, task.index);
-    if (key == "state") Read(field, task.state);
-    if (key == "attempts") Read(field, task.attempts);
-    if (key == "worker") ReadOrEmpty(field, task.worker);
-    if (key == "leased_at_ms") Read(field, task.leased_at_ms);
-    if (key == "error") ReadOrEmpty(field, task.error);
-    if (key == "payload") task.payload = Raw(field);
-    if (key == "result") task.result = Raw(field);
-  });
-}
-
-void Read(Value value, TaskPage& page) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "tasks") Each(field, [&](Value item) { Read(item, page.tasks.emplace_back()); });
-    if (key == "next") Read(field, page.next);
-  });
-}
-
-void Read(Value value, TaskResult& result) {
-  result.json = Raw(value);
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "index") Read(field, result.index);
-    if (key == "state") Read(field, result.state);
-    if (key == "result") result.result = Raw(field);
-    if (key == "error") ReadOrEmpty(field, result.error);
-  });
-}
-
-void Read(Value value, ResultPage& page) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "results") Each(field, [&](Value item) { Read(item, page.results.emplace_back()); });
-    if (key == "next") Read(field, page.next);
-    if (key == "job_state") Read(field, page.job_state);
-  });
-}
-
-void Read(Value value, PromisedShare& share) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "job") Read(field, share.job);
-    if (key == "tasks") Read(field, share.tasks);
-    if (key == "priority") Read(field, share.priority);
-    if (key == "user") Read(field, share.user);
-    if (key == "tags") Read(field, share.tags);
-  });
-}
-
-void Read(Value value, WorkerInfo& worker) {
-  worker.json = Raw(value);
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "id") Read(field, worker.id);
-    if (key == "name") Read(field, worker.name);
-    if (key == "tags") Read(field, worker.tags);
-    if (key == "properties") Read(field, worker.properties);
-    if (key == "constraint_tags") Read(field, worker.constraint_tags);
-    if (key == "attributes") Read(field, worker.attributes);
-    if (key == "requirements") ReadOrEmpty(field, worker.requirements);
-    if (key == "rank") ReadOrEmpty(field, worker.rank);
-    if (key == "strategy") ReadOrEmpty(field, worker.strategy);
-    if (key == "slots") Read(field, worker.slots);
-    if (key == "leased") Read(field, worker.leased);
-    if (key == "credit") Read(field, worker.credit);
-    if (key == "promised") Read(field, worker.promised);
-    if (key == "promised_jobs") Read(field, worker.promised_jobs);
-    if (key == "queue") Each(field, [&](Value item) { Read(item, worker.queue.emplace_back()); });
-    if (key == "draining") Read(field, worker.draining);
-    if (key == "connected") Read(field, worker.connected);
-    if (key == "away") Read(field, worker.away);
-    if (key == "address") Read(field, worker.address);
-    if (key == "user") Read(field, worker.user);
-    if (key == "registered_at_ms") Read(field, worker.registered_at_ms);
-    if (key == "last_seen_at_ms") Read(field, worker.last_seen_at_ms);
-    if (key == "tasks") {
-      Each(field, [&](Value item) {
-        auto& task = worker.tasks.emplace_back();
-        EachField(item, [&](std::string_view name, Value inner) {
-          if (name == "job") Read(inner, task.first);
-          if (name == "index") Read(inner, task.second);
-        });
-      });
-    }
-  });
-}
-
-void Read(Value value, WorkerPage& page) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "workers") Each(field, [&](Value item) { Read(item, page.workers.emplace_back()); });
-    if (key == "next") ReadOrEmpty(field, page.next);
-  });
-}
-
-void Read(Value value, ServerInfo& info) {
-  info.json = Raw(value);
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "name") Read(field, info.name);
-    if (key == "version") Read(field, info.version);
-    if (key == "protocol") Read(field, info.protocol);
-    if (key == "queues") Read(field, info.queues);
-    if (key == "started_at_ms") Read(field, info.started_at_ms);
-    if (key == "now_at_ms") Read(field, info.now_at_ms);
-    if (key == "you") {
-      EachField(field, [&](std::string_view of, Value inner) {
-        if (of == "tokens") Read(inner, info.you.tokens);
-        if (of == "name") ReadOrEmpty(inner, info.you.name);
-        if (of == "user") ReadOrEmpty(inner, info.you.user);
-        if (of == "queue") ReadOrEmpty(inner, info.you.queue);
-        if (of == "scopes") Read(inner, info.you.scopes);
-      });
-    }
-  });
-}
-
-void Read(Value value, std::vector<NamedStrategy>& strategies) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key != "strategies") return;
-    Each(field, [&](Value item) {
-      NamedStrategy& one = strategies.emplace_back();
-      EachField(item, [&](std::string_view name, Value inner) {
-        if (name == "name") Read(inner, one.name);
-        if (name == "strategy") Read(inner, one.strategy);
-        if (name == "words") Read(inner, one.words);
-      });
-    });
-  });
-}
-
-constexpr auto kReader = [](Value root, auto& out) { Read(root, out); };
-
-}  // namespace
-
-void ReadWorkerChange(Value value, WorkerChange& change) {
-  EachField(value, [&](std::string_view key, Value field) {
-    const bool none = field.is_null();
-    if (key == "tags" && change.tags.emplace().empty() && !none) Read(field, *change.tags);
-    if (key == "properties" && change.properties.emplace().empty() && !none) Read(field, *change.properties);
-    if (key == "attributes" && change.attributes.emplace().empty() && !none) Read(field, *change.attributes);
-    if (key == "requirements") ReadOrEmpty(field, change.requirements.emplace());
-    if (key == "rank") ReadOrEmpty(field, change.rank.emplace());
-    if (key == "strategy") ReadOrEmpty(field, change.strategy.emplace());
-  });
-}
+template <>
+struct FieldsOf<Job::Held> {
+  static constexpr auto kRows = RowsOf<Job::Held, wire::kHeld>(
+      In<&Job::Held::code>("code"), In<&Job::Held::kind>("kind"), In<&Job::Held::since_at_ms>("since_at_ms"));
+};
 
 template <>
-Result<Job> Parse<Job>(const std::string& json) {
-  return json_in::DocumentAs<Job>(json, kReader);
-}
+struct FieldsOf<Job> {
+  static constexpr auto kRows = RowsOf<Job, wire::kJob>(
+      In<&Job::id>("id"), Unread("queue"), In<&Job::state>("state"), In<&Job::paused>("paused"), In<&Job::tags>("tags"),
+      In<&Job::priority>("priority"), In<&Job::user>("user"), Unread("async"), In<&Job::meta>("meta"),
+      In<&Job::constraints>("constraints"), In<&Job::constraint_tags>("constraint_tags"),
+      InOrEmpty<&Job::requirements>("requirements"), InOrEmpty<&Job::rank>("rank"), In<&Job::count>("count"),
+      In<&Job::ready>("ready"), In<&Job::leased>("leased"), In<&Job::waiting>("waiting"), In<&Job::done>("done"),
+      In<&Job::failed>("failed"), In<&Job::skipped>("skipped"), In<&Job::promised>("promised"), Unread("max_attempts"),
+      Unread("max_failed_tasks"), Unread("backoff"), Unread("lease_ms"), Unread("timeout_ms"), Unread("retention_ms"),
+      In<&Job::submitted_at_ms>("submitted_at_ms"), In<&Job::scheduled_at_ms>("scheduled_at_ms"),
+      In<&Job::started_at_ms>("started_at_ms"), In<&Job::ended_at_ms>("ended_at_ms"),
+      In<&Job::next_retry_at_ms>("next_retry_at_ms"), In<&Job::reason>("reason"), Unread("idempotency_key"),
+      Unread("payload_prefix"), Unread("trace"), In<&Job::held>("held"));
+};
+
 template <>
-Result<Submitted> Parse<Submitted>(const std::string& json) {
-  return json_in::DocumentAs<Submitted>(json, kReader);
+struct FieldsOf<Submitted> {
+  static constexpr auto kRows =
+      RowsOf<Submitted, wire::kSubmitted>(In<&Submitted::job>("job"), In<&Submitted::existing>("existing"),
+                                          In<&Submitted::matching_workers>("matching_workers"));
+};
+
+template <>
+struct FieldsOf<SubmittedId> {
+  static constexpr auto kRows =
+      RowsOf<SubmittedId, wire::kSubmittedId>(In<&SubmittedId::id>("id"), In<&SubmittedId::existing>("existing"),
+                                              In<&SubmittedId::matching_workers>("matching_workers"));
+};
+
+template <>
+struct FieldsOf<JobPage> {
+  static constexpr auto kRows =
+      RowsOf<JobPage, wire::kJobsPage>(In<&JobPage::jobs>("jobs"), InOrEmpty<&JobPage::next>("next"));
+};
+
+template <>
+struct FieldsOf<Client::Retried> {
+  static constexpr auto kRows = RowsOf<Client::Retried, wire::kRetried>(In<&Client::Retried::job>("job"),
+                                                                        In<&Client::Retried::retried>("retried"));
+};
+
+template <>
+struct FieldsOf<Task> {
+  static constexpr auto kRows = RowsOf<Task, wire::kTask>(
+      In<&Task::index>("index"), In<&Task::state>("state"), In<&Task::attempts>("attempts"),
+      InOrEmpty<&Task::worker>("worker"), In<&Task::leased_at_ms>("leased_at_ms"), In<&Task::error>("error"),
+      InRaw<&Task::payload>("payload"), InRaw<&Task::result>("result"));
+};
+
+template <>
+struct FieldsOf<TaskPage> {
+  static constexpr auto kRows =
+      RowsOf<TaskPage, wire::kTasksPage>(In<&TaskPage::tasks>("tasks"), In<&TaskPage::next>("next"));
+};
+
+template <>
+struct FieldsOf<TaskResult> {
+  static constexpr auto kRows =
+      RowsOf<TaskResult, wire::kResult>(In<&TaskResult::index>("index"), In<&TaskResult::state>("state"),
+                                        InRaw<&TaskResult::result>("result"), In<&TaskResult::error>("error"));
+};
+
+template <>
+struct FieldsOf<ResultPage> {
+  static constexpr auto kRows = RowsOf<ResultPage, wire::kResultsPage>(
+      In<&ResultPage::results>("results"), In<&ResultPage::next>("next"), In<&ResultPage::job_state>("job_state"));
+};
+
+template <>
+struct FieldsOf<PromisedShare> {
+  static constexpr auto kRows = RowsOf<PromisedShare, wire::kPromisedShare>(
+      In<&PromisedShare::job>("job"), In<&PromisedShare::tasks>("tasks"), In<&PromisedShare::priority>("priority"),
+      In<&PromisedShare::user>("user"), In<&PromisedShare::tags>("tags"));
+};
+
+// A task that a worker has.
+using JobAndIndex = std::pair<std::string, std::uint64_t>;
+constexpr auto kTaskOfWorker =
+    RowsOf<JobAndIndex, wire::kHeldTask>(In<&JobAndIndex::first>("job"), In<&JobAndIndex::second>("index"));
+
+template <>
+struct FieldsOf<WorkerInfo> {
+  static constexpr auto kRows = RowsOf<WorkerInfo, wire::kWorker>(
+      In<&WorkerInfo::id>("id"), In<&WorkerInfo::name>("name"), In<&WorkerInfo::tags>("tags"),
+      In<&WorkerInfo::properties>("properties"), In<&WorkerInfo::attributes>("attributes"),
+      InOrEmpty<&WorkerInfo::requirements>("requirements"), InOrEmpty<&WorkerInfo::rank>("rank"),
+      In<&WorkerInfo::strategy>("strategy"), In<&WorkerInfo::slots>("slots"), In<&WorkerInfo::leased>("leased"),
+      In<&WorkerInfo::credit>("credit"), In<&WorkerInfo::promised>("promised"),
+      In<&WorkerInfo::promised_jobs>("promised_jobs"), In<&WorkerInfo::draining>("draining"),
+      In<&WorkerInfo::connected>("connected"), In<&WorkerInfo::away>("away"), In<&WorkerInfo::address>("address"),
+      In<&WorkerInfo::user>("user"), In<&WorkerInfo::registered_at_ms>("registered_at_ms"),
+      In<&WorkerInfo::last_seen_at_ms>("last_seen_at_ms"), In<&WorkerInfo::constraint_tags>("constraint_tags"),
+      By<WorkerInfo>("tasks",
+                     [](Value& value, WorkerInfo& out) {
+                       Each(value, [&](Value item) { kTaskOfWorker.Read(item, out.tasks.emplace_back()); });
+                     }),
+      In<&WorkerInfo::queue>("queue"));
+};
+
+template <>
+struct FieldsOf<WorkerPage> {
+  static constexpr auto kRows =
+      RowsOf<WorkerPage, wire::kWorkersPage>(In<&WorkerPage::workers>("workers"), InOrEmpty<&WorkerPage::next>("next"));
+};
+
+template <>
+struct FieldsOf<ServerInfo::You> {
+  static constexpr auto kRows = RowsOf<ServerInfo::You, wire::kYou>(
+      In<&ServerInfo::You::tokens>("tokens"), In<&ServerInfo::You::name>("name"),
+      InOrEmpty<&ServerInfo::You::user>("user"), InOrEmpty<&ServerInfo::You::queue>("queue"),
+      In<&ServerInfo::You::scopes>("scopes"));
+};
+
+template <>
+struct FieldsOf<ServerInfo> {
+  static constexpr auto kRows = RowsOf<ServerInfo, wire::kServerInfo>(
+      In<&ServerInfo::name>("name"), In<&ServerInfo::version>("version"), In<&ServerInfo::protocol>("protocol"),
+      In<&ServerInfo::started_at_ms>("started_at_ms"), In<&ServerInfo::now_at_ms>("now_at_ms"),
+      In<&ServerInfo::queues>("queues"), In<&ServerInfo::you>("you"));
+};
+
+template <>
+struct FieldsOf<NamedStrategy> {
+  static constexpr auto kRows = RowsOf<NamedStrategy, wire::kNamedStrategy>(
+      In<&NamedStrategy::name>("name"), In<&NamedStrategy::strategy>("strategy"), Unread("json"),
+      In<&NamedStrategy::words>("words"));
+};
+
+// Answers that are lists: the list alone is of interest.
+template <typename T>
+void ReadItems(Value& value, std::vector<T>& out) {
+  Read(value, out);
 }
+constexpr auto kSubmittedBatch =
+    RowsOf<std::vector<SubmittedId>, wire::kSubmittedBatch>(By<std::vector<SubmittedId>>("jobs", ReadItems));
+constexpr auto kStrategies =
+    RowsOf<std::vector<NamedStrategy>, wire::kStrategies>(By<std::vector<NamedStrategy>>("strategies", ReadItems));
+
+}  // namespace json_in
+
+template Result<Job> Parse<Job>(const std::string& json);
+template Result<Submitted> Parse<Submitted>(const std::string& json);
+template Result<JobPage> Parse<JobPage>(const std::string& json);
+template Result<Client::Retried> Parse<Client::Retried>(const std::string& json);
+template Result<Task> Parse<Task>(const std::string& json);
+template Result<TaskPage> Parse<TaskPage>(const std::string& json);
+template Result<ResultPage> Parse<ResultPage>(const std::string& json);
+template Result<WorkerPage> Parse<WorkerPage>(const std::string& json);
+template Result<WorkerInfo> Parse<WorkerInfo>(const std::string& json);
+template Result<ServerInfo> Parse<ServerInfo>(const std::string& json);
+
 template <>
 Result<std::vector<SubmittedId>> Parse<std::vector<SubmittedId>>(const std::string& json) {
-  return json_in::DocumentAs<std::vector<SubmittedId>>(json, kReader);
-}
-template <>
-Result<JobPage> Parse<JobPage>(const std::string& json) {
-  return json_in::DocumentAs<JobPage>(json, kReader);
-}
-template <>
-Result<Client::Retried> Parse<Client::Retried>(const std::string& json) {
-  return json_in::DocumentAs<Client::Retried>(json, kReader);
-}
-template <>
-Result<Task> Parse<Task>(const std::string& json) {
-  return json_in::DocumentAs<Task>(json, kReader);
-}
-template <>
-Result<TaskPage> Parse<TaskPage>(const std::string& json) {
-  return json_in::DocumentAs<TaskPage>(json, kReader);
-}
-template <>
-Result<ResultPage> Parse<ResultPage>(const std::string& json) {
-  return json_in::DocumentAs<ResultPage>(json, kReader);
-}
-template <>
-Result<WorkerInfo> Parse<WorkerInfo>(const std::string& json) {
-  return json_in::DocumentAs<WorkerInfo>(json, kReader);
-}
-template <>
-Result<WorkerPage> Parse<WorkerPage>(const std::string& json) {
-  return json_in::DocumentAs<WorkerPage>(json, kReader);
+  return json_in::ParseList<SubmittedId>(json, json_in::kSubmittedBatch);
 }
 template <>
 Result<std::vector<NamedStrategy>> Parse<std::vector<NamedStrategy>>(const std::string& json) {
-  return json_in::DocumentAs<std::vector<NamedStrategy>>(json, kReader);
-}
-template <>
-Result<ServerInfo> Parse<ServerInfo>(const std::string& json) {
-  return json_in::DocumentAs<ServerInfo>(json, kReader);
+  return json_in::ParseList<NamedStrategy>(json, json_in::kStrategies);
 }
 
 }  // namespace allotter

@@ -13,7 +13,6 @@
 #include "base/check.h"
 #include "client/codec.h"
 #include "client/event_stream.h"
-#include "client/explain_codec.h"
 #include "client/http.h"
 #include "client/limit_codec.h"
 #include "client/overview_codec.h"

@@ -50,12 +50,9 @@ inline constexpr Field kWhyFields[] = {
 inline constexpr Object kWhy{"Why", "A block of a policy or strategy on the way to a pick, with what it looked at.",
                              kWhyFields};
 inline constexpr Field kPickFields[] = {
-    Id("job", "the job's id"),
-    OrNull(Count("index", "of the task; null: it was taken meanwhile")),
-    Bool("random", "chance had a say"),
-    Text("user", "of the job"),
-    List(Text("tags", "of the job")),
-    Many("why", kWhy, "from the outermost block on"),
+    Id("job", "the job's id"),          OrNull(Count("index", "of the task; null: it was taken meanwhile")),
+    Bool("random", "chance had a say"), Text("user", "of the job"),
+    List(Text("tags", "of the job")),   Many("why", kWhy, "from the outermost block on"),
 };
 inline constexpr Object kPick{"Pick", "A task that a worker would be given.", kPickFields};
 

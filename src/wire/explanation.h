@@ -5,7 +5,8 @@
 
 namespace allot::wire {
 
-inline constexpr Field kSeenValueFields[] = {Text("name", "of the attribute"), OrNull(Text("value", "null: it has none"))};
+inline constexpr Field kSeenValueFields[] = {Text("name", "of the attribute"),
+                                             OrNull(Text("value", "null: it has none"))};
 inline constexpr Object kSeenValue{"SeenValue", "What a condition read.", kSeenValueFields};
 inline constexpr Field kConditionFields[] = {
     Word("stage", kStage, "which stage it is of"),
@@ -19,12 +20,9 @@ inline constexpr Object kCondition{"Condition", "What a worker must be, and whet
 inline constexpr Field kFunnelFields[] = {Word("stage", kStage, "the stage"), Count("workers", "that come past it")};
 inline constexpr Object kFunnel{"FunnelStage", "How many workers come past a stage.", kFunnelFields};
 inline constexpr Field kTagStandingFields[] = {
-    Text("tag", "of the job"),
-    Word("status", kTagStatus, "of workers with it"),
-    Count("workers", "with it"),
-    Count("available", "neither draining nor away"),
-    Count("free", "with a free slot"),
-    OrNull(Time("last_seen_at_ms", "when a worker had it")),
+    Text("tag", "of the job"),         Word("status", kTagStatus, "of workers with it"),
+    Count("workers", "with it"),       Count("available", "neither draining nor away"),
+    Count("free", "with a free slot"), OrNull(Time("last_seen_at_ms", "when a worker had it")),
 };
 inline constexpr Object kTagStanding{"TagStanding", "Who has a tag of the job.", kTagStandingFields};
 inline constexpr Field kPropertyStandingFields[] = {
@@ -56,11 +54,8 @@ inline constexpr Field kNearestFields[] = {
 };
 inline constexpr Object kNearest{"Nearest", "The worker that misses the least.", kNearestFields};
 inline constexpr Field kSuggestionFields[] = {
-    Text("kind", "what looks like a slip"),
-    Text("given", "what the job says"),
-    Text("nearest", "what is there"),
-    Text("where", "whose it is"),
-    Text("message", "in words"),
+    Text("kind", "what looks like a slip"), Text("given", "what the job says"), Text("nearest", "what is there"),
+    Text("where", "whose it is"),           Text("message", "in words"),
 };
 inline constexpr Object kSuggestion{"Suggestion", "What may have been meant.", kSuggestionFields};
 
@@ -126,18 +121,15 @@ inline constexpr Field kTaskCountsFields[] = {
 };
 inline constexpr Object kTaskCounts{"TaskCounts", "A job's tasks that have not ended.", kTaskCountsFields};
 inline constexpr Field kExaminedFields[] = {
-    Count("total", "workers"),    Count("examined", "in the time there was"), Count("draining", "workers"),
-    Count("away", "workers"),     Count("matching", "that may run it"),
+    Count("total", "workers"), Count("examined", "in the time there was"), Count("draining", "workers"),
+    Count("away", "workers"),  Count("matching", "that may run it"),
 };
 inline constexpr Object kExamined{"Examined", "Workers, as an explanation saw them.", kExaminedFields};
 
 inline constexpr Field kHeadFields[] = {
-    OrNull(Id("job", "null: it is not submitted")),
-    Word("state", kJobState, "how it stands"),
-    One("tasks", kTaskCounts, "that have not ended"),
-    One("verdict", kReason, "the first of the reasons"),
-    Many("reasons", kReason, "the gravest first"),
-    Many("limits", kExplainedLimit, "that apply"),
+    OrNull(Id("job", "null: it is not submitted")),   Word("state", kJobState, "how it stands"),
+    One("tasks", kTaskCounts, "that have not ended"), One("verdict", kReason, "the first of the reasons"),
+    Many("reasons", kReason, "the gravest first"),    Many("limits", kExplainedLimit, "that apply"),
 };
 inline constexpr Field kExplanationFields[] = {
     kHeadFields[0],
@@ -159,7 +151,8 @@ inline constexpr Field kExplanationFields[] = {
     Many("suggestions", kSuggestion, "what may have been meant"),
 };
 inline constexpr Object kExplanation{"Explanation", "Why a job does not run.", kExplanationFields};
-inline constexpr Field kRankFields[] = {OrNull(Text("expression", "null: none")), Real("value", "0 where there is none")};
+inline constexpr Field kRankFields[] = {OrNull(Text("expression", "null: none")),
+                                        Real("value", "0 where there is none")};
 inline constexpr Object kRank{"Rank", "What a rank comes to.", kRankFields};
 inline constexpr Field kWorkerExplanationFields[] = {
     kHeadFields[0],

@@ -15,20 +15,20 @@ namespace allot::wire {
 
 enum class Type : std::uint8_t {
   kBool,
-  kCount,     // a whole number from 0 on
-  kInt,       // a whole number
-  kReal,      // a number
-  kMillis,    // a duration
-  kTime,      // milliseconds since 1970
-  kText,      //
-  kId,        // a whole number as text: it may be too large for a double
-  kRank,      // an expression as text, or a number
-  kJson,      // any value
-  kObject,    // `object`
-  kTexts,     // an object of any names with texts
-  kValues,    // an object of any names with texts, numbers or booleans
-  kCounts,    // an object of any names with whole numbers; in requests null takes one away
-  kNumeral,   // a whole number, or text that says one in another way, as "5%"
+  kCount,    // a whole number from 0 on
+  kInt,      // a whole number
+  kReal,     // a number
+  kMillis,   // a duration
+  kTime,     // milliseconds since 1970
+  kText,     //
+  kId,       // a whole number as text: it may be too large for a double
+  kRank,     // an expression as text, or a number
+  kJson,     // any value
+  kObject,   // `object`
+  kTexts,    // an object of any names with texts
+  kValues,   // an object of any names with texts, numbers or booleans
+  kCounts,   // an object of any names with whole numbers; in requests null takes one away
+  kNumeral,  // a whole number, or text that says one in another way, as "5%"
 };
 
 // Some words, of which a text is one.
@@ -102,6 +102,16 @@ constexpr bool SameNames(const Object& object, std::span<const std::string_view>
     if (Find(object, name) == nullptr) return false;
   }
   return names.size() == object.fields.size();
+}
+
+// Has it all fields of the other one, as the same?
+constexpr bool Includes(const Object& object, const Object& other) {
+  for (const Field& field : other.fields) {
+    const Field* mine = Find(object, field.name);
+    if (mine == nullptr || mine->type != field.type || mine->object != field.object || mine->list != field.list)
+      return false;
+  }
+  return true;
 }
 
 // What compilers show of a field that is none, or not of that kind: not constant, so that it ends the compilation.

@@ -140,12 +140,9 @@ inline constexpr Field kDemandRowFields[] = {
 };
 inline constexpr Object kDemandRow{"DemandRow", "Jobs that ask for the same workers.", kDemandRowFields};
 inline constexpr Field kDemandFields[] = {
-    One("totals", kDemandTotals, "of all rows"),
-    Bool("paused", "the queue gives out nothing"),
-    Bool("complete", "all jobs were looked at"),
-    Millis("lookahead_ms", "how far it looks ahead"),
-    Many("rows", kDemandRow, "the oldest first"),
-    Millis("took_ms", "how long it took"),
+    One("totals", kDemandTotals, "of all rows"),  Bool("paused", "the queue gives out nothing"),
+    Bool("complete", "all jobs were looked at"),  Millis("lookahead_ms", "how far it looks ahead"),
+    Many("rows", kDemandRow, "the oldest first"), Millis("took_ms", "how long it took"),
 };
 inline constexpr Object kDemand{"Demand", "What could start if workers were there.", kDemandFields};
 inline constexpr Field kDemandQueryFields[] = {

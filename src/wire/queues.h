@@ -104,7 +104,7 @@ inline constexpr Field kOldestWaitingFields[] = {
 };
 inline constexpr Object kOldestWaiting{"OldestWaiting", "The job that waits the longest.", kOldestWaitingFields};
 inline constexpr Field kWorkerCountsFields[] = {
-    Count("registered", "workers"), Count("waiting", "for tasks"),  Count("away", "their connections were lost"),
+    Count("registered", "workers"), Count("waiting", "for tasks"),    Count("away", "their connections were lost"),
     Count("draining", "workers"),   Count("slots", "of all workers"), Count("busy", "slots"),
 };
 inline constexpr Object kWorkerCounts{"WorkerCounts", "Workers and their slots.", kWorkerCountsFields};
@@ -139,11 +139,8 @@ inline constexpr Field kOverviewReasonFields[] = {
 };
 inline constexpr Object kOverviewReason{"OverviewReason", "Why tasks do not run.", kOverviewReasonFields};
 inline constexpr Field kBannerFields[] = {
-    Word("level", kLevel, "how bad it is"),
-    Text("code", "a stable word"),
-    Text("message", "what is wrong"),
-    Text("hint", "what to do about it"),
-    Maybe(Id("job", "an example")),
+    Word("level", kLevel, "how bad it is"), Text("code", "a stable word"),  Text("message", "what is wrong"),
+    Text("hint", "what to do about it"),    Maybe(Id("job", "an example")),
 };
 inline constexpr Object kBanner{"Banner", "What people should know at once.", kBannerFields};
 inline constexpr Field kOverviewFields[] = {

@@ -25,20 +25,15 @@ inline constexpr Field kDeletedFields[] = {Text("deleted", "what was deleted")};
 inline constexpr Object kDeleted{"Deleted", "What was deleted.", kDeletedFields};
 
 inline constexpr Field kYouFields[] = {
-    Bool("tokens", "false: everyone may do everything"),
-    Text("name", "of the token; empty: none"),
-    OrNull(Text("user", "that the token is fixed to")),
-    OrNull(Text("queue", "that the token is fixed to")),
+    Bool("tokens", "false: everyone may do everything"), Text("name", "of the token; empty: none"),
+    OrNull(Text("user", "that the token is fixed to")),  OrNull(Text("queue", "that the token is fixed to")),
     List(Word("scopes", kScope, "what it may do")),
 };
 inline constexpr Object kYou{"You", "Who asks.", kYouFields};
 inline constexpr Field kServerInfoFields[] = {
-    Text("name", "allotter"),
-    Text("version", "of the program"),
-    Count("protocol", "its version"),
-    Time("started_at_ms", "since when it runs"),
-    Time("now_at_ms", "its clock"),
-    Count("queues", "how many"),
+    Text("name", "allotter"),         Text("version", "of the program"),
+    Count("protocol", "its version"), Time("started_at_ms", "since when it runs"),
+    Time("now_at_ms", "its clock"),   Count("queues", "how many"),
     One("you", kYou, "who asks"),
 };
 inline constexpr Object kServerInfo{"ServerInfo", "The server.", kServerInfoFields};
@@ -50,7 +45,8 @@ inline constexpr Field kNamedStrategyFields[] = {
     Text("words", "what it does, in lines"),
 };
 inline constexpr Object kNamedStrategy{"NamedStrategy", "A strategy that has a name.", kNamedStrategyFields};
-inline constexpr Field kStrategiesFields[] = {Many("strategies", kNamedStrategy, "fair, and those of the configuration")};
+inline constexpr Field kStrategiesFields[] = {
+    Many("strategies", kNamedStrategy, "fair, and those of the configuration")};
 inline constexpr Object kStrategies{"Strategies", "The strategies that have a name.", kStrategiesFields};
 inline constexpr Field kStrategyQuestionFields[] = {
     Maybe(Json("strategy", "text, or the strategy as an object")),

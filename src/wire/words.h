@@ -19,9 +19,8 @@ inline constexpr std::string_view kDispatchModeWords[] = {"fanout", "balanced"};
 inline constexpr Words kDispatchMode{"DispatchMode", kDispatchModeWords};
 inline constexpr std::string_view kBalancingWords[] = {"least_queue", "round_robin", "random"};
 inline constexpr Words kBalancing{"Balancing", kBalancingWords};
-inline constexpr std::string_view kStageWords[] = {"total",        "available", "tags",   "constraint",
-                                                   "requirements", "worker_requirements", "free_slot", "limits",
-                                                   "others"};
+inline constexpr std::string_view kStageWords[] = {
+    "total", "available", "tags", "constraint", "requirements", "worker_requirements", "free_slot", "limits", "others"};
 inline constexpr Words kStage{"Stage", kStageWords};
 inline constexpr std::string_view kOutcomeWords[] = {"true", "false", "undefined", "error", "no_boolean"};
 inline constexpr Words kOutcome{"Outcome", kOutcomeWords};

@@ -48,11 +48,15 @@ inline constexpr Field kWorkerChangeFields[] = {
     Maybe(OrNull(Of(Type::kRank, "rank", "an expression: the jobs it prefers"))),
     Maybe(OrNull(Json("strategy", "which task first: text, or the strategy as an object"))),
 };
-inline constexpr Object kWorkerChange{"WorkerChange", "What to change of a worker; null empties, what is not there stays.",
-                                      kWorkerChangeFields};
+inline constexpr Object kWorkerChange{
+    "WorkerChange", "What to change of a worker; null empties, what is not there stays.", kWorkerChangeFields};
 inline constexpr Field kWorkerPatchFields[] = {
-    kWorkerChangeFields[0], kWorkerChangeFields[1], kWorkerChangeFields[2],
-    kWorkerChangeFields[3], kWorkerChangeFields[4], kWorkerChangeFields[5],
+    kWorkerChangeFields[0],
+    kWorkerChangeFields[1],
+    kWorkerChangeFields[2],
+    kWorkerChangeFields[3],
+    kWorkerChangeFields[4],
+    kWorkerChangeFields[5],
     Maybe(Text("key", "where the worker itself asks for it")),
 };
 inline constexpr Object kWorkerPatch{"WorkerPatch", "A change of a worker as a request.", kWorkerPatchFields};
@@ -86,10 +90,14 @@ inline constexpr Field kWorkerMessageFields[] = {
 };
 inline constexpr Object kWorkerMessage{"WorkerMessage", "What a worker says.", kWorkerMessageFields};
 inline constexpr Field kPullFields[] = {
-    kWorkerMessageFields[2], kWorkerMessageFields[3],
-    kWorkerMessageFields[4], kWorkerMessageFields[5],
-    kWorkerMessageFields[6], kWorkerMessageFields[7],
-    kWorkerMessageFields[8], Text("key", "proves that it is this worker"),
+    kWorkerMessageFields[2],
+    kWorkerMessageFields[3],
+    kWorkerMessageFields[4],
+    kWorkerMessageFields[5],
+    kWorkerMessageFields[6],
+    kWorkerMessageFields[7],
+    kWorkerMessageFields[8],
+    Text("key", "proves that it is this worker"),
     Maybe(Millis("wait_ms", "how long to wait for tasks")),
 };
 inline constexpr Object kPull{"Pull", "What a worker says over plain HTTP.", kPullFields};
@@ -149,11 +157,8 @@ inline constexpr Field kWorkerNewsFields[] = {
 inline constexpr Object kWorkerNews{"WorkerNews", "What a worker is told.", kWorkerNewsFields};
 
 inline constexpr Field kPromisedShareFields[] = {
-    Id("job", "the job's id"),
-    Count("tasks", "how many of its tasks"),
-    OrNull(Int("priority", "of the job")),
-    Text("user", "of the job"),
-    List(Text("tags", "of the job")),
+    Id("job", "the job's id"),  Count("tasks", "how many of its tasks"), OrNull(Int("priority", "of the job")),
+    Text("user", "of the job"), List(Text("tags", "of the job")),
 };
 inline constexpr Object kPromisedShare{"PromisedShare", "Tasks of one job in a worker's queue.", kPromisedShareFields};
 inline constexpr Field kHeldTaskFields[] = {kTaskRefFields[0], kTaskRefFields[1]};

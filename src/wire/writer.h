@@ -1,5 +1,5 @@
-// Writes an object of the protocol, whose table (wire/field.h) knows its fields: a name that is not in it, or of another
-// type, does not compile. What it costs is what JsonWriter costs.
+// Writes an object of the protocol, whose table (wire/field.h) knows its fields: a name that is not in it, or of
+// another type, does not compile. What it costs is what JsonWriter costs.
 //
 //   JsonWriter json(out);
 //   wire::Writer<wire::kTask> w(json);
