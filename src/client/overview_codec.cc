@@ -82,7 +82,7 @@ struct FieldsOf<History> {
 };
 
 constexpr auto kWaitedOfUser = RowsOf<UserInfo, wire::kWaited>(
-    In<&UserInfo::waited_mean_ms>("mean"), In<&UserInfo::waited_p50_ms>("p50"), In<&UserInfo::waited_p95_ms>("p95"));
+    InOrEmpty<&UserInfo::waited_mean_ms>("mean"), In<&UserInfo::waited_p50_ms>("p50"), In<&UserInfo::waited_p95_ms>("p95"));
 template <>
 struct FieldsOf<UserInfo> {
   static constexpr auto kRows = RowsOf<UserInfo, wire::kUser>(

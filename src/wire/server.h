@@ -14,7 +14,6 @@ inline constexpr Field kErrorFields[] = {
 inline constexpr Object kError{"Error", "Why something was refused.", kErrorFields};
 inline constexpr Field kErrorAnswerFields[] = {
     One("error", kError, "why"),
-    Maybe(Count("seq", "of a worker's message")),
 };
 inline constexpr Object kErrorAnswer{"ErrorAnswer", "An answer that refuses.", kErrorAnswerFields};
 
