@@ -1,5 +1,5 @@
-# Installs the dashboard's packages where they are not those of the lock file: cmake -DWEB_DIR=… -DNPM=… -P web_packages.cmake
-# The stamp is inside web/node_modules: all build folders share both, and who removes one removes the other.
+# Installs npm packages where they are not those of the lock file: cmake -DWEB_DIR=… -DNPM=… -P web_packages.cmake
+# WEB_DIR is the dashboard's folder, or that of a test. The stamp is inside its node_modules: all build folders share both, and who removes one removes the other.
 set(stamp ${WEB_DIR}/node_modules/.allot-packages)
 file(SHA256 ${WEB_DIR}/package.json manifest)
 file(SHA256 ${WEB_DIR}/package-lock.json lock)
@@ -16,7 +16,7 @@ set(ENV{npm_config_update_notifier} false)
 execute_process(COMMAND ${NPM} ci --loglevel=error --no-audit --no-fund --ignore-scripts
   WORKING_DIRECTORY ${WEB_DIR} OUTPUT_QUIET RESULT_VARIABLE failed)
 if(failed)
-  message(FATAL_ERROR "the dashboard's packages could not be installed (npm ci: ${failed}); "
-    "npm says why above. -DALLOT_WEB=OFF builds without the dashboard")
+  message(FATAL_ERROR "the packages of ${WEB_DIR} could not be installed (npm ci: ${failed}); "
+    "npm says why above. -DALLOT_WEB=OFF builds without the dashboard, and without tests that need npm")
 endif()
 file(WRITE ${stamp} "${wanted}")

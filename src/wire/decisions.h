@@ -54,7 +54,7 @@ inline constexpr Field kPickFields[] = {
     Bool("random", "chance had a say"), Text("user", "of the job"),
     List(Text("tags", "of the job")),   Many("why", kWhy, "from the outermost block on"),
 };
-inline constexpr Object kPick{"Pick", "A task that a worker would be given.", kPickFields};
+inline constexpr Object kPick{"PickedTask", "A task that a worker would be given.", kPickFields};
 
 inline constexpr Field kStrategyHeldFields[] = {
     Count("jobs", "how many"),

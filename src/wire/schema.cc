@@ -185,8 +185,9 @@ std::string TypeScript(const Vocabulary& vocabulary) {
       "// Made from the tables of src/wire/ by `ALLOT_UPDATE=1 build/server_tests --gtest_filter='OpenApi.*'`: change "
       "those.\n\nexport type Ms = number;\nexport type Json = unknown;\n";
   for (const Words* words : vocabulary.words) {
-    const std::string line = "export type " + std::string(words->name) + " = " + Quoted(*words) + ";";
-    out.append(line).append("\n");
+    const std::string head = "export type " + std::string(words->name) + " =";
+    const std::string line = head + " " + Quoted(*words) + ";";
+    out.append(line.size() > kWidth ? head + "\n  " + Quoted(*words) + ";" : line).append("\n");
   }
   for (const Object* object : vocabulary.objects) {
     if (object->fields.empty()) continue;

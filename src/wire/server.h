@@ -11,7 +11,7 @@ inline constexpr Field kErrorFields[] = {
     Text("message", "what is wrong"),
     Text("hint", "what to do about it; may be empty"),
 };
-inline constexpr Object kError{"Error", "Why something was refused.", kErrorFields};
+inline constexpr Object kError{"ErrorInfo", "Why something was refused.", kErrorFields};
 inline constexpr Field kErrorAnswerFields[] = {
     One("error", kError, "why"),
 };

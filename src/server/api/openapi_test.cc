@@ -21,6 +21,32 @@ std::string ReadText(const std::string& path) {
   return text.str();
 }
 
+// The same JSON, a line for each field.
+std::string Indented(const std::string& json) {
+  std::string out;
+  std::size_t depth = 0;
+  bool quoted = false;
+  const auto line = [&] { out.append("\n").append(2 * depth, ' '); };
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (c == '"' && (i == 0 || json[i - 1] != '\\')) quoted = !quoted;
+    const bool empty = i + 1 < json.size() && (json[i + 1] == '}' || json[i + 1] == ']');
+    if (!quoted && (c == '}' || c == ']') && json[i - 1] != '{' && json[i - 1] != '[') {
+      --depth;
+      line();
+    }
+    out.push_back(c);
+    if (quoted) continue;
+    if ((c == '{' || c == '[') && !empty) {
+      ++depth;
+      line();
+    }
+    if (c == ',') line();
+    if (c == ':') out.push_back(' ');
+  }
+  return out + "\n";
+}
+
 // A file that is made from the tables. With ALLOT_UPDATE in the environment it is written.
 void ExpectMade(const std::string& path, const std::string& text) {
   if (std::getenv("ALLOT_UPDATE") != nullptr) std::ofstream(path) << text;
@@ -28,7 +54,7 @@ void ExpectMade(const std::string& path, const std::string& text) {
                                       << "ALLOT_UPDATE=1 build/server_tests --gtest_filter='OpenApi.*'";
 }
 
-TEST(OpenApi, IsTheOneInDocs) { ExpectMade("docs/openapi.json", OpenApi() + "\n"); }
+TEST(OpenApi, IsTheOneInDocs) { ExpectMade("docs/openapi.json", Indented(OpenApi())); }
 
 TEST(OpenApi, TheDashboardsTypesAreOfTheSameTables) {
   ExpectMade("web/src/types.ts", wire::TypeScript(ApiVocabulary()));
