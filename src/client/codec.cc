@@ -10,6 +10,8 @@
 #include "wire/writer.h"
 
 namespace allotter {
+namespace wire = allot::wire;
+
 namespace {
 
 using allot::JsonWriter;
@@ -33,34 +35,40 @@ void WriteProperties(const Properties& properties, JsonWriter& w) {
 }
 
 void WriteConstraints(const std::vector<Properties>& alternatives, JsonWriter& w) {
-  w.Key("constraints").BeginArray();
+  w.BeginArray();
   for (const Properties& alternative : alternatives) WriteProperties(alternative, w);
   w.EndArray();
 }
 
-void WriteTags(const std::vector<std::string>& tags, JsonWriter& w) {
-  w.Key("tags").BeginArray();
-  for (const std::string& tag : tags) w.String(tag);
-  w.EndArray();
+// A piece of text with the key of one field of kObject, which is checked: `,"index":`.
+template <const wire::Object& kObject, std::size_t N>
+consteval std::string_view Key(const char (&text)[N]) {
+  std::string_view name(text, N - 1);
+  name.remove_prefix(name.find('"') + 1);
+  name = name.substr(0, name.find('"'));
+  if (wire::Find(kObject, name) == nullptr) wire::NoSuchField(name);
+  return std::string_view(text, N - 1);
 }
 
-// The fields of a TaskRef, without braces.
+// Reports come by the hundred thousand: their texts are put together by hand.
 void AppendRefFields(const TaskRef& task, std::string& out) {
-  out.append("\"job\":");
+  out.append(Key<wire::kTaskRef>("\"job\":"));
   allot::AppendJsonString(task.job, out);
-  out.append(",\"index\":").append(std::to_string(task.index)).append(",\"lease\":");
+  out.append(Key<wire::kTaskRef>(",\"index\":")).append(std::to_string(task.index));
+  out.append(Key<wire::kTaskRef>(",\"lease\":"));
   allot::AppendJsonString(task.lease, out);
 }
 
+// The list of those that `filter` finds, if there are any; `begin` is its key and bracket.
 template <typename Filter, typename Body>
-void AppendKind(std::string_view name, const std::vector<Report>& reports, bool& wrote, std::string& out, Filter filter,
-                Body body) {
+void AppendKind(std::string_view begin, const std::vector<Report>& reports, bool& wrote, std::string& out,
+                Filter filter, Body body) {
   bool first = true;
   for (const Report& report : reports) {
     if (!filter(report.outcome.kind)) continue;
     if (first) {
       if (wrote) out.push_back(',');
-      out.append("\"").append(name).append("\":[");
+      out.append(begin);
     } else {
       out.push_back(',');
     }
@@ -76,11 +84,6 @@ void AppendKind(std::string_view name, const std::vector<Report>& reports, bool&
 
 }  // namespace
 
-void WriteOrNull(std::string_view key, const std::string& text, JsonWriter& w) {
-  w.Key(key);
-  text.empty() ? w.Null() : w.String(text);
-}
-
 std::string OneLine(std::string_view json) {
   if (json.find_first_of("\r\n") == std::string_view::npos) return std::string(json);
   // Raw line ends stand only between tokens: inside JSON strings they are escaped.
@@ -91,90 +94,69 @@ std::string OneLine(std::string_view json) {
 }
 
 void AppendSpec(const JobSpec& spec, bool stream, std::string& out) {
-  JsonWriter w(out);
-  w.BeginObject();
-  if (!spec.tags.empty()) WriteTags(spec.tags, w);
-  if (spec.count && !stream) w.Key("count").Uint(*spec.count);
-  if (!spec.payload.empty()) w.Key("payload").Raw(OneLine(spec.payload));
+  JsonWriter json(out);
+  wire::Writer<wire::kJobSpec> w(json);
+  if (!spec.tags.empty()) w.Texts("tags", spec.tags);
+  if (spec.count && !stream) w.Count("count", *spec.count);
+  if (!spec.payload.empty()) w.Raw("payload", OneLine(spec.payload));
   if (!spec.payloads.empty() && !stream) {
-    w.Key("payloads").BeginArray();
-    for (const std::string& payload : spec.payloads) w.Raw(payload);
-    w.EndArray();
+    w.Each("payloads", spec.payloads, [](const std::string& payload, JsonWriter& one) { one.Raw(payload); });
   }
-  if (!spec.payload_prefix.empty()) w.Key("payload_prefix").String(spec.payload_prefix);
-  if (spec.priority) w.Key("priority").Int(*spec.priority);
-  if (!spec.user.empty()) w.Key("user").String(spec.user);
-  if (!spec.async) w.Key("async").Bool(false);
-  if (spec.delay) w.Key("delay_ms").Int(spec.delay->count());
-  if (spec.scheduled_at_ms) w.Key("scheduled_at_ms").Int(*spec.scheduled_at_ms);
-  if (!spec.meta.empty()) {
-    w.Key("meta");
-    WriteMeta(spec.meta, w);
-  }
-  if (!spec.constraints.empty()) WriteConstraints(spec.constraints, w);
-  if (!spec.requirements.empty()) w.Key("requirements").String(spec.requirements);
-  if (!spec.rank.empty()) w.Key("rank").String(spec.rank);
-  if (spec.max_attempts) w.Key("max_attempts").Uint(*spec.max_attempts);
+  if (!spec.payload_prefix.empty()) w.Text("payload_prefix", spec.payload_prefix);
+  if (spec.priority) w.Int("priority", *spec.priority);
+  if (!spec.user.empty()) w.Text("user", spec.user);
+  if (!spec.async) w.Bool("async", false);
+  if (spec.delay) w.Int("delay_ms", spec.delay->count());
+  if (spec.scheduled_at_ms) w.Int("scheduled_at_ms", *spec.scheduled_at_ms);
+  if (!spec.meta.empty()) WriteMeta(spec.meta, w.Value("meta"));
+  if (!spec.constraints.empty()) WriteConstraints(spec.constraints, w.Value("constraints"));
+  if (!spec.requirements.empty()) w.Text("requirements", spec.requirements);
+  if (!spec.rank.empty()) w.Text("rank", spec.rank);
+  if (spec.max_attempts) w.Count("max_attempts", *spec.max_attempts);
   const Backoff& backoff = spec.backoff;
   if (backoff.first || backoff.factor || backoff.max || backoff.jitter) {
-    w.Key("backoff").BeginObject();
-    if (backoff.first) w.Key("first_ms").Int(backoff.first->count());
-    if (backoff.factor) w.Key("factor").Real(*backoff.factor);
-    if (backoff.max) w.Key("max_ms").Int(backoff.max->count());
-    if (backoff.jitter) w.Key("jitter").Real(*backoff.jitter);
-    w.EndObject();
+    auto waits = w.Open<wire::kBackoffSpec>("backoff");
+    if (backoff.first) waits.Int("first_ms", backoff.first->count());
+    if (backoff.factor) waits.Real("factor", *backoff.factor);
+    if (backoff.max) waits.Int("max_ms", backoff.max->count());
+    if (backoff.jitter) waits.Real("jitter", *backoff.jitter);
   }
-  if (spec.lease) w.Key("lease_ms").Int(spec.lease->count());
-  if (spec.timeout) w.Key("timeout_ms").Int(spec.timeout->count());
+  if (spec.lease) w.Int("lease_ms", spec.lease->count());
+  if (spec.timeout) w.Int("timeout_ms", spec.timeout->count());
   if (!spec.max_failed_tasks.empty()) {
     const std::string& text = spec.max_failed_tasks;
     const bool number =
         text.size() <= 10 && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-    w.Key("max_failed_tasks");
-    number ? w.Uint(std::stoull(text)) : w.String(text);
+    JsonWriter& value = w.Value("max_failed_tasks");
+    number ? value.Uint(std::stoull(text)) : value.String(text);
   }
-  if (spec.retention) w.Key("retention_ms").Int(spec.retention->count());
-  if (!spec.idempotency_key.empty()) w.Key("idempotency_key").String(spec.idempotency_key);
-  if (!spec.trace.empty()) w.Key("trace").String(spec.trace);
-  w.EndObject();
+  if (spec.retention) w.Int("retention_ms", spec.retention->count());
+  if (!spec.idempotency_key.empty()) w.Text("idempotency_key", spec.idempotency_key);
+  if (!spec.trace.empty()) w.Text("trace", spec.trace);
 }
 
 void AppendChange(const JobChange& change, std::string& out) {
-  JsonWriter w(out);
-  w.BeginObject();
-  if (change.tags) WriteTags(*change.tags, w);
-  if (change.priority) {
-    w.Key("priority");
-    *change.priority ? w.Int(**change.priority) : w.Null();
-  }
-  if (change.delay) w.Key("delay_ms").Int(change.delay->count());
-  if (change.scheduled_at_ms) w.Key("scheduled_at_ms").Int(*change.scheduled_at_ms);
-  if (change.meta) {
-    w.Key("meta");
-    WriteMeta(*change.meta, w);
-  }
-  if (change.constraints) WriteConstraints(*change.constraints, w);
-  if (change.requirements) WriteOrNull("requirements", *change.requirements, w);
-  if (change.rank) WriteOrNull("rank", *change.rank, w);
-  w.EndObject();
+  JsonWriter json(out);
+  wire::Writer<wire::kJobChange> w(json);
+  if (change.tags) w.Texts("tags", *change.tags);
+  if (change.priority) w.Int("priority", *change.priority);
+  if (change.delay) w.Int("delay_ms", change.delay->count());
+  if (change.scheduled_at_ms) w.Int("scheduled_at_ms", *change.scheduled_at_ms);
+  if (change.meta) WriteMeta(*change.meta, w.Value("meta"));
+  if (change.constraints) WriteConstraints(*change.constraints, w.Value("constraints"));
+  if (change.requirements) w.TextOrNull("requirements", *change.requirements);
+  if (change.rank) w.TextOrNull("rank", *change.rank);
 }
 
 void AppendWorkerChange(const WorkerChange& change, std::string& out) {
-  JsonWriter w(out);
-  w.BeginObject();
-  if (change.tags) WriteTags(*change.tags, w);
-  if (change.properties) {
-    w.Key("properties");
-    WriteProperties(*change.properties, w);
-  }
-  if (change.attributes) {
-    w.Key("attributes");
-    WriteMeta(*change.attributes, w);
-  }
-  if (change.requirements) WriteOrNull("requirements", *change.requirements, w);
-  if (change.rank) WriteOrNull("rank", *change.rank, w);
-  if (change.strategy) WriteOrNull("strategy", *change.strategy, w);
-  w.EndObject();
+  JsonWriter json(out);
+  wire::Writer<wire::kWorkerChange> w(json);
+  if (change.tags) w.Texts("tags", *change.tags);
+  if (change.properties) WriteProperties(*change.properties, w.Value("properties"));
+  if (change.attributes) WriteMeta(*change.attributes, w.Value("attributes"));
+  if (change.requirements) w.TextOrNull("requirements", *change.requirements);
+  if (change.rank) w.TextOrNull("rank", *change.rank);
+  if (change.strategy) w.TextOrNull("strategy", *change.strategy);
 }
 
 void Add(const WorkerChange& change, WorkerChange& to) {
@@ -193,53 +175,49 @@ void AppendTaskRef(const TaskRef& task, std::string& out) {
 }
 
 void AppendHello(const Hello& hello, std::string& out) {
-  JsonWriter w(out);
-  w.BeginObject().Key("name").String(hello.name);
-  WriteTags(hello.tags, w);
-  w.Key("slots").Uint(hello.slots);
-  if (!hello.properties.empty()) {
-    w.Key("properties");
-    WriteProperties(hello.properties, w);
-  }
-  if (!hello.attributes.empty()) {
-    w.Key("attributes");
-    WriteMeta(hello.attributes, w);
-  }
-  if (!hello.requirements.empty()) w.Key("requirements").String(hello.requirements);
-  if (!hello.rank.empty()) w.Key("rank").String(hello.rank);
-  if (!hello.strategy.empty()) w.Key("strategy").String(hello.strategy);
+  JsonWriter json(out);
+  wire::Writer<wire::kHello> w(json);
+  w.Text("name", hello.name);
+  w.Texts("tags", hello.tags);
+  w.Count("slots", hello.slots);
+  if (!hello.properties.empty()) WriteProperties(hello.properties, w.Value("properties"));
+  if (!hello.attributes.empty()) WriteMeta(hello.attributes, w.Value("attributes"));
+  if (!hello.requirements.empty()) w.Text("requirements", hello.requirements);
+  if (!hello.rank.empty()) w.Text("rank", hello.rank);
+  if (!hello.strategy.empty()) w.Text("strategy", hello.strategy);
   if (!hello.worker.empty()) {
-    w.Key("worker").String(hello.worker).Key("key").String(hello.key).Key("resume").BeginArray();
+    w.Text("worker", hello.worker);
+    w.Text("key", hello.key);
     std::string entry;
-    for (const TaskRef& task : hello.resume) {
+    w.Each("resume", hello.resume, [&entry](const TaskRef& task, JsonWriter& one) {
       entry.clear();
       AppendTaskRef(task, entry);
-      w.Raw(entry);
-    }
-    w.EndArray();
+      one.Raw(entry);
+    });
   }
-  w.EndObject();
 }
 
 bool AppendReports(const std::vector<Report>& reports, std::string& out) {
   using Kind = Outcome::Kind;
   bool wrote = false;
   AppendKind(
-      "done", reports, wrote, out, [](Kind kind) { return kind == Kind::kDone; },
+      Key<wire::kWorkerMessage>("\"done\":["), reports, wrote, out, [](Kind kind) { return kind == Kind::kDone; },
       [&](const Outcome& outcome) {
-        if (!outcome.text.empty()) out.append(",\"result\":").append(outcome.text);
+        if (!outcome.text.empty()) out.append(Key<wire::kDone>(",\"result\":")).append(outcome.text);
       });
   AppendKind(
-      "failed", reports, wrote, out, [](Kind kind) { return kind == Kind::kFailed || kind == Kind::kRejected; },
+      Key<wire::kWorkerMessage>("\"failed\":["), reports, wrote, out,
+      [](Kind kind) { return kind == Kind::kFailed || kind == Kind::kRejected; },
       [&](const Outcome& outcome) {
         if (!outcome.text.empty()) {
-          out.append(",\"error\":");
+          out.append(Key<wire::kFailed>(",\"error\":"));
           allot::AppendJsonString(outcome.text, out);
         }
-        if (outcome.kind == Kind::kRejected) out.append(",\"final\":true");
+        if (outcome.kind == Kind::kRejected) out.append(Key<wire::kFailed>(",\"final\":")).append("true");
       });
   AppendKind(
-      "released", reports, wrote, out, [](Kind kind) { return kind == Kind::kReleased; }, [](const Outcome&) {});
+      Key<wire::kWorkerMessage>("\"released\":["), reports, wrote, out,
+      [](Kind kind) { return kind == Kind::kReleased; }, [](const Outcome&) {});
   return wrote;
 }
 

@@ -12,14 +12,8 @@
 #include "allotter/result.h"
 #include "allotter/types.h"
 
-namespace allot {
-class JsonWriter;
-}
-
 namespace allotter {
 
-// A field whose text may be taken away: null, where it is empty.
-void WriteOrNull(std::string_view key, const std::string& text, allot::JsonWriter& w);
 // Appends the job spec's object. With `stream` without count and payloads, as the first line of a streamed submit.
 void AppendSpec(const JobSpec& spec, bool stream, std::string& out);
 void AppendChange(const JobChange& change, std::string& out);

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -129,10 +130,28 @@ template <typename T>
 void Read(Value value, std::vector<T>& out) {
   Each(value, [&](Value item) { Read(item, out.emplace_back()); });
 }
+// What comes a hundred thousand times a second says so (kHot): each row is code of its own.
+template <Bound T, std::size_t kRow>
+[[gnu::always_inline]] inline bool TakeRow(std::string_view key, Value& field, T& out) {
+  constexpr const Row<T>& row = FieldsOf<T>::kRows.rows[kRow];
+  constexpr std::string_view name = row.name;
+  if (key.size() != name.size() || std::memcmp(key.data(), name.data(), name.size()) != 0) return false;
+  if constexpr (row.read != nullptr) row.read(field, out);
+  return true;
+}
 template <Bound T>
 void Read(Value value, T& out) {
   if constexpr (requires { out.json; }) out.json = Raw(value);
-  FieldsOf<T>::kRows.Read(value, out);
+  if constexpr (requires { FieldsOf<T>::kHot; }) {
+    EachField(value, [&](std::string_view key, Value field) {
+      [&]<std::size_t... kRow>(std::index_sequence<kRow...>) {
+        static_cast<void>((TakeRow<T, kRow>(key, field, out) || ...));
+      }
+      (std::make_index_sequence<FieldsOf<T>::kRows.rows.size()>());
+    });
+  } else {
+    FieldsOf<T>::kRows.Read(value, out);
+  }
 }
 
 constexpr unsigned Bits(std::initializer_list<wire::Type> types) {
@@ -211,7 +230,9 @@ consteval auto In(std::string_view name) {
   using T = Of<kMember>;
   using M = decltype(TypeOf<kMember, kInner...>(static_cast<T*>(nullptr)));
   return Row<T>(
-      name, [](Value& value, T& out) { Read(value, MemberOf<kMember, kInner...>(out)); }, TakenBy<M>::Get());
+      name,
+      [](Value & value, T & out) __attribute__((always_inline)) { Read(value, MemberOf<kMember, kInner...>(out)); },
+      TakenBy<M>::Get());
 }
 // The same; null makes it empty.
 template <auto kMember, auto... kInner>

@@ -59,15 +59,16 @@ void Each(Value value, F f) {
 }
 
 // Values of basic types; all others are in fields.h. A wrong type throws, and so does null.
-inline void Read(Value value, std::string& out) { out = std::string_view(value.get_string()); }
-inline void Read(Value value, std::uint64_t& out) { out = value.get_uint64(); }
-inline void Read(Value value, std::uint32_t& out) {
+// The compiler would rather call those that messages are full of.
+[[gnu::always_inline]] inline void Read(Value value, std::string& out) { out = std::string_view(value.get_string()); }
+[[gnu::always_inline]] inline void Read(Value value, std::uint64_t& out) { out = value.get_uint64(); }
+[[gnu::always_inline]] inline void Read(Value value, std::uint32_t& out) {
   out = static_cast<std::uint32_t>(std::uint64_t(value.get_uint64()));
 }
-inline void Read(Value value, std::int64_t& out) { out = value.get_int64(); }
+[[gnu::always_inline]] inline void Read(Value value, std::int64_t& out) { out = value.get_int64(); }
 inline void Read(Value value, double& out) { out = value.get_double(); }
 inline void Read(Value value, bool& out) { out = value.get_bool(); }
-inline void Read(Value value, std::chrono::milliseconds& out) {
+[[gnu::always_inline]] inline void Read(Value value, std::chrono::milliseconds& out) {
   out = std::chrono::milliseconds(std::int64_t(value.get_int64()));
 }
 inline void Read(Value value, std::vector<std::string>& out) {

@@ -110,17 +110,18 @@ void AppendNumber(double number, JsonWriter& w) {
 }  // namespace
 
 void AppendLimit(const LimitSpec& spec, std::string& out) {
-  JsonWriter w(out);
-  w.BeginObject().Key("tag").String(spec.tag);
-  if (!spec.name.empty()) w.Key("name").String(spec.name);
-  w.Key("expr").String(spec.expr);
-  if (!spec.cost.empty()) w.Key("cost").String(spec.cost);
-  AppendNumber(spec.count, w.Key("count"));
-  w.Key("window_ms").Int(spec.window.count());
-  if (spec.burst != 0) AppendNumber(spec.burst, w.Key("burst"));
-  if (spec.max_burst_cost != 0) AppendNumber(spec.max_burst_cost, w.Key("max_burst_cost"));
-  if (spec.monitor) w.Key("monitor").Bool(true);
-  w.Key("expires_in_ms").Int(spec.expires_in.count()).EndObject();
+  allot::JsonWriter json(out);
+  allot::wire::Writer<allot::wire::kLimitSpec> w(json);
+  w.Text("tag", spec.tag);
+  if (!spec.name.empty()) w.Text("name", spec.name);
+  w.Text("expr", spec.expr);
+  if (!spec.cost.empty()) w.Text("cost", spec.cost);
+  AppendNumber(spec.count, w.Value("count"));
+  w.Int("window_ms", spec.window.count());
+  if (spec.burst != 0) AppendNumber(spec.burst, w.Value("burst"));
+  if (spec.max_burst_cost != 0) AppendNumber(spec.max_burst_cost, w.Value("max_burst_cost"));
+  if (spec.monitor) w.Bool("monitor", true);
+  w.Int("expires_in_ms", spec.expires_in.count());
 }
 
 template Result<LimitLease> Parse<LimitLease>(const std::string& json);

@@ -8,12 +8,14 @@ namespace json_in {
 
 template <>
 struct FieldsOf<TaskRef> {
+  static constexpr bool kHot = true;
   static constexpr auto kRows = RowsOf<TaskRef, wire::kTaskRef>(In<&TaskRef::job>("job"), In<&TaskRef::index>("index"),
                                                                 In<&TaskRef::lease>("lease"));
 };
 
 template <>
 struct FieldsOf<Assignment> {
+  static constexpr bool kHot = true;
   static constexpr auto kRows = RowsOf<Assignment, wire::kAssignment>(
       In<&Assignment::task, &TaskRef::job>("job"), In<&Assignment::task, &TaskRef::index>("index"),
       In<&Assignment::task, &TaskRef::lease>("lease"), In<&Assignment::attempt>("attempt"),

@@ -81,8 +81,9 @@ struct FieldsOf<History> {
       In<&History::oldest_wait_ms>("oldest_ms"));
 };
 
-constexpr auto kWaitedOfUser = RowsOf<UserInfo, wire::kWaited>(
-    InOrEmpty<&UserInfo::waited_mean_ms>("mean"), In<&UserInfo::waited_p50_ms>("p50"), In<&UserInfo::waited_p95_ms>("p95"));
+constexpr auto kWaitedOfUser = RowsOf<UserInfo, wire::kWaited>(InOrEmpty<&UserInfo::waited_mean_ms>("mean"),
+                                                               InOrEmpty<&UserInfo::waited_p50_ms>("p50"),
+                                                               InOrEmpty<&UserInfo::waited_p95_ms>("p95"));
 template <>
 struct FieldsOf<UserInfo> {
   static constexpr auto kRows = RowsOf<UserInfo, wire::kUser>(
@@ -143,15 +144,14 @@ struct FieldsOf<ManyJobsAnswer> {
 }  // namespace json_in
 
 void AppendManyJobs(const ManyJobs& which, std::string& out) {
-  allot::JsonWriter w(out);
-  w.BeginObject();
-  if (!which.state.empty()) w.Key("state").String(which.state);
-  if (!which.tag.empty()) w.Key("tag").String(which.tag);
-  if (!which.user.empty()) w.Key("user").String(which.user);
-  if (which.all) w.Key("all").Bool(true);
-  if (!which.up_to.empty()) w.Key("up_to").String(which.up_to);
-  if (which.dry_run) w.Key("dry_run").Bool(true);
-  w.EndObject();
+  allot::JsonWriter json(out);
+  allot::wire::Writer<allot::wire::kJobsFilter> w(json);
+  if (!which.state.empty()) w.Text("state", which.state);
+  if (!which.tag.empty()) w.Text("tag", which.tag);
+  if (!which.user.empty()) w.Text("user", which.user);
+  if (which.all) w.Bool("all", true);
+  if (!which.up_to.empty()) w.Text("up_to", which.up_to);
+  if (which.dry_run) w.Bool("dry_run", true);
 }
 
 template Result<Overview> Parse<Overview>(const std::string& json);

@@ -51,18 +51,17 @@ struct FieldsOf<WorkerOutlook> {
 }  // namespace json_in
 
 void AppendTry(const StrategyTry& what, std::string& out) {
-  allot::JsonWriter w(out);
-  w.BeginObject();
-  w.Key("strategy").String(what.strategy);
-  if (!what.policy.empty()) w.Key("policy").String(what.policy);
-  if (!what.worker.empty()) w.Key("worker").String(what.worker);
+  allot::JsonWriter json(out);
+  allot::wire::Writer<allot::wire::kTry> w(json);
+  w.Text("strategy", what.strategy);
+  if (!what.policy.empty()) w.Text("policy", what.policy);
+  if (!what.worker.empty()) w.Text("worker", what.worker);
   if (what.like) {
     std::string like;
     AppendWorkerChange(*what.like, like);
-    w.Key("worker").Raw(like);
+    w.Raw("worker", like);
   }
-  w.Key("count").Uint(what.count);
-  w.EndObject();
+  w.Count("count", what.count);
 }
 
 template Result<StrategyPreview> Parse<StrategyPreview>(const std::string& json);

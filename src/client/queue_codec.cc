@@ -13,39 +13,30 @@ constexpr auto kQueues = RowsOf<std::vector<Queue>, wire::kQueues>(
 }  // namespace json_in
 
 void AppendSettings(const QueueSettings& settings, std::string& out) {
-  allot::JsonWriter w(out);
-  w.BeginObject();
-  if (settings.max_finished_jobs) w.Key("max_finished_jobs").Uint(*settings.max_finished_jobs);
-  if (settings.worker_grace) w.Key("worker_grace_ms").Int(settings.worker_grace->count());
-  if (settings.max_limit_expiration) w.Key("max_limit_expiration_ms").Int(settings.max_limit_expiration->count());
-  if (settings.limit_ban_window) w.Key("limit_ban_window_ms").Int(settings.limit_ban_window->count());
-  if (settings.demand_lookahead) w.Key("demand_lookahead_ms").Int(settings.demand_lookahead->count());
-  if (settings.max_result_bytes) w.Key("max_result_bytes").Uint(*settings.max_result_bytes);
-  if (settings.property_keys) {
-    w.Key("property_keys").BeginArray();
-    for (const std::string& key : *settings.property_keys) w.String(key);
-    w.EndArray();
-  }
-  if (settings.max_property_keys) w.Key("max_property_keys").Uint(*settings.max_property_keys);
-  if (settings.policy) WriteOrNull("policy", *settings.policy, w);
-  if (settings.dispatch) WriteOrNull("dispatch", *settings.dispatch, w);
-  if (settings.balance) WriteOrNull("balance", *settings.balance, w);
-  if (settings.memory_budget_bytes) w.Key("memory_budget_bytes").Uint(*settings.memory_budget_bytes);
+  allot::JsonWriter json(out);
+  allot::wire::Writer<allot::wire::kQueueSettingsChange> w(json);
+  if (settings.max_finished_jobs) w.Count("max_finished_jobs", *settings.max_finished_jobs);
+  if (settings.worker_grace) w.Int("worker_grace_ms", settings.worker_grace->count());
+  if (settings.max_limit_expiration) w.Int("max_limit_expiration_ms", settings.max_limit_expiration->count());
+  if (settings.limit_ban_window) w.Int("limit_ban_window_ms", settings.limit_ban_window->count());
+  if (settings.demand_lookahead) w.Int("demand_lookahead_ms", settings.demand_lookahead->count());
+  if (settings.max_result_bytes) w.Count("max_result_bytes", *settings.max_result_bytes);
+  if (settings.property_keys) w.Texts("property_keys", *settings.property_keys);
+  if (settings.max_property_keys) w.Count("max_property_keys", *settings.max_property_keys);
+  if (settings.policy) w.TextOrNull("policy", *settings.policy);
+  if (settings.dispatch) w.TextOrNull("dispatch", *settings.dispatch);
+  if (settings.balance) w.TextOrNull("balance", *settings.balance);
+  if (settings.memory_budget_bytes) w.Count("memory_budget_bytes", *settings.memory_budget_bytes);
   if (settings.no_weights) {
-    w.Key("weights").Null();
+    w.Null("weights");
   } else if (!settings.weights.empty()) {
-    w.Key("weights").BeginObject();
+    allot::JsonWriter& weights = w.Value("weights").BeginObject();
     for (const auto& [name, weight] : settings.weights) {
-      w.OpenKey(name);
-      if (weight == 0) {
-        w.Null();
-      } else {
-        w.Uint(weight);
-      }
+      weights.OpenKey(name);
+      weight == 0 ? weights.Null() : weights.Uint(weight);
     }
-    w.EndObject();
+    weights.EndObject();
   }
-  w.EndObject();
 }
 
 template Result<Queue> Parse<Queue>(const std::string& json);

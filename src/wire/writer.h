@@ -27,7 +27,8 @@ enum Shape : unsigned { kPlain = 0, kMayBeNull = 1, kIsList = 2, kAnyShape = 4 }
 constexpr unsigned Bit(Type type) { return 1u << static_cast<unsigned>(type); }
 constexpr unsigned kAnyType = ~0u;
 constexpr unsigned kWhole = Bit(Type::kCount) | Bit(Type::kInt) | Bit(Type::kMillis) | Bit(Type::kTime);
-constexpr unsigned kString = Bit(Type::kText) | Bit(Type::kId) | Bit(Type::kRank);
+// A text is one of many values, where a field takes any.
+constexpr unsigned kString = Bit(Type::kText) | Bit(Type::kId) | Bit(Type::kRank) | Bit(Type::kJson);
 
 template <const Object& kObject, unsigned kTypes, unsigned kShape = kPlain, const Object* kInner = nullptr>
 struct Name {

@@ -178,6 +178,7 @@ void AppendOverview(const OverviewFacts& facts, std::string_view queue, bool nam
 
 Result<HistoryStep> ParseHistoryQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"step"};
+  static_assert(wire::SameNames(wire::kHistoryQuery, kKnown));
   const Result<Query> query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   const std::optional<std::string_view> step = query->Get("step");

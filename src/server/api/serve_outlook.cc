@@ -79,6 +79,7 @@ void ShowOutlook(Call call) {
     return call.Fail({Code::kUnknownWorker, "there is no worker " + text.substr(0, 100), "ids are decimal numbers"});
   }
   constexpr std::string_view kKnown[] = {"count"};
+  static_assert(wire::SameNames(wire::kNextQuery, kKnown));
   const Result<Query> query = Query::Parse(call.request.query, kKnown);
   if (!query.ok()) return call.Fail(query.error());
   const Result<std::optional<std::uint64_t>> count = query->Number("count", 1, kMostPicks);

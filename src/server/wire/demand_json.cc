@@ -52,6 +52,7 @@ void AppendRow(const DemandRow& row, WallTime now, JsonWriter& json) {
 
 Result<DemandQuery> ParseDemandQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"user", "tag", "limit"};
+  static_assert(wire::SameNames(wire::kDemandQuery, kKnown));
   const Result<Query> query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   DemandQuery out;

@@ -24,6 +24,7 @@ void Column(const std::vector<Part>& parts, std::uint32_t Part::*count, JsonWrit
 
 Result<PictureQuery> ParsePictureQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"parts", "from", "to"};
+  static_assert(wire::SameNames(wire::kPictureQuery, kKnown));
   const Result<Query> query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   PictureQuery out;
@@ -58,6 +59,7 @@ void AppendPicture(JobId job, const TaskPicture& picture, std::string& out) {
 
 Result<ErrorsQuery> ParseErrorsQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"from", "limit"};
+  static_assert(wire::SameNames(wire::kErrorsQuery, kKnown));
   const Result<Query> query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   ErrorsQuery out;

@@ -20,10 +20,13 @@ enum Field : std::size_t { kTag, kName, kExpr, kCost, kCount, kWindow, kBurst, k
 constexpr std::string_view kNames[] = {"tag",       "name",  "expr",           "cost",    "count",
                                        "window_ms", "burst", "max_burst_cost", "monitor", "expires_in_ms"};
 constexpr FieldSet kFields{"a limit", kNames};
+static_assert(wire::SameNames(wire::kLimitSpec, kFields.names));
 constexpr Field kNeeded[] = {kTag, kExpr, kCount, kWindow, kExpires};
 constexpr FieldSet kRenewFields{"a renewal", std::span(kNames).subspan(kExpires)};
+static_assert(wire::SameNames(wire::kRenewal, kRenewFields.names));
 constexpr std::string_view kTryNames[] = {"expr", "cost"};
 constexpr FieldSet kTryFields{"this request", kTryNames};
+static_assert(wire::SameNames(wire::kLimitQuestion, kTryFields.names));
 
 bool ReadExpiry(JsonReader& reader, Value& value, std::optional<Duration>& out) {
   // However long: it is cut to what the queue allows.
@@ -159,6 +162,7 @@ Result<LimitQuestion> ParseLimitTry(std::string_view json) {
 
 Result<LimitTable::Filter> ParseLimitQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"tag", "uuid"};
+  static_assert(wire::SameNames(wire::kLimitsQuery, kKnown));
   const Result<Query> query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   LimitTable::Filter filter;

@@ -15,7 +15,9 @@ using Value = JsonReader::Value;
 
 constexpr std::string_view kNames[] = {"strategy", "policy", "worker", "count"};
 constexpr FieldSet kFields{"a try", kNames};
+static_assert(wire::SameNames(wire::kTry, kFields.names));
 constexpr FieldSet kWorkerFields{"a worker to try", kDescriptionNames};
+static_assert(wire::SameNames(wire::kTryWorker, kWorkerFields.names));
 
 void AppendMoment(const PreviewMoment& moment, JsonWriter& json) {
   wire::Writer<wire::kServed> w(json);

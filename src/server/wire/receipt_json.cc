@@ -50,6 +50,7 @@ std::string LimitWords(const Receipt& receipt) {
 
 Result<ReceiptsQuery> ParseReceiptsQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"before", "limit"};
+  static_assert(wire::SameNames(wire::kReceiptsQuery, kKnown));
   const Result<Query> query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   ReceiptsQuery out;

@@ -44,6 +44,7 @@ void AppendUser(const UserView& user, const UserPage& page, JsonWriter& json) {
 
 Result<UserQuery> ParseUserQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"after", "limit", "user"};
+  static_assert(wire::SameNames(wire::kUsersQuery, kKnown));
   const Result<Query> query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   UserQuery out;
