@@ -18,6 +18,6 @@ execute_process(COMMAND ${NPM} ci --loglevel=error --no-audit --no-fund --ignore
   WORKING_DIRECTORY ${WEB_DIR} OUTPUT_QUIET RESULT_VARIABLE failed)
 if(failed)
   message(FATAL_ERROR "the packages of ${WEB_DIR} could not be installed (npm ci: ${failed}); "
-    "npm says why above. -DALLOT_WEB=OFF builds without the dashboard")
+    "npm says why above. -DALLOT_WEB=OFF builds without the dashboard, and without tests that need npm")
 endif()
 file(WRITE ${stamp} "${wanted}")

@@ -8,9 +8,10 @@ set -euo pipefail
 
 # What a room may include, itself apart. The folders of src/server and src/strategy are rooms of their own; `server` is
 # what stands in src/server itself. A single header may be named instead of a room.
-below="base expr backlog match strategy limits dispatch engine store"
+below="base wire expr backlog match strategy limits dispatch engine store"
 declare -A may=(
   [base]=""
+  [wire]="base"
   [expr]="base"
   [backlog]="base expr"
   [match]="base expr backlog"
@@ -32,7 +33,7 @@ declare -A may=(
   [server/live]="$below server/wire server/ops server/queue server/net"
   [server/api]="$below server/wire server/ops server/queue server/net server/live server/web_assets.h"
   [server]="$below server/wire server/ops server/queue server/net server/live server/api"
-  [client]="base allotter"
+  [client]="base wire allotter"
   [cli]="base expr strategy client allotter server server/ops server/wire"
 )
 # Single files that may know more, and why.

@@ -3,11 +3,10 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/state_words.h"
+
 namespace allot {
 namespace {
-
-constexpr std::string_view kJobStates[] = {"scheduled", "active", "paused", "done", "failed", "cancelled"};
-constexpr std::string_view kTaskStates[] = {"ready", "leased", "waiting", "done", "failed", "skipped"};
 
 template <typename State, std::size_t N>
 std::optional<State> Find(const std::string_view (&names)[N], std::string_view text) {
@@ -19,10 +18,10 @@ std::optional<State> Find(const std::string_view (&names)[N], std::string_view t
 
 }  // namespace
 
-std::string_view StateText(JobState state) { return kJobStates[static_cast<std::size_t>(state)]; }
-std::string_view StateText(TaskState state) { return kTaskStates[static_cast<std::size_t>(state)]; }
-std::optional<JobState> ParseJobState(std::string_view text) { return Find<JobState>(kJobStates, text); }
-std::optional<TaskState> ParseTaskState(std::string_view text) { return Find<TaskState>(kTaskStates, text); }
+std::string_view StateText(JobState state) { return kJobStateWords[static_cast<std::size_t>(state)]; }
+std::string_view StateText(TaskState state) { return kTaskStateWords[static_cast<std::size_t>(state)]; }
+std::optional<JobState> ParseJobState(std::string_view text) { return Find<JobState>(kJobStateWords, text); }
+std::optional<TaskState> ParseTaskState(std::string_view text) { return Find<TaskState>(kTaskStateWords, text); }
 
 std::uint32_t Allowance::For(std::uint32_t count) const {
   if (!percent) return number;

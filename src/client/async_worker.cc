@@ -73,14 +73,10 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   Result<void> Start() {
-    auto endpoint = CheckOptions(options_.connection);
-    if (!endpoint) return endpoint.error();
-    endpoint_ = std::move(*endpoint);
-    if (endpoint_.tls) {
-      auto made = MakeTlsContext(options_.connection.ca_file);
-      if (!made) return made.error();
-      tls_ = *made;
-    }
+    auto target = TargetOf(options_.connection);
+    if (!target) return target.error();
+    endpoint_ = std::move(target->endpoint);
+    tls_ = std::move(target->tls);
     Connect();
     return {};
   }

@@ -7,7 +7,6 @@
 #include "base/json.h"
 #include "client/codec.h"
 #include "client/event_stream.h"
-#include "client/explain_codec.h"
 #include "client/http.h"
 #include "client/limit_codec.h"
 #include "client/overview_codec.h"
@@ -84,15 +83,9 @@ Client::~Client() = default;
 const ConnectionOptions& Client::options() const { return impl_->options(); }
 
 Result<Client> Client::Open(ConnectionOptions options) {
-  auto endpoint = CheckOptions(options);
-  if (!endpoint) return endpoint.error();
-  std::shared_ptr<SSL_CTX> tls;
-  if (endpoint->tls) {
-    auto made = MakeTlsContext(options.ca_file);
-    if (!made) return made.error();
-    tls = *made;
-  }
-  return Client(std::make_unique<Impl>(std::move(options), std::move(*endpoint), std::move(tls)));
+  auto target = TargetOf(options);
+  if (!target) return target.error();
+  return Client(std::make_unique<Impl>(std::move(options), std::move(target->endpoint), std::move(target->tls)));
 }
 
 Result<ServerInfo> Client::Server() { return impl_->Get<ServerInfo>("/v1/server"); }

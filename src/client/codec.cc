@@ -3,9 +3,15 @@
 #include <algorithm>
 
 #include "base/json.h"
-#include "client/json_in.h"
+#include "client/fields.h"
+#include "wire/jobs.h"
+#include "wire/server.h"
+#include "wire/workers.h"
+#include "wire/writer.h"
 
 namespace allotter {
+namespace wire = allot::wire;
+
 namespace {
 
 using allot::JsonWriter;
@@ -29,34 +35,40 @@ void WriteProperties(const Properties& properties, JsonWriter& w) {
 }
 
 void WriteConstraints(const std::vector<Properties>& alternatives, JsonWriter& w) {
-  w.Key("constraints").BeginArray();
+  w.BeginArray();
   for (const Properties& alternative : alternatives) WriteProperties(alternative, w);
   w.EndArray();
 }
 
-void WriteTags(const std::vector<std::string>& tags, JsonWriter& w) {
-  w.Key("tags").BeginArray();
-  for (const std::string& tag : tags) w.String(tag);
-  w.EndArray();
+// A piece of text with the key of one field of kObject, which is checked: `,"index":`.
+template <const wire::Object& kObject, std::size_t N>
+consteval std::string_view Key(const char (&text)[N]) {
+  std::string_view name(text, N - 1);
+  name.remove_prefix(name.find('"') + 1);
+  name = name.substr(0, name.find('"'));
+  if (wire::Find(kObject, name) == nullptr) wire::NoSuchField(name);
+  return std::string_view(text, N - 1);
 }
 
-// The fields of a TaskRef, without braces.
+// Reports come by the hundred thousand: their texts are put together by hand.
 void AppendRefFields(const TaskRef& task, std::string& out) {
-  out.append("\"job\":");
+  out.append(Key<wire::kTaskRef>("\"job\":"));
   allot::AppendJsonString(task.job, out);
-  out.append(",\"index\":").append(std::to_string(task.index)).append(",\"lease\":");
+  out.append(Key<wire::kTaskRef>(",\"index\":")).append(std::to_string(task.index));
+  out.append(Key<wire::kTaskRef>(",\"lease\":"));
   allot::AppendJsonString(task.lease, out);
 }
 
+// The list of those that `filter` finds, if there are any; `begin` is its key and bracket.
 template <typename Filter, typename Body>
-void AppendKind(std::string_view name, const std::vector<Report>& reports, bool& wrote, std::string& out, Filter filter,
-                Body body) {
+void AppendKind(std::string_view begin, const std::vector<Report>& reports, bool& wrote, std::string& out,
+                Filter filter, Body body) {
   bool first = true;
   for (const Report& report : reports) {
     if (!filter(report.outcome.kind)) continue;
     if (first) {
       if (wrote) out.push_back(',');
-      out.append("\"").append(name).append("\":[");
+      out.append(begin);
     } else {
       out.push_back(',');
     }
@@ -72,11 +84,6 @@ void AppendKind(std::string_view name, const std::vector<Report>& reports, bool&
 
 }  // namespace
 
-void WriteOrNull(std::string_view key, const std::string& text, JsonWriter& w) {
-  w.Key(key);
-  text.empty() ? w.Null() : w.String(text);
-}
-
 std::string OneLine(std::string_view json) {
   if (json.find_first_of("\r\n") == std::string_view::npos) return std::string(json);
   // Raw line ends stand only between tokens: inside JSON strings they are escaped.
@@ -87,90 +94,69 @@ std::string OneLine(std::string_view json) {
 }
 
 void AppendSpec(const JobSpec& spec, bool stream, std::string& out) {
-  JsonWriter w(out);
-  w.BeginObject();
-  if (!spec.tags.empty()) WriteTags(spec.tags, w);
-  if (spec.count && !stream) w.Key("count").Uint(*spec.count);
-  if (!spec.payload.empty()) w.Key("payload").Raw(OneLine(spec.payload));
+  JsonWriter json(out);
+  wire::Writer<wire::kJobSpec> w(json);
+  if (!spec.tags.empty()) w.Texts("tags", spec.tags);
+  if (spec.count && !stream) w.Count("count", *spec.count);
+  if (!spec.payload.empty()) w.Raw("payload", OneLine(spec.payload));
   if (!spec.payloads.empty() && !stream) {
-    w.Key("payloads").BeginArray();
-    for (const std::string& payload : spec.payloads) w.Raw(payload);
-    w.EndArray();
+    w.Each("payloads", spec.payloads, [](const std::string& payload, JsonWriter& one) { one.Raw(payload); });
   }
-  if (!spec.payload_prefix.empty()) w.Key("payload_prefix").String(spec.payload_prefix);
-  if (spec.priority) w.Key("priority").Int(*spec.priority);
-  if (!spec.user.empty()) w.Key("user").String(spec.user);
-  if (!spec.async) w.Key("async").Bool(false);
-  if (spec.delay) w.Key("delay_ms").Int(spec.delay->count());
-  if (spec.scheduled_at_ms) w.Key("scheduled_at_ms").Int(*spec.scheduled_at_ms);
-  if (!spec.meta.empty()) {
-    w.Key("meta");
-    WriteMeta(spec.meta, w);
-  }
-  if (!spec.constraints.empty()) WriteConstraints(spec.constraints, w);
-  if (!spec.requirements.empty()) w.Key("requirements").String(spec.requirements);
-  if (!spec.rank.empty()) w.Key("rank").String(spec.rank);
-  if (spec.max_attempts) w.Key("max_attempts").Uint(*spec.max_attempts);
+  if (!spec.payload_prefix.empty()) w.Text("payload_prefix", spec.payload_prefix);
+  if (spec.priority) w.Int("priority", *spec.priority);
+  if (!spec.user.empty()) w.Text("user", spec.user);
+  if (!spec.async) w.Bool("async", false);
+  if (spec.delay) w.Int("delay_ms", spec.delay->count());
+  if (spec.scheduled_at_ms) w.Int("scheduled_at_ms", *spec.scheduled_at_ms);
+  if (!spec.meta.empty()) WriteMeta(spec.meta, w.Value("meta"));
+  if (!spec.constraints.empty()) WriteConstraints(spec.constraints, w.Value("constraints"));
+  if (!spec.requirements.empty()) w.Text("requirements", spec.requirements);
+  if (!spec.rank.empty()) w.Text("rank", spec.rank);
+  if (spec.max_attempts) w.Count("max_attempts", *spec.max_attempts);
   const Backoff& backoff = spec.backoff;
   if (backoff.first || backoff.factor || backoff.max || backoff.jitter) {
-    w.Key("backoff").BeginObject();
-    if (backoff.first) w.Key("first_ms").Int(backoff.first->count());
-    if (backoff.factor) w.Key("factor").Real(*backoff.factor);
-    if (backoff.max) w.Key("max_ms").Int(backoff.max->count());
-    if (backoff.jitter) w.Key("jitter").Real(*backoff.jitter);
-    w.EndObject();
+    auto waits = w.Open<wire::kBackoffSpec>("backoff");
+    if (backoff.first) waits.Int("first_ms", backoff.first->count());
+    if (backoff.factor) waits.Real("factor", *backoff.factor);
+    if (backoff.max) waits.Int("max_ms", backoff.max->count());
+    if (backoff.jitter) waits.Real("jitter", *backoff.jitter);
   }
-  if (spec.lease) w.Key("lease_ms").Int(spec.lease->count());
-  if (spec.timeout) w.Key("timeout_ms").Int(spec.timeout->count());
+  if (spec.lease) w.Int("lease_ms", spec.lease->count());
+  if (spec.timeout) w.Int("timeout_ms", spec.timeout->count());
   if (!spec.max_failed_tasks.empty()) {
     const std::string& text = spec.max_failed_tasks;
     const bool number =
         text.size() <= 10 && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-    w.Key("max_failed_tasks");
-    number ? w.Uint(std::stoull(text)) : w.String(text);
+    JsonWriter& value = w.Value("max_failed_tasks");
+    number ? value.Uint(std::stoull(text)) : value.String(text);
   }
-  if (spec.retention) w.Key("retention_ms").Int(spec.retention->count());
-  if (!spec.idempotency_key.empty()) w.Key("idempotency_key").String(spec.idempotency_key);
-  if (!spec.trace.empty()) w.Key("trace").String(spec.trace);
-  w.EndObject();
+  if (spec.retention) w.Int("retention_ms", spec.retention->count());
+  if (!spec.idempotency_key.empty()) w.Text("idempotency_key", spec.idempotency_key);
+  if (!spec.trace.empty()) w.Text("trace", spec.trace);
 }
 
 void AppendChange(const JobChange& change, std::string& out) {
-  JsonWriter w(out);
-  w.BeginObject();
-  if (change.tags) WriteTags(*change.tags, w);
-  if (change.priority) {
-    w.Key("priority");
-    *change.priority ? w.Int(**change.priority) : w.Null();
-  }
-  if (change.delay) w.Key("delay_ms").Int(change.delay->count());
-  if (change.scheduled_at_ms) w.Key("scheduled_at_ms").Int(*change.scheduled_at_ms);
-  if (change.meta) {
-    w.Key("meta");
-    WriteMeta(*change.meta, w);
-  }
-  if (change.constraints) WriteConstraints(*change.constraints, w);
-  if (change.requirements) WriteOrNull("requirements", *change.requirements, w);
-  if (change.rank) WriteOrNull("rank", *change.rank, w);
-  w.EndObject();
+  JsonWriter json(out);
+  wire::Writer<wire::kJobChange> w(json);
+  if (change.tags) w.Texts("tags", *change.tags);
+  if (change.priority) w.Int("priority", *change.priority);
+  if (change.delay) w.Int("delay_ms", change.delay->count());
+  if (change.scheduled_at_ms) w.Int("scheduled_at_ms", *change.scheduled_at_ms);
+  if (change.meta) WriteMeta(*change.meta, w.Value("meta"));
+  if (change.constraints) WriteConstraints(*change.constraints, w.Value("constraints"));
+  if (change.requirements) w.TextOrNull("requirements", *change.requirements);
+  if (change.rank) w.TextOrNull("rank", *change.rank);
 }
 
 void AppendWorkerChange(const WorkerChange& change, std::string& out) {
-  JsonWriter w(out);
-  w.BeginObject();
-  if (change.tags) WriteTags(*change.tags, w);
-  if (change.properties) {
-    w.Key("properties");
-    WriteProperties(*change.properties, w);
-  }
-  if (change.attributes) {
-    w.Key("attributes");
-    WriteMeta(*change.attributes, w);
-  }
-  if (change.requirements) WriteOrNull("requirements", *change.requirements, w);
-  if (change.rank) WriteOrNull("rank", *change.rank, w);
-  if (change.strategy) WriteOrNull("strategy", *change.strategy, w);
-  w.EndObject();
+  JsonWriter json(out);
+  wire::Writer<wire::kWorkerChange> w(json);
+  if (change.tags) w.Texts("tags", *change.tags);
+  if (change.properties) WriteProperties(*change.properties, w.Value("properties"));
+  if (change.attributes) WriteMeta(*change.attributes, w.Value("attributes"));
+  if (change.requirements) w.TextOrNull("requirements", *change.requirements);
+  if (change.rank) w.TextOrNull("rank", *change.rank);
+  if (change.strategy) w.TextOrNull("strategy", *change.strategy);
 }
 
 void Add(const WorkerChange& change, WorkerChange& to) {
@@ -189,72 +175,63 @@ void AppendTaskRef(const TaskRef& task, std::string& out) {
 }
 
 void AppendHello(const Hello& hello, std::string& out) {
-  JsonWriter w(out);
-  w.BeginObject().Key("name").String(hello.name);
-  WriteTags(hello.tags, w);
-  w.Key("slots").Uint(hello.slots);
-  if (!hello.properties.empty()) {
-    w.Key("properties");
-    WriteProperties(hello.properties, w);
-  }
-  if (!hello.attributes.empty()) {
-    w.Key("attributes");
-    WriteMeta(hello.attributes, w);
-  }
-  if (!hello.requirements.empty()) w.Key("requirements").String(hello.requirements);
-  if (!hello.rank.empty()) w.Key("rank").String(hello.rank);
-  if (!hello.strategy.empty()) w.Key("strategy").String(hello.strategy);
+  JsonWriter json(out);
+  wire::Writer<wire::kHello> w(json);
+  w.Text("name", hello.name);
+  w.Texts("tags", hello.tags);
+  w.Count("slots", hello.slots);
+  if (!hello.properties.empty()) WriteProperties(hello.properties, w.Value("properties"));
+  if (!hello.attributes.empty()) WriteMeta(hello.attributes, w.Value("attributes"));
+  if (!hello.requirements.empty()) w.Text("requirements", hello.requirements);
+  if (!hello.rank.empty()) w.Text("rank", hello.rank);
+  if (!hello.strategy.empty()) w.Text("strategy", hello.strategy);
   if (!hello.worker.empty()) {
-    w.Key("worker").String(hello.worker).Key("key").String(hello.key).Key("resume").BeginArray();
+    w.Text("worker", hello.worker);
+    w.Text("key", hello.key);
     std::string entry;
-    for (const TaskRef& task : hello.resume) {
+    w.Each("resume", hello.resume, [&entry](const TaskRef& task, JsonWriter& one) {
       entry.clear();
       AppendTaskRef(task, entry);
-      w.Raw(entry);
-    }
-    w.EndArray();
+      one.Raw(entry);
+    });
   }
-  w.EndObject();
 }
 
 bool AppendReports(const std::vector<Report>& reports, std::string& out) {
   using Kind = Outcome::Kind;
   bool wrote = false;
   AppendKind(
-      "done", reports, wrote, out, [](Kind kind) { return kind == Kind::kDone; },
+      Key<wire::kWorkerMessage>("\"done\":["), reports, wrote, out, [](Kind kind) { return kind == Kind::kDone; },
       [&](const Outcome& outcome) {
-        if (!outcome.text.empty()) out.append(",\"result\":").append(outcome.text);
+        if (!outcome.text.empty()) out.append(Key<wire::kDone>(",\"result\":")).append(outcome.text);
       });
   AppendKind(
-      "failed", reports, wrote, out, [](Kind kind) { return kind == Kind::kFailed || kind == Kind::kRejected; },
+      Key<wire::kWorkerMessage>("\"failed\":["), reports, wrote, out,
+      [](Kind kind) { return kind == Kind::kFailed || kind == Kind::kRejected; },
       [&](const Outcome& outcome) {
         if (!outcome.text.empty()) {
-          out.append(",\"error\":");
+          out.append(Key<wire::kFailed>(",\"error\":"));
           allot::AppendJsonString(outcome.text, out);
         }
-        if (outcome.kind == Kind::kRejected) out.append(",\"final\":true");
+        if (outcome.kind == Kind::kRejected) out.append(Key<wire::kFailed>(",\"final\":")).append("true");
       });
   AppendKind(
-      "released", reports, wrote, out, [](Kind kind) { return kind == Kind::kReleased; }, [](const Outcome&) {});
+      Key<wire::kWorkerMessage>("\"released\":["), reports, wrote, out,
+      [](Kind kind) { return kind == Kind::kReleased; }, [](const Outcome&) {});
   return wrote;
 }
 
 // --- Reading.
 
-namespace {
-
-using json_in::Each;
-using json_in::EachField;
-using json_in::Raw;
-using json_in::Read;
-using json_in::ReadOrEmpty;
-using json_in::Value;
+namespace json_in {
 
 void Read(Value value, Properties& out) {
-  EachField(value, [&](std::string_view key, Value field) { out.emplace_back(key, json_in::Text(field)); });
+  EachField(value, [&](std::string_view key, Value field) { out.emplace_back(key, Text(field)); });
 }
-void Read(Value value, std::vector<Properties>& out) {
-  Each(value, [&](Value item) { Read(item, out.emplace_back()); });
+
+void Read(Value value, std::vector<std::pair<std::string, std::uint64_t>>& out) {
+  EachField(value,
+            [&](std::string_view key, Value field) { Read(field, out.emplace_back(std::string(key), 0).second); });
 }
 
 void Read(Value value, Meta& out) {
@@ -262,7 +239,7 @@ void Read(Value value, Meta& out) {
     MetaValue read;
     const simdjson::ondemand::json_type type = field.type();
     if (type == simdjson::ondemand::json_type::string) {
-      read = json_in::Text(field);
+      read = Text(field);
     } else if (type == simdjson::ondemand::json_type::boolean) {
       read = bool(field.get_bool());
     } else if (field.raw_json_token().find_first_of(".eE") == std::string_view::npos) {
@@ -274,275 +251,171 @@ void Read(Value value, Meta& out) {
   });
 }
 
-void Read(Value value, Job::Held& held) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "code") Read(field, held.code);
-    if (key == "kind") Read(field, held.kind);
-    if (key == "since_at_ms") Read(field, held.since_at_ms);
-  });
-}
-
-void Read(Value value, Job& job) {
-  job.json = Raw(value);
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "id") Read(field, job.id);
-    if (key == "state") Read(field, job.state);
-    if (key == "paused") Read(field, job.paused);
-    if (key == "tags") Read(field, job.tags);
-    if (key == "priority") Read(field, job.priority);
-    if (key == "user") Read(field, job.user);
-    if (key == "meta") Read(field, job.meta);
-    if (key == "constraints") Read(field, job.constraints);
-    if (key == "constraint_tags") Read(field, job.constraint_tags);
-    if (key == "requirements") ReadOrEmpty(field, job.requirements);
-    if (key == "rank") ReadOrEmpty(field, job.rank);
-    if (key == "count") Read(field, job.count);
-    if (key == "ready") Read(field, job.ready);
-    if (key == "leased") Read(field, job.leased);
-    if (key == "waiting") Read(field, job.waiting);
-    if (key == "done") Read(field, job.done);
-    if (key == "failed") Read(field, job.failed);
-    if (key == "skipped") Read(field, job.skipped);
-    if (key == "promised") Read(field, job.promised);
-    if (key == "submitted_at_ms") Read(field, job.submitted_at_ms);
-    if (key == "scheduled_at_ms") Read(field, job.scheduled_at_ms);
-    if (key == "started_at_ms") Read(field, job.started_at_ms);
-    if (key == "ended_at_ms") Read(field, job.ended_at_ms);
-    if (key == "next_retry_at_ms") Read(field, job.next_retry_at_ms);
-    if (key == "reason") Read(field, job.reason);
-    if (key == "held" && !field.is_null()) Read(field, job.held.emplace());
-  });
-}
-
-void Read(Value value, Submitted& out) {
-  out.json = Raw(value);
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "job") Read(field, out.job);
-    if (key == "existing") Read(field, out.existing);
-    if (key == "matching_workers") Read(field, out.matching_workers);
-  });
-}
-
-void Read(Value value, std::vector<SubmittedId>& out) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key != "jobs") return;
-    Each(field, [&](Value item) {
-      SubmittedId& one = out.emplace_back();
-      EachField(item, [&](std::string_view name, Value inner) {
-        if (name == "id") Read(inner, one.id);
-        if (name == "existing") Read(inner, one.existing);
-        if (name == "matching_workers") Read(inner, one.matching_workers);
-      });
-    });
-  });
-}
-
-void Read(Value value, JobPage& page) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "jobs") Each(field, [&](Value item) { Read(item, page.jobs.emplace_back()); });
-    if (key == "next") ReadOrEmpty(field, page.next);
-  });
-}
-
-void Read(Value value, Client::Retried& out) {
-  out.json = Raw(value);
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "job") Read(field, out.job);
-    if (key == "retried") Read(field, out.retried);
-  });
-}
-
-void Read(Value value, Task& task) {
-  task.json = Raw(value);
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "index") Read(field, task.index);
-    if (key == "state") Read(field, task.state);
-    if (key == "attempts") Read(field, task.attempts);
-    if (key == "worker") ReadOrEmpty(field, task.worker);
-    if (key == "leased_at_ms") Read(field, task.leased_at_ms);
-    if (key == "error") ReadOrEmpty(field, task.error);
-    if (key == "payload") task.payload = Raw(field);
-    if (key == "result") task.result = Raw(field);
-  });
-}
-
-void Read(Value value, TaskPage& page) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "tasks") Each(field, [&](Value item) { Read(item, page.tasks.emplace_back()); });
-    if (key == "next") Read(field, page.next);
-  });
-}
-
-void Read(Value value, TaskResult& result) {
-  result.json = Raw(value);
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "index") Read(field, result.index);
-    if (key == "state") Read(field, result.state);
-    if (key == "result") result.result = Raw(field);
-    if (key == "error") ReadOrEmpty(field, result.error);
-  });
-}
-
-void Read(Value value, ResultPage& page) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "results") Each(field, [&](Value item) { Read(item, page.results.emplace_back()); });
-    if (key == "next") Read(field, page.next);
-    if (key == "job_state") Read(field, page.job_state);
-  });
-}
-
-void Read(Value value, PromisedShare& share) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "job") Read(field, share.job);
-    if (key == "tasks") Read(field, share.tasks);
-    if (key == "priority") Read(field, share.priority);
-    if (key == "user") Read(field, share.user);
-    if (key == "tags") Read(field, share.tags);
-  });
-}
-
-void Read(Value value, WorkerInfo& worker) {
-  worker.json = Raw(value);
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "id") Read(field, worker.id);
-    if (key == "name") Read(field, worker.name);
-    if (key == "tags") Read(field, worker.tags);
-    if (key == "properties") Read(field, worker.properties);
-    if (key == "constraint_tags") Read(field, worker.constraint_tags);
-    if (key == "attributes") Read(field, worker.attributes);
-    if (key == "requirements") ReadOrEmpty(field, worker.requirements);
-    if (key == "rank") ReadOrEmpty(field, worker.rank);
-    if (key == "strategy") ReadOrEmpty(field, worker.strategy);
-    if (key == "slots") Read(field, worker.slots);
-    if (key == "leased") Read(field, worker.leased);
-    if (key == "credit") Read(field, worker.credit);
-    if (key == "promised") Read(field, worker.promised);
-    if (key == "promised_jobs") Read(field, worker.promised_jobs);
-    if (key == "queue") Each(field, [&](Value item) { Read(item, worker.queue.emplace_back()); });
-    if (key == "draining") Read(field, worker.draining);
-    if (key == "connected") Read(field, worker.connected);
-    if (key == "away") Read(field, worker.away);
-    if (key == "address") Read(field, worker.address);
-    if (key == "user") Read(field, worker.user);
-    if (key == "registered_at_ms") Read(field, worker.registered_at_ms);
-    if (key == "last_seen_at_ms") Read(field, worker.last_seen_at_ms);
-    if (key == "tasks") {
-      Each(field, [&](Value item) {
-        auto& task = worker.tasks.emplace_back();
-        EachField(item, [&](std::string_view name, Value inner) {
-          if (name == "job") Read(inner, task.first);
-          if (name == "index") Read(inner, task.second);
-        });
-      });
-    }
-  });
-}
-
-void Read(Value value, WorkerPage& page) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "workers") Each(field, [&](Value item) { Read(item, page.workers.emplace_back()); });
-    if (key == "next") ReadOrEmpty(field, page.next);
-  });
-}
-
-void Read(Value value, ServerInfo& info) {
-  info.json = Raw(value);
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "name") Read(field, info.name);
-    if (key == "version") Read(field, info.version);
-    if (key == "protocol") Read(field, info.protocol);
-    if (key == "queues") Read(field, info.queues);
-    if (key == "started_at_ms") Read(field, info.started_at_ms);
-    if (key == "now_at_ms") Read(field, info.now_at_ms);
-    if (key == "you") {
-      EachField(field, [&](std::string_view of, Value inner) {
-        if (of == "tokens") Read(inner, info.you.tokens);
-        if (of == "name") ReadOrEmpty(inner, info.you.name);
-        if (of == "user") ReadOrEmpty(inner, info.you.user);
-        if (of == "queue") ReadOrEmpty(inner, info.you.queue);
-        if (of == "scopes") Read(inner, info.you.scopes);
-      });
-    }
-  });
-}
-
-void Read(Value value, std::vector<NamedStrategy>& strategies) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key != "strategies") return;
-    Each(field, [&](Value item) {
-      NamedStrategy& one = strategies.emplace_back();
-      EachField(item, [&](std::string_view name, Value inner) {
-        if (name == "name") Read(inner, one.name);
-        if (name == "strategy") Read(inner, one.strategy);
-        if (name == "words") Read(inner, one.words);
-      });
-    });
-  });
-}
-
-constexpr auto kReader = [](Value root, auto& out) { Read(root, out); };
-
-}  // namespace
-
-void ReadWorkerChange(Value value, WorkerChange& change) {
-  EachField(value, [&](std::string_view key, Value field) {
-    const bool none = field.is_null();
-    if (key == "tags" && change.tags.emplace().empty() && !none) Read(field, *change.tags);
-    if (key == "properties" && change.properties.emplace().empty() && !none) Read(field, *change.properties);
-    if (key == "attributes" && change.attributes.emplace().empty() && !none) Read(field, *change.attributes);
-    if (key == "requirements") ReadOrEmpty(field, change.requirements.emplace());
-    if (key == "rank") ReadOrEmpty(field, change.rank.emplace());
-    if (key == "strategy") ReadOrEmpty(field, change.strategy.emplace());
-  });
-}
+template <>
+struct FieldsOf<Job::Held> {
+  static constexpr auto kRows = RowsOf<Job::Held, wire::kHeld>(
+      In<&Job::Held::code>("code"), In<&Job::Held::kind>("kind"), In<&Job::Held::since_at_ms>("since_at_ms"));
+};
 
 template <>
-Result<Job> Parse<Job>(const std::string& json) {
-  return json_in::DocumentAs<Job>(json, kReader);
-}
+struct FieldsOf<Job> {
+  static constexpr auto kRows = RowsOf<Job, wire::kJob>(
+      In<&Job::id>("id"), Unread("queue"), In<&Job::state>("state"), In<&Job::paused>("paused"), In<&Job::tags>("tags"),
+      In<&Job::priority>("priority"), In<&Job::user>("user"), Unread("async"), In<&Job::meta>("meta"),
+      In<&Job::constraints>("constraints"), In<&Job::constraint_tags>("constraint_tags"),
+      InOrEmpty<&Job::requirements>("requirements"), InOrEmpty<&Job::rank>("rank"), In<&Job::count>("count"),
+      In<&Job::ready>("ready"), In<&Job::leased>("leased"), In<&Job::waiting>("waiting"), In<&Job::done>("done"),
+      In<&Job::failed>("failed"), In<&Job::skipped>("skipped"), In<&Job::promised>("promised"), Unread("max_attempts"),
+      Unread("max_failed_tasks"), Unread("backoff"), Unread("lease_ms"), Unread("timeout_ms"), Unread("retention_ms"),
+      In<&Job::submitted_at_ms>("submitted_at_ms"), In<&Job::scheduled_at_ms>("scheduled_at_ms"),
+      In<&Job::started_at_ms>("started_at_ms"), In<&Job::ended_at_ms>("ended_at_ms"),
+      In<&Job::next_retry_at_ms>("next_retry_at_ms"), In<&Job::reason>("reason"), Unread("idempotency_key"),
+      Unread("payload_prefix"), Unread("trace"), In<&Job::held>("held"));
+};
+
 template <>
-Result<Submitted> Parse<Submitted>(const std::string& json) {
-  return json_in::DocumentAs<Submitted>(json, kReader);
+struct FieldsOf<Submitted> {
+  static constexpr auto kRows =
+      RowsOf<Submitted, wire::kSubmitted>(In<&Submitted::job>("job"), In<&Submitted::existing>("existing"),
+                                          In<&Submitted::matching_workers>("matching_workers"));
+};
+
+template <>
+struct FieldsOf<SubmittedId> {
+  static constexpr auto kRows =
+      RowsOf<SubmittedId, wire::kSubmittedId>(In<&SubmittedId::id>("id"), In<&SubmittedId::existing>("existing"),
+                                              In<&SubmittedId::matching_workers>("matching_workers"));
+};
+
+template <>
+struct FieldsOf<JobPage> {
+  static constexpr auto kRows =
+      RowsOf<JobPage, wire::kJobsPage>(In<&JobPage::jobs>("jobs"), InOrEmpty<&JobPage::next>("next"));
+};
+
+template <>
+struct FieldsOf<Client::Retried> {
+  static constexpr auto kRows = RowsOf<Client::Retried, wire::kRetried>(In<&Client::Retried::job>("job"),
+                                                                        In<&Client::Retried::retried>("retried"));
+};
+
+template <>
+struct FieldsOf<Task> {
+  static constexpr auto kRows = RowsOf<Task, wire::kTask>(
+      In<&Task::index>("index"), In<&Task::state>("state"), In<&Task::attempts>("attempts"),
+      InOrEmpty<&Task::worker>("worker"), In<&Task::leased_at_ms>("leased_at_ms"), In<&Task::error>("error"),
+      InRaw<&Task::payload>("payload"), InRaw<&Task::result>("result"));
+};
+
+template <>
+struct FieldsOf<TaskPage> {
+  static constexpr auto kRows =
+      RowsOf<TaskPage, wire::kTasksPage>(In<&TaskPage::tasks>("tasks"), In<&TaskPage::next>("next"));
+};
+
+template <>
+struct FieldsOf<TaskResult> {
+  static constexpr auto kRows =
+      RowsOf<TaskResult, wire::kResult>(In<&TaskResult::index>("index"), In<&TaskResult::state>("state"),
+                                        InRaw<&TaskResult::result>("result"), In<&TaskResult::error>("error"));
+};
+
+template <>
+struct FieldsOf<ResultPage> {
+  static constexpr auto kRows = RowsOf<ResultPage, wire::kResultsPage>(
+      In<&ResultPage::results>("results"), In<&ResultPage::next>("next"), In<&ResultPage::job_state>("job_state"));
+};
+
+template <>
+struct FieldsOf<PromisedShare> {
+  static constexpr auto kRows = RowsOf<PromisedShare, wire::kPromisedShare>(
+      In<&PromisedShare::job>("job"), In<&PromisedShare::tasks>("tasks"), In<&PromisedShare::priority>("priority"),
+      In<&PromisedShare::user>("user"), In<&PromisedShare::tags>("tags"));
+};
+
+// A task that a worker has.
+using JobAndIndex = std::pair<std::string, std::uint64_t>;
+constexpr auto kTaskOfWorker =
+    RowsOf<JobAndIndex, wire::kHeldTask>(In<&JobAndIndex::first>("job"), In<&JobAndIndex::second>("index"));
+
+template <>
+struct FieldsOf<WorkerInfo> {
+  static constexpr auto kRows = RowsOf<WorkerInfo, wire::kWorker>(
+      In<&WorkerInfo::id>("id"), In<&WorkerInfo::name>("name"), In<&WorkerInfo::tags>("tags"),
+      In<&WorkerInfo::properties>("properties"), In<&WorkerInfo::attributes>("attributes"),
+      InOrEmpty<&WorkerInfo::requirements>("requirements"), InOrEmpty<&WorkerInfo::rank>("rank"),
+      In<&WorkerInfo::strategy>("strategy"), In<&WorkerInfo::slots>("slots"), In<&WorkerInfo::leased>("leased"),
+      In<&WorkerInfo::credit>("credit"), In<&WorkerInfo::promised>("promised"),
+      In<&WorkerInfo::promised_jobs>("promised_jobs"), In<&WorkerInfo::draining>("draining"),
+      In<&WorkerInfo::connected>("connected"), In<&WorkerInfo::away>("away"), In<&WorkerInfo::address>("address"),
+      In<&WorkerInfo::user>("user"), In<&WorkerInfo::registered_at_ms>("registered_at_ms"),
+      In<&WorkerInfo::last_seen_at_ms>("last_seen_at_ms"), In<&WorkerInfo::constraint_tags>("constraint_tags"),
+      By<WorkerInfo>("tasks",
+                     [](Value& value, WorkerInfo& out) {
+                       Each(value, [&](Value item) { kTaskOfWorker.Read(item, out.tasks.emplace_back()); });
+                     }),
+      In<&WorkerInfo::queue>("queue"));
+};
+
+template <>
+struct FieldsOf<WorkerPage> {
+  static constexpr auto kRows =
+      RowsOf<WorkerPage, wire::kWorkersPage>(In<&WorkerPage::workers>("workers"), InOrEmpty<&WorkerPage::next>("next"));
+};
+
+template <>
+struct FieldsOf<ServerInfo::You> {
+  static constexpr auto kRows = RowsOf<ServerInfo::You, wire::kYou>(
+      In<&ServerInfo::You::tokens>("tokens"), In<&ServerInfo::You::name>("name"),
+      InOrEmpty<&ServerInfo::You::user>("user"), InOrEmpty<&ServerInfo::You::queue>("queue"),
+      In<&ServerInfo::You::scopes>("scopes"));
+};
+
+template <>
+struct FieldsOf<ServerInfo> {
+  static constexpr auto kRows = RowsOf<ServerInfo, wire::kServerInfo>(
+      In<&ServerInfo::name>("name"), In<&ServerInfo::version>("version"), In<&ServerInfo::protocol>("protocol"),
+      In<&ServerInfo::started_at_ms>("started_at_ms"), In<&ServerInfo::now_at_ms>("now_at_ms"),
+      In<&ServerInfo::queues>("queues"), In<&ServerInfo::you>("you"));
+};
+
+template <>
+struct FieldsOf<NamedStrategy> {
+  static constexpr auto kRows = RowsOf<NamedStrategy, wire::kNamedStrategy>(
+      In<&NamedStrategy::name>("name"), In<&NamedStrategy::strategy>("strategy"), Unread("json"),
+      In<&NamedStrategy::words>("words"));
+};
+
+// Answers that are lists: the list alone is of interest.
+template <typename T>
+void ReadItems(Value& value, std::vector<T>& out) {
+  Read(value, out);
 }
+constexpr auto kSubmittedBatch =
+    RowsOf<std::vector<SubmittedId>, wire::kSubmittedBatch>(By<std::vector<SubmittedId>>("jobs", ReadItems));
+constexpr auto kStrategies =
+    RowsOf<std::vector<NamedStrategy>, wire::kStrategies>(By<std::vector<NamedStrategy>>("strategies", ReadItems));
+
+}  // namespace json_in
+
+template Result<Job> Parse<Job>(const std::string& json);
+template Result<Submitted> Parse<Submitted>(const std::string& json);
+template Result<JobPage> Parse<JobPage>(const std::string& json);
+template Result<Client::Retried> Parse<Client::Retried>(const std::string& json);
+template Result<Task> Parse<Task>(const std::string& json);
+template Result<TaskPage> Parse<TaskPage>(const std::string& json);
+template Result<ResultPage> Parse<ResultPage>(const std::string& json);
+template Result<WorkerPage> Parse<WorkerPage>(const std::string& json);
+template Result<WorkerInfo> Parse<WorkerInfo>(const std::string& json);
+template Result<ServerInfo> Parse<ServerInfo>(const std::string& json);
+
 template <>
 Result<std::vector<SubmittedId>> Parse<std::vector<SubmittedId>>(const std::string& json) {
-  return json_in::DocumentAs<std::vector<SubmittedId>>(json, kReader);
-}
-template <>
-Result<JobPage> Parse<JobPage>(const std::string& json) {
-  return json_in::DocumentAs<JobPage>(json, kReader);
-}
-template <>
-Result<Client::Retried> Parse<Client::Retried>(const std::string& json) {
-  return json_in::DocumentAs<Client::Retried>(json, kReader);
-}
-template <>
-Result<Task> Parse<Task>(const std::string& json) {
-  return json_in::DocumentAs<Task>(json, kReader);
-}
-template <>
-Result<TaskPage> Parse<TaskPage>(const std::string& json) {
-  return json_in::DocumentAs<TaskPage>(json, kReader);
-}
-template <>
-Result<ResultPage> Parse<ResultPage>(const std::string& json) {
-  return json_in::DocumentAs<ResultPage>(json, kReader);
-}
-template <>
-Result<WorkerInfo> Parse<WorkerInfo>(const std::string& json) {
-  return json_in::DocumentAs<WorkerInfo>(json, kReader);
-}
-template <>
-Result<WorkerPage> Parse<WorkerPage>(const std::string& json) {
-  return json_in::DocumentAs<WorkerPage>(json, kReader);
+  return json_in::ParseList<SubmittedId>(json, json_in::kSubmittedBatch);
 }
 template <>
 Result<std::vector<NamedStrategy>> Parse<std::vector<NamedStrategy>>(const std::string& json) {
-  return json_in::DocumentAs<std::vector<NamedStrategy>>(json, kReader);
-}
-template <>
-Result<ServerInfo> Parse<ServerInfo>(const std::string& json) {
-  return json_in::DocumentAs<ServerInfo>(json, kReader);
+  return json_in::ParseList<NamedStrategy>(json, json_in::kStrategies);
 }
 
 }  // namespace allotter

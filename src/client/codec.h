@@ -12,14 +12,8 @@
 #include "allotter/result.h"
 #include "allotter/types.h"
 
-namespace allot {
-class JsonWriter;
-}
-
 namespace allotter {
 
-// A field whose text may be taken away: null, where it is empty.
-void WriteOrNull(std::string_view key, const std::string& text, allot::JsonWriter& w);
 // Appends the job spec's object. With `stream` without count and payloads, as the first line of a streamed submit.
 void AppendSpec(const JobSpec& spec, bool stream, std::string& out);
 void AppendChange(const JobChange& change, std::string& out);
@@ -37,39 +31,15 @@ void AppendTaskRef(const TaskRef& task, std::string& out);
 std::string OneLine(std::string_view json);
 
 // `json` needs no padding; where its capacity has room for some, nothing is copied.
+// For all that the library gives; a codec instantiates it for what it reads.
 template <typename T>
 Result<T> Parse(const std::string& json);
-
-template <>
-Result<Job> Parse<Job>(const std::string& json);
-template <>
-Result<Submitted> Parse<Submitted>(const std::string& json);
 template <>
 Result<std::vector<SubmittedId>> Parse<std::vector<SubmittedId>>(const std::string& json);
 template <>
-Result<JobPage> Parse<JobPage>(const std::string& json);
-template <>
-Result<Client::Retried> Parse<Client::Retried>(const std::string& json);
-template <>
-Result<Task> Parse<Task>(const std::string& json);
-template <>
-Result<TaskPage> Parse<TaskPage>(const std::string& json);
-template <>
-Result<ResultPage> Parse<ResultPage>(const std::string& json);
-template <>
-Result<WorkerInfo> Parse<WorkerInfo>(const std::string& json);
-template <>
-Result<WorkerPage> Parse<WorkerPage>(const std::string& json);
-template <>
-Result<Queue> Parse<Queue>(const std::string& json);
-template <>
-Result<std::vector<Queue>> Parse<std::vector<Queue>>(const std::string& json);
-template <>
 Result<std::vector<NamedStrategy>> Parse<std::vector<NamedStrategy>>(const std::string& json);
 template <>
-Result<ServerInfo> Parse<ServerInfo>(const std::string& json);
-template <>
-Result<Welcome> Parse<Welcome>(const std::string& json);
+Result<std::vector<Queue>> Parse<std::vector<Queue>>(const std::string& json);
 
 // What the server sends to a worker, or to one that waits for jobs.
 struct ServerMessage {
@@ -86,12 +56,6 @@ struct ServerMessage {
   std::vector<JobWaiter::Ended> ended;  // unknown ones without a state
   void Clear();
 };
-
-// A queue inside another object.
-void ReadQueue(simdjson::ondemand::value value, Queue& queue);
-
-// The object of `set`: what it does not name stays, null is empty.
-void ReadWorkerChange(simdjson::ondemand::value value, WorkerChange& change);
 
 // Reads a message into `message`, which is cleared first. `text` must have SIMDJSON_PADDING readable bytes behind it.
 Result<void> ParseMessage(std::string_view text, ServerMessage& message);

@@ -91,15 +91,9 @@ JobWaiter& JobWaiter::operator=(JobWaiter&&) noexcept = default;
 JobWaiter::~JobWaiter() = default;
 
 Result<JobWaiter> JobWaiter::Open(const ConnectionOptions& options) {
-  auto endpoint = CheckOptions(options);
-  if (!endpoint) return endpoint.error();
-  std::shared_ptr<SSL_CTX> tls;
-  if (endpoint->tls) {
-    auto made = MakeTlsContext(options.ca_file);
-    if (!made) return made.error();
-    tls = *made;
-  }
-  auto transport = Transport::Connect(*endpoint, tls, options.timeout);
+  auto target = TargetOf(options);
+  if (!target) return target.error();
+  auto transport = Transport::Connect(target->endpoint, target->tls, options.timeout);
   if (!transport) return transport.error();
   auto impl = std::make_unique<Impl>(std::move(*transport));
   impl->stream.read_message_max(allot::bounds::kMaxMessageBytes);
@@ -108,7 +102,7 @@ Result<JobWaiter> JobWaiter::Open(const ConnectionOptions& options) {
   }));
   beast::websocket::response_type response;
   boost::system::error_code ec;
-  impl->stream.handshake(response, endpoint->authority, "/v1/queues/" + UrlEncode(options.queue) + "/wait", ec);
+  impl->stream.handshake(response, target->endpoint.authority, "/v1/queues/" + UrlEncode(options.queue) + "/wait", ec);
   if (ec == beast::websocket::error::upgrade_declined)
     return ErrorOfAnswer(static_cast<int>(response.result_int()), response.body());
   if (ec) return Lost(ec);

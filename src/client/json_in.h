@@ -58,31 +58,22 @@ void Each(Value value, F f) {
   for (auto item : array) f(Value(item.value()));
 }
 
-// Values of basic types: `using json_in::Read;` beside a codec's own. A wrong type throws, and so does null but where
-// the target is an optional.
-inline void Read(Value value, std::string& out) { out = Text(value); }
-inline void Read(Value value, std::uint64_t& out) { out = value.get_uint64(); }
-inline void Read(Value value, std::int64_t& out) { out = value.get_int64(); }
+// Values of basic types; all others are in fields.h. A wrong type throws, and so does null.
+// The compiler would rather call those that messages are full of.
+[[gnu::always_inline]] inline void Read(Value value, std::string& out) { out = std::string_view(value.get_string()); }
+[[gnu::always_inline]] inline void Read(Value value, std::uint64_t& out) { out = value.get_uint64(); }
+[[gnu::always_inline]] inline void Read(Value value, std::uint32_t& out) {
+  out = static_cast<std::uint32_t>(std::uint64_t(value.get_uint64()));
+}
+[[gnu::always_inline]] inline void Read(Value value, std::int64_t& out) { out = value.get_int64(); }
 inline void Read(Value value, double& out) { out = value.get_double(); }
 inline void Read(Value value, bool& out) { out = value.get_bool(); }
-inline void Read(Value value, std::chrono::milliseconds& out) {
+[[gnu::always_inline]] inline void Read(Value value, std::chrono::milliseconds& out) {
   out = std::chrono::milliseconds(std::int64_t(value.get_int64()));
 }
 inline void Read(Value value, std::vector<std::string>& out) {
   Each(value, [&](Value item) { out.push_back(Text(item)); });
 }
-template <typename T>
-void Read(Value value, std::optional<T>& out) {
-  out.reset();
-  if (!value.is_null()) Read(value, out.emplace());
-}
-// null is as good as nothing: an empty text, 0.
-template <typename T>
-void ReadOrEmpty(Value value, T& out) {
-  out = T();
-  if (!value.is_null()) Read(value, out);
-}
-
 inline Error NotOfTheProtocol(const char* why) {
   return {Code::kInternal, std::string("the server's answer is not of the protocol: ") + why,
           "is that address Allotter's, and of this version?"};

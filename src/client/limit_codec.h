@@ -12,14 +12,6 @@ namespace allotter {
 void AppendLimit(const LimitSpec& spec, std::string& out);
 
 template <>
-Result<LimitLease> Parse<LimitLease>(const std::string& json);
-template <>
-Result<Limit> Parse<Limit>(const std::string& json);
-template <>
 Result<std::vector<Limit>> Parse<std::vector<Limit>>(const std::string& json);
-template <>
-Result<LimitTrial> Parse<LimitTrial>(const std::string& json);
-template <>
-Result<Demand> Parse<Demand>(const std::string& json);
 
 }  // namespace allotter

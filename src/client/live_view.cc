@@ -13,7 +13,6 @@
 #include "base/check.h"
 #include "client/codec.h"
 #include "client/event_stream.h"
-#include "client/explain_codec.h"
 #include "client/http.h"
 #include "client/limit_codec.h"
 #include "client/overview_codec.h"
@@ -111,18 +110,13 @@ LiveView& LiveView::operator=(LiveView&&) noexcept = default;
 LiveView::~LiveView() = default;
 
 Result<LiveView> LiveView::Open(const ConnectionOptions& options, std::string path) {
-  auto endpoint = CheckOptions(options);
-  if (!endpoint) return endpoint.error();
+  auto target = TargetOf(options);
+  if (!target) return target.error();
   if (path.empty() || path[0] != '/' || path.find_first_of(" \r\n") != std::string::npos) {
     return Error{Code::kBadValue, "not a path", "it begins with a slash"};
   }
-  std::shared_ptr<SSL_CTX> tls;
-  if (endpoint->tls) {
-    auto made = MakeTlsContext(options.ca_file);
-    if (!made) return made.error();
-    tls = *made;
-  }
-  return LiveView(std::make_unique<Impl>(options, std::move(*endpoint), std::move(tls), std::move(path)));
+  return LiveView(
+      std::make_unique<Impl>(options, std::move(target->endpoint), std::move(target->tls), std::move(path)));
 }
 
 Result<void> LiveView::Run(const Handlers& handlers) { return impl_->Run(handlers); }

@@ -1,121 +1,116 @@
 // What the server sends to workers: its own file, since this is the path that a load of 10^5 tasks a second takes.
 #include "client/codec.h"
-#include "client/json_in.h"
+#include "client/fields.h"
+#include "wire/workers.h"
 
 namespace allotter {
-namespace {
+namespace json_in {
 
-using json_in::Each;
-using json_in::EachField;
-using json_in::Value;
+template <>
+struct FieldsOf<TaskRef> {
+  static constexpr bool kHot = true;
+  static constexpr auto kRows = RowsOf<TaskRef, wire::kTaskRef>(In<&TaskRef::job>("job"), In<&TaskRef::index>("index"),
+                                                                In<&TaskRef::lease>("lease"));
+};
 
-void Read(Value value, TaskRef& task, std::string* extra, std::string_view extra_key) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "job") {
-      task.job = std::string_view(field.get_string());
-    } else if (key == "index") {
-      task.index = static_cast<std::uint32_t>(std::uint64_t(field.get_uint64()));
-    } else if (key == "lease") {
-      task.lease = std::string_view(field.get_string());
-    } else if (extra != nullptr && key == extra_key) {
-      *extra = std::string_view(field.get_string());
-    }
+template <>
+struct FieldsOf<Assignment> {
+  static constexpr bool kHot = true;
+  static constexpr auto kRows = RowsOf<Assignment, wire::kAssignment>(
+      In<&Assignment::task, &TaskRef::job>("job"), In<&Assignment::task, &TaskRef::index>("index"),
+      In<&Assignment::task, &TaskRef::lease>("lease"), In<&Assignment::attempt>("attempt"),
+      In<&Assignment::count>("count"), In<&Assignment::lease>("lease_ms"), In<&Assignment::timeout>("timeout_ms"),
+      InRaw<&Assignment::payload>("payload"), InRaw<&Assignment::job_payload>("job_payload"),
+      In<&Assignment::payload_prefix>("payload_prefix"), In<&Assignment::trace>("trace"));
+};
+
+template <>
+struct FieldsOf<CancelOrder> {
+  static constexpr auto kRows = RowsOf<CancelOrder, wire::kCancel>(
+      In<&CancelOrder::task, &TaskRef::job>("job"), In<&CancelOrder::task, &TaskRef::index>("index"),
+      In<&CancelOrder::task, &TaskRef::lease>("lease"), In<&CancelOrder::reason>("reason"));
+};
+
+template <>
+struct FieldsOf<Welcome> {
+  static constexpr auto kRows = RowsOf<Welcome, wire::kWelcome>(
+      In<&Welcome::worker>("worker"), In<&Welcome::key>("key"), In<&Welcome::heartbeat>("heartbeat_ms"),
+      In<&Welcome::resumed>("resumed"), In<&Welcome::lost>("lost"));
+};
+
+template <>
+struct FieldsOf<Error> {
+  static constexpr auto kRows = RowsOf<Error, wire::kError>(
+      By<Error>("code", [](Value& value, Error& out) { out.code = allot::CodeFromText(Text(value)); }),
+      In<&Error::message>("message"), In<&Error::hint>("hint"));
+};
+
+template <>
+struct FieldsOf<JobWaiter::Ended> {
+  static constexpr auto kRows = RowsOf<JobWaiter::Ended, wire::kEnded>(
+      In<&JobWaiter::Ended::id>("id"), In<&JobWaiter::Ended::state>("state"), In<&JobWaiter::Ended::done>("done"),
+      In<&JobWaiter::Ended::failed>("failed"));
+};
+
+// null empties.
+template <auto kMember>
+consteval auto Change(std::string_view name) {
+  return By<WorkerChange>(name, [](Value& value, WorkerChange& out) { ReadOrEmpty(value, (out.*kMember).emplace()); });
+}
+template <>
+struct FieldsOf<WorkerChange> {
+  static constexpr auto kRows = RowsOf<WorkerChange, wire::kWorkerChange>(
+      Change<&WorkerChange::tags>("tags"), Change<&WorkerChange::properties>("properties"),
+      Change<&WorkerChange::attributes>("attributes"), Change<&WorkerChange::requirements>("requirements"),
+      Change<&WorkerChange::rank>("rank"), Change<&WorkerChange::strategy>("strategy"));
+};
+
+// Its two parts stand apart.
+struct Stale {
+  TaskRef task;
+  std::string code;
+};
+template <>
+struct FieldsOf<Stale> {
+  static constexpr auto kRows =
+      RowsOf<Stale, wire::kStale>(In<&Stale::task, &TaskRef::job>("job"), In<&Stale::task, &TaskRef::index>("index"),
+                                  In<&Stale::task, &TaskRef::lease>("lease"), In<&Stale::code>("code"));
+};
+
+void ReadStale(Value& value, ServerMessage& out) {
+  Each(value, [&](Value item) {
+    Stale stale;
+    Read(item, stale);
+    out.stale.push_back(std::move(stale.task));
+    out.stale_codes.push_back(std::move(stale.code));
   });
 }
 
-void Read(Value value, std::vector<TaskRef>& tasks) {
-  Each(value, [&](Value item) { Read(item, tasks.emplace_back(), nullptr, {}); });
+constexpr auto kNews = RowsOf<ServerMessage, wire::kWorkerNews>(
+    In<&ServerMessage::ack>("ack"), By<ServerMessage>("stale", ReadStale), In<&ServerMessage::cancel>("cancel"),
+    In<&ServerMessage::drain>("drain"), In<&ServerMessage::set>("set"), In<&ServerMessage::tasks>("tasks"),
+    In<&ServerMessage::welcome>("welcome"), In<&ServerMessage::error>("error"), In<&ServerMessage::error_seq>("seq"));
+
+// The answer to a pull has nothing that a message has not.
+static_assert(wire::Includes(wire::kWorkerNews, wire::kPullAnswer));
+
+void ReadUnknown(Value& value, ServerMessage& out) {
+  Each(value, [&](Value item) { Read(item, out.ended.emplace_back().id); });
 }
 
-std::uint32_t U32(Value& value) { return static_cast<std::uint32_t>(std::uint64_t(value.get_uint64())); }
+constexpr auto kWaits = RowsOf<ServerMessage, wire::kWaitNews>(
+    In<&ServerMessage::ended>("ended"), By<ServerMessage>("unknown", ReadUnknown), In<&ServerMessage::error>("error"));
 
-void Read(Value value, Assignment& assignment) {
+// A worker's message, or one of those that wait for jobs.
+void ReadMessage(Value value, ServerMessage& out) {
+  std::size_t next = 0;
   EachField(value, [&](std::string_view key, Value field) {
-    if (key == "job") {
-      assignment.task.job = std::string_view(field.get_string());
-    } else if (key == "index") {
-      assignment.task.index = U32(field);
-    } else if (key == "lease") {
-      assignment.task.lease = std::string_view(field.get_string());
-    } else if (key == "attempt") {
-      assignment.attempt = U32(field);
-    } else if (key == "count") {
-      assignment.count = U32(field);
-    } else if (key == "lease_ms") {
-      assignment.lease = milliseconds(std::int64_t(field.get_int64()));
-    } else if (key == "timeout_ms") {
-      assignment.timeout = milliseconds(std::int64_t(field.get_int64()));
-    } else if (key == "payload") {
-      assignment.payload = json_in::Raw(field);
-    } else if (key == "job_payload") {
-      assignment.job_payload = json_in::Raw(field);
-    } else if (key == "payload_prefix") {
-      assignment.payload_prefix = json_in::Text(field);
-    } else if (key == "trace") {
-      assignment.trace = json_in::Text(field);
-    }
+    std::size_t begin = 0;
+    if (!kNews.Take(key, field, next, out)) kWaits.Take(key, field, begin, out);
   });
 }
 
-void Read(Value value, Welcome& welcome) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "worker") welcome.worker = json_in::Text(field);
-    if (key == "key") welcome.key = json_in::Text(field);
-    if (key == "heartbeat_ms") welcome.heartbeat = milliseconds(std::int64_t(field.get_int64()));
-    if (key == "resumed") Read(field, welcome.resumed);
-    if (key == "lost") Read(field, welcome.lost);
-  });
-}
-
-void Read(Value value, Error& error) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "code") error.code = allot::CodeFromText(json_in::Text(field));
-    if (key == "message") error.message = json_in::Text(field);
-    if (key == "hint") error.hint = json_in::Text(field);
-  });
-}
-
-void Read(Value value, ServerMessage& message) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "ack") {
-      message.ack = std::uint64_t(field.get_uint64());
-    } else if (key == "tasks") {
-      Each(field, [&](Value item) { Read(item, message.tasks.emplace_back()); });
-    } else if (key == "stale") {
-      Each(field,
-           [&](Value item) { Read(item, message.stale.emplace_back(), &message.stale_codes.emplace_back(), "code"); });
-    } else if (key == "cancel") {
-      Each(field, [&](Value item) {
-        CancelOrder& order = message.cancel.emplace_back();
-        Read(item, order.task, &order.reason, "reason");
-      });
-    } else if (key == "drain") {
-      message.drain = field.get_bool();
-    } else if (key == "set") {
-      ReadWorkerChange(field, message.set.emplace());
-    } else if (key == "welcome") {
-      Read(field, message.welcome.emplace());
-    } else if (key == "error") {
-      Read(field, message.error.emplace());
-    } else if (key == "seq") {
-      message.error_seq = std::uint64_t(field.get_uint64());
-    } else if (key == "ended") {
-      Each(field, [&](Value item) {
-        JobWaiter::Ended& one = message.ended.emplace_back();
-        EachField(item, [&](std::string_view name, Value inner) {
-          if (name == "id") one.id = json_in::Text(inner);
-          if (name == "state") one.state = json_in::Text(inner);
-          if (name == "done") one.done = inner.get_uint64();
-          if (name == "failed") one.failed = inner.get_uint64();
-        });
-      });
-    } else if (key == "unknown") {
-      Each(field, [&](Value item) { message.ended.emplace_back().id = json_in::Text(item); });
-    }
-  });
-}
-
-}  // namespace
+}  // namespace json_in
 
 void ServerMessage::Clear() {
   ack.reset();
@@ -135,15 +130,9 @@ Result<void> ParseMessage(std::string_view text, ServerMessage& message) {
   message.Clear();
   return json_in::Document(
       simdjson::padded_string_view(text.data(), text.size(), text.size() + simdjson::SIMDJSON_PADDING),
-      [&](Value root) { Read(root, message); });
+      [&](json_in::Value root) { json_in::ReadMessage(root, message); });
 }
 
-template <>
-Result<Welcome> Parse<Welcome>(const std::string& json) {
-  Welcome welcome;
-  auto parsed = json_in::Document(json, [&](Value root) { Read(root, welcome); });
-  if (!parsed) return parsed.error();
-  return welcome;
-}
+template Result<Welcome> Parse<Welcome>(const std::string& json);
 
 }  // namespace allotter

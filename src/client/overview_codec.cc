@@ -1,276 +1,165 @@
 #include "client/overview_codec.h"
 
 #include "base/json.h"
-#include "client/json_in.h"
-#include "client/preview_codec.h"
+#include "client/decision_fields.h"
+#include "client/fields.h"
+#include "client/queue_fields.h"
+#include "wire/jobs.h"
+#include "wire/queues.h"
+#include "wire/writer.h"
 
 namespace allotter {
-namespace {
-namespace overviews {  // its Read() are no candidates for what other codecs read
+namespace json_in {
 
-using allot::JsonWriter;
-using json_in::Each;
-using json_in::EachField;
-using json_in::Read;
-using json_in::ReadOrEmpty;
-using json_in::Value;
+template <>
+struct FieldsOf<Overview::Rates> {
+  static constexpr auto kRows = RowsOf<Overview::Rates, wire::kRates>(
+      In<&Overview::Rates::submitted>("submitted"), In<&Overview::Rates::started>("started"),
+      In<&Overview::Rates::done>("done"), In<&Overview::Rates::failed>("failed"));
+};
 
-void Read(Value value, Overview::HeldBack& out);
-void Read(Value value, Overview::HeldBack::Limit& out);
-void Read(Value value, Overview::HeldBack::Ceiling& out);
-void Read(Value value, Overview::Banner& out);
-void Read(Value value, UserInfo& out);
-void Read(Value value, Receipt::Stage& out);
-void Read(Value value, Receipt& out);
-void Read(Value value, StrategyPreview::Step& out) { ReadStep(value, out); }
-template <typename T>
-void Read(Value value, std::vector<T>& out) {
-  Each(value, [&](Value item) { Read(item, out.emplace_back()); });
-}
+template <>
+struct FieldsOf<Overview::OldestWaiting> {
+  static constexpr auto kRows = RowsOf<Overview::OldestWaiting, wire::kOldestWaiting>(
+      In<&Overview::OldestWaiting::job>("job"), In<&Overview::OldestWaiting::since_at_ms>("since_at_ms"));
+};
 
-void Read(Value value, Overview::Rates& out) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "submitted") Read(field, out.submitted);
-    if (key == "started") Read(field, out.started);
-    if (key == "done") Read(field, out.done);
-    if (key == "failed") Read(field, out.failed);
-  });
-}
+template <>
+struct FieldsOf<Overview::WorkerCounts> {
+  static constexpr auto kRows = RowsOf<Overview::WorkerCounts, wire::kWorkerCounts>(
+      In<&Overview::WorkerCounts::registered>("registered"), In<&Overview::WorkerCounts::waiting>("waiting"),
+      In<&Overview::WorkerCounts::away>("away"), In<&Overview::WorkerCounts::draining>("draining"),
+      In<&Overview::WorkerCounts::slots>("slots"), In<&Overview::WorkerCounts::busy>("busy"));
+};
 
-void Read(Value value, Overview::OldestWaiting& out) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "job") ReadOrEmpty(field, out.job);
-    if (key == "since_at_ms") ReadOrEmpty(field, out.since_at_ms);
-  });
-}
+template <>
+struct FieldsOf<Overview::HeldBack::Limit> {
+  static constexpr auto kRows = RowsOf<Overview::HeldBack::Limit, wire::kHeldByLimit>(
+      In<&Overview::HeldBack::Limit::uuid>("uuid"), In<&Overview::HeldBack::Limit::tag>("tag"),
+      In<&Overview::HeldBack::Limit::name>("name"), In<&Overview::HeldBack::Limit::tasks>("tasks"));
+};
 
-void Read(Value value, Overview::WorkerCounts& out) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "registered") Read(field, out.registered);
-    if (key == "waiting") Read(field, out.waiting);
-    if (key == "away") Read(field, out.away);
-    if (key == "draining") Read(field, out.draining);
-    if (key == "slots") Read(field, out.slots);
-    if (key == "busy") Read(field, out.busy);
-  });
-}
+template <>
+struct FieldsOf<Overview::HeldBack::Ceiling> {
+  static constexpr auto kRows = RowsOf<Overview::HeldBack::Ceiling, wire::kHeldByCeiling>(
+      In<&Overview::HeldBack::Ceiling::of>("of"), In<&Overview::HeldBack::Ceiling::key>("key"),
+      InRaw<&Overview::HeldBack::Ceiling::value>("value"), In<&Overview::HeldBack::Ceiling::running>("running"),
+      In<&Overview::HeldBack::Ceiling::max>("max"), In<&Overview::HeldBack::Ceiling::tasks>("tasks"));
+};
 
-void Read(Value value, Overview::HeldBack& out) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "code") Read(field, out.code);
-    if (key == "kind") Read(field, out.kind);
-    if (key == "tasks") Read(field, out.tasks);
-    if (key == "jobs") Read(field, out.jobs);
-    if (key == "classes") Read(field, out.classes);
-    if (key == "since_at_ms") Read(field, out.since_at_ms);
-    if (key == "job") ReadOrEmpty(field, out.job);
-    if (key == "tags") Read(field, out.tags);
-    if (key == "limits") Read(field, out.limits);
-    if (key == "ceilings") Read(field, out.ceilings);
-  });
-}
+template <>
+struct FieldsOf<Overview::HeldBack> {
+  static constexpr auto kRows = RowsOf<Overview::HeldBack, wire::kOverviewReason>(
+      In<&Overview::HeldBack::code>("code"), In<&Overview::HeldBack::kind>("kind"),
+      In<&Overview::HeldBack::tasks>("tasks"), In<&Overview::HeldBack::jobs>("jobs"),
+      In<&Overview::HeldBack::classes>("classes"), In<&Overview::HeldBack::since_at_ms>("since_at_ms"),
+      InOrEmpty<&Overview::HeldBack::job>("job"), In<&Overview::HeldBack::tags>("tags"),
+      In<&Overview::HeldBack::limits>("limits"), In<&Overview::HeldBack::ceilings>("ceilings"));
+};
 
-void Read(Value value, Overview::HeldBack::Limit& out) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "uuid") Read(field, out.uuid);
-    if (key == "tag") Read(field, out.tag);
-    if (key == "name") Read(field, out.name);
-    if (key == "tasks") Read(field, out.tasks);
-  });
-}
+template <>
+struct FieldsOf<Overview::Banner> {
+  static constexpr auto kRows = RowsOf<Overview::Banner, wire::kBanner>(
+      In<&Overview::Banner::level>("level"), In<&Overview::Banner::code>("code"),
+      In<&Overview::Banner::message>("message"), In<&Overview::Banner::hint>("hint"),
+      In<&Overview::Banner::job>("job"));
+};
 
-void Read(Value value, Overview::HeldBack::Ceiling& out) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "of") Read(field, out.of);
-    if (key == "key") Read(field, out.key);
-    if (key == "value") out.value = json_in::Raw(field);
-    if (key == "running") Read(field, out.running);
-    if (key == "max") Read(field, out.max);
-    if (key == "tasks") Read(field, out.tasks);
-  });
-}
+template <>
+struct FieldsOf<Overview> {
+  static constexpr auto kRows = RowsOf<Overview, wire::kOverview>(
+      In<&Overview::queue>("queue"), In<&Overview::rates>("rates"), In<&Overview::oldest_waiting>("oldest_waiting"),
+      In<&Overview::workers>("workers"), In<&Overview::reasons>("reasons"), In<&Overview::banners>("banners"));
+};
 
-void Read(Value value, Overview::Banner& out) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "level") Read(field, out.level);
-    if (key == "code") Read(field, out.code);
-    if (key == "message") Read(field, out.message);
-    if (key == "hint") ReadOrEmpty(field, out.hint);
-    if (key == "job") ReadOrEmpty(field, out.job);
-  });
-}
+template <>
+struct FieldsOf<History> {
+  static constexpr auto kRows = RowsOf<History, wire::kHistory>(
+      In<&History::step_ms>("step_ms"), In<&History::from_at_ms>("from_at_ms"), In<&History::submitted>("submitted"),
+      In<&History::started>("started"), In<&History::done>("done"), In<&History::failed>("failed"),
+      In<&History::ready>("ready"), In<&History::waiting>("waiting"), In<&History::leased>("leased"),
+      In<&History::oldest_wait_ms>("oldest_ms"));
+};
 
-void Read(Value value, Overview& out) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "queue") ReadQueue(field, out.queue);
-    if (key == "rates") Read(field, out.rates);
-    if (key == "oldest_waiting" && !field.is_null()) Read(field, out.oldest_waiting.emplace());
-    if (key == "workers") Read(field, out.workers);
-    if (key == "reasons") Read(field, out.reasons);
-    if (key == "banners") Read(field, out.banners);
-  });
-}
+constexpr auto kWaitedOfUser = RowsOf<UserInfo, wire::kWaited>(InOrEmpty<&UserInfo::waited_mean_ms>("mean"),
+                                                               InOrEmpty<&UserInfo::waited_p50_ms>("p50"),
+                                                               InOrEmpty<&UserInfo::waited_p95_ms>("p95"));
+template <>
+struct FieldsOf<UserInfo> {
+  static constexpr auto kRows = RowsOf<UserInfo, wire::kUser>(
+      In<&UserInfo::user>("user"), In<&UserInfo::weight>("weight"), In<&UserInfo::share>("share"),
+      In<&UserInfo::use>("use"), In<&UserInfo::jobs>("jobs"), In<&UserInfo::ready>("ready"),
+      In<&UserInfo::waiting>("waiting"), In<&UserInfo::running>("running"), In<&UserInfo::started>("started"),
+      In<&UserInfo::starts_per_s>("starts_per_s"), In<&UserInfo::oldest_at_ms>("oldest_at_ms"),
+      Inside<UserInfo, kWaitedOfUser>("waited_ms"));
+};
 
-void Read(Value value, History& out) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "step_ms") Read(field, out.step_ms);
-    if (key == "from_at_ms") Read(field, out.from_at_ms);
-    if (key == "submitted") Read(field, out.submitted);
-    if (key == "started") Read(field, out.started);
-    if (key == "done") Read(field, out.done);
-    if (key == "failed") Read(field, out.failed);
-    if (key == "ready") Read(field, out.ready);
-    if (key == "waiting") Read(field, out.waiting);
-    if (key == "leased") Read(field, out.leased);
-    if (key == "oldest_ms") Read(field, out.oldest_wait_ms);
-  });
-}
+template <>
+struct FieldsOf<UserPage> {
+  static constexpr auto kRows = RowsOf<UserPage, wire::kUsersPage>(
+      In<&UserPage::users>("users"), InOrEmpty<&UserPage::next>("next"), In<&UserPage::active>("active"),
+      In<&UserPage::running>("running"), In<&UserPage::starts_per_s>("starts_per_s"));
+};
 
-void Read(Value value, UserInfo& out) {
-  out.json = json_in::Raw(value);
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "user") Read(field, out.user);
-    if (key == "weight") Read(field, out.weight);
-    if (key == "share") Read(field, out.share);
-    if (key == "use") Read(field, out.use);
-    if (key == "jobs") Read(field, out.jobs);
-    if (key == "ready") Read(field, out.ready);
-    if (key == "waiting") Read(field, out.waiting);
-    if (key == "running") Read(field, out.running);
-    if (key == "started") Read(field, out.started);
-    if (key == "starts_per_s") Read(field, out.starts_per_s);
-    if (key == "oldest_at_ms") Read(field, out.oldest_at_ms);
-    if (key == "waited_ms" && !field.is_null()) {
-      EachField(field, [&](std::string_view name, Value inner) {
-        if (name == "mean") ReadOrEmpty(inner, out.waited_mean_ms);
-        if (name == "p50") ReadOrEmpty(inner, out.waited_p50_ms);
-        if (name == "p95") ReadOrEmpty(inner, out.waited_p95_ms);
-      });
-    }
-  });
-}
+template <>
+struct FieldsOf<Picture> {
+  static constexpr auto kRows = RowsOf<Picture, wire::kPicture>(
+      In<&Picture::job>("job"), In<&Picture::count>("count"), In<&Picture::from>("from"), In<&Picture::to>("to"),
+      In<&Picture::width>("width"), In<&Picture::ready>("ready"), In<&Picture::leased>("leased"),
+      In<&Picture::waiting>("waiting"), In<&Picture::done>("done"), In<&Picture::failed>("failed"),
+      In<&Picture::skipped>("skipped"));
+};
 
-void Read(Value value, UserPage& out) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "users") Read(field, out.users);
-    if (key == "next") ReadOrEmpty(field, out.next);
-    if (key == "active") Read(field, out.active);
-    if (key == "running") Read(field, out.running);
-    if (key == "starts_per_s") Read(field, out.starts_per_s);
-  });
-}
+template <>
+struct FieldsOf<Receipt::Stage> {
+  static constexpr auto kRows = RowsOf<Receipt::Stage, wire::kReceiptStage>(
+      In<&Receipt::Stage::stage>("stage"), Unread("open"), Unread("passed"), Unread("held"), Unread("met"),
+      Unread("mode"), Unread("from"), In<&Receipt::Stage::text>("text"));
+};
 
-void Read(Value value, Picture& out) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "job") Read(field, out.job);
-    if (key == "count") Read(field, out.count);
-    if (key == "from") Read(field, out.from);
-    if (key == "to") Read(field, out.to);
-    if (key == "width") Read(field, out.width);
-    if (key == "ready") Read(field, out.ready);
-    if (key == "leased") Read(field, out.leased);
-    if (key == "waiting") Read(field, out.waiting);
-    if (key == "done") Read(field, out.done);
-    if (key == "failed") Read(field, out.failed);
-    if (key == "skipped") Read(field, out.skipped);
-  });
-}
+template <>
+struct FieldsOf<Receipt> {
+  static constexpr auto kRows = RowsOf<Receipt, wire::kReceipt>(
+      In<&Receipt::serial>("serial"), In<&Receipt::job>("job"), In<&Receipt::index>("index"),
+      In<&Receipt::attempt>("attempt"), In<&Receipt::worker>("worker"), In<&Receipt::worker_name>("worker_name"),
+      In<&Receipt::user>("user"), In<&Receipt::at_ms>("at_ms"), In<&Receipt::waited_ms>("waited_ms"),
+      In<&Receipt::stages>("stages"), In<&Receipt::strategy>("strategy"), In<&Receipt::policy>("policy"),
+      In<&Receipt::why>("why"));
+};
 
-void Read(Value value, Receipt::Stage& out) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "stage") Read(field, out.stage);
-    if (key == "text") Read(field, out.text);
-  });
-}
+template <>
+struct FieldsOf<ReceiptPage> {
+  static constexpr auto kRows =
+      RowsOf<ReceiptPage, wire::kReceiptsPage>(In<&ReceiptPage::receipts>("receipts"), In<&ReceiptPage::next>("next"));
+};
 
-void Read(Value value, Receipt& out) {
-  out.json = json_in::Raw(value);
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "serial") Read(field, out.serial);
-    if (key == "job") Read(field, out.job);
-    if (key == "index") Read(field, out.index);
-    if (key == "attempt") Read(field, out.attempt);
-    if (key == "worker") ReadOrEmpty(field, out.worker);
-    if (key == "worker_name") ReadOrEmpty(field, out.worker_name);
-    if (key == "user") Read(field, out.user);
-    if (key == "at_ms") Read(field, out.at_ms);
-    if (key == "waited_ms") ReadOrEmpty(field, out.waited_ms);
-    if (key == "stages") Read(field, out.stages);
-    if (key == "strategy") ReadOrEmpty(field, out.strategy);
-    if (key == "policy") ReadOrEmpty(field, out.policy);
-    if (key == "why") Read(field, out.why);
-  });
-}
+template <>
+struct FieldsOf<ManyJobsAnswer> {
+  static constexpr auto kRows = RowsOf<ManyJobsAnswer, wire::kBulkAnswer>(
+      In<&ManyJobsAnswer::matching>("matching"), In<&ManyJobsAnswer::tasks>("tasks"),
+      In<&ManyJobsAnswer::changed>("changed"), In<&ManyJobsAnswer::up_to>("up_to"),
+      In<&ManyJobsAnswer::complete>("complete"), In<&ManyJobsAnswer::dry_run>("dry_run"), Unread("took_ms"));
+};
 
-void Read(Value value, ReceiptPage& out) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "receipts") Read(field, out.receipts);
-    if (key == "next") Read(field, out.next);
-  });
-}
-
-void Read(Value value, ManyJobsAnswer& out) {
-  EachField(value, [&](std::string_view key, Value field) {
-    if (key == "matching") Read(field, out.matching);
-    if (key == "tasks") Read(field, out.tasks);
-    if (key == "changed") Read(field, out.changed);
-    if (key == "up_to") ReadOrEmpty(field, out.up_to);
-    if (key == "complete") Read(field, out.complete);
-    if (key == "dry_run") Read(field, out.dry_run);
-  });
-}
-
-constexpr auto kReader = [](Value root, auto& out) { Read(root, out); };
-
-template <typename T>
-Result<T> ParseWhole(const std::string& json) {
-  auto out = json_in::DocumentAs<T>(json, kReader);
-  if (out) out->json = json;
-  return out;
-}
-
-}  // namespace overviews
-}  // namespace
+}  // namespace json_in
 
 void AppendManyJobs(const ManyJobs& which, std::string& out) {
-  allot::JsonWriter w(out);
-  w.BeginObject();
-  if (!which.state.empty()) w.Key("state").String(which.state);
-  if (!which.tag.empty()) w.Key("tag").String(which.tag);
-  if (!which.user.empty()) w.Key("user").String(which.user);
-  if (which.all) w.Key("all").Bool(true);
-  if (!which.up_to.empty()) w.Key("up_to").String(which.up_to);
-  if (which.dry_run) w.Key("dry_run").Bool(true);
-  w.EndObject();
+  allot::JsonWriter json(out);
+  allot::wire::Writer<allot::wire::kJobsFilter> w(json);
+  if (!which.state.empty()) w.Text("state", which.state);
+  if (!which.tag.empty()) w.Text("tag", which.tag);
+  if (!which.user.empty()) w.Text("user", which.user);
+  if (which.all) w.Bool("all", true);
+  if (!which.up_to.empty()) w.Text("up_to", which.up_to);
+  if (which.dry_run) w.Bool("dry_run", true);
 }
 
-template <>
-Result<Overview> Parse<Overview>(const std::string& json) {
-  return overviews::ParseWhole<Overview>(json);
-}
-template <>
-Result<History> Parse<History>(const std::string& json) {
-  return overviews::ParseWhole<History>(json);
-}
-template <>
-Result<UserPage> Parse<UserPage>(const std::string& json) {
-  return json_in::DocumentAs<UserPage>(json, overviews::kReader);
-}
-template <>
-Result<Picture> Parse<Picture>(const std::string& json) {
-  return overviews::ParseWhole<Picture>(json);
-}
-template <>
-Result<Receipt> Parse<Receipt>(const std::string& json) {
-  return overviews::ParseWhole<Receipt>(json);
-}
-template <>
-Result<ReceiptPage> Parse<ReceiptPage>(const std::string& json) {
-  return json_in::DocumentAs<ReceiptPage>(json, overviews::kReader);
-}
-template <>
-Result<ManyJobsAnswer> Parse<ManyJobsAnswer>(const std::string& json) {
-  return overviews::ParseWhole<ManyJobsAnswer>(json);
-}
+template Result<Overview> Parse<Overview>(const std::string& json);
+template Result<History> Parse<History>(const std::string& json);
+template Result<UserPage> Parse<UserPage>(const std::string& json);
+template Result<Picture> Parse<Picture>(const std::string& json);
+template Result<Receipt> Parse<Receipt>(const std::string& json);
+template Result<ReceiptPage> Parse<ReceiptPage>(const std::string& json);
+template Result<ManyJobsAnswer> Parse<ManyJobsAnswer>(const std::string& json);
 
 }  // namespace allotter

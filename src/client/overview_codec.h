@@ -10,19 +10,4 @@ namespace allotter {
 
 void AppendManyJobs(const ManyJobs& which, std::string& out);
 
-template <>
-Result<Overview> Parse<Overview>(const std::string& json);
-template <>
-Result<History> Parse<History>(const std::string& json);
-template <>
-Result<UserPage> Parse<UserPage>(const std::string& json);
-template <>
-Result<Picture> Parse<Picture>(const std::string& json);
-template <>
-Result<Receipt> Parse<Receipt>(const std::string& json);
-template <>
-Result<ReceiptPage> Parse<ReceiptPage>(const std::string& json);
-template <>
-Result<ManyJobsAnswer> Parse<ManyJobsAnswer>(const std::string& json);
-
 }  // namespace allotter

@@ -10,11 +10,5 @@ namespace allotter {
 
 void AppendTry(const StrategyTry& what, std::string& out);
 // A block of another answer.
-void ReadStep(simdjson::ondemand::value value, StrategyPreview::Step& out);
-
-template <>
-Result<StrategyPreview> Parse<StrategyPreview>(const std::string& json);
-template <>
-Result<WorkerOutlook> Parse<WorkerOutlook>(const std::string& json);
 
 }  // namespace allotter

@@ -60,6 +60,18 @@ Result<std::shared_ptr<SSL_CTX>> MakeTlsContext(const std::string& ca_file) {
   return context;
 }
 
+Result<Target> TargetOf(const ConnectionOptions& options) {
+  auto endpoint = CheckOptions(options);
+  if (!endpoint) return endpoint.error();
+  Target target{std::move(*endpoint), nullptr};
+  if (target.endpoint.tls) {
+    auto made = MakeTlsContext(options.ca_file);
+    if (!made) return made.error();
+    target.tls = std::move(*made);
+  }
+  return target;
+}
+
 Result<std::unique_ptr<Transport>> Transport::Connect(const Endpoint& endpoint, const std::shared_ptr<SSL_CTX>& tls,
                                                       milliseconds timeout, int stop_fd) {
   const std::string peer = (endpoint.tls ? "https://" : "http://") + endpoint.authority;

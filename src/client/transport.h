@@ -20,6 +20,14 @@ namespace allotter {
 // What all TLS connections of a client share: the authorities that it trusts. Null for a CA file that cannot be read.
 Result<std::shared_ptr<SSL_CTX>> MakeTlsContext(const std::string& ca_file);
 
+// Where to connect to.
+struct Target {
+  Endpoint endpoint;
+  std::shared_ptr<SSL_CTX> tls;  // null without TLS
+};
+// Checks the options. kBadValue, or what MakeTlsContext says.
+Result<Target> TargetOf(const ConnectionOptions& options);
+
 class Transport {
  public:
   // `tls` may be null for a plain endpoint. Once `stop_fd` is readable, connecting and reading fail at once (but for a

@@ -13,7 +13,7 @@ export const server = signal<ServerInfo | null>(null);
 // Why one is on the sign-in page, if there is something to say.
 export const signInError = signal('');
 
-const kEveryone: You = { tokens: false, name: null, user: null, queue: null, scopes: ['submit', 'work', 'read', 'operate', 'admin'] };
+const kEveryone: You = { tokens: false, name: '', user: null, queue: null, scopes: ['submit', 'work', 'read', 'operate', 'admin'] };
 
 export const you = computed<You>(() => server.value?.you ?? kEveryone);
 

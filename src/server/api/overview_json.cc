@@ -10,6 +10,9 @@
 #include "server/wire/preview_json.h"
 #include "server/wire/reply_json.h"
 #include "server/wire/request_query.h"
+#include "wire/limits.h"
+#include "wire/queues.h"
+#include "wire/writer.h"
 
 namespace allot {
 namespace {
@@ -78,89 +81,97 @@ std::vector<Banner> Banners(const OverviewFacts& facts) {
 }
 
 // What stops them, where limits or ceilings do.
-void AppendStops(const ReasonRow& row, JsonWriter& w) {
+void AppendStops(const ReasonRow& row, wire::Writer<wire::kOverviewReason>& w) {
   if (!row.limits.empty()) {
-    w.Key("limits").BeginArray();
-    for (const BlockedByLimit& held : row.limits) {
-      w.BeginObject().Key("uuid").String(held.limit.uuid).Key("tag").String(held.limit.tag);
-      w.Key("name").String(held.limit.name).Key("tasks").Uint(held.tasks).EndObject();
-    }
-    w.EndArray();
+    w.Each("limits", row.limits, [](const BlockedByLimit& held, JsonWriter& json) {
+      wire::Writer<wire::kHeldByLimit> one(json);
+      one.Text("uuid", held.limit.uuid);
+      one.Text("tag", held.limit.tag);
+      one.Text("name", held.limit.name);
+      one.Count("tasks", held.tasks);
+    });
   }
   if (row.ceilings.empty()) return;
-  w.Key("ceilings").BeginArray();
-  for (const BlockedByCeiling& held : row.ceilings) {
-    w.BeginObject().Key("of").String(held.own ? "strategy" : "policy").Key("key").String(held.key);
-    AppendGroup(held.value, w.Key("value"));
-    w.Key("running").Uint(held.running).Key("max").Uint(held.max).Key("tasks").Uint(held.tasks).EndObject();
-  }
-  w.EndArray();
+  w.Each("ceilings", row.ceilings, [](const BlockedByCeiling& held, JsonWriter& json) {
+    wire::Writer<wire::kHeldByCeiling> one(json);
+    one.Text("of", held.own ? "strategy" : "policy");
+    one.Text("key", held.key);
+    AppendGroup(held.value, one.Value("value"));
+    one.Count("running", held.running);
+    one.Count("max", held.max);
+    one.Count("tasks", held.tasks);
+  });
 }
 
 template <typename Get>
-void Column(std::string_view key, const std::vector<QueueHistory::Sample>& samples, Get get, JsonWriter& w) {
-  w.Key(key).BeginArray();
-  for (const QueueHistory::Sample& sample : samples) w.Int(static_cast<std::int64_t>(get(sample)));
-  w.EndArray();
+void Column(const std::vector<QueueHistory::Sample>& samples, Get get, JsonWriter& json) {
+  json.BeginArray();
+  for (const QueueHistory::Sample& sample : samples) json.Int(static_cast<std::int64_t>(get(sample)));
+  json.EndArray();
 }
 
 }  // namespace
 
 void AppendOverview(const OverviewFacts& facts, std::string_view queue, bool names, std::string& out) {
   const EngineStats& stats = facts.stats;
-  JsonWriter w(out);
-  w.BeginObject();
-  w.Key("queue").Raw(queue);
-  w.Key("rates").BeginObject();
-  w.Key("submitted").Real(Thousandths(facts.rates.submitted)).Key("started").Real(Thousandths(facts.rates.started));
-  w.Key("done").Real(Thousandths(facts.rates.done)).Key("failed").Real(Thousandths(facts.rates.failed));
-  w.EndObject();
-  w.Key("oldest_waiting");
-  if (stats.oldest_waiting) {
-    w.BeginObject();
-    if (names) w.Key("job").Id(stats.oldest_waiting.value);
-    w.Key("since_at_ms").Int(ToMillis(stats.oldest_waiting_since)).EndObject();
-  } else {
-    w.Null();
+  JsonWriter json(out);
+  wire::Writer<wire::kOverview> w(json);
+  w.Raw("queue", queue);
+  {
+    auto rates = w.Open<wire::kRates>("rates");
+    rates.Real("submitted", Rounded(facts.rates.submitted));
+    rates.Real("started", Rounded(facts.rates.started));
+    rates.Real("done", Rounded(facts.rates.done));
+    rates.Real("failed", Rounded(facts.rates.failed));
   }
-  w.Key("workers").BeginObject();
-  w.Key("registered").Uint(stats.workers).Key("waiting").Uint(stats.workers_waiting);
-  w.Key("away").Uint(stats.workers_away).Key("draining").Uint(stats.workers_draining);
-  w.Key("slots").Uint(stats.slots).Key("busy").Uint(stats.tasks_leased);
-  w.EndObject();
-  w.Key("reasons").BeginArray();
+  if (stats.oldest_waiting) {
+    auto oldest = w.Open<wire::kOldestWaiting>("oldest_waiting");
+    if (names) oldest.Id("job", stats.oldest_waiting.value);
+    oldest.Time("since_at_ms", stats.oldest_waiting_since);
+  } else {
+    w.Null("oldest_waiting");
+  }
+  {
+    auto workers = w.Open<wire::kWorkerCounts>("workers");
+    workers.Count("registered", stats.workers);
+    workers.Count("waiting", stats.workers_waiting);
+    workers.Count("away", stats.workers_away);
+    workers.Count("draining", stats.workers_draining);
+    workers.Count("slots", stats.slots);
+    workers.Count("busy", stats.tasks_leased);
+  }
+  w.Value("reasons").BeginArray();
   for (std::size_t i = 0; i < std::min(facts.reasons.size(), kMaxReasons); ++i) {
     const ReasonRow& row = facts.reasons[i];
-    w.BeginObject();
-    w.Key("code").String(ReasonText(row.code)).Key("kind").String(UsualAdvice(row.code));
-    w.Key("tasks").Uint(row.tasks).Key("jobs").Uint(row.jobs).Key("classes").Uint(row.classes);
-    w.Key("since_at_ms");
-    row.since ? w.Int(ToMillis(*row.since)) : w.Null();
+    wire::Writer<wire::kOverviewReason> reason(json);
+    reason.Text("code", ReasonText(row.code));
+    reason.Text("kind", UsualAdvice(row.code));
+    reason.Count("tasks", row.tasks);
+    reason.Count("jobs", row.jobs);
+    reason.Count("classes", row.classes);
+    reason.Time("since_at_ms", row.since);
     if (names) {
-      w.Key("job");
-      row.job ? w.Id(row.job.value) : w.Null();
-      w.Key("tags").BeginArray();
-      for (const std::string& tag : row.tags) w.String(tag);
-      w.EndArray();
-      AppendStops(row, w);
+      reason.IdOrNull("job", row.job.value);
+      reason.Texts("tags", row.tags);
+      AppendStops(row, reason);
     }
-    w.EndObject();
   }
-  w.EndArray();
-  w.Key("banners").BeginArray();
+  json.EndArray();
+  w.Value("banners").BeginArray();
   for (const Banner& banner : Banners(facts)) {
-    w.BeginObject().Key("level").String(banner.level).Key("code").String(banner.code);
-    w.Key("message").String(banner.message);
-    w.Key("hint").String(banner.job && !names ? "allot explain JOB" : banner.hint);
-    if (banner.job && names) w.Key("job").Id(banner.job->value);
-    w.EndObject();
+    wire::Writer<wire::kBanner> one(json);
+    one.Text("level", banner.level);
+    one.Text("code", banner.code);
+    one.Text("message", banner.message);
+    one.Text("hint", banner.job && !names ? "allot explain JOB" : banner.hint);
+    if (banner.job && names) one.Id("job", banner.job->value);
   }
-  w.EndArray();
-  w.EndObject();
+  json.EndArray();
 }
 
 Result<HistoryStep> ParseHistoryQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"step"};
+  static_assert(wire::SameNames(wire::kHistoryQuery, kKnown));
   const Result<Query> query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   const std::optional<std::string_view> step = query->Get("step");
@@ -171,39 +182,39 @@ Result<HistoryStep> ParseHistoryQuery(std::string_view text) {
 
 void AppendHistory(const QueueHistory::Series& series, std::string& out) {
   using Sample = QueueHistory::Sample;
-  JsonWriter w(out);
-  w.BeginObject();
-  w.Key("step_ms").Int(series.step.count()).Key("from_at_ms").Int(ToMillis(series.from));
+  JsonWriter json(out);
+  wire::Writer<wire::kHistory> w(json);
+  w.Int("step_ms", series.step.count());
+  w.Int("from_at_ms", ToMillis(series.from));
   Column(
-      "submitted", series.samples, [](const Sample& s) { return s.submitted; }, w);
+      series.samples, [](const Sample& s) { return s.submitted; }, w.Value("submitted"));
   Column(
-      "started", series.samples, [](const Sample& s) { return s.started; }, w);
+      series.samples, [](const Sample& s) { return s.started; }, w.Value("started"));
   Column(
-      "done", series.samples, [](const Sample& s) { return s.done; }, w);
+      series.samples, [](const Sample& s) { return s.done; }, w.Value("done"));
   Column(
-      "failed", series.samples, [](const Sample& s) { return s.failed; }, w);
+      series.samples, [](const Sample& s) { return s.failed; }, w.Value("failed"));
   Column(
-      "ready", series.samples, [](const Sample& s) { return s.ready; }, w);
+      series.samples, [](const Sample& s) { return s.ready; }, w.Value("ready"));
   Column(
-      "waiting", series.samples, [](const Sample& s) { return s.waiting; }, w);
+      series.samples, [](const Sample& s) { return s.waiting; }, w.Value("waiting"));
   Column(
-      "leased", series.samples, [](const Sample& s) { return s.leased; }, w);
+      series.samples, [](const Sample& s) { return s.leased; }, w.Value("leased"));
   Column(
-      "oldest_ms", series.samples, [](const Sample& s) { return s.oldest_ms; }, w);
-  w.EndObject();
+      series.samples, [](const Sample& s) { return s.oldest_ms; }, w.Value("oldest_ms"));
 }
 
 void AppendLimitHistory(const QueueHistory::LimitSeries& series, std::string& out) {
-  JsonWriter w(out);
-  w.BeginObject();
-  w.Key("step_ms").Int(QueueHistory::kLimitStep.count()).Key("from_at_ms").Int(ToMillis(series.from));
-  w.Key("tokens").BeginArray();
-  for (const QueueHistory::LimitSample& sample : series.samples) w.Real(static_cast<double>(sample.tokens));
-  w.EndArray();
-  w.Key("waiting").BeginArray();
-  for (const QueueHistory::LimitSample& sample : series.samples) w.Uint(sample.waiting);
-  w.EndArray();
-  w.EndObject();
+  JsonWriter json(out);
+  wire::Writer<wire::kLimitHistory> w(json);
+  w.Int("step_ms", QueueHistory::kLimitStep.count());
+  w.Int("from_at_ms", ToMillis(series.from));
+  w.Value("tokens").BeginArray();
+  for (const QueueHistory::LimitSample& sample : series.samples) json.Real(static_cast<double>(sample.tokens));
+  json.EndArray();
+  w.Value("waiting").BeginArray();
+  for (const QueueHistory::LimitSample& sample : series.samples) json.Uint(sample.waiting);
+  json.EndArray();
 }
 
 }  // namespace allot

@@ -2,7 +2,8 @@
 // watched all come from here. All other paths are the dashboard's (serve_web.h), or nobody's.
 //
 // Changing it: a new route is a function in its handler's file, and its declaration and row in route_table.cc.
-// docs/protocol.md lists the same routes with the same scopes; route_table_test.cc compares them.
+// docs/protocol.md lists the same routes with the same scopes; route_table_test.cc compares them. docs/openapi.json is
+// made from it (openapi.h).
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "server/net/request.h"
 #include "server/net/ws_connection.h"
 #include "server/ops/principal.h"
+#include "wire/field.h"
 
 namespace allot {
 
@@ -55,11 +57,25 @@ struct Route {
     kSharesPath = 4,     // with other methods, the path is one of the next pattern that takes it
   };
 
+  // What goes over the wire: tables of src/wire/, null where there is nothing.
+  struct Objects {
+    const wire::Object* query = nullptr;
+    const wire::Object* takes = nullptr;
+    const wire::Object* gives = nullptr;
+    const wire::Object* or_gives = nullptr;  // another one, as the query says
+    const wire::Object* first = nullptr;     // what the client's first message is, of a WebSocket
+    std::string_view media = "application/json";
+    bool creates = false;        // the status is 201
+    bool may_be_there = false;   // or 200, where it was there
+    bool takes_nothing = false;  // it may come without a body
+  };
+
   Method method = Method::kOther;
   PathPattern path;
   ScopeRule scope;
   Handler serve = nullptr;  // null for a WebSocket
   std::string_view words;   // what it does
+  Objects objects = {};
   std::uint8_t traits = kUsual;
   Upgrade upgrade = nullptr;
   LineSink take_lines = nullptr;

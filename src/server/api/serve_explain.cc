@@ -15,6 +15,7 @@
 #include "server/wire/explain_json.h"
 #include "server/wire/request_json.h"
 #include "server/wire/request_query.h"
+#include "wire/jobs.h"
 
 namespace allot {
 namespace {
@@ -86,6 +87,7 @@ void ExplainJob(Call call) {
   const Result<JobName> name = ParseJobName(call.part("job"));
   if (!name.ok()) return call.Fail(name.error());
   constexpr std::string_view kKnown[] = {"worker", "task"};
+  static_assert(wire::SameNames(wire::kExplainQuery, kKnown));
   const Result<Query> query = Query::Parse(call.request.query, kKnown);
   if (!query.ok()) return call.Fail(query.error());
   std::optional<WorkerId> worker;

@@ -10,6 +10,8 @@
 #include "server/wire/explain_json.h"
 #include "server/wire/preview_json.h"
 #include "server/wire/request_query.h"
+#include "wire/decisions.h"
+#include "wire/writer.h"
 
 namespace allot {
 namespace {
@@ -22,32 +24,35 @@ constexpr Duration kMostTime = milliseconds(50);
 
 using OutlookAhead = LookAhead<OutlookSnapshot>;
 
-void AppendOthers(const OutlookSnapshot& snapshot, const PreviewWalk& walk, JsonWriter& w) {
+void AppendOthers(const OutlookSnapshot& snapshot, const PreviewWalk& walk, JsonWriter& json) {
   std::vector<WorkerOther> others =
       WhyNotOthers(snapshot, [until = ReadClock().mono + kMostTime] { return ReadClock().mono >= until; });
   if (walk.blocked_jobs() > 0) {
     others.push_back({"limits", 0, walk.blocked_tasks(), walk.one_blocked(), "limits hold them back on this worker"});
   }
-  w.Key("others").BeginArray();
+  json.BeginArray();
   for (const WorkerOther& other : others) {
-    w.BeginObject().Key("stage").String(other.stage).Key("classes").Uint(other.classes);
-    w.Key("tasks").Uint(other.tasks).Key("job");
-    other.job ? w.Id(other.job->value) : w.Null();
-    w.Key("message").String(other.message).EndObject();
+    wire::Writer<wire::kOthers> w(json);
+    w.Text("stage", other.stage);
+    w.Count("classes", other.classes);
+    w.Count("tasks", other.tasks);
+    w.IdOrNull("job", other.job ? other.job->value : 0);
+    w.Text("message", other.message);
   }
-  w.EndArray();
+  json.EndArray();
 }
 
 void Render(const OutlookSnapshot& snapshot, const PreviewWalk& walk, std::string& out) {
-  JsonWriter w(out);
-  w.BeginObject().Key("worker").Id(snapshot.worker.value).Key("name").String(snapshot.name).Key("verdict");
-  AppendReason(OutlookVerdict(snapshot, walk), w);
-  w.Key("strategy").String(PrintStrategy(*walk.strategy()));
-  w.Key("policy").String(PrintStrategy(*walk.policy()));
-  w.Key("complete").Bool(walk.complete());
-  AppendPicks(walk, w);
-  AppendOthers(snapshot, walk, w);
-  w.EndObject();
+  JsonWriter json(out);
+  wire::Writer<wire::kWorkerNext> w(json);
+  w.Id("worker", snapshot.worker.value);
+  w.Text("name", snapshot.name);
+  AppendReason(OutlookVerdict(snapshot, walk), w.Value("verdict"));
+  w.Text("strategy", PrintStrategy(*walk.strategy()));
+  w.Text("policy", PrintStrategy(*walk.policy()));
+  w.Bool("complete", walk.complete());
+  AppendPicks(walk, w.Value("picks"));
+  AppendOthers(snapshot, walk, w.Value("others"));
 }
 
 void Finish(Round& round, std::shared_ptr<OutlookAhead> looking, const Result<WalkPtr>& walk) {
@@ -74,6 +79,7 @@ void ShowOutlook(Call call) {
     return call.Fail({Code::kUnknownWorker, "there is no worker " + text.substr(0, 100), "ids are decimal numbers"});
   }
   constexpr std::string_view kKnown[] = {"count"};
+  static_assert(wire::SameNames(wire::kNextQuery, kKnown));
   const Result<Query> query = Query::Parse(call.request.query, kKnown);
   if (!query.ok()) return call.Fail(query.error());
   const Result<std::optional<std::uint64_t>> count = query->Number("count", 1, kMostPicks);

@@ -8,6 +8,8 @@
 #include "server/ops/clock.h"
 #include "server/wire/reply_json.h"
 #include "server/wire/request_query.h"
+#include "wire/server.h"
+#include "wire/writer.h"
 
 namespace allot {
 namespace {
@@ -75,29 +77,35 @@ void ShowMetrics(Call call) {
 namespace {
 
 void AppendPrincipal(const Principal& you, bool tokens, JsonWriter& json) {
-  json.BeginObject().Key("tokens").Bool(tokens).Key("name").String(you.name);
-  json.Key("user");
-  you.user ? json.String(*you.user) : json.Null();
-  json.Key("queue");
-  you.queue ? json.String(*you.queue) : json.Null();
-  json.Key("scopes").BeginArray();
+  wire::Writer<wire::kYou> w(json);
+  w.Bool("tokens", tokens);
+  w.Text("name", you.name);
+  w.Text("user", you.user);
+  w.Text("queue", you.queue);
+  w.Value("scopes").BeginArray();
   for (const Scope scope : kAllScopes) {
     if (you.Has(scope)) json.String(ScopeText(scope));
   }
-  json.EndArray().EndObject();
+  json.EndArray();
+}
+
+void AppendServer(const Call& call, std::string& out) {
+  JsonWriter json(out);
+  wire::Writer<wire::kServerInfo> w(json);
+  w.Text("name", "allotter");
+  w.Text("version", Version());
+  w.Int("protocol", kProtocol);
+  w.Int("started_at_ms", ToMillis(call.server.started_at));
+  w.Int("now_at_ms", ToMillis(ReadClock().wall));
+  w.Count("queues", call.server.queues->size());
+  AppendPrincipal(call.principal(), call.server.tokens->required(), w.Value("you"));
 }
 
 }  // namespace
 
 void ShowServer(Call call) {
   std::string out;
-  JsonWriter json(out);
-  json.BeginObject().Key("name").String("allotter").Key("version").String(Version()).Key("protocol").Int(kProtocol);
-  json.Key("started_at_ms").Int(ToMillis(call.server.started_at)).Key("now_at_ms").Int(ToMillis(ReadClock().wall));
-  json.Key("queues").Uint(call.server.queues->size());
-  json.Key("you");
-  AppendPrincipal(call.principal(), call.server.tokens->required(), json);
-  json.EndObject();
+  AppendServer(call, out);
   call.reply.Send(200, out);
 }
 

@@ -6,51 +6,53 @@
 #include "base/json.h"
 #include "server/wire/request_json.h"
 #include "server/wire/request_query.h"
+#include "wire/limits.h"
+#include "wire/writer.h"
 
 namespace allot {
 namespace {
 
-void AppendOldest(std::optional<WallTime> oldest, WallTime now, JsonWriter& w) {
-  w.Key("oldest_at_ms");
-  oldest ? w.Int(ToMillis(*oldest)) : w.Null();
-  w.Key("oldest_age_ms");
-  oldest ? w.Int(std::max<std::int64_t>(0, (now - *oldest).count())) : w.Null();
+template <const wire::Object& kObject>
+void AppendOldest(std::optional<WallTime> oldest, WallTime now, wire::Writer<kObject>& w) {
+  w.Time("oldest_at_ms", oldest);
+  std::optional<std::int64_t> age;
+  if (oldest) age = std::max<std::int64_t>(0, (now - *oldest).count());
+  w.Int("oldest_age_ms", age);
 }
 
-void AppendRow(const DemandRow& row, WallTime now, JsonWriter& w) {
-  w.BeginObject();
-  w.Key("user").String(row.user);
-  w.Key("tags").BeginArray();
-  for (const std::string& tag : row.tags) w.String(tag);
-  w.EndArray();
-  w.Key("constraints").BeginArray();
+void AppendRow(const DemandRow& row, WallTime now, JsonWriter& json) {
+  wire::Writer<wire::kDemandRow> w(json);
+  w.Text("user", row.user);
+  w.Texts("tags", row.tags);
+  w.Value("constraints").BeginArray();
   for (const Properties& alternative : row.constraints) {
-    w.BeginObject();
-    for (const auto& [key, value] : alternative) w.OpenKey(key).String(value);
-    w.EndObject();
+    json.BeginObject();
+    for (const auto& [key, value] : alternative) json.OpenKey(key).String(value);
+    json.EndObject();
   }
-  w.EndArray();
-  w.Key("constraint_tags").BeginArray();
-  for (const std::string& tag : row.constraint_tags) w.String(tag);
-  w.EndArray();
-  w.Key("requirements");
-  row.requirements.empty() ? w.Null() : w.String(row.requirements);
-  w.Key("jobs").Uint(row.jobs).Key("waiting").Uint(row.waiting);
-  w.Key("startable").Uint(row.startable).Key("running").Uint(row.running);
+  json.EndArray();
+  w.Texts("constraint_tags", row.constraint_tags);
+  w.TextOrNull("requirements", row.requirements);
+  w.Count("jobs", row.jobs);
+  w.Count("waiting", row.waiting);
+  w.Count("startable", row.startable);
+  w.Count("running", row.running);
   AppendOldest(row.oldest, now, w);
-  w.Key("limits").BeginArray();
+  w.Value("limits").BeginArray();
   for (const LimitName& limit : row.limits) {
-    w.BeginObject().Key("uuid").String(limit.uuid);
-    w.Key("tag").String(limit.tag).Key("name").String(limit.name).EndObject();
+    wire::Writer<wire::kLimitName> one(json);
+    one.Text("uuid", limit.uuid);
+    one.Text("tag", limit.tag);
+    one.Text("name", limit.name);
   }
-  w.EndArray();
-  w.EndObject();
+  json.EndArray();
 }
 
 }  // namespace
 
 Result<DemandQuery> ParseDemandQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"user", "tag", "limit"};
+  static_assert(wire::SameNames(wire::kDemandQuery, kKnown));
   const Result<Query> query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   DemandQuery out;
@@ -78,21 +80,25 @@ void AppendDemand(const DemandWalk& walk, std::size_t limit, WallTime now, Durat
     if (!oldest || row.oldest < *oldest) oldest = row.oldest;
   }
   const std::size_t shown = std::min(limit, walk.rows().size());
-  JsonWriter w(out);
-  w.BeginObject();
-  w.Key("totals").BeginObject();
-  w.Key("waiting").Uint(waiting).Key("startable").Uint(startable).Key("running").Uint(walk.running());
-  w.Key("wanted").Uint(startable + walk.running());
-  w.Key("jobs").Uint(jobs).Key("rows").Uint(walk.rows().size());
-  AppendOldest(oldest, now, w);
-  w.EndObject();
-  w.Key("paused").Bool(walk.paused()).Key("complete").Bool(walk.complete());
-  w.Key("lookahead_ms").Int(ToMillis(walk.request().lookahead));
-  w.Key("rows").BeginArray();
-  for (std::size_t i = 0; i < shown; ++i) AppendRow(walk.rows()[i], now, w);
-  w.EndArray();
-  w.Key("took_ms").Int(ToMillis(took));
-  w.EndObject();
+  JsonWriter json(out);
+  wire::Writer<wire::kDemand> w(json);
+  {
+    auto totals = w.Open<wire::kDemandTotals>("totals");
+    totals.Count("waiting", waiting);
+    totals.Count("startable", startable);
+    totals.Count("running", walk.running());
+    totals.Count("wanted", startable + walk.running());
+    totals.Count("jobs", jobs);
+    totals.Count("rows", walk.rows().size());
+    AppendOldest(oldest, now, totals);
+  }
+  w.Bool("paused", walk.paused());
+  w.Bool("complete", walk.complete());
+  w.Int("lookahead_ms", ToMillis(walk.request().lookahead));
+  w.Value("rows").BeginArray();
+  for (std::size_t i = 0; i < shown; ++i) AppendRow(walk.rows()[i], now, json);
+  json.EndArray();
+  w.Int("took_ms", ToMillis(took));
 }
 
 }  // namespace allot

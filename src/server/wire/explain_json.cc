@@ -6,156 +6,154 @@
 #include "server/wire/limit_json.h"
 #include "server/wire/preview_json.h"
 #include "server/wire/reply_json.h"
+#include "wire/explanation.h"
+#include "wire/writer.h"
 
 namespace allot {
 namespace {
 
-void AppendLimits(const JobSnapshot& job_snapshot, JsonWriter& w) {
-  w.Key("limits").BeginArray();
+void AppendLimits(const JobSnapshot& job_snapshot, JsonWriter& json) {
+  json.BeginArray();
   for (const LimitOnJob& on_job : job_snapshot.limits.all) {
     const LimitStatus& limit = on_job.limit;
-    w.BeginObject();
-    w.Key("uuid").String(limit.limit.uuid).Key("tag").String(limit.limit.tag).Key("name").String(limit.limit.name);
-    w.Key("monitor").Bool(limit.monitor).Key("reads_worker").Bool(limit.reads_worker);
-    AppendTokens(limit.tokens, w.Key("level"));
-    AppendTokens(limit.cost.number(), w.Key("cost"));
-    w.Key("holds_back").Bool(limit.blocks).Key("never").Bool(limit.never).Key("stops").Bool(on_job.stops);
-    w.Key("overtaken").Bool(limit.overtaken);
-    AppendFromNow(limit.payable_at, job_snapshot.now, w.Key("payable_in_ms"));
-    w.Key("workers").Uint(on_job.workers).Key("workers_held").Uint(on_job.workers_blocked);
-    w.EndObject();
+    wire::Writer<wire::kExplainedLimit> w(json);
+    w.Text("uuid", limit.limit.uuid);
+    w.Text("tag", limit.limit.tag);
+    w.Text("name", limit.limit.name);
+    w.Bool("monitor", limit.monitor);
+    w.Bool("reads_worker", limit.reads_worker);
+    AppendTokens(limit.tokens, w.Value("level"));
+    AppendTokens(limit.cost.number(), w.Value("cost"));
+    w.Bool("holds_back", limit.blocks);
+    w.Bool("never", limit.never);
+    w.Bool("stops", on_job.stops);
+    w.Bool("overtaken", limit.overtaken);
+    AppendFromNow(limit.payable_at, job_snapshot.now, w.Value("payable_in_ms"));
+    w.Count("workers", on_job.workers);
+    w.Count("workers_held", on_job.workers_blocked);
   }
-  w.EndArray();
+  json.EndArray();
 }
 
-void AppendCeilings(const std::vector<Ceiling>& ceilings, JsonWriter& w) {
-  w.Key("ceilings").BeginArray();
-  for (const Ceiling& ceiling : ceilings) {
-    w.BeginObject().Key("of").String(ceiling.own ? "strategy" : "policy");
-    w.Key("key").String(ceiling.key.name);
-    AppendGroup(ceiling.value, w.Key("value"));
-    w.Key("running").Uint(ceiling.running).Key("max").Uint(ceiling.max).EndObject();
-  }
-  w.EndArray();
+void AppendCeiling(const Ceiling& ceiling, JsonWriter& json) {
+  wire::Writer<wire::kCeiling> w(json);
+  w.Text("of", ceiling.own ? "strategy" : "policy");
+  w.Text("key", ceiling.key.name);
+  AppendGroup(ceiling.value, w.Value("value"));
+  w.Count("running", ceiling.running);
+  w.Count("max", ceiling.max);
 }
 
-void AppendOrder(const OrderSnapshot& order, bool others, JsonWriter& w) {
-  w.Key("order").BeginObject();
+void AppendOrder(const OrderSnapshot& order, bool others, JsonWriter& json) {
+  wire::Writer<wire::kOrder> w(json);
   if (others) {
-    w.Key("strategy").String(PrintStrategy(*order.strategy)).Key("policy").String(PrintStrategy(*order.policy));
-    w.Key("workers").Uint(order.workers).Key("place");
-    order.place ? w.Uint(*order.place) : w.Null();
-    w.Key("complete").Bool(order.looked_for > 0 && order.complete).Key("first");
+    w.Text("strategy", PrintStrategy(*order.strategy));
+    w.Text("policy", PrintStrategy(*order.policy));
+    w.Count("workers", order.workers);
+    w.Count("place", order.place);
+    w.Bool("complete", order.looked_for > 0 && order.complete);
     if (order.first) {
-      w.BeginObject().Key("job").Id(order.first->value).Key("user").String(order.first_user);
-      AppendWhy(order.first_why, w);
-      w.EndObject();
+      auto first = w.Open<wire::kFirst>("first");
+      first.Id("job", order.first->value);
+      first.Text("user", order.first_user);
+      AppendWhy(order.first_why, first.Value("why"));
     } else {
-      w.Null();
+      w.Null("first");
     }
-    w.Key("own").BeginObject();
-    AppendWhy(order.own_why, w);
-    w.EndObject();
+    auto own = w.Open<wire::kOwn>("own");
+    AppendWhy(order.own_why, own.Value("why"));
   }
-  AppendCeilings(order.ceilings, w);
-  w.EndObject();
+  w.Each("ceilings", order.ceilings, AppendCeiling);
 }
 
-void AppendPromised(const std::optional<PromiseSnapshot>& promised, bool show_workers, JsonWriter& w) {
-  w.Key("promised");
+void AppendPromised(const std::optional<PromiseSnapshot>& promised, bool show_workers, JsonWriter& json) {
   if (!promised) {
-    w.Null();
+    json.Null();
     return;
   }
-  w.BeginObject().Key("tasks").Uint(promised->tasks).Key("workers").Uint(promised->workers).Key("longest");
+  wire::Writer<wire::kPromised> w(json);
+  w.Count("tasks", promised->tasks);
+  w.Count("workers", promised->workers);
   if (promised->workers > 0 && show_workers) {
-    w.BeginObject().Key("worker").Id(promised->longest.value).Key("name").String(promised->longest_name);
-    w.Key("tasks").Uint(promised->longest_tasks).Key("queue").Uint(promised->longest_queue).EndObject();
+    auto longest = w.Open<wire::kLongest>("longest");
+    longest.Id("worker", promised->longest.value);
+    longest.Text("name", promised->longest_name);
+    longest.Count("tasks", promised->longest_tasks);
+    longest.Count("queue", promised->longest_queue);
   } else {
-    w.Null();
+    w.Null("longest");
   }
-  w.EndObject();
 }
 
 // What is the same for one worker and for all.
-void AppendHead(const MatchSnapshot& snapshot, const std::vector<Reason>& reasons, JsonWriter& w) {
-  w.Key("job");
-  snapshot.job ? w.Id(snapshot.job->value) : w.Null();
-  w.Key("state").String(StateText(snapshot.state));
-  w.Key("tasks").BeginObject();
-  w.Key("ready").Uint(snapshot.ready).Key("leased").Uint(snapshot.leased).Key("waiting").Uint(snapshot.waiting);
-  w.EndObject();
-  w.Key("verdict");
-  AppendReason(reasons.front(), w);
-  w.Key("reasons").BeginArray();
-  for (const Reason& reason : reasons) AppendReason(reason, w);
-  w.EndArray();
+template <const wire::Object& kObject>
+void AppendHead(const JobSnapshot& job_snapshot, const std::vector<Reason>& reasons, wire::Writer<kObject>& w) {
+  const MatchSnapshot& snapshot = job_snapshot.match;
+  w.IdOrNull("job", snapshot.job ? snapshot.job->value : 0);
+  w.Text("state", StateText(snapshot.state));
+  {
+    wire::Writer<wire::kTaskCounts> tasks(w.Value("tasks"));
+    tasks.Count("ready", snapshot.ready);
+    tasks.Count("leased", snapshot.leased);
+    tasks.Count("waiting", snapshot.waiting);
+  }
+  AppendReason(reasons.front(), w.Value("verdict"));
+  w.Each("reasons", reasons, AppendReason);
+  AppendLimits(job_snapshot, w.Value("limits"));
 }
 
-void AppendCondition(const Condition& condition, JsonWriter& w) {
-  w.BeginObject();
-  w.Key("stage").String(StageText(condition.stage));
-  w.Key("condition").String(condition.text);
-  w.Key("holds").Bool(condition.holds());
-  w.Key("outcome").String(TruthText(condition.outcome));
-  w.Key("values").BeginArray();
+void AppendCondition(const Condition& condition, JsonWriter& json) {
+  wire::Writer<wire::kCondition> w(json);
+  w.Text("stage", StageText(condition.stage));
+  w.Text("condition", condition.text);
+  w.Bool("holds", condition.holds());
+  w.Text("outcome", TruthText(condition.outcome));
+  w.Value("values").BeginArray();
   for (const Condition::Value& value : condition.values) {
-    w.BeginObject().Key("name").String(value.name).Key("value");
-    value.value ? w.String(*value.value) : w.Null();
-    w.EndObject();
+    wire::Writer<wire::kSeenValue> one(json);
+    one.Text("name", value.name);
+    one.Text("value", value.value);
   }
-  w.EndArray();
-  w.Key("message").String(condition.message);
-  w.EndObject();
+  json.EndArray();
+  w.Text("message", condition.message);
 }
 
-void AppendClauses(std::string_view key, const std::vector<Explanation::Clause>& clauses, JsonWriter& w) {
-  w.Key(key).BeginArray();
-  for (const Explanation::Clause& clause : clauses) {
-    w.BeginObject();
-    w.Key("clause").String(clause.text);
-    w.Key("reached").Uint(clause.reached).Key("failed").Uint(clause.failed);
-    w.Key("undefined").Uint(clause.undefined).Key("error").Uint(clause.error);
-    w.Key("best");
-    clause.best ? w.String(*clause.best) : w.Null();
-    w.EndObject();
-  }
-  w.EndArray();
+void AppendClause(const Explanation::Clause& clause, JsonWriter& json) {
+  wire::Writer<wire::kClause> w(json);
+  w.Text("clause", clause.text);
+  w.Count("reached", clause.reached);
+  w.Count("failed", clause.failed);
+  w.Count("undefined", clause.undefined);
+  w.Count("error", clause.error);
+  w.Text("best", clause.best);
 }
 
-void AppendTags(const std::vector<Explanation::Tag>& tags, JsonWriter& w) {
-  w.Key("tags").BeginArray();
-  for (const Explanation::Tag& tag : tags) {
-    w.BeginObject();
-    w.Key("tag").String(tag.tag).Key("status").String(tag.status);
-    w.Key("workers").Uint(tag.workers).Key("available").Uint(tag.available).Key("free").Uint(tag.free);
-    w.Key("last_seen_at_ms");
-    tag.last_seen ? w.Int(ToMillis(*tag.last_seen)) : w.Null();
-    w.EndObject();
-  }
-  w.EndArray();
+void AppendTag(const Explanation::Tag& tag, JsonWriter& json) {
+  wire::Writer<wire::kTagStanding> w(json);
+  w.Text("tag", tag.tag);
+  w.Text("status", tag.status);
+  w.Count("workers", tag.workers);
+  w.Count("available", tag.available);
+  w.Count("free", tag.free);
+  w.Time("last_seen_at_ms", tag.last_seen);
 }
 
-void AppendConstraints(const std::vector<Explanation::Alternative>& alternatives, JsonWriter& w) {
-  w.Key("constraints").BeginArray();
-  for (const Explanation::Alternative& alternative : alternatives) {
-    w.BeginObject();
-    w.Key("tag").String(alternative.tag).Key("workers").Uint(alternative.workers);
-    w.Key("properties").BeginArray();
-    for (const Explanation::Alternative::Pair& pair : alternative.pairs) {
-      w.BeginObject();
-      w.Key("key").String(pair.key).Key("value").String(pair.value).Key("workers").Uint(pair.workers);
-      w.EndObject();
-    }
-    w.EndArray().EndObject();
-  }
-  w.EndArray();
+void AppendAlternative(const Explanation::Alternative& alternative, JsonWriter& json) {
+  wire::Writer<wire::kConstraintStanding> w(json);
+  w.Text("tag", alternative.tag);
+  w.Count("workers", alternative.workers);
+  w.Each("properties", alternative.pairs, [](const Explanation::Alternative::Pair& pair, JsonWriter& inner) {
+    wire::Writer<wire::kPropertyStanding> one(inner);
+    one.Text("key", pair.key);
+    one.Text("value", pair.value);
+    one.Count("workers", pair.workers);
+  });
 }
 
-void AppendRank(std::string_view key, const std::string& expression, double value, JsonWriter& w) {
-  w.Key(key).BeginObject().Key("expression");
-  expression.empty() ? w.Null() : w.String(expression);
-  w.Key("value").Real(value).EndObject();
+void AppendRank(const std::string& expression, double value, JsonWriter& json) {
+  wire::Writer<wire::kRank> w(json);
+  w.TextOrNull("expression", expression);
+  w.Real("value", value);
 }
 
 }  // namespace
@@ -171,77 +169,77 @@ void Hide(const ExplainEyes& eyes, JobSnapshot& job_snapshot) {
   if (job_snapshot.task) job_snapshot.task->worker = WorkerId{};
 }
 
-void AppendReason(const Reason& reason, JsonWriter& w) {
-  w.BeginObject();
-  w.Key("kind").String(AdviceText(reason.advice));
-  w.Key("code").String(ReasonText(reason.code));
-  w.Key("message").String(reason.message);
-  w.Key("hint").String(reason.hint);
-  w.Key("since_at_ms");
-  reason.since ? w.Int(ToMillis(*reason.since)) : w.Null();
-  w.EndObject();
+void AppendReason(const Reason& reason, JsonWriter& json) {
+  wire::Writer<wire::kReason> w(json);
+  w.Text("kind", AdviceText(reason.advice));
+  w.Text("code", ReasonText(reason.code));
+  w.Text("message", reason.message);
+  w.Text("hint", reason.hint);
+  w.Time("since_at_ms", reason.since);
 }
 
 void AppendExplanation(const JobSnapshot& job_snapshot, const Explanation& e, const ExplainEyes& eyes,
                        std::string& out) {
   const MatchSnapshot& snapshot = job_snapshot.match;
-  JsonWriter w(out);
-  w.BeginObject();
-  AppendHead(snapshot, AllReasons(job_snapshot, e.reasons, e.matching), w);
-  AppendLimits(job_snapshot, w);
-  if (job_snapshot.order) AppendOrder(*job_snapshot.order, eyes.others, w);
-  AppendPromised(job_snapshot.promised, eyes.workers, w);
+  JsonWriter json(out);
+  wire::Writer<wire::kExplanation> w(json);
+  AppendHead(job_snapshot, AllReasons(job_snapshot, e.reasons, e.matching), w);
+  if (job_snapshot.order) AppendOrder(*job_snapshot.order, eyes.others, w.Value("order"));
+  AppendPromised(job_snapshot.promised, eyes.workers, w.Value("promised"));
   if (job_snapshot.task) {
     std::string task;
     AppendTask(*job_snapshot.task, {}, task);
-    w.Key("task").Raw(task);
+    w.Raw("task", task);
   }
-  w.Key("workers").BeginObject();
-  w.Key("total").Uint(snapshot.workers.size()).Key("examined").Uint(e.examined);
-  w.Key("draining").Uint(e.draining).Key("away").Uint(e.away).Key("matching").Uint(e.matching);
-  w.EndObject();
-  w.Key("funnel").BeginArray();
+  {
+    auto workers = w.Open<wire::kExamined>("workers");
+    workers.Count("total", snapshot.workers.size());
+    workers.Count("examined", e.examined);
+    workers.Count("draining", e.draining);
+    workers.Count("away", e.away);
+    workers.Count("matching", e.matching);
+  }
+  w.Value("funnel").BeginArray();
   for (std::size_t stage = 0; stage < kStages; ++stage) {
-    w.BeginObject().Key("stage").String(StageText(static_cast<Stage>(stage)));
-    w.Key("workers").Uint(e.funnel[stage]).EndObject();
+    wire::Writer<wire::kFunnel> one(json);
+    one.Text("stage", StageText(static_cast<Stage>(stage)));
+    one.Count("workers", e.funnel[stage]);
   }
-  w.EndArray();
-  AppendTags(e.tags, w);
-  AppendConstraints(e.constraints, w);
-  AppendClauses("requirements", e.requirements, w);
-  AppendClauses("worker_requirements", e.worker_requirements, w);
-  w.Key("nearest");
+  json.EndArray();
+  w.Each("tags", e.tags, AppendTag);
+  w.Each("constraints", e.constraints, AppendAlternative);
+  w.Each("requirements", e.requirements, AppendClause);
+  w.Each("worker_requirements", e.worker_requirements, AppendClause);
   if (e.nearest) {
-    w.BeginObject().Key("worker").Id(e.nearest->worker.value).Key("name").String(e.nearest->name);
-    w.Key("misses").BeginArray();
-    for (const Condition& miss : e.nearest->misses) AppendCondition(miss, w);
-    w.EndArray().EndObject();
+    auto nearest = w.Open<wire::kNearest>("nearest");
+    nearest.Id("worker", e.nearest->worker.value);
+    nearest.Text("name", e.nearest->name);
+    nearest.Each("misses", e.nearest->misses, AppendCondition);
   } else {
-    w.Null();
+    w.Null("nearest");
   }
-  w.Key("suggestions").BeginArray();
+  w.Value("suggestions").BeginArray();
   for (const Suggestion& suggestion : e.suggestions) {
-    w.BeginObject();
-    w.Key("kind").String(SuggestionText(suggestion.kind));
-    w.Key("given").String(suggestion.given).Key("nearest").String(suggestion.nearest);
-    w.Key("where").String(suggestion.where).Key("message").String(suggestion.message);
-    w.EndObject();
+    wire::Writer<wire::kSuggestion> one(json);
+    one.Text("kind", SuggestionText(suggestion.kind));
+    one.Text("given", suggestion.given);
+    one.Text("nearest", suggestion.nearest);
+    one.Text("where", suggestion.where);
+    one.Text("message", suggestion.message);
   }
-  w.EndArray().EndObject();
+  json.EndArray();
 }
 
 void AppendPairExplanation(const JobSnapshot& job_snapshot, const PairExplanation& pair, std::string& out) {
-  JsonWriter w(out);
-  w.BeginObject();
-  AppendHead(job_snapshot.match, AllReasons(job_snapshot, pair.reasons, 1), w);
-  AppendLimits(job_snapshot, w);
-  w.Key("worker").Id(pair.worker.value).Key("name").String(pair.name).Key("matches").Bool(pair.matches);
-  w.Key("conditions").BeginArray();
-  for (const Condition& condition : pair.conditions) AppendCondition(condition, w);
-  w.EndArray();
-  AppendRank("job_rank", pair.job_rank_text, pair.job_rank, w);
-  AppendRank("worker_rank", pair.worker_rank_text, pair.worker_rank, w);
-  w.EndObject();
+  JsonWriter json(out);
+  wire::Writer<wire::kWorkerExplanation> w(json);
+  AppendHead(job_snapshot, AllReasons(job_snapshot, pair.reasons, 1), w);
+  w.Id("worker", pair.worker.value);
+  w.Text("name", pair.name);
+  w.Bool("matches", pair.matches);
+  w.Each("conditions", pair.conditions, AppendCondition);
+  AppendRank(pair.job_rank_text, pair.job_rank, w.Value("job_rank"));
+  AppendRank(pair.worker_rank_text, pair.worker_rank, w.Value("worker_rank"));
 }
 
 }  // namespace allot

@@ -4,6 +4,8 @@
 #include "base/json.h"
 #include "engine/looks/view_bounds.h"
 #include "server/wire/request_query.h"
+#include "wire/jobs.h"
+#include "wire/writer.h"
 
 namespace allot {
 namespace {
@@ -12,16 +14,17 @@ constexpr std::uint64_t kMaxErrors = 10'000;
 
 using Part = TaskPicture::Part;
 
-void Column(std::string_view key, const std::vector<Part>& parts, std::uint32_t Part::*count, JsonWriter& w) {
-  w.Key(key).BeginArray();
-  for (const Part& part : parts) w.Uint(part.*count);
-  w.EndArray();
+void Column(const std::vector<Part>& parts, std::uint32_t Part::*count, JsonWriter& json) {
+  json.BeginArray();
+  for (const Part& part : parts) json.Uint(part.*count);
+  json.EndArray();
 }
 
 }  // namespace
 
 Result<PictureQuery> ParsePictureQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"parts", "from", "to"};
+  static_assert(wire::SameNames(wire::kPictureQuery, kKnown));
   const Result<Query> query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   PictureQuery out;
@@ -39,21 +42,24 @@ Result<PictureQuery> ParsePictureQuery(std::string_view text) {
 }
 
 void AppendPicture(JobId job, const TaskPicture& picture, std::string& out) {
-  JsonWriter w(out);
-  w.BeginObject();
-  w.Key("job").Id(job.value).Key("count").Uint(picture.count);
-  w.Key("from").Uint(picture.from).Key("to").Uint(picture.to).Key("width").Uint(picture.width);
-  Column("ready", picture.parts, &Part::ready, w);
-  Column("leased", picture.parts, &Part::leased, w);
-  Column("waiting", picture.parts, &Part::waiting, w);
-  Column("done", picture.parts, &Part::done, w);
-  Column("failed", picture.parts, &Part::failed, w);
-  Column("skipped", picture.parts, &Part::skipped, w);
-  w.EndObject();
+  JsonWriter json(out);
+  wire::Writer<wire::kPicture> w(json);
+  w.Id("job", job.value);
+  w.Count("count", picture.count);
+  w.Count("from", picture.from);
+  w.Count("to", picture.to);
+  w.Count("width", picture.width);
+  Column(picture.parts, &Part::ready, w.Value("ready"));
+  Column(picture.parts, &Part::leased, w.Value("leased"));
+  Column(picture.parts, &Part::waiting, w.Value("waiting"));
+  Column(picture.parts, &Part::done, w.Value("done"));
+  Column(picture.parts, &Part::failed, w.Value("failed"));
+  Column(picture.parts, &Part::skipped, w.Value("skipped"));
 }
 
 Result<ErrorsQuery> ParseErrorsQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"from", "limit"};
+  static_assert(wire::SameNames(wire::kErrorsQuery, kKnown));
   const Result<Query> query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   ErrorsQuery out;
@@ -67,19 +73,21 @@ Result<ErrorsQuery> ParseErrorsQuery(std::string_view text) {
 }
 
 void AppendErrorGroups(JobId job, const ErrorGroups& groups, std::optional<TaskIndex> next, std::string& out) {
-  JsonWriter w(out);
-  w.BeginObject();
-  w.Key("job").Id(job.value);
-  w.Key("groups").BeginArray();
+  JsonWriter json(out);
+  wire::Writer<wire::kErrorsPage> w(json);
+  w.Id("job", job.value);
+  w.Value("groups").BeginArray();
   for (const ErrorGroup& group : groups.Largest(kMaxErrorGroups)) {
-    w.BeginObject().Key("text").String(group.text).Key("example").String(group.example);
-    w.Key("tasks").Uint(group.tasks).Key("first").Uint(group.first).Key("last").Uint(group.last).EndObject();
+    wire::Writer<wire::kErrorGroup> one(json);
+    one.Text("text", group.text);
+    one.Text("example", group.example);
+    one.Count("tasks", group.tasks);
+    one.Count("first", group.first);
+    one.Count("last", group.last);
   }
-  w.EndArray();
-  w.Key("examined").Uint(groups.examined());
-  w.Key("next");
-  next ? w.Uint(*next) : w.Null();
-  w.EndObject();
+  json.EndArray();
+  w.Count("examined", groups.examined());
+  w.Count("next", next);
 }
 
 }  // namespace allot

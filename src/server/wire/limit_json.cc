@@ -8,31 +8,25 @@
 #include "server/wire/json_fields.h"
 #include "server/wire/json_reader.h"
 #include "server/wire/request_query.h"
+#include "wire/limits.h"
+#include "wire/writer.h"
 
 namespace allot {
 namespace {
 
 using Value = JsonReader::Value;
 
-enum LimitField : std::size_t {
-  kLimitTag,
-  kLimitName,
-  kLimitExpr,
-  kLimitCost,
-  kLimitCount,
-  kLimitWindow,
-  kLimitBurst,
-  kLimitMaxBurstCost,
-  kLimitMonitor,
-  kLimitExpires
-};
-constexpr std::string_view kLimitNames[] = {"tag",       "name",  "expr",           "cost",    "count",
-                                            "window_ms", "burst", "max_burst_cost", "monitor", "expires_in_ms"};
-constexpr FieldSet kLimitFields{"a limit", kLimitNames};
-constexpr LimitField kNeeded[] = {kLimitTag, kLimitExpr, kLimitCount, kLimitWindow, kLimitExpires};
-constexpr FieldSet kRenewalFields{"a renewal", std::span(kLimitNames).subspan(kLimitExpires)};
+enum Field : std::size_t { kTag, kName, kExpr, kCost, kCount, kWindow, kBurst, kMaxBurstCost, kMonitor, kExpires };
+constexpr std::string_view kNames[] = {"tag",       "name",  "expr",           "cost",    "count",
+                                       "window_ms", "burst", "max_burst_cost", "monitor", "expires_in_ms"};
+constexpr FieldSet kFields{"a limit", kNames};
+static_assert(wire::SameNames(wire::kLimitSpec, kFields.names));
+constexpr Field kNeeded[] = {kTag, kExpr, kCount, kWindow, kExpires};
+constexpr FieldSet kRenewFields{"a renewal", std::span(kNames).subspan(kExpires)};
+static_assert(wire::SameNames(wire::kRenewal, kRenewFields.names));
 constexpr std::string_view kTryNames[] = {"expr", "cost"};
 constexpr FieldSet kTryFields{"this request", kTryNames};
+static_assert(wire::SameNames(wire::kLimitQuestion, kTryFields.names));
 
 bool ReadExpiry(JsonReader& reader, Value& value, std::optional<Duration>& out) {
   // However long: it is cut to what the queue allows.
@@ -81,40 +75,44 @@ bool ReadField(JsonReader& reader, std::size_t field, Value& value, LimitSpec& o
 
 std::string Printed(const ExprPtr& expr) { return expr == nullptr ? std::string() : expr->Print(); }
 
-void AppendView(const LimitView& limit, Instant now, JsonWriter& w) {
+void AppendView(const LimitView& limit, Instant now, JsonWriter& json) {
   const LimitSpec& spec = limit.spec;
-  w.BeginObject();
-  w.Key("uuid").String(limit.uuid).Key("tag").String(spec.tag).Key("name").String(spec.name);
-  w.Key("expr").String(Printed(spec.expr));
-  w.Key("cost");
-  spec.cost == nullptr ? w.Null() : w.String(spec.cost->Print());
-  AppendTokens(spec.count, w.Key("count"));
-  w.Key("window_ms").Int(ToMillis(spec.window));
-  AppendTokens(spec.burst, w.Key("burst"));
-  AppendTokens(spec.max_burst_cost, w.Key("max_burst_cost"));
-  w.Key("monitor").Bool(spec.monitor).Key("job_only").Bool(limit.job_only);
-  w.Key("expires_in_ms").Int(std::max<std::int64_t>(0, ToMillis(limit.expires_in)));
-  AppendTokens(limit.tokens, w.Key("tokens"));
-  w.Key("allowed").Uint(limit.allowed);
-  AppendTokens(limit.cost_allowed, w.Key("cost_allowed"));
-  w.Key("skipped").Uint(limit.skipped).Key("ignored_matches").Uint(limit.ignored_matches);
-  w.Key("last_ignored_at_ms");
-  limit.last_ignored ? w.Int(ToMillis(*limit.last_ignored)) : w.Null();
-  w.Key("ignored_users").BeginArray();
-  for (const IgnoredView& user : limit.ignored_users) w.String(user.user);
-  w.EndArray();
-  w.Key("ignored").BeginArray();
+  wire::Writer<wire::kLimit> w(json);
+  w.Text("uuid", limit.uuid);
+  w.Text("tag", spec.tag);
+  w.Text("name", spec.name);
+  w.Text("expr", Printed(spec.expr));
+  w.TextOrNull("cost", Printed(spec.cost));
+  AppendTokens(spec.count, w.Value("count"));
+  w.Int("window_ms", ToMillis(spec.window));
+  AppendTokens(spec.burst, w.Value("burst"));
+  AppendTokens(spec.max_burst_cost, w.Value("max_burst_cost"));
+  w.Bool("monitor", spec.monitor);
+  w.Bool("job_only", limit.job_only);
+  w.Int("expires_in_ms", std::max<std::int64_t>(0, ToMillis(limit.expires_in)));
+  AppendTokens(limit.tokens, w.Value("tokens"));
+  w.Count("allowed", limit.allowed);
+  AppendTokens(limit.cost_allowed, w.Value("cost_allowed"));
+  w.Count("skipped", limit.skipped);
+  w.Count("ignored_matches", limit.ignored_matches);
+  w.Time("last_ignored_at_ms", limit.last_ignored);
+  w.Value("ignored_users").BeginArray();
+  for (const IgnoredView& user : limit.ignored_users) json.String(user.user);
+  json.EndArray();
+  w.Value("ignored").BeginArray();
   for (const IgnoredView& user : limit.ignored_users) {
-    w.BeginObject().Key("user").String(user.user).Key("at_ms").Int(ToMillis(user.at)).EndObject();
+    wire::Writer<wire::kIgnored> one(json);
+    one.Text("user", user.user);
+    one.Int("at_ms", ToMillis(user.at));
   }
-  w.EndArray();
-  w.Key("blocked_ms").Int(ToMillis(limit.blocked));
-  w.Key("waiting").Uint(limit.waiting).Key("waiting_forever").Uint(limit.waiting_forever);
-  w.Key("cheapest");
-  limit.cheapest ? AppendTokens(limit.cheapest->number(), w) : static_cast<void>(w.Null());
-  AppendFromNow(limit.payable_at, now, w.Key("payable_in_ms"));
-  w.Key("cost_failed").Bool(limit.cost_failed);
-  w.EndObject();
+  json.EndArray();
+  w.Int("blocked_ms", ToMillis(limit.blocked));
+  w.Count("waiting", limit.waiting);
+  w.Count("waiting_forever", limit.waiting_forever);
+  w.Value("cheapest");
+  limit.cheapest ? AppendTokens(limit.cheapest->number(), json) : static_cast<void>(json.Null());
+  AppendFromNow(limit.payable_at, now, w.Value("payable_in_ms"));
+  w.Bool("cost_failed", limit.cost_failed);
 }
 
 }  // namespace
@@ -164,6 +162,7 @@ Result<LimitQuestion> ParseLimitTry(std::string_view json) {
 
 Result<LimitTable::Filter> ParseLimitQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"tag", "uuid"};
+  static_assert(wire::SameNames(wire::kLimitsQuery, kKnown));
   const Result<Query> query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   LimitTable::Filter filter;
@@ -196,46 +195,53 @@ void AppendFromNow(std::optional<Instant> at, Instant now, JsonWriter& w) {
 }
 
 void AppendLease(const LimitLease& lease, std::optional<bool> created, std::string& out) {
-  JsonWriter w(out);
-  w.BeginObject().Key("uuid").String(lease.uuid);
-  if (created) w.Key("created").Bool(*created);
-  w.Key("expires_in_ms").Int(ToMillis(lease.expires_in)).Key("capped").Bool(lease.capped).EndObject();
+  JsonWriter json(out);
+  wire::Writer<wire::kLimitAnswer> w(json);
+  w.Text("uuid", lease.uuid);
+  if (created) w.Bool("created", *created);
+  w.Int("expires_in_ms", ToMillis(lease.expires_in));
+  w.Bool("capped", lease.capped);
 }
 
 void AppendLimit(const LimitView& limit, Instant now, std::string& out) {
-  JsonWriter w(out);
-  AppendView(limit, now, w);
+  JsonWriter json(out);
+  AppendView(limit, now, json);
 }
 
 void AppendLimits(const std::vector<LimitView>& limits, Instant now, std::string& out) {
-  JsonWriter w(out);
-  w.BeginObject().Key("limits").BeginArray();
-  for (const LimitView& limit : limits) AppendView(limit, now, w);
-  w.EndArray().EndObject();
+  JsonWriter json(out);
+  wire::Writer<wire::kLimits> w(json);
+  w.Each("limits", limits, [now](const LimitView& limit, JsonWriter& one) { AppendView(limit, now, one); });
 }
 
 void AppendTrial(const LimitTrial& trial, Duration took, std::string& out) {
-  JsonWriter w(out);
-  w.BeginObject();
-  w.Key("job_only").Bool(trial.job_only()).Key("complete").Bool(trial.complete());
-  w.Key("jobs_looked_at").Uint(trial.jobs_seen());
-  w.Key("jobs").Uint(trial.jobs()).Key("tasks").Uint(trial.tasks());
-  AppendTokens(trial.least_cost(), w.Key("least_cost"));
-  AppendTokens(trial.most_cost(), w.Key("most_cost"));
-  w.Key("cost_failed").Bool(trial.cost_failed());
-  w.Key("users").BeginArray();
+  JsonWriter json(out);
+  wire::Writer<wire::kLimitTry> w(json);
+  w.Bool("job_only", trial.job_only());
+  w.Bool("complete", trial.complete());
+  w.Count("jobs_looked_at", trial.jobs_seen());
+  w.Count("jobs", trial.jobs());
+  w.Count("tasks", trial.tasks());
+  AppendTokens(trial.least_cost(), w.Value("least_cost"));
+  AppendTokens(trial.most_cost(), w.Value("most_cost"));
+  w.Bool("cost_failed", trial.cost_failed());
+  w.Value("users").BeginArray();
   for (const LimitTrial::User& user : trial.users()) {
-    w.BeginObject().Key("user").String(user.user).Key("jobs").Uint(user.jobs).Key("tasks").Uint(user.tasks).EndObject();
+    wire::Writer<wire::kLimitTryUser> one(json);
+    one.Text("user", user.user);
+    one.Count("jobs", user.jobs);
+    one.Count("tasks", user.tasks);
   }
-  w.EndArray();
-  w.Key("worker_count").Uint(trial.worker_count());
-  w.Key("workers").BeginArray();
+  json.EndArray();
+  w.Count("worker_count", trial.worker_count());
+  w.Value("workers").BeginArray();
   for (const LimitTrial::Worker& worker : trial.workers()) {
-    w.BeginObject().Key("worker").Id(worker.id.value).Key("name").String(worker.name).EndObject();
+    wire::Writer<wire::kNamedWorker> one(json);
+    one.Id("worker", worker.id.value);
+    one.Text("name", worker.name);
   }
-  w.EndArray();
-  w.Key("took_ms").Int(ToMillis(took));
-  w.EndObject();
+  json.EndArray();
+  w.Int("took_ms", ToMillis(took));
 }
 
 }  // namespace allot

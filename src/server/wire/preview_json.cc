@@ -5,66 +5,71 @@
 #include "server/wire/json_fields.h"
 #include "server/wire/json_reader.h"
 #include "server/wire/strategy_fields.h"
+#include "wire/decisions.h"
+#include "wire/writer.h"
 
 namespace allot {
 namespace {
 
 using Value = JsonReader::Value;
 
-constexpr std::string_view kPreviewNames[] = {"strategy", "policy", "worker", "count"};
-constexpr FieldSet kPreviewFields{"a try", kPreviewNames};
+constexpr std::string_view kNames[] = {"strategy", "policy", "worker", "count"};
+constexpr FieldSet kFields{"a try", kNames};
+static_assert(wire::SameNames(wire::kTry, kFields.names));
 constexpr FieldSet kWorkerFields{"a worker to try", kDescriptionNames};
+static_assert(wire::SameNames(wire::kTryWorker, kWorkerFields.names));
 
-void AppendMoment(std::string_view key, const PreviewMoment& moment, JsonWriter& w) {
-  w.Key(key).BeginObject();
+void AppendMoment(const PreviewMoment& moment, JsonWriter& json) {
+  wire::Writer<wire::kServed> w(json);
   if (moment.pick != 0) {
-    w.Key("pick").Uint(moment.pick);
+    w.Count("pick", moment.pick);
+  } else if (moment.never) {
+    w.Int("never_since_ms", moment.ms);
   } else {
-    w.Key(moment.never ? "never_since_ms" : "at_ms").Int(moment.ms);
+    w.Int("at_ms", moment.ms);
   }
-  w.EndObject();
 }
 
-void AppendStep(const PreviewStep& step, JsonWriter& w) {
-  w.BeginObject();
-  w.Key("block").String(StrategyWord(step.block));
-  w.Key("of").String(step.own ? "strategy" : "policy");
+void AppendStep(const PreviewStep& step, JsonWriter& json) {
+  wire::Writer<wire::kWhy> w(json);
+  w.Text("block", StrategyWord(step.block));
+  w.Text("of", step.own ? "strategy" : "policy");
   if (!step.key.name.empty()) {
-    w.Key("key").String(step.key.name);
-    AppendGroup(step.value, w.Key("value"));
+    w.Text("key", step.key.name);
+    AppendGroup(step.value, w.Value("value"));
   }
-  if (step.running) w.Key("running").Uint(*step.running);
-  if (step.max) w.Key("max").Uint(*step.max);
-  if (step.percent) w.Key("percent").Uint(*step.percent).Key("slots").Uint(*step.slots);
-  if (step.level) w.Key("level").Uint(*step.level);
-  if (step.weight) w.Key("weight").Uint(*step.weight);
-  if (step.served) AppendMoment("served", *step.served, w);
-  if (step.branches != 0) w.Key("branch").Uint(step.branch).Key("branches").Uint(step.branches);
-  if (step.rank) w.Key("rank").Real(*step.rank);
+  if (step.running) w.Count("running", *step.running);
+  if (step.max) w.Count("max", *step.max);
+  if (step.percent) {
+    w.Count("percent", *step.percent);
+    w.Count("slots", *step.slots);
+  }
+  if (step.level) w.Count("level", *step.level);
+  if (step.weight) w.Count("weight", *step.weight);
+  if (step.served) AppendMoment(*step.served, w.Value("served"));
+  if (step.branches != 0) {
+    w.Count("branch", step.branch);
+    w.Count("branches", step.branches);
+  }
+  if (step.rank) w.Real("rank", *step.rank);
   if (step.scheduled) {
-    w.Key("priority");
-    step.priority ? w.Int(*step.priority) : w.Null();
-    w.Key("scheduled_at_ms").Int(*step.scheduled);
+    w.Int("priority", step.priority);
+    w.Int("scheduled_at_ms", *step.scheduled);
   }
-  if (step.submitted) w.Key("submitted_at_ms").Int(*step.submitted);
-  if (step.picked) AppendMoment("picked", *step.picked, w);
-  if (step.candidates) w.Key("candidates").Uint(*step.candidates);
-  w.Key("text").String(step.text);
-  w.EndObject();
+  if (step.submitted) w.Int("submitted_at_ms", *step.submitted);
+  if (step.picked) AppendMoment(*step.picked, w.Value("picked"));
+  if (step.candidates) w.Count("candidates", *step.candidates);
+  w.Text("text", step.text);
 }
 
-void AppendTask(const PreviewWalk::Task& task, JsonWriter& w) {
-  w.BeginObject();
-  w.Key("job").Id(task.pick.job.value);
-  w.Key("index");
-  task.index ? w.Uint(*task.index) : w.Null();
-  w.Key("random").Bool(task.pick.random);
-  w.Key("user").String(task.user);
-  w.Key("tags").BeginArray();
-  for (const std::string& tag : task.tags) w.String(tag);
-  w.EndArray();
-  AppendWhy(task.pick.why, w);
-  w.EndObject();
+void AppendTask(const PreviewWalk::Task& task, JsonWriter& json) {
+  wire::Writer<wire::kPick> w(json);
+  w.Id("job", task.pick.job.value);
+  w.Count("index", task.index);
+  w.Bool("random", task.pick.random);
+  w.Text("user", task.user);
+  w.Texts("tags", task.tags);
+  AppendWhy(task.pick.why, w.Value("why"));
 }
 
 }  // namespace
@@ -88,13 +93,13 @@ void AppendGroup(const GroupText& value, JsonWriter& w) {
 }
 
 void AppendWhy(const std::vector<PreviewStep>& why, JsonWriter& w) {
-  w.Key("why").BeginArray();
+  w.BeginArray();
   for (const PreviewStep& step : why) AppendStep(step, w);
   w.EndArray();
 }
 
 void AppendPicks(const PreviewWalk& walk, JsonWriter& w) {
-  w.Key("picks").BeginArray();
+  w.BeginArray();
   for (const PreviewWalk::Task& task : walk.tasks()) AppendTask(task, w);
   w.EndArray();
 }
@@ -133,22 +138,25 @@ Result<PreviewRequest> ParsePreview(std::string_view json, const Vocabulary& voc
 }
 
 void AppendPreview(const PreviewWalk& walk, Duration took, std::string& out) {
-  JsonWriter w(out);
-  w.BeginObject();
-  w.Key("strategy").String(PrintStrategy(*walk.strategy()));
-  w.Key("policy").String(PrintStrategy(*walk.policy()));
-  w.Key("paused").Bool(walk.paused());
-  w.Key("draining").Bool(walk.draining());
-  w.Key("complete").Bool(walk.complete());
-  w.Key("jobs_looked_at").Uint(walk.jobs_seen());
-  w.Key("may_run").Uint(walk.jobs());
-  w.Key("ready_tasks").Uint(walk.ready_tasks());
-  w.Key("took_ms").Int(ToMillis(took));
-  w.Key("held").BeginObject().Key("jobs").Uint(walk.blocked_jobs()).Key("tasks").Uint(walk.blocked_tasks()).Key("job");
-  walk.blocked_jobs() > 0 ? w.Id(walk.one_blocked().value) : w.Null();
-  w.EndObject().Key("limited").Bool(walk.ran_out());
-  AppendPicks(walk, w);
-  w.EndObject();
+  JsonWriter json(out);
+  wire::Writer<wire::kStrategyTry> w(json);
+  w.Text("strategy", PrintStrategy(*walk.strategy()));
+  w.Text("policy", PrintStrategy(*walk.policy()));
+  w.Bool("paused", walk.paused());
+  w.Bool("draining", walk.draining());
+  w.Bool("complete", walk.complete());
+  w.Count("jobs_looked_at", walk.jobs_seen());
+  w.Count("may_run", walk.jobs());
+  w.Count("ready_tasks", walk.ready_tasks());
+  w.Int("took_ms", ToMillis(took));
+  {
+    auto held = w.Open<wire::kStrategyHeld>("held");
+    held.Count("jobs", walk.blocked_jobs());
+    held.Count("tasks", walk.blocked_tasks());
+    held.IdOrNull("job", walk.blocked_jobs() > 0 ? walk.one_blocked().value : 0);
+  }
+  w.Bool("limited", walk.ran_out());
+  AppendPicks(walk, w.Value("picks"));
 }
 
 }  // namespace allot

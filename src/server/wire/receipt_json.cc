@@ -9,6 +9,8 @@
 #include "base/text.h"
 #include "server/wire/preview_json.h"
 #include "server/wire/request_query.h"
+#include "wire/decisions.h"
+#include "wire/writer.h"
 
 namespace allot {
 namespace {
@@ -48,6 +50,7 @@ std::string LimitWords(const Receipt& receipt) {
 
 Result<ReceiptsQuery> ParseReceiptsQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"before", "limit"};
+  static_assert(wire::SameNames(wire::kReceiptsQuery, kKnown));
   const Result<Query> query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   ReceiptsQuery out;
@@ -61,32 +64,47 @@ Result<ReceiptsQuery> ParseReceiptsQuery(std::string_view text) {
 }
 
 void AppendReceipt(const Receipt& receipt, bool all, std::string& out) {
-  JsonWriter w(out);
-  w.BeginObject();
-  w.Key("serial").Uint(receipt.serial);
-  w.Key("job").Id(receipt.job.value).Key("index").Uint(receipt.index).Key("attempt").Uint(receipt.attempt);
-  w.Key("worker").Id(receipt.worker.value).Key("worker_name").String(receipt.worker_name);
-  w.Key("user").String(receipt.user);
-  w.Key("at_ms").Int(ToMillis(receipt.at)).Key("waited_ms").Int(receipt.waited.count());
+  JsonWriter json(out);
+  wire::Writer<wire::kReceipt> w(json);
+  w.Count("serial", receipt.serial);
+  w.Id("job", receipt.job.value);
+  w.Count("index", receipt.index);
+  w.Count("attempt", receipt.attempt);
+  w.Id("worker", receipt.worker.value);
+  w.Text("worker_name", receipt.worker_name);
+  w.Text("user", receipt.user);
+  w.Int("at_ms", ToMillis(receipt.at));
+  w.Int("waited_ms", receipt.waited.count());
   if (all) {
-    w.Key("stages").BeginArray();
-    w.BeginObject().Key("stage").String("match");
-    w.Key("open").Uint(receipt.classes_open).Key("passed").Uint(receipt.classes_matched);
-    w.Key("text").String(MatchWords(receipt)).EndObject();
-    w.BeginObject().Key("stage").String("limits");
-    w.Key("held").Uint(receipt.blocked_by_limits).Key("met").Uint(receipt.limits_met);
-    w.Key("text").String(LimitWords(receipt)).EndObject();
-    w.BeginObject().Key("stage").String("dispatch");
-    w.Key("mode").String(Text(receipt.mode)).Key("from").String(TakenFromText(receipt.from));
-    w.Key("text").String(FromWords(receipt.from)).EndObject();
-    w.EndArray();
+    w.Value("stages").BeginArray();
+    {
+      wire::Writer<wire::kReceiptStage> match(json);
+      match.Text("stage", "match");
+      match.Count("open", receipt.classes_open);
+      match.Count("passed", receipt.classes_matched);
+      match.Text("text", MatchWords(receipt));
+    }
+    {
+      wire::Writer<wire::kReceiptStage> limits(json);
+      limits.Text("stage", "limits");
+      limits.Count("held", receipt.blocked_by_limits);
+      limits.Count("met", receipt.limits_met);
+      limits.Text("text", LimitWords(receipt));
+    }
+    {
+      wire::Writer<wire::kReceiptStage> dispatch(json);
+      dispatch.Text("stage", "dispatch");
+      dispatch.Text("mode", Text(receipt.mode));
+      dispatch.Text("from", TakenFromText(receipt.from));
+      dispatch.Text("text", FromWords(receipt.from));
+    }
+    json.EndArray();
   }
-  w.Key("strategy").String(receipt.strategy);
+  w.Text("strategy", receipt.strategy);
   if (all) {
-    w.Key("policy").String(receipt.policy);
-    AppendWhy(receipt.why, w);
+    w.Text("policy", receipt.policy);
+    AppendWhy(receipt.why, w.Value("why"));
   }
-  w.EndObject();
 }
 
 }  // namespace allot

@@ -6,23 +6,16 @@
 #include "expr/expr.h"
 #include "match/reason.h"
 #include "server/wire/request_json.h"
+#include "wire/jobs.h"
+#include "wire/queues.h"
+#include "wire/server.h"
+#include "wire/workers.h"
+#include "wire/writer.h"
 
 namespace allot {
 namespace {
 
-void Time(JsonWriter& json, std::string_view key, WallTime time) { json.Key(key).Int(ToMillis(time)); }
-void Time(JsonWriter& json, std::string_view key, const std::optional<WallTime>& time) {
-  json.Key(key);
-  time ? json.Int(ToMillis(*time)) : json.Null();
-}
-
-void Strings(JsonWriter& json, std::string_view key, const std::vector<std::string>& values) {
-  json.Key(key).BeginArray();
-  for (const std::string& value : values) json.String(value);
-  json.EndArray();
-}
-
-void MetaObject(JsonWriter& json, std::string_view name, const Meta& meta) {
+void MetaObject(const Meta& meta, JsonWriter& json) {
   struct Visit {
     JsonWriter& json;
     void operator()(const std::string& value) const { json.String(value); }
@@ -30,7 +23,7 @@ void MetaObject(JsonWriter& json, std::string_view name, const Meta& meta) {
     void operator()(double value) const { json.Real(value); }
     void operator()(bool value) const { json.Bool(value); }
   };
-  json.Key(name).BeginObject();
+  json.BeginObject();
   for (const auto& [key, value] : meta) {
     json.OpenKey(key);
     std::visit(Visit{json}, value);
@@ -44,36 +37,35 @@ void PropertyObject(JsonWriter& json, const Properties& properties) {
   json.EndObject();
 }
 
-// As it was written; null: none.
-void Expression(JsonWriter& json, std::string_view key, const ExprPtr& expression) {
-  json.Key(key);
-  expression == nullptr ? json.Null() : json.String(expression->source());
+// As it was written; empty: none.
+std::string_view SourceOf(const ExprPtr& expression) {
+  return expression == nullptr ? std::string_view() : std::string_view(expression->source());
 }
 
-void ErrorObject(JsonWriter& json, const Error& error) {
-  json.Key("error").BeginObject();
-  json.Key("code").String(CodeText(error.code));
-  json.Key("message").String(error.message);
-  json.Key("hint").String(error.hint);
-  json.EndObject();
+void ErrorObject(const Error& error, JsonWriter& json) {
+  wire::Writer<wire::kError> w(json);
+  w.Text("code", CodeText(error.code));
+  w.Text("message", error.message);
+  w.Text("hint", error.hint);
 }
 
-// The fields of a TaskRef, without the braces.
-void RefFields(JsonWriter& json, const TaskRef& task) {
-  json.Key("job").Id(task.job.value);
-  json.Key("index").Uint(task.index);
+// The fields of a TaskRef.
+template <const wire::Object& kObject>
+void RefFields(const TaskRef& task, wire::Writer<kObject>& w) {
+  w.Id("job", task.job.value);
+  w.Count("index", task.index);
   // Hexadecimal digits and a dash: nothing to escape.
-  json.Key("lease").Raw("\"");
+  JsonWriter& json = w.Value("lease");
+  json.Raw("\"");
   AppendText(task.lease, json.out());
   json.out().push_back('"');
 }
 
-void Refs(JsonWriter& json, std::string_view key, const std::vector<TaskRef>& tasks) {
-  json.Key(key).BeginArray();
+void Refs(const std::vector<TaskRef>& tasks, JsonWriter& json) {
+  json.BeginArray();
   for (const TaskRef& task : tasks) {
-    json.BeginObject();
-    RefFields(json, task);
-    json.EndObject();
+    wire::Writer<wire::kTaskRef> w(json);
+    RefFields(task, w);
   }
   json.EndArray();
 }
@@ -84,10 +76,10 @@ void AppendError(const Error& error, std::string& out) { AppendError(error, std:
 
 void AppendError(const Error& error, std::optional<std::uint64_t> seq, std::string& out) {
   JsonWriter json(out);
-  json.BeginObject();
-  ErrorObject(json, error);
-  if (seq) json.Key("seq").Uint(*seq);
-  json.EndObject();
+  // Of a message; an answer has the first field alone.
+  wire::Writer<wire::kWorkerNews> w(json);
+  ErrorObject(error, w.Value("error"));
+  if (seq) w.Count("seq", *seq);
 }
 
 std::string_view UsualAdvice(ReasonCode code) {
@@ -117,64 +109,59 @@ std::string_view UsualAdvice(ReasonCode code) {
 
 void AppendJob(const JobView& job, std::string_view queue, std::string& out) {
   JsonWriter json(out);
-  json.BeginObject();
-  json.Key("id").Id(job.id.value);
-  json.Key("queue").String(queue);
-  json.Key("state").String(StateText(job.state));
-  json.Key("paused").Bool(job.paused);
-  Strings(json, "tags", job.tags);
-  json.Key("priority");
-  job.priority ? json.Int(*job.priority) : json.Null();
-  json.Key("user").String(job.user);
-  json.Key("async").Bool(job.async);
-  MetaObject(json, "meta", job.meta);
-  json.Key("constraints").BeginArray();
+  wire::Writer<wire::kJob> w(json);
+  w.Id("id", job.id.value);
+  w.Text("queue", queue);
+  w.Text("state", StateText(job.state));
+  w.Bool("paused", job.paused);
+  w.Texts("tags", job.tags);
+  w.Int("priority", job.priority);
+  w.Text("user", job.user);
+  w.Bool("async", job.async);
+  MetaObject(job.meta, w.Value("meta"));
+  w.Value("constraints").BeginArray();
   for (const Properties& alternative : *job.constraints) PropertyObject(json, alternative);
   json.EndArray();
-  Strings(json, "constraint_tags", job.constraint_tags);
-  Expression(json, "requirements", job.requirements);
-  Expression(json, "rank", job.rank);
-  json.Key("count").Uint(job.count);
-  json.Key("ready").Uint(job.ready);
-  json.Key("leased").Uint(job.leased);
-  json.Key("waiting").Uint(job.waiting);
-  json.Key("done").Uint(job.done);
-  json.Key("failed").Uint(job.failed);
-  json.Key("skipped").Uint(job.skipped);
-  if (job.promised > 0) json.Key("promised").Uint(job.promised);
-  json.Key("max_attempts").Uint(job.max_attempts);
-  json.Key("max_failed_tasks").Uint(job.max_failed_tasks);
-  json.Key("backoff").BeginObject();
-  json.Key("first_ms").Int(job.backoff.first.count());
-  json.Key("factor").Real(job.backoff.factor);
-  json.Key("max_ms").Int(job.backoff.max.count());
-  json.Key("jitter").Real(job.backoff.jitter);
-  json.EndObject();
-  json.Key("lease_ms").Int(job.lease.count());
-  json.Key("timeout_ms").Int(job.timeout.count());
-  json.Key("retention_ms").Int(job.retention.count());
-  Time(json, "submitted_at_ms", job.submitted_at);
-  Time(json, "scheduled_at_ms", job.scheduled_for);
-  Time(json, "started_at_ms", job.started_at);
-  Time(json, "ended_at_ms", job.ended_at);
-  Time(json, "next_retry_at_ms", job.next_retry_at);
-  json.Key("reason").String(job.reason);
-  json.Key("idempotency_key").String(job.idempotency_key);
-  json.Key("payload_prefix").String(job.payload_prefix);
-  json.Key("trace").String(job.trace);
-  json.Key("held");
-  if (job.wait_reason) {
-    json.BeginObject()
-        .Key("code")
-        .String(ReasonText(job.wait_reason->code))
-        .Key("kind")
-        .String(UsualAdvice(job.wait_reason->code));
-    Time(json, "since_at_ms", job.wait_reason->since);
-    json.EndObject();
-  } else {
-    json.Null();
+  w.Texts("constraint_tags", job.constraint_tags);
+  w.TextOrNull("requirements", SourceOf(job.requirements));
+  w.TextOrNull("rank", SourceOf(job.rank));
+  w.Count("count", job.count);
+  w.Count("ready", job.ready);
+  w.Count("leased", job.leased);
+  w.Count("waiting", job.waiting);
+  w.Count("done", job.done);
+  w.Count("failed", job.failed);
+  w.Count("skipped", job.skipped);
+  if (job.promised > 0) w.Count("promised", job.promised);
+  w.Count("max_attempts", job.max_attempts);
+  w.Count("max_failed_tasks", job.max_failed_tasks);
+  {
+    auto backoff = w.Open<wire::kBackoff>("backoff");
+    backoff.Int("first_ms", job.backoff.first.count());
+    backoff.Real("factor", job.backoff.factor);
+    backoff.Int("max_ms", job.backoff.max.count());
+    backoff.Real("jitter", job.backoff.jitter);
   }
-  json.EndObject();
+  w.Int("lease_ms", job.lease.count());
+  w.Int("timeout_ms", job.timeout.count());
+  w.Int("retention_ms", job.retention.count());
+  w.Time("submitted_at_ms", job.submitted_at);
+  w.Time("scheduled_at_ms", job.scheduled_for);
+  w.Time("started_at_ms", job.started_at);
+  w.Time("ended_at_ms", job.ended_at);
+  w.Time("next_retry_at_ms", job.next_retry_at);
+  w.Text("reason", job.reason);
+  w.Text("idempotency_key", job.idempotency_key);
+  w.Text("payload_prefix", job.payload_prefix);
+  w.Text("trace", job.trace);
+  if (job.wait_reason) {
+    auto held = w.Open<wire::kHeld>("held");
+    held.Text("code", ReasonText(job.wait_reason->code));
+    held.Text("kind", UsualAdvice(job.wait_reason->code));
+    held.Time("since_at_ms", job.wait_reason->since);
+  } else {
+    w.Null("held");
+  }
 }
 
 void AppendSubmitted(const SubmitAnswer& answer, const JobView& job, std::string_view queue, std::string& out) {
@@ -188,234 +175,226 @@ void AppendSubmitted(const SubmitAnswer& answer, const JobView& job, std::string
 
 void AppendSubmitItem(const SubmitAnswer& answer, std::string& out) {
   JsonWriter json(out);
-  json.BeginObject();
-  json.Key("id").Id(answer.job.value);
-  json.Key("existing").Bool(answer.existing);
-  json.Key("matching_workers").Uint(answer.matching_workers);
-  json.EndObject();
+  wire::Writer<wire::kSubmittedId> w(json);
+  w.Id("id", answer.job.value);
+  w.Bool("existing", answer.existing);
+  w.Count("matching_workers", answer.matching_workers);
 }
 
 void AppendEnded(const JobView& job, std::string& out) {
   JsonWriter json(out);
-  json.BeginObject();
-  json.Key("id").Id(job.id.value);
-  json.Key("state").String(StateText(job.state));
-  json.Key("done").Uint(job.done);
-  json.Key("failed").Uint(job.failed);
-  json.EndObject();
+  wire::Writer<wire::kEnded> w(json);
+  w.Id("id", job.id.value);
+  w.Text("state", StateText(job.state));
+  w.Count("done", job.done);
+  w.Count("failed", job.failed);
 }
 
 void AppendTask(const TaskView& task, const TaskExtra& extra, std::string& out) {
   JsonWriter json(out);
-  json.BeginObject();
-  json.Key("index").Uint(task.index);
-  json.Key("state").String(StateText(task.state));
-  json.Key("attempts").Uint(task.attempts);
-  json.Key("worker");
-  task.worker ? json.Id(task.worker.value) : json.Null();
-  Time(json, "leased_at_ms", task.leased_at);
-  json.Key("error").String(extra.error);
-  if (extra.payload) json.Key("payload").Raw(*extra.payload);
-  if (extra.result) json.Key("result").Raw(*extra.result);
-  json.EndObject();
+  wire::Writer<wire::kTask> w(json);
+  w.Count("index", task.index);
+  w.Text("state", StateText(task.state));
+  w.Count("attempts", task.attempts);
+  w.IdOrNull("worker", task.worker.value);
+  w.Time("leased_at_ms", task.leased_at);
+  w.Text("error", extra.error);
+  if (extra.payload) w.Raw("payload", *extra.payload);
+  if (extra.result) w.Raw("result", *extra.result);
 }
 
 void AppendResultItem(TaskIndex index, TaskState state, const TaskExtra& extra, std::string& out) {
   JsonWriter json(out);
-  json.BeginObject();
-  json.Key("index").Uint(index);
-  json.Key("state").String(StateText(state));
-  if (state == TaskState::kDone && extra.result) json.Key("result").Raw(*extra.result);
-  if (state == TaskState::kFailed) json.Key("error").String(extra.error);
-  json.EndObject();
+  wire::Writer<wire::kResult> w(json);
+  w.Count("index", index);
+  w.Text("state", StateText(state));
+  if (state == TaskState::kDone && extra.result) w.Raw("result", *extra.result);
+  if (state == TaskState::kFailed) w.Text("error", extra.error);
 }
 
 void AppendWorker(const WorkerView& worker, WorkerDetail detail, std::string& out) {
   JsonWriter json(out);
-  json.BeginObject();
-  json.Key("id").Id(worker.id.value);
-  json.Key("name").String(worker.name);
-  Strings(json, "tags", worker.tags);
-  json.Key("properties");
+  wire::Writer<wire::kWorker> w(json);
+  w.Id("id", worker.id.value);
+  w.Text("name", worker.name);
+  w.Texts("tags", worker.tags);
+  w.Value("properties");
   PropertyObject(json, worker.properties);
-  MetaObject(json, "attributes", worker.attributes);
-  Expression(json, "requirements", worker.requirements);
-  Expression(json, "rank", worker.rank);
-  json.Key("strategy").String(PrintStrategy(worker.strategy == nullptr ? *DefaultStrategy() : *worker.strategy));
-  json.Key("slots").Uint(worker.slots);
-  json.Key("leased").Uint(worker.leased);
-  json.Key("credit").Uint(worker.credit);
+  MetaObject(worker.attributes, w.Value("attributes"));
+  w.TextOrNull("requirements", SourceOf(worker.requirements));
+  w.TextOrNull("rank", SourceOf(worker.rank));
+  w.Text("strategy", PrintStrategy(worker.strategy == nullptr ? *DefaultStrategy() : *worker.strategy));
+  w.Count("slots", worker.slots);
+  w.Count("leased", worker.leased);
+  w.Count("credit", worker.credit);
   if (detail.balanced) {
-    json.Key("promised").Uint(worker.promised);
-    json.Key("promised_jobs").Uint(worker.promised_jobs);
+    w.Count("promised", worker.promised);
+    w.Count("promised_jobs", worker.promised_jobs);
   }
-  json.Key("draining").Bool(worker.draining);
-  json.Key("connected").Bool(worker.connected);
-  json.Key("away").Bool(worker.away);
-  json.Key("address").String(worker.address);
-  json.Key("user").String(worker.user);
-  Time(json, "registered_at_ms", worker.registered_at);
-  Time(json, "last_seen_at_ms", worker.last_seen);
+  w.Bool("draining", worker.draining);
+  w.Bool("connected", worker.connected);
+  w.Bool("away", worker.away);
+  w.Text("address", worker.address);
+  w.Text("user", worker.user);
+  w.Time("registered_at_ms", worker.registered_at);
+  w.Time("last_seen_at_ms", worker.last_seen);
   if (detail.tasks) {
-    Strings(json, "constraint_tags", worker.constraint_tags);
+    w.Texts("constraint_tags", worker.constraint_tags);
     // Without their leases: whoever knows one could end the task.
-    json.Key("tasks").BeginArray();
+    w.Value("tasks").BeginArray();
     for (const TaskRef& task : worker.tasks) {
-      json.BeginObject().Key("job").Id(task.job.value).Key("index").Uint(task.index).EndObject();
+      wire::Writer<wire::kHeldTask> one(json);
+      one.Id("job", task.job.value);
+      one.Count("index", task.index);
     }
     json.EndArray();
   }
   if (detail.balanced && detail.queue) {
-    json.Key("queue").BeginArray();
+    w.Value("queue").BeginArray();
     for (const PromisedView& share : worker.queue) {
-      json.BeginObject().Key("job").Id(share.job.value).Key("tasks").Uint(share.tasks);
-      json.Key("priority");
-      share.priority ? json.Int(*share.priority) : json.Null();
-      json.Key("user").String(share.user);
-      Strings(json, "tags", share.tags);
-      json.EndObject();
+      wire::Writer<wire::kPromisedShare> one(json);
+      one.Id("job", share.job.value);
+      one.Count("tasks", share.tasks);
+      one.Int("priority", share.priority);
+      one.Text("user", share.user);
+      one.Texts("tags", share.tags);
     }
     json.EndArray();
   }
-  json.EndObject();
 }
 
 void AppendWorkerChange(const WorkerChange& change, std::string& out) {
   JsonWriter json(out);
-  json.BeginObject();
-  if (change.tags) Strings(json, "tags", *change.tags);
+  wire::Writer<wire::kWorkerChange> w(json);
+  if (change.tags) w.Texts("tags", *change.tags);
   if (change.properties) {
-    json.Key("properties");
+    w.Value("properties");
     PropertyObject(json, *change.properties);
   }
-  if (change.attributes) MetaObject(json, "attributes", *change.attributes);
-  if (change.requirements) Expression(json, "requirements", *change.requirements);
-  if (change.rank) Expression(json, "rank", *change.rank);
+  if (change.attributes) MetaObject(*change.attributes, w.Value("attributes"));
+  if (change.requirements) w.TextOrNull("requirements", SourceOf(*change.requirements));
+  if (change.rank) w.TextOrNull("rank", SourceOf(*change.rank));
   if (change.strategy) {
-    json.Key("strategy");
+    w.Value("strategy");
     if (*change.strategy == nullptr) {
       json.Null();
     } else {
       json.String(PrintStrategy(**change.strategy));
     }
   }
-  json.EndObject();
 }
 
 void AppendQueueSettings(const QueueSettings& settings, std::string& out, bool names) {
   JsonWriter json(out);
-  json.BeginObject();
-  json.Key("max_finished_jobs").Uint(settings.max_finished_jobs);
-  json.Key("worker_grace_ms").Int(ToMillis(settings.worker_grace));
-  json.Key("max_result_bytes").Uint(settings.max_result_bytes);
-  Strings(json, "property_keys", settings.property_keys);
-  json.Key("max_property_keys").Uint(settings.max_property_keys);
+  wire::Writer<wire::kQueueSettings> w(json);
+  w.Count("max_finished_jobs", settings.max_finished_jobs);
+  w.Int("worker_grace_ms", ToMillis(settings.worker_grace));
+  w.Count("max_result_bytes", settings.max_result_bytes);
+  w.Texts("property_keys", settings.property_keys);
+  w.Count("max_property_keys", settings.max_property_keys);
   if (names) {
-    json.Key("policy").String(settings.policy);
-    json.Key("weights").BeginObject();
+    w.Text("policy", settings.policy);
+    w.Value("weights").BeginObject();
     for (const auto& [name, weight] : settings.weights) json.OpenKey(name).Uint(weight);
     json.EndObject();
   }
-  json.Key("max_limit_expiration_ms").Int(ToMillis(settings.max_limit_expiration));
-  json.Key("limit_ban_window_ms").Int(ToMillis(settings.limit_ban_window));
-  json.Key("demand_lookahead_ms").Int(ToMillis(settings.demand_lookahead));
-  json.Key("dispatch").String(Text(settings.dispatch.mode));
-  json.Key("balance").String(Text(settings.dispatch.balance));
-  json.Key("memory_budget_bytes").Uint(settings.memory_budget);
-  json.EndObject();
+  w.Int("max_limit_expiration_ms", ToMillis(settings.max_limit_expiration));
+  w.Int("limit_ban_window_ms", ToMillis(settings.limit_ban_window));
+  w.Int("demand_lookahead_ms", ToMillis(settings.demand_lookahead));
+  w.Text("dispatch", Text(settings.dispatch.mode));
+  w.Text("balance", Text(settings.dispatch.balance));
+  w.Count("memory_budget_bytes", settings.memory_budget);
 }
 
 void AppendQueue(const QueueView& queue, std::string& out) {
   const EngineStats& stats = queue.stats;
   JsonWriter json(out);
-  json.BeginObject();
-  json.Key("name").String(queue.name);
-  json.Key("paused").Bool(stats.paused);
-  Time(json, "created_at_ms", queue.created_at);
-  json.Key("jobs").BeginObject();
-  json.Key("scheduled").Uint(stats.jobs_scheduled);
-  json.Key("active").Uint(stats.jobs_active);
-  json.Key("paused").Uint(stats.jobs_paused);
-  json.Key("done").Uint(stats.jobs_done);
-  json.Key("failed").Uint(stats.jobs_failed);
-  json.Key("cancelled").Uint(stats.jobs_cancelled);
-  json.EndObject();
-  json.Key("tasks").BeginObject();
-  json.Key("ready").Uint(stats.tasks_ready);
-  json.Key("waiting").Uint(stats.tasks_waiting);
-  json.Key("leased").Uint(stats.tasks_leased);
-  json.EndObject();
-  json.Key("workers").Uint(stats.workers);
-  json.Key("workers_waiting").Uint(stats.workers_waiting);
+  wire::Writer<wire::kQueue> w(json);
+  w.Text("name", queue.name);
+  w.Bool("paused", stats.paused);
+  w.Time("created_at_ms", queue.created_at);
+  {
+    auto jobs = w.Open<wire::kJobCounts>("jobs");
+    jobs.Count("scheduled", stats.jobs_scheduled);
+    jobs.Count("active", stats.jobs_active);
+    jobs.Count("paused", stats.jobs_paused);
+    jobs.Count("done", stats.jobs_done);
+    jobs.Count("failed", stats.jobs_failed);
+    jobs.Count("cancelled", stats.jobs_cancelled);
+  }
+  {
+    auto tasks = w.Open<wire::kOpenTasks>("tasks");
+    tasks.Count("ready", stats.tasks_ready);
+    tasks.Count("waiting", stats.tasks_waiting);
+    tasks.Count("leased", stats.tasks_leased);
+  }
+  w.Count("workers", stats.workers);
+  w.Count("workers_waiting", stats.workers_waiting);
   std::string settings;
   AppendQueueSettings(queue.settings, settings, queue.names);
-  json.Key("settings").Raw(settings);
-  json.Key("store").BeginObject();
-  json.Key("file_bytes").Uint(queue.usage.file_bytes);
-  json.Key("journal_rows").Uint(queue.usage.journal_rows);
-  json.EndObject();
-  json.Key("memory").BeginObject();
-  json.Key("budget_bytes").Uint(stats.memory.budget);
-  json.Key("used_bytes").Uint(stats.memory.total());
-  json.Key("parts").BeginObject();
-  for (std::size_t i = 0; i < kMemoryParts; ++i) json.Key(kMemoryWords[i]).Uint(stats.memory.bytes[i]);
-  json.EndObject();
-  json.EndObject();
-  json.EndObject();
+  w.Raw("settings", settings);
+  {
+    auto store = w.Open<wire::kStoreUse>("store");
+    store.Count("file_bytes", queue.usage.file_bytes);
+    store.Count("journal_rows", queue.usage.journal_rows);
+  }
+  {
+    auto memory = w.Open<wire::kMemoryUse>("memory");
+    memory.Count("budget_bytes", stats.memory.budget);
+    memory.Count("used_bytes", stats.memory.total());
+    memory.Value("parts").BeginObject();
+    for (std::size_t i = 0; i < kMemoryParts; ++i) json.Key(kMemoryWords[i]).Uint(stats.memory.bytes[i]);
+    json.EndObject();
+  }
 }
 
 void AppendAssignment(const Grant& grant, const GrantPayloads& payloads, std::string& out) {
   JsonWriter json(out);
-  json.BeginObject();
-  RefFields(json, grant.task);
-  json.Key("attempt").Uint(grant.attempt);
-  json.Key("count").Uint(grant.count);
-  json.Key("lease_ms").Int(grant.lease.count());
-  json.Key("timeout_ms").Int(grant.timeout.count());
+  wire::Writer<wire::kAssignment> w(json);
+  RefFields(grant.task, w);
+  w.Count("attempt", grant.attempt);
+  w.Count("count", grant.count);
+  w.Int("lease_ms", grant.lease.count());
+  w.Int("timeout_ms", grant.timeout.count());
   if (payloads.own) {
-    json.Key("payload").Raw(*payloads.own);
-    if (payloads.common) json.Key("job_payload").Raw(*payloads.common);
+    w.Raw("payload", *payloads.own);
+    if (payloads.common) w.Raw("job_payload", *payloads.common);
   } else if (payloads.common) {
-    json.Key("payload").Raw(*payloads.common);
+    w.Raw("payload", *payloads.common);
   }
-  if (!grant.payload_prefix.empty()) json.Key("payload_prefix").String(grant.payload_prefix);
-  if (!grant.trace.empty()) json.Key("trace").String(grant.trace);
-  json.EndObject();
+  if (!grant.payload_prefix.empty()) w.Text("payload_prefix", grant.payload_prefix);
+  if (!grant.trace.empty()) w.Text("trace", grant.trace);
 }
 
 void AppendTaskRef(const TaskRef& task, std::string& out) {
   JsonWriter json(out);
-  json.BeginObject();
-  RefFields(json, task);
-  json.EndObject();
+  wire::Writer<wire::kTaskRef> w(json);
+  RefFields(task, w);
 }
 
 void AppendStale(const TaskRef& task, ReportVerdict verdict, std::string& out) {
   CHECK(verdict != ReportVerdict::kTaken);
   JsonWriter json(out);
-  json.BeginObject();
-  RefFields(json, task);
-  json.Key("code").String(CodeText(verdict == ReportVerdict::kCancelled ? Code::kJobEnded : Code::kStale));
-  json.EndObject();
+  wire::Writer<wire::kStale> w(json);
+  RefFields(task, w);
+  w.Text("code", CodeText(verdict == ReportVerdict::kCancelled ? Code::kJobEnded : Code::kStale));
 }
 
 void AppendCancel(const StopRequest& stop, std::string& out) {
   JsonWriter json(out);
-  json.BeginObject();
-  RefFields(json, stop.task);
-  json.Key("reason").String(stop.reason);
-  json.EndObject();
+  wire::Writer<wire::kCancel> w(json);
+  RefFields(stop.task, w);
+  w.Text("reason", stop.reason);
 }
 
 void AppendWelcome(const RegisterAnswer& answer, Duration heartbeat, std::string& out) {
   JsonWriter json(out);
-  json.BeginObject();
-  json.Key("worker").Id(answer.worker.value);
-  json.Key("key").String(KeyText(answer.key));
-  json.Key("heartbeat_ms").Int(ToMillis(heartbeat));
-  Refs(json, "resumed", answer.resumed);
-  Refs(json, "lost", answer.lost);
-  json.EndObject();
+  wire::Writer<wire::kWelcome> w(json);
+  w.Id("worker", answer.worker.value);
+  w.Text("key", KeyText(answer.key));
+  w.Int("heartbeat_ms", ToMillis(heartbeat));
+  Refs(answer.resumed, w.Value("resumed"));
+  Refs(answer.lost, w.Value("lost"));
 }
 
 }  // namespace allot

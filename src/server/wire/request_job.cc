@@ -9,6 +9,7 @@
 #include "server/wire/json_fields.h"
 #include "server/wire/json_reader.h"
 #include "server/wire/request_json.h"
+#include "wire/jobs.h"
 
 namespace allot {
 namespace {
@@ -68,16 +69,20 @@ constexpr std::string_view kSpecNames[] = {
 };
 static_assert(std::size(kSpecNames) == kTrace + 1);
 constexpr FieldSet kSpecFields{"a job", kSpecNames};
+static_assert(wire::SameNames(wire::kJobSpec, kSpecFields.names));
 
 constexpr std::string_view kBackoffNames[] = {"first_ms", "factor", "max_ms", "jitter"};
 constexpr FieldSet kBackoffFields{"backoff", kBackoffNames};
+static_assert(wire::SameNames(wire::kBackoffSpec, kBackoffFields.names));
 
 constexpr std::string_view kChangeNames[] = {"priority", "tags",        "tag",          "delay_ms", "scheduled_at_ms",
                                              "meta",     "constraints", "requirements", "rank"};
 constexpr FieldSet kChangeFields{"a change of a job", kChangeNames};
+static_assert(wire::SameNames(wire::kJobChange, kChangeFields.names));
 
 constexpr std::string_view kBatchNames[] = {"jobs"};
 constexpr FieldSet kBatchFields{"a batch", kBatchNames};
+static_assert(wire::SameNames(wire::kBatch, kBatchFields.names));
 
 bool ReadPriority(JsonReader& reader, Value& value, std::optional<std::int64_t>& out) {
   if (reader.IsNull(value)) {

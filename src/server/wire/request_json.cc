@@ -12,6 +12,9 @@
 #include "server/wire/json_fields.h"
 #include "server/wire/json_reader.h"
 #include "server/wire/strategy_fields.h"
+#include "wire/queues.h"
+#include "wire/server.h"
+#include "wire/workers.h"
 
 namespace allot {
 namespace {
@@ -29,21 +32,27 @@ constexpr std::string_view kHelloNames[] = {"name", "tags",     "slots",  "prope
                                             "rank", "strategy", "worker", "key",        "resume"};
 static_assert(std::equal(std::begin(kDescriptionNames), std::end(kDescriptionNames), kHelloNames));
 constexpr FieldSet kHelloFields{"hello", kHelloNames};
+static_assert(wire::SameNames(wire::kHello, kHelloFields.names));
 constexpr std::string_view kWrapNames[] = {"hello"};
 constexpr FieldSet kWrapFields{"a first message", kWrapNames};
+static_assert(wire::SameNames(wire::kFirstMessage, kWrapFields.names));
 
 // The key, which only a request of its own has, stands last.
 constexpr std::string_view kWorkerNames[] = {"tags", "properties", "attributes", "requirements",
                                              "rank", "strategy",   "key"};
 constexpr FieldSet kPatchFields{"a change of a worker", kWorkerNames};
+static_assert(wire::SameNames(wire::kWorkerPatch, kPatchFields.names));
 constexpr FieldSet kSetFields{"a change of a worker", std::span(kWorkerNames).first(6)};
+static_assert(wire::SameNames(wire::kWorkerChange, kSetFields.names));
 
 // Fields that only the one or the other has stand last, so that both are a beginning or an end of one list.
 enum MessageField : std::size_t { kSeq, kBye, kDone, kFailed, kReleased, kExtend, kPull, kStrategy, kSet, kKey, kWait };
 constexpr std::string_view kMessageNames[] = {"seq",  "bye",      "done", "failed", "released", "extend",
                                               "pull", "strategy", "set",  "key",    "wait_ms"};
 constexpr FieldSet kSocketFields{"a worker's message", std::span(kMessageNames).first(kKey)};
+static_assert(wire::SameNames(wire::kWorkerMessage, kSocketFields.names));
 constexpr FieldSet kHttpFields{"a pull", std::span(kMessageNames).subspan(kDone)};
+static_assert(wire::SameNames(wire::kPull, kHttpFields.names));
 
 // The first three are those of every entry.
 enum EntryField : std::size_t { kEntryJob, kEntryIndex, kEntryLease, kEntryFirst, kEntrySecond };
@@ -51,16 +60,23 @@ constexpr std::string_view kRefNames[] = {"job", "index", "lease"};
 constexpr std::string_view kDoneNames[] = {"job", "index", "lease", "result"};
 constexpr std::string_view kFailedNames[] = {"job", "index", "lease", "error", "final"};
 constexpr FieldSet kRefFields{"an entry", kRefNames};
+static_assert(wire::SameNames(wire::kTaskRef, kRefFields.names));
 constexpr FieldSet kDoneFields{"an entry of `done`", kDoneNames};
+static_assert(wire::SameNames(wire::kDone, kDoneFields.names));
 constexpr FieldSet kFailedFields{"an entry of `failed`", kFailedNames};
+static_assert(wire::SameNames(wire::kFailed, kFailedFields.names));
 
 constexpr std::string_view kKeyNames[] = {"key"};
 constexpr FieldSet kKeyFields{"this request", kKeyNames};
+static_assert(wire::SameNames(wire::kKeyBody, kKeyFields.names));
 constexpr std::string_view kWaitNames[] = {"wait"};
 constexpr FieldSet kWaitFields{"a message", kWaitNames};
+static_assert(wire::SameNames(wire::kWait, kWaitFields.names));
 constexpr std::string_view kQueueNames[] = {"name", "settings"};
 constexpr FieldSet kQueueFields{"a queue", kQueueNames};
+static_assert(wire::SameNames(wire::kQueueCreate, kQueueFields.names));
 constexpr FieldSet kQueueChangeFields{"a change of a queue", std::span(kQueueNames).subspan(1)};
+static_assert(wire::SameNames(wire::kQueueChange, kQueueChangeFields.names));
 constexpr std::string_view kSettingNames[] = {"max_finished_jobs",
                                               "worker_grace_ms",
                                               "max_result_bytes",
@@ -75,8 +91,10 @@ constexpr std::string_view kSettingNames[] = {"max_finished_jobs",
                                               "limit_ban_window_ms",
                                               "demand_lookahead_ms"};
 constexpr FieldSet kSettingFields{"a queue's settings", kSettingNames};
+static_assert(wire::SameNames(wire::kQueueSettingsChange, kSettingFields.names));
 constexpr std::string_view kCheckNames[] = {"strategy", "policy"};
 constexpr FieldSet kCheckFields{"this request", kCheckNames};
+static_assert(wire::SameNames(wire::kStrategyQuestion, kCheckFields.names));
 constexpr FieldSet kNoFields{"this request", {}};
 
 // One entry: its task, and whatever `on_rest` makes of fields beyond the first three.

@@ -9,6 +9,9 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "server/wire/request_json.h"
+#include "wire/jobs.h"
+#include "wire/queues.h"
+#include "wire/workers.h"
 
 namespace allot {
 namespace {
@@ -142,6 +145,7 @@ Result<bool> Query::Flag(std::string_view name) const {
 
 Result<JobQuery> ParseJobQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"state", "tag", "user", "before", "limit"};
+  static_assert(wire::SameNames(wire::kJobsQuery, kKnown));
   const auto query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   JobQuery out;
@@ -168,6 +172,7 @@ Result<JobQuery> ParseJobQuery(std::string_view text) {
 
 Result<TaskQuery> ParseTaskQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"state", "from", "limit"};
+  static_assert(wire::SameNames(wire::kTasksQuery, kKnown));
   const auto query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   TaskQuery out;
@@ -186,6 +191,7 @@ Result<TaskQuery> ParseTaskQuery(std::string_view text) {
 
 Result<ResultsQuery> ParseResultsQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"from", "limit", "wait_ms"};
+  static_assert(wire::SameNames(wire::kResultsQuery, kKnown));
   const auto query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   const auto from = From(*query);
@@ -199,6 +205,7 @@ Result<ResultsQuery> ParseResultsQuery(std::string_view text) {
 
 Result<WorkersQuery> ParseWorkersQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"after", "limit"};
+  static_assert(wire::SameNames(wire::kWorkersQuery, kKnown));
   const auto query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   WorkersQuery out;
@@ -213,6 +220,7 @@ Result<WorkersQuery> ParseWorkersQuery(std::string_view text) {
 
 Result<milliseconds> ParseWaitQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"wait_ms"};
+  static_assert(wire::SameNames(wire::kWaitQuery, kKnown));
   const auto query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   return Wait(*query);
@@ -220,6 +228,7 @@ Result<milliseconds> ParseWaitQuery(std::string_view text) {
 
 Result<bool> ParseForceQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"force"};
+  static_assert(wire::SameNames(wire::kForceQuery, kKnown));
   const auto query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   return query->Flag("force");

@@ -4,14 +4,17 @@
 #include "base/json.h"
 #include "server/wire/json_fields.h"
 #include "server/wire/json_reader.h"
+#include "wire/jobs.h"
+#include "wire/writer.h"
 
 namespace allot {
 namespace {
 
 using Value = JsonReader::Value;
 
-constexpr std::string_view kSweepNames[] = {"state", "tag", "user", "up_to", "dry_run", "all"};
-constexpr FieldSet kSweepFields{"a change of many jobs", kSweepNames};
+constexpr std::string_view kNames[] = {"state", "tag", "user", "up_to", "dry_run", "all"};
+constexpr FieldSet kFields{"a change of many jobs", kNames};
+static_assert(wire::SameNames(wire::kJobsFilter, kFields.names));
 
 bool ReadState(JsonReader& reader, Value& value, std::optional<JobState>& out) {
   std::string_view text;
@@ -55,12 +58,15 @@ Result<ManyJobs> ParseManyJobs(std::string_view json) {
 }
 
 void AppendSweep(const JobSweep& sweep, bool dry_run, Duration took, std::string& out) {
-  JsonWriter w(out);
-  w.BeginObject();
-  w.Key("matching").Uint(sweep.matching()).Key("tasks").Uint(sweep.tasks()).Key("changed").Uint(sweep.changed());
-  w.Key("up_to").Id(sweep.up_to().value);
-  w.Key("complete").Bool(sweep.complete()).Key("dry_run").Bool(dry_run).Key("took_ms").Int(ToMillis(took));
-  w.EndObject();
+  JsonWriter json(out);
+  wire::Writer<wire::kBulkAnswer> w(json);
+  w.Count("matching", sweep.matching());
+  w.Count("tasks", sweep.tasks());
+  w.Count("changed", sweep.changed());
+  w.Id("up_to", sweep.up_to().value);
+  w.Bool("complete", sweep.complete());
+  w.Bool("dry_run", dry_run);
+  w.Int("took_ms", ToMillis(took));
 }
 
 }  // namespace allot

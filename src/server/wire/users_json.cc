@@ -4,6 +4,8 @@
 #include "base/json.h"
 #include "server/wire/request_json.h"
 #include "server/wire/request_query.h"
+#include "wire/queues.h"
+#include "wire/writer.h"
 
 namespace allot {
 namespace {
@@ -12,31 +14,34 @@ double PartOf(std::uint64_t of, std::uint64_t all) {
   return all == 0 ? 0 : Thousandths(static_cast<double>(of) / static_cast<double>(all));
 }
 
-void AppendUser(const UserView& user, const UserPage& page, JsonWriter& w) {
+void AppendUser(const UserView& user, const UserPage& page, JsonWriter& json) {
   const bool active = user.ready > 0 || user.running > 0;
-  w.BeginObject();
-  w.Key("user").String(user.user).Key("weight").Uint(user.weight);
-  w.Key("share")
-      .Real(active ? PartOf(user.weight, page.weights) : 0)
-      .Key("use")
-      .Real(PartOf(user.running, page.running));
-  w.Key("jobs").Uint(user.jobs).Key("ready").Uint(user.ready).Key("waiting").Uint(user.waiting);
-  w.Key("running").Uint(user.running).Key("started").Uint(user.started);
-  w.Key("starts_per_s").Real(Thousandths(user.recent));
-  w.Key("oldest_at_ms");
-  user.oldest ? w.Int(ToMillis(*user.oldest)) : w.Null();
+  wire::Writer<wire::kUser> w(json);
+  w.Text("user", user.user);
+  w.Count("weight", user.weight);
+  w.Real("share", active ? Part(user.weight, page.weights) : 0);
+  w.Real("use", Part(user.running, page.running));
+  w.Count("jobs", user.jobs);
+  w.Count("ready", user.ready);
+  w.Count("waiting", user.waiting);
+  w.Count("running", user.running);
+  w.Count("started", user.started);
+  w.Real("starts_per_s", Rounded(user.recent));
+  w.Time("oldest_at_ms", user.oldest);
   const std::uint64_t count = user.waited.Count();
-  w.Key("waited_ms").BeginObject();
-  w.Key("mean").Uint(count == 0 ? 0 : user.waited.sum_ms / count);
-  w.Key("p50").Int(user.waited.Quantile(0.5).count()).Key("p95").Int(user.waited.Quantile(0.95).count());
-  w.EndObject();
-  w.EndObject();
+  {
+    auto waited_ms = w.Open<wire::kWaited>("waited_ms");
+    waited_ms.Count("mean", count == 0 ? 0 : user.waited.sum_ms / count);
+    waited_ms.Int("p50", user.waited.Quantile(0.5).count());
+    waited_ms.Int("p95", user.waited.Quantile(0.95).count());
+  }
 }
 
 }  // namespace
 
 Result<UserQuery> ParseUserQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"after", "limit", "user"};
+  static_assert(wire::SameNames(wire::kUsersQuery, kKnown));
   const Result<Query> query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   UserQuery out;
@@ -57,16 +62,15 @@ Result<UserQuery> ParseUserQuery(std::string_view text) {
 }
 
 void AppendUsers(const UserPage& page, std::string& out) {
-  JsonWriter w(out);
-  w.BeginObject();
-  w.Key("users").BeginArray();
-  for (const UserView& user : page.users) AppendUser(user, page, w);
-  w.EndArray();
-  w.Key("next");
-  page.next ? w.String(*page.next) : w.Null();
-  w.Key("active").Uint(page.active).Key("running").Uint(page.running);
-  w.Key("starts_per_s").Real(Thousandths(page.recent));
-  w.EndObject();
+  JsonWriter json(out);
+  wire::Writer<wire::kUsersPage> w(json);
+  w.Value("users").BeginArray();
+  for (const UserView& user : page.users) AppendUser(user, page, json);
+  json.EndArray();
+  w.Text("next", page.next);
+  w.Count("active", page.active);
+  w.Count("running", page.running);
+  w.Real("starts_per_s", Rounded(page.recent));
 }
 
 }  // namespace allot

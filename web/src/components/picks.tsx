@@ -1,7 +1,7 @@
 // What would be handed out next, in order, each with the blocks of policy and strategy that led to it.
 import * as format from '../format';
 import { href, route } from '../router';
-import type { Pick_, Why } from '../types';
+import type { PickedTask, Why } from '../types';
 import { Table } from './table';
 import { Tags, User } from './text';
 import { WhyList } from './why';
@@ -27,7 +27,7 @@ export function wayOf(why: Why[]): string {
   return steps.join(' › ') || 'worker';
 }
 
-export function Picks({ picks, open = false }: { picks: Pick_[]; open?: boolean }) {
+export function Picks({ picks, open = false }: { picks: PickedTask[]; open?: boolean }) {
   const rows = picks.map((pick, i) => ({ ...pick, place: i + 1 }));
   return (
     <Table

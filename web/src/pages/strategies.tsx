@@ -10,7 +10,7 @@ import * as format from '../format';
 import { useGet } from '../live';
 import { placeOf } from '../places';
 import { setQuery } from '../router';
-import type { StrategyCheck, StrategyTry, WorkersPage } from '../types';
+import type { Strategies, StrategyTry, WorkersPage } from '../types';
 
 const kCount = 50;
 // Where looking takes longer than this it is not done at every key, but when asked for.
@@ -151,7 +151,7 @@ function commandOf(queue: string, strategy: string, policy: string, worker: stri
 }
 
 function Presets({ onPick }: { onPick: (text: string) => void }) {
-  const named = useGet<{ strategies: StrategyCheck[] }>('/v1/strategies');
+  const named = useGet<Strategies>('/v1/strategies');
   return (
     <div class="presets" role="group" aria-label="strategies to begin with">
       {named.data?.strategies.map((one) => (

@@ -1,0 +1,36 @@
+// Texts of the protocol that are one of some words.
+#pragma once
+
+#include <string_view>
+
+#include "base/state_words.h"
+#include "wire/field.h"
+
+namespace allot::wire {
+
+inline constexpr Words kJobState{"JobState", kJobStateWords};
+inline constexpr Words kTaskState{"TaskState", kTaskStateWords};
+
+inline constexpr std::string_view kKindWords[] = {"wait", "operator", "change_request"};
+inline constexpr Words kKind{"Kind", kKindWords};
+inline constexpr std::string_view kScopeWords[] = {"submit", "work", "read", "operate", "admin"};
+inline constexpr Words kScope{"Scope", kScopeWords};
+inline constexpr std::string_view kDispatchModeWords[] = {"fanout", "balanced"};
+inline constexpr Words kDispatchMode{"DispatchMode", kDispatchModeWords};
+inline constexpr std::string_view kBalancingWords[] = {"least_queue", "round_robin", "random"};
+inline constexpr Words kBalancing{"Balancing", kBalancingWords};
+inline constexpr std::string_view kStageWords[] = {
+    "total", "available", "tags", "constraint", "requirements", "worker_requirements", "free_slot", "limits", "others"};
+inline constexpr Words kStage{"Stage", kStageWords};
+inline constexpr std::string_view kOutcomeWords[] = {"true", "false", "undefined", "error", "no_boolean"};
+inline constexpr Words kOutcome{"Outcome", kOutcomeWords};
+inline constexpr std::string_view kTagStatusWords[] = {"never_seen", "gone", "unavailable", "busy", "free"};
+inline constexpr Words kTagStatus{"TagStatus", kTagStatusWords};
+inline constexpr std::string_view kSourceWords[] = {"policy", "strategy"};
+inline constexpr Words kSource{"Source", kSourceWords};
+inline constexpr std::string_view kLevelWords[] = {"info", "warning", "error"};
+inline constexpr Words kLevel{"Level", kLevelWords};
+inline constexpr std::string_view kHistoryStepWords[] = {"second", "minute"};
+inline constexpr Words kHistoryStep{"HistoryStep", kHistoryStepWords};
+
+}  // namespace allot::wire
