@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""CPU of worker and producer against a real server: `ALLOT_BIN=build/allot bench/run.py [--items N]`.
+"""CPU of worker and producer against a real server: `ALLOT_BIN=build/allot bench/run.py [--items N] [--celery]`.
 
 Times of processes, not of walls: they hold on a busy machine. A command, not a test.
 """
@@ -9,8 +9,10 @@ from __future__ import annotations
 import argparse
 import os
 import resource
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
@@ -77,10 +79,76 @@ def _used(pid: int) -> float:
     return total
 
 
+def celery(items: int) -> Tuple[float, float]:
+    """Seconds of CPU of Celery's prefork worker of one child on a volatile Redis, and of the producer."""
+    folder = tempfile.mkdtemp()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    redis = ["redis-server", "--port", str(port), "--save", "", "--appendonly", "no", "--dir", folder]
+    env = {
+        **os.environ,
+        "BENCH_REDIS": f"redis://127.0.0.1:{port}/0",
+        "PYTHONPATH": str(HERE),
+    }
+    quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    broker = subprocess.Popen(redis, **quiet)
+    python = "/usr/bin/python3"  # Debian's packages are its own
+    command = [
+        python,
+        "-m",
+        "celery",
+        "-A",
+        "celery_app",
+        "worker",
+        "-c",
+        "1",
+        "-P",
+        "prefork",
+        "-l",
+        "error",
+    ]
+    worker = subprocess.Popen(command, cwd=folder, env=env, **quiet)
+    try:
+        producer = (
+            "import resource, sys, celery_app as a\n"
+            "from celery.result import ResultSet\n"
+            "def cpu():\n"
+            "    used = resource.getrusage(resource.RUSAGE_SELF); return used.ru_utime + used.ru_stime\n"
+            "a.noop.apply_async((1,)).get()\n"
+            "print('warm', flush=True); sys.stdin.readline()\n"
+            "before = cpu()\n"
+            f"sent = [a.noop.apply_async((n,)) for n in range({items})]\n"
+            "print(cpu() - before, flush=True)\n"
+            "for one in sent: one.get()\n"
+            "print('done', flush=True)\n"
+        )
+        with subprocess.Popen(
+            [python, "-c", producer], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as client:
+            assert client.stdin is not None and client.stdout is not None
+            client.stdout.readline()
+            before = _used(worker.pid)
+            client.stdin.write("\n")
+            client.stdin.flush()
+            produced = float(client.stdout.readline())
+            client.stdout.readline()
+            return _used(worker.pid) - before, produced
+    finally:
+        worker.terminate()
+        worker.wait()
+        broker.terminate()
+        broker.wait()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--items", type=int, default=100_000)
-    items: int = parser.parse_args().items
+    parser.add_argument(
+        "--celery", action="store_true", help="beside Celery, if it and redis-server are installed"
+    )
+    given = parser.parse_args()
+    items: int = given.items
     print(f"Python {sys.version.split()[0]}, {items:,} items")
     print(f"{'worker, no-op':44} {'CPU µs a task':>14} {'tasks/s':>10}")
     for title, name, options, part in (
@@ -104,6 +172,11 @@ def main() -> None:
             seconds = time.monotonic() - began
             print(f"{title:44} {(cpu() - used) / items * 1e6:14.2f} {items / seconds:10,.0f}")
             found.cancel()
+
+    if given.celery:
+        print(f"\n{'Celery, prefork, volatile Redis':44} {'CPU µs a task':>14} {'apply_async':>12}")
+        used, produced = celery(2_000)
+        print(f"{'':44} {used / 2_000 * 1e6:14.0f} {produced / 2_000 * 1e6:12.0f}")
 
     print(f"\n{'there and back':44} {'seconds':>14} {'items/s':>10}")
     for title, chunk in (("chunk=1", 1), ("chunk=1000", 1000)):

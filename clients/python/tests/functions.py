@@ -85,8 +85,8 @@ def crash(how: str, ctx: al.Context) -> str:
 
 
 def _until_cancelled(name: str, step: Any) -> None:
-    mark(f"{name}-begun")
     try:
+        mark(f"{name}-begun")
         while True:
             try:
                 step()
@@ -97,10 +97,20 @@ def _until_cancelled(name: str, step: Any) -> None:
         raise
 
 
+class _Slow:
+    """Python drops what is raised in here."""
+
+    def __del__(self) -> None:
+        for _ in range(100_000):
+            pass
+
+
 @al.task("forever")
 def forever(how: str, ctx: al.Context) -> None:
     if how == "loop":
         _until_cancelled(how, lambda: sum(range(100)))
+    elif how == "finalizer":
+        _until_cancelled(how, lambda: (_Slow(), sum(range(1_000_000))))
     elif how == "sleep":
         _until_cancelled(how, lambda: time.sleep(600))
     elif how == "check":
@@ -128,8 +138,8 @@ def forever(how: str, ctx: al.Context) -> None:
 
 @al.task("forever_async")
 async def forever_async(name: str) -> None:
-    mark(f"{name}-begun")
     try:
+        mark(f"{name}-begun")
         await asyncio.sleep(600)
     except asyncio.CancelledError:
         mark(f"{name}-CancelledError")

@@ -454,3 +454,17 @@ def test_ten_million_items_take_little_memory(allot_session_server: Server, fres
         [sys.executable, "-c", program], env=env, stdout=subprocess.PIPE, text=True, check=True
     )
     assert int(ran.stdout) < 30_000
+
+
+def test_a_connection_that_lay_idle_is_used_again_or_replaced(allot_server: Server) -> None:
+    with allot_server.client() as client:
+        client.server()
+        (connection,) = client._pool._idle
+        first = connection._sock
+        connection._used_at -= 60  # as if it had been left alone
+        client.server()
+        assert connection._sock is first
+        allot_server.restart()
+        connection._used_at -= 60
+        assert client.submit("t", [1]).last_info.count == 1
+        assert connection._sock is not first

@@ -178,7 +178,7 @@ def _credits(client: al.Client) -> List[_Credit]:
 
 
 @pytest.mark.parametrize("drained", [False, True])
-@pytest.mark.parametrize("how", ["loop", "sleep"])
+@pytest.mark.parametrize("how", ["loop", "sleep", "finalizer"])
 def test_cancel_reaches_code_that_runs_in_a_child(
     allot_server: Server, marks: Path, wait_for: Wait, how: str, drained: bool
 ) -> None:

@@ -118,9 +118,7 @@ class Connection:
     def _open(self, fresh: bool) -> bool:
         """Whether the connection had been used before."""
         now = time.monotonic()
-        if self._sock is not None and (
-            fresh or (now - self._used_at > _TRUSTED_IDLE and _readable(self._sock))
-        ):
+        if self._sock is not None and (fresh or (now - self._used_at > _TRUSTED_IDLE and _ended(self._sock))):
             self.close()
         if self._sock is not None:
             return True
@@ -130,19 +128,23 @@ class Connection:
     def _exchange(self, parts: Iterable[bytes], parser: AnswerParser, timeout: float) -> Answer:
         sock = self._sock
         assert sock is not None
-        whole = False
+        whole, streams = False, not isinstance(parts, list)
         try:
             sock.settimeout(timeout)
             answer: Optional[Answer] = None
+            data: Optional[bytes] = None  # of the answer
             for part in parts:
                 try:
                     sock.sendall(part)
+                    data = _came(sock) if streams else None
                 except (ConnectionResetError, BrokenPipeError):
                     break  # it may have said why
-                if _readable(sock):
+                if data is not None:
                     break  # a refusal: no need to push on
             else:
                 whole = True
+            if data is not None:
+                answer = parser.feed(data) if data else parser.end()
             while answer is None:
                 data = sock.recv(_READ)
                 answer = parser.feed(data) if data else parser.end()
@@ -162,12 +164,27 @@ class Connection:
             raise
 
 
-def _readable(sock: socket.socket) -> bool:
-    if isinstance(sock, ssl.SSLSocket) and sock.pending():
-        return True
+def _came(sock: socket.socket) -> Optional[bytes]:
+    """What has come already; None: nothing, `b""`: the end. Over TLS what is readable may be none of ours."""
+    if isinstance(sock, ssl.SSLSocket):
+        timeout = sock.gettimeout()
+        sock.settimeout(0.0)
+        try:
+            return sock.recv(_READ)
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return None
+        finally:
+            sock.settimeout(timeout)
     poller = select.poll()
     poller.register(sock, select.POLLIN)
-    return bool(poller.poll(0))
+    return sock.recv(_READ) if poller.poll(0) else None
+
+
+def _ended(sock: socket.socket) -> bool:
+    try:
+        return _came(sock) is not None
+    except OSError:
+        return True
 
 
 class Pool:

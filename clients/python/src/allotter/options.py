@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import ssl
@@ -81,12 +82,16 @@ class Options:
     patience: float = 60.0  # for how long what may be repeated is
 
     def tls_context(self) -> Optional[ssl.SSLContext]:
-        if not self.endpoint.tls:
-            return None
-        return ssl.create_default_context(cafile=self.ca_file or None)
+        return _trusting(self.ca_file) if self.endpoint.tls else None
 
     def path(self, *parts: str) -> str:
         return "/v1/queues/" + "/".join(segment(part) for part in (self.queue, *parts))
+
+
+@functools.lru_cache(maxsize=8)
+def _trusting(ca_file: str) -> ssl.SSLContext:
+    """Reading the system's authorities takes longer than a handshake: once is enough."""
+    return ssl.create_default_context(cafile=ca_file or None)
 
 
 def segment(text: str) -> str:

@@ -10,13 +10,14 @@ import os
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
 from types import TracebackType
-from typing import Any, Dict, List, Optional, Sequence, Type, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Type, Union
 
 from .aio.client import AsyncClient
 from .errors import Error
@@ -45,18 +46,23 @@ class Server:
         program: Optional[str] = None,
         data: Union[str, os.PathLike[str], None] = None,
         env: Optional[Dict[str, str]] = None,
+        tls: Optional[Tuple[str, str]] = None,
     ) -> None:
+        """`arguments` are those of `allot serve`; `tls` are files with a certificate, which is trusted, and its key."""
         found = program or find_program()
         if found is None:
             raise Error("there is no program `allot`: put it on the path, or name it in ALLOT_BIN")
         self.program = found
         self._own_data = tempfile.TemporaryDirectory(prefix="allot-") if data is None else None
         self.data = str(data) if self._own_data is None else self._own_data.name
-        self._arguments = arguments
+        self._arguments = (
+            arguments if tls is None else (*arguments, "--tls-cert", tls[0], "--tls-key", tls[1])
+        )
+        self._ca_file = None if tls is None else tls[0]
         self._env = {name: value for name, value in os.environ.items() if not name.startswith("ALLOT_")}
         self._env.update(env or {})
         self.port = _free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self.port}"
         self.process: Optional[subprocess.Popen[bytes]] = None
         self._workers: List[Worker] = []
         self._processes: List[subprocess.Popen[Any]] = []
@@ -86,9 +92,10 @@ class Server:
                 [*command, *self._arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self._env
             )
         until = time.monotonic() + wait
+        trust = None if self._ca_file is None else ssl.create_default_context(cafile=self._ca_file)
         while True:
             try:
-                with urllib.request.urlopen(self.url + "/readyz", timeout=5):
+                with urllib.request.urlopen(self.url + "/readyz", timeout=5, context=trust):
                     return
             except OSError:
                 if self.process.poll() is not None or time.monotonic() > until:
@@ -121,6 +128,7 @@ class Server:
 
     def client(self, **options: Any) -> Client:
         options.setdefault("server", self.url)
+        options.setdefault("ca_file", self._ca_file)
         made = Client(**options)
         self._clients.append(made)
         return made
@@ -128,11 +136,13 @@ class Server:
     def async_client(self, **options: Any) -> AsyncClient:
         """To be closed by whoever asked for it."""
         options.setdefault("server", self.url)
+        options.setdefault("ca_file", self._ca_file)
         return AsyncClient(**options)
 
     def worker(self, *functions: Task[Any, Any], **options: Any) -> Worker:
         """A worker of this process, started; it is drained with the server's end, or by `with`."""
         options.setdefault("server", self.url)
+        options.setdefault("ca_file", self._ca_file)
         options.setdefault("quiet", True)
         if not {"processes", "threads", "concurrency"} & set(options):
             if not all(function.is_async for function in functions):

@@ -25,7 +25,7 @@ from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Set, Tu
 from ..codec import dumps, loads
 from ..functions import Cancelled, Context, error_text, find_task
 from ..wire.worker import Outcome, failed
-from .runner import AnyTask, context_of, group_of, outcome_of, run_batch, run_one, run_one_async
+from .runner import NO_CONTEXT, AnyTask, context_of, group_of, outcome_of, run_batch, run_one, run_one_async
 
 SIGNAL = signal.SIGURG
 HEAD = struct.Struct("!I")
@@ -35,8 +35,28 @@ CANCEL, WITHDRAW = b"C", b"W"
 _HOLD = 0.0005
 _PR_SET_PDEATHSIG = 1
 
-# serial, function, the assignment's fields, and whether it must not be put into a batch with others
-Given = Tuple[int, int, Dict[str, Any], bool]
+# A task on its way into a child, as a list: names would be half of what is sent.
+SERIAL, FUNCTION, ALONE, PAYLOAD, JOB, INDEX, ATTEMPT, COUNT, REST = range(9)
+Given = List[Any]
+_SENT = frozenset(("payload", "job", "index", "attempt", "count", "lease", "lease_ms", "timeout_ms"))
+
+
+def given_of(serial: int, function: int, alone: bool, fields: Dict[str, Any]) -> Given:
+    """`alone`: it must not be put into a batch with others."""
+    get = fields.get
+    given = [
+        serial,
+        function,
+        alone,
+        get("payload"),
+        fields["job"],
+        fields["index"],
+        get("attempt", 1),
+        get("count", 1),
+    ]
+    if not fields.keys() <= _SENT:
+        given.append({name: value for name, value in fields.items() if name not in _SENT})
+    return given
 
 
 def frame(value: Any) -> bytes:
@@ -95,6 +115,7 @@ class Child:
         self._cancelled: Set[int] = set()
         self._withdraw = False
         self._current: Sequence[int] = ()  # not empty: the user's code runs, and the handler may act
+        self._thrown: Sequence[int] = ()
         self._stop: Optional[Callable[[], object]] = None  # of a coroutine
         self._sending = threading.Lock()
         self._poked = False
@@ -102,6 +123,7 @@ class Child:
 
     def run(self) -> None:
         signal.signal(SIGNAL, self._signalled)
+        sys.unraisablehook = self._swallowed
         self._send({"ready": os.getpid()})
         self._read_control()
         while True:
@@ -136,8 +158,7 @@ class Child:
             size = HEAD.unpack_from(self._in)[0] + HEAD.size
             if len(self._in) < size:
                 break
-            for serial, function, fields, alone in loads(bytes(self._in[HEAD.size : size])):
-                self._queue.append((serial, function, fields, alone))
+            self._queue.extend(loads(bytes(self._in[HEAD.size : size])))
             del self._in[:size]
             some = True
         return some
@@ -159,7 +180,7 @@ class Child:
 
     def _give_back(self) -> None:
         self._withdraw = False
-        back = [given[0] for given in self._queue]
+        back = [given[SERIAL] for given in self._queue]
         self._queue.clear()
         self._tell()
         self._send({"back": back})
@@ -195,7 +216,7 @@ class Child:
             if self._withdraw:
                 self._withdraw = False
                 self._take_what_came()
-                back = [given[0] for given in self._queue]
+                back = [given[SERIAL] for given in self._queue]
                 self._queue.clear()
                 results, self._results = self._results, []
                 spent, self._spent = self._spent, 0.0
@@ -206,8 +227,15 @@ class Child:
             if self._stop is not None:
                 self._stop()
             else:
-                self._current = ()  # once
+                self._thrown, self._current = current, ()  # once
                 raise Cancelled()
+
+    def _swallowed(self, what: Any) -> None:
+        """Python drops what is raised in a finalizer. Cancelled is raised again with the parent's next signal."""
+        if what.exc_type is not Cancelled:
+            sys.__unraisablehook__(what)
+            return
+        self._current = self._thrown
 
     def _take_what_came(self) -> None:
         try:
@@ -225,22 +253,21 @@ class Child:
     def _run_some(self) -> None:
         queue = self._queue
         first = queue.popleft()
-        if first[0] in self._cancelled:
+        if first[SERIAL] in self._cancelled:
             self._end([first], [failed("cancelled")])
             return
         group = [first]
-        function = self._functions[first[1]]
-        if function.max_items > 1 and not first[3]:
+        function = self._functions[first[FUNCTION]]
+        if function.max_items > 1 and not first[ALONE]:
             most = [
-                (given[1], given[2].get("payload"))
-                for given in (first, *list(queue)[: function.max_items - 1])
+                (given[FUNCTION], given[PAYLOAD]) for given in (first, *list(queue)[: function.max_items - 1])
             ]
             for _ in range(group_of(most, self._functions) - 1):
-                if queue[0][3] or queue[0][0] in self._cancelled:
+                if queue[0][ALONE] or queue[0][SERIAL] in self._cancelled:
                     break
                 group.append(queue.popleft())
-        self._shared[1] = group[-1][0]
-        self._shared[0] = first[0]
+        self._shared[1] = group[-1][SERIAL]
+        self._shared[0] = first[SERIAL]
         began = time.perf_counter()
         outcomes = self._outcomes(function, group)
         self._spent += time.perf_counter() - began
@@ -250,12 +277,14 @@ class Child:
         contexts = [self._context(given) for given in group]
         try:
             try:
-                self._current = [given[0] for given in group]
+                self._current = [given[SERIAL] for given in group]
+                if self._cancelled and not self._cancelled.isdisjoint(self._current):
+                    raise Cancelled()  # it came after the last look
                 if function.is_async:
                     return [self._run_async(function, group[0], contexts[0])]
                 if len(group) > 1:
-                    return run_batch(function, [given[2].get("payload") for given in group], contexts)
-                return [run_one(function, group[0][2].get("payload"), contexts[0])]
+                    return run_batch(function, [given[PAYLOAD] for given in group], contexts)
+                return [run_one(function, group[0][PAYLOAD], contexts[0])]
             finally:
                 self._current = ()
         except BaseException as error:
@@ -264,7 +293,7 @@ class Child:
                 # Those that were not meant go again, each alone.
                 return [
                     failed("cancelled")
-                    if given[0] in self._cancelled
+                    if given[SERIAL] in self._cancelled
                     else self._outcomes(function, [given])[0]
                     for given in group
                 ]
@@ -272,7 +301,7 @@ class Child:
 
     def _run_async(self, function: AnyTask, given: Given, context: Context) -> Outcome:
         loop = self._loop = self._loop or asyncio.new_event_loop()
-        running = loop.create_task(run_one_async(function, given[2].get("payload"), context))
+        running = loop.create_task(run_one_async(function, given[PAYLOAD], context))
         self._stop = functools.partial(loop.call_soon_threadsafe, running.cancel)
         try:
             return loop.run_until_complete(running)
@@ -282,12 +311,18 @@ class Child:
             self._stop = None
 
     def _context(self, given: Given) -> Context:
-        def report(progress: Dict[str, Any]) -> None:
-            self._send({"progress": [given[0], progress]})
+        if self._functions[given[FUNCTION]].context_name is None:
+            return NO_CONTEXT
 
-        return context_of(given[2], lambda: given[0] in self._cancelled, report)
+        def report(progress: Dict[str, Any]) -> None:
+            self._send({"progress": [given[SERIAL], progress]})
+
+        fields = {"job": given[JOB], "index": given[INDEX], "attempt": given[ATTEMPT], "count": given[COUNT]}
+        if len(given) > REST:
+            fields.update(given[REST])
+        return context_of(fields, lambda: given[SERIAL] in self._cancelled, report)
 
     def _end(self, group: List[Given], outcomes: List[Outcome]) -> None:
         for given, outcome in zip(group, outcomes):
-            self._cancelled.discard(given[0])
-            self._results.append([given[0], outcome.kind, outcome.text, outcome.after])
+            self._cancelled.discard(given[SERIAL])
+            self._results.append([given[SERIAL], outcome.kind, outcome.text, outcome.after])

@@ -42,6 +42,7 @@ _AHEAD_SECONDS = 0.1
 _MOST_AHEAD = 1_000
 # Of a connection that is lost when the worker is about to leave.
 _LAST_WORDS = 5.0
+_CAPACITY_EVERY = 0.02
 
 
 class Link(threading.Thread):
@@ -95,7 +96,8 @@ class Link(threading.Thread):
         self._killed = False
         self._lost_before = False
         self._deadline: Optional[float] = None
-        self._poll_at: Optional[float] = None  # when the runner wants to be asked
+        self._house_at = 0.0  # when more is to be done than to pass on what comes
+        self._capacity_at = 0.0
 
     # --- From any thread.
 
@@ -165,36 +167,47 @@ class Link(threading.Thread):
         return min(10_000, slots * self._batch + ahead)
 
     def _round(self) -> None:
-        now = time.monotonic()
-        self._connect_if_due(now)
-        until = self._due(now)
+        """Waits for something, does it, and says what came of it. All else is done when its time has come."""
         self._asleep = True
         ready: List[Any] = []
         try:
-            wait = 0.0 if self._finished or self._calls else max(0.0, until - time.monotonic())
-            ready = self.selector.select(wait)
+            left = self._house_at - time.monotonic()
+            ready = self.selector.select(0.0 if self._finished or self._calls or left < 0 else left)
         finally:
             self._asleep = False
         for key, events in ready:
             key.data(events)
         while self._calls:
             self._calls.popleft()()
+            self._house_at = 0.0
         now = time.monotonic()
-        self._poll_at = self.runner.poll(now)
-        self._take_finished()
-        self._beat(now)
-        self._session.set_capacity(self._capacity())
+        if self._finished:
+            self._take_finished(now)
+        if now >= self._house_at or self._session.draining:
+            self._keep_house(now)
         self._flush(now)
-        self._see_whether_over(now)
 
-    def _take_finished(self) -> None:
+    def _take_finished(self, now: float) -> None:
         finished = self._finished
         session = self._session
         while finished:
             lease, outcome = finished.popleft()
             session.finish(lease, outcome)
+        if now - self._capacity_at > _CAPACITY_EVERY:
+            self._capacity_at = now
+            session.set_capacity(self._capacity())
 
-    def _due(self, now: float) -> float:
+    def _keep_house(self, now: float) -> None:
+        self._connect_if_due(now)
+        asked = self.runner.poll(now)
+        self._take_finished(now)
+        self._beat(now)
+        self._session.set_capacity(self._capacity())
+        self._flush(now)
+        self._see_whether_over(now)
+        self._house_at = self._due(now, asked)
+
+    def _due(self, now: float, asked: Optional[float]) -> float:
         times = [now + 1.0]
         if self._retry_at is not None and not self._connecting:
             times.append(self._retry_at)
@@ -204,9 +217,13 @@ class Link(threading.Thread):
             times.append(self._deadline)
         if self._idle_exit is not None and not self._session.in_hand():
             times.append(self._idle_since + self._idle_exit)
-        if self._poll_at is not None:
-            times.append(self._poll_at)
+        if asked is not None:
+            times.append(asked)
         return min(times)
+
+    def look_within(self, seconds: float) -> None:
+        """The runner wants to be polled within that time. Of the thread with the connection."""
+        self._house_at = min(self._house_at, time.monotonic() + seconds)
 
     def _woken(self, _: int) -> None:
         try:
@@ -247,7 +264,7 @@ class Link(threading.Thread):
         self._killed = True
         self._drain()
         self.runner.stop(kill=True)
-        self._take_finished()
+        self._take_finished(time.monotonic())
         for lease in self._session.all_held():
             self._session.finish(lease, RELEASED)
         self._deadline = time.monotonic() + _LAST_WORDS
@@ -317,6 +334,7 @@ class Link(threading.Thread):
             self._say(f"{error}; trying again for as long as it takes")
         self._lost_before = True
         self._retry_at = time.monotonic() + pause
+        self._house_at = 0.0
 
     def _on_socket(self, events: int) -> None:
         if events & selectors.EVENT_WRITE:
@@ -402,7 +420,9 @@ class Link(threading.Thread):
         for event in self._session.receive(text, time.monotonic()):
             if isinstance(event, WireAssigned):
                 self._assign(event.leases)
-            elif isinstance(event, Cancel):
+                continue
+            self._house_at = 0.0
+            if isinstance(event, Cancel):
                 self._cancel(event.lease, event.reason)
             elif isinstance(event, Headers):
                 for job in event.jobs:
@@ -423,6 +443,8 @@ class Link(threading.Thread):
                 self._lose(event.error)
 
     def _assign(self, leases: Sequence[Lease]) -> None:
+        self._idle_since = time.monotonic()
+        self._house_at = min(self._house_at, self._session.next_beat(self._options.timeout))
         tasks: List[Assigned] = []
         for lease in leases:
             function = self._router.of(lease.job)

@@ -11,7 +11,7 @@ from typing import Any, Deque, Dict, List, Optional, Sequence
 
 from ..functions import Cancelled
 from ..wire.worker import RELEASED, Lease, Outcome, failed
-from .runner import AnyTask, Assigned, context_of, outcome_of, run_one_async
+from .runner import NO_CONTEXT, AnyTask, Assigned, context_of, outcome_of, run_one_async
 
 
 class _Item:
@@ -102,8 +102,11 @@ class Loop:
         def report(progress: Dict[str, Any]) -> None:
             self._owner.progress(item.lease, progress)
 
-        context = context_of(item.lease.fields, lambda: bool(item.stopped), report)
-        return await run_one_async(self._functions[item.function], item.lease.fields.get("payload"), context)
+        function = self._functions[item.function]
+        context = NO_CONTEXT
+        if function.context_name is not None:
+            context = context_of(item.lease.fields, lambda: bool(item.stopped), report)
+        return await run_one_async(function, item.lease.fields.get("payload"), context)
 
     def _ended(self, item: _Item, began: float, running: asyncio.Task[Outcome]) -> None:
         # It may have been cancelled before its first step.

@@ -22,7 +22,7 @@ from ..codec import loads
 from ..errors import Error
 from ..functions import find_task
 from ..wire.worker import RELEASED, Lease, Outcome, failed
-from .child import CANCEL, HEAD, ORDER, SIGNAL, WITHDRAW, frame, main
+from .child import CANCEL, HEAD, ORDER, SIGNAL, WITHDRAW, frame, given_of, main
 from .runner import AnyTask, Assigned
 from .link import Link
 
@@ -32,9 +32,10 @@ _MOST_AHEAD = 64
 # One that was silent for so long gives back what has not begun.
 _SILENT = 0.05
 # So often in a row may children end before they were ready.
-_FALSE_STARTS = 5
+_FALSE_STARTS = 3
 _LEAVE = 2.0
 _LOOK = 0.25
+_AGAIN = 0.05
 
 _Context = Union[multiprocessing.context.SpawnContext, multiprocessing.context.ForkServerContext]
 
@@ -148,6 +149,9 @@ class Processes:
                     child.asked_back = True
                     self._average = max(self._average or 0.0, now - child.heard_at)
                     self._order(child, WITHDRAW)
+                else:
+                    self._signal(child)
+                    times.append(now + _LOOK)
             if child.cancels:
                 times += self._kill_deaf(child, now)
         if self._spawn_at is not None:
@@ -234,6 +238,7 @@ class Processes:
         self._requeue(again)
         if not self._stopping or child.given:
             self._spawn_at = time.monotonic() + (0.0 if child.ready else 0.1 * 2**self._false_starts)
+            self._owner.look_within(0.0)
 
     def _requeue(self, entries: List[_Entry]) -> None:
         for entry in reversed(entries):
@@ -251,7 +256,9 @@ class Processes:
             if entry.kill_at is None:
                 continue
             if now < entry.kill_at:
-                times.append(entry.kill_at)
+                # A signal that came just before a wait began does not end that wait: the next one does.
+                self._signal(child)
+                times.append(min(entry.kill_at, now + _AGAIN))
             elif child.running[0] <= entry.serial <= child.running[1]:
                 _kill(child)
                 times.append(now + 0.01)
@@ -298,21 +305,29 @@ class Processes:
             self._serial += 1
             entry.serial, entry.child = self._serial, child
             child.given[entry.serial] = entry
-            frames.append([entry.serial, entry.function, entry.lease.fields, entry.alone])
+            frames.append(given_of(entry.serial, entry.function, entry.alone, entry.lease.fields))
         child.out += frame(frames)
         self._write(child)
+        if len(child.given) > 1:
+            self._owner.look_within(_SILENT)
 
     def _order(self, child: _Child, order: bytes, serial: int = 0) -> None:
         try:
             child.control.send(ORDER.pack(order, serial))
+        except OSError:
+            return  # it is gone, which shows elsewhere
+        self._signal(child)
+
+    def _signal(self, child: _Child) -> None:
+        try:
             os.kill(child.process.pid, SIGNAL)
         except (OSError, TypeError):
-            pass  # it is gone, which shows elsewhere
+            pass
 
     # --- Taking.
 
     def _on_socket(self, child: _Child, events: int) -> None:
-        if events & selectors.EVENT_WRITE:
+        if events & selectors.EVENT_WRITE and child in self._children:
             self._write(child)
         if events & selectors.EVENT_READ and child in self._children:
             self._read(child)

@@ -56,6 +56,10 @@ class Runner(Protocol):
         """Ends what runs tasks; with `kill` those that run as well."""
 
 
+# Of functions that do not ask for one.
+NO_CONTEXT = Context()
+
+
 def context_of(
     fields: Dict[str, Any], cancelled: Callable[[], bool], report: Callable[[Dict[str, Any]], None]
 ) -> Context:

@@ -9,9 +9,19 @@ import threading
 import time
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from ..functions import Cancelled
+from ..functions import Cancelled, Context
 from ..wire.worker import RELEASED, Lease, Outcome, failed
-from .runner import AnyTask, Assigned, context_of, group_of, outcome_of, run_batch, run_one, run_one_async
+from .runner import (
+    NO_CONTEXT,
+    AnyTask,
+    Assigned,
+    context_of,
+    group_of,
+    outcome_of,
+    run_batch,
+    run_one,
+    run_one_async,
+)
 
 
 class _Item:
@@ -155,7 +165,10 @@ class Threads:
         finally:
             item.stop = None
 
-    def _context(self, item: _Item) -> Any:
+    def _context(self, item: _Item) -> Context:
+        if self._functions[item.function].context_name is None:
+            return NO_CONTEXT
+
         def report(progress: Dict[str, Any]) -> None:
             self._owner.progress(item.lease, progress)
 
