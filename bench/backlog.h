@@ -114,16 +114,16 @@ inline Cost CostOf(std::vector<double>& times) {
   return {times[times.size() / 2], sum / static_cast<double>(times.size()), times[times.size() * 99 / 100]};
 }
 
-// The cost of a pull of one task and the report of another, while `held` stay leased. Best of some rounds: the machine
+// The cost of a pull of one task and the report of another, while so many stay leased. Best of some rounds: the machine
 // may be busy with other things.
-inline Cost Cycle(Bench& bench, WorkerId worker, int cycles, std::size_t leased) {
+inline Cost Cycle(Bench& bench, WorkerId worker, int cycles, std::size_t count) {
   std::deque<TaskRef> leased;
   const auto pull = [&] {
     const std::vector<TaskRef> tasks = bench.Pull(worker);
     if (tasks.empty()) throw Failure("there was no task to measure with");
     leased.push_back(tasks.front());
   };
-  while (leased.size() < leased) pull();
+  while (leased.size() < count) pull();
   Cost best;
   constexpr int kRounds = 5;
   for (int round = 0; round < kRounds; ++round) {

@@ -10,7 +10,7 @@
 #include "base/sanitizers.h"
 #include "expr/expr.h"
 #include "expr/functions.h"
-#include "expr/naive_bridge.h"
+#include "expr/naive/bridge.h"
 #include "expr/testing.h"
 
 namespace allot::expr {

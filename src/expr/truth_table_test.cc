@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "expr/expr.h"
-#include "expr/naive_bridge.h"
+#include "expr/naive/bridge.h"
 
 namespace allot::expr {
 namespace {

@@ -142,7 +142,7 @@ struct Tree {
   std::vector<std::string> names{};  // of a record's fields
 };
 
-Val Call(const std::string& function, const std::vector<Val>& arguments, const World& world);  // naive_functions.h
+Val Call(const std::string& function, const std::vector<Val>& arguments, const World& world);  // naive/functions.h
 
 // true, false, UNDEFINED or ERROR.
 inline Val AsBoolean(const Val& v) {

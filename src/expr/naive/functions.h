@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "expr/naive_evaluator.h"
+#include "expr/naive/evaluator.h"
 
 namespace allot::expr::naive {
 

@@ -11,8 +11,8 @@
 #include "base/rng.h"
 #include "expr/arena.h"
 #include "expr/expr.h"
-#include "expr/naive_evaluator.h"
-#include "expr/naive_functions.h"
+#include "expr/naive/evaluator.h"
+#include "expr/naive/functions.h"
 
 namespace allot::expr::naive {
 
