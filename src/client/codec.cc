@@ -41,21 +41,23 @@ void WriteConstraints(const std::vector<Properties>& alternatives, JsonWriter& w
 }
 
 // A piece of text with the key of one field of kObject, which is checked: `,"index":`.
-template <const wire::Object& kObject, std::size_t N>
-consteval std::string_view Key(const char (&text)[N]) {
-  std::string_view name(text, N - 1);
-  name.remove_prefix(name.find('"') + 1);
-  name = name.substr(0, name.find('"'));
-  if (wire::Find(kObject, name) == nullptr) wire::NoSuchField(name);
-  return std::string_view(text, N - 1);
-}
+template <const wire::Object& kObject>
+struct Key {
+  template <std::size_t N>
+  consteval explicit Key(const char (&piece)[N]) : text(piece, N - 1) {
+    std::string_view name = text.substr(text.find('"') + 1);
+    name = name.substr(0, name.find('"'));
+    if (wire::Find(kObject, name) == nullptr) wire::NoSuchField(name);
+  }
+  std::string_view text;
+};
 
 // Reports come by the hundred thousand: their texts are put together by hand.
 void AppendRefFields(const TaskRef& task, std::string& out) {
-  out.append(Key<wire::kTaskRef>("\"job\":"));
+  out.append(Key<wire::kTaskRef>("\"job\":").text);
   allot::AppendJsonString(task.job, out);
-  out.append(Key<wire::kTaskRef>(",\"index\":")).append(std::to_string(task.index));
-  out.append(Key<wire::kTaskRef>(",\"lease\":"));
+  out.append(Key<wire::kTaskRef>(",\"index\":").text).append(std::to_string(task.index));
+  out.append(Key<wire::kTaskRef>(",\"lease\":").text);
   allot::AppendJsonString(task.lease, out);
 }
 
@@ -201,22 +203,22 @@ bool AppendReports(const std::vector<Report>& reports, std::string& out) {
   using Kind = Outcome::Kind;
   bool wrote = false;
   AppendKind(
-      Key<wire::kWorkerMessage>("\"done\":["), reports, wrote, out, [](Kind kind) { return kind == Kind::kDone; },
+      Key<wire::kWorkerMessage>("\"done\":[").text, reports, wrote, out, [](Kind kind) { return kind == Kind::kDone; },
       [&](const Outcome& outcome) {
-        if (!outcome.text.empty()) out.append(Key<wire::kDone>(",\"result\":")).append(outcome.text);
+        if (!outcome.text.empty()) out.append(Key<wire::kDone>(",\"result\":").text).append(outcome.text);
       });
   AppendKind(
-      Key<wire::kWorkerMessage>("\"failed\":["), reports, wrote, out,
+      Key<wire::kWorkerMessage>("\"failed\":[").text, reports, wrote, out,
       [](Kind kind) { return kind == Kind::kFailed || kind == Kind::kRejected; },
       [&](const Outcome& outcome) {
         if (!outcome.text.empty()) {
-          out.append(Key<wire::kFailed>(",\"error\":"));
+          out.append(Key<wire::kFailed>(",\"error\":").text);
           allot::AppendJsonString(outcome.text, out);
         }
-        if (outcome.kind == Kind::kRejected) out.append(Key<wire::kFailed>(",\"final\":")).append("true");
+        if (outcome.kind == Kind::kRejected) out.append(Key<wire::kFailed>(",\"final\":").text).append("true");
       });
   AppendKind(
-      Key<wire::kWorkerMessage>("\"released\":["), reports, wrote, out,
+      Key<wire::kWorkerMessage>("\"released\":[").text, reports, wrote, out,
       [](Kind kind) { return kind == Kind::kReleased; }, [](const Outcome&) {});
   return wrote;
 }
@@ -338,6 +340,10 @@ using JobAndIndex = std::pair<std::string, std::uint64_t>;
 constexpr auto kTaskOfWorker =
     RowsOf<JobAndIndex, wire::kHeldTask>(In<&JobAndIndex::first>("job"), In<&JobAndIndex::second>("index"));
 
+void ReadTasksOfWorker(Value& value, WorkerInfo& out) {
+  Each(value, [&](Value item) { kTaskOfWorker.Read(item, out.tasks.emplace_back()); });
+}
+
 template <>
 struct FieldsOf<WorkerInfo> {
   static constexpr auto kRows = RowsOf<WorkerInfo, wire::kWorker>(
@@ -350,11 +356,7 @@ struct FieldsOf<WorkerInfo> {
       In<&WorkerInfo::connected>("connected"), In<&WorkerInfo::away>("away"), In<&WorkerInfo::address>("address"),
       In<&WorkerInfo::user>("user"), In<&WorkerInfo::registered_at_ms>("registered_at_ms"),
       In<&WorkerInfo::last_seen_at_ms>("last_seen_at_ms"), In<&WorkerInfo::constraint_tags>("constraint_tags"),
-      By<WorkerInfo>("tasks",
-                     [](Value& value, WorkerInfo& out) {
-                       Each(value, [&](Value item) { kTaskOfWorker.Read(item, out.tasks.emplace_back()); });
-                     }),
-      In<&WorkerInfo::queue>("queue"));
+      By<WorkerInfo>("tasks", ReadTasksOfWorker), In<&WorkerInfo::queue>("queue"));
 };
 
 template <>
