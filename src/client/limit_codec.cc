@@ -96,7 +96,6 @@ constexpr auto kLimits = RowsOf<std::vector<Limit>, wire::kLimits>(
 }  // namespace json_in
 
 namespace {
-namespace limits {  // its Read() are no candidates for what other codecs read
 
 using allot::JsonWriter;
 
