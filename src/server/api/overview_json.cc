@@ -119,10 +119,10 @@ void AppendOverview(const OverviewFacts& facts, std::string_view queue, bool nam
   w.Raw("queue", queue);
   {
     auto rates = w.Open<wire::kRates>("rates");
-    rates.Real("submitted", Rounded(facts.rates.submitted));
-    rates.Real("started", Rounded(facts.rates.started));
-    rates.Real("done", Rounded(facts.rates.done));
-    rates.Real("failed", Rounded(facts.rates.failed));
+    rates.Real("submitted", Thousandths(facts.rates.submitted));
+    rates.Real("started", Thousandths(facts.rates.started));
+    rates.Real("done", Thousandths(facts.rates.done));
+    rates.Real("failed", Thousandths(facts.rates.failed));
   }
   if (stats.oldest_waiting) {
     auto oldest = w.Open<wire::kOldestWaiting>("oldest_waiting");

@@ -16,14 +16,25 @@ namespace {
 
 using Value = JsonReader::Value;
 
-enum Field : std::size_t { kTag, kName, kExpr, kCost, kCount, kWindow, kBurst, kMaxBurstCost, kMonitor, kExpires };
-constexpr std::string_view kNames[] = {"tag",       "name",  "expr",           "cost",    "count",
-                                       "window_ms", "burst", "max_burst_cost", "monitor", "expires_in_ms"};
-constexpr FieldSet kFields{"a limit", kNames};
-static_assert(wire::SameNames(wire::kLimitSpec, kFields.names));
-constexpr Field kNeeded[] = {kTag, kExpr, kCount, kWindow, kExpires};
-constexpr FieldSet kRenewFields{"a renewal", std::span(kNames).subspan(kExpires)};
-static_assert(wire::SameNames(wire::kRenewal, kRenewFields.names));
+enum LimitField : std::size_t {
+  kLimitTag,
+  kLimitName,
+  kLimitExpr,
+  kLimitCost,
+  kLimitCount,
+  kLimitWindow,
+  kLimitBurst,
+  kLimitMaxBurstCost,
+  kLimitMonitor,
+  kLimitExpires
+};
+constexpr std::string_view kLimitNames[] = {"tag",       "name",  "expr",           "cost",    "count",
+                                            "window_ms", "burst", "max_burst_cost", "monitor", "expires_in_ms"};
+constexpr FieldSet kLimitFields{"a limit", kLimitNames};
+static_assert(wire::SameNames(wire::kLimitSpec, kLimitFields.names));
+constexpr LimitField kNeeded[] = {kLimitTag, kLimitExpr, kLimitCount, kLimitWindow, kLimitExpires};
+constexpr FieldSet kRenewalFields{"a renewal", std::span(kLimitNames).subspan(kLimitExpires)};
+static_assert(wire::SameNames(wire::kRenewal, kRenewalFields.names));
 constexpr std::string_view kTryNames[] = {"expr", "cost"};
 constexpr FieldSet kTryFields{"this request", kTryNames};
 static_assert(wire::SameNames(wire::kLimitQuestion, kTryFields.names));

@@ -13,9 +13,9 @@ namespace {
 
 using Value = JsonReader::Value;
 
-constexpr std::string_view kNames[] = {"strategy", "policy", "worker", "count"};
-constexpr FieldSet kFields{"a try", kNames};
-static_assert(wire::SameNames(wire::kTry, kFields.names));
+constexpr std::string_view kPreviewNames[] = {"strategy", "policy", "worker", "count"};
+constexpr FieldSet kPreviewFields{"a try", kPreviewNames};
+static_assert(wire::SameNames(wire::kTry, kPreviewFields.names));
 constexpr FieldSet kWorkerFields{"a worker to try", kDescriptionNames};
 static_assert(wire::SameNames(wire::kTryWorker, kWorkerFields.names));
 

@@ -12,9 +12,9 @@ namespace {
 
 using Value = JsonReader::Value;
 
-constexpr std::string_view kNames[] = {"state", "tag", "user", "up_to", "dry_run", "all"};
-constexpr FieldSet kFields{"a change of many jobs", kNames};
-static_assert(wire::SameNames(wire::kJobsFilter, kFields.names));
+constexpr std::string_view kSweepNames[] = {"state", "tag", "user", "up_to", "dry_run", "all"};
+constexpr FieldSet kSweepFields{"a change of many jobs", kSweepNames};
+static_assert(wire::SameNames(wire::kJobsFilter, kSweepFields.names));
 
 bool ReadState(JsonReader& reader, Value& value, std::optional<JobState>& out) {
   std::string_view text;

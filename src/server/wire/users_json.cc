@@ -19,14 +19,14 @@ void AppendUser(const UserView& user, const UserPage& page, JsonWriter& json) {
   wire::Writer<wire::kUser> w(json);
   w.Text("user", user.user);
   w.Count("weight", user.weight);
-  w.Real("share", active ? Part(user.weight, page.weights) : 0);
-  w.Real("use", Part(user.running, page.running));
+  w.Real("share", active ? PartOf(user.weight, page.weights) : 0);
+  w.Real("use", PartOf(user.running, page.running));
   w.Count("jobs", user.jobs);
   w.Count("ready", user.ready);
   w.Count("waiting", user.waiting);
   w.Count("running", user.running);
   w.Count("started", user.started);
-  w.Real("starts_per_s", Rounded(user.recent));
+  w.Real("starts_per_s", Thousandths(user.recent));
   w.Time("oldest_at_ms", user.oldest);
   const std::uint64_t count = user.waited.Count();
   {
@@ -70,7 +70,7 @@ void AppendUsers(const UserPage& page, std::string& out) {
   w.Text("next", page.next);
   w.Count("active", page.active);
   w.Count("running", page.running);
-  w.Real("starts_per_s", Rounded(page.recent));
+  w.Real("starts_per_s", Thousandths(page.recent));
 }
 
 }  // namespace allot
