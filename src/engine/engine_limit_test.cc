@@ -524,7 +524,7 @@ TEST_F(EngineLimitTest, ManyGroupsThatCanPayAtOnceOpenInLotsThatPicksCanAskAbout
 
 // Those stand apart and are asked about too, but are not open: however many there are, others open.
 TEST_F(EngineLimitTest, GroupsThatAreHeldOnSomeWorkersAloneKeepNoOthersShut) {
-  for (std::size_t i = 0; i < kMaxOpened + 100; ++i) {
+  for (std::size_t i = 0; i < 3 * kMaxOpened; ++i) {
     SubmitOf("ann", 1, {{"size", static_cast<std::int64_t>(i + 2)}});
   }
   const JobId other = SubmitOf("bob", 2);
