@@ -12,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "base/sanitizers.h"
 #include "crash/ledger.h"
 #include "crash/load.h"
 #include "support/live_server.h"
@@ -19,8 +20,10 @@
 namespace allot::testing {
 namespace {
 
-constexpr milliseconds kLease(1500);  // lease_ms, worker_grace and restart_grace
-constexpr milliseconds kHold(1200);   // what the ledger counts on
+// A sanitizer makes a start as long as the grace of a normal build: then nobody comes back in time to resume.
+constexpr int kSlower = ALLOT_SANITIZED ? 4 : 1;
+constexpr milliseconds kLease(kSlower * 1500);  // lease_ms, worker_grace and restart_grace
+constexpr milliseconds kHold(kSlower * 1200);   // what the ledger counts on
 
 std::uint64_t FromEnvironment(const char* name, std::uint64_t otherwise) {
   const char* text = std::getenv(name);
@@ -93,7 +96,7 @@ void RunCrashes(const Crashing& crashing) {
   load.Start();
 
   for (std::uint64_t round = 0; round < rounds && ledger.violations().empty(); ++round) {
-    std::this_thread::sleep_for(milliseconds(100 + random() % 1400));
+    std::this_thread::sleep_for(kSlower * milliseconds(100 + random() % 1400));
     ASSERT_TRUE(server.Running()) << "it ended by itself\n" << server.Log();
     if (random() % 5 == 0) {
       // A graceful stop keeps the same promises.
@@ -108,7 +111,7 @@ void RunCrashes(const Crashing& crashing) {
     ledger.CheckJobs(server.port(), false);
   }
   load.StopSubmitting();
-  const bool finished = WaitForAllJobs(server.port(), milliseconds(30'000));
+  const bool finished = WaitForAllJobs(server.port(), kSlower * milliseconds(30'000));
   EXPECT_TRUE(finished) << "jobs that never end: "
                         << Http(server.port()).Get("/v1/queues/default/jobs?state=active&limit=5").body;
   load.StopWorking();
