@@ -262,7 +262,7 @@ TEST_F(RenderTest, ExplainsAndScrolls) {
   allotter::Explanation& e = model.explanation.emplace();
   e.job = "103";
   e.state = "active";
-  e.ready = 5;
+  e.queued = 5;
   e.verdict = {"wait", "all_busy", "workers could run it, and none has a free slot", "wait", kTestNow - 65'000};
   e.reasons = {e.verdict};
   e.funnel = {{"total", 4}, {"available", 4}, {"tags", 3}, {"free_slot", 0}};
