@@ -64,7 +64,7 @@ TEST_F(RenderTest, WideHasAllColumns) {
 
 TEST_F(RenderTest, SmallHasWhatMattersMost) {
   const std::string screen = Screen(TestModel(), {40, 12});
-  for (const char* part : {"allot top", "done 10.0/s", "waiting 1,204", "1 Jobs", "103", "PROGRESS", "active"})
+  for (const char* part : {"allot top", "done 10.0/s", "queued 1,200", "1 Jobs", "103", "PROGRESS", "active"})
     EXPECT_THAT(screen, HasSubstr(part));
   EXPECT_THAT(screen, Not(HasSubstr("HELD BY")));
 }
