@@ -1,4 +1,7 @@
-# Warnings are errors; sanitizers and the compiler cache are chosen here and nowhere else.
+# Warnings, sanitizers and the compiler cache are chosen here and nowhere else.
+#
+# Warnings are errors where the project is checked (CI=true, and with sanitizers), not where a compiler that we have not
+# seen builds it for somebody who wants to run it.
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo)
 endif()
@@ -16,7 +19,15 @@ if(CCACHE)
     add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
   endif()
 endif()
-add_compile_options(-Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
+set(warnings_are_errors OFF)
+if("$ENV{CI}" STREQUAL "true" OR ALLOT_SANITIZE)
+  set(warnings_are_errors ON)
+endif()
+option(ALLOT_WERROR "Warnings are errors" ${warnings_are_errors})
+add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
+if(ALLOT_WERROR)
+  add_compile_options(-Werror)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 reports these falsely inside the standard library and Boost at -O2.
   add_compile_options(-Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds

@@ -72,6 +72,7 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", "allot " + std::string(Version()));
   AddConnectionOptions(app, context);  // before the command's name, too
   AddServeCommand(app, context);
+  AddDemoCommand(app, context);
   AddSubmitCommand(app, context);
   AddWorkCommand(app, context);
   AddJobCommands(app, context);

@@ -6,6 +6,7 @@
 namespace allot::cli {
 
 void AddServeCommand(CLI::App& app, Context& context);
+void AddDemoCommand(CLI::App& app, Context& context);
 void AddSubmitCommand(CLI::App& app, Context& context);
 void AddWorkCommand(CLI::App& app, Context& context);
 void AddJobCommands(CLI::App& app, Context& context);  // jobs, job, job set, cancel, pause, resume, retry
