@@ -1,5 +1,5 @@
-// What a durable queue cannot be faster than on this machine: one synced write of 4 KiB, and one round trip to a process
-// that answers at once.
+// What a durable queue cannot be faster than on this machine: one synced write of 4 KiB, and one round trip to a
+// process that answers at once.
 //
 //   allot_floor [SAMPLES]
 //
@@ -37,7 +37,8 @@ class DurableFile {
     std::memset(block_.get(), 'x', kBlock);
     fd_ = ::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
     if (fd_ < 0) throw Failure("no file can be made at " + path);
-    for (std::size_t at = 0; at < kFile; at += kBlock) Check(::pwrite(fd_, block_.get(), kBlock, static_cast<off_t>(at)));
+    for (std::size_t at = 0; at < kFile; at += kBlock)
+      Check(::pwrite(fd_, block_.get(), kBlock, static_cast<off_t>(at)));
     if (::fsync(fd_) != 0) throw Failure("fsync failed");
     direct_ = ::fcntl(fd_, F_SETFL, O_DIRECT) == 0 && WriteDirect() == static_cast<ssize_t>(kBlock);
     if (!direct_) static_cast<void>(::fcntl(fd_, F_SETFL, 0));

@@ -10,7 +10,9 @@ find_program(CCACHE ccache)
 if(CCACHE)
   # What it must overlook for sources with precompiled headers (precompiled.cmake). Another checkout of the same
   # sources finds there what this one has compiled: no path above the checkout is part of an object.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+  # It goes by the contents of what is included, not by preprocessed text: that is the same when only comments differ, and
+  # a precompiled header with other comments is another one to the compiler, which then reads its headers twice.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1
       CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${CCACHE})
   add_compile_options(-fdebug-prefix-map=${CMAKE_SOURCE_DIR}=.)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

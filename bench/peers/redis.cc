@@ -1,5 +1,5 @@
-// Redis as a queue that loses nothing: a list of waiting jobs and one of those that are being worked on. Without a file,
-// or with one that is synced before each answer (always) or once a second (everysec).
+// Redis as a queue that loses nothing: a list of waiting jobs and one of those that are being worked on. Without a
+// file, or with one that is synced before each answer (always) or once a second (everysec).
 #include <cstdlib>
 
 #include "peers/support/peer.h"
@@ -7,7 +7,8 @@
 namespace allot::bench {
 namespace {
 
-constexpr std::string_view kTake = "*6\r\n$6\r\nBLMOVE\r\n$1\r\nw\r\n$1\r\nr\r\n$4\r\nLEFT\r\n$5\r\nRIGHT\r\n$1\r\n0\r\n";
+constexpr std::string_view kTake =
+    "*6\r\n$6\r\nBLMOVE\r\n$1\r\nw\r\n$1\r\nr\r\n$4\r\nLEFT\r\n$5\r\nRIGHT\r\n$1\r\n0\r\n";
 
 std::string Bulk(std::string_view text) {
   return "$" + std::to_string(text.size()) + "\r\n" + std::string(text) + "\r\n";
@@ -20,8 +21,19 @@ class Redis final : public Peer {
   std::vector<std::string> Command(std::string_view durability, std::uint16_t port,
                                    const std::string& folder) const override {
     const bool file = durability != "none";
-    return {"redis-server", "--bind", "127.0.0.1", "--port", std::to_string(port), "--dir", folder, "--save", "",
-            "--appendonly", file ? "yes" : "no", "--appendfsync", file ? std::string(durability) : "no"};
+    return {"redis-server",
+            "--bind",
+            "127.0.0.1",
+            "--port",
+            std::to_string(port),
+            "--dir",
+            folder,
+            "--save",
+            "",
+            "--appendonly",
+            file ? "yes" : "no",
+            "--appendfsync",
+            file ? std::string(durability) : "no"};
   }
 
   std::string Put(std::string_view payload) const override {

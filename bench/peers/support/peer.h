@@ -1,8 +1,8 @@
 // The load that `allot bench` puts on our own server, for a peer: same loop, same payloads, same shape.
 //
 // A peer says what its messages look like; all else is here, so that each is measured alike: putting for a time, taking
-// and finishing what was put (the next take travels with the finish, in one write), and how long a put takes to start on
-// a worker that waits.
+// and finishing what was put (the next take travels with the finish, in one write), and how long a put takes to start
+// on a worker that waits.
 #pragma once
 
 #include <cstddef>

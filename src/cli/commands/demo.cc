@@ -130,8 +130,7 @@ Result<int> RunDemo(const Context& context, const DemoOptions& options) {
   allotter::ConnectionOptions connection;
   connection.queue = kQueue;
   const bool everywhere = config.listen.host == "0.0.0.0" || config.listen.host == "::";
-  connection.server =
-      "http://" + Endpoint{everywhere ? "127.0.0.1" : config.listen.host, (*server)->port()}.Text();
+  connection.server = "http://" + Endpoint{everywhere ? "127.0.0.1" : config.listen.host, (*server)->port()}.Text();
   {
     auto client = allotter::Client::Open(connection);
     if (!client) return client.error();

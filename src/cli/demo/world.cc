@@ -90,7 +90,7 @@ constexpr Producer kProducers[] = {
 constexpr std::string_view kWeb[] = {"thumbnails", "emails", "crm-sync", "imports", "video"};
 constexpr std::string_view kBatch[] = {"reports", "imports"};
 constexpr Machine kMachines[] = {
-    {"web-1", kWeb, 4, "eu", 4096},    {"web-2", kWeb, 4, "us", 4096},    {"web-3", kWeb, 4, "us", 4096},
+    {"web-1", kWeb, 4, "eu", 4096},      {"web-2", kWeb, 4, "us", 4096},      {"web-3", kWeb, 4, "us", 4096},
     {"batch-1", kBatch, 3, "eu", 16384}, {"batch-2", kBatch, 3, "us", 16384},
 };
 
