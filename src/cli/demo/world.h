@@ -39,11 +39,10 @@ struct Machine {
 std::span<const Machine> Machines();
 
 // Bodies of requests: the queue's settings, and the one limit.
-inline constexpr std::string_view kSettings = R"({"policy":"fair(user, worker)", "property_keys" : ["zone"]
-})";
+inline constexpr std::string_view kSettings = R"json({"policy":"fair(user, worker)","property_keys":["zone"]})json";
 inline constexpr std::string_view kLimitId = "demo-mail-provider";
 inline constexpr std::string_view kLimit =
-    R"({"tag":"emails","name":"mail provider: 8 a second","expr":"member(\"emails\", MY.Tags)",)"
-    R"("count":8,"window_ms":1000,"expires_in_ms":300000})";
+    R"json({"tag":"emails","name":"mail provider: 8 a second","expr":"member(\"emails\", MY.Tags)",)json"
+    R"json("count":8,"window_ms":1000,"expires_in_ms":300000})json";
 
 }  // namespace allot::cli::demo
