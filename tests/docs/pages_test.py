@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Holds the documents to their form: pages_test.py ROOT.
+
+- No line is over 100 characters, but for tables, code, and lines that are one link.
+- Links lead to files that are there, and to headings that are there.
+- Paths of sources in backquotes are there, and so are pages that sources name.
+- Every page below docs/ can be reached from docs/README.md by links.
+"""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+LINK = re.compile(r"(?<!\\)!?\[(?:[^\]\\]|\\.)*\]\(([^()\s]+)\)")
+ONLY_A_LINK = re.compile(r"^\s*(?:[-*]\s+)?!?\[[^\]]*\]\([^)]*\)[.,;:]?\s*$|^\s*(?:[-*]\s+)?<?https?://\S+$")
+CODE = re.compile(r"`([^`\n]+)`")
+SOURCE = re.compile(
+    r"^(?:src|include|tests|bench|examples|packaging|tools|clients|web|docs|cmake|\.github)(?:/[\w.*{},-]+)*/?$"
+)
+# As src/README.md's readers name them: without the `src/` in front.
+ROOMS = re.compile(r"^(?:backlog|base|cli|client|dispatch|engine|expr|limits|match|server|store|strategy|wire)/[\w./*-]*$")
+PAGE_IN_SOURCE = re.compile(r"(?<![\w./-])docs/[\w./-]+\.(?:md|json)")
+WIDEST = 100
+
+
+def anchor_of(heading: str) -> str:
+    """The anchor that GitHub gives a heading."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+    text = text.replace("`", "").replace("*", "").strip().lower()
+    return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+
+
+class Page:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.anchors = set()
+        self.prose = []  # (number, line): what is in no fence
+        seen = {}
+        fence = ""
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+            opened = re.match(r"^ *(```+|~~~+)", line)
+            if fence:
+                if opened and opened.group(1).startswith(fence):
+                    fence = ""
+                continue
+            if opened:
+                fence = opened.group(1)
+                continue
+            self.prose.append((number, line))
+            heading = re.match(r"^#{1,6} +(.*?) *#*$", line)
+            if heading:
+                anchor = anchor_of(heading.group(1))
+                count = seen.get(anchor, 0)
+                seen[anchor] = count + 1
+                self.anchors.add(anchor if count == 0 else f"{anchor}-{count}")
+            self.anchors.update(re.findall(r'<a (?:id|name)="([^"]+)"', line))
+
+
+def exists(root: Path, name: str) -> bool:
+    """Whether a path is there; a pattern matches something; `{a,b}` are alternatives."""
+    alternatives = re.search(r"\{([^}]*)\}", name)
+    if alternatives:
+        return all(exists(root, name.replace(alternatives.group(0), part, 1)) for part in alternatives.group(1).split(","))
+    if "*" in name:
+        return any(root.glob(name.rstrip("/")))
+    if name.endswith("/"):
+        return (root / name).is_dir()
+    return (root / name).exists()
+
+
+def main(root: Path) -> int:
+    listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True)
+    files = [name for name in listed.stdout.split("\n") if name]
+    if not files:  # not a clone
+        files = [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and "node_modules" not in path.parts]
+    names = sorted(name for name in files if name.endswith(".md") and (root / name).exists())
+    pages = {name: Page(root / name) for name in names}
+    problems = []
+    links = {name: set() for name in names}
+
+    def narrow(name: str) -> bool:
+        return name.startswith("docs/") or "/" not in name
+
+    for name, page in pages.items():
+        for number, line in page.prose:
+            place = f"{name}:{number}"
+            if narrow(name) and len(line) > WIDEST and not line.lstrip().startswith("|") and not ONLY_A_LINK.match(line):
+                problems.append(f"{place}: {len(line)} characters; wrap it at {WIDEST}")
+            bare = CODE.sub("``", line)
+            for target in LINK.findall(bare):
+                if re.match(r"^[a-z][a-z+.-]*:", target):
+                    continue
+                file, _, anchor = target.partition("#")
+                to = (page.path.parent / file).resolve() if file else page.path.resolve()
+                if not to.exists():
+                    problems.append(f"{place}: there is no {target}")
+                    continue
+                try:
+                    relative = str(to.relative_to(root))
+                except ValueError:
+                    problems.append(f"{place}: {target} is outside of the repository")
+                    continue
+                if to.is_dir():
+                    relative += "/README.md"
+                if relative in pages:
+                    links[name].add(relative)
+                    if anchor and anchor not in pages[relative].anchors:
+                        problems.append(f"{place}: {relative} has no heading #{anchor}")
+                elif anchor:
+                    problems.append(f"{place}: #{anchor} of a file that is no page")
+            if not narrow(name):
+                continue
+            for code in CODE.findall(line):
+                if SOURCE.match(code) and not exists(root, code):
+                    problems.append(f"{place}: there is no `{code}`")
+                elif name == "docs/architecture.md" and ROOMS.match(code) and not exists(root / "src", code):
+                    if not exists(root, code):
+                        problems.append(f"{place}: there is no `{code}` below src/")
+
+    # Sources that name a page.
+    for name in files:
+        path = root / name
+        if name.endswith((".md", ".lock", "package-lock.json")) or not path.is_file() or path.stat().st_size > 2_000_000:
+            continue
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        for target in set(PAGE_IN_SOURCE.findall(text)):
+            if not (root / target).exists():
+                problems.append(f"{name}: there is no {target}")
+
+    reached, todo = set(), ["docs/README.md"]
+    while todo:
+        name = todo.pop()
+        if name not in reached and name in links:
+            reached.add(name)
+            todo.extend(links[name])
+    for name in names:
+        if name.startswith("docs/") and name not in reached:
+            problems.append(f"{name}: no link leads here from docs/README.md")
+
+    print(f"{len(pages)} pages, {sum(len(to) for to in links.values())} links between them")
+    for problem in problems:
+        print(problem)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]).resolve()))
