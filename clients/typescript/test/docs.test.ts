@@ -22,7 +22,9 @@ async function blocks(): Promise<{ name: string; run: boolean; text: string }[]>
   const found: { name: string; run: boolean; text: string }[] = [];
   for (const [n, page] of pages.entries()) {
     const lines = (await readFile(page, 'utf8')).split('\n');
-    const name = fileURLToPath(page).slice(fileURLToPath(n === 0 ? root : project).length).replace(/\W/g, '_');
+    const name = fileURLToPath(page)
+      .slice(fileURLToPath(n === 0 ? root : project).length)
+      .replace(/\W/g, '_');
     for (let i = 0; i < lines.length; i++) {
       if (lines[i] !== '```ts') continue;
       const end = lines.indexOf('```', i);
