@@ -1,4 +1,4 @@
-// Limits on starts, and the demand that those read who start and stop workers: docs/protocol.md.
+// Limits on starts, and the demand that those read who start and stop workers: docs/reference/protocol.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // How a queue stands, for people who watch it: overview, history, users, pictures, receipts, and one action on many
-// jobs. docs/protocol.md has what the fields mean.
+// jobs. docs/reference/protocol has what the fields mean.
 //
 // Words (codes, kinds, levels, stages) are the protocol's: new ones may come.
 #pragma once

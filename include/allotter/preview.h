@@ -1,4 +1,4 @@
-// What a worker with some strategy would get, as the server shows it: docs/protocol.md.
+// What a worker with some strategy would get, as the server shows it: docs/reference/protocol.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Exit codes.
 //
-// Changing it: scripts depend on them; docs/cli.md lists them. Add, never renumber.
+// Changing it: scripts depend on them; docs/reference/cli.md lists them. Add, never renumber.
 #pragma once
 
 #include "base/result.h"

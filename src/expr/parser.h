@@ -1,4 +1,4 @@
-// From text to program, by recursive descent. docs/expressions.md has the grammar.
+// From text to program, by recursive descent. docs/reference/expressions.md has the grammar.
 #pragma once
 
 #include <cstdint>

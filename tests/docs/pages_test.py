@@ -11,14 +11,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-LINK = re.compile(r"(?<!\\)!?\[(?:[^\]\\]|\\.)*\]\(([^()\s]+)\)")
+LINK = re.compile(r"(?<!\\)!?\[(?:[^\[\]\\]|\\.)*\]\(([^()\s]+)\)")
 ONLY_A_LINK = re.compile(r"^\s*(?:[-*]\s+)?!?\[[^\]]*\]\([^)]*\)[.,;:]?\s*$|^\s*(?:[-*]\s+)?<?https?://\S+$")
-CODE = re.compile(r"`([^`\n]+)`")
+CODE = re.compile(r"`([^`]+)`")
+REMARK = re.compile(r"^<!--.*-->$")
 SOURCE = re.compile(
     r"^(?:src|include|tests|bench|examples|packaging|tools|clients|web|docs|cmake|\.github)(?:/[\w.*{},-]+)*/?$"
 )
 # As src/README.md's readers name them: without the `src/` in front.
-ROOMS = re.compile(r"^(?:backlog|base|cli|client|dispatch|engine|expr|limits|match|server|store|strategy|wire)/[\w./*-]*$")
+ROOMS = re.compile(
+    r"^(?:backlog|base|cli|client|dispatch|engine|expr|limits|match|server|store|strategy|wire)/(?:[\w./*-]*(?:/|\.\w+))?$"
+)
 PAGE_IN_SOURCE = re.compile(r"(?<![\w./-])docs/[\w./-]+\.(?:md|json)")
 WIDEST = 100
 
@@ -55,6 +58,18 @@ class Page:
                 self.anchors.add(anchor if count == 0 else f"{anchor}-{count}")
             self.anchors.update(re.findall(r'<a (?:id|name)="([^"]+)"', line))
 
+    def paragraphs(self):
+        """What stands together without an empty line, and single rows of tables: a link may go over the end of a line."""
+        first, lines, last = 0, [], 0
+        for number, line in [*self.prose, (0, "")]:
+            if lines and (not line.strip() or line.lstrip().startswith("|") or number != last + 1):
+                yield first, " ".join(lines)
+                lines = []
+            if line.strip():
+                first = number if not lines else first
+                lines.append(line.strip())
+            last = number
+
 
 def exists(root: Path, name: str) -> bool:
     """Whether a path is there; a pattern matches something; `{a,b}` are alternatives."""
@@ -79,15 +94,17 @@ def main(root: Path) -> int:
     links = {name: set() for name in names}
 
     def narrow(name: str) -> bool:
-        return name.startswith("docs/") or "/" not in name
+        return name.startswith("docs/") or name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")
 
     for name, page in pages.items():
         for number, line in page.prose:
+            if not narrow(name) or len(line) <= WIDEST or line.lstrip().startswith("|"):
+                continue
+            if not ONLY_A_LINK.match(line) and not REMARK.match(line):
+                problems.append(f"{name}:{number}: {len(line)} characters; wrap it at {WIDEST}")
+        for number, text in page.paragraphs():
             place = f"{name}:{number}"
-            if narrow(name) and len(line) > WIDEST and not line.lstrip().startswith("|") and not ONLY_A_LINK.match(line):
-                problems.append(f"{place}: {len(line)} characters; wrap it at {WIDEST}")
-            bare = CODE.sub("``", line)
-            for target in LINK.findall(bare):
+            for target in LINK.findall(CODE.sub("``", text)):
                 if re.match(r"^[a-z][a-z+.-]*:", target):
                     continue
                 file, _, anchor = target.partition("#")
@@ -108,13 +125,13 @@ def main(root: Path) -> int:
                         problems.append(f"{place}: {relative} has no heading #{anchor}")
                 elif anchor:
                     problems.append(f"{place}: #{anchor} of a file that is no page")
-            if not narrow(name):
+            if not name.startswith("docs/") and "/" in name:
                 continue
-            for code in CODE.findall(line):
+            for code in CODE.findall(text):
                 if SOURCE.match(code) and not exists(root, code):
                     problems.append(f"{place}: there is no `{code}`")
-                elif name == "docs/architecture.md" and ROOMS.match(code) and not exists(root / "src", code):
-                    if not exists(root, code):
+                elif name == "docs/architecture.md" and ROOMS.match(code):
+                    if not exists(root / "src", code) and not exists(root, code):
                         problems.append(f"{place}: there is no `{code}` below src/")
 
     # Sources that name a page.

@@ -1,4 +1,4 @@
-// Strategies in requests: a text, or an object for each block, as docs/strategies.md has them. Inner header of
+// Strategies in requests: a text, or an object for each block, as in docs/reference/strategies.md. Inner header of
 // request_json; false after a failure, as in json_reader.h.
 #pragma once
 
