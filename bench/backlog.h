@@ -114,16 +114,16 @@ inline Cost CostOf(std::vector<double>& times) {
   return {times[times.size() / 2], sum / static_cast<double>(times.size()), times[times.size() * 99 / 100]};
 }
 
-// The cost of a pull of one task and the report of another, while so many stay leased. Best of some rounds: the machine
+// The cost of a pull of one task and the report of another, while so many run. Best of some rounds: the machine
 // may be busy with other things.
 inline Cost Cycle(Bench& bench, WorkerId worker, int cycles, std::size_t count) {
-  std::deque<TaskRef> leased;
+  std::deque<TaskRef> running;
   const auto pull = [&] {
     const std::vector<TaskRef> tasks = bench.Pull(worker);
     if (tasks.empty()) throw Failure("there was no task to measure with");
-    leased.push_back(tasks.front());
+    running.push_back(tasks.front());
   };
-  while (leased.size() < count) pull();
+  while (running.size() < count) pull();
   Cost best;
   constexpr int kRounds = 5;
   for (int round = 0; round < kRounds; ++round) {
@@ -132,16 +132,16 @@ inline Cost Cycle(Bench& bench, WorkerId worker, int cycles, std::size_t count) 
       bench.Later(1);
       const auto start = SteadyClock::now();
       pull();
-      bench.Done(worker, leased.front());
+      bench.Done(worker, running.front());
       times.push_back(SecondsSince(start) * 1e6);
-      leased.pop_front();
+      running.pop_front();
       if (i % 1000 == 0) Fold(bench.engine());
     }
     Fold(bench.engine());
     const Cost cost = CostOf(times);
     if (round == 0 || cost.median < best.median) best = cost;
   }
-  for (const TaskRef& task : leased) bench.Done(worker, task);
+  for (const TaskRef& task : running) bench.Done(worker, task);
   Fold(bench.engine());
   return best;
 }

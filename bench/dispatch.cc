@@ -73,12 +73,12 @@ void Note(Figures& figures, const std::string& name, const Work& work) {
   figures.Add(name + "/longest_step", work.longest, "ms");
 }
 
-// Every ready task is promised to somebody.
+// Every queued task is promised to somebody.
 void CheckPromised(Bench& bench) {
   const EngineStats stats = bench.engine().looks().Stats();
-  if (stats.tasks_promised != stats.tasks_ready) {
-    throw Failure(std::to_string(stats.tasks_ready) + " tasks are ready, and " + std::to_string(stats.tasks_promised) +
-                  " promised");
+  if (stats.tasks_promised != stats.tasks_queued) {
+    throw Failure(std::to_string(stats.tasks_queued) + " tasks are queued, and " +
+                  std::to_string(stats.tasks_promised) + " promised");
   }
 }
 
@@ -90,8 +90,8 @@ std::pair<std::uint64_t, std::uint64_t> Loads(Bench& bench) {
     const auto after = page.workers.empty() ? std::nullopt : std::optional(page.workers.back().id);
     page = bench.engine().looks().Workers(after, 100'000);
     for (const WorkerView& view : page.workers) {
-      least = std::min(least, view.promised + view.leased);
-      most = std::max(most, view.promised + view.leased);
+      least = std::min(least, view.promised + view.running);
+      most = std::max(most, view.promised + view.running);
     }
   } while (page.more);
   return {least, most};
@@ -265,8 +265,8 @@ void MeasureMemory(double scale, Figures& figures) {
 
 // Each worker runs one task: ends it, and asks for the next. Best of some rounds.
 Cost Rotate(Bench& bench, const std::vector<WorkerId>& workers, int cycles) {
-  std::vector<TaskRef> leased;
-  for (const WorkerId worker : workers) leased.push_back(First(bench, worker));
+  std::vector<TaskRef> running;
+  for (const WorkerId worker : workers) running.push_back(First(bench, worker));
   Fold(bench.engine());
   Cost best;
   constexpr int kRounds = 5;
@@ -276,17 +276,17 @@ Cost Rotate(Bench& bench, const std::vector<WorkerId>& workers, int cycles) {
       const std::size_t at = static_cast<std::size_t>(i) % workers.size();
       if (i % 10 == 0) bench.Later(1);
       const auto start = SteadyClock::now();
-      bench.Done(workers[at], leased[at]);
+      bench.Done(workers[at], running[at]);
       const std::vector<TaskRef> tasks = bench.Pull(workers[at]);
       times.push_back(SecondsSince(start) * 1e6);
       if (tasks.empty()) throw Failure("there was no task to measure with");
-      leased[at] = tasks.front();
+      running[at] = tasks.front();
       if (i % 1000 == 999) Fold(bench.engine());
     }
     const Cost cost = CostOf(times);
     if (round == 0 || cost.median < best.median) best = cost;
   }
-  for (std::size_t i = 0; i < workers.size(); ++i) bench.Done(workers[i], leased[i]);
+  for (std::size_t i = 0; i < workers.size(); ++i) bench.Done(workers[i], running[i]);
   Fold(bench.engine());
   return best;
 }
@@ -328,7 +328,7 @@ void MeasureCycle(double scale, Figures& figures) {
   for (int i = 0; i < 100; ++i) workers.push_back(bench.Join(nullptr));
   // As many as there are to be, whatever was done of them.
   const auto fill = [&] {
-    for (std::uint64_t i = bench.engine().looks().Stats().tasks_ready; i < jobs; ++i) {
+    for (std::uint64_t i = bench.engine().looks().Stats().tasks_queued; i < jobs; ++i) {
       JobSpec spec = Tagged(1);
       spec.user = "user-" + std::to_string(i * 2654435761u % 1000);
       spec.meta = {{"customer", "customer-" + std::to_string(i * 40503u % 1000)}};

@@ -135,7 +135,7 @@ void MeasureRetries(double scale, Figures& figures) {
     Must(engine.ReportAll(At(ms), worker.id, reports));
     Fold(engine);
   }
-  if (engine.looks().Stats().tasks_waiting != tasks) throw Failure("not all tasks wait for their retry");
+  if (engine.looks().Stats().tasks_retrying != tasks) throw Failure("not all tasks wait for their retry");
   figures.Add("engine_memory/retry", (Allocated(&engine) - before) / tasks, "bytes/task");
 }
 

@@ -29,10 +29,10 @@ double Allocated() {
 }
 
 // A worker with the strategy comes, works, and leaves.
-Cost Under(Bench& bench, const std::string& text, int cycles, std::size_t leased) {
+Cost Under(Bench& bench, const std::string& text, int cycles, std::size_t running) {
   const WorkerId worker = bench.Join(Parse(text));
   bench.Settle();
-  const Cost cost = Cycle(bench, worker, cycles, leased);
+  const Cost cost = Cycle(bench, worker, cycles, running);
   bench.Leave(worker);
   bench.Settle();
   return cost;
@@ -181,9 +181,9 @@ void MeasureJobs(double scale, Figures& figures) {
   Fill(bench, jobs / 2, 1, 2500);
 
   Arrivals arrivals;
-  const auto measure = [&](const Named& strategy, std::size_t leased) {
+  const auto measure = [&](const Named& strategy, std::size_t running) {
     const WorkerId worker = arrivals.Come(bench, strategy.text);
-    const Cost cost = Cycle(bench, worker, kCycles, leased);
+    const Cost cost = Cycle(bench, worker, kCycles, running);
     Note(figures, std::string("strategies/1e6_jobs/") + strategy.name, cost);
     arrivals.Go(bench, worker);
     return cost.median;
@@ -200,13 +200,13 @@ void MeasureJobs(double scale, Figures& figures) {
                                 Named{"saturated_fair", "max_simultaneous(customer, 1, fair(user, oldest))"}}) {
     const WorkerId worker = arrivals.Come(bench, strategy.text);
     const WorkerId lessee = bench.Join(Parse(strategy.text));
-    const std::vector<TaskRef> leased = bench.Pull(lessee, 2475);
-    if (leased.size() != 2475) throw Failure("not all customers are held");
+    const std::vector<TaskRef> running = bench.Pull(lessee, 2475);
+    if (running.size() != 2475) throw Failure("not all customers are held");
     Fold(bench.engine());
     const Cost cost = Cycle(bench, worker, kCycles / 5, 16);
     Note(figures, std::string("strategies/1e6_jobs/") + strategy.name, cost);
     one = std::max(one, cost.median);
-    for (const TaskRef& task : leased) bench.Done(lessee, task);
+    for (const TaskRef& task : running) bench.Done(lessee, task);
     bench.Leave(lessee);
     arrivals.Go(bench, worker);
   }

@@ -76,10 +76,10 @@ while :; do
     jq --arg tag "$tag" 'select(.complete) | [.rows[] | select(.tags == [$tag]) | .startable] | add // 0')
   # Those of ours that are not draining; the idle ones first.
   ours=$(allot workers -o json |
-    jq -c --arg prefix "$prefix" '[.workers[] | select((.name | startswith($prefix)) and (.draining | not))] | sort_by(.leased)')
+    jq -c --arg prefix "$prefix" '[.workers[] | select((.name | startswith($prefix)) and (.draining | not))] | sort_by(.running)')
   if [ -n "$startable" ] && [ -n "$ours" ]; then
     # What runs needs its slots, too: demand is of what waits.
-    busy=$(printf '%s' "$ours" | jq '[.[].leased] | add // 0')
+    busy=$(printf '%s' "$ours" | jq '[.[].running] | add // 0')
     wanted=$(((startable + busy + slots - 1) / slots))
     [ "$wanted" -gt "$max" ] && wanted=$max
     [ "$wanted" -lt "$min" ] && wanted=$min

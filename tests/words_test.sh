@@ -6,12 +6,25 @@
 #   words_test.sh SOURCE_DIR
 set -euo pipefail
 
-# Where. The rooms that speak the protocol (server/wire, api, net, live, client, cli) follow the words of the wire.
+# Where. The rooms that speak the protocol follow the words of the wire, which has some of them with another meaning.
 rooms=(src/{base,expr,backlog,match,strategy,limits,dispatch,engine,store} src/server/queue tests/simulation)
+speaking=(include src/{wire,client,cli} src/server/{wire,net,live,ops} tests/{crash,faults,hostile,stall,support} bench)
 
-# Given up, and what there is instead.
-words='
-held: blocked (by a limit or ceiling), leased, allocated, deferred; why something waits is a wait reason
+# Given up, and what there is instead: here, and in the rooms that speak the protocol too.
+everywhere='
+leased: running (a task), held by a lease
+tell: post (to a thread), send (after the commit), deliver (here), notify, apply, print
+tells: posts, sends, delivers, notifies, applies
+told: posted, sent, delivered, notified, applied, reported
+telling: posting, sending, order updates
+hungry: asking
+fed: newly promised
+recolour: refresh
+enrol: register
+parcel: message
+'
+words=$everywhere'
+held: blocked (by a limit or ceiling), running, allocated, deferred; why something waits is a wait reason
 hold: block (a limit or ceiling does), lease, keep
 holding: a promise (dispatch), a block state (limits)
 share: promise (dispatch), fair group (strategies), interned (one object for all), quota (of a bound)
@@ -22,17 +35,8 @@ standing: snapshot (for explanations), offer (of a strategy), status (of a limit
 standings: snapshots, offers, statuses
 assignment: grant (one start), grant batch (several)
 assignments: grant batches
-tell: post (to a thread), send (after the commit), deliver (here), notify, apply
-tells: posts, sends, delivers, notifies, applies
-told: posted, sent, delivered, notified, applied, said
-telling: posting, sending, order updates
-hungry: asking
-fed: newly promised
 suspect: to be matched anew: rematch
 suspects: rematches
-recolour: refresh
-enrol: register
-parcel: message
 home: executor
 queue order: worker order
 cancel order: stop request
@@ -40,13 +44,23 @@ cancel order: stop request
 # Files that may have a word, and why.
 besides='
 src/base/sharded_set.h home       # where a hash says that an entry belongs: the usual term of such tables
+src/server/net/net_thread.h tell  # until the handlers say Post(), with the next
+src/server/net/call.h tell
 '
 
 # Complains about each fault of the tree in folder $1; prints nothing if there is none.
-check() (
+check() {
+  in_rooms "$1" "$words" "${rooms[@]}"
+  in_rooms "$1" "$everywhere" "${speaking[@]}"
+  in_texts "$1"
+}
+
+# The same of identifiers in some rooms, with the words that are given up there.
+in_rooms() (
   cd "$1"
-  local files=()
-  mapfile -t files < <(find "${rooms[@]}" -type f \( -name '*.h' -o -name '*.cc' \) 2>/dev/null | sort)
+  local words=$2 files=()
+  shift 2
+  mapfile -t files < <(find "$@" -type f \( -name '*.h' -o -name '*.cc' \) 2>/dev/null | sort)
   ((${#files[@]} > 0)) || return 0
   WORDS=$words BESIDES=$besides perl -0777 -ne '
     BEGIN {
@@ -68,6 +82,22 @@ check() (
     }' "${files[@]}"
 )
 
+# States of tasks by their former words, wherever people and programs read them.
+texts=(README.md docs examples packaging clients web/src include src tests)
+former_in='
+docs/reference/protocol/tasks.md docs/reference/metrics.md                                           # say what was renamed
+src/server/wire/request_query.cc src/server/wire/request_query_test.cc       # name the new word to who says the former
+tests/words_test.sh
+'
+in_texts() (
+  cd "$1"
+  local skip
+  skip=$(sed 's/#.*//' <<<"$former_in" | xargs | tr ' ' '|')
+  { grep -rnIwE --exclude-dir=node_modules 'leased|leased_at_ms|ready_tasks|(allotter_)?tasks_(ready|leased|waiting)' "${texts[@]}" 2>/dev/null || true
+    grep -nE '"(ready|leased)"' src/wire/*.h src/base/state_words.h 2>/dev/null || true; } |
+    { grep -vE "^($skip):" || true; } | sed 's/$/: a former word for states of tasks; instead: queued, running, retrying/'
+)
+
 faults=$(check "$1")
 if [[ -n $faults ]]; then
   echo "$faults" >&2
@@ -86,9 +116,10 @@ TEST(Turns, ATurnIsTold) {}
 using Queue = QueueOrder;
 EOF
 echo 'int home = 0, fed_ = 0;' >"$broken/src/base/sharded_set.h"
-echo 'int told = 0;' >"$broken/src/server/wire/fine.h"
-if [[ $(check "$broken" | wc -l) != 5 ]]; then
-  echo "the test itself is broken: of five faults it found these:" >&2
+echo 'int told = 0, held = 0;' >"$broken/src/server/wire/faults.h"
+echo 'Tasks are leased, or released.' >"$broken/README.md"
+if [[ $(check "$broken" | wc -l) != 7 ]]; then
+  echo "the test itself is broken: of seven faults it found these:" >&2
   check "$broken" >&2
   exit 1
 fi

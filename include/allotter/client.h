@@ -136,7 +136,7 @@ class Client {
   Result<void> DeleteLimit(std::string_view uuid);
   Result<std::vector<Limit>> Limits(const LimitFilter& filter = {});
   Result<Limit> GetLimit(std::string_view uuid);
-  // Which waiting tasks and workers it would apply to. An empty `cost` is 1.
+  // Which queued tasks and workers it would apply to. An empty `cost` is 1.
   Result<LimitTrial> TryLimit(std::string_view expr, std::string_view cost = {});
   Result<Demand> GetDemand(const DemandQuery& query = {});
 

@@ -105,7 +105,7 @@ struct Explanation {
 
   std::string job;  // empty: it is not submitted
   std::string state;
-  std::uint64_t ready = 0, leased = 0, waiting = 0;
+  std::uint64_t queued = 0, running = 0, retrying = 0;
   Reason verdict;
   std::vector<Reason> reasons;
   std::uint64_t workers = 0, examined = 0, draining = 0, away = 0, matching = 0;

@@ -93,13 +93,13 @@ struct Demand {
     std::string user;
     std::vector<std::string> tags, constraint_tags;
     std::string requirements;  // empty: none
-    std::uint64_t jobs = 0, waiting = 0, startable = 0, running = 0;
+    std::uint64_t jobs = 0, queued = 0, startable = 0, running = 0;
     std::int64_t oldest_at_ms = 0, oldest_age_ms = 0;
     std::vector<LimitName> limits;  // that are in the way
     std::string json;
   };
   // Of all rows, shown or not; `running` also of jobs of which nothing waits, which have no row.
-  std::uint64_t jobs = 0, waiting = 0, startable = 0, running = 0, row_count = 0;
+  std::uint64_t jobs = 0, queued = 0, startable = 0, running = 0, row_count = 0;
   std::uint64_t wanted = 0;  // startable and running: how many slots there is work for
   bool paused = false, complete = true;
   milliseconds lookahead{0};

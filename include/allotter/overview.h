@@ -27,7 +27,7 @@ struct Overview {
   struct WorkerCounts {
     std::uint64_t registered = 0, waiting = 0, away = 0, draining = 0, slots = 0, busy = 0;
   };
-  // What holds back ready and waiting tasks, of all that match in the same way together.
+  // What holds back queued and retrying tasks, of all that match in the same way together.
   struct HeldBack {
     // Limits and ceilings that stop them: those that stop the most, a few, for your eyes.
     struct Limit {
@@ -65,8 +65,8 @@ struct Overview {
 // The same over time: a number for each step, oldest first.
 struct History {
   std::int64_t step_ms = 1000, from_at_ms = 0;
-  std::vector<std::uint64_t> submitted, started, done, failed;        // within the step
-  std::vector<std::uint64_t> ready, waiting, leased, oldest_wait_ms;  // at its end
+  std::vector<std::uint64_t> submitted, started, done, failed;           // within the step
+  std::vector<std::uint64_t> queued, retrying, running, oldest_wait_ms;  // at its end
   std::string json;
 };
 
@@ -74,7 +74,7 @@ struct History {
 struct UserInfo {
   std::string user;
   double weight = 1, share = 0, use = 0;  // the last two: 0 … 1
-  std::uint64_t jobs = 0, ready = 0, waiting = 0, running = 0, started = 0;
+  std::uint64_t jobs = 0, queued = 0, retrying = 0, running = 0, started = 0;
   double starts_per_s = 0;
   std::optional<std::int64_t> oldest_at_ms;
   // How long its last starts had waited.
@@ -99,7 +99,7 @@ struct UserPage {
 struct Picture {
   std::string job;
   std::uint64_t count = 0, from = 0, to = 0, width = 0;
-  std::vector<std::uint64_t> ready, leased, waiting, done, failed, skipped;
+  std::vector<std::uint64_t> queued, running, retrying, done, failed, skipped;
   std::string json;
 };
 

@@ -36,7 +36,7 @@ struct StrategyPreview {
   };
   std::string strategy, policy;  // in canonical text
   bool paused = false, draining = false, complete = true;
-  std::uint64_t jobs_looked_at = 0, may_run = 0, ready_tasks = 0, took_ms = 0;
+  std::uint64_t jobs_looked_at = 0, may_run = 0, queued_tasks = 0, took_ms = 0;
   // That limits hold back now: they are left out.
   std::uint64_t held_jobs = 0, held_tasks = 0;
   std::string held_job;  // one of them
@@ -47,7 +47,7 @@ struct StrategyPreview {
 
 // What a registered worker would get next, and why not the others.
 struct WorkerOutlook {
-  // Ready tasks that it may not run, by the stage at which they fail.
+  // Queued tasks that it may not run, by the stage at which they fail.
   struct Other {
     std::string stage;
     std::uint64_t classes = 0, tasks = 0;

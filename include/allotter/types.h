@@ -90,8 +90,8 @@ struct Job {
   std::vector<Properties> constraints;
   std::vector<std::string> constraint_tags;  // one for each of them
   std::string requirements, rank;            // empty: none
-  std::uint64_t count = 0, ready = 0, leased = 0, waiting = 0, done = 0, failed = 0, skipped = 0;
-  std::uint64_t promised = 0;  // of the ready ones, in queues of workers
+  std::uint64_t count = 0, queued = 0, running = 0, retrying = 0, done = 0, failed = 0, skipped = 0;
+  std::uint64_t promised = 0;  // of the queued ones, in queues of workers
   std::int64_t submitted_at_ms = 0;
   std::int64_t scheduled_at_ms = 0;
   std::optional<std::int64_t> started_at_ms, ended_at_ms, next_retry_at_ms;
@@ -129,10 +129,10 @@ struct JobPage {
 
 struct Task {
   std::uint64_t index = 0;
-  std::string state;  // ready leased waiting done failed skipped
+  std::string state;  // queued running retrying done failed skipped
   std::uint64_t attempts = 0;
   std::string worker;  // empty: none
-  std::optional<std::int64_t> leased_at_ms;
+  std::optional<std::int64_t> started_at_ms;
   std::string error;
   std::string payload, result;  // only where one task is asked for
   std::string json;
@@ -199,7 +199,7 @@ struct Outcome {
     kDone,
     kFailed,    // again after its backoff, if attempts are left
     kRejected,  // failed for good: no further attempt
-    kReleased,  // not started: ready again, counting no attempt
+    kReleased,  // not started: queued again, counting no attempt
   };
   Kind kind = Kind::kDone;
   std::string text;  // kDone: the result, JSON text; kFailed, kRejected: the error, plain text
@@ -233,7 +233,7 @@ struct WorkerInfo {
   Meta attributes;
   std::string requirements, rank;  // empty: none
   std::string strategy;
-  std::uint64_t slots = 0, leased = 0, credit = 0;
+  std::uint64_t slots = 0, running = 0, credit = 0;
   bool draining = false, connected = false, away = false;
   std::string address, user;
   std::int64_t registered_at_ms = 0, last_seen_at_ms = 0;
@@ -284,7 +284,7 @@ struct Queue {
   std::int64_t created_at_ms = 0;
   std::uint64_t jobs_scheduled = 0, jobs_active = 0, jobs_paused = 0, jobs_done = 0, jobs_failed = 0,
                 jobs_cancelled = 0;
-  std::uint64_t tasks_ready = 0, tasks_waiting = 0, tasks_leased = 0;
+  std::uint64_t tasks_queued = 0, tasks_retrying = 0, tasks_running = 0;
   std::uint64_t workers = 0, workers_waiting = 0;
   QueueSettings settings;
   std::uint64_t file_bytes = 0, journal_rows = 0;

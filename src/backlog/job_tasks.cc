@@ -9,16 +9,16 @@
 
 namespace allot {
 
-JobTasks::JobTasks(std::uint32_t count) : count_(count), ready_(count), store_{{0, 0}} {
-  if (small()) SetPrefix(&store_.bits.ready, count);
+JobTasks::JobTasks(std::uint32_t count) : count_(count), queued_(count), store_{{0, 0}} {
+  if (small()) SetPrefix(&store_.bits.queued, count);
 }
 
 JobTasks::JobTasks(JobTasks&& other) noexcept
     : count_(std::exchange(other.count_, 0)),
-      ready_(std::exchange(other.ready_, 0)),
+      queued_(std::exchange(other.queued_, 0)),
       done_(std::exchange(other.done_, 0)),
       failed_(std::exchange(other.failed_, 0)),
-      waiting_(std::exchange(other.waiting_, 0)),
+      retrying_(std::exchange(other.retrying_, 0)),
       store_(other.store_),
       rare_(std::move(other.rare_)) {
   other.store_.bits = {0, 0};
@@ -28,10 +28,10 @@ JobTasks& JobTasks::operator=(JobTasks&& other) noexcept {
   if (this == &other) return *this;
   FreeBits();
   count_ = std::exchange(other.count_, 0);
-  ready_ = std::exchange(other.ready_, 0);
+  queued_ = std::exchange(other.queued_, 0);
   done_ = std::exchange(other.done_, 0);
   failed_ = std::exchange(other.failed_, 0);
-  waiting_ = std::exchange(other.waiting_, 0);
+  retrying_ = std::exchange(other.retrying_, 0);
   store_ = other.store_;
   other.store_.bits = {0, 0};
   rare_ = std::move(other.rare_);
@@ -59,9 +59,9 @@ void JobTasks::FreeBits() {
 }
 
 std::uint32_t JobTasks::count() const { return count_; }
-std::uint32_t JobTasks::ready() const { return ready_; }
-std::uint32_t JobTasks::out() const { return count_ - ready_ - waiting_ - done_ - failed_; }
-std::uint32_t JobTasks::waiting() const { return waiting_; }
+std::uint32_t JobTasks::queued() const { return queued_; }
+std::uint32_t JobTasks::out() const { return count_ - queued_ - retrying_ - done_ - failed_; }
+std::uint32_t JobTasks::retrying() const { return retrying_; }
 std::uint32_t JobTasks::done() const { return done_; }
 std::uint32_t JobTasks::failed() const { return failed_; }
 std::uint32_t JobTasks::pages() const { return count_ == 0 ? 0 : PageOf(count_ - 1) + 1; }
@@ -70,7 +70,7 @@ std::uint32_t JobTasks::TasksOf(std::uint32_t page) const { return std::min(coun
 
 JobTasks::Slot JobTasks::SlotOf(std::uint32_t page) const {
   if (single()) return store_.slot;
-  if (store_.table == nullptr) return ready_ == count_ ? kUntouched : kAllDone;
+  if (store_.table == nullptr) return queued_ == count_ ? kUntouched : kAllDone;
   return store_.table->slots[page];
 }
 
@@ -99,21 +99,21 @@ void JobTasks::Close(std::uint32_t page, Slot as) {
   slot = as;
 }
 
-void JobTasks::NoteReady(std::uint32_t page, bool any) {
+void JobTasks::NoteQueued(std::uint32_t page, bool any) {
   if (single()) return;
   if (any) {
-    store_.table->with_ready.Set(page);
+    store_.table->with_queued.Set(page);
   } else {
-    store_.table->with_ready.Clear(page);
+    store_.table->with_queued.Clear(page);
   }
 }
 
-bool JobTasks::IsReady(TaskIndex index) const {
+bool JobTasks::IsQueued(TaskIndex index) const {
   CHECK(index < count_);
-  if (small()) return TestBit(&store_.bits.ready, index);
+  if (small()) return TestBit(&store_.bits.queued, index);
   const Slot slot = SlotOf(PageOf(index));
   if (slot <= kAllDone) return slot == kUntouched;
-  return TestBit(reinterpret_cast<const Page*>(slot)->ready_words(), index % kPageTasks);
+  return TestBit(reinterpret_cast<const Page*>(slot)->queued_words(), index % kPageTasks);
 }
 
 bool JobTasks::IsDone(TaskIndex index) const {
@@ -124,48 +124,48 @@ bool JobTasks::IsDone(TaskIndex index) const {
   return TestBit(reinterpret_cast<const Page*>(slot)->done_words(), index % kPageTasks);
 }
 
-void JobTasks::SetReady(TaskIndex index) {
+void JobTasks::SetQueued(TaskIndex index) {
   if (small()) {
-    SetBit(&store_.bits.ready, index);
+    SetBit(&store_.bits.queued, index);
   } else {
     Page& page = Open(PageOf(index));
-    if (page.ready == 0) NoteReady(PageOf(index), true);
-    page.SetReady(index % kPageTasks);
-    if (page.ready == page.tasks) Close(PageOf(index), kUntouched);
-    CountReadyDone(PageOf(index));
+    if (page.queued == 0) NoteQueued(PageOf(index), true);
+    page.SetQueued(index % kPageTasks);
+    if (page.queued == page.tasks) Close(PageOf(index), kUntouched);
+    CountQueuedDone(PageOf(index));
   }
-  ++ready_;
+  ++queued_;
 }
 
-void JobTasks::SetReady(std::uint32_t page_number, const PageBits& bits, std::uint32_t n) {
+void JobTasks::SetQueued(std::uint32_t page_number, const PageBits& bits, std::uint32_t n) {
   if (n == 0) return;
   if (small()) {
-    store_.bits.ready |= bits[0];
+    store_.bits.queued |= bits[0];
   } else {
     Page& page = Open(page_number);
-    if (page.ready == 0) NoteReady(page_number, true);
-    std::uint64_t* words = page.ready_words();
+    if (page.queued == 0) NoteQueued(page_number, true);
+    std::uint64_t* words = page.queued_words();
     for (std::uint32_t w = 0; w < page.words(); ++w) {
       words[w] |= bits[w];
       if (words[w] != 0) SetBit(page.summary(), w);
     }
-    page.ready = static_cast<std::uint16_t>(page.ready + n);
-    if (page.ready == page.tasks) Close(page_number, kUntouched);
-    CountReadyDone(page_number);
+    page.queued = static_cast<std::uint16_t>(page.queued + n);
+    if (page.queued == page.tasks) Close(page_number, kUntouched);
+    CountQueuedDone(page_number);
   }
-  ready_ += n;
+  queued_ += n;
 }
 
-void JobTasks::ClearReady(TaskIndex index) {
+void JobTasks::ClearQueued(TaskIndex index) {
   if (small()) {
-    ClearBit(&store_.bits.ready, index);
+    ClearBit(&store_.bits.queued, index);
   } else {
     Page& page = Open(PageOf(index));
-    page.ClearReady(index % kPageTasks);
-    if (page.ready == 0) NoteReady(PageOf(index), false);
-    CountReadyDone(PageOf(index));
+    page.ClearQueued(index % kPageTasks);
+    if (page.queued == 0) NoteQueued(PageOf(index), false);
+    CountQueuedDone(PageOf(index));
   }
-  --ready_;
+  --queued_;
 }
 
 void JobTasks::SetDone(TaskIndex index) {
@@ -177,7 +177,7 @@ void JobTasks::SetDone(TaskIndex index) {
   Page& page = Open(PageOf(index));
   page.SetDone(index % kPageTasks);
   if (page.done == page.tasks) Close(PageOf(index), kAllDone);
-  CountReadyDone(PageOf(index));
+  CountQueuedDone(PageOf(index));
   if (done_ == count_ && !single()) FreeBits();
 }
 
@@ -187,19 +187,19 @@ JobTasks::Rare& JobTasks::MakeRare() {
 }
 
 void JobTasks::DropRareIfEmpty() {
-  if (rare_ != nullptr && rare_->failed.empty() && rare_->waiting.empty() && rare_->by_attempts.empty()) rare_.reset();
+  if (rare_ != nullptr && rare_->failed.empty() && rare_->retrying.empty() && rare_->by_attempts.empty()) rare_.reset();
 }
 
 TaskState JobTasks::State(TaskIndex index) const {
-  if (IsReady(index)) return TaskState::kReady;
+  if (IsQueued(index)) return TaskState::kQueued;
   if (IsDone(index)) return TaskState::kDone;
   if (rare_ != nullptr) {
     if (rare_->failed.Contains(index)) return TaskState::kFailed;
-    for (const auto& [batch, set] : rare_->waiting) {
-      if (set.Contains(index)) return TaskState::kWaiting;
+    for (const auto& [batch, set] : rare_->retrying) {
+      if (set.Contains(index)) return TaskState::kRetrying;
     }
   }
-  return TaskState::kLeased;
+  return TaskState::kRunning;
 }
 
 std::uint32_t JobTasks::AttemptsUsed(TaskIndex index) const {
@@ -208,64 +208,64 @@ std::uint32_t JobTasks::AttemptsUsed(TaskIndex index) const {
   for (const auto& [attempts, set] : rare_->by_attempts) {
     if (set.Contains(index)) return attempts;
   }
-  for (const auto& [batch, set] : rare_->waiting) {
+  for (const auto& [batch, set] : rare_->retrying) {
     if (set.Contains(index)) return batch.attempts;
   }
   return 0;
 }
 
-std::optional<TaskIndex> JobTasks::FirstReady(TaskIndex from) const {
-  if (from >= count_ || ready_ == 0) return std::nullopt;
+std::optional<TaskIndex> JobTasks::FirstQueued(TaskIndex from) const {
+  if (from >= count_ || queued_ == 0) return std::nullopt;
   if (small()) {
-    const std::uint32_t found = FirstSet(&store_.bits.ready, 1, from);
+    const std::uint32_t found = FirstSet(&store_.bits.queued, 1, from);
     return found < 64 ? std::optional(found) : std::nullopt;
   }
   std::uint32_t page = PageOf(from);
   Slot slot = SlotOf(page);
   if (slot == kUntouched) return from;
   if (slot != kAllDone) {
-    const std::uint32_t found = reinterpret_cast<const Page*>(slot)->FirstReady(from % kPageTasks);
+    const std::uint32_t found = reinterpret_cast<const Page*>(slot)->FirstQueued(from % kPageTasks);
     if (found < kPageTasks) return page * kPageTasks + found;
   }
   if (single()) return std::nullopt;
-  // The table is there: a job without one is all ready, or has nothing ready.
-  const std::optional<std::uint32_t> next = store_.table->with_ready.FirstFrom(page + 1);
+  // The table is there: a job without one is all queued, or has nothing queued.
+  const std::optional<std::uint32_t> next = store_.table->with_queued.FirstFrom(page + 1);
   if (!next) return std::nullopt;
   page = *next;
   slot = SlotOf(page);
   if (slot == kUntouched) return page * kPageTasks;
   CHECK(slot != kAllDone);
-  const std::uint32_t found = reinterpret_cast<const Page*>(slot)->FirstReady(0);
+  const std::uint32_t found = reinterpret_cast<const Page*>(slot)->FirstQueued(0);
   CHECK(found < kPageTasks);
   return page * kPageTasks + found;
 }
 
-TaskIndex JobTasks::RandomReady(Rng& rng) const {
-  CHECK(ready_ > 0);
+TaskIndex JobTasks::RandomQueued(Rng& rng) const {
+  CHECK(queued_ > 0);
   constexpr int kTries = 64;
   for (int i = 0; i < kTries; ++i) {
     const auto index = static_cast<TaskIndex>(rng.Below(count_));
-    if (IsReady(index)) return index;
+    if (IsQueued(index)) return index;
   }
   // Few are: the n-th of them.
-  std::uint64_t n = rng.Below(ready_);
-  for (std::uint32_t page = PageOf(*FirstReady(0));;) {
+  std::uint64_t n = rng.Below(queued_);
+  for (std::uint32_t page = PageOf(*FirstQueued(0));;) {
     const Slot slot = small() ? kUntouched : SlotOf(page);
     std::uint64_t here = 0;
     if (small()) {
-      here = ready_;
+      here = queued_;
     } else if (slot != kAllDone) {
-      here = slot == kUntouched ? TasksOf(page) : reinterpret_cast<const Page*>(slot)->ready;
+      here = slot == kUntouched ? TasksOf(page) : reinterpret_cast<const Page*>(slot)->queued;
     }
     if (n >= here) {
       n -= here;
-      const auto next = FirstReady((page + 1) * kPageTasks);
+      const auto next = FirstQueued((page + 1) * kPageTasks);
       CHECK(next.has_value());
       page = PageOf(*next);
       continue;
     }
     if (!small() && slot == kUntouched) return page * kPageTasks + static_cast<TaskIndex>(n);
-    const std::uint64_t* words = small() ? &store_.bits.ready : reinterpret_cast<const Page*>(slot)->ready_words();
+    const std::uint64_t* words = small() ? &store_.bits.queued : reinterpret_cast<const Page*>(slot)->queued_words();
     for (std::uint32_t word = 0;; ++word) {
       std::uint64_t bits = words[word];
       const auto count = static_cast<std::uint64_t>(std::popcount(bits));
@@ -279,21 +279,21 @@ TaskIndex JobTasks::RandomReady(Rng& rng) const {
   }
 }
 
-void JobTasks::CopyBits(std::uint32_t page_number, PageBits& ready, PageBits& done) const {
-  ready.fill(0);
+void JobTasks::CopyBits(std::uint32_t page_number, PageBits& queued, PageBits& done) const {
+  queued.fill(0);
   done.fill(0);
   if (small()) {
-    ready[0] = store_.bits.ready;
+    queued[0] = store_.bits.queued;
     done[0] = store_.bits.done;
     return;
   }
   const Slot slot = SlotOf(page_number);
   if (slot <= kAllDone) {
-    SetPrefix((slot == kUntouched ? ready : done).data(), TasksOf(page_number));
+    SetPrefix((slot == kUntouched ? queued : done).data(), TasksOf(page_number));
     return;
   }
   const auto* page = reinterpret_cast<const Page*>(slot);
-  std::copy_n(page->ready_words(), page->words(), ready.data());
+  std::copy_n(page->queued_words(), page->words(), queued.data());
   std::copy_n(page->done_words(), page->words(), done.data());
 }
 
@@ -304,7 +304,7 @@ PageBits JobTasks::OutBits(std::uint32_t page) const {
   for (std::uint32_t w = 0; w < kPageWords; ++w) others[w] |= done[w];
   if (rare_ != nullptr) {
     rare_->failed.OrPageInto(page, others);
-    for (const auto& [batch, set] : rare_->waiting) set.OrPageInto(page, others);
+    for (const auto& [batch, set] : rare_->retrying) set.OrPageInto(page, others);
   }
   PageBits out{};
   SetPrefix(out.data(), TasksOf(page));
@@ -319,7 +319,7 @@ std::optional<TaskIndex> JobTasks::FirstOut(TaskIndex from) const {
       const Slot slot = SlotOf(page);
       if (slot <= kAllDone) continue;
       const auto* bits = reinterpret_cast<const Page*>(slot);
-      if (bits->ready + bits->done == bits->tasks) continue;
+      if (bits->queued + bits->done == bits->tasks) continue;
     }
     const std::uint32_t found = FirstSet(OutBits(page).data(), kPageWords, from % kPageTasks);
     if (found < kPageTasks) return page * kPageTasks + found;
@@ -344,9 +344,9 @@ std::optional<TaskIndex> JobTasks::FirstDone(TaskIndex from) const {
   return std::nullopt;
 }
 
-std::optional<TaskIndex> JobTasks::FirstWaiting(TaskIndex from) const {
+std::optional<TaskIndex> JobTasks::FirstRetrying(TaskIndex from) const {
   std::optional<TaskIndex> first;
-  for (const auto& [batch, set] : rare_->waiting) {
+  for (const auto& [batch, set] : rare_->retrying) {
     const std::optional<TaskIndex> found = set.FirstFrom(from);
     if (found && (!first || *found < *first)) first = found;
   }
@@ -356,14 +356,14 @@ std::optional<TaskIndex> JobTasks::FirstWaiting(TaskIndex from) const {
 std::optional<TaskIndex> JobTasks::FirstInState(TaskState state, TaskIndex from) const {
   if (from >= count_) return std::nullopt;
   switch (state) {
-    case TaskState::kReady:
-      return FirstReady(from);
-    case TaskState::kLeased:
+    case TaskState::kQueued:
+      return FirstQueued(from);
+    case TaskState::kRunning:
       return FirstOut(from);
     case TaskState::kDone:
       return FirstDone(from);
-    case TaskState::kWaiting:
-      return rare_ == nullptr ? std::nullopt : FirstWaiting(from);
+    case TaskState::kRetrying:
+      return rare_ == nullptr ? std::nullopt : FirstRetrying(from);
     case TaskState::kFailed:
       return rare_ == nullptr ? std::nullopt : rare_->failed.FirstFrom(from);
     case TaskState::kSkipped:  // a word for tasks of an ended job, no state of its own here
@@ -384,13 +384,13 @@ std::uint32_t JobTasks::TakeAttempts(TaskIndex index) {
   return 0;
 }
 
-bool JobTasks::TakeWaiting(TaskIndex index) {
-  if (waiting_ == 0) return false;
-  for (auto it = rare_->waiting.begin(); it != rare_->waiting.end(); ++it) {
+bool JobTasks::TakeRetrying(TaskIndex index) {
+  if (retrying_ == 0) return false;
+  for (auto it = rare_->retrying.begin(); it != rare_->retrying.end(); ++it) {
     if (!it->second.Remove(index)) continue;
-    --waiting_;
+    --retrying_;
     CountRare(PageOf(index), -1, 0);
-    if (it->second.empty()) rare_->waiting.erase(it);
+    if (it->second.empty()) rare_->retrying.erase(it);
     DropRareIfEmpty();
     return true;
   }
@@ -398,38 +398,38 @@ bool JobTasks::TakeWaiting(TaskIndex index) {
 }
 
 std::uint32_t JobTasks::Claim(TaskIndex index) {
-  CHECK(IsReady(index));
-  ClearReady(index);
+  CHECK(IsQueued(index));
+  ClearQueued(index);
   return TakeAttempts(index);
 }
 
-// Whether a task that is neither ready nor done is out is not checked here and below beyond the counts: it would cost
+// Whether a task that is neither queued nor done is out is not checked here and below beyond the counts: it would cost
 // a look into every due time.
 void JobTasks::Release(TaskIndex index, std::uint32_t attempts_used) {
-  CHECK(!IsReady(index) && !IsDone(index) && out() > 0);
-  SetReady(index);
+  CHECK(!IsQueued(index) && !IsDone(index) && out() > 0);
+  SetQueued(index);
   if (attempts_used > 0) CHECK(MakeRare().by_attempts[attempts_used].Add(index));
 }
 
 void JobTasks::Wait(TaskIndex index, std::uint32_t attempts_used, WallTime due) {
-  CHECK(!IsReady(index) && !IsDone(index) && out() > 0 && attempts_used > 0);
-  CHECK((MakeRare().waiting[{due, attempts_used}].Add(index)));
-  ++waiting_;
+  CHECK(!IsQueued(index) && !IsDone(index) && out() > 0 && attempts_used > 0);
+  CHECK((MakeRare().retrying[{due, attempts_used}].Add(index)));
+  ++retrying_;
   CountRare(PageOf(index), 1, 0);
 }
 
 void JobTasks::Promote(TaskIndex index) {
   const std::uint32_t attempts_used = AttemptsUsed(index);
-  CHECK(TakeWaiting(index));
+  CHECK(TakeRetrying(index));
   Release(index, attempts_used);
 }
 
 void JobTasks::Finish(TaskIndex index) {
-  if (IsReady(index)) {
+  if (IsQueued(index)) {
     TakeAttempts(index);
-    ClearReady(index);
+    ClearQueued(index);
     SetDone(index);
-  } else if (TakeWaiting(index)) {
+  } else if (TakeRetrying(index)) {
     SetDone(index);
   } else {
     CHECK(failed_ == 0 || !rare_->failed.Contains(index));
@@ -438,37 +438,37 @@ void JobTasks::Finish(TaskIndex index) {
 }
 
 void JobTasks::FinishOut(TaskIndex index) {
-  CHECK(!IsReady(index) && !IsDone(index) && out() > 0);
+  CHECK(!IsQueued(index) && !IsDone(index) && out() > 0);
   SetDone(index);
 }
 
 void JobTasks::Fail(TaskIndex index) {
-  CHECK(!IsReady(index) && !IsDone(index) && out() > 0);
+  CHECK(!IsQueued(index) && !IsDone(index) && out() > 0);
   CHECK(MakeRare().failed.Add(index));
   ++failed_;
   CountRare(PageOf(index), 0, 1);
 }
 
 std::optional<WallTime> JobTasks::NextDue() const {
-  if (waiting_ == 0) return std::nullopt;
-  return rare_->waiting.begin()->first.due;
+  if (retrying_ == 0) return std::nullopt;
+  return rare_->retrying.begin()->first.due;
 }
 
 std::uint32_t JobTasks::ReleaseDue(WallTime now, std::size_t max_pages,
                                    const std::function<void(std::uint32_t page)>& changed) {
   std::uint32_t released = 0;
-  for (; max_pages > 0 && waiting_ > 0; --max_pages) {
-    const auto first = rare_->waiting.begin();
+  for (; max_pages > 0 && retrying_ > 0; --max_pages) {
+    const auto first = rare_->retrying.begin();
     auto& [batch, set] = *first;
     if (batch.due > now) break;
     const std::uint32_t page = *set.FirstPage();
     PageBits bits{};
     const std::uint32_t n = set.OrPageInto(page, bits);
     set.TakePage(page, rare_->by_attempts[batch.attempts]);
-    if (set.empty()) rare_->waiting.erase(first);
-    waiting_ -= n;
+    if (set.empty()) rare_->retrying.erase(first);
+    retrying_ -= n;
     CountRare(page, -static_cast<std::int32_t>(n), 0);
-    SetReady(page, bits, n);
+    SetQueued(page, bits, n);
     released += n;
     changed(page);
   }
@@ -482,26 +482,26 @@ std::uint32_t JobTasks::RevivePage(std::uint32_t page) {
   const std::uint32_t failed = rare_->failed.OrPageInto(page, bits);
   rare_->failed.ErasePage(page);
   failed_ -= failed;
-  std::uint32_t waiting = 0;
-  for (auto it = rare_->waiting.begin(); it != rare_->waiting.end();) {
-    waiting += it->second.OrPageInto(page, bits);
+  std::uint32_t retrying = 0;
+  for (auto it = rare_->retrying.begin(); it != rare_->retrying.end();) {
+    retrying += it->second.OrPageInto(page, bits);
     it->second.ErasePage(page);
-    it = it->second.empty() ? rare_->waiting.erase(it) : std::next(it);
+    it = it->second.empty() ? rare_->retrying.erase(it) : std::next(it);
   }
-  waiting_ -= waiting;
-  CountRare(page, -static_cast<std::int32_t>(waiting), -static_cast<std::int32_t>(failed));
+  retrying_ -= retrying;
+  CountRare(page, -static_cast<std::int32_t>(retrying), -static_cast<std::int32_t>(failed));
   for (auto it = rare_->by_attempts.begin(); it != rare_->by_attempts.end();) {
     it->second.ErasePage(page);
     it = it->second.empty() ? rare_->by_attempts.erase(it) : std::next(it);
   }
   DropRareIfEmpty();
-  SetReady(page, bits, failed + waiting);
-  return failed + waiting;
+  SetQueued(page, bits, failed + retrying);
+  return failed + retrying;
 }
 
 bool JobTasks::Untouched(std::uint32_t page) const {
   CHECK(page < pages());
-  if (small() ? ready_ != count_ : SlotOf(page) != kUntouched) return false;
+  if (small() ? queued_ != count_ : SlotOf(page) != kUntouched) return false;
   if (rare_ == nullptr) return true;
   return std::none_of(rare_->by_attempts.begin(), rare_->by_attempts.end(),
                       [&](const auto& entry) { return entry.second.SizeOfPage(page) > 0; });
@@ -513,12 +513,12 @@ std::size_t JobTasks::MemoryBytes() const {
     if (store_.slot > kAllDone) bytes += Page::BytesFor(count_);
   } else if (!small() && store_.table != nullptr) {
     bytes += sizeof(Table) + pages() * (sizeof(Slot) + sizeof(Table::PageCounts)) +
-             store_.table->with_ready.MemoryBytes() + store_.table->page_bytes;
+             store_.table->with_queued.MemoryBytes() + store_.table->page_bytes;
   }
   if (rare_ != nullptr) {
     constexpr std::size_t kNode = 4 * sizeof(void*);  // of a map, besides its value
     bytes += sizeof(Rare) + rare_->failed.MemoryBytes();
-    for (const auto& entry : rare_->waiting) bytes += kNode + sizeof(entry) + entry.second.MemoryBytes();
+    for (const auto& entry : rare_->retrying) bytes += kNode + sizeof(entry) + entry.second.MemoryBytes();
     for (const auto& entry : rare_->by_attempts) bytes += kNode + sizeof(entry) + entry.second.MemoryBytes();
   }
   return bytes;

@@ -27,7 +27,7 @@ void BM_ClaimAndFinishInOrder(benchmark::State& state) {
   const auto count = static_cast<std::uint32_t>(state.range(0));
   for (auto _ : state) {
     JobTasks job(count);
-    while (const auto next = job.FirstReady()) {
+    while (const auto next = job.FirstQueued()) {
       job.Claim(*next);
       job.FinishOut(*next);
     }
@@ -55,17 +55,17 @@ void BM_ClaimAndFinishRandom(benchmark::State& state) {
 }
 BENCHMARK(BM_ClaimAndFinishRandom)->Arg(10'000)->Arg(10'000'000)->Unit(benchmark::kMicrosecond);
 
-// FirstReady from random places in a job of which one task in ten thousand is ready.
-void BM_FirstReadyInASparseJob(benchmark::State& state) {
+// FirstQueued from random places in a job of which one task in ten thousand is queued.
+void BM_FirstQueuedInASparseJob(benchmark::State& state) {
   constexpr std::uint32_t kCount = 10'000'000;
   JobTasks job(kCount);
   for (TaskIndex i = 0; i < kCount; ++i) {
     if (i % 10'000 != 0) job.Claim(i);
   }
   Rng rng(2);
-  for (auto _ : state) benchmark::DoNotOptimize(job.FirstReady(static_cast<TaskIndex>(rng.Below(kCount))));
+  for (auto _ : state) benchmark::DoNotOptimize(job.FirstQueued(static_cast<TaskIndex>(rng.Below(kCount))));
 }
-BENCHMARK(BM_FirstReadyInASparseJob);
+BENCHMARK(BM_FirstQueuedInASparseJob);
 
 // Arguments: due times; whether tasks fail in random order; whether due times come at random or one after the other.
 void BM_FailOnceAndWait(benchmark::State& state) {
@@ -134,7 +134,7 @@ void BM_SaveAndLoadPage(benchmark::State& state) {
 BENCHMARK(BM_SaveAndLoadPage)->ArgName("percent_done")->Arg(1)->Arg(10)->Arg(50)->Arg(100);
 
 // Pictures, by what was done to the job before. Of the whole range, and of the widest one in which bits are counted.
-enum Before : std::int64_t { kNothing, kEveryPage, kMillionsFailed, kMillionsWaiting };
+enum Before : std::int64_t { kNothing, kEveryPage, kMillionsFailed, kMillionsRetrying };
 
 JobTasks PicturedJob(std::uint32_t count, Before before) {
   JobTasks job(count);
@@ -142,7 +142,7 @@ JobTasks PicturedJob(std::uint32_t count, Before before) {
   const auto spread = [&](auto change) {
     for (std::uint32_t i = 0; i < 3'000'000; ++i) {
       const auto index = static_cast<TaskIndex>(rng.Below(count));
-      if (job.State(index) != TaskState::kReady) continue;
+      if (job.State(index) != TaskState::kQueued) continue;
       job.Claim(index);
       change(index);
     }
@@ -161,11 +161,11 @@ JobTasks PicturedJob(std::uint32_t count, Before before) {
     case kMillionsFailed:
       spread([&](TaskIndex index) { job.Fail(index); });
       break;
-    case kMillionsWaiting: {
+    case kMillionsRetrying: {
       constexpr std::uint64_t kDueTimes = 30;
       for (std::uint32_t i = 0; i < 3'000'000; ++i) {
         const auto index = static_cast<TaskIndex>(rng.Below(count));
-        if (!job.FirstReady(index) || *job.FirstReady(index) != index) continue;
+        if (!job.FirstQueued(index) || *job.FirstQueued(index) != index) continue;
         job.Claim(index);
         job.Wait(index, 1, FromMillis(static_cast<std::int64_t>(rng.Below(kDueTimes))));
       }
@@ -184,7 +184,7 @@ void BM_Picture(benchmark::State& state) {
 }
 BENCHMARK(BM_Picture)
     ->ArgNames({"before", "narrow", "parts"})
-    ->ArgsProduct({{kNothing, kEveryPage, kMillionsFailed, kMillionsWaiting}, {0, 1}, {200, 1000}})
+    ->ArgsProduct({{kNothing, kEveryPage, kMillionsFailed, kMillionsRetrying}, {0, 1}, {200, 1000}})
     ->Unit(benchmark::kMicrosecond);
 
 }  // namespace

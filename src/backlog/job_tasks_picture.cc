@@ -19,34 +19,34 @@ constexpr std::uint64_t kMostNanoseconds = 500'000;
 
 }  // namespace
 
-void JobTasks::CountReadyDone(std::uint32_t page) {
+void JobTasks::CountQueuedDone(std::uint32_t page) {
   if (single()) return;
   Table::PageCounts& counts = store_.table->counts[page];
   const Slot slot = store_.table->slots[page];
   if (slot > kAllDone) {
     const auto* bits = reinterpret_cast<const Page*>(slot);
-    counts.ready = bits->ready;
+    counts.queued = bits->queued;
     counts.done = bits->done;
     return;
   }
   const auto tasks = static_cast<std::uint16_t>(TasksOf(page));
-  counts.ready = slot == kUntouched ? tasks : 0;
+  counts.queued = slot == kUntouched ? tasks : 0;
   counts.done = slot == kUntouched ? 0 : tasks;
 }
 
-void JobTasks::CountRare(std::uint32_t page, std::int32_t waiting, std::int32_t failed) {
-  if (single() || (waiting == 0 && failed == 0)) return;
+void JobTasks::CountRare(std::uint32_t page, std::int32_t retrying, std::int32_t failed) {
+  if (single() || (retrying == 0 && failed == 0)) return;
   Table::PageCounts& counts = store_.table->counts[page];
-  counts.waiting = static_cast<std::uint16_t>(counts.waiting + waiting);
+  counts.retrying = static_cast<std::uint16_t>(counts.retrying + retrying);
   counts.failed = static_cast<std::uint16_t>(counts.failed + failed);
 }
 
 JobTasks::Counts JobTasks::CountsOf(std::uint32_t page) const {
-  if (single()) return {ready_, out(), waiting_, done_, failed_};
+  if (single()) return {queued_, out(), retrying_, done_, failed_};
   const std::uint32_t tasks = TasksOf(page);
-  if (store_.table == nullptr) return ready_ == count_ ? Counts{tasks, 0, 0, 0, 0} : Counts{0, 0, 0, tasks, 0};
+  if (store_.table == nullptr) return queued_ == count_ ? Counts{tasks, 0, 0, 0, 0} : Counts{0, 0, 0, tasks, 0};
   const Table::PageCounts& counts = store_.table->counts[page];
-  return {counts.ready, tasks - counts.ready - counts.waiting - counts.done - counts.failed, counts.waiting,
+  return {counts.queued, tasks - counts.queued - counts.retrying - counts.done - counts.failed, counts.retrying,
           counts.done, counts.failed};
 }
 
@@ -55,29 +55,29 @@ void JobTasks::CountBitsInto(const Parts& into, TaskIndex from, TaskIndex to, Co
   const Counts all = CountsOf(page);
   const TaskIndex first = page * kPageTasks;
   PageBits copy[2];
-  const std::uint64_t* ready = nullptr;
+  const std::uint64_t* queued = nullptr;
   const std::uint64_t* done = nullptr;
   const std::uint32_t tasks = TasksOf(page);
-  if (all.ready < tasks && all.done < tasks) {
+  if (all.queued < tasks && all.done < tasks) {
     const Slot slot = small() ? kUntouched : SlotOf(page);
     if (slot > kAllDone) {
       const auto* bits = reinterpret_cast<const Page*>(slot);
-      ready = bits->ready_words();
+      queued = bits->queued_words();
       done = bits->done_words();
     } else {
       CopyBits(page, copy[0], copy[1]);
-      ready = copy[0].data();
+      queued = copy[0].data();
       done = copy[1].data();
     }
   }
-  PageBits failed, waiting;
+  PageBits failed, retrying;
   if (all.failed > 0) {
     failed.fill(0);
     rare_->failed.OrPageInto(page, failed);
   }
-  if (all.waiting > 0) {
-    waiting.fill(0);
-    for (const auto& [batch, set] : rare_->waiting) set.OrPageInto(page, waiting);
+  if (all.retrying > 0) {
+    retrying.fill(0);
+    for (const auto& [batch, set] : rare_->retrying) set.OrPageInto(page, retrying);
   }
   while (from < to) {
     const std::uint32_t part = (from - into.from) / into.width;
@@ -88,15 +88,15 @@ void JobTasks::CountBitsInto(const Parts& into, TaskIndex from, TaskIndex to, Co
       return n == 0 ? 0 : n == tasks ? hi - lo : CountBitsIn(words, lo, hi);
     };
     Counts here;
-    here.ready = count(all.ready, ready);
+    here.queued = count(all.queued, queued);
     here.done = count(all.done, done);
     here.failed = count(all.failed, failed.data());
-    here.waiting = count(all.waiting, waiting.data());
-    here.out = hi - lo - here.ready - here.done - here.failed - here.waiting;
+    here.retrying = count(all.retrying, retrying.data());
+    here.out = hi - lo - here.queued - here.done - here.failed - here.retrying;
     Counts& sum = counts[part];
-    sum.ready += here.ready;
+    sum.queued += here.queued;
     sum.out += here.out;
-    sum.waiting += here.waiting;
+    sum.retrying += here.retrying;
     sum.done += here.done;
     sum.failed += here.failed;
     from = end;
@@ -117,7 +117,7 @@ JobTasks::Parts JobTasks::Picture(TaskIndex from, TaskIndex to, std::size_t part
     const Counts here = CountsOf(page);
     nanoseconds += kPageNanoseconds;
     if (here.failed > 0) nanoseconds += kFailedNanoseconds;
-    if (here.waiting > 0) nanoseconds += kSetNanoseconds * rare_->waiting.size() + kMemberNanoseconds * here.waiting;
+    if (here.retrying > 0) nanoseconds += kSetNanoseconds * rare_->retrying.size() + kMemberNanoseconds * here.retrying;
     whole = nanoseconds > kMostNanoseconds;
   }
   if (!whole) {
@@ -138,9 +138,9 @@ JobTasks::Parts JobTasks::Picture(TaskIndex from, TaskIndex to, std::size_t part
     Counts& sum = out.parts[part];
     for (std::uint64_t i = 0; i < per_part && page <= last; ++i, ++page) {
       const Counts here = CountsOf(page);
-      sum.ready += here.ready;
+      sum.queued += here.queued;
       sum.out += here.out;
-      sum.waiting += here.waiting;
+      sum.retrying += here.retrying;
       sum.done += here.done;
       sum.failed += here.failed;
     }

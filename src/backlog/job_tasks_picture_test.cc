@@ -30,9 +30,9 @@ void Check(const JobTasks& job, TaskIndex from, TaskIndex to, std::size_t parts)
     std::map<TaskState, std::uint32_t> naive;
     for (TaskIndex index = begin; index < end; ++index) ++naive[job.State(index)];
     const JobTasks::Counts& part = picture.parts[i];
-    ASSERT_EQ(part.ready, naive[TaskState::kReady]) << i;
-    ASSERT_EQ(part.out, naive[TaskState::kLeased]) << i;
-    ASSERT_EQ(part.waiting, naive[TaskState::kWaiting]) << i;
+    ASSERT_EQ(part.queued, naive[TaskState::kQueued]) << i;
+    ASSERT_EQ(part.out, naive[TaskState::kRunning]) << i;
+    ASSERT_EQ(part.retrying, naive[TaskState::kRetrying]) << i;
     ASSERT_EQ(part.done, naive[TaskState::kDone]) << i;
     ASSERT_EQ(part.failed, naive[TaskState::kFailed]) << i;
   }
@@ -41,15 +41,15 @@ void Check(const JobTasks& job, TaskIndex from, TaskIndex to, std::size_t parts)
 void CheckSum(const JobTasks& job, std::size_t parts) {
   JobTasks::Counts sum;
   for (const JobTasks::Counts& part : job.Picture(0, job.count(), parts).parts) {
-    sum.ready += part.ready;
+    sum.queued += part.queued;
     sum.out += part.out;
-    sum.waiting += part.waiting;
+    sum.retrying += part.retrying;
     sum.done += part.done;
     sum.failed += part.failed;
   }
-  EXPECT_EQ(sum.ready, job.ready());
+  EXPECT_EQ(sum.queued, job.queued());
   EXPECT_EQ(sum.out, job.out());
-  EXPECT_EQ(sum.waiting, job.waiting());
+  EXPECT_EQ(sum.retrying, job.retrying());
   EXPECT_EQ(sum.done, job.done());
   EXPECT_EQ(sum.failed, job.failed());
 }
@@ -82,12 +82,12 @@ TEST(JobTasksPicture, IsWhatCountingSays) {
     std::int64_t now = 0;
     const std::uint64_t due_times = 1 + rng.Below(40);
     for (int round = 0; round < 4; ++round) {
-      // A stretch, so that whole pages become all done and all ready again.
+      // A stretch, so that whole pages become all done and all queued again.
       const auto from = static_cast<TaskIndex>(rng.Below(count));
       const auto to = static_cast<TaskIndex>(std::min<std::uint64_t>(count, from + rng.Below(count) + 1));
       const std::uint64_t mix = rng.Below(4);
       for (TaskIndex i = from; i < to; ++i) {
-        if (job.State(i) != TaskState::kReady) continue;
+        if (job.State(i) != TaskState::kQueued) continue;
         switch (mix == 0 ? 0 : rng.Below(6)) {
           case 0:
             job.Finish(i);
@@ -114,8 +114,8 @@ TEST(JobTasksPicture, IsWhatCountingSays) {
       }
       now += static_cast<std::int64_t>(rng.Below(due_times));
       job.ReleaseDue(FromMillis(now), rng.Below(4), [](std::uint32_t) {});
-      if (const auto waiting = job.FirstInState(TaskState::kWaiting, 0)) {
-        rng.Below(2) == 0 ? job.Promote(*waiting) : job.Finish(*waiting);
+      if (const auto retrying = job.FirstInState(TaskState::kRetrying, 0)) {
+        rng.Below(2) == 0 ? job.Promote(*retrying) : job.Finish(*retrying);
       }
       if (rng.Below(4) == 0) job.RevivePage(static_cast<std::uint32_t>(rng.Below(job.pages())));
       for (const std::size_t parts : {1u, 3u, 200u, 1000u}) {
@@ -126,7 +126,7 @@ TEST(JobTasksPicture, IsWhatCountingSays) {
       Check(job, begin, begin + 1 + static_cast<TaskIndex>(rng.Below(count - begin)), 1 + rng.Below(1000));
       if (::testing::Test::HasFailure()) return;
     }
-    // The same from records: what was out is ready then.
+    // The same from records: what was out is queued then.
     JobTasks loaded(count);
     for (std::uint32_t page = 0; page < job.pages(); ++page) {
       if (job.Untouched(page)) continue;

@@ -13,7 +13,7 @@ namespace {
 
 // The first byte of a saved page says which parts follow the done set.
 constexpr std::uint8_t kHasFailed = 1;
-constexpr std::uint8_t kHasWaiting = 2;
+constexpr std::uint8_t kHasRetrying = 2;
 constexpr std::uint8_t kHasAttempts = 4;
 
 }  // namespace
@@ -25,19 +25,19 @@ void JobTasks::SavePage(std::uint32_t page, ByteWriter& out) const {
   bool any_failed = false;
   if (rare_ != nullptr) {
     any_failed = rare_->failed.SizeOfPage(page) > 0;
-    for (const auto& [batch, set] : rare_->waiting) batches += set.SizeOfPage(page) > 0;
+    for (const auto& [batch, set] : rare_->retrying) batches += set.SizeOfPage(page) > 0;
     for (const auto& [attempts, set] : rare_->by_attempts) attempts_sets += set.SizeOfPage(page) > 0;
   }
-  out.U8(static_cast<std::uint8_t>((any_failed ? kHasFailed : 0) | (batches > 0 ? kHasWaiting : 0) |
+  out.U8(static_cast<std::uint8_t>((any_failed ? kHasFailed : 0) | (batches > 0 ? kHasRetrying : 0) |
                                    (attempts_sets > 0 ? kHasAttempts : 0)));
-  PageBits ready;
+  PageBits queued;
   PageBits done;
-  CopyBits(page, ready, done);
+  CopyBits(page, queued, done);
   WriteBits(done, out);
   if (any_failed) rare_->failed.SavePage(page, out);
   if (batches > 0) {
     out.Varint(batches);
-    for (const auto& [batch, set] : rare_->waiting) {
+    for (const auto& [batch, set] : rare_->retrying) {
       if (set.SizeOfPage(page) == 0) continue;
       out.Signed(ToMillis(batch.due));
       out.Varint(batch.attempts);
@@ -79,7 +79,7 @@ bool JobTasks::LoadPage(std::uint32_t page, ByteReader& in) {
   };
 
   const std::uint8_t parts = reader.U8();
-  if (!reader.ok() || (parts & ~(kHasFailed | kHasWaiting | kHasAttempts)) != 0) return false;
+  if (!reader.ok() || (parts & ~(kHasFailed | kHasRetrying | kHasAttempts)) != 0) return false;
   const std::optional<PageBits> done = read(true);
   if (!done) return false;
   TaskSet failed;
@@ -89,21 +89,21 @@ bool JobTasks::LoadPage(std::uint32_t page, ByteReader& in) {
     failed.AddPage(page, *bits);
   }
   // Both lists are sorted by what is before each set. Sets, not bits: a page may have 32,768 due times.
-  std::vector<std::pair<Rare::Batch, TaskSet>> waiting;
-  if ((parts & kHasWaiting) != 0) {
+  std::vector<std::pair<Rare::Batch, TaskSet>> retrying;
+  if ((parts & kHasRetrying) != 0) {
     const std::uint64_t batches = reader.Varint();
     if (!reader.ok() || batches == 0 || batches > tasks) return false;
     for (std::uint64_t i = 0; i < batches; ++i) {
       const WallTime due = FromMillis(reader.Signed());
       const Rare::Batch batch{due, read_attempts()};
-      if (!reader.ok() || batch.attempts == 0 || (i > 0 && batch <= waiting.back().first)) return false;
+      if (!reader.ok() || batch.attempts == 0 || (i > 0 && batch <= retrying.back().first)) return false;
       const std::optional<PageBits> bits = read(false);
       if (!bits) return false;
-      waiting.emplace_back(batch, TaskSet());
-      waiting.back().second.AddPage(page, *bits);
+      retrying.emplace_back(batch, TaskSet());
+      retrying.back().second.AddPage(page, *bits);
     }
   }
-  const PageBits not_ready = taken;
+  const PageBits not_queued = taken;
   std::vector<std::pair<std::uint32_t, TaskSet>> by_attempts;
   if ((parts & kHasAttempts) != 0) {
     const std::uint64_t sets = reader.Varint();
@@ -121,20 +121,20 @@ bool JobTasks::LoadPage(std::uint32_t page, ByteReader& in) {
   // All is well: from here on nothing can fail.
   in = reader;
   const std::uint32_t n_done = CountBits(done->data(), kPageWords);
-  const std::uint32_t n_not_ready = CountBits(not_ready.data(), kPageWords);
+  const std::uint32_t n_not_queued = CountBits(not_queued.data(), kPageWords);
   const auto n_failed = static_cast<std::int32_t>(failed.size());
   failed_ += static_cast<std::uint32_t>(n_failed);
   if (!failed.empty()) failed.TakePage(page, MakeRare().failed);
   std::int32_t n_waiting = 0;
-  for (auto& [batch, set] : waiting) {
+  for (auto& [batch, set] : retrying) {
     n_waiting += static_cast<std::int32_t>(set.size());
-    set.TakePage(page, MakeRare().waiting[batch]);
+    set.TakePage(page, MakeRare().retrying[batch]);
   }
-  waiting_ += static_cast<std::uint32_t>(n_waiting);
+  retrying_ += static_cast<std::uint32_t>(n_waiting);
   for (auto& [attempts, set] : by_attempts) set.TakePage(page, MakeRare().by_attempts[attempts]);
-  if (n_not_ready == 0) return true;
+  if (n_not_queued == 0) return true;
   if (small()) {
-    store_.bits.ready &= ~not_ready[0];
+    store_.bits.queued &= ~not_queued[0];
     store_.bits.done = (*done)[0];
   } else if (n_done == tasks) {
     Close(page, kAllDone);
@@ -142,16 +142,16 @@ bool JobTasks::LoadPage(std::uint32_t page, ByteReader& in) {
     Page& bits = Open(page);
     std::copy_n(done->data(), bits.words(), bits.done_words());
     for (std::uint32_t w = 0; w < bits.words(); ++w) {
-      bits.ready_words()[w] &= ~not_ready[w];
-      if (bits.ready_words()[w] == 0) ClearBit(bits.summary(), w);
+      bits.queued_words()[w] &= ~not_queued[w];
+      if (bits.queued_words()[w] == 0) ClearBit(bits.summary(), w);
     }
-    bits.ready = static_cast<std::uint16_t>(tasks - n_not_ready);
+    bits.queued = static_cast<std::uint16_t>(tasks - n_not_queued);
     bits.done = static_cast<std::uint16_t>(n_done);
   }
-  if (!small() && n_not_ready == tasks) NoteReady(page, false);
-  if (!small()) CountReadyDone(page);
+  if (!small() && n_not_queued == tasks) NoteQueued(page, false);
+  if (!small()) CountQueuedDone(page);
   CountRare(page, n_waiting, n_failed);
-  ready_ -= n_not_ready;
+  queued_ -= n_not_queued;
   done_ += n_done;
   if (done_ == count_ && !small() && !single()) FreeBits();
   return true;

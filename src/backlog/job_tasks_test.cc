@@ -16,8 +16,8 @@ namespace allot {
 namespace {
 
 struct ModelTask {
-  TaskState state = TaskState::kReady;
-  std::uint32_t attempts = 0;  // while ready or waiting
+  TaskState state = TaskState::kQueued;
+  std::uint32_t attempts = 0;  // while queued or retrying
   WallTime due{};
 };
 
@@ -38,13 +38,13 @@ struct Model {
   std::optional<WallTime> NextDue() const {
     std::optional<WallTime> next;
     for (const ModelTask& task : tasks) {
-      if (task.state == TaskState::kWaiting && (!next || task.due < *next)) next = task.due;
+      if (task.state == TaskState::kRetrying && (!next || task.due < *next)) next = task.due;
     }
     return next;
   }
   bool Untouched(std::uint32_t page) const {
     for (TaskIndex i = page * kPageTasks; i < tasks.size() && PageOf(i) == page; ++i) {
-      if (tasks[i].state != TaskState::kReady || tasks[i].attempts != 0) return false;
+      if (tasks[i].state != TaskState::kQueued || tasks[i].attempts != 0) return false;
     }
     return true;
   }
@@ -52,13 +52,13 @@ struct Model {
   std::vector<ModelTask> tasks;
 };
 
-constexpr TaskState kStates[] = {TaskState::kReady, TaskState::kLeased, TaskState::kWaiting, TaskState::kDone,
+constexpr TaskState kStates[] = {TaskState::kQueued, TaskState::kRunning, TaskState::kRetrying, TaskState::kDone,
                                  TaskState::kFailed};
 
 void ExpectSameCounts(const JobTasks& job, const Model& model) {
-  ASSERT_EQ(job.ready(), model.Count(TaskState::kReady));
-  ASSERT_EQ(job.out(), model.Count(TaskState::kLeased));
-  ASSERT_EQ(job.waiting(), model.Count(TaskState::kWaiting));
+  ASSERT_EQ(job.queued(), model.Count(TaskState::kQueued));
+  ASSERT_EQ(job.out(), model.Count(TaskState::kRunning));
+  ASSERT_EQ(job.retrying(), model.Count(TaskState::kRetrying));
   ASSERT_EQ(job.done(), model.Count(TaskState::kDone));
   ASSERT_EQ(job.failed(), model.Count(TaskState::kFailed));
   ASSERT_EQ(job.NextDue(), model.NextDue());
@@ -70,7 +70,7 @@ void ExpectSame(const JobTasks& job, const Model& model) {
   for (TaskIndex i = 0; i < model.tasks.size(); ++i) {
     const ModelTask& task = model.tasks[i];
     ASSERT_EQ(job.State(i), task.state) << i;
-    const bool has_attempts = task.state == TaskState::kReady || task.state == TaskState::kWaiting;
+    const bool has_attempts = task.state == TaskState::kQueued || task.state == TaskState::kRetrying;
     ASSERT_EQ(job.AttemptsUsed(i), has_attempts ? task.attempts : 0) << i;
   }
 }
@@ -109,19 +109,19 @@ TEST_P(JobTasksOf, DoAsAModelDoesUnderRandomOperations) {
     const std::uint64_t finish_weight = 1 + rng.Below(round < rounds / 2 ? 5 : 100);
     for (int step = 0; step < 400; ++step) {
       auto index = static_cast<TaskIndex>(start + rng.Below(length));
-      if (rng.Below(2) == 0) index = job.FirstReady(index).value_or(index);
+      if (rng.Below(2) == 0) index = job.FirstQueued(index).value_or(index);
       ModelTask& task = model.tasks[index];
       switch (task.state) {
-        case TaskState::kReady:
+        case TaskState::kQueued:
           if (rng.Below(100) < finish_weight / 4) {
             job.Finish(index);
             task = {TaskState::kDone, 0, {}};
           } else {
             ASSERT_EQ(job.Claim(index), task.attempts);
-            task.state = TaskState::kLeased;
+            task.state = TaskState::kRunning;
           }
           break;
-        case TaskState::kLeased:
+        case TaskState::kRunning:
           if (rng.Below(100) < finish_weight) {
             if (rng.Below(2) == 0) {
               job.Finish(index);
@@ -133,20 +133,20 @@ TEST_P(JobTasksOf, DoAsAModelDoesUnderRandomOperations) {
             job.Fail(index);
             task = {TaskState::kFailed, 0, {}};
           } else if (rng.Below(2) == 0) {
-            task.state = TaskState::kReady;
+            task.state = TaskState::kQueued;
             job.Release(index, task.attempts);
           } else {
-            task = {TaskState::kWaiting, 1 + task.attempts % 3, FromMillis(now + static_cast<int>(rng.Below(5)))};
+            task = {TaskState::kRetrying, 1 + task.attempts % 3, FromMillis(now + static_cast<int>(rng.Below(5)))};
             job.Wait(index, task.attempts, task.due);
           }
           break;
-        case TaskState::kWaiting:
+        case TaskState::kRetrying:
           if (rng.Below(100) < finish_weight) {
             job.Finish(index);
             task = {TaskState::kDone, 0, {}};
           } else if (rng.Below(4) == 0) {
             job.Promote(index);
-            task.state = TaskState::kReady;
+            task.state = TaskState::kQueued;
           }
           break;
         default:
@@ -155,7 +155,7 @@ TEST_P(JobTasksOf, DoAsAModelDoesUnderRandomOperations) {
       const auto from = static_cast<TaskIndex>(rng.Below(std::uint64_t{count} + 1));
       const TaskState state = kStates[rng.Below(std::size(kStates))];
       ASSERT_EQ(job.FirstInState(state, from), model.First(state, from)) << StateText(state) << " from " << from;
-      ASSERT_EQ(job.FirstReady(), model.First(TaskState::kReady, 0));
+      ASSERT_EQ(job.FirstQueued(), model.First(TaskState::kQueued, 0));
     }
     ExpectSameCounts(job, model);
     now += static_cast<int>(rng.Below(3));
@@ -175,8 +175,8 @@ TEST_P(JobTasksOf, DoAsAModelDoesUnderRandomOperations) {
       std::set<std::uint32_t> expected_pages;
       for (TaskIndex i = 0; i < count; ++i) {
         ModelTask& task = model.tasks[i];
-        if (task.state != TaskState::kWaiting || task.due > FromMillis(now)) continue;
-        task.state = TaskState::kReady;
+        if (task.state != TaskState::kRetrying || task.due > FromMillis(now)) continue;
+        task.state = TaskState::kQueued;
         ++expected;
         expected_pages.insert(PageOf(i));
       }
@@ -188,8 +188,8 @@ TEST_P(JobTasksOf, DoAsAModelDoesUnderRandomOperations) {
       std::uint32_t expected = 0;
       for (TaskIndex i = page * kPageTasks; i < count && PageOf(i) == page; ++i) {
         ModelTask& task = model.tasks[i];
-        if (task.state == TaskState::kLeased || task.state == TaskState::kDone) continue;
-        expected += task.state != TaskState::kReady;
+        if (task.state == TaskState::kRunning || task.state == TaskState::kDone) continue;
+        expected += task.state != TaskState::kQueued;
         task = {};
       }
       ASSERT_EQ(job.RevivePage(page), expected);
@@ -197,7 +197,7 @@ TEST_P(JobTasksOf, DoAsAModelDoesUnderRandomOperations) {
     if (rng.Below(4) == 0) {  // a restart: what is out is claimed anew
       job = SavedAndLoaded(job);
       for (TaskIndex i = 0; i < count; ++i) {
-        if (model.tasks[i].state == TaskState::kLeased) {
+        if (model.tasks[i].state == TaskState::kRunning) {
           ASSERT_EQ(job.Claim(i), 0u);
         }
       }
@@ -224,12 +224,12 @@ TEST(JobTasks, UntouchedNeedsNoHeapWhateverItsCount) {
   for (const std::uint32_t count : {0u, 1u, 64u, 65u, 32'768u, 32'769u, 4'294'967'295u}) {
     JobTasks job(count);
     EXPECT_EQ(job.MemoryBytes(), 0u);
-    EXPECT_EQ(job.ready(), count);
-    EXPECT_EQ(job.FirstReady(), count > 0 ? std::optional(0u) : std::nullopt);
-    EXPECT_EQ(job.FirstReady(count), std::nullopt);
+    EXPECT_EQ(job.queued(), count);
+    EXPECT_EQ(job.FirstQueued(), count > 0 ? std::optional(0u) : std::nullopt);
+    EXPECT_EQ(job.FirstQueued(count), std::nullopt);
     if (count > 0) {
-      EXPECT_EQ(job.FirstReady(count - 1), count - 1);
-      EXPECT_EQ(job.State(count - 1), TaskState::kReady);
+      EXPECT_EQ(job.FirstQueued(count - 1), count - 1);
+      EXPECT_EQ(job.State(count - 1), TaskState::kQueued);
     }
     EXPECT_EQ(job.pages(), (std::uint64_t{count} + kPageTasks - 1) / kPageTasks);
   }
@@ -238,7 +238,7 @@ TEST(JobTasks, UntouchedNeedsNoHeapWhateverItsCount) {
 TEST(JobTasks, SmallJobNeedsNoHeapUntilSomethingFails) {
   JobTasks job(64);
   for (TaskIndex i = 0; i < 64; ++i) EXPECT_EQ(job.Claim(i), 0u);
-  EXPECT_EQ(job.FirstReady(), std::nullopt);
+  EXPECT_EQ(job.FirstQueued(), std::nullopt);
   for (TaskIndex i = 0; i < 64; i += 2) job.Finish(i);
   EXPECT_EQ(job.MemoryBytes(), 0u);
   job.Wait(1, 1, FromMillis(5));
@@ -253,12 +253,12 @@ TEST(JobTasks, LargestJobWorksAtItsEnds) {
   EXPECT_EQ(job.pages(), 131'072u);
   job.Claim(kCount - 1);
   job.Claim(0);
-  EXPECT_EQ(job.FirstReady(), 1u);
-  EXPECT_EQ(job.FirstReady(kCount - 1), std::nullopt);
-  EXPECT_EQ(job.FirstInState(TaskState::kLeased, 1), kCount - 1);
+  EXPECT_EQ(job.FirstQueued(), 1u);
+  EXPECT_EQ(job.FirstQueued(kCount - 1), std::nullopt);
+  EXPECT_EQ(job.FirstInState(TaskState::kRunning, 1), kCount - 1);
   job.Finish(kCount - 1);
   EXPECT_EQ(job.FirstInState(TaskState::kDone, 0), kCount - 1);
-  EXPECT_EQ(job.ready(), kCount - 2);
+  EXPECT_EQ(job.queued(), kCount - 2);
   // A pointer a page, the tree over them, and two pages.
   EXPECT_LE(job.MemoryBytes(), 131'072 * 16 + 131'072 / 8.0 * 1.02 + 2 * 8300 + 200);
 }
@@ -266,34 +266,34 @@ TEST(JobTasks, LargestJobWorksAtItsEnds) {
 TEST(JobTasks, PageOutOfTheWayIsSkippedAndAllDonePageIsFreed) {
   JobTasks job(4 * kPageTasks);
   for (TaskIndex i = 0; i < 3 * kPageTasks; ++i) {
-    ASSERT_EQ(job.FirstReady(), i);
+    ASSERT_EQ(job.FirstQueued(), i);
     job.Claim(i);
   }
-  EXPECT_EQ(job.FirstReady(), 3 * kPageTasks);
+  EXPECT_EQ(job.FirstQueued(), 3 * kPageTasks);
   const std::size_t with_three = job.MemoryBytes();
   for (TaskIndex i = kPageTasks; i < 2 * kPageTasks; ++i) job.Finish(i);
   EXPECT_LT(job.MemoryBytes(), with_three - 8192);
   EXPECT_EQ(job.State(kPageTasks), TaskState::kDone);
   job.Release(2 * kPageTasks + 9, 2);
-  EXPECT_EQ(job.FirstReady(), 2 * kPageTasks + 9);
+  EXPECT_EQ(job.FirstQueued(), 2 * kPageTasks + 9);
   EXPECT_EQ(job.AttemptsUsed(2 * kPageTasks + 9), 2u);
   EXPECT_EQ(job.Claim(2 * kPageTasks + 9), 2u);
 }
 
 TEST(JobTasks, WholePageThatComesDueIsFoundFromFarBefore) {
   JobTasks job(5 * kPageTasks);
-  while (const auto next = job.FirstReady()) job.Claim(*next);
+  while (const auto next = job.FirstQueued()) job.Claim(*next);
   for (TaskIndex i = 3 * kPageTasks; i < 4 * kPageTasks; i += 3) job.Wait(i, 1, FromMillis(7));
-  EXPECT_EQ(job.FirstReady(), std::nullopt);
+  EXPECT_EQ(job.FirstQueued(), std::nullopt);
   EXPECT_EQ(job.ReleaseDue(FromMillis(6), 9, [](std::uint32_t) {}), 0u);
   std::vector<std::uint32_t> pages;
   EXPECT_EQ(job.ReleaseDue(FromMillis(7), 9, [&](std::uint32_t page) { pages.push_back(page); }), 10'923u);
   EXPECT_EQ(pages, std::vector<std::uint32_t>{3});
-  EXPECT_EQ(job.FirstReady(), 3 * kPageTasks);
-  EXPECT_EQ(job.FirstReady(3 * kPageTasks + 1), 3 * kPageTasks + 3);
+  EXPECT_EQ(job.FirstQueued(), 3 * kPageTasks);
+  EXPECT_EQ(job.FirstQueued(3 * kPageTasks + 1), 3 * kPageTasks + 3);
 }
 
-TEST(JobTasks, LoadedPagesWithoutReadyTasksArePassedOver) {
+TEST(JobTasks, LoadedPagesWithoutQueuedTasksArePassedOver) {
   JobTasks job(5 * kPageTasks);
   for (TaskIndex i = 0; i < kPageTasks; ++i) job.Finish(i);
   for (TaskIndex i = kPageTasks; i < 3 * kPageTasks; ++i) {
@@ -305,10 +305,10 @@ TEST(JobTasks, LoadedPagesWithoutReadyTasksArePassedOver) {
     job.Wait(i, 2, FromMillis(9));
   }
   const JobTasks loaded = SavedAndLoaded(job);
-  EXPECT_EQ(loaded.FirstReady(), 4 * kPageTasks);
+  EXPECT_EQ(loaded.FirstQueued(), 4 * kPageTasks);
   EXPECT_EQ(loaded.done(), kPageTasks);
   EXPECT_EQ(loaded.failed(), 2 * kPageTasks);
-  EXPECT_EQ(loaded.waiting(), kPageTasks);
+  EXPECT_EQ(loaded.retrying(), kPageTasks);
 }
 
 TEST(JobTasks, JobLoadedAsAllDoneNeedsNoHeap) {
@@ -322,7 +322,7 @@ TEST(JobTasks, JobLoadedAsAllDoneNeedsNoHeap) {
   }
 }
 
-TEST(JobTasks, PageThatIsAllReadyAgainWithAttemptsIsNotUntouched) {
+TEST(JobTasks, PageThatIsAllQueuedAgainWithAttemptsIsNotUntouched) {
   JobTasks job(1000);
   EXPECT_TRUE(job.Untouched(0));
   job.Claim(5);
@@ -396,19 +396,19 @@ TEST(JobTasks, LoadPageRefusesHostileBytesAndChangesNothing) {
       for (TaskIndex i = 0; i < count; ++i) {
         const TaskState state = loaded.State(i);
         ++counts[state];
-        if (state == TaskState::kWaiting) {
+        if (state == TaskState::kRetrying) {
           EXPECT_GT(loaded.AttemptsUsed(i), 0u);
         }
       }
-      EXPECT_EQ(counts[TaskState::kReady], loaded.ready());
-      EXPECT_EQ(counts[TaskState::kWaiting], loaded.waiting());
+      EXPECT_EQ(counts[TaskState::kQueued], loaded.queued());
+      EXPECT_EQ(counts[TaskState::kRetrying], loaded.retrying());
       EXPECT_EQ(counts[TaskState::kDone], loaded.done());
       EXPECT_EQ(counts[TaskState::kFailed], loaded.failed());
-      EXPECT_EQ(counts[TaskState::kLeased], 0u);
+      EXPECT_EQ(counts[TaskState::kRunning], 0u);
       return true;
     }
     EXPECT_EQ(in.rest(), bytes);
-    EXPECT_EQ(loaded.ready(), count);
+    EXPECT_EQ(loaded.queued(), count);
     EXPECT_EQ(loaded.MemoryBytes(), 0u);
     EXPECT_EQ(loaded.AttemptsUsed(0), 0u);
     return false;
@@ -442,7 +442,7 @@ TEST(JobTasks, LoadPageRefusesWhatContradictsItself) {
   EXPECT_FALSE(load("\x01" + none + none)) << "a part without members";
   EXPECT_FALSE(load("\x08" + none)) << "an unknown part";
   EXPECT_TRUE(load("\x02" + none + "\x01\x0a\x01" + one_at_0));
-  EXPECT_FALSE(load("\x02" + none + std::string("\x01\x0a\x00", 3) + one_at_0)) << "waiting without an attempt";
+  EXPECT_FALSE(load("\x02" + none + std::string("\x01\x0a\x00", 3) + one_at_0)) << "retrying without an attempt";
   EXPECT_FALSE(load("\x02" + none + "\x02\x0a\x01" + one_at_0 + "\x0a\x01\x02\x01\x07")) << "one due time twice";
   EXPECT_TRUE(load("\x02" + none + "\x02\x0a\x01" + one_at_0 + "\x0a\x02\x02\x01\x07"));
   EXPECT_TRUE(load(std::string("\x00\x03\x0d", 3) + std::string(12, '\x55') + "\x08")) << "a bitmap up to task 99";
@@ -481,9 +481,9 @@ TEST(JobTasks, TaskThatWaitsCostsAtMostTwoBytes) {
         }
         const double each = static_cast<double>(job.MemoryBytes()) / kCount;
         EXPECT_LE(each, 2.0) << due_times << (random_order ? " random" : " in order") << random_due;
-        // Due, they are ready with an attempt used: full chunks and untouched pages, next to nothing.
+        // Due, they are queued with an attempt used: full chunks and untouched pages, next to nothing.
         EXPECT_EQ(job.ReleaseDue(FromMillis(100), 1'000'000, [](std::uint32_t) {}), kCount);
-        EXPECT_EQ(job.ready(), kCount);
+        EXPECT_EQ(job.queued(), kCount);
         EXPECT_EQ(job.AttemptsUsed(kCount / 2), 1u);
         EXPECT_LE(job.MemoryBytes(), kCount / 100);
       }

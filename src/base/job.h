@@ -24,7 +24,7 @@ using ExprPtr = std::shared_ptr<const expr::Expr>;
 
 // Changing it: the numbers are persisted. Add at the end.
 enum class JobState : std::uint8_t { kScheduled, kActive, kPaused, kDone, kFailed, kCancelled };
-enum class TaskState : std::uint8_t { kReady, kLeased, kWaiting, kDone, kFailed, kSkipped };
+enum class TaskState : std::uint8_t { kQueued, kRunning, kRetrying, kDone, kFailed, kSkipped };
 
 std::string_view StateText(JobState state);
 std::string_view StateText(TaskState state);

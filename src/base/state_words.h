@@ -6,6 +6,6 @@
 namespace allot {
 
 inline constexpr std::string_view kJobStateWords[] = {"scheduled", "active", "paused", "done", "failed", "cancelled"};
-inline constexpr std::string_view kTaskStateWords[] = {"ready", "leased", "waiting", "done", "failed", "skipped"};
+inline constexpr std::string_view kTaskStateWords[] = {"queued", "running", "retrying", "done", "failed", "skipped"};
 
 }  // namespace allot

@@ -317,15 +317,15 @@ Result<ResultPage> Client::Results(std::string_view job, const ResultQuery& quer
 
 Result<std::uint64_t> Client::EachResult(std::string_view job, const std::function<bool(const TaskResult&)>& on_result,
                                          std::uint64_t from) {
-  std::uint64_t told = 0;
+  std::uint64_t given = 0;
   for (;;) {
     auto page = Results(job, {.from = from, .wait = kResultWait});
     if (!page) return page.error();
     for (const TaskResult& result : page->results) {
-      if (!on_result(result)) return told;
-      ++told;
+      if (!on_result(result)) return given;
+      ++given;
     }
-    if (!page->next) return told;
+    if (!page->next) return given;
     from = *page->next;
   }
 }

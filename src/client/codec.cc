@@ -266,7 +266,7 @@ struct FieldsOf<Job> {
       In<&Job::priority>("priority"), In<&Job::user>("user"), Unread("async"), In<&Job::meta>("meta"),
       In<&Job::constraints>("constraints"), In<&Job::constraint_tags>("constraint_tags"),
       InOrEmpty<&Job::requirements>("requirements"), InOrEmpty<&Job::rank>("rank"), In<&Job::count>("count"),
-      In<&Job::ready>("ready"), In<&Job::leased>("leased"), In<&Job::waiting>("waiting"), In<&Job::done>("done"),
+      In<&Job::queued>("queued"), In<&Job::running>("running"), In<&Job::retrying>("retrying"), In<&Job::done>("done"),
       In<&Job::failed>("failed"), In<&Job::skipped>("skipped"), In<&Job::promised>("promised"), Unread("max_attempts"),
       Unread("max_failed_tasks"), Unread("backoff"), Unread("lease_ms"), Unread("timeout_ms"), Unread("retention_ms"),
       In<&Job::submitted_at_ms>("submitted_at_ms"), In<&Job::scheduled_at_ms>("scheduled_at_ms"),
@@ -305,7 +305,7 @@ template <>
 struct FieldsOf<Task> {
   static constexpr auto kRows = RowsOf<Task, wire::kTask>(
       In<&Task::index>("index"), In<&Task::state>("state"), In<&Task::attempts>("attempts"),
-      InOrEmpty<&Task::worker>("worker"), In<&Task::leased_at_ms>("leased_at_ms"), In<&Task::error>("error"),
+      InOrEmpty<&Task::worker>("worker"), In<&Task::started_at_ms>("started_at_ms"), In<&Task::error>("error"),
       InRaw<&Task::payload>("payload"), InRaw<&Task::result>("result"));
 };
 
@@ -350,7 +350,7 @@ struct FieldsOf<WorkerInfo> {
       In<&WorkerInfo::id>("id"), In<&WorkerInfo::name>("name"), In<&WorkerInfo::tags>("tags"),
       In<&WorkerInfo::properties>("properties"), In<&WorkerInfo::attributes>("attributes"),
       InOrEmpty<&WorkerInfo::requirements>("requirements"), InOrEmpty<&WorkerInfo::rank>("rank"),
-      In<&WorkerInfo::strategy>("strategy"), In<&WorkerInfo::slots>("slots"), In<&WorkerInfo::leased>("leased"),
+      In<&WorkerInfo::strategy>("strategy"), In<&WorkerInfo::slots>("slots"), In<&WorkerInfo::running>("running"),
       In<&WorkerInfo::credit>("credit"), In<&WorkerInfo::promised>("promised"),
       In<&WorkerInfo::promised_jobs>("promised_jobs"), In<&WorkerInfo::draining>("draining"),
       In<&WorkerInfo::connected>("connected"), In<&WorkerInfo::away>("away"), In<&WorkerInfo::address>("address"),

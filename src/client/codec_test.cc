@@ -181,7 +181,7 @@ TEST(Parse, WhatMatchingNeedsOfJobsWorkersAndQueues) {
 
 TEST(Parse, WhatWasPromised) {
   const auto worker =
-      Parse<WorkerInfo>(R"({"id":"1","leased":2,"promised":12,"promised_jobs":3,"queue":[)"
+      Parse<WorkerInfo>(R"({"id":"1","running":2,"promised":12,"promised_jobs":3,"queue":[)"
                         R"({"job":"7","tasks":10,"priority":-4,"user":"a\"nn","tags":["t","u"],"later":1},)"
                         R"({"job":"6","tasks":2,"priority":null,"user":"","tags":[]}]})");
   ASSERT_TRUE(worker) << worker.error().message;
@@ -195,12 +195,12 @@ TEST(Parse, WhatWasPromised) {
   EXPECT_EQ(worker->queue[0].tags, (std::vector<std::string>{"t", "u"}));
   EXPECT_FALSE(worker->queue[1].priority);
   // Of a queue whose dispatch is fanout, or of a server before there was another.
-  const auto other = Parse<WorkerInfo>(R"({"id":"1","leased":2})");
+  const auto other = Parse<WorkerInfo>(R"({"id":"1","running":2})");
   ASSERT_TRUE(other);
   EXPECT_FALSE(other->promised);
   EXPECT_TRUE(other->queue.empty());
-  EXPECT_EQ(Parse<Job>(R"({"ready":10,"promised":6})")->promised, 6u);
-  EXPECT_EQ(Parse<Job>(R"({"ready":10})")->promised, 0u);
+  EXPECT_EQ(Parse<Job>(R"({"queued":10,"promised":6})")->promised, 6u);
+  EXPECT_EQ(Parse<Job>(R"({"queued":10})")->promised, 0u);
   const auto queue = Parse<Queue>(R"({"settings":{"dispatch":"balanced","balance":"random"}})");
   ASSERT_TRUE(queue);
   EXPECT_EQ(queue->settings.dispatch, "balanced");

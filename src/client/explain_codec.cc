@@ -120,7 +120,7 @@ struct FieldsOf<PromisedTasks> {
 };
 
 constexpr auto kTasksOfExplanation = RowsOf<Explanation, wire::kTaskCounts>(
-    In<&Explanation::ready>("ready"), In<&Explanation::leased>("leased"), In<&Explanation::waiting>("waiting"));
+    In<&Explanation::queued>("queued"), In<&Explanation::running>("running"), In<&Explanation::retrying>("retrying"));
 constexpr auto kWorkersOfExplanation = RowsOf<Explanation, wire::kExamined>(
     In<&Explanation::workers>("total"), In<&Explanation::examined>("examined"), In<&Explanation::draining>("draining"),
     In<&Explanation::away>("away"), In<&Explanation::matching>("matching"));

@@ -73,13 +73,13 @@ struct FieldsOf<Demand::Row> {
   static constexpr auto kRows = RowsOf<Demand::Row, wire::kDemandRow>(
       In<&Demand::Row::user>("user"), In<&Demand::Row::tags>("tags"), Unread("constraints"),
       In<&Demand::Row::constraint_tags>("constraint_tags"), InOrEmpty<&Demand::Row::requirements>("requirements"),
-      In<&Demand::Row::jobs>("jobs"), In<&Demand::Row::waiting>("waiting"), In<&Demand::Row::startable>("startable"),
+      In<&Demand::Row::jobs>("jobs"), In<&Demand::Row::queued>("queued"), In<&Demand::Row::startable>("startable"),
       In<&Demand::Row::running>("running"), InOrEmpty<&Demand::Row::oldest_at_ms>("oldest_at_ms"),
       InOrEmpty<&Demand::Row::oldest_age_ms>("oldest_age_ms"), In<&Demand::Row::limits>("limits"));
 };
 
 constexpr auto kTotals = RowsOf<Demand, wire::kDemandTotals>(
-    In<&Demand::waiting>("waiting"), In<&Demand::startable>("startable"), In<&Demand::running>("running"),
+    In<&Demand::queued>("queued"), In<&Demand::startable>("startable"), In<&Demand::running>("running"),
     In<&Demand::wanted>("wanted"), In<&Demand::jobs>("jobs"), In<&Demand::row_count>("rows"), Unread("oldest_at_ms"),
     Unread("oldest_age_ms"));
 

@@ -62,10 +62,10 @@ TEST(ParseLimits, ReadsWhatTheServerWrites) {
 
 TEST(ParseDemand, ReadsWhatTheServerWrites) {
   const auto demand = Parse<Demand>(
-      R"({"totals":{"waiting":5,"startable":4,"running":3,"wanted":7,"jobs":2,"rows":1,)"
+      R"({"totals":{"queued":5,"startable":4,"running":3,"wanted":7,"jobs":2,"rows":1,)"
       R"("oldest_at_ms":null,"oldest_age_ms":null},)"
       R"("paused":true,"complete":false,"lookahead_ms":60000,"rows":[{"user":"u","tags":["t"],"constraints":[{}],)"
-      R"("constraint_tags":["c:"],"requirements":null,"jobs":2,"waiting":5,"startable":4,"running":3,)"
+      R"("constraint_tags":["c:"],"requirements":null,"jobs":2,"queued":5,"startable":4,"running":3,)"
       R"("oldest_at_ms":9,"oldest_age_ms":8,"limits":[{"uuid":"x","tag":"y","name":"z"}]}],"took_ms":1})");
   ASSERT_TRUE(demand) << demand.error().message;
   EXPECT_EQ(demand->startable, 4u);

@@ -117,15 +117,15 @@ TEST(LiveView, DeliversViewsAndComesBackAfterALostConnection) {
                      kStream + "event: view\ndata: 3\n\n"});
   auto view = LiveView::Open(server.options(), "/v1/queues/default/overview");
   ASSERT_TRUE(view);
-  std::vector<std::string> told;
+  std::vector<std::string> seen;
   auto ran = view->Run({.on_view =
                             [&](const std::string& json) {
-                              told.push_back(json);
+                              seen.push_back(json);
                               if (json == "3") view->Stop();
                             },
-                        .on_lost = [&](const Error& error) { told.push_back(std::string(CodeText(error.code))); }});
+                        .on_lost = [&](const Error& error) { seen.push_back(std::string(CodeText(error.code))); }});
   EXPECT_TRUE(ran);
-  EXPECT_EQ(told, (std::vector<std::string>{"1", "2", "unavailable", "3"}));
+  EXPECT_EQ(seen, (std::vector<std::string>{"1", "2", "unavailable", "3"}));
   EXPECT_NE(server.request.find("GET /v1/queues/default/overview HTTP/1.1\r\n"), std::string::npos);
   EXPECT_NE(server.request.find("Accept: text/event-stream\r\n"), std::string::npos);
 }

@@ -77,7 +77,7 @@ struct FieldsOf<History> {
   static constexpr auto kRows = RowsOf<History, wire::kHistory>(
       In<&History::step_ms>("step_ms"), In<&History::from_at_ms>("from_at_ms"), In<&History::submitted>("submitted"),
       In<&History::started>("started"), In<&History::done>("done"), In<&History::failed>("failed"),
-      In<&History::ready>("ready"), In<&History::waiting>("waiting"), In<&History::leased>("leased"),
+      In<&History::queued>("queued"), In<&History::retrying>("retrying"), In<&History::running>("running"),
       In<&History::oldest_wait_ms>("oldest_ms"));
 };
 
@@ -88,8 +88,8 @@ template <>
 struct FieldsOf<UserInfo> {
   static constexpr auto kRows = RowsOf<UserInfo, wire::kUser>(
       In<&UserInfo::user>("user"), In<&UserInfo::weight>("weight"), In<&UserInfo::share>("share"),
-      In<&UserInfo::use>("use"), In<&UserInfo::jobs>("jobs"), In<&UserInfo::ready>("ready"),
-      In<&UserInfo::waiting>("waiting"), In<&UserInfo::running>("running"), In<&UserInfo::started>("started"),
+      In<&UserInfo::use>("use"), In<&UserInfo::jobs>("jobs"), In<&UserInfo::queued>("queued"),
+      In<&UserInfo::retrying>("retrying"), In<&UserInfo::running>("running"), In<&UserInfo::started>("started"),
       In<&UserInfo::starts_per_s>("starts_per_s"), In<&UserInfo::oldest_at_ms>("oldest_at_ms"),
       Inside<UserInfo, kWaitedOfUser>("waited_ms"));
 };
@@ -105,8 +105,8 @@ template <>
 struct FieldsOf<Picture> {
   static constexpr auto kRows = RowsOf<Picture, wire::kPicture>(
       In<&Picture::job>("job"), In<&Picture::count>("count"), In<&Picture::from>("from"), In<&Picture::to>("to"),
-      In<&Picture::width>("width"), In<&Picture::ready>("ready"), In<&Picture::leased>("leased"),
-      In<&Picture::waiting>("waiting"), In<&Picture::done>("done"), In<&Picture::failed>("failed"),
+      In<&Picture::width>("width"), In<&Picture::queued>("queued"), In<&Picture::running>("running"),
+      In<&Picture::retrying>("retrying"), In<&Picture::done>("done"), In<&Picture::failed>("failed"),
       In<&Picture::skipped>("skipped"));
 };
 

@@ -8,7 +8,7 @@ namespace allotter {
 namespace {
 
 TEST(ParseOverview, HasTheProtocolsFields) {
-  auto overview = Parse<Overview>(R"({"queue":{"name":"q","paused":true,"tasks":{"ready":10,"waiting":2,"leased":4}},
+  auto overview = Parse<Overview>(R"({"queue":{"name":"q","paused":true,"tasks":{"queued":10,"retrying":2,"running":4}},
     "rates":{"submitted":12.5,"started":10,"done":9.5,"failed":0.1},"oldest_waiting":{"job":"7","since_at_ms":50},
     "workers":{"registered":4,"waiting":1,"away":2,"draining":3,"slots":16,"busy":11},
     "reasons":[{"code":"all_busy","kind":"wait","tasks":1204,"jobs":12,"classes":2,"since_at_ms":9,"job":"7","tags":["render"]},
@@ -20,7 +20,7 @@ TEST(ParseOverview, HasTheProtocolsFields) {
   ASSERT_TRUE(overview) << overview.error().message;
   EXPECT_EQ(overview->queue.name, "q");
   EXPECT_TRUE(overview->queue.paused);
-  EXPECT_EQ(overview->queue.tasks_ready, 10u);
+  EXPECT_EQ(overview->queue.tasks_queued, 10u);
   EXPECT_EQ(overview->rates.submitted, 12.5);
   EXPECT_EQ(overview->rates.done, 9.5);
   ASSERT_TRUE(overview->oldest_waiting);
@@ -58,7 +58,7 @@ TEST(ParseOverview, AWrongTypeIsAnError) {
 
 TEST(ParseHistory, HasANumberForEachStep) {
   auto history = Parse<History>(R"({"step_ms":1000,"from_at_ms":5,"submitted":[0,5],"started":[1,2],"done":[0,4],
-    "failed":[0,0],"ready":[3,4],"waiting":[5,6],"leased":[0,1],"oldest_ms":[0,700]})");
+    "failed":[0,0],"queued":[3,4],"retrying":[5,6],"running":[0,1],"oldest_ms":[0,700]})");
   ASSERT_TRUE(history);
   EXPECT_EQ(history->done, (std::vector<std::uint64_t>{0, 4}));
   EXPECT_EQ(history->oldest_wait_ms, (std::vector<std::uint64_t>{0, 700}));
@@ -66,8 +66,8 @@ TEST(ParseHistory, HasANumberForEachStep) {
 }
 
 TEST(ParseUsers, HasTheProtocolsFields) {
-  auto page = Parse<UserPage>(R"({"users":[{"user":"ann","weight":2,"share":0.25,"use":0.5,"jobs":3,"ready":1000,
-    "waiting":1,"running":6,"started":1234,"starts_per_s":2.25,"oldest_at_ms":7,"waited_ms":{"mean":820,"p50":512,"p95":2048}},
+  auto page = Parse<UserPage>(R"({"users":[{"user":"ann","weight":2,"share":0.25,"use":0.5,"jobs":3,"queued":1000,
+    "retrying":1,"running":6,"started":1234,"starts_per_s":2.25,"oldest_at_ms":7,"waited_ms":{"mean":820,"p50":512,"p95":2048}},
     {"user":"","oldest_at_ms":null,"waited_ms":{"mean":null,"p50":null,"p95":null}}],
     "next":"bob","active":3,"running":12,"starts_per_s":4.5})");
   ASSERT_TRUE(page) << page.error().message;
@@ -82,8 +82,8 @@ TEST(ParseUsers, HasTheProtocolsFields) {
 }
 
 TEST(ParsePicture, HasANumberForEachPart) {
-  auto picture = Parse<Picture>(R"({"job":"7","count":10,"from":0,"to":10,"width":5,"ready":[1,2],"leased":[0,1],
-    "waiting":[0,0],"done":[4,2],"failed":[0,0],"skipped":[0,0]})");
+  auto picture = Parse<Picture>(R"({"job":"7","count":10,"from":0,"to":10,"width":5,"queued":[1,2],"running":[0,1],
+    "retrying":[0,0],"done":[4,2],"failed":[0,0],"skipped":[0,0]})");
   ASSERT_TRUE(picture);
   EXPECT_EQ(picture->done, (std::vector<std::uint64_t>{4, 2}));
   EXPECT_EQ(picture->width, 5u);

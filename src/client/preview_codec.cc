@@ -25,7 +25,7 @@ struct FieldsOf<StrategyPreview> {
       In<&StrategyPreview::strategy>("strategy"), In<&StrategyPreview::policy>("policy"),
       In<&StrategyPreview::paused>("paused"), In<&StrategyPreview::draining>("draining"),
       In<&StrategyPreview::complete>("complete"), In<&StrategyPreview::jobs_looked_at>("jobs_looked_at"),
-      In<&StrategyPreview::may_run>("may_run"), In<&StrategyPreview::ready_tasks>("ready_tasks"),
+      In<&StrategyPreview::may_run>("may_run"), In<&StrategyPreview::queued_tasks>("queued_tasks"),
       In<&StrategyPreview::took_ms>("took_ms"), Inside<StrategyPreview, kHeldOfPreview>("held"),
       In<&StrategyPreview::limited>("limited"), In<&StrategyPreview::picks>("picks"));
 };

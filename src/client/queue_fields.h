@@ -23,7 +23,7 @@ inline constexpr auto kJobsOfQueue = RowsOf<Queue, wire::kJobCounts>(
     In<&Queue::jobs_scheduled>("scheduled"), In<&Queue::jobs_active>("active"), In<&Queue::jobs_paused>("paused"),
     In<&Queue::jobs_done>("done"), In<&Queue::jobs_failed>("failed"), In<&Queue::jobs_cancelled>("cancelled"));
 inline constexpr auto kTasksOfQueue = RowsOf<Queue, wire::kOpenTasks>(
-    In<&Queue::tasks_ready>("ready"), In<&Queue::tasks_waiting>("waiting"), In<&Queue::tasks_leased>("leased"));
+    In<&Queue::tasks_queued>("queued"), In<&Queue::tasks_retrying>("retrying"), In<&Queue::tasks_running>("running"));
 inline constexpr auto kStoreOfQueue =
     RowsOf<Queue, wire::kStoreUse>(In<&Queue::file_bytes>("file_bytes"), In<&Queue::journal_rows>("journal_rows"));
 inline constexpr auto kMemoryOfQueue =

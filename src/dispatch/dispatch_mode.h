@@ -1,4 +1,4 @@
-// To whom a ready task is open: to everybody who may run it, or to one of them, to whom it is promised.
+// To whom a queued task is open: to everybody who may run it, or to one of them, to whom it is promised.
 #pragma once
 
 #include <array>
@@ -10,10 +10,10 @@ namespace allot {
 
 enum class DispatchMode : std::uint8_t {
   kFanout,    // whoever asks first gets it
-  kBalanced,  // it is promised to one worker when it becomes ready
+  kBalanced,  // it is promised to one worker when it is queued
 };
 
-// Whom a ready task is promised to.
+// Whom a queued task is promised to.
 enum class Balance : std::uint8_t {
   kLeastQueue,  // who has the fewest tasks, promised and running
   kRoundRobin,  // one after the other

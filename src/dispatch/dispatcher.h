@@ -1,20 +1,21 @@
-// To whom a ready task is open: to everybody who may run it, or to one of them, to whom it is promised.
+// To whom a queued task is open: to everybody who may run it, or to one of them, to whom it is promised.
 //
 // In fanout nothing is promised: logically every worker has every task that it may run in its queue, really all of
 // them look at the one shared order, and what one takes is gone for all.
 //
-// In balanced dispatch every ready task is promised to one worker that may run it, as promises: (job, worker, count). A
-// worker takes what comes first in its own queue, by its strategy; if nothing there may start, what comes first in the
-// shared order: of that job what is open, or a task of the worker with the longest queue. So a worker idles only where
-// in fanout it would too. What nobody may run stays open, and so does, for a while, what there was no time to promise:
-// as long as there is such, or the worker's own queue is not in order, the shared order decides.
+// In balanced dispatch every queued task is promised to one worker that may run it, as promises: (job, worker, count).
+// A worker takes what comes first in its own queue, by its strategy; if nothing there may start, what comes first in
+// the shared order: of that job what is open, or a task of the worker with the longest queue. So a worker idles only
+// where in fanout it would too. What nobody may run stays open, and so does, for a while, what there was no time to
+// promise: as long as there is such, or the worker's own queue is not in order, the shared order decides.
 //
 // Whoever takes nothing while others of its kind take many is passed over until it asks again.
 //
 // Large work (a queue of a worker that is gone, another mode, levelling) is done in steps: call Step() while Busy().
 //
 // Threading:  confined to the queue's engine thread.
-// Invariants: promises of a job plus what is open of it = its ready tasks; a promise is at least 1; a queue's length is
+// Invariants: promises of a job plus what is open of it = its queued tasks; a promise is at least 1; a queue's length
+// is
 //             the sum of its promises; a promise stands in its job's promises and in its worker's queue, or in neither.
 #pragma once
 
@@ -77,16 +78,16 @@ class Dispatcher {
   void Started(DispatchWorker& worker) { SetRunning(worker, worker.running + 1); }
   void Finished(DispatchWorker& worker) { SetRunning(worker, worker.running - 1); }
 
-  // --- Jobs, while they are in the orders with ready tasks.
+  // --- Jobs, while they are in the orders with queued tasks.
 
-  // Promises the job's ready tasks to those who may run it. Where much is done at once, with a budget: what it did is
+  // Promises the job's queued tasks to those who may run it. Where much is done at once, with a budget: what it did is
   // taken from it, and what does not fit in stays open until it comes up in a step.
   void Open(DispatchJob& job) { Open(job, left_); }
   void Open(DispatchJob& job, std::size_t& budget);
   // Takes it out of all queues. To be called before the orders close it.
   void Close(DispatchJob& job);
-  // Its ready tasks are not as many as before, other than by Take(). Nothing while it is not here.
-  void SetReady(DispatchJob& job);
+  // Its queued tasks are not as many as before, other than by Take(). Nothing while it is not here.
+  void SetQueued(DispatchJob& job);
   // Its group is about to change, or has.
   void BeforeGroup(DispatchJob& job);
   void AfterGroup(DispatchJob& job);
@@ -106,7 +107,7 @@ class Dispatcher {
   // By which leaf of the strategy, and of how many (StrategyIndex says more).
   const order::Plan* leaf() const { return leaf_; }
   std::uint64_t drawn_of() const { return drawn_of_; }
-  // The worker takes a task of the job: it has one ready task less. Change the job's tasks and orders after this.
+  // The worker takes a task of the job: it has one queued task less. Change the job's tasks and orders after this.
   TakenFrom Take(DispatchWorker& worker, DispatchJob& job);
 
   // --- As ClassTable's listener.
@@ -135,7 +136,7 @@ class Dispatcher {
   bool OwnFirst(const DispatchWorker& worker) const {
     return balanced() && worker.queue && worker.queue->promised > 0 && Settled();
   }
-  // So many of the job's ready tasks.
+  // So many of the job's queued tasks.
   static std::uint32_t Promised(const DispatchWorker& worker, const DispatchJob& job) {
     const Promise* promise = worker.queue && job.promises ? job.promises->Find(worker.queue->slot) : nullptr;
     return promise == nullptr ? 0 : promise->count;

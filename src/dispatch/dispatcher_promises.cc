@@ -163,7 +163,7 @@ void Dispatcher::Open(DispatchJob& job, std::size_t& budget) {
   if (!balanced() || job.promises) return;
   while (by_class_.size() <= job.cls) by_class_.emplace_back();
   job.promises = std::make_unique<JobPromises>(job);
-  job.promises->open = job.ready;
+  job.promises->open = job.queued;
   Deal(*job.promises, budget);
 }
 
@@ -188,24 +188,24 @@ void Dispatcher::DropPromises(DispatchJob& job) {
   RelinkAll(changed);
 }
 
-void Dispatcher::SetReady(DispatchJob& job) {
+void Dispatcher::SetQueued(DispatchJob& job) {
   if (!job.promises) return;
   if (!balanced()) return DropPromises(job);
   JobPromises& of_job = *job.promises;
   std::uint32_t total = of_job.open + of_job.promised;
-  if (job.ready > total) {
-    of_job.open += job.ready - total;
+  if (job.queued > total) {
+    of_job.open += job.queued - total;
     return Deal(of_job, left_);
   }
-  while (total > job.ready) {
-    std::uint32_t fewer = std::min(total - job.ready, of_job.open);
+  while (total > job.queued) {
+    std::uint32_t fewer = std::min(total - job.queued, of_job.open);
     if (fewer > 0) {
       of_job.open -= fewer;
       if (of_job.open == 0) Unlist(of_job);
     } else {
       Promise& promise = Longest(of_job);
       WorkerQueue& queue = *promise.queue;
-      fewer = std::min(total - job.ready, promise.count);
+      fewer = std::min(total - job.queued, promise.count);
       Reduce(promise, fewer);
       Relink(queue);
     }

@@ -80,7 +80,7 @@ class SomeWorld {
           for (std::size_t i = size_.many_cells ? 8 : 1; i > 0; --i) Submit();
         } else {
           WorldJob& job = SomeJob();
-          if (job.leased == 0) world_.Forget(job);
+          if (job.running == 0) world_.Forget(job);
         }
         break;
       case 2:
@@ -204,14 +204,14 @@ class SomeWorld {
   }
   void ChangeReady() {
     if (world_.jobs.empty()) return;
-    world_.SetReady(SomeJob(), rng_.Below(5) == 0 ? 0 : SomeTasks(), rng_.Below(2) == 0);
+    world_.SetQueued(SomeJob(), rng_.Below(5) == 0 ? 0 : SomeTasks(), rng_.Below(2) == 0);
   }
   void ToggleOpen() {
     if (world_.jobs.empty()) return;
     WorldJob& job = SomeJob();
     if (job.open) {
       world_.Close(job);
-    } else if (job.ready > 0) {
+    } else if (job.queued > 0) {
       world_.Open(job);
     }
   }
@@ -336,11 +336,11 @@ class SomeWorld {
     Preview naive({policy_, world_.orders.strategy(worker.order), {weights_.begin(), weights_.end()}, slots_});
     for (const auto& job : world_.jobs) {
       const Verdict verdict = testing::NaiveVerdict(job->sample, worker.sample, time_);
-      const std::uint32_t tasks = own ? DispatchWorld::PromiseOf(*job, worker) : job->ready;
+      const std::uint32_t tasks = own ? DispatchWorld::PromiseOf(*job, worker) : job->queued;
       const bool may = verdict.match && gate_.Ask(job->group) == StartGate::Blocked::kNo && tasks > 0;
-      const std::uint32_t ready = std::exchange(job->ready, tasks);
+      const std::uint32_t queued = std::exchange(job->queued, tasks);
       naive.Know(world_.keys, *job, may ? std::optional(verdict.worker_rank) : std::nullopt, &world_.orders.values());
-      job->ready = ready;
+      job->queued = queued;
     }
     return naive.Allowed(random);
   }

@@ -529,9 +529,9 @@ TEST(Dispatcher, SwitchingBetweenModesLosesNothing) {
     for (int i = 0; i < 4; ++i) world.Add(i % 2 == 0 ? TagList{"a"} : TagList{});
     std::uint64_t left = 0;
     for (int i = 0; i < 40; ++i) {
-      const auto ready = static_cast<std::uint32_t>(1 + world.rng.Below(9));
-      left += ready;
-      world.Submit(ready, world.rng.Below(3) == 0 ? TagList{"a"} : TagList{});
+      const auto queued = static_cast<std::uint32_t>(1 + world.rng.Below(9));
+      left += queued;
+      world.Submit(queued, world.rng.Below(3) == 0 ? TagList{"a"} : TagList{});
     }
     while (left > 0) {
       switch (world.rng.Below(6)) {
@@ -556,9 +556,9 @@ TEST(Dispatcher, SwitchingBetweenModesLosesNothing) {
       }
       world.Begin();
       ASSERT_EQ(world.Wrong(), "");
-      std::uint64_t ready = 0;
-      for (const auto& job : world.jobs) ready += job->ready;
-      ASSERT_EQ(ready, left);
+      std::uint64_t queued = 0;
+      for (const auto& job : world.jobs) queued += job->queued;
+      ASSERT_EQ(queued, left);
     }
     world.Balance();
     world.Fanout();

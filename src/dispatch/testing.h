@@ -54,7 +54,7 @@ class DispatcherCheck {
   }
 
   // What is open of it, and what was promised to that worker.
-  static std::uint32_t Open(const DispatchJob& job) { return job.promises ? job.promises->open : job.ready; }
+  static std::uint32_t Open(const DispatchJob& job) { return job.promises ? job.promises->open : job.queued; }
   static std::uint32_t PromiseOf(const DispatchJob& job, const DispatchWorker& worker) {
     const Promise* promise = job.promises && worker.queue ? job.promises->Find(worker.queue->slot) : nullptr;
     return promise == nullptr ? 0 : promise->count;
@@ -149,9 +149,9 @@ class DispatcherCheck {
       Expect(count == of_job.size(), NameOf(*job) + ": shares are miscounted");
       Expect(of_job.promised == sum,
              NameOf(*job) + ": promised " + std::to_string(of_job.promised) + " instead of " + std::to_string(sum));
-      Expect(of_job.open + sum == job->ready, NameOf(*job) + ": " + std::to_string(of_job.open) + " open and " +
-                                                  std::to_string(sum) + " promised of " + std::to_string(job->ready) +
-                                                  " ready");
+      Expect(of_job.open + sum == job->queued, NameOf(*job) + ": " + std::to_string(of_job.open) + " open and " +
+                                                   std::to_string(sum) + " promised of " + std::to_string(job->queued) +
+                                                   " queued");
       Expect(of_job.listed == (of_job.open > 0), NameOf(*job) + ": wrongly listed as open, or not");
       if (of_job.listed) listed_[job->cls].insert(&of_job);
     }

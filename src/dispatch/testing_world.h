@@ -64,9 +64,9 @@ class DispatchWorld : public ClassTable::Listener {
 
   // --- Jobs.
 
-  // `fill` may set anything of it; then it is known, and open if it has ready tasks.
+  // `fill` may set anything of it; then it is known, and open if it has queued tasks.
   template <typename F>
-  WorldJob& Submit(std::uint32_t ready, F fill) {
+  WorldJob& Submit(std::uint32_t queued, F fill) {
     jobs.push_back(std::make_unique<WorldJob>());
     WorldJob& job = *jobs.back();
     job.key.id = JobId{++last_job};
@@ -75,11 +75,11 @@ class DispatchWorld : public ClassTable::Listener {
     fill(job);
     job.cls = table.AddJob(job.sample.In(table));
     orders.Know(job);
-    SetReady(job, ready);
+    SetQueued(job, queued);
     return job;
   }
-  WorldJob& Submit(std::uint32_t ready, TagList tags = {}) {
-    return Submit(ready, [&](WorldJob& job) { job.sample.tags = std::move(tags); });
+  WorldJob& Submit(std::uint32_t queued, TagList tags = {}) {
+    return Submit(queued, [&](WorldJob& job) { job.sample.tags = std::move(tags); });
   }
   void Open(WorldJob& job) {
     orders.Open(job);
@@ -89,19 +89,19 @@ class DispatchWorld : public ClassTable::Listener {
     dispatcher.Close(job);
     orders.Close(job);
   }
-  void SetReady(WorldJob& job, std::uint32_t ready, bool may_open = true) {
-    if (job.open && ready == 0) Close(job);
+  void SetQueued(WorldJob& job, std::uint32_t queued, bool may_open = true) {
+    if (job.open && queued == 0) Close(job);
     const bool open = job.open;
-    orders.SetReady(job, ready);
-    if (open) dispatcher.SetReady(job);
-    if (!open && ready > 0 && may_open) Open(job);
+    orders.SetQueued(job, queued);
+    if (open) dispatcher.SetQueued(job);
+    if (!open && queued > 0 && may_open) Open(job);
   }
   void SetGroup(WorldJob& job, std::uint32_t group) {
     dispatcher.BeforeGroup(job);
     orders.SetGroup(job, group);
     dispatcher.AfterGroup(job);
   }
-  // REQUIRES: nothing of it is leased.
+  // REQUIRES: nothing of it runs.
   void Forget(WorldJob& job) {
     if (job.open) Close(job);
     orders.Forget(job);
@@ -176,8 +176,8 @@ class DispatchWorld : public ClassTable::Listener {
   void Take(WorldWorker& worker, WorldJob& job) {
     dispatcher.Take(worker, job);
     dispatcher.Started(worker);
-    orders.Leased(job, Stamp{ms, ++serial});
-    SetReady(job, job.ready - 1);
+    orders.Started(job, Stamp{ms, ++serial});
+    SetQueued(job, job.queued - 1);
   }
   // Picks and takes; null if there is nothing.
   WorldJob* Pull(WorldWorker& worker) {
@@ -185,11 +185,11 @@ class DispatchWorld : public ClassTable::Listener {
     if (job != nullptr) Take(worker, *job);
     return job;
   }
-  // One of the tasks that the worker runs has ended; `again`: it is ready once more.
+  // One of the tasks that the worker runs has ended; `again`: it is queued once more.
   void Finish(WorldWorker& worker, WorldJob& job, bool again = false) {
     dispatcher.Finished(worker);
     orders.Returned(job);
-    if (again) SetReady(job, job.ready + 1);
+    if (again) SetQueued(job, job.queued + 1);
   }
 
   // --- Modes.

@@ -35,8 +35,8 @@ struct Promise : WorkerOrder::Entry, boost::intrusive::list_base_hook<PlainLink>
   std::uint64_t arrangement = 0;  // of its queue that it has a place in; any other: it has none
 };
 
-// To whom how much of a job's ready tasks is promised. Sum of the promises = promised; promised + open = the job's
-// ready tasks.
+// To whom how much of a job's queued tasks is promised. Sum of the promises = promised; promised + open = the job's
+// queued tasks.
 struct JobPromises : boost::intrusive::list_base_hook<PlainLink> {
   explicit JobPromises(DispatchJob& of) : job(&of) {}
   ~JobPromises();

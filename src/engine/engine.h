@@ -54,16 +54,16 @@ class Engine {
   Result<bool> Stage(const Now& now, JobBatch& batch);
   Result<std::vector<SubmitAnswer>> SubmitAll(const Now& now, std::span<const JobId> ids, JobBatch& batch);
   void Unstage(JobBatch& batch);
-  // Leased tasks stay; the others are matched and ordered anew. kJobEnded.
+  // Running tasks stay; the others are matched and ordered anew. kJobEnded.
   Result<void> Change(const Now& now, JobId job, const JobChange& change);
-  // Ready and waiting tasks are skipped; workers that hold one are told. Cancelling an ended job changes nothing.
+  // Queued and retrying tasks are skipped; workers that hold one are told. Cancelling an ended job changes nothing.
   Result<void> Cancel(const Now& now, JobId job);
   // No grants until resumed; leases go on. kJobEnded.
   Result<void> Pause(const Now& now, JobId job);
   Result<void> Resume(const Now& now, JobId job);
-  // Failed and skipped tasks become ready with fresh attempts. kJobActive while it has not ended. A task that a worker
-  // was told to stop goes on if the worker finishes it all the same, and runs again otherwise.
-  // Returns how many tasks are not done, and so will run again.
+  // Failed and skipped tasks are queued again with fresh attempts. kJobActive while it has not ended. A task that a
+  // worker was told to stop goes on if the worker finishes it all the same, and runs again otherwise. Returns how many
+  // tasks are not done, and so will run again.
   Result<std::uint32_t> Retry(const Now& now, JobId job);
 
   // --- The queue.
@@ -78,8 +78,8 @@ class Engine {
   // New jobs, strategies and limits that would take it beyond are refused (kMemoryFull); what is there stays, also if
   // it is more. 0: none.
   void SetMemoryBudget(std::uint64_t bytes);
-  // Who holds ready tasks. From one to the other, or to another balance, nothing is lost: ready tasks are promised, or
-  // are open again, in steps.
+  // Who holds queued tasks. From one to the other, or to another balance, nothing is lost: queued tasks are promised,
+  // or are open again, in steps.
   void SetDispatch(const Now& now, const DispatchOptions& dispatch);
   void PauseQueue(const Now& now);
   void ResumeQueue(const Now& now);
@@ -96,7 +96,7 @@ class Engine {
 
   // --- Workers. Each fails with kUnknownWorker where there is none of that id. Any of them is a sign of life.
 
-  // Also for a worker that comes back: leases that it lists go on, others of its own return to ready counting no
+  // Also for a worker that comes back: leases that it lists go on, others of its own are queued again, counting no
   // attempt. `key` proves that it is the same one (from RegisterAnswer); a spec.id of 0 is an error of the caller.
   Result<RegisterAnswer> Register(const Now& now, const WorkerSpec& spec, std::optional<std::uint64_t> key);
   // Waiting jobs are matched with it anew, at once; what it holds stays. Not a sign of life: others may do it.
@@ -112,9 +112,9 @@ class Engine {
   Result<void> Drain(const Now& now, WorkerId worker);
   // Its connection is gone; it may come back within its grace time. Not an error for unknown workers.
   void Disconnect(const Now& now, WorkerId worker);
-  // It leaves for good. What it still holds counts as a delivery and becomes ready again, or fails.
+  // It leaves for good. What it still holds counts as a delivery and is queued again, or fails.
   void Unregister(const Now& now, WorkerId worker);
-  // These grants never left the server: ready again, counting no attempt.
+  // These grants never left the server: queued again, counting no attempt.
   void Undelivered(const Now& now, std::span<const TaskRef> tasks);
 
   // --- Time.

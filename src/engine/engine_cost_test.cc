@@ -92,7 +92,7 @@ TEST_F(EngineCost, ATaskThatFailedOnceAndWaitsForItsRetryTakesAtMostTwoBytes) {
     ASSERT_TRUE(engine_->ReportAll(now_, worker.id, reports).ok());
     Fold();
   }
-  ASSERT_EQ(engine_->looks().Stats().tasks_waiting, kTasks);
+  ASSERT_EQ(engine_->looks().Stats().tasks_retrying, kTasks);
   const double bytes = Used() / kTasks;
   RecordProperty("bytes", std::to_string(bytes));
   EXPECT_LE(bytes, 2);

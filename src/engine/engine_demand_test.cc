@@ -70,7 +70,7 @@ TEST_F(EngineDemand, HasARowForEveryClassAndUserWithWaitingTasks) {
   EXPECT_EQ(rows[0].tags, (std::vector<std::string>{"a"}));
   EXPECT_EQ(rows[0].requirements, "");
   EXPECT_EQ(rows[0].jobs, 2u);
-  EXPECT_EQ(rows[0].waiting, 5u);
+  EXPECT_EQ(rows[0].queued, 5u);
   EXPECT_EQ(rows[0].running, 2u);
   EXPECT_EQ(rows[0].startable, 5u);
   EXPECT_EQ(rows[0].oldest, FromMillis(kStart));
@@ -83,7 +83,7 @@ TEST_F(EngineDemand, HasARowForEveryClassAndUserWithWaitingTasks) {
 
   EXPECT_EQ(Demand({"bob", std::nullopt, 0s}).size(), 1u);
   ASSERT_EQ(Demand({std::nullopt, "b", 0s}).size(), 1u);
-  EXPECT_EQ(walk_->rows()[0].waiting, 2u);
+  EXPECT_EQ(walk_->rows()[0].queued, 2u);
   EXPECT_TRUE(Demand({"bob", "b", 0s}).empty());
 }
 
@@ -142,7 +142,7 @@ TEST_F(EngineDemand, OfAPausedQueueNothingCanStart) {
   engine_->PauseQueue(now_);
   ASSERT_EQ(Demand().size(), 1u);
   EXPECT_TRUE(walk_->paused());
-  EXPECT_EQ(walk_->rows()[0].waiting, 3u);
+  EXPECT_EQ(walk_->rows()[0].queued, 3u);
   EXPECT_EQ(walk_->rows()[0].startable, 0u);
 }
 
@@ -160,7 +160,7 @@ TEST_F(EngineDemand, ALimitedUsersRowShowsTheCountThatCanStartWithinTheLookahead
   EXPECT_EQ(Within(60s - 1us)[0].startable, 0u);
   const std::vector<DemandRow> rows = Within(60s);
   EXPECT_EQ(rows[0].startable, 1u);
-  EXPECT_EQ(rows[0].waiting, 99u);
+  EXPECT_EQ(rows[0].queued, 99u);
   ASSERT_EQ(rows[0].limits.size(), 1u);
   EXPECT_EQ(rows[0].limits[0].name, "slow");
   EXPECT_EQ(rows[0].requirements, "");
@@ -361,11 +361,11 @@ TEST_F(EngineDemandProperty, WithThePolicyAloneIsWhatAWorkerForAllThenGets) {
     SetPolicy(policy);
     Pass(1ms);
     const std::vector<DemandRow> rows = Demand({}, 1 + rng.Below(3));
-    std::uint64_t waiting = 0;
-    for (const DemandRow& row : rows) waiting += row.waiting;
+    std::uint64_t queued = 0;
+    for (const DemandRow& row : rows) queued += row.queued;
     const std::uint64_t shown = Sum(rows);
     ASSERT_EQ(shown, Starts(0s));
-    capped += shown < waiting ? 1 : 0;
+    capped += shown < queued ? 1 : 0;
     zeros += shown == 0 ? 1 : 0;
   }
   EXPECT_GT(capped, 100u);
@@ -383,17 +383,17 @@ TEST_F(EngineDemandProperty, WithAnyPolicyIsZeroJustWhenNothingStarts) {
     SetPolicy(policy);
     Pass(1ms);
     const std::vector<DemandRow> rows = Demand();
-    std::uint64_t waiting = 0;
+    std::uint64_t queued = 0;
     for (const DemandRow& row : rows) {
-      ASSERT_LE(row.startable, row.waiting);
-      waiting += row.waiting;
+      ASSERT_LE(row.startable, row.queued);
+      queued += row.queued;
     }
     const std::uint64_t shown = Sum(rows), started = Starts(0s);
     ASSERT_EQ(shown == 0, started == 0);
     // If all can start, they do.
-    ASSERT_TRUE(shown < waiting || started == waiting);
+    ASSERT_TRUE(shown < queued || started == queued);
     zeros += shown == 0 ? 1 : 0;
-    capped += shown < waiting ? 1 : 0;
+    capped += shown < queued ? 1 : 0;
   }
   EXPECT_GT(zeros, 10u);
   EXPECT_GT(capped, 50u);
@@ -420,9 +420,9 @@ TEST_F(EngineDemandProperty, UnderALimitIsWhatThenStartsWithinTheLookahead) {
     const Duration lookahead(rng.Below(100'000'000));
     const std::vector<DemandRow> rows = Within(lookahead);
     for (const DemandRow& row : rows) {
-      ASSERT_EQ(row.startable < row.waiting, !row.limits.empty());
+      ASSERT_EQ(row.startable < row.queued, !row.limits.empty());
       zeros += row.startable == 0 ? 1 : 0;
-      limited += row.startable < row.waiting ? 1 : 0;
+      limited += row.startable < row.queued ? 1 : 0;
     }
     const std::uint64_t sum = Sum(rows);
     ASSERT_EQ(sum, Starts(lookahead));
@@ -469,9 +469,9 @@ TEST_F(EngineDemand, WhoStopsEarlyHasWhatWasSeen) {
   ASSERT_FALSE(engine_->prepared_looks().Collect(now_, walk, 20));
   ASSERT_EQ(walk.rows().size(), 1u);
   EXPECT_FALSE(walk.complete());
-  EXPECT_GT(walk.rows()[0].waiting, 0u);
-  EXPECT_LT(walk.rows()[0].waiting, 500u);
-  EXPECT_EQ(walk.rows()[0].startable, walk.rows()[0].waiting);
+  EXPECT_GT(walk.rows()[0].queued, 0u);
+  EXPECT_LT(walk.rows()[0].queued, 500u);
+  EXPECT_EQ(walk.rows()[0].startable, walk.rows()[0].queued);
 }
 
 }  // namespace

@@ -127,7 +127,7 @@ TEST_F(EngineDispatchTest, AfterARestartTheFirstWhoComesBackDoesNotTakeAll) {
   ComeBack(one, {});
   Pass(31s);
   EXPECT_EQ(Promised({one, two}), (Lengths{100, 97}));  // and what it runs counts
-  EXPECT_EQ(engine_->looks().Stats().tasks_ready, 197u);
+  EXPECT_EQ(engine_->looks().Stats().tasks_queued, 197u);
 }
 
 TEST_F(EngineDispatchTest, GoingFromOneModeToTheOtherLosesAndDoublesNothing) {
@@ -147,7 +147,7 @@ TEST_F(EngineDispatchTest, GoingFromOneModeToTheOtherLosesAndDoublesNothing) {
     Do(engine_->Pause(now_, job));
     Do(engine_->Resume(now_, job));
   }
-  EXPECT_EQ(View(job).ready + View(job).leased, 20u);
+  EXPECT_EQ(View(job).queued + View(job).running, 20u);
 }
 
 TEST_F(EngineDispatchTest, InAQueueThatIsSwitchedTheBacklogIsPromisedInSteps) {
@@ -163,7 +163,7 @@ TEST_F(EngineDispatchTest, InAQueueThatIsSwitchedTheBacklogIsPromisedInSteps) {
   EXPECT_EQ(Pull(two, 1).size(), 1u);
   while (engine_->NextWake(now_) == now_.mono) engine_->Tick(now_);
   EXPECT_EQ(engine_->looks().Stats().tasks_promised, 0u);
-  EXPECT_EQ(engine_->looks().Stats().tasks_ready, 19'998u);
+  EXPECT_EQ(engine_->looks().Stats().tasks_queued, 19'998u);
 }
 
 TEST_F(EngineDispatchTest, WhatAWorkerThatStandsStillWasPromisedGoesToOthersThoughTheyAreBusy) {

@@ -60,11 +60,11 @@ class EngineExplain : public testing::LimitedEngineTest {
     std::vector<JobId> jobs;
     for (const Grant& grant : Grants()) {
       jobs.push_back(grant.task.job);
-      leased_.emplace_back(worker, grant.task);
+      running_.emplace_back(worker, grant.task);
     }
     return jobs;
   }
-  std::vector<std::pair<WorkerId, TaskRef>> leased_;
+  std::vector<std::pair<WorkerId, TaskRef>> running_;
 };
 
 TEST_F(EngineExplain, TheNextPullTakesWhatNothingHoldsBack) {
@@ -120,7 +120,7 @@ TEST_F(EngineExplain, ATaskHasReasonsOfItsOwn) {
   EXPECT_EQ(Pulled(worker).size(), 1u);
   EXPECT_EQ(ExplainJob(job, 0).Codes(), "running");
   EXPECT_EQ(ExplainJob(job, 1).Codes(), "all_busy");
-  const Report report{leased_[0].second, ReportKind::kFailed};
+  const Report report{running_[0].second, ReportKind::kFailed};
   ASSERT_TRUE(engine_->ReportAll(now_, worker, {&report, 1}).ok());
   EXPECT_EQ(ExplainJob(job, 0).Codes(), "backoff");
   EXPECT_EQ(engine_->prepared_looks().SnapshotOf(now_, job, 3).error().code, Code::kUnknownTask);
@@ -213,7 +213,7 @@ TEST_F(EngineExplain, AgreesWithWhatTheEngineDoesNext) {
     Rng rng(seed);
     records_.clear();
     journal_.clear();
-    leased_.clear();
+    running_.clear();
     Load(0s);
     SetPolicy(rng.Below(2) == 0 ? "worker" : testing::SomePolicy(rng, 2, false));
     std::vector<WorkerId> workers;
@@ -255,7 +255,7 @@ TEST_F(EngineExplain, AgreesWithWhatTheEngineDoesNext) {
     // One pull alone: the next would find what that one changed.
     const auto is_free = [&](WorkerId worker) {
       const WorkerView view = *engine_->looks().DescribeWorker(worker);
-      return view.leased < view.slots;
+      return view.running < view.slots;
     };
     const bool only_limits = std::all_of(explained.reasons.begin(), explained.reasons.end(), [](const Reason& reason) {
       return reason.code == ReasonCode::kLimit || reason.code == ReasonCode::kLimitNever ||

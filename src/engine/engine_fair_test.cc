@@ -164,20 +164,20 @@ class EngineFairGroups : public EngineFairTest {
     User& user = users_.at(UserOf(grant));
     ++user.running;
     user.served = ++grants_;
-    leased_.emplace_back(worker, grant.task);
+    running_.emplace_back(worker, grant.task);
   }
   // Some lease ends in some way, and its slot is free.
   WorkerId EndOne(Rng& rng) {
-    const std::size_t which = rng.Below(leased_.size());
-    const auto [worker, task] = leased_[which];
-    leased_.erase(leased_.begin() + static_cast<std::ptrdiff_t>(which));
+    const std::size_t which = rng.Below(running_.size());
+    const auto [worker, task] = running_[which];
+    running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(which));
     --users_.at(View(task.job).user).running;
     static constexpr ReportKind kEnds[] = {ReportKind::kDone, ReportKind::kFailed, ReportKind::kReleased};
     EXPECT_EQ(Say(worker, task, kEnds[rng.Below(3)]), ReportVerdict::kTaken);
     return worker;
   }
   std::map<std::string, User> users_;
-  std::vector<std::pair<WorkerId, TaskRef>> leased_;
+  std::vector<std::pair<WorkerId, TaskRef>> running_;
   std::uint64_t grants_ = 0;
 };
 
@@ -186,7 +186,7 @@ TEST_F(EngineFairGroups, WhileSlotsFillUpNumbersNeverDifferByMoreThanOneAndLater
     SCOPED_TRACE(std::to_string(n) + " users");
     Rng rng(n);
     users_.clear();
-    leased_.clear();
+    running_.clear();
     records_.clear();
     journal_.clear();
     floor_ = 0;
@@ -207,7 +207,7 @@ TEST_F(EngineFairGroups, WhileSlotsFillUpNumbersNeverDifferByMoreThanOneAndLater
     }
     for (int i = 0; i < 300; ++i) {
       // Some become free at once now and then, so that the fewest are not always one.
-      for (std::uint64_t ends = rng.Below(4); ends > 0 && leased_.size() > 5; --ends) EndOne(rng);
+      for (std::uint64_t ends = rng.Below(4); ends > 0 && running_.size() > 5; --ends) EndOne(rng);
       const WorkerId worker = EndOne(rng);
       const std::string next = Next();
       const auto grants = Pull(worker);
@@ -250,7 +250,7 @@ TEST_F(EngineFairGroups, WhoArrivesWhenAllSlotsAreTakenGetsTheFirstOneThatBecome
   for (int i = 0; i < 3; ++i) AddUser("u" + std::to_string(i), 1, 1);
   const WorkerId worker = RegisterBy("fair", {"a"}, 10);
   for (const Grant& grant : Pull(worker, 10)) Got(worker, grant);
-  ASSERT_EQ(leased_.size(), 10u);
+  ASSERT_EQ(running_.size(), 10u);
   AddUser("late", 1, 2);
   Rng rng(7);
   EndOne(rng);
@@ -264,7 +264,7 @@ TEST_F(EngineFairGroups, AlsoWhereWorkersWaitAndTheQueueIsFull) {
   for (int i = 0; i < 3; ++i) AddUser("u" + std::to_string(i), 1, 1);
   const WorkerId worker = RegisterBy("priority", {"a"}, 20);
   for (const Grant& grant : Pull(worker, 20)) Got(worker, grant);
-  ASSERT_EQ(leased_.size(), 10u);
+  ASSERT_EQ(running_.size(), 10u);
   Wait(worker, 10);
   JobSpec urgent = Of("u1", 1);
   urgent.priority = 9;
@@ -332,7 +332,7 @@ TEST_F(EngineFairTest, AfterACrashPicksGoOnAsIfThereHadBeenNone) {
       spec.slots = 20;
       spec.strategy = Strategy(ways[way].first);
       const std::uint64_t key = engine_->Register(now_, spec, std::nullopt)->key;
-      std::vector<TaskRef> leased;
+      std::vector<TaskRef> running;
       std::vector<Engine*> engines = {engine_.get()};
       // The same to all engines; what they grant must be the same.
       const auto step = [&] {
@@ -344,11 +344,11 @@ TEST_F(EngineFairTest, AfterACrashPicksGoOnAsIfThereHadBeenNone) {
           ++last_id_;
           for (Engine* engine : engines) ASSERT_TRUE(engine->Submit(now_, JobId{last_id_}, job).ok());
         }
-        if (!leased.empty() && rng.Below(3) != 0) {
-          const std::size_t which = rng.Below(leased.size());
-          const Report report{leased[which], rng.Below(3) == 0 ? ReportKind::kReleased : ReportKind::kDone};
+        if (!running.empty() && rng.Below(3) != 0) {
+          const std::size_t which = rng.Below(running.size());
+          const Report report{running[which], rng.Below(3) == 0 ? ReportKind::kReleased : ReportKind::kDone};
           for (Engine* engine : engines) ASSERT_TRUE(engine->ReportAll(now_, spec.id, std::span(&report, 1)).ok());
-          leased.erase(leased.begin() + static_cast<std::ptrdiff_t>(which));
+          running.erase(running.begin() + static_cast<std::ptrdiff_t>(which));
         }
         for (Engine* engine : engines) {
           if (engine != engine_.get()) engine->Take();
@@ -370,7 +370,7 @@ TEST_F(EngineFairTest, AfterACrashPicksGoOnAsIfThereHadBeenNone) {
             ASSERT_EQ(got, first);
           }
         }
-        leased.insert(leased.end(), first.begin(), first.end());
+        running.insert(running.end(), first.begin(), first.end());
       };
       for (int i = 0; i < 150; ++i) {
         step();
@@ -381,11 +381,11 @@ TEST_F(EngineFairTest, AfterACrashPicksGoOnAsIfThereHadBeenNone) {
       const std::unique_ptr<Engine> again = Loaded(30s);
       engines.push_back(again.get());
       // The worker comes back to both, so that they are told the same.
-      spec.resume = leased;
+      spec.resume = running;
       for (Engine* engine : engines) {
         const auto answer = engine->Register(now_, spec, key);
         ASSERT_TRUE(answer.ok());
-        ASSERT_EQ(answer->resumed.size(), leased.size());
+        ASSERT_EQ(answer->resumed.size(), running.size());
       }
       for (int i = 0; i < 150; ++i) {
         step();

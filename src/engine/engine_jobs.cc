@@ -195,7 +195,7 @@ bool Engine::Act(const Now& now, EngineJob& job, SweepAction action, std::int64_
       return false;
     case SweepAction::kCancel:
       if (Ended(job.state)) return false;
-      nanoseconds -= kLeaseNanoseconds * job.leased;
+      nanoseconds -= kLeaseNanoseconds * job.running;
       acted = Cancel(now, id).ok();
       break;
     case SweepAction::kPause:

@@ -74,7 +74,7 @@ TEST_F(EngineLimitViews, AJobOfWhichNothingCanStartIsAnsweredAllTheSame) {
   EXPECT_EQ(On(later).size(), 1u);
   ASSERT_TRUE(engine_->Resume(now_, job).ok());
   const WorkerId worker = Register();
-  ASSERT_EQ(Pull(worker).size(), 1u);  // nothing of it is ready any more
+  ASSERT_EQ(Pull(worker).size(), 1u);  // nothing of it is queued any more
   ASSERT_EQ(On(job).size(), 1u);
   EXPECT_TRUE(On(job)[0].limit.blocks);
   // An ended one starts no more.
@@ -255,7 +255,7 @@ TEST_F(EngineLimitViews, ATrialTellsWhatTheLimitThenDoes) {
       const std::vector<LimitOnJob> all = On(job.id);
       if (all.empty()) continue;
       ++jobs;
-      tasks += job.ready;
+      tasks += job.queued;
       ASSERT_EQ(all[0].limit.reads_worker, all[0].workers > 0);
     }
     ASSERT_EQ(trial->jobs(), jobs) << expr;

@@ -161,7 +161,7 @@ TEST_F(EngineLists, ASweepDoesWhatTheCommandDoes) {
   EXPECT_EQ(sweep(SweepAction::kCancel, {}, "ann"), Counts(2, 0, 0));
   EXPECT_EQ(sweep(SweepAction::kRetry, {}, "ann"), Counts(2, 0, 2));
   EXPECT_EQ(View(three).state, JobState::kActive);
-  EXPECT_EQ(View(three).ready, 5u);
+  EXPECT_EQ(View(three).queued, 5u);
   // And what it did is durable.
   Grants();
   Load(30s);

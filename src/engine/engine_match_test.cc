@@ -58,14 +58,14 @@ TEST_F(EngineMatchTest, AStoredExpressionThatIsNotReadAnyMoreMatchesNothingAndIs
     ASSERT_LE(grants.size(), 1u);  // the other one, once
     for (const Grant& grant : grants) EXPECT_EQ(grant.task.job, other);
     EXPECT_EQ(View(job).requirements->source(), bad);
-    EXPECT_EQ(View(job).ready, 1u);
+    EXPECT_EQ(View(job).queued, 1u);
     EXPECT_TRUE(engine_->Pause(now_, job).ok());  // written anew, as it was
     EXPECT_TRUE(engine_->Resume(now_, job).ok());
     Fold();
   }
 }
 
-TEST_F(EngineMatchTest, AWaitingWorkerThatChangesIsServedAtOnceAndWhatIsLeasedStays) {
+TEST_F(EngineMatchTest, AWaitingWorkerThatChangesIsServedAtOnceAndWhatRunsStays) {
   WorkerSpec plain;
   const WorkerId worker = RegisterAs(plain);
   JobSpec spec = Spec(2);
@@ -79,10 +79,10 @@ TEST_F(EngineMatchTest, AWaitingWorkerThatChangesIsServedAtOnceAndWhatIsLeasedSt
   EXPECT_EQ(Grants().size(), 1u);
   change.properties = Properties{};
   Change(worker, change);
-  EXPECT_EQ(View(job).leased, 1u);
+  EXPECT_EQ(View(job).running, 1u);
   Wait(worker, 1);
   EXPECT_TRUE(Grants().empty());
-  EXPECT_EQ(View(job).ready, 1u);
+  EXPECT_EQ(View(job).queued, 1u);
 }
 
 TEST_F(EngineMatchTest, AJobThatChangesIsMatchedAnewAtOnce) {

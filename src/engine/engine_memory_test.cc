@@ -245,7 +245,7 @@ TEST_F(EngineMemoryTest, ARefusalSaysWhatUsesTheBudget) {
 TEST_F(EngineMemoryTest, ARestartWithASmallerBudgetLoadsAllAndRefusesNewJobsAlone) {
   const WorkerId worker = Register();
   for (int i = 0; i < 5000; ++i) Submit(Spec(2));
-  const auto leased = Pull(worker, 3);
+  const auto running = Pull(worker, 3);
   Fold();
   options_.memory_budget = 1;
   Load(30s);
@@ -256,11 +256,11 @@ TEST_F(EngineMemoryTest, ARestartWithASmallerBudgetLoadsAllAndRefusesNewJobsAlon
   same.id = worker;
   same.tags = {"a"};
   same.connected = true;
-  for (const Grant& grant : leased) same.resume.push_back(grant.task);
+  for (const Grant& grant : running) same.resume.push_back(grant.task);
   ASSERT_TRUE(engine_->Register(now_, same, key_of_[worker]).ok());
-  for (const Grant& grant : leased) Say(worker, grant.task, ReportKind::kDone);
+  for (const Grant& grant : running) Say(worker, grant.task, ReportKind::kDone);
   EXPECT_EQ(Pull(worker, 10).size(), 10u);
-  EXPECT_TRUE(engine_->Cancel(now_, JobId{leased[0].task.job}).ok());
+  EXPECT_TRUE(engine_->Cancel(now_, JobId{running[0].task.job}).ok());
 }
 
 TEST_F(EngineMemoryTest, StrategiesAreRefusedBeforeTheirOrdersAreBuilt) {

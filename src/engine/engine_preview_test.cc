@@ -51,7 +51,7 @@ class EnginePreview : public testing::EngineTest {
     EXPECT_TRUE(engine_->Pull(now_, worker, options).ok());
     std::vector<Given> given;
     for (const Grant& grant : Grants()) {
-      leased_.emplace_back(worker, grant.task);
+      running_.emplace_back(worker, grant.task);
       given.push_back({grant.task.job.value, grant.task.index});
     }
     return given;
@@ -79,7 +79,7 @@ class EnginePreview : public testing::EngineTest {
     }
   }
 
-  std::vector<std::pair<WorkerId, TaskRef>> leased_;
+  std::vector<std::pair<WorkerId, TaskRef>> running_;
   std::size_t steps_ = 0;
 };
 
@@ -91,7 +91,7 @@ TEST_F(EnginePreview, IsWhatRealPullsThenGive) {
     Rng rng(seed);
     records_.clear();
     journal_.clear();
-    leased_.clear();
+    running_.clear();
     Load(0s);
     const std::string policy = rng.Below(2) == 0 ? "worker" : testing::SomePolicy(rng, 2, false);
     Weights weights;
@@ -148,9 +148,9 @@ TEST_F(EnginePreview, IsWhatRealPullsThenGive) {
           break;
         case 4:
         case 5:
-          if (leased_.empty()) break;
-          Say(leased_.back().first, leased_.back().second, static_cast<ReportKind>(rng.Below(4)));
-          leased_.pop_back();
+          if (running_.empty()) break;
+          Say(running_.back().first, running_.back().second, static_cast<ReportKind>(rng.Below(4)));
+          running_.pop_back();
           break;
         default: {
           bool none = false;
@@ -196,9 +196,9 @@ TEST_F(EnginePreview, TakesNothingAndTakesNoIndex) {
   const auto walk = Try({Strategy("fair(user, newest)"), nullptr, worker, std::nullopt, 20});
   EXPECT_EQ(walk->tasks().size(), 3u);
   EXPECT_EQ(walk->jobs(), 1u);
-  EXPECT_EQ(walk->ready_tasks(), 3u);
+  EXPECT_EQ(walk->queued_tasks(), 3u);
   EXPECT_FALSE(engine_->HasEffects());
-  EXPECT_EQ(engine_->looks().Stats().tasks_ready, before.tasks_ready);
+  EXPECT_EQ(engine_->looks().Stats().tasks_queued, before.tasks_queued);
   EXPECT_EQ(engine_->looks().Stats().strategies, before.strategies);
   EXPECT_EQ(engine_->looks().OrderBytes(), bytes);
 }
@@ -272,7 +272,7 @@ TEST_F(EnginePreview, KnowsWhoWasServedByJobsThatAreGone) {
   const JobId bobs = Submit(spec);
   Pass(5ms);
   ASSERT_EQ(Pulled(worker.id, 1, nullptr), (std::vector<Given>{{gone.value, 0}}));
-  Say(worker.id, leased_[0].second, ReportKind::kDone);
+  Say(worker.id, running_[0].second, ReportKind::kDone);
   Pass(1s);
   ASSERT_FALSE(engine_->looks().Describe(gone).ok());
   const auto walk = Try({strategy, nullptr, worker.id, std::nullopt, 5});

@@ -231,7 +231,7 @@ TEST_F(EngineReasons, AgreeWithALookAtAllWorkers) {
       const std::vector<WorkerView> all = engine_->looks().Workers(std::nullopt, 1000).workers;
       for (const WorkerView& worker : all) {
         if (!std::includes(worker.tags.begin(), worker.tags.end(), job.tags->begin(), job.tags->end())) continue;
-        ++(worker.draining ? draining : worker.away ? away : worker.leased < worker.slots ? free : busy);
+        ++(worker.draining ? draining : worker.away ? away : worker.running < worker.slots ? free : busy);
       }
       return all.empty()    ? ReasonCode::kNoWorkers
              : free > 0     ? ReasonCode::kCanStart
@@ -266,11 +266,11 @@ TEST_F(EngineReasons, AgreeWithALookAtAllWorkers) {
       std::map<ReasonCode, std::pair<std::uint64_t, std::uint64_t>> want;
       for (const JobId id : jobs) {
         const auto view = engine_->looks().Describe(id);
-        if (!view.ok() || Ended(view->state) || view->ready == 0) continue;
+        if (!view.ok() || Ended(view->state) || view->queued == 0) continue;
         const ReasonCode code = naive(*view);
         ASSERT_TRUE(view->wait_reason.has_value());
         ASSERT_EQ(ReasonText(view->wait_reason->code), ReasonText(code));
-        want[code].first += view->ready;
+        want[code].first += view->queued;
         ++want[code].second;
       }
       if (!settled) continue;

@@ -101,7 +101,7 @@ TEST_F(EngineStatsTest, TheOldestWaitingJobIsTheOpenOneThatCameFirst) {
   ASSERT_EQ(grants[0].task.job, one);
   EXPECT_EQ(Stats().oldest_waiting, three);  // the one before is for later
   EXPECT_EQ(Stats().oldest_waiting_since, third);
-  Say(worker, grants[0].task, ReportKind::kReleased);  // ready again: the oldest one is back
+  Say(worker, grants[0].task, ReportKind::kReleased);  // queued again: the oldest one is back
   EXPECT_EQ(Stats().oldest_waiting, one);
   ASSERT_TRUE(engine_->Pause(now_, one).ok());
   EXPECT_EQ(Stats().oldest_waiting, three);

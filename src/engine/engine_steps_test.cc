@@ -112,13 +112,13 @@ TEST_F(EngineStepsTest, AWorkerThatLeavesWithVeryManyLeasesGivesThemBackInSteps)
   const WorkerId worker = RegisterBy("", {"a"}, 10'000);
   Wait(worker, 10'000);
   Ticks();
-  ASSERT_EQ(View(job).leased, 10'000u);
+  ASSERT_EQ(View(job).running, 10'000u);
   engine_->Unregister(now_, worker);
   EXPECT_EQ(engine_->looks().Stats().workers, 0u);
   EXPECT_EQ(engine_->looks().DescribeWorker(worker).error().code, Code::kUnknownWorker);
   std::size_t errors = Forgotten().errors.size();
   EXPECT_LE(errors, kLeasesAtOnce);
-  EXPECT_GE(View(job).leased, 10'000u - kLeasesAtOnce);
+  EXPECT_GE(View(job).running, 10'000u - kLeasesAtOnce);
   for (const Effects& effects : Ticks()) {
     EXPECT_LE(effects.errors.size(), kLeasesAtOnce);
     errors += effects.errors.size();
@@ -126,8 +126,8 @@ TEST_F(EngineStepsTest, AWorkerThatLeavesWithVeryManyLeasesGivesThemBackInSteps)
     EXPECT_TRUE(effects.gone.empty());
   }
   EXPECT_EQ(errors, 10'000u);
-  EXPECT_EQ(View(job).leased, 0u);
-  EXPECT_EQ(View(job).ready, 100'000u);
+  EXPECT_EQ(View(job).running, 0u);
+  EXPECT_EQ(View(job).queued, 100'000u);
 }
 
 TEST_F(EngineStepsTest, AWorkerThatDoesNotComeBackGivesVeryManyLeasesBackInSteps) {
@@ -147,7 +147,7 @@ TEST_F(EngineStepsTest, AWorkerThatDoesNotComeBackGivesVeryManyLeasesBackInSteps
   }
   EXPECT_EQ(errors, 10'000u);
   EXPECT_EQ(gone, 1u);
-  EXPECT_EQ(View(job).leased, 0u);
+  EXPECT_EQ(View(job).running, 0u);
 }
 
 TEST_F(EngineStepsTest, WorkersOfAJobWithVeryManyLeasesAreToldToStopInSteps) {
@@ -299,20 +299,20 @@ TEST_F(EngineStepsTest, LongestCommands) {
   add(like);
   const WorkerId gate = all.back();
   Ticks();
-  std::vector<Grant> leased;
+  std::vector<Grant> running;
   for (int i = 0; i < 3; ++i) {
     ruler_.Run("pull by a value with all cells", *engine_, [&] { Wait(gate, 4); });
     std::vector<Effects> effects = Ticks();
     for (Effects& some : effects) {
       for (GrantBatch& batch : some.grant_batches) {
-        leased.insert(leased.end(), batch.grants.begin(), batch.grants.end());
+        running.insert(running.end(), batch.grants.begin(), batch.grants.end());
       }
     }
     std::vector<Report> reports;
-    for (const Grant& grant : std::exchange(leased, {})) reports.push_back({grant.task, ReportKind::kDone});
+    for (const Grant& grant : std::exchange(running, {})) reports.push_back({grant.task, ReportKind::kDone});
     ruler_.Run("report that opens it", *engine_, [&] { EXPECT_TRUE(engine_->ReportAll(now_, gate, reports).ok()); });
     for (GrantBatch& batch : Forgotten().grant_batches) {
-      leased.insert(leased.end(), batch.grants.begin(), batch.grants.end());
+      running.insert(running.end(), batch.grants.begin(), batch.grants.end());
     }
   }
   Ticks();

@@ -86,7 +86,7 @@ TEST_F(EngineStrategyTest, APullOfNGivesWhatNSinglePullsGive) {
     const expr::Parsed rank = expr::Expr::Parse("TARGET.customer == \"c1\" ? 2 : 1");
     struct Worker {
       WorkerId id;
-      std::vector<TaskRef> leased;
+      std::vector<TaskRef> running;
     };
     std::vector<Worker> workers;
     for (int i = 0; i < 4; ++i) {
@@ -114,11 +114,11 @@ TEST_F(EngineStrategyTest, APullOfNGivesWhatNSinglePullsGive) {
         for (Engine* engine : engines) ASSERT_TRUE(engine->Submit(now_, jobs.back(), spec).ok());
       } else if (dice < 5) {
         std::vector<Report> reports;
-        for (const TaskRef& task : worker.leased) {
+        for (const TaskRef& task : worker.running) {
           if (rng.Below(2) == 0) continue;
           reports.push_back({task, static_cast<ReportKind>(rng.Below(4))});
         }
-        for (const Report& report : reports) std::erase(worker.leased, report.task);
+        for (const Report& report : reports) std::erase(worker.running, report.task);
         for (Engine* engine : engines) ASSERT_TRUE(engine->ReportAll(now_, worker.id, reports).ok());
       } else if (dice == 5 && !jobs.empty()) {
         const JobId job = jobs[rng.Below(jobs.size())];
@@ -136,7 +136,7 @@ TEST_F(EngineStrategyTest, APullOfNGivesWhatNSinglePullsGive) {
         }
         const auto granted = TaskRefsOf(many);
         ASSERT_EQ(TaskRefsOf(one), granted) << "step " << step;
-        worker.leased.insert(worker.leased.end(), granted.begin(), granted.end());
+        worker.running.insert(worker.running.end(), granted.begin(), granted.end());
         ++pulls;
         if (granted.size() > 1) ++several;
       }

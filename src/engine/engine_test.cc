@@ -62,7 +62,7 @@ TEST_F(EngineTest, AFailedTaskWaitsForItsBackoffAndFailsAfterItsLastAttempt) {
   spec.max_attempts = 2;
   const JobId job = Submit(spec);
   EXPECT_EQ(Say(worker, Pull(worker)[0].task, ReportKind::kFailed), ReportVerdict::kTaken);
-  EXPECT_EQ(View(job).waiting, 1u);
+  EXPECT_EQ(View(job).retrying, 1u);
   EXPECT_TRUE(Pull(worker).empty());
   Pass(1100ms);
   const auto again = Pull(worker);
@@ -82,9 +82,9 @@ TEST_F(EngineTest, ALeaseEndsExactlyAtItsDeadlineAndALateDoneIsTakenWhileNobodyR
   const JobId job = Submit(Spec(1));
   const TaskRef first = Pull(worker)[0].task;
   Pass(59'999ms);
-  EXPECT_EQ(View(job).leased, 1u);
+  EXPECT_EQ(View(job).running, 1u);
   Pass(1ms);
-  EXPECT_EQ(View(job).ready, 1u);
+  EXPECT_EQ(View(job).queued, 1u);
   const TaskRef second = Pull(other)[0].task;
   EXPECT_EQ(Say(worker, first, ReportKind::kDone), ReportVerdict::kStale);
   Say(other, second, ReportKind::kReleased);
@@ -101,7 +101,7 @@ TEST_F(EngineTest, AStallOfTheServerDoesNotLookLikeTheDeathOfItsWorkers) {
   Pull(worker);
   Move(now_.mono + 1h);
   engine_->Tick(now_);
-  EXPECT_EQ(View(job).leased, 1u);
+  EXPECT_EQ(View(job).running, 1u);
 }
 
 TEST_F(EngineTest, CancellingTellsWorkersAndSkipsTheRest) {
@@ -113,7 +113,7 @@ TEST_F(EngineTest, CancellingTellsWorkersAndSkipsTheRest) {
   ASSERT_EQ(last_.stop_requests.size(), 1u);
   EXPECT_EQ(last_.stop_requests[0].task, task);
   EXPECT_EQ(View(job).skipped, 2u);
-  EXPECT_EQ(View(job).leased, 1u);
+  EXPECT_EQ(View(job).running, 1u);
   EXPECT_EQ(Say(worker, task, ReportKind::kDone), ReportVerdict::kCancelled);
   EXPECT_EQ(View(job).skipped, 3u);
 }
@@ -130,10 +130,10 @@ TEST_F(EngineTest, ALeaseGrantedAfterASilentWaitLastsItsWholeTime) {
   Pass(9s);
   const JobId second = Submit(spec);
   Pass(1s);
-  EXPECT_EQ(View(first).leased, 0u);
-  EXPECT_EQ(View(second).leased, 1u);  // its worker has been silent for ten minutes, but holds it for a second only
+  EXPECT_EQ(View(first).running, 0u);
+  EXPECT_EQ(View(second).running, 1u);  // its worker has been silent for ten minutes, but holds it for a second only
   Pass(9s);
-  EXPECT_EQ(View(second).leased, 0u);
+  EXPECT_EQ(View(second).running, 0u);
 }
 
 TEST_F(EngineTest, AWorkerIsForgottenAfterItsSilenceHoweverLongTheLeasesWereThatItHeld) {
@@ -159,7 +159,7 @@ TEST_F(EngineTest, AfterARestartALeaseIsKeptForTheGraceTimeHoweverShortItsOwn) {
   const TaskRef task = Pull(worker)[0].task;
   Load(30s);
   Pass(29s);
-  EXPECT_EQ(View(job).leased, 1u);
+  EXPECT_EQ(View(job).running, 1u);
   EXPECT_EQ(ComeBack(worker, {task}).resumed.size(), 1u);
 }
 
@@ -320,7 +320,7 @@ TEST_F(EngineTest, ARetryOfALargeJobGoesOnWhereACrashInterruptedIt) {
   Load(0s);
   const WorkerId other = Register();
   Pass(1s);
-  EXPECT_EQ(View(job).ready, count - 1);
+  EXPECT_EQ(View(job).queued, count - 1);
   EXPECT_EQ(View(job).done, 1u);
   const auto next = Pull(other, 2);
   ASSERT_EQ(next.size(), 2u);
@@ -417,7 +417,7 @@ TEST_F(EngineTest, AHeaderMayHaveFieldsThatAreNotKnownYet) {
   ByteWriter(events).Text(extension);
   Load(30s);
   EXPECT_EQ(View(job).user, "ann");
-  EXPECT_EQ(View(job).ready, 3u);
+  EXPECT_EQ(View(job).queued, 3u);
   // One that is cut is none.
   for (std::size_t cut = 1; cut <= extension.size(); ++cut) {
     Engine other(options_);
@@ -463,10 +463,10 @@ TEST_F(EngineTest, APageOfTasksComesBackFromRecordsAndJournalAlike) {
     Load(30s);
     const JobView view = View(job);
     EXPECT_EQ(view.done, 1u);
-    EXPECT_EQ(view.waiting, 1u);
+    EXPECT_EQ(view.retrying, 1u);
     EXPECT_EQ(view.failed, 1u);
-    EXPECT_EQ(view.leased, 2u);
-    EXPECT_EQ(view.ready, 69'995u);
+    EXPECT_EQ(view.running, 2u);
+    EXPECT_EQ(view.queued, 69'995u);
     EXPECT_EQ(engine_->looks().Task(job, 4)->worker, worker);
   }
 }
@@ -535,7 +535,7 @@ TEST_F(EngineTest, NoBackoffStaysNoneAfterManyAttempts) {
   spec.backoff = Backoff{0ms, 100.0, 300s, 0.1};
   const JobId job = Submit(spec);
   for (int i = 0; i < 999; ++i) Say(worker, Pull(worker).at(0).task, ReportKind::kFailed);
-  EXPECT_EQ(View(job).ready, 1u);
+  EXPECT_EQ(View(job).queued, 1u);
 }
 
 TEST_F(EngineTest, AWatchedJobTellsOfItsProgressOnceABatch) {

@@ -27,7 +27,7 @@ class EngineUsers : public testing::EngineTest {
   }
 
   struct Naive {
-    std::uint64_t jobs = 0, ready = 0, waiting = 0, running = 0;
+    std::uint64_t jobs = 0, queued = 0, retrying = 0, running = 0;
     std::optional<WallTime> oldest;
     bool open = false;
   };
@@ -38,13 +38,13 @@ class EngineUsers : public testing::EngineTest {
       const JobPage page = engine_->looks().List(JobQuery{before, 1000, {}, {}, {}});
       for (const JobView& job : page.jobs) {
         const bool ended = Ended(job.state);
-        if (ended && job.leased == 0) continue;
+        if (ended && job.running == 0) continue;
         Naive& user = users[job.user];
         user.jobs += ended ? 0 : 1;
-        user.ready += job.ready;
-        user.waiting += job.waiting;
-        user.running += job.leased;
-        if (job.state != JobState::kActive || job.ready == 0) continue;
+        user.queued += job.queued;
+        user.retrying += job.retrying;
+        user.running += job.running;
+        if (job.state != JobState::kActive || job.queued == 0) continue;
         user.open = true;
         user.oldest = std::max(job.submitted_at, job.scheduled_for);  // newest first: the last is the oldest
       }
@@ -63,8 +63,8 @@ class EngineUsers : public testing::EngineTest {
       ASSERT_NE(found, want.end()) << view.user;
       const Naive& user = found->second;
       EXPECT_EQ(view.jobs, user.jobs);
-      EXPECT_EQ(view.ready, user.ready);
-      EXPECT_EQ(view.waiting, user.waiting);
+      EXPECT_EQ(view.queued, user.queued);
+      EXPECT_EQ(view.retrying, user.retrying);
       EXPECT_EQ(view.running, user.running);
       EXPECT_EQ(view.oldest, user.oldest);
       running += user.running;
@@ -86,7 +86,7 @@ TEST_F(EngineUsers, AUserIsThereUntilItsLastJobAndLeaseAreGone) {
   EXPECT_EQ(One("ann"), std::nullopt);
   const JobId job = Submit(SpecOf("ann", 2));
   ASSERT_NE(One("ann"), std::nullopt);
-  EXPECT_EQ(One("ann")->ready, 2u);
+  EXPECT_EQ(One("ann")->queued, 2u);
   const WorkerId worker = RegisterBy("", {"a"}, 2);
   const std::vector<Grant> grants = Pull(worker);
   EXPECT_EQ(One("ann")->running, 1u);
@@ -94,7 +94,7 @@ TEST_F(EngineUsers, AUserIsThereUntilItsLastJobAndLeaseAreGone) {
   EXPECT_GT(One("ann")->recent, 0);
   ASSERT_TRUE(engine_->Cancel(now_, job).ok());
   EXPECT_EQ(One("ann")->jobs, 0u);
-  EXPECT_EQ(One("ann")->ready, 0u);
+  EXPECT_EQ(One("ann")->queued, 0u);
   EXPECT_EQ(One("ann")->running, 1u);
   Say(worker, grants[0].task, ReportKind::kDone);
   EXPECT_EQ(One("ann"), std::nullopt);
@@ -174,11 +174,11 @@ TEST_F(EngineUsers, AgreeWithALookAtAllJobs) {
         Fold(rng.Below(20));
         Load(30s);
         for (const WorkerId worker : workers) {
-          std::vector<TaskRef> leased;
+          std::vector<TaskRef> running;
           for (const auto& [by, task] : leases) {
-            if (by == worker) leased.push_back(task);
+            if (by == worker) running.push_back(task);
           }
-          ComeBack(worker, leased);
+          ComeBack(worker, running);
         }
       }
       Grants();

@@ -86,7 +86,7 @@ std::vector<Change> Changes() {
   const auto saturate = [](T& t) { t.Saturate(); };
   const auto say = [](ReportKind kind) { return [kind](T& t) { t.Say(t.lessees_[0], t.tasks_[0], kind); }; };
   const auto nothing = [](T&) {};
-  // One task that is ready but for something.
+  // One task that could start but for something.
   const auto one = [](std::function<void(T&, JobSpec&)> as, std::function<void(T&)> then) {
     return [=](T& t) {
       JobSpec spec = t.For("beta", 1);
@@ -300,7 +300,7 @@ TEST_F(EngineWakingTest, WhatOpensNothingLooksAtNobody) {
   crowd_.pop_back();
   EXPECT_TRUE(Pull(RegisterBy("newest")).empty());
   Pass(20s);
-  // A slot becomes free whose customer has nothing ready.
+  // A slot becomes free whose customer has nothing queued.
   Say(lessees_[0], tasks_[0], ReportKind::kDone);
   EXPECT_TRUE(Grants().empty());
   EXPECT_EQ(LooksInVain(), before);

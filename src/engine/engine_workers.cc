@@ -141,8 +141,8 @@ Result<void> Engine::Pull(const Now& now, WorkerId id, const PullOptions& option
   if (order || worker->pull_strategy) p_.pulls.End(*worker);
   worker->pull_until.reset();
   // What it holds counts in its credit, so that one worker cannot lease without end.
-  const std::size_t leased = std::min<std::size_t>(worker->leases.size(), bounds::kMaxCredit);
-  worker->credit = std::min(options.credit, static_cast<std::uint32_t>(bounds::kMaxCredit - leased));
+  const std::size_t running = std::min<std::size_t>(worker->leases.size(), bounds::kMaxCredit);
+  worker->credit = std::min(options.credit, static_cast<std::uint32_t>(bounds::kMaxCredit - running));
   worker->once = options.once;
   if (order) {
     worker->pull_strategy = options.strategy;

@@ -61,9 +61,9 @@ std::vector<std::string> Look(const Engine& engine) {
     for (const auto& [key, value] : *job.meta) out << " meta." << key << '=' << TextOf(value);
     out << " payload=" << job.payload.set.value << '/' << job.payload.common << '/' << job.payload.per_task
         << " prefix=" << job.payload_prefix << " key=" << job.idempotency_key << " trace=" << job.trace
-        << " count=" << job.count << " ready=" << job.ready << " leased=" << job.leased << " waiting=" << job.waiting
-        << " done=" << job.done << " failed=" << job.failed << " skipped=" << job.skipped
-        << " attempts=" << job.max_attempts << " allowed=" << job.max_failed_tasks
+        << " count=" << job.count << " queued=" << job.queued << " running=" << job.running
+        << " retrying=" << job.retrying << " done=" << job.done << " failed=" << job.failed
+        << " skipped=" << job.skipped << " attempts=" << job.max_attempts << " allowed=" << job.max_failed_tasks
         << " backoff=" << job.backoff.first.count() << '/' << job.backoff.factor << '/' << job.backoff.max.count()
         << '/' << job.backoff.jitter << " lease=" << job.lease.count() << " timeout=" << job.timeout.count()
         << " retention=" << job.retention.count() << " submitted=" << ToMillis(job.submitted_at)

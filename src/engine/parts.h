@@ -106,7 +106,7 @@ struct EngineParts {
   Tallies tallies{*this};
   Dealing dealing{*this};
   // Calls `f` with each stage, in the order in which they come. Leases first: who holds a task matters more than what
-  // could be leased.
+  // could be granted.
   template <typename F>
   void ForEachStage(F f) {
     EachOf(*this, f);

@@ -25,7 +25,7 @@ struct Receipt {
   milliseconds waited{0};  // since the job could run
 
   // The stages, each with what it set aside for this start.
-  std::uint32_t classes_open = 0;       // ways of matching among the jobs with ready tasks,
+  std::uint32_t classes_open = 0;       // ways of matching among the jobs with queued tasks,
   std::uint32_t classes_matched = 0;    // and those that this worker may run; of more than 64, as of a moment ago
   std::uint32_t limits_met = 0;         // limits that apply to this start, and paid
   std::uint32_t blocked_by_limits = 0;  // groups of jobs that limits blocked then, from all workers or from some

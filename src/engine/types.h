@@ -92,7 +92,7 @@ enum class ReportKind : std::uint8_t {
   kDone,      // finished
   kFailed,    // this attempt failed; again after its backoff, if attempts are left
   kRejected,  // failed for good: no further attempt
-  kReleased,  // not started: back to ready, counting no attempt
+  kReleased,  // not started: queued again, counting no attempt
 };
 
 struct Report {

@@ -94,7 +94,7 @@ class Explainer {
  private:
   using Worker = MatchSnapshot::Worker;
 
-  bool Settled() const { return Ended(s_.state) || s_.ready + s_.waiting == 0; }
+  bool Settled() const { return Ended(s_.state) || s_.queued + s_.retrying == 0; }
   void Pass(Stage stage) { ++e_.funnel[static_cast<std::size_t>(stage)]; }
 
   void Look(const Worker& worker) {
@@ -133,7 +133,7 @@ class Explainer {
       if (available) {
         survey_.free += Conditions::Free(worker);
         survey_.slots += worker.slots;
-        survey_.leased += worker.leased;
+        survey_.running += worker.running;
       }
     }
     // Who gets furthest in the funnel is what the verdict speaks of, so of equals that one is the nearest.

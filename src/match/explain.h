@@ -28,7 +28,7 @@ struct MatchSnapshot {
     WorkerId id;
     std::shared_ptr<const WorkerTraits> traits;
     std::uint32_t slots = 1;
-    std::uint32_t leased = 0;
+    std::uint32_t running = 0;
     bool draining = false;
     bool away = false;  // lost its connection: counts as a worker, and may come back
   };
@@ -42,10 +42,10 @@ struct MatchSnapshot {
   std::optional<JobId> job;
   JobState state = JobState::kActive;
   bool queue_paused = false;
-  bool unsettled = false;                            // its class waits to be judged, or to be grouped anew
-  std::uint32_t ready = 0, leased = 0, waiting = 0;  // its tasks
-  std::optional<WallTime> scheduled_for;             // while it is scheduled
-  std::optional<WallTime> next_retry_at;             // while tasks wait for it
+  bool unsettled = false;                               // its class waits to be judged, or to be grouped anew
+  std::uint32_t queued = 0, running = 0, retrying = 0;  // its tasks
+  std::optional<WallTime> scheduled_for;                // while it is scheduled
+  std::optional<WallTime> next_retry_at;                // while tasks wait for it
   std::vector<Tag> tags;
   std::vector<Properties> constraints;
   TagList constraint_tags;

@@ -15,7 +15,7 @@ using testing::MustParse;
 MatchSnapshot Snapshot(std::size_t workers, const std::string& requirements) {
   MatchSnapshot snapshot;
   snapshot.job = JobId{1};
-  snapshot.ready = 1;
+  snapshot.queued = 1;
   snapshot.tags = {{"render", {}}, {"gpuu", {}}};
   snapshot.constraints = {{{"gpu", "a100"}}};
   snapshot.constraint_tags = ConstraintTags(snapshot.constraints);

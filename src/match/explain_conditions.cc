@@ -297,7 +297,7 @@ std::vector<Condition> Conditions::All(const Worker& worker, bool misses_only) {
                  "a free slot",
                  Free(worker) ? Truth::kTrue : Truth::kFalse,
                  {},
-                 fmt::format("{} of {} in use", FormatCount(worker.leased), Plural(worker.slots, "slot", "slots"))});
+                 fmt::format("{} of {} in use", FormatCount(worker.running), Plural(worker.slots, "slot", "slots"))});
   return out;
 }
 

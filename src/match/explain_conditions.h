@@ -28,7 +28,7 @@ class Conditions {
   const std::vector<ExprPtr>& clauses() const { return clauses_; }
 
   static bool Available(const Worker& worker) { return !worker.draining && !worker.away; }
-  static bool Free(const Worker& worker) { return worker.leased < worker.slots; }
+  static bool Free(const Worker& worker) { return worker.running < worker.slots; }
   static std::string NameOf(const Worker& worker);
   std::size_t MissingTags(const Worker& worker) const;
   // Pairs that it lacks of the alternative that it comes nearest to.

@@ -20,7 +20,7 @@ TEST(Explain, AgreesWithTheNaiveConditions) {
     const testing::SampleJob job = testing::SomeJob(rng);
     MatchSnapshot snapshot;
     snapshot.job = JobId{1};
-    snapshot.ready = 1;
+    snapshot.queued = 1;
     snapshot.now = FromMillis(static_cast<std::int64_t>(rng.Below(100)) * 1000);
     for (const std::string& tag : job.tags) snapshot.tags.push_back({tag, std::nullopt});
     snapshot.constraints = job.constraints;

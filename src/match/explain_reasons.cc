@@ -55,10 +55,10 @@ std::optional<Reason> Settled(const MatchSnapshot& s) {
     if (s.state != JobState::kDone && s.job) reason.hint = "allot retry " + ToText(*s.job);
     return reason;
   }
-  if (s.ready + s.waiting > 0) return std::nullopt;
+  if (s.queued + s.retrying > 0) return std::nullopt;
   if (!s.job) return Reason{Advice::kWait, ReasonCode::kEmpty, "it has no tasks: it would be done at once", {}};
   return Reason{
-      Advice::kWait, ReasonCode::kRunning, fmt::format("all that is left of it runs: {}", Tasks(s.leased)), {}};
+      Advice::kWait, ReasonCode::kRunning, fmt::format("all that is left of it runs: {}", Tasks(s.running)), {}};
 }
 
 void AddStates(const MatchSnapshot& s, std::vector<Reason>& out) {
@@ -77,11 +77,11 @@ void AddStates(const MatchSnapshot& s, std::vector<Reason>& out) {
                    ReasonCode::kScheduled,
                    fmt::format("its time has not come: it may start {}", In(*s.scheduled_for, s.now)),
                    {}});
-  } else if (s.ready == 0 && s.waiting > 0) {
+  } else if (s.queued == 0 && s.retrying > 0) {
     out.push_back({Advice::kWait,
                    ReasonCode::kBackoff,
                    fmt::format("{} for the next attempt, the first {}",
-                               s.waiting == 1 ? "1 task waits" : Tasks(s.waiting) + " wait",
+                               s.retrying == 1 ? "1 task waits" : Tasks(s.retrying) + " wait",
                                In(s.next_retry_at.value_or(s.now), s.now)),
                    {}});
   }
@@ -260,12 +260,12 @@ std::optional<Reason> NotNow(const MatchSnapshot& s, const Survey& survey) {
     return Reason{Advice::kOperator, ReasonCode::kWorkersDraining,
                   fmt::format("{} {} draining", who, matching == 1 ? "is" : "are"), StartOne(s)};
   }
-  if (survey.free > 0 || s.scheduled_for || s.ready == 0) return std::nullopt;
+  if (survey.free > 0 || s.scheduled_for || s.queued == 0) return std::nullopt;
   return Reason{Advice::kWait,
                 ReasonCode::kAllBusy,
                 fmt::format("{} could run it, and {} busy ({} of {} slots): it starts when one is free",
                             Workers(survey.available), survey.available == 1 ? "is" : "all are",
-                            FormatCount(survey.leased), FormatCount(survey.slots)),
+                            FormatCount(survey.running), FormatCount(survey.slots)),
                 {}};
 }
 
@@ -335,7 +335,7 @@ void GiveReasons(const MatchSnapshot& s, const MatchSnapshot::Worker& worker, Pa
     pair.reasons.push_back(
         {Advice::kWait,
          ReasonCode::kAllBusy,
-         fmt::format("the worker is busy ({} of {} slots)", FormatCount(worker.leased), FormatCount(worker.slots)),
+         fmt::format("the worker is busy ({} of {} slots)", FormatCount(worker.running), FormatCount(worker.slots)),
          {}});
   }
   if (pair.reasons.empty())

@@ -19,7 +19,7 @@ struct Survey {
   std::size_t met = 0;  // the job's requirements hold
   // Of the workers that match.
   std::size_t available = 0, draining = 0, away = 0, free = 0;
-  std::uint64_t slots = 0, leased = 0;  // of the available ones
+  std::uint64_t slots = 0, running = 0;  // of the available ones
   // Of each clause of the requirements, the one attribute of the worker that it reads; empty: none, or several.
   std::vector<std::string> reads;
   // Why the requirements can never be true.

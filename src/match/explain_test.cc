@@ -21,16 +21,16 @@ struct WorkerSpec {
   Properties properties = {};
   std::vector<std::pair<std::string, Value>> attributes = {};
   std::string requirements = {}, rank = {};
-  std::uint32_t slots = 1, leased = 0;
+  std::uint32_t slots = 1, running = 0;
   bool draining = false, away = false;
 };
 
-// A job with one ready task, and workers w1, w2, …
+// A job with one queued task, and workers w1, w2, …
 class Scene {
  public:
   Scene() {
     snapshot.job = JobId{7};
-    snapshot.ready = 1;
+    snapshot.queued = 1;
     snapshot.now = kNow;
     Job({});
   }
@@ -65,7 +65,7 @@ class Scene {
     auto traits = std::make_shared<WorkerTraits>(
         WorkerTraits{spec.tags, spec.properties, ConstraintTags(spec.properties), MustParse(spec.requirements),
                      MustParse(spec.rank), std::make_shared<const expr::Ad>(std::move(ad))});
-    snapshot.workers.push_back({WorkerId{n}, std::move(traits), spec.slots, spec.leased, spec.draining, spec.away});
+    snapshot.workers.push_back({WorkerId{n}, std::move(traits), spec.slots, spec.running, spec.draining, spec.away});
     return *this;
   }
   MatchSnapshot snapshot;
@@ -85,7 +85,7 @@ TEST(Explain, TheVerdictSaysWhatToDo) {
     const char* want;
   };
   const WorkerSpec idle{.tags = {"t"}};
-  const WorkerSpec busy{.tags = {"t"}, .slots = 2, .leased = 2};
+  const WorkerSpec busy{.tags = {"t"}, .slots = 2, .running = 2};
   const Row rows[] = {
       // Nothing to do.
       {"done", [](Scene& s) { s.snapshot.state = JobState::kDone; },
@@ -94,8 +94,8 @@ TEST(Explain, TheVerdictSaysWhatToDo) {
        "wait ended: the job is cancelled: nothing of it is left to run"},
       {"all runs",
        [](Scene& s) {
-         s.snapshot.ready = 0;
-         s.snapshot.leased = 4;
+         s.snapshot.queued = 0;
+         s.snapshot.running = 4;
          s.snapshot.state = JobState::kPaused;
        },
        "wait running: all that is left of it runs: 4 tasks"},
@@ -103,8 +103,8 @@ TEST(Explain, TheVerdictSaysWhatToDo) {
        "wait scheduled: its time has not come: it may start in 2h 05m"},
       {"backoff",
        [&](Scene& s) {
-         s.snapshot.ready = 0;
-         s.snapshot.waiting = 3;
+         s.snapshot.queued = 0;
+         s.snapshot.retrying = 3;
          s.snapshot.next_retry_at = kNow + milliseconds(5000);
          s.Add(idle);
        },
@@ -126,7 +126,7 @@ TEST(Explain, TheVerdictSaysWhatToDo) {
       {"an empty spec",
        [](Scene& s) {
          s.snapshot.job.reset();
-         s.snapshot.ready = 0;
+         s.snapshot.queued = 0;
        },
        "wait empty: it has no tasks: it would be done at once"},
       // For whoever runs the queue.
@@ -303,7 +303,7 @@ TEST(Explain, ATagIsNeverSeenOrGoneOrUnavailableOrBusyOrFree) {
   Scene scene;
   scene.Tag("a").Tag("b", kNow - minutes(5)).Tag("c").Tag("d", kNow - minutes(9)).Tag("e");
   scene.Add({.tags = {"c"}, .away = true}).Add({.tags = {"c"}, .draining = true});
-  scene.Add({.tags = {"d"}, .leased = 1}).Add({.tags = {"e"}}).Add({.tags = {"e"}, .leased = 1});
+  scene.Add({.tags = {"d"}, .running = 1}).Add({.tags = {"e"}}).Add({.tags = {"e"}, .running = 1});
   const Explanation e = Explain(scene.snapshot);
   std::string said;
   for (const auto& tag : e.tags) {
@@ -330,7 +330,7 @@ TEST(Explain, TheFunnelNarrowsStageByStage) {
   WorkerSpec draining = good(8), refuses = good(8), busy = good(8), wordy = good(8);
   draining.draining = true;
   refuses.requirements = "TARGET.User == \"bob\"";
-  busy.leased = 1;
+  busy.running = 1;
   wordy.attributes[0].second = Str("much");
   scene.Add(good(8)).Add(draining).Add({.tags = {"u"}}).Add({.tags = {"t"}}).Add(good(2)).Add(wordy);
   scene.Add({.tags = {"t"}, .properties = {{"gpu", "a100"}}}).Add(refuses).Add(busy);
@@ -571,7 +571,7 @@ TEST(ExplainPair, EveryConditionIsToldWithItsValues) {
              .requirements = "TARGET.User == \"ann\"",
              .rank = "TARGET.Tasks",
              .slots = 4,
-             .leased = 4});
+             .running = 4});
   const auto pair = ExplainPair(scene.snapshot, WorkerId{1});
   ASSERT_TRUE(pair);
   std::string said;
@@ -603,7 +603,7 @@ TEST(ExplainPair, TheVerdictIsOfThisWorker) {
   };
   const Row rows[] = {
       {{.tags = {"t"}}, ReasonCode::kCanStart},
-      {{.tags = {"t"}, .leased = 1}, ReasonCode::kAllBusy},
+      {{.tags = {"t"}, .running = 1}, ReasonCode::kAllBusy},
       {{.tags = {"t"}, .draining = true}, ReasonCode::kWorkersDraining},
       {{.tags = {"t"}, .away = true}, ReasonCode::kWorkersAway},
       {{.tags = {"u"}, .draining = true}, ReasonCode::kMismatch},

@@ -1,4 +1,4 @@
-// Who holds a ready task, over real sockets: the settings, what workers and jobs tell of promises, and to whom.
+// Who holds a queued task, over real sockets: the settings, what workers and jobs tell of promises, and to whom.
 #include <functional>
 #include <set>
 #include <string>
@@ -195,14 +195,14 @@ TEST_F(DispatchTest, WorkersTellWhatTheyWerePromised) {
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(list[i]["promised"].num(), 7);
     EXPECT_EQ(list[i]["promised_jobs"].num(), 2);
-    EXPECT_EQ(list[i]["leased"].num(), 0);
+    EXPECT_EQ(list[i]["running"].num(), 0);
   }
   EXPECT_EQ(Show(http, a).json["queue"].text(),
             R"([{"job":")" + high + R"(","tasks":2,"priority":7,"user":"b\"ob","tags":["t"]},)" +  //
                 R"({"job":")" + low + R"(","tasks":5,"priority":null,"user":"ann","tags":["t"]}])");
   EXPECT_EQ(http.Get(kJobs + "/" + low).json["promised"].num(), 10);
   EXPECT_EQ(http.Get(kJobs + "/" + high).json["promised"].num(), 4);
-  EXPECT_EQ(http.Get(kJobs + "/" + low).json["ready"].num(), 10);
+  EXPECT_EQ(http.Get(kJobs + "/" + low).json["queued"].num(), 10);
 
   const std::string metrics = http.Get("/metrics").body;
   for (const char* line :
@@ -240,7 +240,7 @@ TEST_F(DispatchTest, GoingToTheOtherModeAndBackLosesAndDoublesNothing) {
   ASSERT_EQ(Set(http, R"({"dispatch":"fanout"})").status, 200);
   EXPECT_FALSE(Show(http, a).json["promised"].there());
   EXPECT_TRUE(Soon([&] { return promised() == -1; }));
-  EXPECT_EQ(http.Get(kQueue).json["tasks"]["ready"].num(), 16);
+  EXPECT_EQ(http.Get(kQueue).json["tasks"]["queued"].num(), 16);
   EXPECT_EQ(Work(http, b, 10), Upto(10));
   EXPECT_EQ(http.Get(kJobs + "/" + job).json["state"].str(), "done");
   ASSERT_EQ(Set(http, R"({"dispatch":"balanced"})").status, 200);
@@ -282,7 +282,7 @@ TEST_F(DispatchTest, WorkersOnASocketGetEveryTaskOnceWhileTheModeChanges) {
     for (int index = 0; index < kTasks; ++index) all.emplace(job, index);
     const Answer set = Set(http, i % 2 == 0 ? R"({"dispatch":"balanced"})" : R"({"dispatch":"fanout"})");
     EXPECT_EQ(set.status, 200) << set.body;
-    if (set.json["tasks"]["ready"].num() > 0) ++under_way;
+    if (set.json["tasks"]["queued"].num() > 0) ++under_way;
   }
   EXPECT_GT(under_way, 0) << "nothing was left to take while the mode changed";
   EXPECT_TRUE(Soon([&] { return http.Get(kQueue).json["jobs"]["done"].num() == kChanges; })) << http.Get(kQueue).body;

@@ -103,7 +103,7 @@ TEST_F(MatchTest, AWorkerThatChangesIsMatchedAnew) {
   // What it holds stays.
   worker.Send(R"({"seq":3,"set":{"properties":null,"tags":["t"]}})");
   worker.ReadUntil("ack");
-  EXPECT_EQ(http.Get(kJobs + "/" + id).json["leased"].num(), 1);
+  EXPECT_EQ(http.Get(kJobs + "/" + id).json["running"].num(), 1);
   EXPECT_EQ(Pull(worker), 0u);
   worker.Send(R"({"seq":4,"done":[)" + Ref(tasks[0]) + "}]}");
   EXPECT_FALSE(worker.ReadUntil("ack")["stale"].there());

@@ -63,8 +63,8 @@ TEST_F(StrategyTest, EachWorkerHasItsOwn) {
     const Json welcome = Greet(worker, row.hello);
     EXPECT_EQ(http.Get(kWorkers + "/" + welcome["worker"].str()).json["strategy"].str(), row.canonical);
     EXPECT_EQ(Order(worker, 1), row.first) << row.canonical;
-    worker.Send(R"({"bye":true})");  // what it holds is ready again
-    while (http.Get(kQueue).json["tasks"]["leased"].num() != 0) {
+    worker.Send(R"({"bye":true})");  // what it holds is queued again
+    while (http.Get(kQueue).json["tasks"]["running"].num() != 0) {
     }
   }
 }

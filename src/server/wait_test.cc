@@ -223,7 +223,7 @@ TEST_F(WaitTest, ARestartKeepsJobsResultsAndLeases) {
   HttpClient http = Http();
   Answer job = http.Get(kJobs + "/" + id);
   EXPECT_EQ(job.json["done"].num(), 1);
-  EXPECT_EQ(job.json["leased"].num(), 1);
+  EXPECT_EQ(job.json["running"].num(), 1);
   EXPECT_EQ(http.Get(kJobs + "/" + id + "/tasks/0").json["result"].str(), "ra");
   WsClient worker = Worker();
   const Json back = Greet(worker, R"(,"worker":")" + welcome["worker"].str() + R"(","key":")" + welcome["key"].str() +
@@ -239,7 +239,7 @@ TEST_F(WaitTest, AStopAnswersThoseWhoWait) {
   const std::string id = Submit(http, R"({"tag":"t"})");
   HttpClient waiter = Http();
   std::thread stopper([&] {
-    while (http.Get(kJobs + "/" + id).json["ready"].num() != 1) std::this_thread::yield();
+    while (http.Get(kJobs + "/" + id).json["queued"].num() != 1) std::this_thread::yield();
     server_->Stop();
   });
   const Answer answer = waiter.Get(kJobs + "/" + id + "?wait_ms=60000");

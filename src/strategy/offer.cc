@@ -33,9 +33,9 @@ class Look {
         const ValueId value = ValueOf(plan);
         const ValueTable::Value& now = context_.values.Get(context_.keys[plan.key], value);
         // What is below it may block it, too.
-        const bool open = order::BinOf(plan, context_, value, now.leased) == 0;
+        const bool open = order::BinOf(plan, context_, value, now.running) == 0;
         if (!open) {
-          out.ceilings.push_back({own, block.key, value == kNoValue ? GroupText() : GroupText(now.text), now.leased,
+          out.ceilings.push_back({own, block.key, value == kNoValue ? GroupText() : GroupText(now.text), now.running,
                                   order::MaxOf(plan, context_.slots)});
         }
         const order::Plan* leaf = Gives(*plan.inner.front(), *block.inner.front(), own, out);

@@ -227,9 +227,9 @@ void Orders::Forget(PickJob& job) {
   ForEachKey(job, [&](KeyId key) {
     const ValueId value = values_.Of(key, job);
     values_.Forget(key, job);
-    if (job.leased + job.unapplied_returns > 0) changed.emplace_back(key, value);
+    if (job.running + job.unapplied_returns > 0) changed.emplace_back(key, value);
   });
-  Apply(changed, job.leased + std::exchange(job.unapplied_returns, 0));
+  Apply(changed, job.running + std::exchange(job.unapplied_returns, 0));
   if (building_ && !Covered(job) && job.picked.serial != 0) {
     values_.ForEachKey([&](KeyId key) {
       if (!values_.Fresh(key)) return;
@@ -257,7 +257,7 @@ void Orders::Apply(const Changed& changed, std::uint32_t fewer) {
 
 void Orders::Open(PickJob& job) {
   MemoryPool::Scope scope(&pool_);
-  CHECK(!job.open && job.ready > 0);
+  CHECK(!job.open && job.queued > 0);
   job.open = true;
   ++open_jobs_;
   open_.Open(job.cls);
@@ -303,15 +303,15 @@ void Orders::Close(PickJob& job) {
   Apply(changed, 0);
 }
 
-void Orders::SetReady(PickJob& job, std::uint32_t ready) {
-  if (job.ready == ready) return;
+void Orders::SetQueued(PickJob& job, std::uint32_t queued) {
+  if (job.queued == queued) return;
   if (!job.open) {
-    job.ready = ready;
+    job.queued = queued;
     return;
   }
-  CHECK(ready > 0);
-  const std::uint32_t before = std::exchange(job.ready, ready);
-  ForEachIndex(job, [&](StrategyIndex& index) { index.OnReady(job, before); });
+  CHECK(queued > 0);
+  const std::uint32_t before = std::exchange(job.queued, queued);
+  ForEachIndex(job, [&](StrategyIndex& index) { index.OnQueued(job, before); });
 }
 
 void Orders::SetGroup(PickJob& job, std::uint32_t group) {
@@ -324,7 +324,7 @@ void Orders::SetGroup(PickJob& job, std::uint32_t group) {
   PutIn(job);
 }
 
-void Orders::Leased(PickJob& job, const Stamp& now) {
+void Orders::Started(PickJob& job, const Stamp& now) {
   MemoryPool::Scope scope(&pool_);
   Charge(cost_);
   const Stamp at = job.RecentAfter(now);
@@ -335,9 +335,9 @@ void Orders::Leased(PickJob& job, const Stamp& now) {
     });
   }
   job.picked = at;
-  ++job.leased;
+  ++job.running;
   Changed changed;
-  ForEachKey(job, [&](KeyId key) { changed.emplace_back(key, values_.Leased(key, job, at)); });
+  ForEachKey(job, [&](KeyId key) { changed.emplace_back(key, values_.Started(key, job, at)); });
   Apply(changed, 0);
   if (!open) return;
   ForEachIndex(job, [&](StrategyIndex& index) {
@@ -351,8 +351,8 @@ void Orders::Returned(PickJob& job) {
 }
 
 void Orders::ReturnLater(PickJob& job) {
-  CHECK(job.leased > 0);
-  --job.leased;
+  CHECK(job.running > 0);
+  --job.running;
   ++job.unapplied_returns;
 }
 

@@ -88,14 +88,14 @@ class Orders {
   void Know(PickJob& job);
   // REQUIRES: not open.
   void Forget(PickJob& job);
-  // Has ready tasks that may be granted, or has no more. Key, class and what it has under keys change only while it is
+  // Has queued tasks that may be granted, or has no more. Key, class and what it has under keys change only while it is
   // not open; what it has under keys also only between Forget() and Know().
   void Open(PickJob& job);
   void Close(PickJob& job);
   // REQUIRES: at least 1 while it is open.
-  void SetReady(PickJob& job, std::uint32_t ready);
+  void SetQueued(PickJob& job, std::uint32_t queued);
   void SetGroup(PickJob& job, std::uint32_t group);
-  void Leased(PickJob& job, const Stamp& now);
+  void Started(PickJob& job, const Stamp& now);
   void Returned(PickJob& job);
   // The same in two: values that are full stay so until they are applied.
   void ReturnLater(PickJob& job);

@@ -45,13 +45,13 @@ class StepsWorld : public ClassTable::Listener {
     job.customer = "customer " + std::to_string(rng.Below(20));
     job.cls = table.AddJob(testing::SampleJob{}.In(table));
     orders.Know(job);
-    orders.SetReady(job, 1 + static_cast<std::uint32_t>(rng.Below(5)));
+    orders.SetQueued(job, 1 + static_cast<std::uint32_t>(rng.Below(5)));
     orders.Open(job);
     return job;
   }
   void Drop(std::size_t at) {
     if (jobs[at]->open) orders.Close(*jobs[at]);
-    while (jobs[at]->leased > 0) orders.Returned(*jobs[at]);
+    while (jobs[at]->running > 0) orders.Returned(*jobs[at]);
     orders.Forget(*jobs[at]);
     table.DropJob(jobs[at]->cls);
     jobs.erase(jobs.begin() + static_cast<std::ptrdiff_t>(at));
@@ -109,12 +109,12 @@ TEST(OrdersInSteps, WhatNobodyUsesGoesWhileJobsComeAndGo) {
         PickJob* picked = testing::PickToTheEnd(world.orders, id, kind, nullptr, rng, gave_up);
         ASSERT_NE(picked, nullptr) << text;
         ASSERT_TRUE(picked->open);
-        world.orders.Leased(*picked, Stamp{1000, ++serial});
-        if (picked->ready == 1) {
+        world.orders.Started(*picked, Stamp{1000, ++serial});
+        if (picked->queued == 1) {
           world.orders.Close(*picked);
-          picked->ready = 0;
+          picked->queued = 0;
         } else {
-          world.orders.SetReady(*picked, picked->ready - 1);
+          world.orders.SetQueued(*picked, picked->queued - 1);
         }
         if (rng.Below(4) != 0) world.orders.Returned(*picked);
         churn();
@@ -162,7 +162,7 @@ class Stepwise {
         break;
       case 4:
       case 5:
-        if (job.leased > 0) world_.orders.Returned(job);
+        if (job.running > 0) world_.orders.Returned(job);
         break;
       case 6:
         if (rng_.Below(8) > 0) break;
@@ -204,10 +204,10 @@ class Stepwise {
     used_.erase(used_.begin() + static_cast<std::ptrdiff_t>(at));
   }
   void Lease(PickJob& job) {
-    world_.orders.Leased(job, Stamp{1'000'000, ++serial_});
-    if (job.ready > 1) return world_.orders.SetReady(job, job.ready - 1);
+    world_.orders.Started(job, Stamp{1'000'000, ++serial_});
+    if (job.queued > 1) return world_.orders.SetQueued(job, job.queued - 1);
     world_.orders.Close(job);
-    job.ready = 0;
+    job.queued = 0;
   }
   bool Pick(const Used& used) {
     if (world_.orders.Building() || !world_.orders.Ready(used.id)) return true;
@@ -291,7 +291,7 @@ class OneValue {
   PickJob* Pick() {
     PickJob* picked = world.orders.Pick(id, kind(), nullptr, &rng);
     if (picked == nullptr) return nullptr;
-    world.orders.Leased(*picked, Stamp{1000, ++serial});
+    world.orders.Started(*picked, Stamp{1000, ++serial});
     return picked;
   }
   // Until nothing is left to be done in steps; how many there were, each of 256 cells.
@@ -453,7 +453,7 @@ TEST(OrdersInSteps, MoreKindsThanFitAreToldToManyCellsInSteps) {
     std::uint64_t gave_up = 0;
     PickJob* picked = testing::PickToTheEnd(orders, some.id, table.KindOf(handles[i]), nullptr, some.rng, gave_up);
     ASSERT_NE(picked, nullptr) << i;
-    orders.Leased(*picked, Stamp{1000, ++some.serial});
+    orders.Started(*picked, Stamp{1000, ++some.serial});
   }
 }
 

@@ -130,9 +130,9 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
             made.submitted_at = FromMillis(ms);
             fill(made);
             world.orders.Know(made);
-            world.orders.SetReady(made, 1 + static_cast<std::uint32_t>(rng.Below(5)));
+            world.orders.SetQueued(made, 1 + static_cast<std::uint32_t>(rng.Below(5)));
             world.orders.Open(made);
-          } else if (job->leased == 0 && job->picked.serial == 0) {
+          } else if (job->running == 0 && job->picked.serial == 0) {
             if (job->open) world.orders.Close(*job);
             world.orders.Forget(*job);
             world.table.DropJob(job->cls);
@@ -143,16 +143,16 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
           if (job == nullptr) break;
           if (job->open) {
             world.orders.Close(*job);
-          } else if (job->ready > 0) {
+          } else if (job->queued > 0) {
             world.orders.Open(*job);
           }
           break;
         case 3:
           // One lease comes back, done or not.
-          if (job == nullptr || job->leased == 0) break;
+          if (job == nullptr || job->running == 0) break;
           world.orders.Returned(*job);
           if (rng.Below(2) == 0) {
-            world.orders.SetReady(*job, job->ready + 1);
+            world.orders.SetQueued(*job, job->queued + 1);
             if (!job->open && rng.Below(2) == 0) world.orders.Open(*job);
           }
           break;
@@ -249,12 +249,12 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
             ASSERT_EQ(testing::StepText(why), testing::StepText(pick->why))
                 << "step " << step << ", strategy " << kind.text;
           }
-          world.orders.Leased(*picked, Stamp{ms, ++serial});
-          if (picked->ready == 1) {
+          world.orders.Started(*picked, Stamp{ms, ++serial});
+          if (picked->queued == 1) {
             world.orders.Close(*picked);
-            picked->ready = 0;
+            picked->queued = 0;
           } else {
-            world.orders.SetReady(*picked, picked->ready - 1);
+            world.orders.SetQueued(*picked, picked->queued - 1);
           }
         }
       }

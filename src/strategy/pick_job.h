@@ -40,9 +40,9 @@ struct Stamp {
 struct PickJob {
   OrderKey key;
   ClassId cls = kNoClass;
-  std::uint32_t ready = 0;              // tasks; at least one while it is open
-  std::uint32_t leased = 0;             // tasks
-  std::uint32_t unapplied_returns = 0;  // tasks that were leased, and of whose return the orders have still to account
+  std::uint32_t queued = 0;             // tasks; at least one while it is open
+  std::uint32_t running = 0;            // tasks
+  std::uint32_t unapplied_returns = 0;  // tasks that were running, and of whose return the orders have still to account
   std::uint32_t slot = 0;               // its place in arrays beside; from Orders::Know() to Forget()
   Stamp picked;                         // the last time
   WallTime submitted_at{};

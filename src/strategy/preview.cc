@@ -110,7 +110,7 @@ void Preview::Know(const JobKeys& keys, const PickJob& job, std::optional<double
                    std::uint32_t own, std::uint32_t group) {
   CHECK(!prepared_);
   const bool may = job.open && rank;
-  const bool counted = job.open || job.leased > 0 || job.picked.serial != 0;
+  const bool counted = job.open || job.running > 0 || job.picked.serial != 0;
   if (!counted) return;
   row_.clear();
   for (Column& column : columns_) {
@@ -129,7 +129,7 @@ void Preview::Know(const JobKeys& keys, const PickJob& job, std::optional<double
       const Stamp before = memory->LastServed(column.key, text);
       if (before.serial > value.served.serial) value.served = before;
     }
-    value.leased += job.leased;
+    value.running += job.running;
     if (job.picked.serial > value.served.serial) value.served = job.picked;
     if (job.open && (value.first.value == 0 || job.id() < value.first)) {
       value.first = job.id();
@@ -142,10 +142,10 @@ void Preview::Know(const JobKeys& keys, const PickJob& job, std::optional<double
   if (fresh) ranks_.push_back(it->first);
   row_.push_back(group);
   row_.push_back(it->second);
-  jobs_.push_back(Job{job.key, job.picked, ToMillis(job.submitted_at), job.ready, std::min(own, job.ready), 0, 0});
+  jobs_.push_back(Job{job.key, job.picked, ToMillis(job.submitted_at), job.queued, std::min(own, job.queued), 0, 0});
   own_ = own_ || own > 0;  // of those that it may run
   rows_.insert(rows_.end(), row_.begin(), row_.end());
-  tasks_ += job.ready;
+  tasks_ += job.queued;
 }
 
 // --- Cells.
@@ -157,7 +157,7 @@ void Preview::Prepare() {
     column.known = {};
   }
   for (Job& job : jobs_) {
-    if (own_) job.apart = std::exchange(job.ready, job.own) - job.own;
+    if (own_) job.apart = std::exchange(job.queued, job.own) - job.own;
   }
   // Told apart by one value after the other.
   const auto count = static_cast<Place>(jobs_.size());
@@ -188,7 +188,7 @@ void Preview::Prepare() {
       cell.group = rows_[job * width_ + width_ - 2];
     }
     by_cell_[cell.end++] = job;
-    cell.ready += jobs_[job].ready;
+    cell.queued += jobs_[job].queued;
   }
   rows_ = std::move(rows);
   for (Cell& cell : cells_) FindFirst(cell);
@@ -216,7 +216,7 @@ void Preview::FindFirst(Cell& cell) {
     Place first = kNone;
     for (std::uint32_t at = cell.begin; at < cell.end; ++at) {
       const Place job = by_cell_[at];
-      if (jobs_[job].ready > 0 && (first == kNone || Before(orders_[i], jobs_[job], jobs_[first]))) first = job;
+      if (jobs_[job].queued > 0 && (first == kNone || Before(orders_[i], jobs_[job], jobs_[first]))) first = job;
     }
     cell.first[i] = first;
   }
@@ -231,7 +231,7 @@ bool Preview::Admits(const Node& node, Place cell) const {
       return rows_[cell * width_ + node.column] == node.wanted && Admits(node.inner[0], cell);
     case Kind::kMaxSimultaneous: {
       const Value& value = ValueOf(node, cell);
-      return (value.text == nullptr || value.leased < node.max) && Admits(node.inner[0], cell);
+      return (value.text == nullptr || value.running < node.max) && Admits(node.inner[0], cell);
     }
     case Kind::kOrElse:
       return BranchOf(node, cell) < node.inner.size();
@@ -262,7 +262,7 @@ int Preview::Compare(const Node& node, Place a, Place b) const {
     case Kind::kMaxSimultaneous:
       return Compare(node.inner[0], a, b);
     case Kind::kPreferDistinct: {
-      const auto level = [&](const Value& value) { return value.text == nullptr ? 0 : value.leased / node.max; };
+      const auto level = [&](const Value& value) { return value.text == nullptr ? 0 : value.running / node.max; };
       const int order = ThreeWay(level(ValueOf(node, a)), level(ValueOf(node, b)));
       return order != 0 ? order : Compare(node.inner[0], a, b);
     }
@@ -270,7 +270,7 @@ int Preview::Compare(const Node& node, Place a, Place b) const {
       const Value& x = ValueOf(node, a);
       const Value& y = ValueOf(node, b);
       if (&x == &y) return Compare(node.inner[0], a, b);
-      if (const int order = ThreeWay(x.leased * y.weight, y.leased * x.weight); order != 0) return order;
+      if (const int order = ThreeWay(x.running * y.weight, y.running * x.weight); order != 0) return order;
       if (const int order = ThreeWay(x.Served(), y.Served()); order != 0) return order;
       if (x.text == nullptr || y.text == nullptr) return x.text == nullptr ? -1 : 1;
       return x.text->compare(*y.text);
@@ -293,8 +293,8 @@ void Preview::LeaveOwn() {
   for (Cell& cell : cells_) {
     for (std::uint32_t at = cell.begin; at < cell.end; ++at) {
       Job& job = jobs_[by_cell_[at]];
-      job.ready += job.apart;
-      cell.ready += std::exchange(job.apart, 0);
+      job.queued += job.apart;
+      cell.queued += std::exchange(job.apart, 0);
     }
     FindFirst(cell);
   }
@@ -318,7 +318,7 @@ std::vector<Preview::Place> Preview::Look(Kind& order) {
       stopped_ = true;
       return {};
     }
-    if (cells_[cell].ready == 0 || !Admits(root_, cell)) continue;
+    if (cells_[cell].queued == 0 || !Admits(root_, cell)) continue;
     if (options_.gate != nullptr && cells_[cell].group != 0 && !options_.gate->Open(cells_[cell].group)) {
       gated_ = true;
       continue;
@@ -348,7 +348,7 @@ std::vector<JobId> Preview::Allowed(bool& random) {
   for (const Place place : cells) {
     const Cell& cell = cells_[place];
     for (std::uint32_t at = cell.begin; at < cell.end && random; ++at) {
-      if (jobs_[by_cell_[at]].ready > 0) ids.push_back(jobs_[by_cell_[at]].key.id);
+      if (jobs_[by_cell_[at]].queued > 0) ids.push_back(jobs_[by_cell_[at]].key.id);
     }
     const auto used = static_cast<std::size_t>(std::find(orders_.begin(), orders_.end(), order) - orders_.begin());
     if (!random) ids.push_back(jobs_[cell.first[used]].key.id);
@@ -360,13 +360,13 @@ Preview::Place Preview::Draw(const std::vector<Place>& cells, std::uint64_t task
   std::uint64_t point = rng_.Below(tasks);
   for (const Place place : cells) {
     cell = place;
-    if (point < cells_[place].ready) break;
-    point -= cells_[place].ready;
+    if (point < cells_[place].queued) break;
+    point -= cells_[place].queued;
   }
   for (std::uint32_t at = cells_[cell].begin;; ++at) {
     const Place job = by_cell_[at];
-    if (point < jobs_[job].ready) return job;
-    point -= jobs_[job].ready;
+    if (point < jobs_[job].queued) return job;
+    point -= jobs_[job].queued;
   }
 }
 
@@ -375,15 +375,15 @@ void Preview::Take(Place place, Place job) {
   const std::int64_t before = picked.picked.serial != 0 ? picked.picked.ms : picked.submitted;
   const Stamp at{std::max(ToMillis(options_.now), before), kPickSerial + ++picks_};
   Cell& cell = cells_[place];
-  --jobs_[job].ready;
-  --cell.ready;
+  --jobs_[job].queued;
+  --cell.queued;
   --tasks_;
   ++jobs_[job].taken;
   jobs_[job].picked = at;
   if (options_.gate != nullptr && cell.group != 0) options_.gate->Take(cell.group);
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     Value& value = columns_[i].values[rows_[place * width_ + i]];
-    ++value.leased;
+    ++value.running;
     value.served = at;
   }
   FindFirst(cell);
@@ -394,7 +394,7 @@ std::optional<PreviewPick> Preview::Next() {
   const std::vector<Place> first = First(order);
   if (first.empty()) return std::nullopt;
   std::uint64_t tasks = 0;
-  for (const Place cell : first) tasks += cells_[cell].ready;
+  for (const Place cell : first) tasks += cells_[cell].queued;
   Place cell = first.front();
   const auto used = static_cast<std::size_t>(std::find(orders_.begin(), orders_.end(), order) - orders_.begin());
   const Place job = order == Kind::kRandom ? Draw(first, tasks, cell) : cells_[cell].first[used];
@@ -424,9 +424,9 @@ std::vector<PreviewStep> Preview::Why(Place place, const Job& job, std::uint64_t
       const Value& value = ValueOf(*node, place);
       step.key = block.key;
       if (value.text != nullptr) step.value = columns_[node->column].tag.empty() ? *value.text : *TextOf(block.value);
-      if (block.kind != Kind::kSelectOnly) step.running = value.leased;
+      if (block.kind != Kind::kSelectOnly) step.running = value.running;
       if (block.kind == Kind::kPreferDistinct || block.kind == Kind::kMaxSimultaneous) step.max = node->max;
-      if (block.kind == Kind::kPreferDistinct) step.level = value.text == nullptr ? 0 : value.leased / node->max;
+      if (block.kind == Kind::kPreferDistinct) step.level = value.text == nullptr ? 0 : value.running / node->max;
       if (block.kind == Kind::kFair) {
         step.weight = value.weight;
         step.served = Moment(value.served, value.first_submitted);

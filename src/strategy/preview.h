@@ -55,14 +55,14 @@ struct PreviewStep {
   std::optional<std::int64_t> scheduled;    // priority
   std::optional<std::int64_t> submitted;    // oldest, newest
   std::optional<PreviewMoment> picked;      // least_recent
-  std::optional<std::uint64_t> candidates;  // random: ready tasks, each as likely
+  std::optional<std::uint64_t> candidates;  // random: queued tasks, each as likely
   std::string text;                         // all of it, in a sentence
 };
 
 struct PreviewPick {
   JobId job;
-  std::uint32_t before = 0;  // so many of the job's ready tasks went to earlier picks
-  bool random = false;       // any of the job's ready tasks; else the first that is left
+  std::uint32_t before = 0;  // so many of the job's queued tasks went to earlier picks
+  bool random = false;       // any of the job's queued tasks; else the first that is left
   std::vector<PreviewStep> why;
 };
 
@@ -93,11 +93,11 @@ class Preview {
   Preview& operator=(const Preview&) = delete;
 
   // A job is there; ended ones count too. `rank`: the worker may run it, and ranks it so. `memory` knows since when
-  // values wait that no job tells of any more. Of its ready tasks `own` stand in the worker's own queue: as long as
+  // values wait that no job tells of any more. Of its queued tasks `own` stand in the worker's own queue: as long as
   // something may start there, that comes first. `group` is what the gate is asked about.
   void Know(const JobKeys& keys, const PickJob& job, std::optional<double> rank, const ValueTable* memory = nullptr,
             std::uint32_t own = 0, std::uint32_t group = 0);
-  // Jobs that have a ready task for this worker, and how many tasks.
+  // Jobs that have a queued task for this worker, and how many tasks.
   std::uint64_t jobs() const { return jobs_.size(); }
   std::uint64_t tasks() const { return tasks_; }
 
@@ -128,13 +128,13 @@ class Preview {
     OrderKey key;
     Stamp picked;
     std::int64_t submitted = 0;
-    std::uint32_t ready = 0;
+    std::uint32_t queued = 0;
     std::uint32_t own = 0;    // of these
-    std::uint32_t apart = 0;  // that are not, as long as those come first: then `ready` is without
+    std::uint32_t apart = 0;  // that are not, as long as those come first: then `queued` is without
     std::uint32_t taken = 0;  // by picks
   };
   struct Value {
-    std::uint64_t leased = 0;
+    std::uint64_t running = 0;
     Stamp served;
     JobId first;  // its first waiting job, and when that was submitted
     std::int64_t first_submitted = 0;
@@ -167,7 +167,7 @@ class Preview {
   };
   // Jobs alike in rank, group and in all values: only the order at the innermost place tells them apart.
   struct Cell {
-    std::uint64_t ready = 0;             // tasks
+    std::uint64_t queued = 0;            // tasks
     std::uint32_t begin = 0, end = 0;    // its jobs, in by_cell_
     std::uint32_t rank = 0;              // in ranks_
     std::uint32_t group = 0;             // for the gate
@@ -180,7 +180,7 @@ class Preview {
 
   void Prepare();
   void FindFirst(Cell& cell);
-  // In the worker's own queue there is nothing more: all that is ready may come next.
+  // In the worker's own queue there is nothing more: all that is queued may come next.
   void LeaveOwn();
   bool Before(Strategy::Kind order, const Job& a, const Job& b) const;
 

@@ -22,12 +22,12 @@ class Queue : public JobKeys {
   std::deque<QueuedJob> rows;
   static constexpr std::int64_t kNow = 1'000'000;
 
-  QueuedJob& Add(const std::string& user, std::uint32_t ready = 1) {
+  QueuedJob& Add(const std::string& user, std::uint32_t queued = 1) {
     QueuedJob& row = rows.emplace_back();
     row.key.id = JobId{rows.size()};
     row.user = user;
-    row.ready = ready;
-    row.open = ready > 0;
+    row.queued = queued;
+    row.open = queued > 0;
     row.submitted_at = row.key.scheduled_for = FromMillis(kNow - 60'000);
     return row;
   }
@@ -88,7 +88,7 @@ TEST(Preview, EveryPickSeesThoseBefore) {
 TEST(Preview, JobsOfOthersCountButAreNotGiven) {
   Queue queue;
   QueuedJob& full = queue.Add("ann", 0);  // nothing left to do, but running
-  full.leased = 1;
+  full.running = 1;
   full.picked = Stamp{5, 5};
   queue.Add("ann");
   queue.Add("bob");
@@ -112,7 +112,7 @@ TEST(Preview, SaysWhy) {
   Queue queue;
   QueuedJob& first = queue.Add("ann", 2);
   first.customer = "acme";
-  first.leased = 1;
+  first.running = 1;
   first.picked = Stamp{Queue::kNow - 5000, 7};
   first.key.no_priority = false;
   first.key.priority = 9;
@@ -154,10 +154,10 @@ TEST(Preview, SaysWhy) {
        "select_only(user = ann, max_simultaneous(customer, 5, random))",
        {{"only jobs of the user \"ann\"",
          "nothing of a value of `customer` that has 5 running tasks already: \"acme\" has 1",
-         "any ready task, each as likely as the others: one of 2"},
+         "any queued task, each as likely as the others: one of 2"},
         {"only jobs of the user \"ann\"",
          "nothing of a value of `customer` that has 5 running tasks already: \"acme\" has 2",
-         "any ready task, each as likely as the others: the only one"}}},
+         "any queued task, each as likely as the others: the only one"}}},
       {"worker",
        "max_simultaneous(job, 2, oldest)",
        {{"nothing of a job that has 2 running tasks already: 1 has 1", "the oldest job first: submitted 1m 00s ago"}}},

@@ -71,7 +71,7 @@ class Model : public JobKeys {
           job.key.priority = std::stoll(cells[c]);
         }
       }
-      job.ready = static_cast<std::uint32_t>(job.tasks);
+      job.queued = static_cast<std::uint32_t>(job.tasks);
       jobs_.push_back(job);
     }
   }
@@ -87,7 +87,7 @@ class Model : public JobKeys {
   std::string Pick(const StrategyPtr& strategy) {
     Preview naive({nullptr, strategy, weights, 8});
     for (PageJob& job : jobs_) {
-      job.open = job.ready > 0;
+      job.open = job.queued > 0;
       naive.Know(*this, job, 0);
     }
     if (naive.jobs() == 0) return "";
@@ -98,8 +98,8 @@ class Model : public JobKeys {
     PageJob& job = jobs_.at(allowed.at(0).value - 1);
     ++now_;
     job.picked = Stamp{now_, static_cast<std::uint64_t>(now_)};
-    if (goes_on) ++job.leased;
-    return job.name + std::to_string(job.tasks - job.ready--);
+    if (goes_on) ++job.running;
+    return job.name + std::to_string(job.tasks - job.queued--);
   }
 
  private:

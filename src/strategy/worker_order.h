@@ -1,14 +1,14 @@
 // The order that one strategy gives among the jobs that one worker was promised.
 //
 // It goes by the rules of the strategy's index, which is over all jobs of the queue, and looks at what those say when
-// it is asked: it is not updated when tasks are leased elsewhere, or values are served. So there may be one for
+// it is asked: it is not updated when tasks start elsewhere, or values are served. So there may be one for
 // each of ten thousand workers. Jobs alike in their group and in the values of all keys that the strategy names share a
 // cell; by most strategies there is one. A pick looks at every cell, if they are few. Many are kept in order, and
 // before a pick those change places whose values have changed since the last one: so it costs what has happened
 // meanwhile, or a look at every cell if that is less. (It is that with `random`, and where the worker ranks jobs.)
 //
 // Threading:  confined to the queue's engine thread.
-// Invariants: what Pick() gives is what an index over the same jobs, with so many ready tasks each, would give.
+// Invariants: what Pick() gives is what an index over the same jobs, with so many queued tasks each, would give.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class WorkerOrder {
   struct Cell;
 
  public:
-  // A job, and how many of its ready tasks. Kept by the owner, in place.
+  // A job, and how many of its queued tasks. Kept by the owner, in place.
   struct Entry {
     PickJob* job = nullptr;
     std::uint32_t count = 0;  // at least 1 while it is in an order

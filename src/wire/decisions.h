@@ -70,7 +70,7 @@ inline constexpr Field kStrategyTryFields[] = {
     Bool("complete", "all jobs were looked at"),
     Count("jobs_looked_at", "how many"),
     Count("may_run", "jobs that the worker may run"),
-    Count("ready_tasks", "theirs"),
+    Count("queued_tasks", "theirs"),
     Millis("took_ms", "how long it took"),
     One("held", kStrategyHeld, "what limits hold back, which is left out"),
     Bool("limited", "there are fewer picks than asked for, and limits hold back others"),
@@ -99,11 +99,11 @@ inline constexpr Object kTryWorker{"WorkerDescription", "A worker that might reg
 inline constexpr Field kOthersFields[] = {
     Word("stage", kStage, "where they fail; others: what was not looked at"),
     Count("classes", "ways of matching"),
-    Count("tasks", "that are ready"),
+    Count("tasks", "that are queued"),
     OrNull(Id("job", "an example")),
     Text("message", "in words"),
 };
-inline constexpr Object kOthers{"NotForWorker", "Ready tasks that a worker would not be given.", kOthersFields};
+inline constexpr Object kOthers{"NotForWorker", "Queued tasks that a worker would not be given.", kOthersFields};
 inline constexpr Field kWorkerNextFields[] = {
     Id("worker", "its id"),
     Text("name", "for people"),
@@ -125,7 +125,7 @@ inline constexpr Field kReceiptStageFields[] = {
     Maybe(Count("passed", "match: those of them that the worker may run")),
     Maybe(Count("held", "limits: groups that were held back")),
     Maybe(Count("met", "limits: limits that applied and were paid")),
-    Maybe(Word("mode", kDispatchMode, "dispatch: who holds a ready task")),
+    Maybe(Word("mode", kDispatchMode, "dispatch: who holds a queued task")),
     Maybe(Text("from", "dispatch: whose queue it came from")),
     Text("text", "in words"),
 };

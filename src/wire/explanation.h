@@ -115,9 +115,9 @@ inline constexpr Field kPromisedFields[] = {
 inline constexpr Object kPromised{"Promised", "Who holds a job's tasks, where dispatch is balanced.", kPromisedFields};
 
 inline constexpr Field kTaskCountsFields[] = {
-    Count("ready", "tasks that may start"),
-    Count("leased", "tasks that workers have"),
-    Count("waiting", "tasks that wait for their next attempt"),
+    Count("queued", "tasks that may start"),
+    Count("running", "tasks that workers have"),
+    Count("retrying", "tasks that wait for their next attempt"),
 };
 inline constexpr Object kTaskCounts{"TaskCounts", "A job's tasks that have not ended.", kTaskCountsFields};
 inline constexpr Field kExaminedFields[] = {

@@ -114,7 +114,7 @@ inline constexpr Field kLimitNameFields[] = {
 };
 inline constexpr Object kLimitName{"LimitName", "A limit by name.", kLimitNameFields};
 inline constexpr Field kDemandTotalsFields[] = {
-    Count("waiting", "tasks that have not started"),
+    Count("queued", "tasks that have not started"),
     Count("startable", "of those, what could start if workers were there"),
     Count("running", "also of jobs of which nothing waits, which have no row"),
     Count("wanted", "startable and running: how many slots there is work for"),
@@ -131,7 +131,7 @@ inline constexpr Field kDemandRowFields[] = {
     List(Text("constraint_tags", "one for each alternative")),
     OrNull(Text("requirements", "theirs; null: none")),
     Count("jobs", "how many"),
-    Count("waiting", "tasks that have not started"),
+    Count("queued", "tasks that have not started"),
     Count("startable", "of those, what could start if workers were there"),
     Count("running", "tasks that workers have"),
     OrNull(Time("oldest_at_ms", "the oldest job that waits")),

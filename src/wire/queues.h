@@ -17,7 +17,7 @@ inline constexpr Field kQueueSettingsFields[] = {
     Millis("max_limit_expiration_ms", "how long a limit may last without being renewed"),
     Millis("limit_ban_window_ms", "how long a user that a limit held back counts as held back"),
     Millis("demand_lookahead_ms", "how far ahead demand looks"),
-    Word("dispatch", kDispatchMode, "who holds a ready task"),
+    Word("dispatch", kDispatchMode, "who holds a queued task"),
     Word("balance", kBalancing, "who is promised it, where dispatch is balanced"),
     Count("memory_budget_bytes", "0: as much as the server has for all queues"),
 };
@@ -32,7 +32,7 @@ inline constexpr Field kQueueSettingsChangeFields[] = {
     Maybe(OrNull(Json("policy", "text, or a strategy as an object, with the word worker in it"))),
     Maybe(OrNull(Of(Type::kCounts, "weights", "those to change; a null takes one away, or all"))),
     Maybe(Millis("max_limit_expiration_ms", "how long a limit may last without being renewed")),
-    Maybe(OrNull(Word("dispatch", kDispatchMode, "who holds a ready task"))),
+    Maybe(OrNull(Word("dispatch", kDispatchMode, "who holds a queued task"))),
     Maybe(OrNull(Word("balance", kBalancing, "who is promised it, where dispatch is balanced"))),
     Maybe(OrNull(Count("memory_budget_bytes", "0: as much as the server has for all queues"))),
     Maybe(Millis("limit_ban_window_ms", "how long a user that a limit held back counts as held back")),
@@ -55,9 +55,9 @@ inline constexpr Field kJobCountsFields[] = {
 };
 inline constexpr Object kJobCounts{"JobCounts", "Jobs by state.", kJobCountsFields};
 inline constexpr Field kOpenTasksFields[] = {
-    Count("ready", "tasks that may start"),
-    Count("waiting", "tasks that wait for their next attempt"),
-    Count("leased", "tasks that workers have"),
+    Count("queued", "tasks that may start"),
+    Count("retrying", "tasks that wait for their next attempt"),
+    Count("running", "tasks that workers have"),
 };
 inline constexpr Object kOpenTasks{"OpenTasks", "Tasks that have not ended, by state.", kOpenTasksFields};
 inline constexpr Field kStoreUseFields[] = {
@@ -160,9 +160,9 @@ inline constexpr Field kHistoryFields[] = {
     List(Count("started", "tasks within the step")),
     List(Count("done", "tasks within the step")),
     List(Count("failed", "attempts within the step")),
-    List(Count("ready", "tasks at its end")),
-    List(Count("waiting", "tasks at its end")),
-    List(Count("leased", "tasks at its end")),
+    List(Count("queued", "tasks at its end")),
+    List(Count("retrying", "tasks at its end")),
+    List(Count("running", "tasks at its end")),
     List(Count("oldest_ms", "how long the oldest job had waited at its end")),
 };
 inline constexpr Object kHistory{"History", "A queue's numbers over time, the oldest first.", kHistoryFields};
@@ -181,8 +181,8 @@ inline constexpr Field kUserFields[] = {
     Real("share", "the part of the queue that is due, 0 to 1"),
     Real("use", "the part of what runs, 0 to 1"),
     Count("jobs", "that have not ended"),
-    Count("ready", "tasks that may start"),
-    Count("waiting", "tasks that wait for their next attempt"),
+    Count("queued", "tasks that may start"),
+    Count("retrying", "tasks that wait for their next attempt"),
     Count("running", "tasks that workers have"),
     Count("started", "tasks since the server's start"),
     Real("starts_per_s", "in the last time"),

@@ -174,7 +174,7 @@ inline constexpr Field kWorkerFields[] = {
     OrNull(Text("rank", "an expression: the jobs it prefers")),
     Text("strategy", "which task first"),
     Count("slots", "tasks at a time"),
-    Count("leased", "tasks that it has"),
+    Count("running", "tasks that it has"),
     Count("credit", "tasks that it waits for"),
     Maybe(Count("promised", "tasks in its queue, where dispatch is balanced")),
     Maybe(Count("promised_jobs", "jobs in its queue, where dispatch is balanced")),

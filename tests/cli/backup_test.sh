@@ -34,7 +34,7 @@ serve
 for queue in default second; do
   same "$open_id $done_id" "$(allot jobs --queue "$queue" -o id | tr '\n' ' ' | sed 's/ $//')"
   same "1 4 9 16 25" "$(allot results "$done_id" --queue "$queue" --quiet | tr '\n' ' ' | sed 's/ $//')"
-  json "$(allot job "$open_id" --queue "$queue" -o json)" '.ready == 3'
+  json "$(allot job "$open_id" --queue "$queue" -o json)" '.queued == 3'
 done
 # The restored queue goes on.
 worker nobody -- cat

@@ -4,16 +4,16 @@ serve --max-limit-expiration 1h
 
 json "$(allot queue show -o json)" '.settings.max_limit_expiration_ms == 3600000'
 same 'nothing waits' "$(allot demand)"
-json "$(allot demand -o json)" '.totals.startable == 0 and .totals.waiting == 0 and .totals.wanted == 0 and .rows == [] and .complete'
+json "$(allot demand -o json)" '.totals.startable == 0 and .totals.queued == 0 and .totals.wanted == 0 and .rows == [] and .complete'
 exits 2 allot demand -o id
 
 ann=$(allot submit --tag render --count 20 --user ann --requirements 'TARGET.memory >= 4096')
 bob=$(allot submit --tag mail --count 3 --user bob)
-json "$(allot demand -o json)" '.totals.startable == 23 and .totals.waiting == 23 and .totals.wanted == 23 and .totals.rows == 2
+json "$(allot demand -o json)" '.totals.startable == 23 and .totals.queued == 23 and .totals.wanted == 23 and .totals.rows == 2
   and .rows[0].user == "ann" and .rows[0].tags == ["render"] and .rows[0].requirements == "TARGET.memory >= 4096" and .rows[1].user == "bob"'
 shown=$(allot demand)
 has "$shown" 'USER'
-has "$shown" '23 waiting, 23 of them startable within 1m 00s, 0 running'
+has "$shown" '23 queued, 23 of them startable within 1m 00s, 0 running'
 json "$(allot demand --user bob -o json)" '.totals.startable == 3 and (.rows | length) == 1'
 json "$(allot demand --tag render -o json)" '.totals.startable == 20'
 same 2 "$(allot demand -o ndjson | wc -l)"
@@ -21,7 +21,7 @@ json "$(allot demand -n 1 -o json)" '(.rows | length) == 1 and .totals.rows == 2
 
 # What limits can pay within a minute bounds it, and 0 is 0.
 allot limit set --tag agent --uuid slow --name slowly --expr 'MY.User == "ann"' --rate 4/60s --burst 1 --expires 2m >/dev/null
-json "$(allot demand --user ann -o json)" '.rows[0].startable == 9 and .rows[0].waiting == 20'
+json "$(allot demand --user ann -o json)" '.rows[0].startable == 9 and .rows[0].queued == 20'
 allot limit set --tag agent --uuid slow --name slowly --expr 'MY.User == "ann"' --rate 0/60s --expires 2m >/dev/null
 json "$(allot demand -o json)" '.rows[0].startable == 0 and .totals.startable == 3'
 

@@ -1,4 +1,4 @@
-# Who holds a ready task: set by flags, shown for workers and jobs, and changed while the queue runs.
+# Who holds a queued task: set by flags, shown for workers and jobs, and changed while the queue runs.
 . "$(dirname "$0")/lib.sh"
 
 # Settings of the server are for new queues.
@@ -48,14 +48,14 @@ shown=$(allot workers)
 same "ID NAME STATE TAGS SLOTS RUNNING QUEUE SINCE" "$(head -n 1 <<<"$shown" | xargs)"
 same "a 0 5 b 0 5" "$(tail -n +2 <<<"$shown" | awk '{ print $2, $6, $7 }' | sort | xargs)"
 same 0 "$(awk 'length > 80' <<<"$shown" | wc -l)"
-json "$(allot workers -o json)" '[.workers[] | [.promised, .promised_jobs, .leased]] == [[5, 1, 0], [5, 1, 0]] and all(.workers[]; has("queue") | not)'
+json "$(allot workers -o json)" '[.workers[] | [.promised, .promised_jobs, .running]] == [[5, 1, 0], [5, 1, 0]] and all(.workers[]; has("queue") | not)'
 json "$(allot worker "$a" -o json)" --arg job "$id" '.queue == [{"job": $job, "tasks": 5, "priority": 3, "user": "an\u202en", "tags": ["t"]}]'
 shown=$(allot worker "$a")
 has "$shown" '5 tasks of 1 job'
 same "JOB TASKS PRIO USER TAGS $id 5 3 ann t" "$(tail -n 2 <<<"$shown" | xargs)"
 hasnt "$shown" $'\u202e'
 same 'promised 10' "$(allot job "$id" | grep ' promised' | xargs)"
-json "$(allot job "$id" -o json)" '.promised == 10 and .ready == 10'
+json "$(allot job "$id" -o json)" '.promised == 10 and .queued == 10'
 # Of more than a hundred jobs the first are shown; the highest priority comes first. Of two alike each gets one.
 for n in $(seq 202); do printf '{"tag": "t", "priority": %s}\n' "$(((n + 1) / 2 % 2 * 5))"; done | jq -s '{jobs: .}' |
   curl -sSf "$ALLOT_SERVER/v1/queues/default/jobs/batch" -H 'Content-Type: application/json' -d @- >batch
@@ -77,7 +77,7 @@ hasnt "$(allot workers)" 'QUEUE'
 hasnt "$(allot worker "$a")" 'queue '
 opened() { [ "$(metric allotter_tasks_promised)" = 0 ] && [ "$(metric allotter_longest_worker_queue)" = 0 ]; }
 eventually opened
-json "$(allot job "$id" -o json)" '.ready == 10 and (has("promised") | not)'
+json "$(allot job "$id" -o json)" '.queued == 10 and (has("promised") | not)'
 worker t -j 2 -- sh -c 'read n; echo "$n" >>ran; echo "$n"'
 allot wait "$id" >wait.log
 same "$(seq 10 | xargs)" "$(sort -n ran | xargs)"

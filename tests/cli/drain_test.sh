@@ -7,11 +7,11 @@ eventually sh -c '[ "$(wc -l <begun)" = 2 ]'
 kill -TERM "$worker_pid"
 sleep 0.3
 kill -0 "$worker_pid" || fail "it did not finish what it had"
-json "$(allot job "$id" -o json)" '.done == 0 and .ready >= 8 - 2'
+json "$(allot job "$id" -o json)" '.done == 0 and .queued >= 8 - 2'
 touch "$HOME/go"
 ends "$worker_pid"
 same 0 "$code"
-json "$(allot job "$id" -o json)" '.done == 2 and .ready == 8 and .leased == 0'
+json "$(allot job "$id" -o json)" '.done == 2 and .queued == 8 and .running == 0'
 same 2 "$(wc -l <begun)"
 same "" "$(allot workers -o id)"
 
@@ -27,9 +27,9 @@ rm "$HOME/go"
 allot cancel "$id" >/dev/null
 worker slow -j 1 -- sh -c 'sleep 60'
 id=$(allot submit --count 1 --tag slow --priority 5)
-eventually sh -c "'$ALLOT_BIN' job $id -o json | jq -e '.leased == 1'"
+eventually sh -c "'$ALLOT_BIN' job $id -o json | jq -e '.running == 1'"
 kill -TERM "$worker_pid"
 sleep 0.3
 kill -TERM "$worker_pid"
 ends "$worker_pid"
-json "$(allot job "$id" -o json)" '.leased == 0 and .ready == 1'
+json "$(allot job "$id" -o json)" '.running == 0 and .queued == 1'

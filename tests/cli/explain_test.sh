@@ -4,11 +4,11 @@ serve
 allot queue set --property-keys gpu,mem >queue.log
 
 # Nobody there: a dry run says so, and stores nothing.
-json "$(allot submit --dry-run --tag render --count 3 -o json)" '.job == null and .verdict.code == "no_workers" and .verdict.kind == "operator" and .tasks.ready == 3'
+json "$(allot submit --dry-run --tag render --count 3 -o json)" '.job == null and .verdict.code == "no_workers" and .verdict.kind == "operator" and .tasks.queued == 3'
 has "$(allot submit --dry-run --tag render --count 3)" 'ask the operator: no worker is there'
-json "$(printf 'a\nb\n' | allot submit --dry-run -o json)" '.tasks.ready == 2'
+json "$(printf 'a\nb\n' | allot submit --dry-run -o json)" '.tasks.queued == 2'
 printf '1\n2\n3\n' >lines
-json "$(allot submit lines --dry-run -o json)" '.tasks.ready == 3'
+json "$(allot submit lines --dry-run -o json)" '.tasks.queued == 3'
 exits 2 allot submit --dry-run --count 1 -o id
 exits 2 allot submit --dry-run --count 1 --requirements '1 +'
 has "$err" '^ expected'
@@ -28,7 +28,7 @@ has "$(allot submit --dry-run --tag render --count 1)" 'wait: 1 worker could sta
 
 job=$(allot submit --tag render --count 1 --requirements 'TARGET.memory >= 4096 && TARGET.Slots > 0' --meta size=7 --rank TARGET.memory)
 text=$(allot explain)
-has "$text" "job $job is active: 1 ready, 0 running"
+has "$text" "job $job is active: 1 queued, 0 running"
 has "$text" '1  ████████████████████████  with its properties'
 has "$text" '0  ░░░░░░░░░░░░░░░░░░░░░░░░  that meet its requirements'
 has "$text" 'TARGET.memory >= 4096: has 2048'

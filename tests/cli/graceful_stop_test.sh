@@ -12,7 +12,7 @@ exits 3 allot jobs
 
 serve
 eventually sh -c "[ \"\$('$ALLOT_BIN' workers -o id)\" = $before ]"
-json "$(allot job "$id" -o json)" '.leased == 1 and .state == "active"'
+json "$(allot job "$id" -o json)" '.running == 1 and .state == "active"'
 touch "$HOME/go"
 same "attempt 1" "$(allot results "$id" --quiet)"
 same 1 "$(wc -l <begun)"
@@ -34,7 +34,7 @@ rm "$HOME/go"
 allot submit --count 1 --tag slow --results --quiet >late 2>late.log &
 submit_pid=$!
 pids+=("$submit_pid")
-eventually sh -c "'$ALLOT_BIN' job last -o json | jq -e '.leased == 1'"
+eventually sh -c "'$ALLOT_BIN' job last -o json | jq -e '.running == 1'"
 kill -TERM "$server_pid"
 ends "$server_pid"
 same 0 "$code"

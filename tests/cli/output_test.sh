@@ -11,7 +11,7 @@ has "$table" "STATE"
 has "$table" "$id"
 hasnt "$table" $'\033'
 has "$(allot job last)" "active"
-has "$(allot tasks last)" "ready"
+has "$(allot tasks last)" "queued"
 has "$(allot queue list)" "default"
 same "no workers" "$(allot workers)"
 

@@ -2,7 +2,7 @@
 . "$(dirname "$0")/lib.sh"
 serve
 
-has "$(allot strategy try oldest)" '0 of 0 jobs have a ready task for this worker, 0 tasks in all'
+has "$(allot strategy try oldest)" '0 of 0 jobs have a queued task for this worker, 0 tasks in all'
 a=$(allot submit --tag render --count 3 --user ann)
 b=$(allot submit --tag render --count 2 --user bob --meta mode=preview)
 c=$(allot submit --tag other --count 1 --user cy)
@@ -11,7 +11,7 @@ c=$(allot submit --tag other --count 1 --user cy)
 shown=$(allot strategy try 'fair(user, oldest)' --tag render)
 has "$shown" 'strategy  fair(user, oldest)'
 has "$shown" 'policy    worker'
-has "$shown" '2 of 3 jobs have a ready task for this worker, 5 tasks in all'
+has "$shown" '2 of 3 jobs have a queued task for this worker, 5 tasks in all'
 has "$shown" 'PICK  JOB'
 has "$shown" 'shares between users: "ann" has 0 running tasks, never served'
 has "$shown" 'shares between users: "bob" has 1 running task, served by pick 2'
@@ -29,10 +29,10 @@ has "$(allot strategy try oldest)" 'nothing of a user that has 1 running task al
 
 # Workers: one that is there, or one like it.
 worker other --attribute memory=5 -- sleep 100
-eventually sh -c "allot workers -o json | jq -e '.workers[0].leased == 1'"
+eventually sh -c "allot workers -o json | jq -e '.workers[0].running == 1'"
 id=$(allot workers -o id)
-has "$(allot strategy try oldest --worker "$id")" '0 of 3 jobs have a ready task'
-has "$(allot strategy try oldest --tag render --requirements 'TARGET.User == "bob"')" '1 of 3 jobs has a ready task for this worker, 2 tasks in all'
+has "$(allot strategy try oldest --worker "$id")" '0 of 3 jobs have a queued task'
+has "$(allot strategy try oldest --tag render --requirements 'TARGET.User == "bob"')" '1 of 3 jobs has a queued task for this worker, 2 tasks in all'
 exits 4 allot strategy try oldest --worker 17
 exits 2 allot strategy try oldest --worker "$id" --tag render
 

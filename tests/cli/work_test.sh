@@ -42,7 +42,7 @@ same 5 "$(allot submit --count 5 --tag many --results --quiet | grep -c ok)"
 exits 0 allot work --tag idle --idle-exit 200ms -- true
 allot submit --count 2 --tag once >/dev/null
 exits 0 allot work --tag once --once -- true
-json "$(allot job last -o json)" '.done == 1 and .ready == 1'
+json "$(allot job last -o json)" '.done == 1 and .queued == 1'
 
 # JSON in and out.
 worker json --json-result --raw -- jq -c '{double: (.n * 2)}'

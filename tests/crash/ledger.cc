@@ -107,7 +107,7 @@ void Ledger::Granted(const LifePtr& life, TaskKey key, const std::string& lease,
   if (!Alive(*life, now)) return;
   for (const Hold& hold : task.holds) {
     if (Alive(*hold.life, now)) {
-      Complain(key, "was leased to worker " + std::to_string(life->number) + " (lease " + lease + ") while worker " +
+      Complain(key, "was given to worker " + std::to_string(life->number) + " (lease " + lease + ") while worker " +
                         std::to_string(hold.life->number) + " held lease " + hold.lease);
     } else {
       ++totals_.expired;
@@ -195,7 +195,7 @@ void Ledger::Resumed(TaskKey key, const std::string& lease, bool after_restart) 
   if (after_restart) ++totals_.resumed_later;
   Task& task = tasks_[key];
   Note(task, "resumed: lease", lease);
-  if (task.done_lease == lease) Complain(key, "was done, and is leased again under lease " + lease);
+  if (task.done_lease == lease) Complain(key, "was done, and runs again under lease " + lease);
 }
 
 void Ledger::Lost(const LifePtr& life, TaskKey key, const std::string& lease, bool reported, SteadyTime silent_since) {
@@ -211,7 +211,7 @@ void Ledger::Lost(const LifePtr& life, TaskKey key, const std::string& lease, bo
   }
 }
 
-void Ledger::ToldExpired(const LifePtr& life, TaskKey key, const std::string& lease, SteadyTime held_since) {
+void Ledger::SaidExpired(const LifePtr& life, TaskKey key, const std::string& lease, SteadyTime held_since) {
   const std::lock_guard lock(mutex_);
   EndHold(tasks_[key], lease);
   Note(tasks_[key], "expired: lease", lease, life->number);
@@ -223,7 +223,7 @@ void Ledger::ToldExpired(const LifePtr& life, TaskKey key, const std::string& le
 
 void Ledger::CheckOneJob(const LedgerJob& known, const Json& job) {
   const std::string name = "job " + std::to_string(known.id);
-  const std::int64_t sum = job.Int("/ready") + job.Int("/leased") + job.Int("/waiting") + job.Int("/done") +
+  const std::int64_t sum = job.Int("/queued") + job.Int("/running") + job.Int("/retrying") + job.Int("/done") +
                            job.Int("/failed") + job.Int("/skipped");
   const std::string state = job.Text("/state");
   if (job.Int("/count") != known.count || sum != known.count) Complain(name + ": counts do not add up: " + job.Dump());

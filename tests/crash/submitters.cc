@@ -14,8 +14,8 @@ std::uint64_t OpenTasks(Http& http) {
   const Answer answer = http.Get("/v1/queues/default");
   if (!answer.ok()) return 0;
   const Document queue(answer.body);
-  return static_cast<std::uint64_t>(queue.Int("/tasks/ready", 0) + queue.Int("/tasks/waiting", 0) +
-                                    queue.Int("/tasks/leased", 0));
+  return static_cast<std::uint64_t>(queue.Int("/tasks/queued", 0) + queue.Int("/tasks/retrying", 0) +
+                                    queue.Int("/tasks/running", 0));
 }
 
 }  // namespace

@@ -274,7 +274,7 @@ class Load::Worker {
       const auto at = held_.find(order.Text("/lease"));
       if (at == held_.end()) return;
       if (order.Text("/reason") == "expired") {
-        ledger_.ToldExpired(life_, at->second.task, at->first, at->second.since);
+        ledger_.SaidExpired(life_, at->second.task, at->first, at->second.since);
       }
       at->second.due = SteadyNow();
       if (!at->second.maybe && random_() % 2 == 0) at->second.kind = ReportKind::kReleased;

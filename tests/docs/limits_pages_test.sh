@@ -56,7 +56,7 @@ same 7 "$(value $(cat read))"
 slots=$(sed -n 's|.*"-j", "\([0-9]*\)".*|\1|p' "$root/examples/keda/deployment.yaml")
 same "$slots" "$(sed -n 's|^ *targetValue: "\([0-9]*\)".*|\1|p' "$root/examples/keda/scaled-object.yaml")"
 ALLOT_TOKEN=$(cat render-workers.token) worker render -q render -j "$slots" -- sh -c "until [ -e '$work_dir/go' ]; do sleep 0.02; done"
-running() { [ "$(value "/v1/queues/render" tasks.leased)" = "$1" ]; }
+running() { [ "$(value "/v1/queues/render" tasks.running)" = "$1" ]; }
 eventually running "$slots"
 same 7 "$(value $(cat read))"
 allot token create ops --scope operate --queue render --data "$work_dir/data" >ops.token

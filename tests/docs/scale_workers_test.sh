@@ -36,7 +36,7 @@ allot submit --tag render --tag gpu --count 50 >/dev/null
 # 12 tasks could use 6 workers of 2 slots, and get the 3 that there may be; each runs what it has slots for.
 job=$(seq 12 | allot submit --tag render)
 eventually counts true 3
-eventually sh -c 'allot queue show -o json | jq -e ".tasks.leased >= 6"'
+eventually sh -c 'allot queue show -o json | jq -e ".tasks.running >= 6"'
 sleep 0.6
 same 3 "$(workers true)"
 touch go
@@ -46,7 +46,7 @@ eventually counts true 1
 # While it runs, it is not taken away, though nothing waits any more.
 rm go
 job=$(seq 5 | allot submit --tag render)
-eventually sh -c "allot job $job -o json | jq -e '.leased == 5'"
+eventually sh -c "allot job $job -o json | jq -e '.running == 5'"
 eventually counts true 3
 sleep 1.2
 same 3 "$(workers '.draining | not')"
@@ -61,7 +61,7 @@ same 143 "$code"
 same "done" "$(allot job "$job" -o json | jq -r .state)"
 same 0 "$(workers true)"
 same '' "$(own_workers)"
-same 100 "$(allot job "$held" -o json | jq .ready)"
+same 100 "$(allot job "$held" -o json | jq .queued)"
 same '' "$(cat scale.log)"
 
 exits 2 sh "$root/examples/scale-workers.sh" render 1 3

@@ -144,9 +144,9 @@ TEST_F(Tokens, OfAUserSpeakForThatUserAlone) {
   EXPECT_EQ(ben.Get(std::string(kJobs) + "/last").ErrorCode(), "unknown_job");
   WebSocket wait(server().port(), "/v1/queues/default/wait", ben_);
   ASSERT_TRUE(wait.Send(R"({"wait":[")" + id + "\"]}"));
-  const std::optional<std::string> told = wait.Receive();
-  ASSERT_TRUE(told.has_value());
-  EXPECT_EQ(Document(*told).Text("/unknown/0"), id) << *told;
+  const std::optional<std::string> reply = wait.Receive();
+  ASSERT_TRUE(reply.has_value());
+  EXPECT_EQ(Document(*reply).Text("/unknown/0"), id) << *reply;
 
   EXPECT_EQ(Document(ann.Get(at).body).Text("/state"), "active");
   EXPECT_EQ(Document(As(admin_).Get(at).body).Text("/state"), "active");

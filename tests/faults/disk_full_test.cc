@@ -80,7 +80,7 @@ TEST(DiskFull, StopsNothingButWhatNeedsSpaceAndEndsByItself) {
   EXPECT_EQ(http.Get("/livez").status, 200);
   const Answer view = http.Get(std::string(kJobs) + "/" + job);
   EXPECT_EQ(view.status, 200) << view.body;
-  EXPECT_EQ(Document(view.body).Int("/leased"), 1) << view.body;
+  EXPECT_EQ(Document(view.body).Int("/running"), 1) << view.body;
   EXPECT_EQ(http.Get(std::string(kJobs) + "/" + job + "/tasks/0").status, 200);
   EXPECT_EQ(http.Get("/metrics").status, 200);
   // A report waits for space like the rest: nothing is acknowledged that is not durable.

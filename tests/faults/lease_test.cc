@@ -68,7 +68,7 @@ TEST_F(BadReport, AStaleLeaseChangesNothing) {
     }
   }
   EXPECT_EQ(Picture(http_), before);
-  EXPECT_EQ(Document(Task(job, 1)).Text("/state"), "leased");
+  EXPECT_EQ(Document(Task(job, 1)).Text("/state"), "running");
 
   // Of one message the good entries count, the bad ones do not.
   const Answer mixed = mine.Pull(
@@ -84,8 +84,8 @@ TEST_F(BadReport, OfACancelledJobIsNotTaken) {
   const Document tasks(worker.Pull(http_, R"(,"pull":1)").body);
   ASSERT_EQ(tasks.Size("/tasks"), 1u);
   EXPECT_EQ(http_.Post(std::string(kJobs) + "/" + job + "/cancel", "").status, 200);
-  const Answer told = worker.Pull(http_, "");
-  EXPECT_EQ(Document(told.body).Text("/cancel/0/reason"), "cancelled") << told.body;
+  const Answer stopping = worker.Pull(http_, "");
+  EXPECT_EQ(Document(stopping.body).Text("/cancel/0/reason"), "cancelled") << stopping.body;
   const Answer answer = worker.Pull(http_, R"(,"done":[)" + RefOf(tasks.At("/tasks/0")) + R"(,"result":1}])");
   EXPECT_EQ(Document(answer.body).Text("/stale/0/code"), "job_ended") << answer.body;
   const Document view(http_.Get(std::string(kJobs) + "/" + job).body);

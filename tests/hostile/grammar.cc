@@ -262,18 +262,18 @@ std::string Grammar::Frame() {
   if (OneIn(30)) first |= static_cast<int>(Below(8)) << 4;
   std::string frame(1, static_cast<char>(first));
   const bool masked = !OneIn(30);
-  std::uint64_t told = payload.size();
-  if (OneIn(20)) told = random_() >> Below(64);
+  std::uint64_t declared = payload.size();
+  if (OneIn(20)) declared = random_() >> Below(64);
   const char mask_bit = masked ? static_cast<char>(0x80) : '\0';
-  if (told < 126 && !OneIn(20)) {
-    frame.push_back(static_cast<char>(mask_bit | static_cast<char>(told)));
-  } else if (told < 65'536 && !OneIn(20)) {
+  if (declared < 126 && !OneIn(20)) {
+    frame.push_back(static_cast<char>(mask_bit | static_cast<char>(declared)));
+  } else if (declared < 65'536 && !OneIn(20)) {
     frame.push_back(static_cast<char>(mask_bit | 126));
-    frame.push_back(static_cast<char>(told >> 8));
-    frame.push_back(static_cast<char>(told));
+    frame.push_back(static_cast<char>(declared >> 8));
+    frame.push_back(static_cast<char>(declared));
   } else {
     frame.push_back(static_cast<char>(mask_bit | 127));
-    for (int shift = 56; shift >= 0; shift -= 8) frame.push_back(static_cast<char>(told >> shift));
+    for (int shift = 56; shift >= 0; shift -= 8) frame.push_back(static_cast<char>(declared >> shift));
   }
   const char mask[4] = {0x11, 0x22, 0x33, 0x44};
   if (masked) frame.append(mask, 4);

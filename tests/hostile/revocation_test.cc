@@ -83,7 +83,7 @@ TEST_F(Revocation, EndsWhatWaits) {
   }
   // A task that comes now is not handed out to it.
   const std::string task = SubmitJob(admin, R"({"tag":"revoked"})");
-  EXPECT_EQ(Document(admin.Get(std::string(kJobs) + "/" + task).body).Dump("/leased"), "0");
+  EXPECT_EQ(Document(admin.Get(std::string(kJobs) + "/" + task).body).Dump("/running"), "0");
 }
 
 TEST_F(Revocation, EndsWebSockets) {

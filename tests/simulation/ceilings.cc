@@ -49,7 +49,7 @@ StrategyPtr Ceilings::SomeStrategy() {
 
 // --- Books.
 
-void Ceilings::Count(const Leased& lease, int by) {
+void Ceilings::Count(const Running& lease, int by) {
   const auto add = [&](const std::string& name) {
     std::uint64_t& count = running_[name];
     count += static_cast<std::uint64_t>(by);
@@ -112,7 +112,7 @@ void Ceilings::End(std::uint64_t serial) {
   next_.ended.push_back(serial);
 }
 
-void Ceilings::EndWhere(const std::function<bool(const Leased&)>& which) {
+void Ceilings::EndWhere(const std::function<bool(const Running&)>& which) {
   std::vector<std::uint64_t> ended;
   for (const auto& [serial, lease] : books_) {
     if (which(lease)) ended.push_back(serial);
@@ -128,7 +128,7 @@ void Ceilings::Grant(const Worker& worker, const allot::Grant& grant) {
     Wrong("a task of job " + ToText(job) + " started beyond a maximum of " + PrintStrategy(*options_.policy) +
           " with " + PrintStrategy(own));
   }
-  const Leased lease{grant.task, worker.id};
+  const Running lease{grant.task, worker.id};
   if (!books_.emplace(grant.task.lease.serial, lease).second) Wrong("a serial twice");
   Count(lease, 1);
   next_.granted.push_back(lease);
@@ -144,18 +144,18 @@ void Ceilings::Settle() {
     ++tally_[std::string(stop.reason)];
   }
   for (const WorkerId id : effects.gone) {
-    EndWhere([id](const Leased& lease) { return lease.worker == id; });
+    EndWhere([id](const Running& lease) { return lease.worker == id; });
     Find(id)->registered = false;
     ++tally_["gone"];
   }
   for (const Removal& removal : effects.removed) {
-    EndWhere([&](const Leased& lease) { return lease.task.job == removal.job; });
+    EndWhere([&](const Running& lease) { return lease.task.job == removal.job; });
     next_.removed.push_back(removal.job);
     ++tally_["removed"];
   }
   if (strangers_until_ && now_.mono >= *strangers_until_) {
     strangers_until_.reset();
-    EndWhere([this](const Leased& lease) { return !Find(lease.worker)->registered; });
+    EndWhere([this](const Running& lease) { return !Find(lease.worker)->registered; });
   }
   decisions_.Note(effects);
   for (const GrantBatch& given : effects.grant_batches) {
@@ -165,20 +165,21 @@ void Ceilings::Settle() {
   next_.events = std::move(effects.events);
   pending_.push_back(std::exchange(next_, {}));
   const EngineStats stats = engine_->looks().Stats();
-  if (stats.tasks_leased != books_.size()) {
-    Wrong(std::to_string(stats.tasks_leased) + " leases, " + std::to_string(books_.size()) + " in the books");
+  if (stats.tasks_running != books_.size()) {
+    Wrong(std::to_string(stats.tasks_running) + " leases, " + std::to_string(books_.size()) + " in the books");
   }
   if (stats.woken_empty - found_nothing_ > stats.kinds * stats.strategies) Wrong("a herd of waiting workers");
   found_nothing_ = stats.woken_empty;
 }
 
 void Ceilings::CheckBooks() {
-  std::map<JobId, std::uint32_t> leased;
-  for (const auto& [serial, lease] : books_) ++leased[lease.task.job];
+  std::map<JobId, std::uint32_t> running;
+  for (const auto& [serial, lease] : books_) ++running[lease.task.job];
   JobQuery query;
   query.limit = 1000;
   for (const JobView& view : engine_->looks().List(query).jobs) {
-    if (view.leased != leased[view.id]) Wrong("job " + ToText(view.id) + " has another number of leases in the books");
+    if (view.running != running[view.id])
+      Wrong("job " + ToText(view.id) + " has another number of leases in the books");
   }
 }
 
@@ -192,7 +193,7 @@ void Ceilings::CheckWaiting() {
     query.limit = 1000;
     query.state = JobState::kActive;
     open = engine_->looks().List(query).jobs;
-    std::erase_if(open, [](const JobView& view) { return view.ready == 0; });
+    std::erase_if(open, [](const JobView& view) { return view.queued == 0; });
   }
   for (std::size_t i = 0, asked = 0; i < workers_.size() && (look || asked < 2); ++i) {
     Worker& worker = workers_[(from + i) % workers_.size()];
@@ -224,7 +225,7 @@ void Ceilings::Flush(std::size_t batches) {
     if (batch.position != 0) journal_[batch.position] = std::move(batch.events);
     for (const JobId job : batch.removed) DropRecords(job);
     for (const std::uint64_t serial : batch.ended) durable_.erase(serial);
-    for (const Leased& lease : batch.granted) durable_.emplace(lease.task.lease.serial, lease);
+    for (const Running& lease : batch.granted) durable_.emplace(lease.task.lease.serial, lease);
     // One that began and ended in the same batch ends after all.
     for (const std::uint64_t serial : batch.ended) durable_.erase(serial);
     pending_.pop_front();

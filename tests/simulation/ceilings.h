@@ -31,18 +31,18 @@ class Ceilings : public World {
     std::optional<std::string> customer, user;
     bool async = true;
   };
-  struct Leased {
+  struct Running {
     TaskRef task;
     WorkerId worker;
   };
-  using Books = std::map<std::uint64_t, Leased>;  // by serial: all that runs
+  using Books = std::map<std::uint64_t, Running>;  // by serial: all that runs
   // What is on its way to the disk.
   struct Pending {
     Position position = 0;
     std::string events;
     std::vector<JobId> removed;
     std::vector<std::uint64_t> ended;
-    std::vector<Leased> granted;
+    std::vector<Running> granted;
   };
 
   // Things that happen.
@@ -66,17 +66,17 @@ class Ceilings : public World {
   void Settle();
   void Grant(const Worker& worker, const allot::Grant& grant);
   void End(std::uint64_t serial);
-  void EndWhere(const std::function<bool(const Leased&)>& which);
+  void EndWhere(const std::function<bool(const Running&)>& which);
   void Pass(Duration time);
   // May a task of that job start now by that strategy, given what runs?
   bool MayStart(const Strategy& strategy, const Strategy& worker, JobId job) const;
   std::uint64_t Running(const StrategyKey& key, JobId job) const;
-  void Count(const Leased& lease, int by);
+  void Count(const Running& lease, int by);
   void CheckBooks();
   void CheckWaiting();
 
   StrategyPtr SomeStrategy();
-  std::vector<TaskRef> LeasedBy(WorkerId id) const;
+  std::vector<TaskRef> RunningOn(WorkerId id) const;
 
   std::deque<Pending> pending_;
   Pending next_;
@@ -84,7 +84,7 @@ class Ceilings : public World {
   std::map<std::string, std::uint64_t> running_;  // by key and value
   std::map<JobId, Values> values_;
   StrategyPtr old_policy_;                  // while it may still hold
-  std::optional<Instant> strangers_until_;  // after a crash: what workers have leased that did not come back
+  std::optional<Instant> strangers_until_;  // after a crash: what workers run that did not come back
   std::uint64_t found_nothing_ = 0;
 };
 

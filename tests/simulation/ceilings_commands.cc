@@ -33,7 +33,7 @@ void Ceilings::Submit() {
   CHECK(engine_->Submit(now_, id, spec).ok());
 }
 
-std::vector<TaskRef> Ceilings::LeasedBy(WorkerId id) const {
+std::vector<TaskRef> Ceilings::RunningOn(WorkerId id) const {
   std::vector<TaskRef> refs;
   for (const auto& [serial, lease] : books_) {
     if (lease.worker == id) refs.push_back(lease.task);
@@ -63,10 +63,10 @@ void Ceilings::PullOne() {
   if (!Chance(8)) return;
   // What it got never reaches it.
   Settle();
-  const auto leased = LeasedBy(worker.id);
-  if (leased.empty()) return;
-  const std::vector<TaskRef> some_refs(leased.begin() + static_cast<std::ptrdiff_t>(rng_.Below(leased.size())),
-                                       leased.end());
+  const auto running = RunningOn(worker.id);
+  if (running.empty()) return;
+  const std::vector<TaskRef> some_refs(running.begin() + static_cast<std::ptrdiff_t>(rng_.Below(running.size())),
+                                       running.end());
   engine_->Undelivered(now_, some_refs);
   for (const TaskRef& task : some_refs) End(task.lease.serial);
   ++tally_["undelivered"];
@@ -78,7 +78,7 @@ void Ceilings::Report() {
   const Worker& worker = *some[rng_.Below(some.size())];
   std::vector<allot::Report> reports;
   const bool friendly = Chance(2);
-  for (const TaskRef& task : LeasedBy(worker.id)) {
+  for (const TaskRef& task : RunningOn(worker.id)) {
     if (!Chance(3)) reports.push_back({task, friendly ? ReportKind::kDone : static_cast<ReportKind>(rng_.Below(4))});
   }
   const auto verdicts = engine_->ReportAll(now_, worker.id, reports);
@@ -103,7 +103,7 @@ void Ceilings::ComeBack(Worker& worker) {
   spec.slots = Chance(4) ? static_cast<std::uint32_t>(Between(1, 16)) : worker.slots;
   spec.strategy = worker.strategy = SomeStrategy();
   const bool all = Chance(2);
-  for (const TaskRef& task : LeasedBy(worker.id)) {
+  for (const TaskRef& task : RunningOn(worker.id)) {
     if (all || Chance(2)) spec.resume.push_back(task);
   }
   const auto answer =
@@ -111,7 +111,7 @@ void Ceilings::ComeBack(Worker& worker) {
   CHECK(answer.ok());
   if (answer->resumed.size() != spec.resume.size()) Wrong("a lease in the books was not its worker's");
   tally_["resumed"] += answer->resumed.size();
-  EndWhere([&](const Leased& lease) {
+  EndWhere([&](const Running& lease) {
     return lease.worker == worker.id &&
            std::find(spec.resume.begin(), spec.resume.end(), lease.task) == spec.resume.end();
   });
@@ -128,7 +128,7 @@ void Ceilings::WorkerLeaves() {
   Worker& worker = *some[rng_.Below(some.size())];
   if (Chance(3)) {
     engine_->Unregister(now_, worker.id);
-    EndWhere([&](const Leased& lease) { return lease.worker == worker.id; });
+    EndWhere([&](const Running& lease) { return lease.worker == worker.id; });
     worker.registered = false;
     ++tally_["unregister"];
   } else {

@@ -74,7 +74,7 @@ void Dispatch::End(std::uint64_t serial) {
   books_.erase(found);
 }
 
-void Dispatch::EndWhere(const std::function<bool(const Leased&)>& which) {
+void Dispatch::EndWhere(const std::function<bool(const Running&)>& which) {
   std::vector<std::uint64_t> ended;
   for (const auto& [serial, lease] : books_) {
     if (which(lease)) ended.push_back(serial);
@@ -82,7 +82,7 @@ void Dispatch::EndWhere(const std::function<bool(const Leased&)>& which) {
   for (const std::uint64_t serial : ended) End(serial);
 }
 
-std::vector<TaskRef> Dispatch::LeasedBy(WorkerId id) const {
+std::vector<TaskRef> Dispatch::RunningOn(WorkerId id) const {
   std::vector<TaskRef> refs;
   for (const auto& [serial, lease] : books_) {
     if (lease.worker == id) refs.push_back(lease.task);
@@ -101,7 +101,7 @@ void Dispatch::Grant(const Worker& worker, const allot::Grant& grant) {
     if (user == job.user) Wrong(name + " starts in spite of a limit");
   }
   if (worker.draining || worker.away || !worker.registered) Wrong(name + " starts on a worker that takes nothing");
-  if (!books_.emplace(task.lease.serial, Leased{task, worker.id}).second) Wrong("a serial twice");
+  if (!books_.emplace(task.lease.serial, Running{task, worker.id}).second) Wrong("a serial twice");
   ++tally_[options_.dispatch.mode == DispatchMode::kBalanced ? "grant of a promise" : "grant to the first"];
 }
 
@@ -114,18 +114,18 @@ void Dispatch::Settle() {
     ++tally_[std::string(stop.reason)];
   }
   for (const WorkerId id : effects.gone) {
-    EndWhere([id](const Leased& lease) { return lease.worker == id; });
+    EndWhere([id](const Running& lease) { return lease.worker == id; });
     Find(id)->registered = false;
     ++tally_["gone"];
   }
   for (const Removal& removal : effects.removed) {
-    EndWhere([&](const Leased& lease) { return lease.task.job == removal.job; });
+    EndWhere([&](const Running& lease) { return lease.task.job == removal.job; });
     DropRecords(removal.job);
     ++tally_["removed"];
   }
   if (strangers_until_ && now_.mono >= *strangers_until_) {
     strangers_until_.reset();
-    EndWhere([this](const Leased& lease) { return !Find(lease.worker)->registered; });
+    EndWhere([this](const Running& lease) { return !Find(lease.worker)->registered; });
   }
   started_.clear();
   decisions_.Note(effects);
@@ -136,8 +136,8 @@ void Dispatch::Settle() {
     }
   }
   if (!effects.events.empty()) journal_[position] = std::move(effects.events);
-  if (const EngineStats stats = engine_->looks().Stats(); stats.tasks_leased != books_.size()) {
-    Wrong(std::to_string(stats.tasks_leased) + " leases, " + std::to_string(books_.size()) + " in the books");
+  if (const EngineStats stats = engine_->looks().Stats(); stats.tasks_running != books_.size()) {
+    Wrong(std::to_string(stats.tasks_running) + " leases, " + std::to_string(books_.size()) + " in the books");
   }
   CheckPromises();
 }
@@ -153,7 +153,7 @@ void Dispatch::CheckPromises() {
   const EngineStats stats = engine_->looks().Stats();
   // What was promised to those that are gone is as good as open, until it is dealt anew.
   if (promised > stats.tasks_promised) Wrong("workers were promised more than there is");
-  if (stats.tasks_promised > stats.tasks_ready) Wrong("more is promised than is ready");
+  if (stats.tasks_promised > stats.tasks_queued) Wrong("more is promised than is queued");
   if (promised > 0) ++tally_["look at promises"];
   if (!Idle()) return;
   if (promised != stats.tasks_promised) Wrong("something is promised to nobody");
@@ -172,7 +172,7 @@ void Dispatch::CheckBooks() {
       Wrong("job " + ToText(view.id) + " has " + std::to_string(view.done) + " done, " +
             std::to_string(job.done.size()) + " in the books");
     }
-    if (view.promised > view.ready) Wrong("job " + ToText(view.id) + " has more promised than ready");
+    if (view.promised > view.queued) Wrong("job " + ToText(view.id) + " has more promised than queued");
   }
 }
 
@@ -202,7 +202,7 @@ void Dispatch::CheckWaiting() {
       const Job& job = jobs_.at(view.id);
       const bool blocked =
           std::any_of(limits_.begin(), limits_.end(), [&](const auto& limit) { return limit.second == job.user; });
-      if (view.ready == 0 || blocked || !MayRun(*worker, job)) continue;
+      if (view.queued == 0 || blocked || !MayRun(*worker, job)) continue;
       return Wrong("worker " + ToText(worker->id) + " waits, and job " + ToText(view.id) + " could start");
     }
   }
@@ -314,7 +314,7 @@ bool Dispatch::Finish() {
   // Who comes back may run anything.
   for (Worker& worker : workers_) {
     if (worker.registered) engine_->Unregister(now_, worker.id);
-    EndWhere([&](const Leased& lease) { return lease.worker == worker.id; });
+    EndWhere([&](const Running& lease) { return lease.worker == worker.id; });
     worker.registered = worker.away = worker.draining = false;
     Settle();
     worker.tags = {"a", "b"};
@@ -344,7 +344,7 @@ bool Dispatch::Finish() {
       CHECK(engine_->Pull(now_, worker.id, PullOptions{4, false, {}, {}}).ok());
       Settle();
       std::vector<allot::Report> reports;
-      for (const TaskRef& task : LeasedBy(worker.id)) reports.push_back({task, ReportKind::kDone});
+      for (const TaskRef& task : RunningOn(worker.id)) reports.push_back({task, ReportKind::kDone});
       const auto verdicts = engine_->ReportAll(now_, worker.id, reports);
       CHECK(verdicts.ok());
       for (std::size_t i = 0; i < reports.size(); ++i) {

@@ -1,5 +1,5 @@
 // A queue whose tasks are promised to workers, and open to all again, while workers and jobs come and go: after every
-// command whoever has leased what is counted, and whoever waits is compared with what could start. In virtual time,
+// command what everybody runs is counted, and whoever waits is compared with what could start. In virtual time,
 // with crashes.
 //
 // Everything follows from the seed.
@@ -33,7 +33,7 @@ class Dispatch : public World {
     std::int64_t need = 0;     // what a worker's Speed must reach; 0: anything will do
     std::set<TaskIndex> done;  // reported so, and taken
   };
-  struct Leased {
+  struct Running {
     TaskRef task;
     WorkerId worker;
   };
@@ -58,9 +58,9 @@ class Dispatch : public World {
   void Settle();
   void Grant(const Worker& worker, const allot::Grant& grant);
   void End(std::uint64_t serial);
-  void EndWhere(const std::function<bool(const Leased&)>& which);
-  std::vector<TaskRef> LeasedBy(WorkerId id) const;
-  // Promises and what is open are what is ready, and nothing is with whom it should not be.
+  void EndWhere(const std::function<bool(const Running&)>& which);
+  std::vector<TaskRef> RunningOn(WorkerId id) const;
+  // Promises and what is open are what is queued, and nothing is with whom it should not be.
   void CheckPromises();
   void CheckBooks();
   // Nobody waits who could start something.
@@ -74,11 +74,11 @@ class Dispatch : public World {
   bool plain_;  // no order blocks anything
   std::vector<StrategyPtr> strategies_, policies_;
   std::map<JobId, Job> jobs_;
-  std::map<std::uint64_t, Leased> books_;  // by serial: all that runs
+  std::map<std::uint64_t, Running> books_;  // by serial: all that runs
   std::set<std::pair<JobId, TaskIndex>> running_;
   std::map<std::string, std::string> limits_;  // by uuid: the user whose starts it blocks
   std::vector<TaskRef> started_;               // the last time that something came out
-  std::optional<Instant> strangers_until_;     // after a crash: what workers have leased that did not come back
+  std::optional<Instant> strangers_until_;     // after a crash: what workers run that did not come back
 };
 
 }  // namespace allot::simulation

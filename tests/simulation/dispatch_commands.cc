@@ -105,7 +105,7 @@ void Dispatch::Report(bool friendly) {
   if (some.empty()) return;
   const Worker& worker = *OneOf(some);
   std::vector<allot::Report> reports;
-  for (const TaskRef& task : LeasedBy(worker.id)) {
+  for (const TaskRef& task : RunningOn(worker.id)) {
     if (!Chance(3)) reports.push_back({task, friendly ? ReportKind::kDone : static_cast<ReportKind>(rng_.Below(4))});
   }
   const auto verdicts = engine_->ReportAll(now_, worker.id, reports);
@@ -137,7 +137,7 @@ void Dispatch::ComeBack(Worker& worker) {
   spec.attributes = worker.attributes;
   spec.strategy = worker.strategy = SomeStrategy();
   const bool all = Chance(2);
-  for (const TaskRef& task : LeasedBy(worker.id)) {
+  for (const TaskRef& task : RunningOn(worker.id)) {
     if (all || Chance(2)) spec.resume.push_back(task);
   }
   if (!worker.registered) worker.draining = false;
@@ -146,7 +146,7 @@ void Dispatch::ComeBack(Worker& worker) {
   CHECK(answer.ok());
   if (answer->resumed.size() != spec.resume.size()) Wrong("a lease in the books was not its worker's");
   tally_["resumed"] += answer->resumed.size();
-  EndWhere([&](const Leased& lease) {
+  EndWhere([&](const Running& lease) {
     return lease.worker == worker.id &&
            std::find(spec.resume.begin(), spec.resume.end(), lease.task) == spec.resume.end();
   });
@@ -162,7 +162,7 @@ void Dispatch::WorkerLeaves() {
   Worker& worker = *OneOf(some);
   if (Chance(3)) {
     engine_->Unregister(now_, worker.id);
-    EndWhere([&](const Leased& lease) { return lease.worker == worker.id; });
+    EndWhere([&](const Running& lease) { return lease.worker == worker.id; });
     worker.registered = false;
     ++tally_["unregister"];
   } else if (Chance(4)) {

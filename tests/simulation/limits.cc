@@ -194,7 +194,7 @@ std::vector<JobView> Limits::Open() const {
   query.limit = 1000;
   query.state = JobState::kActive;
   std::vector<JobView> open = engine_->looks().List(query).jobs;
-  std::erase_if(open, [](const JobView& view) { return view.ready == 0; });
+  std::erase_if(open, [](const JobView& view) { return view.queued == 0; });
   return open;
 }
 
@@ -221,11 +221,11 @@ void Limits::CheckReasons(const std::vector<JobView>& open) {
     if (!worker.registered || worker.away || worker.draining) continue;
     if (!Plain(worker)) return;
     const auto view = engine_->looks().DescribeWorker(worker.id);
-    if (view->leased < view->slots) free.push_back(&worker);
+    if (view->running < view->slots) free.push_back(&worker);
   }
   std::map<JobId, Instant> unlike;
   for (const JobView& job : open) {
-    if (!job.wait_reason) return Wrong("job " + ToText(job.id) + " has ready tasks and no reason");
+    if (!job.wait_reason) return Wrong("job " + ToText(job.id) + " has queued tasks and no reason");
     const ReasonCode code = job.wait_reason->code;
     // In the least fraction that a bucket may have lost, both are right.
     const bool could = std::any_of(free.begin(), free.end(), [&](const Worker* worker) {

@@ -120,8 +120,8 @@ void Limits::Undeliver() {
   // What has ended meanwhile is over.
   std::vector<TaskRef> live;
   for (const Worker* worker : Registered()) {
-    const std::vector<TaskRef> leased = engine_->looks().DescribeWorker(worker->id)->tasks;
-    for (const TaskRef& task : leased) {
+    const std::vector<TaskRef> running = engine_->looks().DescribeWorker(worker->id)->tasks;
+    for (const TaskRef& task : running) {
       if (std::find(lost.begin(), lost.end(), task) != lost.end()) live.push_back(task);
     }
   }
@@ -149,8 +149,8 @@ void Limits::Report() {
   const Worker& worker = *OneOf(some);
   std::vector<allot::Report> reports;
   const bool friendly = Chance(2);
-  const std::vector<TaskRef> leased = engine_->looks().DescribeWorker(worker.id)->tasks;
-  for (const TaskRef& task : leased) {
+  const std::vector<TaskRef> running = engine_->looks().DescribeWorker(worker.id)->tasks;
+  for (const TaskRef& task : running) {
     if (!Chance(3)) reports.push_back({task, friendly ? ReportKind::kDone : static_cast<ReportKind>(rng_.Below(4))});
   }
   CHECK(engine_->ReportAll(now_, worker.id, reports).ok());

@@ -54,7 +54,7 @@ bool HasAll(const Properties& properties, const Properties& wanted) {
 }
 
 bool Open(const Model::Job& job) {
-  return job.state == JobState::kActive && job.in_state[static_cast<int>(TaskState::kReady)] > 0;
+  return job.state == JobState::kActive && job.in_state[static_cast<int>(TaskState::kQueued)] > 0;
 }
 
 }  // namespace
@@ -199,14 +199,14 @@ Model::Job* Model::FirstByStrategy(const Worker& worker) {
   const StrategyPtr policy = options.policy ? options.policy : DefaultPolicy();
   const Keys keys;
   Preview naive({policy, own, options.weights, AllSlots()});
-  std::map<JobId, std::uint32_t> leased;
-  for (const auto& [serial, lease] : leases) ++leased[lease.task.job];
+  std::map<JobId, std::uint32_t> running;
+  for (const auto& [serial, lease] : leases) ++running[lease.task.job];
   for (auto& [id, job] : jobs) {
     SeenJob seen;
     seen.job = &job;
     seen.key = OrderKey{!job.spec.priority.has_value(), job.spec.priority.value_or(0), job.scheduled_for, id};
-    seen.ready = job.in_state[static_cast<int>(TaskState::kReady)];
-    seen.leased = leased[id];
+    seen.queued = job.in_state[static_cast<int>(TaskState::kQueued)];
+    seen.running = running[id];
     seen.picked = job.picked;
     seen.submitted_at = job.submitted_at;
     seen.open = Open(job);
@@ -275,10 +275,10 @@ bool Model::Serve(Worker& worker) {
 
 void Model::Grant(Worker& worker, Job& job) {
   TaskIndex index = 0;
-  while (job.tasks[index].state != TaskState::kReady) ++index;
+  while (job.tasks[index].state != TaskState::kQueued) ++index;
   const std::uint64_t serial = next_serial++;
   const std::uint32_t attempt = job.tasks[index].used + 1;
-  Set(job, index, TaskState::kLeased, attempt);
+  Set(job, index, TaskState::kRunning, attempt);
   leases[serial] = Lease{TaskRef{job.id, index, LeaseId{serial, 0}}, worker.id, attempt, false, time_, now_.wall};
   if (job.started_at == WallTime{}) job.started_at = now_.wall;
   const std::int64_t before = job.picked.serial != 0 ? job.picked.ms : ToMillis(job.submitted_at);
@@ -353,7 +353,7 @@ Model::Failure Model::Submit(const Now& at, const std::vector<JobId>& ids, const
     job.submitted_at = now_.wall;
     job.scheduled_for = spec.scheduled_for.value_or(now_.wall + std::chrono::duration_cast<milliseconds>(spec.delay));
     job.tasks.resize(spec.count);
-    job.in_state[static_cast<int>(TaskState::kReady)] = spec.count;
+    job.in_state[static_cast<int>(TaskState::kQueued)] = spec.count;
     ByClock(job);
     if (spec.count == 0) End(job, JobState::kDone);
     ++stats.submitted_jobs;
@@ -426,7 +426,7 @@ Model::Failure Model::Retry(const Now& at, JobId id, std::uint32_t& again) {
   job->ended_at = WallTime{};
   for (TaskIndex i = 0; i < job->tasks.size(); ++i) {
     const TaskState state = job->tasks[i].state;
-    if (state != TaskState::kLeased && state != TaskState::kDone) Set(*job, i, TaskState::kReady, 0);
+    if (state != TaskState::kRunning && state != TaskState::kDone) Set(*job, i, TaskState::kQueued, 0);
   }
   unknown_due.erase(id);
   Wake();
@@ -478,17 +478,17 @@ void Model::Forget(JobId id) {
 }
 
 bool Model::CountsAddUp() const {
-  std::set<std::pair<JobId, TaskIndex>> leased;
+  std::set<std::pair<JobId, TaskIndex>> running;
   for (const auto& [serial, lease] : leases) {
-    if (!leased.insert({lease.task.job, lease.task.index}).second) return false;
-    if (jobs.at(lease.task.job).tasks[lease.task.index].state != TaskState::kLeased) return false;
+    if (!running.insert({lease.task.job, lease.task.index}).second) return false;
+    if (jobs.at(lease.task.job).tasks[lease.task.index].state != TaskState::kRunning) return false;
   }
   std::size_t out = 0;
   for (const auto& [id, job] : jobs) {
     std::uint32_t in_state[5] = {};
     for (const Task& task : job.tasks) ++in_state[static_cast<int>(task.state)];
     if (!std::equal(in_state, in_state + 5, job.in_state)) return false;
-    out += in_state[static_cast<int>(TaskState::kLeased)];
+    out += in_state[static_cast<int>(TaskState::kRunning)];
   }
   return out == leases.size();
 }

@@ -3,7 +3,7 @@
 //
 // Two things it takes over from the engine, because the design leaves them to chance: the due time of a retry with
 // jitter (AdoptDue), and whether a schedule or a due time that had passed before a crash is still held to have passed
-// after it, when the clock went back meanwhile (AdoptScheduled, AdoptWaiting).
+// after it, when the clock went back meanwhile (AdoptScheduled, AdoptRetrying).
 #pragma once
 
 #include <cstdint>
@@ -34,10 +34,10 @@ std::string ToText(const Fact& fact);
 
 struct Model {
   struct Task {
-    TaskState state = TaskState::kReady;
+    TaskState state = TaskState::kQueued;
     std::uint32_t used = 0;  // attempts
     WallTime due{};
-    bool promoted = false;  // became ready because `due` had passed, and was not touched since
+    bool promoted = false;  // was queued because `due` had passed, and was not touched since
   };
   struct Job {
     JobId id;
@@ -105,7 +105,7 @@ struct Model {
   void Crash(const Now& at, Duration grace);
   void AdoptDue(JobId id, WallTime due);
   void AdoptScheduled(JobId id);
-  void AdoptWaiting(JobId id, TaskIndex index);
+  void AdoptRetrying(JobId id, TaskIndex index);
 
   // No later than this something happens in a tick.
   std::optional<Instant> NextEvent(const Now& at) const;

@@ -33,11 +33,11 @@ void Model::Check(Worker& worker) {
     Nothing(worker);
   }
   if (worker.away && worker.away_until <= time_) {
-    std::vector<std::uint64_t> leased;
+    std::vector<std::uint64_t> running;
     for (const auto& [serial, lease] : leases) {
-      if (lease.worker == id) leased.push_back(serial);
+      if (lease.worker == id) running.push_back(serial);
     }
-    for (const std::uint64_t serial : leased) GiveBack(serial, true, "its worker did not come back");
+    for (const std::uint64_t serial : running) GiveBack(serial, true, "its worker did not come back");
     if (worker.registered) gone_.push_back({Fact::Kind::kGone, id.value, 0, 0, 0, 0, {}});
     workers.erase(id);
     return;
@@ -94,11 +94,11 @@ void Model::Tick(const Now& at) {
   }
   for (auto& [id, job] : jobs) {
     if (job.state == JobState::kScheduled && job.scheduled_for <= now_.wall) job.state = JobState::kActive;
-    if (Ended(job.state) || job.in_state[static_cast<int>(TaskState::kWaiting)] == 0) continue;
+    if (Ended(job.state) || job.in_state[static_cast<int>(TaskState::kRetrying)] == 0) continue;
     for (TaskIndex i = 0; i < job.tasks.size(); ++i) {
       const Task task = job.tasks[i];
-      if (task.state != TaskState::kWaiting || task.due > Steady() || unknown_due.contains(id)) continue;
-      Set(job, i, TaskState::kReady, task.used);
+      if (task.state != TaskState::kRetrying || task.due > Steady() || unknown_due.contains(id)) continue;
+      Set(job, i, TaskState::kQueued, task.used);
       job.tasks[i].due = task.due;
       job.tasks[i].promoted = true;
     }
@@ -129,9 +129,9 @@ std::optional<Instant> Model::NextEvent(const Now& at) const {
     if (job.state == JobState::kScheduled) sooner(at.mono + Duration(job.scheduled_for - at.wall));
     if (Ended(job.state)) {
       sooner(at.mono + Duration(job.ended_at + job.spec.retention - at.wall));
-    } else if (job.in_state[static_cast<int>(TaskState::kWaiting)] > 0) {
+    } else if (job.in_state[static_cast<int>(TaskState::kRetrying)] > 0) {
       for (const Task& task : job.tasks) {
-        if (task.state == TaskState::kWaiting) sooner(boot_.mono + Duration(task.due - boot_.wall));
+        if (task.state == TaskState::kRetrying) sooner(boot_.mono + Duration(task.due - boot_.wall));
       }
     }
   }
@@ -167,17 +167,17 @@ void Model::Crash(const Now& at, Duration grace) {
 
 void Model::AdoptDue(JobId id, WallTime due) {
   for (Task& task : jobs.at(id).tasks) {
-    if (task.state == TaskState::kWaiting) task.due = due;
+    if (task.state == TaskState::kRetrying) task.due = due;
   }
   unknown_due.erase(id);
 }
 
 void Model::AdoptScheduled(JobId id) { jobs.at(id).state = JobState::kScheduled; }
 
-void Model::AdoptWaiting(JobId id, TaskIndex index) {
+void Model::AdoptRetrying(JobId id, TaskIndex index) {
   Job& job = jobs.at(id);
   const Task task = job.tasks[index];
-  Set(job, index, TaskState::kWaiting, task.used);
+  Set(job, index, TaskState::kRetrying, task.used);
   job.tasks[index].due = task.due;
 }
 

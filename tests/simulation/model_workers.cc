@@ -145,8 +145,9 @@ ReportVerdict Model::ReportOne(const Report& report, bool genuine) {
   const TaskIndex index = report.task.index;
   if (lease == nullptr) {
     // Late, and yet welcome: done, while nobody runs it.
-    const bool free = job != nullptr && index < job->spec.count && !Ended(job->state) &&
-                      (job->tasks[index].state == TaskState::kReady || job->tasks[index].state == TaskState::kWaiting);
+    const bool free =
+        job != nullptr && index < job->spec.count && !Ended(job->state) &&
+        (job->tasks[index].state == TaskState::kQueued || job->tasks[index].state == TaskState::kRetrying);
     if (!free || !genuine || report.kind != ReportKind::kDone) {
       ++stats.stale;
       return ReportVerdict::kStale;
@@ -181,7 +182,7 @@ void Model::GiveBack(std::uint64_t serial, bool counted, std::string_view why) {
     if (lease.stop_requested) {
       // Its worker was told to stop, and then the job was retried: fresh attempts, for this task too.
       leases.erase(serial);
-      Set(job, lease.task.index, TaskState::kReady, 0);
+      Set(job, lease.task.index, TaskState::kQueued, 0);
       return;
     }
     if (counted) {
@@ -190,7 +191,7 @@ void Model::GiveBack(std::uint64_t serial, bool counted, std::string_view why) {
     }
   }
   leases.erase(serial);
-  Set(job, lease.task.index, TaskState::kReady, counted ? lease.attempt : lease.attempt - 1);
+  Set(job, lease.task.index, TaskState::kQueued, counted ? lease.attempt : lease.attempt - 1);
 }
 
 void Model::AttemptFailed(std::uint64_t serial, bool final) {
@@ -205,11 +206,11 @@ void Model::AttemptFailed(std::uint64_t serial, bool final) {
     ++stats.failed_tasks;
     Set(job, index, TaskState::kFailed, 0);
   } else if (wait.count() > 0) {
-    Set(job, index, TaskState::kWaiting, lease.attempt);
+    Set(job, index, TaskState::kRetrying, lease.attempt);
     job.tasks[index].due = Rounded(Steady() + wait, wait);
     if (job.spec.backoff.jitter > 0) unknown_due.insert(job.id);
   } else {
-    Set(job, index, TaskState::kReady, lease.attempt);
+    Set(job, index, TaskState::kQueued, lease.attempt);
   }
   Settle(job);
 }
@@ -253,11 +254,11 @@ void Model::Disconnect(const Now& at, WorkerId id) {
 void Model::Unregister(const Now& at, WorkerId id) {
   Begin(at);
   if (FindRegistered(id) == nullptr) return;
-  std::vector<std::uint64_t> leased;
+  std::vector<std::uint64_t> running;
   for (const auto& [serial, lease] : leases) {
-    if (lease.worker == id) leased.push_back(serial);
+    if (lease.worker == id) running.push_back(serial);
   }
-  for (const std::uint64_t serial : leased) GiveBack(serial, true, "its worker left without a word about it");
+  for (const std::uint64_t serial : running) GiveBack(serial, true, "its worker left without a word about it");
   workers.erase(id);
   Wake();
 }

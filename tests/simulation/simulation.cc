@@ -187,7 +187,7 @@ void Simulation::AdoptJitter() {
   for (const JobId id : jobs) {
     const Model::Job& job = model_.jobs.at(id);
     const auto view = engine_->looks().Describe(id);
-    if (Ended(job.state) || job.in_state[static_cast<int>(TaskState::kWaiting)] == 0) {
+    if (Ended(job.state) || job.in_state[static_cast<int>(TaskState::kRetrying)] == 0) {
       InModel([id](Model& m) { return m.unknown_due.erase(id); });
       continue;
     }
@@ -243,7 +243,7 @@ void Simulation::Take() {
       issued_.push_back(grant.task);
       pending_.back().granted.push_back(grant.task.lease.serial);
       for (Process& process : processes_) {
-        if (process.id == given.worker) process.leased.push_back(grant.task);
+        if (process.id == given.worker) process.running.push_back(grant.task);
       }
     }
   }
@@ -326,7 +326,7 @@ void Simulation::DoCrash() {
   model_ = durable_;
   issued_.resize(model_.next_serial);
   for (Process& process : processes_) {
-    std::erase_if(process.leased, [this](const TaskRef& ref) { return !Genuine(ref); });
+    std::erase_if(process.running, [this](const TaskRef& ref) { return !Genuine(ref); });
   }
   // Another boot: the monotonic clock starts anywhere, and the wall clock may be off.
   if (Chance(2)) wall_offset_ += Duration(1ms) * (static_cast<std::int64_t>(Between(0, 20'000)) - 10'000);
@@ -361,9 +361,9 @@ void Simulation::AdoptAfterCrash() {
       const Model::Task& task = job.tasks[i];
       if (!task.promoted || Ended(job.state)) continue;
       const auto real = engine_->looks().Task(id, i);
-      if (!real.ok() || real->state != TaskState::kWaiting) continue;
-      operations_.push_back([id = id, i](Model& m) { m.AdoptWaiting(id, i); });
-      model_.AdoptWaiting(id, i);
+      if (!real.ok() || real->state != TaskState::kRetrying) continue;
+      operations_.push_back([id = id, i](Model& m) { m.AdoptRetrying(id, i); });
+      model_.AdoptRetrying(id, i);
     }
   }
 }

@@ -42,7 +42,7 @@ class Simulation {
     std::uint64_t key = 0;
     bool connected = false;
     std::vector<std::string> tags;
-    std::vector<TaskRef> leased;
+    std::vector<TaskRef> running;
   };
   using Operation = std::function<void(Model&)>;
   // What is on its way to the disk, and what the model did meanwhile.

@@ -187,11 +187,11 @@ Simulation::Process& Simulation::AnyProcess() {
 }
 
 TaskRef Simulation::AnyRef(const Process& process) {
-  const auto of = [this](const Process& p) { return p.leased[rng_.Below(p.leased.size())]; };
+  const auto of = [this](const Process& p) { return p.running[rng_.Below(p.running.size())]; };
   TaskRef ref;
-  if (!process.leased.empty() && !Chance(4)) {
+  if (!process.running.empty() && !Chance(4)) {
     ref = of(process);
-  } else if (const Process& other = AnyProcess(); !other.leased.empty() && Chance(3)) {
+  } else if (const Process& other = AnyProcess(); !other.running.empty() && Chance(3)) {
     ref = of(other);
   } else if (issued_.size() > 1) {
     // One of the latest, or any.
@@ -385,7 +385,7 @@ void Simulation::DoRegister() {
   if (!fresh) key = right_key ? process.key : process.key + 1;
   if (!fresh && process.key == 0) return;
   const std::uint64_t part = rng_.Below(3);
-  for (const TaskRef& ref : process.leased) {
+  for (const TaskRef& ref : process.running) {
     if (part == 0 || (part == 1 && Chance(2))) spec.resume.push_back(ref);
   }
   if (Chance(3)) spec.resume.push_back(AnyRef(process));
@@ -405,7 +405,7 @@ void Simulation::DoRegister() {
   tally_["lost"] += answer->lost.size();
   Expect(engine_->looks().KnowsKey(spec.id, answer->key), true, "register: key");
   process.key = answer->key;
-  if (right_key) process.leased = answer->resumed;
+  if (right_key) process.running = answer->resumed;
 }
 
 void Simulation::DoPull() {
@@ -447,7 +447,7 @@ void Simulation::DoReport() {
     tally_[verdict == ReportVerdict::kTaken   ? "report taken"
            : verdict == ReportVerdict::kStale ? "report stale"
                                               : "report of an ended job"]++;
-    std::erase(process.leased, reports[i].task);
+    std::erase(process.running, reports[i].task);
   }
 }
 
@@ -470,7 +470,7 @@ void Simulation::DoWorkerCommand() {
     ExpectCode(CodeOf(engine_->Heartbeat(now, id)), InModel([=](Model& m) { return m.Heartbeat(now, id); }),
                "heartbeat");
   } else if (dice < 6) {
-    std::vector<TaskRef> refs = process.leased;
+    std::vector<TaskRef> refs = process.running;
     refs.push_back(AnyRef(process));
     const std::vector<bool> genuine = Genuine(refs);
     const auto result = engine_->Extend(now, id, refs);

@@ -33,13 +33,13 @@ void Simulation::CompareJob(const JobView& view, const Model::Job& job) {
   Expect(static_cast<int>(view.state), static_cast<int>(job.state), name + "state");
   Expect(view.paused, job.state == JobState::kPaused, name + "paused");
   Expect(view.count, job.spec.count, name + "count");
-  Expect(view.ready, ended ? 0 : in(TaskState::kReady), name + "ready");
-  Expect(view.waiting, ended ? 0 : in(TaskState::kWaiting), name + "waiting");
-  Expect(view.skipped, ended ? in(TaskState::kReady) + in(TaskState::kWaiting) : 0, name + "skipped");
-  Expect(view.leased, in(TaskState::kLeased), name + "leased");
+  Expect(view.queued, ended ? 0 : in(TaskState::kQueued), name + "queued");
+  Expect(view.retrying, ended ? 0 : in(TaskState::kRetrying), name + "retrying");
+  Expect(view.skipped, ended ? in(TaskState::kQueued) + in(TaskState::kRetrying) : 0, name + "skipped");
+  Expect(view.running, in(TaskState::kRunning), name + "running");
   Expect(view.done, in(TaskState::kDone), name + "done");
   Expect(view.failed, in(TaskState::kFailed), name + "failed");
-  Expect(view.ready + view.waiting + view.skipped + view.leased + view.done + view.failed, view.count, name + "sum");
+  Expect(view.queued + view.retrying + view.skipped + view.running + view.done + view.failed, view.count, name + "sum");
   Expect(*view.tags, job.spec.tags, name + "tags");
   Expect(*view.constraints, job.spec.constraints, name + "constraints");
   Expect(view.requirements ? view.requirements->source() : "",
@@ -62,16 +62,16 @@ void Simulation::CompareJob(const JobView& view, const Model::Job& job) {
   Expect(ms(view.ended_at), ToMillis(job.ended_at), name + "ended_at");
   std::optional<WallTime> due;
   for (const Model::Task& task : job.tasks) {
-    if (task.state == TaskState::kWaiting && !ended) due = due ? std::min(*due, task.due) : task.due;
+    if (task.state == TaskState::kRetrying && !ended) due = due ? std::min(*due, task.due) : task.due;
   }
   Expect(ms(view.next_retry_at), ms(due), name + "next_retry_at");
   Expect(!view.reason.empty(), job.failed_by_tasks, name + "reason");
 }
 
 void Simulation::CompareTasks(const Model::Job& job) {
-  std::map<TaskIndex, const Model::Lease*> leased;
+  std::map<TaskIndex, const Model::Lease*> running;
   for (const auto& [serial, lease] : model_.leases) {
-    if (lease.task.job == job.id) leased[lease.task.index] = &lease;
+    if (lease.task.job == job.id) running[lease.task.index] = &lease;
   }
   TaskQuery query{job.id, 0, 1 + look_.Below(100), std::nullopt};
   if (look_.Below(2) == 0) query.state = static_cast<TaskState>(look_.Below(6));
@@ -79,7 +79,7 @@ void Simulation::CompareTasks(const Model::Job& job) {
   TaskIndex index = 0;
   const auto shown = [&job](TaskIndex i) {
     const TaskState state = job.tasks[i].state;
-    const bool open = state == TaskState::kReady || state == TaskState::kWaiting;
+    const bool open = state == TaskState::kQueued || state == TaskState::kRetrying;
     return open && Ended(job.state) ? TaskState::kSkipped : state;
   };
   while (next && difference_.empty()) {
@@ -93,9 +93,10 @@ void Simulation::CompareTasks(const Model::Job& job) {
       if (index >= job.spec.count) return Differ(name + "is too many");
       Expect(static_cast<int>(view.state), static_cast<int>(shown(index)), name + "state");
       Expect(view.attempts, job.tasks[index].used, name + "attempts");
-      const auto lease = leased.find(index);
-      Expect(view.worker.value, lease == leased.end() ? 0 : lease->second->worker.value, name + "worker");
-      if (lease != leased.end()) Expect(view.leased_at, std::optional(lease->second->granted_at), name + "leased_at");
+      const auto lease = running.find(index);
+      Expect(view.worker.value, lease == running.end() ? 0 : lease->second->worker.value, name + "worker");
+      if (lease != running.end())
+        Expect(view.started_at, std::optional(lease->second->granted_at), name + "started_at");
       ++index;
     }
     if (page->next && *page->next <= *next) return Differ("tasks: a page that does not move on");
@@ -138,20 +139,20 @@ void Simulation::CompareWorkers() {
       if (lease.worker == id) expected.push_back(serial);
     }
     Expect(serials, expected, name + "leases");
-    Expect<std::size_t>(view.leased, expected.size(), name + "leased");
+    Expect<std::size_t>(view.running, expected.size(), name + "running");
   }
   Expect(i, views.size(), "workers");
 }
 
 void Simulation::CompareStats() {
   const EngineStats stats = engine_->looks().Stats();
-  std::uint64_t states[6] = {}, ready = 0, waiting = 0, registered = 0, parked = 0, away = 0;
+  std::uint64_t states[6] = {}, queued = 0, retrying = 0, registered = 0, parked = 0, away = 0;
   std::set<std::vector<Model::Match>> kinds;  // by their verdicts on every job
   for (const auto& [id, job] : model_.jobs) {
     ++states[static_cast<int>(job.state)];
     if (Ended(job.state)) continue;
-    ready += job.in_state[static_cast<int>(TaskState::kReady)];
-    waiting += job.in_state[static_cast<int>(TaskState::kWaiting)];
+    queued += job.in_state[static_cast<int>(TaskState::kQueued)];
+    retrying += job.in_state[static_cast<int>(TaskState::kRetrying)];
   }
   for (const auto& [id, worker] : model_.workers) {
     registered += worker.registered ? 1 : 0;
@@ -170,9 +171,9 @@ void Simulation::CompareStats() {
   Expect(stats.jobs_done, states[3], "stats: done");
   Expect(stats.jobs_failed, states[4], "stats: failed");
   Expect(stats.jobs_cancelled, states[5], "stats: cancelled");
-  Expect(stats.tasks_ready, ready, "stats: tasks ready");
-  Expect(stats.tasks_waiting, waiting, "stats: tasks waiting");
-  Expect<std::uint64_t>(stats.tasks_leased, model_.leases.size(), "stats: tasks leased");
+  Expect(stats.tasks_queued, queued, "stats: tasks queued");
+  Expect(stats.tasks_retrying, retrying, "stats: tasks retrying");
+  Expect<std::uint64_t>(stats.tasks_running, model_.leases.size(), "stats: tasks running");
   Expect(stats.workers, registered, "stats: workers");
   Expect(stats.workers_waiting, parked, "stats: workers waiting");
   Expect(stats.workers_away, away, "stats: workers away");

@@ -27,7 +27,7 @@ export function sizeCases(world, { jobs: count, bar = 0 }) {
         await quick.failed(tasks.slice(0, 500), (task) => `exit status ${task.index % 3}`);
       }
       await quick.pull(1_000);
-      // Many jobs of many users, most of them ready, some ended.
+      // Many jobs of many users, most of them queued, some ended.
       const batch = (from) => ({ jobs: Array.from({ length: 1000 }, (_, i) => ({ tags: [`t${(from + i) % 20}`, 'many'], user: `user-${(from + i) % 500}`, count: 1 + ((from + i) % 5) })) });
       let next = 0;
       const lane = async () => {

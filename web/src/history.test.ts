@@ -9,14 +9,14 @@ const history: History = {
   started: [1, 2, 3],
   done: [1, 2, 3],
   failed: [0, 0, 0],
-  ready: [7, 8, 9],
-  waiting: [0, 0, 0],
-  leased: [1, 1, 1],
+  queued: [7, 8, 9],
+  retrying: [0, 0, 0],
+  running: [1, 1, 1],
   oldest_ms: [0, 0, 0],
 };
 const overview = {
   rates: { submitted: 4, started: 5, done: 6, failed: 0.5 },
-  queue: { tasks: { ready: 11, waiting: 2, leased: 3 } },
+  queue: { tasks: { queued: 11, retrying: 2, running: 3 } },
   oldest_waiting: { job: '1', since_at_ms: 12_000 },
 } as unknown as Overview;
 
@@ -29,7 +29,7 @@ describe('extendHistory', () => {
     const next = extendHistory(history, overview, 15_100, 3);
     expect(next.from_at_ms).toBe(12_000);
     expect(next.done).toEqual([3, 6, 6]);
-    expect(next.ready).toEqual([9, 11, 11]);
+    expect(next.queued).toEqual([9, 11, 11]);
     expect(next.failed).toEqual([0, 0.5, 0.5]);
     expect(next.oldest_ms).toEqual([0, 2000, 3000]);
     expect(history.done).toEqual([1, 2, 3]);

@@ -2,7 +2,7 @@
 import type { History, Overview } from './types';
 
 const kFlows = ['submitted', 'started', 'done', 'failed'] as const;
-const kLevels = ['ready', 'waiting', 'leased'] as const;
+const kLevels = ['queued', 'retrying', 'running'] as const;
 
 // `history` up to now, with what `overview` says for every step that is missing; as many steps as before at most, but
 // no fewer than `least`. The overview holds until the next one comes, so that all missing steps are as it says.

@@ -33,7 +33,7 @@ export function applies(action: Action, job: Job): boolean {
 
 export async function actOnJob(action: Action, job: Job): Promise<void> {
   if (action === 'cancel') {
-    const left = job.ready + job.leased + job.waiting;
+    const left = job.queued + job.running + job.retrying;
     const sure = await confirm({
       title: `Cancel job ${job.id} (${format.plural(left, 'task')})?`,
       text: 'What waits is skipped, and workers are told to stop what runs.',
@@ -58,7 +58,10 @@ export async function actOnSelected(action: Action, queue: string, jobs: Job[]):
     toast(`None of the selected jobs can be ${done.toLowerCase()} as they are`, { failed: true });
     return;
   }
-  const tasks = fit.reduce((sum, job) => sum + (action === 'retry' ? job.failed + job.skipped : job.ready + job.leased + job.waiting), 0);
+  const tasks = fit.reduce(
+    (sum, job) => sum + (action === 'retry' ? job.failed + job.skipped : job.queued + job.running + job.retrying),
+    0,
+  );
   const sure = await confirm({
     title: `${name} ${format.plural(fit.length, 'job')} (${format.plural(tasks, 'task')})?`,
     text,

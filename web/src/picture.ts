@@ -20,9 +20,9 @@ export function partRange(picture: Picture, part: number): Range {
 
 export function partCounts(picture: Picture, part: number): Record<TaskState, number> {
   return {
-    ready: picture.ready[part] ?? 0,
-    leased: picture.leased[part] ?? 0,
-    waiting: picture.waiting[part] ?? 0,
+    queued: picture.queued[part] ?? 0,
+    running: picture.running[part] ?? 0,
+    retrying: picture.retrying[part] ?? 0,
     done: picture.done[part] ?? 0,
     failed: picture.failed[part] ?? 0,
     skipped: picture.skipped[part] ?? 0,

@@ -9,7 +9,7 @@ export type Kind = 'wait' | 'operator' | 'change_request';
 export type Source = 'policy' | 'strategy';
 export type Level = 'info' | 'warning' | 'error';
 export type JobState = 'scheduled' | 'active' | 'paused' | 'done' | 'failed' | 'cancelled';
-export type TaskState = 'ready' | 'leased' | 'waiting' | 'done' | 'failed' | 'skipped';
+export type TaskState = 'queued' | 'running' | 'retrying' | 'done' | 'failed' | 'skipped';
 export type Stage =
   'total' | 'available' | 'tags' | 'constraint' | 'requirements' | 'worker_requirements' | 'free_slot' | 'limits' | 'others';
 export type TagStatus = 'never_seen' | 'gone' | 'unavailable' | 'busy' | 'free';
@@ -91,9 +91,9 @@ export interface JobCounts {
 
 // Tasks that have not ended, by state.
 export interface OpenTasks {
-  ready: number; // tasks that may start
-  waiting: number; // tasks that wait for their next attempt
-  leased: number; // tasks that workers have
+  queued: number; // tasks that may start
+  retrying: number; // tasks that wait for their next attempt
+  running: number; // tasks that workers have
 }
 
 // What is set for a queue.
@@ -108,7 +108,7 @@ export interface QueueSettings {
   max_limit_expiration_ms: Ms; // how long a limit may last without being renewed
   limit_ban_window_ms: Ms; // how long a user that a limit held back counts as held back
   demand_lookahead_ms: Ms; // how far ahead demand looks
-  dispatch: DispatchMode; // who holds a ready task
+  dispatch: DispatchMode; // who holds a queued task
   balance: Balancing; // who is promised it, where dispatch is balanced
   memory_budget_bytes: number; // 0: as much as the server has for all queues
 }
@@ -155,7 +155,7 @@ export interface QueueSettingsChange {
   policy?: Json; // text, or a strategy as an object, with the word worker in it
   weights?: Record<string, number | null> | null; // those to change; a null takes one away, or all
   max_limit_expiration_ms?: Ms; // how long a limit may last without being renewed
-  dispatch?: DispatchMode | null; // who holds a ready task
+  dispatch?: DispatchMode | null; // who holds a queued task
   balance?: Balancing | null; // who is promised it, where dispatch is balanced
   memory_budget_bytes?: number | null; // 0: as much as the server has for all queues
   limit_ban_window_ms?: Ms; // how long a user that a limit held back counts as held back
@@ -261,9 +261,9 @@ export interface History {
   started: number[]; // tasks within the step
   done: number[]; // tasks within the step
   failed: number[]; // attempts within the step
-  ready: number[]; // tasks at its end
-  waiting: number[]; // tasks at its end
-  leased: number[]; // tasks at its end
+  queued: number[]; // tasks at its end
+  retrying: number[]; // tasks at its end
+  running: number[]; // tasks at its end
   oldest_ms: number[]; // how long the oldest job had waited at its end
 }
 
@@ -281,8 +281,8 @@ export interface User {
   share: number; // the part of the queue that is due, 0 to 1
   use: number; // the part of what runs, 0 to 1
   jobs: number; // that have not ended
-  ready: number; // tasks that may start
-  waiting: number; // tasks that wait for their next attempt
+  queued: number; // tasks that may start
+  retrying: number; // tasks that wait for their next attempt
   running: number; // tasks that workers have
   started: number; // tasks since the server's start
   starts_per_s: number; // in the last time
@@ -306,7 +306,7 @@ export interface ReceiptStage {
   passed?: number; // match: those of them that the worker may run
   held?: number; // limits: groups that were held back
   met?: number; // limits: limits that applied and were paid
-  mode?: DispatchMode; // dispatch: who holds a ready task
+  mode?: DispatchMode; // dispatch: who holds a queued task
   from?: string; // dispatch: whose queue it came from
   text: string; // in words
 }
@@ -367,7 +367,7 @@ export interface ReceiptsPage {
 
 // Demand of all rows.
 export interface DemandTotals {
-  waiting: number; // tasks that have not started
+  queued: number; // tasks that have not started
   startable: number; // of those, what could start if workers were there
   running: number; // also of jobs of which nothing waits, which have no row
   wanted: number; // startable and running: how many slots there is work for
@@ -392,7 +392,7 @@ export interface DemandRow {
   constraint_tags: string[]; // one for each alternative
   requirements: string | null; // theirs; null: none
   jobs: number; // how many
-  waiting: number; // tasks that have not started
+  queued: number; // tasks that have not started
   startable: number; // of those, what could start if workers were there
   running: number; // tasks that workers have
   oldest_at_ms: Ms | null; // the oldest job that waits
@@ -447,9 +447,9 @@ export interface JobSpec {
 
 // A job's tasks that have not ended.
 export interface TaskCounts {
-  ready: number; // tasks that may start
-  leased: number; // tasks that workers have
-  waiting: number; // tasks that wait for their next attempt
+  queued: number; // tasks that may start
+  running: number; // tasks that workers have
+  retrying: number; // tasks that wait for their next attempt
 }
 
 // Why something does not run.
@@ -533,7 +533,7 @@ export interface Task {
   state: TaskState; // how it stands
   attempts: number; // deliveries so far, as far as they are known
   worker: string | null; // that has it
-  leased_at_ms: Ms | null; // since when
+  started_at_ms: Ms | null; // since when
   error: string; // of its last attempt; empty: none
   payload?: Json; // where one task is asked for, and has one
   result?: Json; // where one task is asked for, and is done
@@ -675,7 +675,7 @@ export interface StrategyTry {
   complete: boolean; // all jobs were looked at
   jobs_looked_at: number; // how many
   may_run: number; // jobs that the worker may run
-  ready_tasks: number; // theirs
+  queued_tasks: number; // theirs
   took_ms: Ms; // how long it took
   held: HeldByLimits; // what limits hold back, which is left out
   limited: boolean; // there are fewer picks than asked for, and limits hold back others
@@ -713,13 +713,13 @@ export interface Job {
   requirements: string | null; // an expression, true of workers that may run it
   rank: string | null; // an expression: of several waiting workers the highest gets it
   count: number; // tasks
-  ready: number; // tasks that may start
-  leased: number; // tasks that workers have
-  waiting: number; // tasks that wait for their next attempt
+  queued: number; // tasks that may start
+  running: number; // tasks that workers have
+  retrying: number; // tasks that wait for their next attempt
   done: number; // tasks that are done
   failed: number; // tasks that failed for good
   skipped: number; // tasks that will not run
-  promised?: number; // of the ready ones, those in queues of workers; missing: none
+  promised?: number; // of the queued ones, those in queues of workers; missing: none
   max_attempts: number; // for each task
   max_failed_tasks: number; // one more, and the job fails
   backoff: Backoff; // how long a failed task waits
@@ -730,7 +730,7 @@ export interface Job {
   scheduled_at_ms: Ms; // when it may start
   started_at_ms: Ms | null; // when its first task was given out
   ended_at_ms: Ms | null; // when it ended
-  next_retry_at_ms: Ms | null; // when the next of its waiting tasks may run
+  next_retry_at_ms: Ms | null; // when the next of its retrying tasks may run
   reason: string; // why it failed, where it did
   idempotency_key: string; // empty: none
   payload_prefix: string; // stands before the payload where a command reads it
@@ -837,9 +837,9 @@ export interface Picture {
   from: number; // the first index of the range
   to: number; // the first index behind it
   width: number; // tasks of a part; the last may have fewer
-  ready: number[]; // of each part
-  leased: number[]; // of each part
-  waiting: number[]; // of each part
+  queued: number[]; // of each part
+  running: number[]; // of each part
+  retrying: number[]; // of each part
   done: number[]; // of each part
   failed: number[]; // of each part
   skipped: number[]; // of each part
@@ -1040,7 +1040,7 @@ export interface Worker {
   rank: string | null; // an expression: the jobs it prefers
   strategy: string; // which task first
   slots: number; // tasks at a time
-  leased: number; // tasks that it has
+  running: number; // tasks that it has
   credit: number; // tasks that it waits for
   promised?: number; // tasks in its queue, where dispatch is balanced
   promised_jobs?: number; // jobs in its queue, where dispatch is balanced
@@ -1189,11 +1189,11 @@ export interface PullAnswer {
   set?: WorkerChange; // what others changed of it
 }
 
-// Ready tasks that a worker would not be given.
+// Queued tasks that a worker would not be given.
 export interface NotForWorker {
   stage: Stage; // where they fail; others: what was not looked at
   classes: number; // ways of matching
-  tasks: number; // that are ready
+  tasks: number; // that are queued
   job: string | null; // an example
   message: string; // in words
 }

@@ -14,7 +14,7 @@ export async function drain(queue: string, workers: Worker[]): Promise<boolean> 
     toast('All of these are draining already');
     return false;
   }
-  const held = fit.reduce((sum, worker) => sum + worker.leased, 0);
+  const held = fit.reduce((sum, worker) => sum + worker.running, 0);
   const what = fit.length === 1 ? `the worker ${fit[0]!.name || fit[0]!.id}` : format.plural(fit.length, 'worker');
   const sure = await confirm({
     title: `Drain ${what} (${format.plural(held, 'task')} running)?`,

@@ -302,7 +302,7 @@ def test_operators_look_after_queues_workers_and_limits(allot_server: Server, wa
         list(client.map(f.square, range(3)))
         assert client.overview()["workers"]["registered"] == 1
         assert client.history()["step_ms"] == 1000
-        assert client.demand()["totals"]["waiting"] == 0
+        assert client.demand()["totals"]["queued"] == 0
         assert len(client.receipts()) == 3
         assert list(client.users()) == []
         assert client.server()["name"] == "allotter"

@@ -1,7 +1,7 @@
 // The words for states of jobs and tasks, in one place.
 
 export type JobState = 'scheduled' | 'active' | 'paused' | 'done' | 'failed' | 'cancelled';
-export type TaskState = 'ready' | 'leased' | 'waiting' | 'done' | 'failed' | 'skipped';
+export type TaskState = 'queued' | 'running' | 'retrying' | 'done' | 'failed' | 'skipped';
 
 // States in which a task stays.
 export const DONE = 'done' satisfies TaskState;

@@ -115,7 +115,7 @@ export interface Task {
   state: TaskState;
   attempts: number;
   worker: string | null;
-  leased_at_ms: Ms | null;
+  started_at_ms: Ms | null;
   // Empty where there is none.
   error: string;
   payload?: Json;
@@ -160,7 +160,7 @@ export interface Worker {
   rank: string | number | null;
   strategy: string;
   slots: number;
-  leased: number;
+  running: number;
   credit: number;
   promised?: number;
   promised_jobs?: number;
@@ -401,7 +401,7 @@ export interface StrategyTry {
   held?: { jobs: number; tasks: number; job: string | null };
   limited?: boolean;
   may_run: number;
-  ready_tasks: number;
+  queued_tasks: number;
   took_ms: Ms;
   picks: PickedTask[];
 }
@@ -453,8 +453,8 @@ export interface User {
   share: number;
   use: number;
   jobs: number;
-  ready: number;
-  waiting: number;
+  queued: number;
+  retrying: number;
   running: number;
   started: number;
   starts_per_s: number;
@@ -613,7 +613,7 @@ export interface ResultsPage {
 
 export interface Demand {
   totals: {
-    waiting: number;
+    queued: number;
     startable: number;
     running: number;
     wanted: number;
@@ -632,7 +632,7 @@ export interface Demand {
     constraint_tags: string[];
     requirements: string | null;
     jobs: number;
-    waiting: number;
+    queued: number;
     startable: number;
     running: number;
     oldest_at_ms: Ms | null;

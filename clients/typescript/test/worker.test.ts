@@ -190,7 +190,7 @@ describe('a worker', () => {
     const job = await client.submit(stubborn, [0]);
     await began.passed;
     await job.cancel();
-    await until('its lease is over', async () => ((await client.workers.get(working.worker.id!)).leased ?? 0) === 0);
+    await until('its lease is over', async () => ((await client.workers.get(working.worker.id!)).running ?? 0) === 0);
     assert.equal(working.worker.runningTasks, 1);
     deaf.go();
     await working.end();
@@ -206,13 +206,13 @@ describe('a worker', () => {
     const working = new Working([slow], { concurrency: 2, prefetch: 10 });
     const job = await client.submit(slow, [0, 1, 2, 3, 4, 5]);
     await began.passed;
-    await until('all are with it', async () => (await client.workers.get(working.worker.id!)).leased === 6);
+    await until('all are with it', async () => (await client.workers.get(working.worker.id!)).running === 6);
     working.worker.drain();
-    await until('four are given back', async () => (await job.view()).leased === 2);
+    await until('four are given back', async () => (await job.view()).running === 2);
     go.go();
     await working.run;
     const view = await job.view();
-    assert.deepEqual([view.done, view.ready, view.leased], [2, 4, 0]);
+    assert.deepEqual([view.done, view.queued, view.running], [2, 4, 0]);
     // The next one is the first attempt.
     const attempts: number[] = [];
     const other = new Working([task('slow', (_: number, { attempt }) => attempts.push(attempt))]);
@@ -363,7 +363,7 @@ describe('a worker', () => {
         const job = await client.submit(endless, [how]);
         await until(
           'it runs',
-          async () => (await job.view()).leased === 1 && working.events.some((event) => event.type === 'progress' && event.job === job.id),
+          async () => (await job.view()).running === 1 && working.events.some((event) => event.type === 'progress' && event.job === job.id),
         );
         await job.cancel();
         await until('it stopped', () => working.worker.runningTasks === 0);

@@ -243,7 +243,7 @@ void MeasureWaits(const Plan& plan, Figures& figures) {
   SteadyClock::time_point started;
   workers[0]->on_start = [&] { started = SteadyClock::now(); };
   crew.stop = true;  // one task for each pull
-  const auto told = [&] {
+  const auto notified = [&] {
     std::size_t n = 0;
     for (const auto& waiter : waiters) n += waiter->ended - 1;
     return n;
@@ -261,7 +261,7 @@ void MeasureWaits(const Plan& plan, Figures& figures) {
     }
   }
   figures.Add("waits/finished", static_cast<double>(finish), "jobs");
-  figures.Add("waits/told", static_cast<double>(told()), "waits");
+  figures.Add("waits/told", static_cast<double>(notified()), "waits");
   figures.Add("waits/messages", static_cast<double>(woken), "messages");
   figures.Add("waits/server_cpu", (site.CpuSeconds() - cpu) * 1e6 / static_cast<double>(finish), "us/job");
   figures.AddPercentiles("waits/start_to_told", micros, "us");

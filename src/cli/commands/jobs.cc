@@ -18,7 +18,8 @@ std::string CountCell(std::uint64_t number) { return number == 0 ? "-" : FormatC
 void AddJobRow(Table& table, const Job& job, std::int64_t now) {
   table.Add({job.id, job.state, Joined(job.tags), job.priority ? std::to_string(*job.priority) : "-",
              job.user.empty() ? "-" : job.user, FormatCount(job.count), CountCell(job.done), CountCell(job.failed),
-             CountCell(job.leased), CountCell(job.ready + job.waiting), AgeText(job.submitted_at_ms, now)});
+             CountCell(job.running), CountCell(job.queued), CountCell(job.retrying),
+             AgeText(job.submitted_at_ms, now)});
 }
 
 Table JobTable() {
@@ -31,7 +32,8 @@ Table JobTable() {
                {"DONE", true},
                {"FAILED", true},
                {"RUNNING", true},
-               {"WAITING", true},
+               {"QUEUED", true},
+               {"RETRYING", true},
                {"AGE"}});
   table.ColourStates(1);
   return table;
@@ -107,10 +109,10 @@ void PrintJob(const Job& job) {
                        {"  done", count(job.done)},
                        {"  failed", count(job.failed)},
                        {"  skipped", count(job.skipped)},
-                       {"  running", count(job.leased)},
-                       {"  ready", count(job.ready)},
+                       {"  running", count(job.running)},
+                       {"  queued", count(job.queued)},
                        {"    promised", count(job.promised)},
-                       {"  to retry", count(job.waiting)},
+                       {"  retrying", count(job.retrying)},
                        {"submitted", time(job.submitted_at_ms)},
                        {"not before", job.scheduled_at_ms > job.submitted_at_ms ? time(job.scheduled_at_ms) : ""},
                        {"started", time(job.started_at_ms)},

@@ -50,8 +50,8 @@ Result<void> ForEachOf(Context& context, const std::vector<std::string>& uuids,
 }
 
 // A lease in words; on stderr, what is less than was asked for.
-void Tell(const Context& context, const LimitLease& lease, std::string_view what,
-          std::optional<std::chrono::milliseconds> asked) {
+void Print(const Context& context, const LimitLease& lease, std::string_view what,
+           std::optional<std::chrono::milliseconds> asked) {
   Show(context, lease.json, lease.uuid, [&] {
     std::cout << Visible(lease.uuid) << ' ' << what << ", expires in " << FormatDuration(lease.expires_in) << '\n';
   });
@@ -147,7 +147,7 @@ void AddSet(CLI::App& family, Context& context) {
     if (spec->cost.empty() && most > 0 && most < 1 && (spec->max_burst_cost == 0 || spec->max_burst_cost > most))
       std::cerr << "note: it will let nothing start: a start costs 1, and count and burst together are less; for a "
                    "slower rate take a longer window, as in 1/2m\n";
-    Tell(context, *lease, lease->created ? "set" : "changed", spec->expires_in);
+    Print(context, *lease, lease->created ? "set" : "changed", spec->expires_in);
     return {};
   });
 }
@@ -172,7 +172,7 @@ void AddLimitCommands(CLI::App& app, Context& context) {
     return ForEachOf(context, *renewed, [&](const std::string& uuid) -> Result<void> {
       auto lease = client.RenewLimit(uuid, asked->value_or(std::chrono::milliseconds(0)));
       if (!lease) return lease.error();
-      Tell(context, *lease, "renewed", *asked);
+      Print(context, *lease, "renewed", *asked);
       return {};
     });
   });
@@ -204,7 +204,7 @@ void AddLimitCommands(CLI::App& app, Context& context) {
     });
   });
 
-  CLI::App& attempt = *family.add_subcommand("try", "Which waiting tasks and workers a limit would apply to");
+  CLI::App& attempt = *family.add_subcommand("try", "Which queued tasks and workers a limit would apply to");
   auto expr = std::make_shared<std::string>();
   auto cost = std::make_shared<std::string>();
   AddExpressions(attempt, *expr, *cost);

@@ -65,7 +65,7 @@ void AddSettingOptions(CLI::App& command, SettingOptions& options) {
           [](std::string& text) { return text.empty() ? "a policy must not be empty: worker is none" : ""; }, ""));
   command
       .add_option("--dispatch", options.dispatch,
-                  "Who holds a ready task: fanout, all workers that may run it; balanced, one of them")
+                  "Who holds a queued task: fanout, all workers that may run it; balanced, one of them")
       ->type_name("MODE");
   command
       .add_option("--balance", options.balance,
@@ -182,9 +182,9 @@ void Print(const Queue& queue) {
   std::cout << Fields(
       {{"queue", queue.name},
        {"state", queue.paused ? "paused" : "active"},
-       {"tasks ready", FormatCount(queue.tasks_ready)},
-       {"tasks running", FormatCount(queue.tasks_leased)},
-       {"tasks to retry", FormatCount(queue.tasks_waiting)},
+       {"tasks queued", FormatCount(queue.tasks_queued)},
+       {"tasks running", FormatCount(queue.tasks_running)},
+       {"tasks retrying", FormatCount(queue.tasks_retrying)},
        {"jobs", FormatCount(queue.jobs_active) + " active, " + FormatCount(queue.jobs_scheduled) + " scheduled, " +
                     FormatCount(queue.jobs_paused) + " paused, " + FormatCount(queue.jobs_done) + " done, " +
                     FormatCount(queue.jobs_failed) + " failed, " + FormatCount(queue.jobs_cancelled) + " cancelled"},
@@ -213,7 +213,7 @@ Result<void> List(const Context& context, Client& client) {
   Table table({{"NAME"},
                {"STATE"},
                {"ACTIVE", true},
-               {"READY", true},
+               {"QUEUED", true},
                {"RUNNING", true},
                {"WORKERS", true},
                {"DISPATCH"},
@@ -224,7 +224,7 @@ Result<void> List(const Context& context, Client& client) {
     switch (context.format) {
       case Format::kTable:
         table.Add({queue.name, queue.paused ? "paused" : "active", FormatCount(queue.jobs_active),
-                   FormatCount(queue.tasks_ready), FormatCount(queue.tasks_leased), FormatCount(queue.workers),
+                   FormatCount(queue.tasks_queued), FormatCount(queue.tasks_running), FormatCount(queue.workers),
                    queue.settings.dispatch.value_or("-"), FormatSize(queue.file_bytes)});
         break;
       case Format::kId:

@@ -57,9 +57,9 @@ std::string PicksText(const std::vector<StrategyPreview::Pick>& picks, Style sty
 
 std::string TryText(const StrategyPreview& preview, Style style) {
   std::string out = Fields({{"strategy", preview.strategy}, {"policy", preview.policy}}, style);
-  out += fmt::format("{} of {} {} a ready task for this worker, {} in all\n", FormatCount(preview.may_run),
+  out += fmt::format("{} of {} {} a queued task for this worker, {} in all\n", FormatCount(preview.may_run),
                      Counted(preview.jobs_looked_at, "job"), preview.may_run == 1 ? "has" : "have",
-                     Counted(preview.ready_tasks, "task"));
+                     Counted(preview.queued_tasks, "task"));
   if (preview.picks.empty()) {
     const bool held = preview.may_run > 0 && preview.complete;
     out += held                    ? "\nnothing: policy and strategy hold all of them back\n"

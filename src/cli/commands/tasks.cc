@@ -1,6 +1,10 @@
 // allot tasks, results, wait.
 #include <iostream>
+#include <iterator>
+#include <string>
+#include <vector>
 
+#include "base/state_words.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/context.h"
@@ -30,7 +34,7 @@ Result<void> ShowTask(const Context& context, Client& client, const std::string&
                          {"state", task->state},
                          {"attempts", task->attempts == 0 ? "" : std::to_string(task->attempts)},
                          {"worker", task->worker},
-                         {"since", task->leased_at_ms ? TimeText(task->leased_at_ms) : ""},
+                         {"since", task->started_at_ms ? TimeText(task->started_at_ms) : ""},
                          {"error", task->error},
                          {"payload", JsonToBytes(task->payload)},
                          {"result", JsonToBytes(task->result)}},
@@ -59,7 +63,7 @@ Result<void> ListTasks(const Context& context, Client& client, const TasksOption
       switch (context.format) {
         case Format::kTable:
           table.Add({std::to_string(task.index), task.state, task.attempts == 0 ? "-" : std::to_string(task.attempts),
-                     task.worker.empty() ? "-" : task.worker, task.leased_at_ms ? TimeText(task.leased_at_ms) : "-",
+                     task.worker.empty() ? "-" : task.worker, task.started_at_ms ? TimeText(task.started_at_ms) : "-",
                      task.error});
           break;
         case Format::kId:
@@ -151,7 +155,7 @@ void AddTaskCommands(CLI::App& app, Context& context) {
   tasks.add_option("INDEX", list->index, "Only this one, in full");
   tasks.add_option("--state", list->query.state, "Only those in this state")
       ->type_name("STATE")
-      ->check(CLI::IsMember({"ready", "leased", "waiting", "done", "failed", "skipped"}));
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kTaskStateWords), std::end(kTaskStateWords))));
   tasks.add_option("--from", list->query.from, "Beginning with this index")->type_name("INDEX");
   tasks.add_option("-n,--limit", list->limit, "At most so many (50)")->type_name("N");
   tasks.add_flag("-a,--all", list->all, "All of them");

@@ -66,7 +66,7 @@ void Print(const WorkerInfo& worker) {
                        {"rank", worker.rank},
                        {"strategy", worker.strategy},
                        {"slots", std::to_string(worker.slots)},
-                       {"running", std::to_string(worker.leased)},
+                       {"running", std::to_string(worker.running)},
                        {"queue", PromisedText(worker)},
                        {"wants", std::to_string(worker.credit)},
                        {"address", worker.address},

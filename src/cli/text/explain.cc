@@ -219,7 +219,7 @@ std::string HoldsText(const std::vector<allotter::LimitHold>& limits, Style styl
   return table.empty() ? std::string() : table.Text(style);
 }
 
-bool Settled(const Explanation& e) { return e.ready + e.waiting == 0; }
+bool Settled(const Explanation& e) { return e.queued + e.retrying == 0; }
 
 std::string Number(double value) {
   char text[32];
@@ -239,8 +239,8 @@ std::string ExplanationText(const Explanation& e, std::int64_t now_ms, Style sty
   std::string out;
   if (!e.job.empty()) {
     out += "job " + Visible(e.job) + " is " + Paint(ColourOfState(e.state), Visible(e.state), style) + ": " +
-           FormatCount(e.ready) + " ready, " + FormatCount(e.leased) + " running, " + FormatCount(e.waiting) +
-           " to retry\n";
+           FormatCount(e.queued) + " queued, " + FormatCount(e.running) + " running, " + FormatCount(e.retrying) +
+           " retrying\n";
   }
   if (!Settled(e)) {
     out += (out.empty() ? "" : "\n") + FunnelText(e, style) + DetailText(e, now_ms, style) + "\n";

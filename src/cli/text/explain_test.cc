@@ -13,7 +13,7 @@ Explanation Sample() {
   Explanation e;
   e.job = "7";
   e.state = "active";
-  e.ready = 5;
+  e.queued = 5;
   e.workers = e.examined = 1000;
   e.draining = 1;
   e.funnel = {{"total", 1000},   {"available", 999},  {"tags", 1},
@@ -29,7 +29,7 @@ Explanation Sample() {
 
 TEST(ExplanationText, IsAFunnelWithItsDetailsAndEndsWithTheVerdict) {
   EXPECT_EQ(ExplanationText(Sample(), kNow, {}),
-            "job 7 is active: 5 ready, 0 running, 0 to retry\n"
+            "job 7 is active: 5 queued, 0 running, 0 retrying\n"
             "\n"
             "WORKERS\n"
             "  1,000  ████████████████████████  workers\n"
@@ -72,11 +72,11 @@ TEST(ExplanationText, TellsAStopFromWhatCostsTooMuch) {
 
 TEST(ExplanationText, IsShortWhereNothingWaits) {
   Explanation e = Sample();
-  e.ready = 0;
+  e.queued = 0;
   e.state = "done";
   e.verdict = {"wait", "ended", "the job is done", ""};
   e.reasons = {e.verdict};
-  EXPECT_EQ(ExplanationText(e, kNow, {}), "job 7 is done: 0 ready, 0 running, 0 to retry\nwait: the job is done\n");
+  EXPECT_EQ(ExplanationText(e, kNow, {}), "job 7 is done: 0 queued, 0 running, 0 retrying\nwait: the job is done\n");
 }
 
 TEST(PairText, TellsEveryConditionByStage) {

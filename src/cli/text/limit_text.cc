@@ -145,7 +145,7 @@ std::string LimitText(const allotter::Limit& limit, std::int64_t now_ms, Style s
 }
 
 std::string TrialText(const allotter::LimitTrial& trial, Style style) {
-  std::string out = fmt::format("applies to {} of {} with waiting tasks: {}", FormatCount(trial.jobs),
+  std::string out = fmt::format("applies to {} of {} with queued tasks: {}", FormatCount(trial.jobs),
                                 Counted(trial.jobs_looked_at, "job"), Counted(trial.tasks, "task"));
   out += "\n";
   if (trial.jobs > 0) {
@@ -185,7 +185,7 @@ std::string DemandText(const allotter::Demand& demand, Style style) {
     Table table({{"USER"},
                  {"TAGS"},
                  {"CONSTRAINTS"},
-                 {"WAITING", true},
+                 {"QUEUED", true},
                  {"STARTABLE", true},
                  {"RUNNING", true},
                  {"OLDEST", true},
@@ -198,14 +198,14 @@ std::string DemandText(const allotter::Demand& demand, Style style) {
       const bool any =
           row.constraint_tags.empty() || (row.constraint_tags.size() == 1 && row.constraint_tags[0] == "c:");
       table.Add({row.user.empty() ? "-" : row.user, row.tags.empty() ? "-" : Joined(row.tags),
-                 any ? "-" : Joined(row.constraint_tags, " "), FormatCount(row.waiting), FormatCount(row.startable),
+                 any ? "-" : Joined(row.constraint_tags, " "), FormatCount(row.queued), FormatCount(row.startable),
                  FormatCount(row.running), FormatDuration(std::chrono::milliseconds(row.oldest_age_ms)),
                  limits.empty() ? "-" : limits, row.requirements.empty() ? "-" : row.requirements});
     }
     out = table.Text(style);
     if (demand.row_count > demand.rows.size())
       out += fmt::format("and {} more\n", Counted(demand.row_count - demand.rows.size(), "row"));
-    out += fmt::format("\n{} waiting, {} of them startable within {}, {} running\n", FormatCount(demand.waiting),
+    out += fmt::format("\n{} queued, {} of them startable within {}, {} running\n", FormatCount(demand.queued),
                        FormatCount(demand.startable), FormatDuration(demand.lookahead), FormatCount(demand.running));
   }
   if (demand.paused)

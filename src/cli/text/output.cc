@@ -113,8 +113,8 @@ Colour ColourOfState(std::string_view state) {
   if (state == "done" || state == "connected") return Colour::kGreen;
   if (state == "failed") return Colour::kRed;
   if (state == "cancelled" || state == "skipped" || state == "away") return Colour::kDim;
-  if (state == "paused" || state == "waiting" || state == "draining") return Colour::kYellow;
-  if (state == "active" || state == "leased") return Colour::kBlue;
+  if (state == "paused" || state == "retrying" || state == "draining") return Colour::kYellow;
+  if (state == "active" || state == "running") return Colour::kBlue;
   return Colour::kNone;
 }
 

@@ -46,7 +46,7 @@ std::string ProgressText(const allotter::Job& job, double per_second, int column
       text += "  " + FormatDuration(std::chrono::seconds(static_cast<std::int64_t>(std::ceil(left)))) + " left";
   }
   if (job.failed > 0) text += "  " + FormatCount(job.failed) + " failed";
-  if (job.waiting > 0) text += "  " + FormatCount(job.waiting) + " to retry";
+  if (job.retrying > 0) text += "  " + FormatCount(job.retrying) + " retrying";
   const int room = std::min(kMaxBar, columns - static_cast<int>(text.size()) - 3);
   if (room < 5) return text.substr(0, static_cast<std::size_t>(std::max(0, columns - 1)));
   const int full = static_cast<int>(part * room);

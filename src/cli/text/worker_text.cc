@@ -24,7 +24,7 @@ std::string StateOf(const allotter::WorkerInfo& worker) {
 void WorkerList::Add(const allotter::WorkerInfo& worker, std::int64_t now_ms) {
   balanced_ = balanced_ || worker.promised.has_value();
   rows_.push_back({{worker.id, worker.name, StateOf(worker), Joined(worker.tags), std::to_string(worker.slots),
-                    std::to_string(worker.leased)},
+                    std::to_string(worker.running)},
                    std::to_string(worker.credit),
                    worker.promised ? FormatCount(*worker.promised) : "-",
                    AgeText(worker.registered_at_ms, now_ms)});

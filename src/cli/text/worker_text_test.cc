@@ -13,7 +13,7 @@ allotter::WorkerInfo SomeWorker() {
   worker.name = "host-1";
   worker.tags = {"square"};
   worker.slots = 4;
-  worker.leased = 3;
+  worker.running = 3;
   worker.connected = true;
   worker.address = "127.0.0.1:50000";
   return worker;

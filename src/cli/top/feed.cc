@@ -78,7 +78,7 @@ void Feed::Follow(Slot& slot) {
     slot.begun = true;
     const std::string path = slot.path;
     if (path.empty()) continue;
-    const auto tell = [&](const auto& put) {
+    const auto post = [&](const auto& put) {
       {
         const std::lock_guard inner(mutex_);
         if (slot.path != path) return;  // nobody looks at it any more
@@ -91,7 +91,7 @@ void Feed::Follow(Slot& slot) {
     auto opened = allotter::LiveView::Open(options_, path);
     if (!opened) {
       lock.unlock();
-      tell([&](News& news) { news.refused = opened.error(); });
+      post([&](News& news) { news.refused = opened.error(); });
       lock.lock();
       continue;
     }
@@ -101,13 +101,13 @@ void Feed::Follow(Slot& slot) {
     auto ran =
         view->Run({.on_view =
                        [&](const std::string& json) {
-                         tell([&](News& news) {
+                         post([&](News& news) {
                            news.json = json;
                            news.lost.reset();
                          });
                        },
-                   .on_lost = [&](const allotter::Error& error) { tell([&](News& news) { news.lost = error; }); }});
-    if (!ran) tell([&](News& news) { news.refused = ran.error(); });
+                   .on_lost = [&](const allotter::Error& error) { post([&](News& news) { news.lost = error; }); }});
+    if (!ran) post([&](News& news) { news.refused = ran.error(); });
     lock.lock();
     slot.view.reset();
   }

@@ -27,7 +27,7 @@ constexpr const char* kHelp[] = {
     "t, space           freeze, and go on",
     "Escape             closes this; q ends the program",
     "",
-    "Bars: █ done  ▓ failed  ▒ running  ░ waiting  · skipped",
+    "Bars: █ done  ▓ failed  ▒ running  ░ queued or retrying  · skipped",
 };
 
 void AddLines(std::vector<std::string>& out, std::string_view text) {
@@ -46,7 +46,7 @@ void AddWorker(std::vector<std::string>& out, const allotter::WorkerInfo& worker
   add("name", worker.name);
   add("state", StateOf(worker));
   add("tags", Joined(worker.tags));
-  add("slots", fmt::format("{} of {} in use", worker.leased, worker.slots));
+  add("slots", fmt::format("{} of {} in use", worker.running, worker.slots));
   add("wants", std::to_string(worker.credit));
   add("queue", PromisedText(worker));
   add("strategy", worker.strategy);
@@ -92,10 +92,11 @@ std::vector<std::string> OverlayText(const Model& model) {
       break;
     case Overlay::kQueues:
       for (const allotter::Queue& queue : model.queues) {
-        out.push_back(fmt::format("{} {:<24} {:>9} waiting {:>9} running {:>6} workers{}",
+        out.push_back(fmt::format("{} {:<24} {:>9} queued {:>9} running {:>9} retrying {:>6} workers{}",
                                   queue.name == model.overlay_id ? ">" : " ", queue.name,
-                                  FormatCount(queue.tasks_ready + queue.tasks_waiting), FormatCount(queue.tasks_leased),
-                                  FormatCount(queue.workers), queue.paused ? "  paused" : ""));
+                                  FormatCount(queue.tasks_queued), FormatCount(queue.tasks_running),
+                                  FormatCount(queue.tasks_retrying), FormatCount(queue.workers),
+                                  queue.paused ? "  paused" : ""));
       }
       break;
   }

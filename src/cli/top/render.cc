@@ -52,11 +52,9 @@ std::vector<Tile> Tiles(const Model& model) {
   const allotter::History none;
   const allotter::History& h = model.history ? *model.history : none;
   const auto spark = [](const std::vector<std::uint64_t>& numbers) { return Sparkline(numbers, kSparkColumns); };
-  std::vector<std::uint64_t> waiting(std::min(h.ready.size(), h.waiting.size()));
-  for (std::size_t i = 0; i < waiting.size(); ++i) waiting[i] = h.ready[i] + h.waiting[i];
   tiles.push_back({"done", Rate(o.rates.done), spark(h.done)});
-  tiles.push_back({"waiting", Many(o.queue.tasks_ready + o.queue.tasks_waiting), spark(waiting)});
-  tiles.push_back({"running", Many(o.queue.tasks_leased), spark(h.leased)});
+  tiles.push_back({"queued", Many(o.queue.tasks_queued), spark(h.queued)});
+  tiles.push_back({"running", Many(o.queue.tasks_running), spark(h.running)});
   tiles.push_back({"failed", Rate(o.rates.failed), spark(h.failed),
                    o.rates.failed > 0 ? Look{.ink = Ink::kRed, .bold = true} : kBold});
   tiles.push_back({"oldest waits", o.oldest_waiting ? AgeText(o.oldest_waiting->since_at_ms, model.now_ms) : "-"});
@@ -66,6 +64,7 @@ std::vector<Tile> Tiles(const Model& model) {
   tiles.push_back(
       {"workers", workers, {}, o.workers.registered == 0 ? Look{.ink = Ink::kYellow, .bold = true} : kBold});
   tiles.push_back({"slots in use", fmt::format("{}/{}", FormatCount(o.workers.busy), FormatCount(o.workers.slots))});
+  tiles.push_back({"retrying", Many(o.queue.tasks_retrying), spark(h.retrying)});
   tiles.push_back({"started", Rate(o.rates.started), spark(h.started)});
   tiles.push_back({"submitted", Rate(o.rates.submitted), spark(h.submitted)});
   tiles.push_back({"failed jobs", Many(o.queue.jobs_failed)});

@@ -64,7 +64,7 @@ TEST_F(RenderTest, WideHasAllColumns) {
 
 TEST_F(RenderTest, SmallHasWhatMattersMost) {
   const std::string screen = Screen(TestModel(), {40, 12});
-  for (const char* part : {"allot top", "done 10.0/s", "waiting 1,204", "1 Jobs", "103", "PROGRESS", "active"})
+  for (const char* part : {"allot top", "done 10.0/s", "queued 1,200", "1 Jobs", "103", "PROGRESS", "active"})
     EXPECT_THAT(screen, HasSubstr(part));
   EXPECT_THAT(screen, Not(HasSubstr("HELD BY")));
 }
@@ -262,7 +262,7 @@ TEST_F(RenderTest, ExplainsAndScrolls) {
   allotter::Explanation& e = model.explanation.emplace();
   e.job = "103";
   e.state = "active";
-  e.ready = 5;
+  e.queued = 5;
   e.verdict = {"wait", "all_busy", "workers could run it, and none has a free slot", "wait", kTestNow - 65'000};
   e.reasons = {e.verdict};
   e.funnel = {{"total", 4}, {"available", 4}, {"tags", 3}, {"free_slot", 0}};

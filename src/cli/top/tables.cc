@@ -54,8 +54,9 @@ constexpr Column kUserColumns[] = {
     {.key = "bar", .title = "USE│SHARE", .least = 9, .most = 30, .keep = 7, .downward = true},
     {.key = "weight", .title = "WEIGHT", .least = 6, .most = 8, .keep = 1, .right = true, .downward = true},
     {.key = "jobs", .title = "JOBS", .least = 5, .most = 11, .keep = 2, .right = true, .downward = true},
-    {.key = "ready", .title = "WAITING", .least = 7, .most = 13, .keep = 6, .right = true, .downward = true},
+    {.key = "queued", .title = "QUEUED", .least = 7, .most = 13, .keep = 6, .right = true, .downward = true},
     {.key = "running", .title = "RUNNING", .least = 7, .most = 11, .keep = 5, .right = true, .downward = true},
+    {.key = "retrying", .title = "RETRYING", .least = 8, .most = 11, .keep = 2, .right = true, .downward = true},
     {.key = "starts", .title = "STARTS/S", .least = 8, .most = 8, .keep = 3, .right = true, .downward = true},
     {.key = "waited", .title = "P95 WAIT", .least = 8, .most = 8, .keep = 4, .right = true, .downward = true},
     {.key = "oldest", .title = "OLDEST", .least = 6, .most = 8, .keep = 3, .right = true, .downward = true},
@@ -127,8 +128,8 @@ Line JobLine(const Model& model, const allotter::Job& job) {
   Field bar{.number = part};
   bar.bar = {{static_cast<double>(job.done), "█", {.ink = Ink::kGreen}},
              {static_cast<double>(job.failed), "▓", {.ink = Ink::kRed}},
-             {static_cast<double>(job.leased), "▒", {.ink = Ink::kBlue}},
-             {static_cast<double>(job.ready + job.waiting), "░", kDim},
+             {static_cast<double>(job.running), "▒", {.ink = Ink::kBlue}},
+             {static_cast<double>(job.queued + job.retrying), "░", kDim},
              {static_cast<double>(job.skipped), "·", kDim}};
   out.push_back(std::move(bar));
   // Never 100 % before the end.
@@ -148,10 +149,10 @@ Line WorkerLine(const Model& model, const allotter::WorkerInfo& worker) {
   out.push_back({.text = worker.name.empty() ? "-" : worker.name});
   out.push_back({.text = state, .look = LookOfState(state)});
   out.push_back(
-      {.text = fmt::format("{}/{}", worker.leased, worker.slots), .number = static_cast<double>(worker.slots)});
-  const double free = static_cast<double>(worker.slots) - static_cast<double>(worker.leased);
-  Field busy{.number = static_cast<double>(worker.leased)};
-  busy.bar = {{static_cast<double>(worker.leased), "█", {.ink = Ink::kBlue}}, {std::max(0.0, free), "░", kDim}};
+      {.text = fmt::format("{}/{}", worker.running, worker.slots), .number = static_cast<double>(worker.slots)});
+  const double free = static_cast<double>(worker.slots) - static_cast<double>(worker.running);
+  Field busy{.number = static_cast<double>(worker.running)};
+  busy.bar = {{static_cast<double>(worker.running), "█", {.ink = Ink::kBlue}}, {std::max(0.0, free), "░", kDim}};
   out.push_back(std::move(busy));
   out.push_back({.text = Joined(worker.tags)});
   out.push_back(worker.promised ? Count(*worker.promised) : Field{.text = "-", .look = kDim, .number = -1});
@@ -203,8 +204,9 @@ Line UserLine(const Model& model, const allotter::UserInfo& user) {
                  bar,
                  {.text = fmt::format("{:g}", user.weight), .number = user.weight},
                  Count(user.jobs),
-                 Count(user.ready + user.waiting),
+                 Count(user.queued),
                  Count(user.running),
+                 Count(user.retrying),
                  {.text = ShortNumber(user.starts_per_s), .number = user.starts_per_s},
                  {.text = user.started == 0 ? "-" : Duration(user.waited_p95_ms), .number = user.waited_p95_ms},
                  Age(user.oldest_at_ms, model.now_ms)};

@@ -33,9 +33,9 @@ inline Model TestModel() {
   model.connection = Connection::kLive;
   allotter::Overview& overview = model.overview.emplace();
   overview.queue.name = "default";
-  overview.queue.tasks_ready = 1200;
-  overview.queue.tasks_waiting = 4;
-  overview.queue.tasks_leased = 11;
+  overview.queue.tasks_queued = 1200;
+  overview.queue.tasks_retrying = 4;
+  overview.queue.tasks_running = 11;
   overview.queue.jobs_failed = 2;
   overview.rates = {.submitted = 12.5, .started = 10.1, .done = 10, .failed = 0.1};
   overview.oldest_waiting = {"103", kTestNow - 125'000};
@@ -45,23 +45,23 @@ inline Model TestModel() {
   overview.banners.push_back({"warning", "no_match", "no worker can run 1 job (7 tasks)", "allot explain 101", "101"});
   allotter::History& history = model.history.emplace();
   history.done = {0, 1, 2, 3, 4, 5, 6, 7};
-  history.ready = {7, 6, 5, 4, 3, 2, 1, 0};
-  history.waiting = std::vector<std::uint64_t>(8, 0);
+  history.queued = {7, 6, 5, 4, 3, 2, 1, 0};
+  history.retrying = std::vector<std::uint64_t>(8, 0);
 
   allotter::JobPage& jobs = model.jobs.emplace();
   allotter::Job one = TestJob("103", "active", "ann", {"render"});
   one.count = 1000;
   one.done = 500;
   one.failed = 1;
-  one.leased = 9;
-  one.ready = 490;
+  one.running = 9;
+  one.queued = 490;
   one.held = {"all_busy", "wait", kTestNow - 65'000};
   jobs.jobs.push_back(one);
   allotter::Job two = TestJob("102", "done", "bob", {"mail"});
   two.count = two.done = 10;
   jobs.jobs.push_back(two);
   allotter::Job three = TestJob("101", "paused", "", {"gpu", "big"});
-  three.count = three.ready = 7;
+  three.count = three.queued = 7;
   three.held = {"job_paused", "operator", std::nullopt};
   jobs.jobs.push_back(three);
   model.rates["103"].Add(0, std::chrono::steady_clock::time_point{});
@@ -74,7 +74,7 @@ inline Model TestModel() {
   worker.tags = {"render"};
   worker.strategy = "priority";
   worker.slots = 4;
-  worker.leased = 3;
+  worker.running = 3;
   worker.connected = true;
   worker.promised = 12;
   worker.registered_at_ms = kTestNow - 5'000;
@@ -82,7 +82,7 @@ inline Model TestModel() {
   worker.id = "78";
   worker.name = "host-2";
   worker.draining = true;
-  worker.leased = 0;
+  worker.running = 0;
   workers.workers.push_back(worker);
 
   allotter::UserPage& users = model.users.emplace();
@@ -91,7 +91,7 @@ inline Model TestModel() {
   user.share = 0.25;
   user.use = 0.75;
   user.jobs = 3;
-  user.ready = 1000;
+  user.queued = 1000;
   user.running = 9;
   users.users.push_back(user);
 

@@ -72,8 +72,8 @@ struct EngineJob : DispatchJob {
   WallTime ended_at{};                     // 0: has not ended
   WallTime retry_timer = WallTime::max();  // the earliest due time for which a timer runs
   Position stored = 0;                     // events up to here are in the job's own record
-  std::uint32_t counted_ready = 0;         // what the queue's totals hold for it
-  std::uint32_t counted_waiting = 0;
+  std::uint32_t counted_queued = 0;        // what the queue's totals hold for it
+  std::uint32_t counted_retrying = 0;
   std::uint32_t revive_from = 0;  // pages from here on are still to be revived, while `reviving`
   std::uint32_t watchers = 0;
   mutable std::uint32_t block = 0;  // of lists, in which it was found last

@@ -6,10 +6,10 @@
 namespace allot {
 
 void JobFlow::Refresh(EngineJob& job) {
-  const bool open = job.state == JobState::kActive && !job.reviving && job.tasks.ready() > 0;
+  const bool open = job.state == JobState::kActive && !job.reviving && job.tasks.queued() > 0;
   if (!open && job.open) Close(job, Grouping::kAnew);
-  p_.orders.SetReady(job, job.tasks.ready());
-  if (open && job.open) p_.dispatcher.SetReady(job);
+  p_.orders.SetQueued(job, job.tasks.queued());
+  if (open && job.open) p_.dispatcher.SetQueued(job);
   if (open && !job.open) {
     if (p_.orders.MayUpdate()) {
       job.opening = false;

@@ -71,7 +71,7 @@ struct StoredLease {
 
 // One page of a job's tasks, with its leases.
 void PutPage(const EngineJob& job, std::uint32_t page, ByteWriter& out);
-// The tasks that were leased are ready, and `leases` says who had them. False where it cannot be read.
+// The tasks that were running are queued, and `leases` says who had them. False where it cannot be read.
 bool GetPage(EngineJob& job, std::uint32_t page, ByteReader& in, std::vector<StoredLease>& leases);
 
 // The job's own record: header, when it was picked, and its page, where it has only one.

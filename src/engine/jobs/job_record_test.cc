@@ -86,7 +86,7 @@ TEST(JobRecord, AnExpressionThatCannotBeReadAnyMoreIsKept) {
   EXPECT_EQ(none, nullptr);
 }
 
-// A job's own record, with a page of tasks of which one is leased.
+// A job's own record, with a page of tasks of which one is running.
 struct Stored {
   std::string blob;
   std::size_t picked_at = 0, picked_bytes = 0;  // where it says when the job was picked
@@ -130,7 +130,7 @@ void ExpectReadBack(std::string_view blob, std::uint8_t version) {
   EXPECT_TRUE(in.AtEnd());
   EXPECT_EQ(job.picked.serial, version == 1 ? 0u : 77u);
   EXPECT_EQ(job.tasks.State(4), TaskState::kDone);
-  EXPECT_EQ(job.tasks.State(1), TaskState::kReady);  // until its lease is restored
+  EXPECT_EQ(job.tasks.State(1), TaskState::kQueued);  // until its lease is restored
   ASSERT_EQ(leases.size(), 1u);
   EXPECT_EQ(leases[0].index, 1u);
   EXPECT_EQ(leases[0].worker, WorkerId{33});

@@ -50,7 +50,7 @@ bool DueJobs::StepRetries(std::size_t& budget) {
     job->retry_timer = WallTime::max();
     if (Ended(job->state)) continue;  // skipped ones stay where they are
     std::size_t pages = 0;
-    // Nothing is logged: a task that waits until a moment in the past is ready.
+    // Nothing is logged: a task that waits until a moment in the past is queued.
     job->tasks.ReleaseDue(steady, std::max<std::size_t>(1, budget / kPageCost), [&](std::uint32_t) { ++pages; });
     budget -= std::min(budget, pages * kPageCost);
     p_.timers.Start(*job);

@@ -46,7 +46,7 @@ class DueJobs final : public EngineStage {
   EngineParts& p_;
 };
 
-// Failed and skipped tasks of jobs that are retried become ready; jobs that ended long ago are forgotten.
+// Failed and skipped tasks of jobs that are retried are queued again; jobs that ended long ago are forgotten.
 class Reviving final : public EngineStage {
  public:
   explicit Reviving(EngineParts& parts) : p_(parts) {}

@@ -110,17 +110,17 @@ TEST(JobTable, TermsAreKeptOnceAndAsLongAsAnyJobHasThem) {
 // Looks hold terms on other threads, and for longer than the queue may live.
 TEST(JobTable, WhoLooksAtTermsNeitherKeepsThemInTheTableNorNeedsIt) {
   auto jobs = std::make_unique<JobTable>();
-  std::shared_ptr<const JobTerms> leased = jobs->Intern(Of("ann"));
-  std::shared_ptr<const JobTerms> seen = leased->View();
-  EXPECT_EQ(seen.get(), leased.get());
-  leased.reset();
+  std::shared_ptr<const JobTerms> running = jobs->Intern(Of("ann"));
+  std::shared_ptr<const JobTerms> seen = running->View();
+  EXPECT_EQ(seen.get(), running.get());
+  running.reset();
   EXPECT_EQ(jobs->terms(), 0u);
   EXPECT_EQ(seen->user, "ann");
   // Terms like those that are still looked at are others.
-  leased = jobs->Intern(Of("ann"));
-  EXPECT_NE(seen.get(), leased.get());
-  seen = leased->View();
-  leased.reset();
+  running = jobs->Intern(Of("ann"));
+  EXPECT_NE(seen.get(), running.get());
+  seen = running->View();
+  running.reset();
   jobs.reset();
   std::thread([seen = std::move(seen)]() mutable {
     EXPECT_EQ(seen->user, "ann");

@@ -38,7 +38,7 @@ void RecordLoader::ApplyHeader(EngineJob& job, JobHeader header) {
 
 bool RecordLoader::RestoreLeases(EngineJob& job, std::span<const StoredLease> leases) {
   for (const StoredLease& lease : leases) {
-    if (job.tasks.State(lease.index) != TaskState::kReady || p_.leases.FindSerial(lease.serial) != nullptr)
+    if (job.tasks.State(lease.index) != TaskState::kQueued || p_.leases.FindSerial(lease.serial) != nullptr)
       return false;
     job.tasks.Claim(lease.index);
     RestoreLease(job, lease);
@@ -61,7 +61,7 @@ void RecordLoader::RestoreLease(EngineJob& job, const StoredLease& stored) {
   lessee.leases.push_back(lease);
   p_.dispatcher.Started(lessee);
   job.leases.push_back(lease);
-  ++job.leased;
+  ++job.running;
 }
 
 Result<void> RecordLoader::Load(JobId id, std::uint32_t page, std::string_view blob) {
@@ -221,15 +221,15 @@ bool RecordLoader::ReplayTask(Position position, EventType type, ByteReader& in)
   const TaskState state = job->tasks.State(index);
   if (type == EventType::kGrant) {
     // That a retry became due is not logged: it was, or it could not have been granted.
-    if (state == TaskState::kWaiting) job->tasks.Promote(index);
-    if (job->tasks.State(index) != TaskState::kReady || p_.leases.FindSerial(serial) != nullptr) return false;
+    if (state == TaskState::kRetrying) job->tasks.Promote(index);
+    if (job->tasks.State(index) != TaskState::kQueued || p_.leases.FindSerial(serial) != nullptr) return false;
     job->tasks.Claim(index);
     RestoreLease(*job, {index, serial, worker, attempt, time});
     return true;
   }
   if (serial != 0) {
     Lease* lease = p_.leases.FindSerial(serial);
-    if (lease == nullptr || lease->task.job != job->id() || lease->task.index != index || state != TaskState::kLeased)
+    if (lease == nullptr || lease->task.job != job->id() || lease->task.index != index || state != TaskState::kRunning)
       return false;
     p_.leasing.End(*lease);
   }
@@ -239,15 +239,15 @@ bool RecordLoader::ReplayTask(Position position, EventType type, ByteReader& in)
       job->tasks.Finish(index);
       return true;
     case EventType::kFailed:
-      if (state != TaskState::kLeased) return false;
+      if (state != TaskState::kRunning) return false;
       job->tasks.Fail(index);
       return true;
     case EventType::kWait:
-      if (state != TaskState::kLeased) return false;
+      if (state != TaskState::kRunning) return false;
       job->tasks.Wait(index, attempt, time);
       return true;
     case EventType::kRelease:
-      if (state != TaskState::kLeased) return false;
+      if (state != TaskState::kRunning) return false;
       job->tasks.Release(index, attempt);
       return true;
     default:
@@ -293,7 +293,7 @@ void RecordLoader::Finish(Duration grace) {
     p_.leasing.Arm(*worker, std::min(worker->away_until, p_.leasing.NextCheck(*worker)));
   }
   p_.wakes.opened.clear();
-  if (p_.tallies.ready_tasks() == 0) p_.dealing.End();
+  if (p_.tallies.queued_tasks() == 0) p_.dealing.End();
   if (grace.count() <= 0) {
     std::vector<WorkerId> all;
     for (const auto& [id, worker] : p_.workers) all.push_back(id);

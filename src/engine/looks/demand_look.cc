@@ -50,14 +50,14 @@ class Maxima {
     bool select = false;  // of interest is only whether it is `wanted`
     std::string wanted;   // as GroupText; under the key `tag` the tag
     std::unordered_map<std::string, std::uint32_t> ids;
-    std::vector<std::uint64_t> leased{0};  // by value; the first: jobs without the key, which have no maximum
+    std::vector<std::uint64_t> running{0};  // by value; the first: jobs without the key, which have no maximum
   };
   std::size_t columns() const { return columns_.size(); }
   // Is a maximum for each job among them?
   bool per_job() const { return per_job_; }
   std::size_t kept() const {
     std::size_t kept = 0;
-    for (const Column& column : columns_) kept += column.leased.size();
+    for (const Column& column : columns_) kept += column.running.size();
     return kept;
   }
 
@@ -69,19 +69,19 @@ class Maxima {
         id = Selected(column, keys, job) ? 1 : 0;
       } else if (column.key.kind != StrategyKey::Kind::kJob) {
         if (const GroupText text = keys.Get(job, column.key)) {
-          id = column.ids.try_emplace(*text, static_cast<std::uint32_t>(column.leased.size())).first->second;
-          if (id == column.leased.size()) column.leased.push_back(0);
-          column.leased[id] += job.leased;
+          id = column.ids.try_emplace(*text, static_cast<std::uint32_t>(column.running.size())).first->second;
+          if (id == column.running.size()) column.running.push_back(0);
+          column.running[id] += job.running;
         }
       }
       values.push_back(static_cast<char32_t>(id));
     }
   }
-  // How many more tasks with these values may start; `own`: leased ones of their job.
+  // How many more tasks with these values may start; `own`: running ones of their job.
   std::uint64_t Room(const char32_t* values, std::uint64_t own) const { return Room(root_, values, own); }
   void Start(const char32_t* values, std::uint64_t tasks) {
     for (std::size_t i = 0; i < columns_.size(); ++i) {
-      if (!columns_[i].select && values[i] != 0) columns_[i].leased[values[i]] += tasks;
+      if (!columns_[i].select && values[i] != 0) columns_[i].running[values[i]] += tasks;
     }
   }
 
@@ -145,8 +145,8 @@ class Maxima {
         const Column& column = columns_[node.column];
         const bool job = column.key.kind == StrategyKey::Kind::kJob;
         if (!job && values[node.column] == 0) return Room(node.inner[0], values, own);
-        const std::uint64_t leased = job ? own : column.leased[values[node.column]];
-        return std::min(node.most - std::min(node.most, leased), Room(node.inner[0], values, own));
+        const std::uint64_t running = job ? own : column.running[values[node.column]];
+        return std::min(node.most - std::min(node.most, running), Room(node.inner[0], values, own));
       }
       case Node::Kind::kAny:
         break;
@@ -211,8 +211,8 @@ struct DemandWalk::State {
   // With a maximum per job also alike in their jobs' numbers of tasks.
   struct Cell {
     std::uint32_t row, group;
-    std::uint64_t jobs = 0, ready = 0;  // tasks: of all jobs, or of each
-    std::uint64_t own = 0;              // leased, of each
+    std::uint64_t jobs = 0, queued = 0;  // tasks: of all jobs, or of each
+    std::uint64_t own = 0;               // running, of each
   };
   // What limits that read the worker add to the requirements.
   struct Excluded {
@@ -297,7 +297,7 @@ bool DemandWalk::State::Divide(std::int64_t& left) {
     for (; cell.jobs > 0; cell.jobs -= maxima.per_job() ? 1 : cell.jobs) {
       if (left <= 0) return false;
       left -= kDemandDivideNanoseconds;
-      const std::uint64_t wanted = std::min(cell.ready, maxima.Room(of_cell, cell.own));
+      const std::uint64_t wanted = std::min(cell.queued, maxima.Room(of_cell, cell.own));
       const std::uint64_t starts = forecast.Take(groups[cell.group], wanted);
       left -= static_cast<std::int64_t>(forecast.cut().size()) * kDemandCutNanoseconds;
       for (const LimitMatcher::Slot slot : forecast.cut()) {
@@ -347,20 +347,20 @@ bool PreparedLooks::Collect(const Now& now, DemandWalk& walk, std::size_t budget
   const auto visit = [&](EngineJob* job) {
     if (left <= 0 || state.full()) return false;
     left -= job_cost;
-    if (job == nullptr || (!job->open && job->leased == 0)) return true;
+    if (job == nullptr || (!job->open && job->running == 0)) return true;
     state.key.clear();
     state.maxima.Know(p_.keys, *job, state.key);
     const JobTerms& terms = *job->terms;
     const DemandRequest& request = walk.request_;
     const bool asked_for = (!request.user || *request.user == terms.user) &&
                            (!request.tag || std::binary_search(terms.tags.begin(), terms.tags.end(), *request.tag));
-    if (asked_for) walk.running_ += job->leased;
+    if (asked_for) walk.running_ += job->running;
     if (job->cls == kNoClass) return true;  // ended: its leases count, and it is in no row
     const std::uint64_t cls = p_.classes.SerialOf(job->cls);
     const std::size_t known = state.users.size() + state.groups.size() + state.cells.size();
     const std::uint32_t user = *state.users.Insert(terms.user, static_cast<std::uint32_t>(state.users.size())).first;
     if (!job->open) {
-      state.running[Pair{cls, user}] += job->leased;
+      state.running[Pair{cls, user}] += job->running;
       return true;
     }
     if (!p_.limiting.Grouped(*job)) {
@@ -396,23 +396,23 @@ bool PreparedLooks::Collect(const Now& now, DemandWalk& walk, std::size_t budget
     }
     DemandRow& row = state.rows[*at].row;
     ++row.jobs;
-    row.waiting += job->ready;
-    row.running += job->leased;
+    row.queued += job->queued;
+    row.running += job->running;
     row.oldest = std::min(row.oldest, job->submitted_at);
 
     const std::u32string values = state.key;
     state.key += {static_cast<char32_t>(*at), static_cast<char32_t>(group)};
     if (state.maxima.per_job()) {
-      state.key += {static_cast<char32_t>(job->ready), static_cast<char32_t>(job->leased)};
+      state.key += {static_cast<char32_t>(job->queued), static_cast<char32_t>(job->running)};
     }
     const auto [cell_at, new_cell] = state.cell_ids.Insert(state.key, static_cast<std::uint32_t>(state.cells.size()));
     if (new_cell) {
-      state.cells.push_back({*at, group, 0, 0, job->leased});
+      state.cells.push_back({*at, group, 0, 0, job->running});
       state.values += values;
     }
     State::Cell& cell = state.cells[*cell_at];
     ++cell.jobs;
-    cell.ready = state.maxima.per_job() ? job->ready : cell.ready + job->ready;
+    cell.queued = state.maxima.per_job() ? job->queued : cell.queued + job->queued;
     const std::size_t more = state.users.size() + state.groups.size() + state.cells.size() - known;
     left -= static_cast<std::int64_t>(more) * kDemandNewNanoseconds;
     return true;

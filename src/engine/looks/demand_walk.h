@@ -1,6 +1,6 @@
 // What could start if workers were there: the list that a provisioner or autoscaler reads.
 //
-// One row for every class of jobs and user with waiting tasks. How many of them could start is bounded by what limits
+// One row for every class of jobs and user with queued tasks. How many of them could start is bounded by what limits
 // can pay within the lookahead, and by the maxima of the policy; a limit that reads the worker, and that is or was in
 // the way of that user's jobs, adds to the requirements that a worker it applies to is of no use.
 //
@@ -36,8 +36,8 @@ struct DemandRow {
   std::vector<Properties> constraints;
   std::vector<std::string> constraint_tags;
   std::string requirements;  // the jobs', and what limits add; empty: none
-  std::uint64_t jobs = 0;    // with waiting tasks
-  std::uint64_t waiting = 0, running = 0;
+  std::uint64_t jobs = 0;    // with queued tasks
+  std::uint64_t queued = 0, running = 0;
   std::uint64_t startable = 0;    // of those that wait, within the lookahead, if workers were there
   WallTime oldest{};              // when the first of the jobs came
   std::vector<LimitName> limits;  // that are in the way

@@ -93,7 +93,7 @@ struct BlockedByLimits {
 BlockedByLimits OfLimits(const JobSnapshot& snapshot, std::size_t matching) {
   BlockedByLimits out;
   std::vector<const LimitOnJob*> blocking;
-  if (!Ended(snapshot.match.state) && snapshot.match.ready + snapshot.match.waiting > 0) {
+  if (!Ended(snapshot.match.state) && snapshot.match.queued + snapshot.match.retrying > 0) {
     for (const LimitOnJob& on_job : snapshot.limits.all) {
       if (Blocks(on_job)) blocking.push_back(&on_job);
     }
@@ -189,19 +189,19 @@ Reason Behind(const JobSnapshot& snapshot) {
 std::optional<Reason> OfTask(const JobSnapshot& snapshot) {
   const TaskView& task = *snapshot.task;
   switch (task.state) {
-    case TaskState::kReady:
+    case TaskState::kQueued:
       return std::nullopt;
-    case TaskState::kLeased: {
+    case TaskState::kRunning: {
       std::string where = "on a worker";
       if (snapshot.worker_names) {
         where = "on " + (snapshot.task_worker.empty() ? "worker " + ToText(task.worker) : snapshot.task_worker);
       }
-      if (task.leased_at) {
-        where += ", for " + FormatDuration(std::max(snapshot.match.now - *task.leased_at, milliseconds(0)));
+      if (task.started_at) {
+        where += ", for " + FormatDuration(std::max(snapshot.match.now - *task.started_at, milliseconds(0)));
       }
-      return Reason{Advice::kWait, ReasonCode::kRunning, "it runs " + where, "", task.leased_at};
+      return Reason{Advice::kWait, ReasonCode::kRunning, "it runs " + where, "", task.started_at};
     }
-    case TaskState::kWaiting:
+    case TaskState::kRetrying:
       if (Ended(snapshot.match.state)) return std::nullopt;
       return Reason{Advice::kWait, ReasonCode::kBackoff,
                     fmt::format("attempt {} failed: the next one of its job is due {}", task.attempts,

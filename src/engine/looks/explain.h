@@ -18,7 +18,7 @@
 
 namespace allot {
 
-// How a job with ready tasks stands in the order, for the workers that may run it and are neither draining nor away.
+// How a job with queued tasks stands in the order, for the workers that may run it and are neither draining nor away.
 struct OrderSnapshot {
   StrategyPtr policy;
   // That most of them have, of those that are given such jobs; with a free slot, if there are any.
@@ -45,7 +45,7 @@ struct OrderSnapshot {
   bool complete = true;          // all jobs were looked at
 };
 
-// With balanced dispatch: who holds its ready tasks.
+// With balanced dispatch: who holds its queued tasks.
 struct PromiseSnapshot {
   std::uint32_t tasks = 0, open = 0;
   std::uint32_t workers = 0;
@@ -61,9 +61,9 @@ struct JobSnapshot {
   Instant now{};
   LimitsOnJob limits;
   std::optional<WaitReason> wait_reason;
-  std::optional<OrderSnapshot> order;       // none: nothing of it is ready, or no worker may run it
+  std::optional<OrderSnapshot> order;       // none: nothing of it is queued, or no worker may run it
   bool worker_names = true;                 // may the reasons name workers?
-  std::optional<PromiseSnapshot> promised;  // none: fanout, or nothing of it is ready
+  std::optional<PromiseSnapshot> promised;  // none: fanout, or nothing of it is queued
   // Where one task was asked for.
   std::optional<TaskView> task;
   std::string task_worker;           // the name of who runs it

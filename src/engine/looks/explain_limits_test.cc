@@ -30,7 +30,7 @@ LimitOnJob Never(const std::string& name) {
 
 MatchSnapshot Waiting() {
   MatchSnapshot snapshot;
-  snapshot.ready = 3;
+  snapshot.queued = 3;
   return snapshot;
 }
 

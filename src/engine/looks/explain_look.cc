@@ -132,7 +132,7 @@ std::vector<PreviewStep> PreparedLooks::WhyNow(const EngineWorker& worker, const
                                                const order::Plan& leaf) const {
   const StrategyIndex& index = p_.orders.index(worker.Pulls());
   const KindId kind = p_.classes.KindOf(worker.handle);
-  const TracedPick pick{index.rules(), leaf, job, kind, worker.rank != nullptr, job.ready};
+  const TracedPick pick{index.rules(), leaf, job, kind, worker.rank != nullptr, job.queued};
   std::string trace(kMostTraceBytes, '\0');
   const char* const end = WriteTrace(pick, trace.data(), trace.data() + trace.size());
   if (end == nullptr) return {};
@@ -149,7 +149,7 @@ Offer PreparedLooks::OfferOfJob(Orders::Id order, const EngineJob& job) const {
 std::optional<PromiseSnapshot> PreparedLooks::PromisedOf(const EngineJob& job) const {
   if (!p_.dispatcher.balanced() || !job.open) return std::nullopt;
   PromiseSnapshot out;
-  out.open = job.tasks.ready();
+  out.open = job.tasks.queued();
   if (!job.promises) return out;
   out.tasks = job.promises->promised;
   out.open = job.promises->open;
@@ -177,7 +177,7 @@ Result<JobSnapshot> PreparedLooks::SnapshotOf(const Now& now, JobId id, std::opt
     if (!view.ok()) return view.error();
     out.task = *view;
     if (const EngineWorker* worker = p_.workers.Find(out.task->worker)) out.task_worker = worker->name;
-    if (out.task->state == TaskState::kWaiting) out.task_due = job->tasks.NextDue();
+    if (out.task->state == TaskState::kRetrying) out.task_due = job->tasks.NextDue();
   }
   Result<MatchSnapshot> match = Looks(p_).Snapshot(id);
   if (!match.ok()) return match.error();

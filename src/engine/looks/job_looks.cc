@@ -41,14 +41,14 @@ JobView Looks::View(const EngineJob& job) const {
   }
   const JobTasks& tasks = job.tasks;
   view.count = tasks.count();
-  view.leased = tasks.out();
+  view.running = tasks.out();
   view.done = tasks.done();
   view.failed = tasks.failed();
   if (Ended(job.state)) {
-    view.skipped = tasks.ready() + tasks.waiting();
+    view.skipped = tasks.queued() + tasks.retrying();
   } else {
-    view.ready = tasks.ready();
-    view.waiting = tasks.waiting();
+    view.queued = tasks.queued();
+    view.retrying = tasks.retrying();
     view.next_retry_at = tasks.NextDue();
     if (job.promises) view.promised = job.promises->promised;
   }
@@ -77,7 +77,7 @@ TaskView Looks::ViewTask(const EngineJob& job, TaskIndex index) const {
   TaskView view;
   view.index = index;
   view.state = job.tasks.State(index);
-  if (view.state == TaskState::kReady || view.state == TaskState::kWaiting) {
+  if (view.state == TaskState::kQueued || view.state == TaskState::kRetrying) {
     view.attempts = job.tasks.AttemptsUsed(index);
     if (Ended(job.state)) view.state = TaskState::kSkipped;
   }
@@ -99,10 +99,10 @@ Result<TaskPage> Looks::Tasks(const TaskQuery& query) const {
     if (query.state) {
       switch (*query.state) {
         case TaskState::kSkipped:
-          index = ended ? std::min(next_in(TaskState::kReady, index), next_in(TaskState::kWaiting, index)) : count;
+          index = ended ? std::min(next_in(TaskState::kQueued, index), next_in(TaskState::kRetrying, index)) : count;
           break;
-        case TaskState::kReady:
-        case TaskState::kWaiting:
+        case TaskState::kQueued:
+        case TaskState::kRetrying:
           index = ended ? count : next_in(*query.state, index);
           break;
         default:
@@ -114,13 +114,13 @@ Result<TaskPage> Looks::Tasks(const TaskQuery& query) const {
     ++index;
   }
   if (index < count) page.next = static_cast<TaskIndex>(index);
-  // Who holds those that are leased: one look at the job's leases for the whole page.
+  // Who holds those that are running: one look at the job's leases for the whole page.
   for (const Lease& lease : job->leases) {
     const auto place = std::lower_bound(page.tasks.begin(), page.tasks.end(), lease.task.index,
                                         [](const TaskView& view, TaskIndex key) { return view.index < key; });
     if (place == page.tasks.end() || place->index != lease.task.index) continue;
     place->worker = lease.worker;
-    place->leased_at = lease.granted_at;
+    place->started_at = lease.granted_at;
     place->attempts = lease.attempt;
   }
   return page;
@@ -146,10 +146,10 @@ Result<TaskPicture> Looks::Picture(JobId id, TaskIndex from, TaskIndex to, std::
   const bool ended = Ended(job->state);
   for (const JobTasks::Counts& part : counted.parts) {
     TaskPicture::Part& shown =
-        picture.parts.emplace_back(TaskPicture::Part{part.ready, part.out, part.waiting, part.done, part.failed, 0});
+        picture.parts.emplace_back(TaskPicture::Part{part.queued, part.out, part.retrying, part.done, part.failed, 0});
     if (!ended) continue;
-    shown.skipped = part.ready + part.waiting;
-    shown.ready = shown.waiting = 0;
+    shown.skipped = part.queued + part.retrying;
+    shown.queued = shown.retrying = 0;
   }
   return picture;
 }
@@ -232,10 +232,10 @@ Result<MatchSnapshot> Looks::Snapshot(JobId id) const {
   snapshot.job = id;
   snapshot.state = job->state;
   snapshot.unsettled = job->cls != kNoClass && p_.classes.Unsettled(job->cls);
-  snapshot.leased = job->tasks.out();
+  snapshot.running = job->tasks.out();
   if (Ended(job->state)) return snapshot;
-  snapshot.ready = job->tasks.ready();
-  snapshot.waiting = job->tasks.waiting();
+  snapshot.queued = job->tasks.queued();
+  snapshot.retrying = job->tasks.retrying();
   if (job->state == JobState::kScheduled) snapshot.scheduled_for = job->key.scheduled_for;
   snapshot.next_retry_at = job->tasks.NextDue();
   return snapshot;
@@ -244,7 +244,7 @@ Result<MatchSnapshot> Looks::Snapshot(JobId id) const {
 MatchSnapshot Looks::Snapshot(const JobSpec& spec) const {
   const OrderKey key{!spec.priority.has_value(), spec.priority.value_or(0), {}, {}};
   MatchSnapshot snapshot = SnapshotOf(TermsOf(spec), key, spec.count, spec.meta);
-  snapshot.ready = spec.count;
+  snapshot.queued = spec.count;
   const WallTime at =
       spec.scheduled_for.value_or(p_.clock.now.wall + std::chrono::duration_cast<milliseconds>(spec.delay));
   if (at > p_.clock.now.wall) {

@@ -183,7 +183,7 @@ bool Looks::Collect(const Now& now, LimitTrial& trial, std::size_t budget) const
     if (new_user) state.users.push_back({user, 0, 0});
     const auto [count, other] = state.alike[at->second].users.try_emplace(user_at->second);
     ++count->second.jobs;
-    count->second.tasks += job->ready;
+    count->second.tasks += job->queued;
     const std::size_t added = (fresh ? 1 : 0) + (new_user ? 1 : 0) + (other ? 1 : 0);
     left -= static_cast<std::int64_t>(added) * kTrialNewNanoseconds;
     state.kept += added;

@@ -34,7 +34,7 @@ void PreviewWalk::Pick(std::function<bool()> enough) {
   CHECK(begun_);
   enough_ = std::move(enough);
   jobs_ = preview_->jobs();
-  ready_tasks_ = preview_->tasks();
+  queued_tasks_ = preview_->tasks();
   if (request_.focus) {
     bool random = false;
     const std::vector<JobId> first = preview_->Allowed(random);
@@ -243,14 +243,14 @@ void Looks::Resolve(PreviewWalk& walk) const {
     if (!job->open) continue;
     const auto is_free = [&](TaskIndex index) { return !taken.contains({job->id(), index}); };
     for (int draw = 0; task.pick.random && !task.index && draw < kDraws; ++draw) {
-      if (const TaskIndex index = job->tasks.RandomReady(rng); is_free(index)) task.index = index;
+      if (const TaskIndex index = job->tasks.RandomQueued(rng); is_free(index)) task.index = index;
     }
-    std::optional<TaskIndex> next = job->tasks.FirstReady();
+    std::optional<TaskIndex> next = job->tasks.FirstQueued();
     while (!task.index && next) {
       if (is_free(*next)) {
         task.index = next;
       } else {
-        next = *next + 1 < job->tasks.count() ? job->tasks.FirstReady(*next + 1) : std::nullopt;
+        next = *next + 1 < job->tasks.count() ? job->tasks.FirstQueued(*next + 1) : std::nullopt;
       }
     }
     if (task.index) taken.insert({job->id(), *task.index});

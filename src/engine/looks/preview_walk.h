@@ -63,9 +63,9 @@ class PreviewWalk {
   bool paused() const { return paused_; }      // the queue: nothing would be given
   bool draining() const { return draining_; }  // the worker: the same
   std::uint64_t jobs_seen() const { return jobs_seen_; }
-  // That the worker may run and that have a task ready, and those tasks; before the picks.
+  // That the worker may run and that have a queued task, and those tasks; before the picks.
   std::uint64_t jobs() const { return jobs_; }
-  std::uint64_t ready_tasks() const { return ready_tasks_; }
+  std::uint64_t queued_tasks() const { return queued_tasks_; }
   // Left out because of limits, and one of them.
   std::uint64_t blocked_jobs() const { return blocked_jobs_; }
   std::uint64_t blocked_tasks() const { return blocked_tasks_; }
@@ -96,7 +96,7 @@ class PreviewWalk {
   // Limits block it.
   void LeaveOut(const PickJob& job) {
     ++blocked_jobs_;
-    blocked_tasks_ += job.ready;
+    blocked_tasks_ += job.queued;
     one_blocked_ = job.id();
   }
 
@@ -109,7 +109,7 @@ class PreviewWalk {
   bool own_first_ = false;    // what the worker was promised comes first
   std::int64_t seconds_ = 0;  // what time() gives
   JobCursor cursor_;
-  std::uint64_t jobs_seen_ = 0, jobs_ = 0, ready_tasks_ = 0;
+  std::uint64_t jobs_seen_ = 0, jobs_ = 0, queued_tasks_ = 0;
   std::uint64_t blocked_jobs_ = 0, blocked_tasks_ = 0;
   JobId one_blocked_;
   std::vector<std::string> focus_limits_;  // that block the job of the request, by uuid

@@ -40,9 +40,9 @@ EngineStats Looks::Stats() const {
   stats.jobs_done = tallies.jobs_in(JobState::kDone);
   stats.jobs_failed = tallies.jobs_in(JobState::kFailed);
   stats.jobs_cancelled = tallies.jobs_in(JobState::kCancelled);
-  stats.tasks_ready = tallies.ready_tasks();
-  stats.tasks_waiting = tallies.waiting_tasks();
-  stats.tasks_leased = p_.leases.size();
+  stats.tasks_queued = tallies.queued_tasks();
+  stats.tasks_retrying = tallies.retrying_tasks();
+  stats.tasks_running = p_.leases.size();
   stats.workers = p_.workers.registered();
   stats.workers_waiting = p_.waiting.size();
   stats.limits = p_.limits.size();
@@ -90,8 +90,8 @@ UserPage Looks::Users(const UserQuery& query) const {
     view.user = user.name;
     view.weight = user.weight;
     view.jobs = user.jobs;
-    view.ready = user.ready;
-    view.waiting = user.waiting;
+    view.queued = user.queued;
+    view.retrying = user.retrying;
     view.running = user.running;
     view.started = user.started;
     view.recent = p_.users.Rate(user.recent, p_.clock.time);

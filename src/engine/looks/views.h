@@ -50,8 +50,8 @@ struct JobView {
   std::string payload_prefix;
   std::string idempotency_key;
   std::string trace;
-  std::uint32_t count = 0, ready = 0, leased = 0, waiting = 0, done = 0, failed = 0, skipped = 0;
-  std::uint32_t promised = 0;  // of the ready ones, in queues of workers; the others are open to all
+  std::uint32_t count = 0, queued = 0, running = 0, retrying = 0, done = 0, failed = 0, skipped = 0;
+  std::uint32_t promised = 0;  // of the queued ones, in queues of workers; the others are open to all
   std::uint32_t max_attempts = 0;
   std::uint32_t max_failed_tasks = 0;
   Backoff backoff;
@@ -67,10 +67,10 @@ struct JobView {
 
 struct TaskView {
   TaskIndex index = 0;
-  TaskState state = TaskState::kReady;
+  TaskState state = TaskState::kQueued;
   std::uint32_t attempts = 0;  // deliveries so far, as far as they are known: 0 for done and failed ones
-  WorkerId worker;             // while leased
-  std::optional<WallTime> leased_at;
+  WorkerId worker;             // while running
+  std::optional<WallTime> started_at;
 };
 
 // Tasks of one job that a worker was promised.
@@ -93,7 +93,7 @@ struct WorkerView {
   ExprPtr rank;
   StrategyPtr strategy;
   std::uint32_t slots = 0;
-  std::uint32_t leased = 0;
+  std::uint32_t running = 0;
   std::uint32_t credit = 0;  // waiting for so many
   bool draining = false;
   bool connected = false;
@@ -134,7 +134,7 @@ struct LimitsOnJob {
 // How the tasks of one job stand, over the range of their indices.
 struct TaskPicture {
   struct Part {
-    std::uint32_t ready = 0, leased = 0, waiting = 0, done = 0, failed = 0, skipped = 0;
+    std::uint32_t queued = 0, running = 0, retrying = 0, done = 0, failed = 0, skipped = 0;
   };
   std::uint32_t count = 0;
   TaskIndex from = 0, to = 0;  // the range; `to` is not in it
@@ -177,10 +177,10 @@ struct UserView {
   std::string user;
   std::uint32_t weight = 1;
   std::uint64_t jobs = 0;  // that have not ended
-  std::uint64_t ready = 0, waiting = 0, running = 0;
+  std::uint64_t queued = 0, retrying = 0, running = 0;
   std::uint64_t started = 0;       // since the start
   double recent = 0;               // starts a second, of the last minute or so
-  std::optional<WallTime> oldest;  // since when the oldest ready job has waited
+  std::optional<WallTime> oldest;  // since when the oldest queued job has waited
   TimeHistogram waited;            // of starts: from when the job could run, until they began
 };
 struct UserQuery {
@@ -191,7 +191,7 @@ struct UserQuery {
 struct UserPage {
   std::vector<UserView> users;
   std::optional<std::string> next;
-  // Of all users that have something ready or running.
+  // Of all users that have something queued or running.
   std::uint64_t active = 0, weights = 0, running = 0;
   double recent = 0;
 };
@@ -223,8 +223,8 @@ struct TaskPage {
 
 struct EngineStats {
   std::uint64_t jobs_scheduled = 0, jobs_active = 0, jobs_paused = 0, jobs_done = 0, jobs_failed = 0,
-                jobs_cancelled = 0;                                    // kept now
-  std::uint64_t tasks_ready = 0, tasks_waiting = 0, tasks_leased = 0;  // now
+                jobs_cancelled = 0;                                       // kept now
+  std::uint64_t tasks_queued = 0, tasks_retrying = 0, tasks_running = 0;  // now
   std::uint64_t submitted_jobs = 0, submitted_tasks = 0, granted = 0, done = 0, failed_attempts = 0, failed_tasks = 0,
                 expired = 0, stale = 0;  // since the start
   // Looks on behalf of waiting workers, because something changed, that found nothing for them. Workers alike in kind
@@ -236,7 +236,7 @@ struct EngineStats {
   std::uint64_t limits_waiting = 0;  // groups of alike jobs, or of those on alike workers, that wait for a limit
   std::uint64_t limit_denials = 0;   // starts that met a limit which blocked them, since the start
   DispatchMode dispatch = DispatchMode::kFanout;
-  std::uint64_t tasks_promised = 0;  // of the ready ones, in queues of workers
+  std::uint64_t tasks_promised = 0;  // of the queued ones, in queues of workers
   std::uint64_t longest_queue = 0;   // the most tasks that one worker was promised
   // Since the start: tasks that went from one worker's queue to another's because it left, may not run them any more,
   // or had more than others; tasks that a worker took from another's queue because it had nothing to do; and pops of a

@@ -44,7 +44,7 @@ WorkerView Looks::View(const EngineWorker& worker) const {
   view.rank = worker.rank;
   view.strategy = worker.strategy;
   view.slots = worker.slots;
-  view.leased = static_cast<std::uint32_t>(worker.leases.size());
+  view.running = static_cast<std::uint32_t>(worker.leases.size());
   view.credit = worker.credit;
   view.draining = worker.draining;
   view.connected = worker.connected;
@@ -119,12 +119,12 @@ Result<OutlookSnapshot> Looks::OutlookOf(const Now& now, WorkerId id) const {
   out.name = worker->name;
   out.strategy = p_.orders.strategy(worker->Pulls());
   out.slots = worker->slots;
-  out.leased = static_cast<std::uint32_t>(worker->leases.size());
+  out.running = static_cast<std::uint32_t>(worker->leases.size());
   out.draining = worker->draining;
   out.away = worker->away;
   out.queue_paused = p_.queue.paused;
   const KindId kind = p_.classes.KindOf(worker->handle);
-  std::vector<std::pair<std::uint64_t, ClassId>> others;  // by their ready tasks
+  std::vector<std::pair<std::uint64_t, ClassId>> others;  // by their queued tasks
   for (ClassId cls = 0; cls < p_.reasons.slots(); ++cls) {
     const ClassReasons::Row& row = p_.reasons.row(cls);
     if (row.jobs > 0 && !p_.classes.Matches(kind, cls)) others.emplace_back(row.tasks, cls);
@@ -144,7 +144,7 @@ Result<OutlookSnapshot> Looks::OutlookOf(const Now& now, WorkerId id) const {
     MatchSnapshot match = SnapshotOf(*job->terms, job->key, job->tasks.count(), MetaOf(*job), id);
     match.job = job->id();
     match.now = now.wall;
-    match.ready = job->tasks.ready();
+    match.queued = job->tasks.queued();
     out.classes.push_back({tasks, std::move(match)});
   }
   return out;

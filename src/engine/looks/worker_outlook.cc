@@ -78,16 +78,16 @@ Reason OutlookVerdict(const OutlookSnapshot& snapshot, const PreviewWalk& walk) 
   if (snapshot.away) {
     return {Advice::kWait, ReasonCode::kWorkersAway, "it lost its connection, and may come back", ""};
   }
-  if (any && snapshot.leased >= snapshot.slots) {
+  if (any && snapshot.running >= snapshot.slots) {
     return {Advice::kWait, ReasonCode::kAllBusy,
-            fmt::format("it is busy ({} of {} slots); then it gets a task of job {}", FormatCount(snapshot.leased),
+            fmt::format("it is busy ({} of {} slots); then it gets a task of job {}", FormatCount(snapshot.running),
                         FormatCount(snapshot.slots), ToText(walk.tasks().front().pick.job)),
             ""};
   }
   if (any) {
     const PreviewWalk::Task& first = walk.tasks().front();
     return {Advice::kWait, ReasonCode::kCanStart,
-            first.pick.random ? fmt::format("it would get any ready task, of {}", Tasks(walk.ready_tasks()))
+            first.pick.random ? fmt::format("it would get any queued task, of {}", Tasks(walk.queued_tasks()))
             : first.index     ? fmt::format("it would get task {} of job {} next", *first.index, ToText(first.pick.job))
                               : fmt::format("it would get a task of job {} next", ToText(first.pick.job)),
             ""};
@@ -100,7 +100,7 @@ Reason OutlookVerdict(const OutlookSnapshot& snapshot, const PreviewWalk& walk) 
     const bool maximum = HasMaximum(*walk.policy()) || HasMaximum(*walk.strategy());
     return {maximum ? Advice::kWait : Advice::kOperator,
             maximum ? ReasonCode::kMaxSimultaneous : ReasonCode::kNotSelected,
-            fmt::format("policy and strategy hold back all {} that it may run", Tasks(walk.ready_tasks())),
+            fmt::format("policy and strategy hold back all {} that it may run", Tasks(walk.queued_tasks())),
             "allot explain JOB tells what does"};
   }
   if (walk.blocked_jobs() > 0) {

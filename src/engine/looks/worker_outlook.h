@@ -1,4 +1,4 @@
-// What a worker could take next, and why not the others: of the jobs with ready tasks that it may not run, the
+// What a worker could take next, and why not the others: of the jobs with queued tasks that it may not run, the
 // condition that fails, those alike together.
 //
 // The engine takes an OutlookSnapshot in passing (Looks::OutlookOf); the conditions are looked at outside its thread.
@@ -19,16 +19,16 @@ namespace allot {
 struct OutlookSnapshot {
   // Jobs alike in class that are not for it.
   struct Class {
-    std::uint64_t tasks = 0;  // ready ones
+    std::uint64_t tasks = 0;  // queued ones
     MatchSnapshot job;        // one of them; the worker is the only one there
   };
   WorkerId worker;
   std::string name;
   StrategyPtr strategy;
-  std::uint32_t slots = 1, leased = 0;
+  std::uint32_t slots = 1, running = 0;
   bool draining = false, away = false;
   bool queue_paused = false;
-  // Those with the most ready tasks, at most kMostClasses; and what else there is.
+  // Those with the most queued tasks, at most kMostClasses; and what else there is.
   std::vector<Class> classes;
   std::uint64_t more_classes = 0, more_tasks = 0;
   static constexpr std::size_t kMostClasses = 64;

@@ -177,7 +177,7 @@ bool Matching::StepRegrouping(std::size_t& budget) {
     if (job->terms->requirements && !p_.reasons.Judged(cls)) {
       p_.reasons.Judge(cls, Never(*job->terms->requirements, AdOf(*job)));
     }
-    if (job->counted_open) p_.reasons.Regroup(job->cls, cls, job->id(), job->counted_ready);
+    if (job->counted_open) p_.reasons.Regroup(job->cls, cls, job->id(), job->counted_queued);
     LeaveClass(job->cls);
     job->cls = cls;
     p_.tallies.Recell(*job);

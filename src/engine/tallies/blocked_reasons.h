@@ -1,4 +1,4 @@
-// Which ready tasks a limit or a ceiling stops, counted in tasks: what the reason of a class
+// Which queued tasks a limit or a ceiling stops, counted in tasks: what the reason of a class
 // (engine/tallies/class_reasons.h) cannot know.
 //
 // Open jobs alike in class, in limit group, and in the values of all keys by which a strategy in use selects jobs or
@@ -47,7 +47,7 @@ class BlockedReasons {
 
   // --- Jobs. The owner keeps the cell of each open job.
 
-  // An open job, of so many ready tasks, comes in; gives its cell. One that is new is to be looked at.
+  // An open job, of so many queued tasks, comes in; gives its cell. One that is new is to be looked at.
   CellId Put(const PickJob& job, std::uint32_t tasks);
   bool New(CellId cell) const { return cell != kNoCell && cells_[cell].fresh; }
   void LookAtNew(CellId cell, const Now& now) { Look(cells_[cell], now); }

@@ -43,9 +43,9 @@ class EngineBlocked : public testing::LimitedEngineTest {
     Sums want, got;
     for (const JobId id : jobs) {
       const auto view = engine_->looks().Describe(id);
-      if (!view.ok() || !view->wait_reason || view->ready == 0 || view->state != JobState::kActive) continue;
+      if (!view.ok() || !view->wait_reason || view->queued == 0 || view->state != JobState::kActive) continue;
       auto& [tasks, count] = want[std::string(ReasonText(view->wait_reason->code))];
-      tasks += view->ready;
+      tasks += view->queued;
       ++count;
     }
     for (const ReasonRow& row : engine_->looks().Reasons()) {
@@ -211,11 +211,11 @@ TEST_F(EngineBlocked, AgreeWithALookAtEveryJobAndWithWhatTheEngineThenStarts) {
     Load(0s);
     if (rng.Below(3) > 0) SetPolicy(testing::SomePolicy(rng, 2, false));
     std::vector<WorkerId> workers;
-    std::vector<std::pair<WorkerId, TaskRef>> leased;
+    std::vector<std::pair<WorkerId, TaskRef>> running;
     const auto pull = [&](WorkerId worker) {
       std::vector<JobId> got;
       for (const Grant& grant : Pull(worker)) {
-        leased.emplace_back(worker, grant.task);
+        running.emplace_back(worker, grant.task);
         got.push_back(grant.task.job);
       }
       return got;
@@ -248,8 +248,8 @@ TEST_F(EngineBlocked, AgreeWithALookAtEveryJobAndWithWhatTheEngineThenStarts) {
         jobs.push_back(Submit(spec));
       } else if (what <= 5) {
         pull(workers[rng.Below(workers.size())]);
-      } else if (what == 6 && !leased.empty()) {
-        const auto [worker, task] = leased[rng.Below(leased.size())];
+      } else if (what == 6 && !running.empty()) {
+        const auto [worker, task] = running[rng.Below(running.size())];
         Say(worker, task, rng.Below(2) == 0 ? ReportKind::kDone : ReportKind::kReleased);
       } else if (what == 7) {
         rng.Below(6) == 0 ? SetPolicy(testing::SomePolicy(rng, 2, false)) : Pass(300ms);
@@ -266,13 +266,13 @@ TEST_F(EngineBlocked, AgreeWithALookAtEveryJobAndWithWhatTheEngineThenStarts) {
       if (other != job) static_cast<void>(engine_->Pause(now_, other));
     }
     const JobView view = View(job);
-    if (!view.wait_reason || view.ready == 0) continue;
+    if (!view.wait_reason || view.queued == 0) continue;
     ++seen[std::string(ReasonText(view.wait_reason->code))];
     SCOPED_TRACE(ReasonText(view.wait_reason->code));
     bool started = false;
     for (const WorkerId worker : workers) {
       const WorkerView asks = *engine_->looks().DescribeWorker(worker);
-      started = started || (asks.leased < asks.slots && !pull(worker).empty());
+      started = started || (asks.running < asks.slots && !pull(worker).empty());
     }
     ASSERT_EQ(started, view.wait_reason->code == ReasonCode::kCanStart);
   }

@@ -40,7 +40,7 @@ class ClassReasons {
   };
 
   struct Row {
-    std::uint64_t tasks = 0;  // ready ones of open jobs
+    std::uint64_t tasks = 0;  // queued ones of open jobs
     JobId job;                // one that is open, or was; 0: none is known
     WallTime since{};         // 0: from before the start
     std::uint32_t jobs = 0;   // open ones

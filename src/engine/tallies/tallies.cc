@@ -33,18 +33,18 @@ constexpr int kMostOfTime = 20;
 
 void Tallies::Recount(EngineJob& job) {
   const bool live = !Ended(job.state);
-  const std::uint32_t ready = live ? job.tasks.ready() : 0;
-  const std::uint32_t waiting = live ? job.tasks.waiting() : 0;
+  const std::uint32_t queued = live ? job.tasks.queued() : 0;
+  const std::uint32_t retrying = live ? job.tasks.retrying() : 0;
   const std::uint8_t state = live ? static_cast<std::uint8_t>(job.state) : EngineJob::kNoState;
   // Most often a task of an open job was started, or one has ended.
-  if (live && state == job.counted_state && job.open == job.counted_open && waiting == job.counted_waiting) {
-    if (ready == job.counted_ready) return;
-    const std::uint64_t more = std::uint64_t{ready} - job.counted_ready;
-    of_state_[state].ready += more;
-    job.user->ready += more;
+  if (live && state == job.counted_state && job.open == job.counted_open && retrying == job.counted_retrying) {
+    if (queued == job.counted_queued) return;
+    const std::uint64_t more = std::uint64_t{queued} - job.counted_queued;
+    of_state_[state].queued += more;
+    job.user->queued += more;
     if (job.open) p_.reasons.CountTasks(job.cls, more);
     if (job.cell != BlockedReasons::kNoCell) p_.blocked.CountTasks(job.cell, more);
-    job.counted_ready = ready;
+    job.counted_queued = queued;
     return;
   }
   const int opened = static_cast<int>(job.open) - static_cast<int>(job.counted_open);
@@ -54,38 +54,38 @@ void Tallies::Recount(EngineJob& job) {
     if (opened > 0 && job.terms->requirements && !p_.reasons.Judged(job.cls)) {
       p_.reasons.Judge(job.cls, Never(*job.terms->requirements, AdOf(job)));
     }
-    const std::int64_t before = job.counted_open ? job.counted_ready : 0;
-    p_.reasons.Count(job.cls, job.id(), (job.open ? std::int64_t{ready} : 0) - before, opened, now);
+    const std::int64_t before = job.counted_open ? job.counted_queued : 0;
+    p_.reasons.Count(job.cls, job.id(), (job.open ? std::int64_t{queued} : 0) - before, opened, now);
     if (job.cell != BlockedReasons::kNoCell) {
       if (opened < 0) {
-        p_.blocked.Take(std::exchange(job.cell, BlockedReasons::kNoCell), job.id(), job.counted_ready);
+        p_.blocked.Take(std::exchange(job.cell, BlockedReasons::kNoCell), job.id(), job.counted_queued);
       } else {
-        p_.blocked.CountTasks(job.cell, std::uint64_t{ready} - job.counted_ready);
+        p_.blocked.CountTasks(job.cell, std::uint64_t{queued} - job.counted_queued);
       }
     } else if (opened > 0 && p_.blocked.active()) {
-      PutIntoCell(job, ready);
+      PutIntoCell(job, queued);
     }
     if (opened != 0) p_.lists.SetOpen(job, job.open);
   }
 
-  if (job.user == nullptr && (live || job.leased > 0)) {
+  if (job.user == nullptr && (live || job.running > 0)) {
     job.user = &p_.users.Acquire(job.terms->user);
-    p_.users.Resumed(*job.user, job.leased);
+    p_.users.Resumed(*job.user, job.running);
   }
   if (job.user != nullptr) {
-    p_.users.Count(*job.user, std::int64_t{ready} - job.counted_ready, std::int64_t{waiting} - job.counted_waiting,
+    p_.users.Count(*job.user, std::int64_t{queued} - job.counted_queued, std::int64_t{retrying} - job.counted_retrying,
                    opened);
     if (opened > 0 && job.id() < job.user->oldest_from) job.user->oldest_from = job.id();
   }
 
   OfState& from = of_state_[job.counted_state];
   OfState& to = of_state_[state];
-  from.ready -= job.counted_ready;
-  from.waiting -= job.counted_waiting;
-  to.ready += ready;
-  to.waiting += waiting;
-  const bool backed_off = job.counted_state == kActive && job.counted_waiting > 0;
-  const bool backs_off = state == kActive && waiting > 0;
+  from.queued -= job.counted_queued;
+  from.retrying -= job.counted_retrying;
+  to.queued += queued;
+  to.retrying += retrying;
+  const bool backed_off = job.counted_state == kActive && job.counted_retrying > 0;
+  const bool backs_off = state == kActive && retrying > 0;
   if (backed_off && !backs_off) --backing_off_.jobs;
   if (!backed_off && backs_off && backing_off_.jobs++ == 0) backing_off_.since = now;
   if (state != job.counted_state) {
@@ -97,19 +97,19 @@ void Tallies::Recount(EngineJob& job) {
       live ? ++job.user->jobs : --job.user->jobs;
     }
   }
-  job.counted_ready = ready;
-  job.counted_waiting = waiting;
+  job.counted_queued = queued;
+  job.counted_retrying = retrying;
   job.counted_open = job.open;
   job.counted_state = state;
-  if (job.user != nullptr && !live && job.leased == 0) p_.users.Release(*std::exchange(job.user, nullptr));
+  if (job.user != nullptr && !live && job.running == 0) p_.users.Release(*std::exchange(job.user, nullptr));
 }
 
 void Tallies::Closed(EngineJob& job) {
   if (!job.counted_open) return;
   job.counted_open = false;
-  p_.reasons.Count(job.cls, job.id(), -std::int64_t{job.counted_ready}, -1, std::nullopt);
+  p_.reasons.Count(job.cls, job.id(), -std::int64_t{job.counted_queued}, -1, std::nullopt);
   if (job.cell != BlockedReasons::kNoCell) {
-    p_.blocked.Take(std::exchange(job.cell, BlockedReasons::kNoCell), job.id(), job.counted_ready);
+    p_.blocked.Take(std::exchange(job.cell, BlockedReasons::kNoCell), job.id(), job.counted_queued);
   }
   p_.users.Count(*job.user, 0, 0, -1);
   p_.lists.SetOpen(job, false);
@@ -159,7 +159,7 @@ bool Tallies::StepReasons(std::size_t& budget) {
 }
 
 std::optional<WaitReason> Tallies::WaitReasonOf(const EngineJob& job) const {
-  if (Ended(job.state) || job.tasks.ready() + job.tasks.waiting() == 0) return std::nullopt;
+  if (Ended(job.state) || job.tasks.queued() + job.tasks.retrying() == 0) return std::nullopt;
   if (job.state == JobState::kScheduled) return WaitReason{ReasonCode::kScheduled, job.submitted_at};
   if (job.state == JobState::kPaused) {
     const auto known = jobs_paused_since_.find(job.id());
@@ -167,7 +167,7 @@ std::optional<WaitReason> Tallies::WaitReasonOf(const EngineJob& job) const {
                       known == jobs_paused_since_.end() ? std::nullopt : std::optional(known->second)};
   }
   if (p_.queue.paused) return WaitReason{ReasonCode::kQueuePaused, p_.queue.paused_since};
-  if (job.tasks.ready() == 0) return WaitReason{ReasonCode::kBackoff, std::nullopt};
+  if (job.tasks.queued() == 0) return WaitReason{ReasonCode::kBackoff, std::nullopt};
   const ReasonCode code = p_.reasons.Look(job.cls);
   if (!job.open) return WaitReason{code, std::nullopt};
   if (p_.blocked.active()) {
@@ -245,9 +245,9 @@ std::vector<ReasonRow> Tallies::Reasons() const {
   const auto add = [&rows](ReasonCode code, std::uint64_t tasks, const OfState& blocked) {
     if (tasks > 0) rows.push_back(ReasonRow{code, tasks, blocked.jobs, 0, blocked.since, {}, {}, {}, {}, {}, {}, {}});
   };
-  add(ReasonCode::kScheduled, of_state_[kScheduled].ready + of_state_[kScheduled].waiting, of_state_[kScheduled]);
-  add(ReasonCode::kJobPaused, of_state_[kPaused].ready + of_state_[kPaused].waiting, of_state_[kPaused]);
-  add(ReasonCode::kBackoff, of_state_[kActive].waiting, backing_off_);
+  add(ReasonCode::kScheduled, of_state_[kScheduled].queued + of_state_[kScheduled].retrying, of_state_[kScheduled]);
+  add(ReasonCode::kJobPaused, of_state_[kPaused].queued + of_state_[kPaused].retrying, of_state_[kPaused]);
+  add(ReasonCode::kBackoff, of_state_[kActive].retrying, backing_off_);
   std::stable_sort(rows.begin(), rows.end(), [](const ReasonRow& a, const ReasonRow& b) { return a.tasks > b.tasks; });
   return rows;
 }
@@ -275,9 +275,9 @@ void Tallies::RenewSorts(bool all) const {
 void Tallies::Recell(EngineJob& job) {
   if (!job.counted_open) return;
   if (job.cell != BlockedReasons::kNoCell) {
-    p_.blocked.Take(std::exchange(job.cell, BlockedReasons::kNoCell), job.id(), job.counted_ready);
+    p_.blocked.Take(std::exchange(job.cell, BlockedReasons::kNoCell), job.id(), job.counted_queued);
   }
-  if (p_.blocked.active()) PutIntoCell(job, job.counted_ready);
+  if (p_.blocked.active()) PutIntoCell(job, job.counted_queued);
 }
 
 void Tallies::PutIntoCell(EngineJob& job, std::uint32_t tasks) {
@@ -328,9 +328,9 @@ bool Tallies::StepBlocked(std::size_t& budget) {
 
 // --- As a stage.
 
-std::uint64_t Tallies::ready_tasks() const { return of_state_[0].ready + of_state_[1].ready + of_state_[2].ready; }
-std::uint64_t Tallies::waiting_tasks() const {
-  return of_state_[0].waiting + of_state_[1].waiting + of_state_[2].waiting;
+std::uint64_t Tallies::queued_tasks() const { return of_state_[0].queued + of_state_[1].queued + of_state_[2].queued; }
+std::uint64_t Tallies::retrying_tasks() const {
+  return of_state_[0].retrying + of_state_[1].retrying + of_state_[2].retrying;
 }
 
 void Tallies::AfterCommand(std::size_t&) {

@@ -43,8 +43,8 @@ class Tallies final : public EngineStage {
   // --- What is known.
   std::uint64_t jobs_in(JobState state) const { return jobs_in_state_[static_cast<std::size_t>(state)]; }
   std::uint64_t live_jobs() const { return jobs_in_state_[0] + jobs_in_state_[1] + jobs_in_state_[2]; }
-  std::uint64_t ready_tasks() const;
-  std::uint64_t waiting_tasks() const;
+  std::uint64_t queued_tasks() const;
+  std::uint64_t retrying_tasks() const;
   std::optional<WaitReason> WaitReasonOf(const EngineJob& job) const;
   // What keeps tasks from running, those reasons first that do so for the most; as of the last second or so.
   std::vector<ReasonRow> Reasons() const;
@@ -74,11 +74,11 @@ class Tallies final : public EngineStage {
   std::uint64_t jobs_in_state_[6] = {};
   // Tasks of jobs that have not ended, by their state; those of others are none.
   struct OfState {
-    std::uint64_t ready = 0, waiting = 0, jobs = 0;
+    std::uint64_t queued = 0, retrying = 0, jobs = 0;
     std::optional<WallTime> since;  // when there were none for the last time; none: not since the start
   };
   OfState of_state_[4];
-  OfState backing_off_;  // of active jobs, those with waiting tasks
+  OfState backing_off_;  // of active jobs, those with retrying tasks
   // Jobs that were paused since the start, as far as they are not too many.
   boost::unordered_flat_map<JobId, WallTime, std::hash<JobId>> jobs_paused_since_;
   Instant reasons_at_{};  // in engine time: when the last walk over them began

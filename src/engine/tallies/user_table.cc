@@ -62,7 +62,7 @@ UserTable::Entry& UserTable::Acquire(std::string_view user) {
 
 void UserTable::Release(Entry& entry) {
   if (--entry.references > 0) return;
-  CHECK(!entry.active() && entry.jobs == 0 && entry.ready == 0 && entry.waiting == 0);
+  CHECK(!entry.active() && entry.jobs == 0 && entry.queued == 0 && entry.retrying == 0);
   if (last_ == &entry) last_ = nullptr;
   sorted_.erase(sorted_.iterator_to(entry));
   by_name_.erase(by_name_.find(entry.name));

@@ -39,9 +39,9 @@ class UserTable {
     const std::string name;
     std::uint32_t references = 0;            // jobs that refer to it
     std::uint32_t jobs = 0;                  // that have not ended
-    std::uint32_t open = 0;                  // of those, that have ready tasks and are neither scheduled nor paused
+    std::uint32_t open = 0;                  // of those, that have queued tasks and are neither scheduled nor paused
     std::uint32_t weight = 1;                //
-    std::uint64_t ready = 0, waiting = 0;    // tasks of jobs that have not ended, paused and scheduled ones included
+    std::uint64_t queued = 0, retrying = 0;  // tasks of jobs that have not ended, paused and scheduled ones included
     std::uint64_t running = 0, started = 0;  // tasks
     Recent recent;
     // No job of it below this one is open. Kept lazily: it is moved on by whoever looks for the oldest.
@@ -66,10 +66,10 @@ class UserTable {
   void Release(Entry& entry);
 
   // By how much counts of one job have changed; `opened`: 1 or -1 if it has been opened or closed.
-  void Count(Entry& entry, std::int64_t ready, std::int64_t waiting, int opened) {
+  void Count(Entry& entry, std::int64_t queued, std::int64_t retrying, int opened) {
     const bool before = entry.active();
-    entry.ready += static_cast<std::uint64_t>(ready);
-    entry.waiting += static_cast<std::uint64_t>(waiting);
+    entry.queued += static_cast<std::uint64_t>(queued);
+    entry.retrying += static_cast<std::uint64_t>(retrying);
     entry.open += static_cast<std::uint32_t>(opened);
     if (entry.active() != before) Activate(entry, !before);
   }

@@ -48,7 +48,7 @@ ReportVerdict Leasing::ReportOne(const Report& report) {
   if (lease == nullptr) {
     // A late `done` is worth more than running the task again, as long as nobody does.
     const TaskState state = job->tasks.State(task.index);
-    const bool free = !Ended(job->state) && (state == TaskState::kReady || state == TaskState::kWaiting);
+    const bool free = !Ended(job->state) && (state == TaskState::kQueued || state == TaskState::kRetrying);
     if (report.kind != ReportKind::kDone || !free || !p_.leases.Issued(task)) {
       ++p_.stats.stale;
       return ReportVerdict::kStale;
@@ -95,7 +95,7 @@ void Leasing::End(Lease& lease) {
   if (worker->leases.size() + 1 == worker->slots) p_.tallies.Recount(*worker);
   p_.dispatcher.Finished(*worker);
   if (!job->known) {
-    --job->leased;
+    --job->running;
   } else if (p_.orders.MayUpdate()) {
     p_.orders.Returned(*job);
   } else {

@@ -18,7 +18,7 @@ class Leasing final : public EngineStage {
   explicit Leasing(EngineParts& parts) : p_(parts) {}
 
   ReportVerdict ReportOne(const Report& report);
-  // Ready again; `counted`: with its attempt, for which `why` is the error.
+  // Queued again; `counted`: with its attempt, for which `why` is the error.
   void GiveBack(Lease& lease, bool counted, std::string_view why);
   void End(Lease& lease);
 

@@ -170,7 +170,7 @@ bool Starts::Serve(EngineWorker& worker, bool* more) {
     // One of a million is far away: all of it is on its way before the first part is looked at.
     Prefetch(&job, sizeof(job));
     const bool random = p_.dispatcher.random_task();
-    const TaskIndex index = random ? job.tasks.RandomReady(p_.rng) : *job.tasks.FirstReady();
+    const TaskIndex index = random ? job.tasks.RandomQueued(p_.rng) : *job.tasks.FirstQueued();
     Prefetch(job.terms.get(), sizeof(JobTerms));
     Prefetch(job.extras.get(), sizeof(JobExtras));
     if (grants.empty()) grants.reserve(std::min(worker.credit, kGrantsExpected));
@@ -223,7 +223,7 @@ Lease& Starts::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, s
   event.Varint(static_cast<std::uint64_t>(ToMillis(p_.clock.now.wall)));
   p_.journal.MarkQueue();
   NoteStart(worker, job, lease, from, limits_met);
-  p_.orders.Leased(job, Stamp{ToMillis(p_.clock.now.wall), lease.task.lease.serial});
+  p_.orders.Started(job, Stamp{ToMillis(p_.clock.now.wall), lease.task.lease.serial});
   p_.journal.MarkJob(job);  // when it was picked is in its own record
   p_.tallies.TaskStarted(job);
   p_.flow.Refresh(job);

@@ -93,7 +93,7 @@ const WorkerTable::Crew& WorkerTable::CrewNow(const ClassTable& classes) const {
     const EngineWorker& worker = *crew_.workers[i];
     MatchSnapshot::Worker& row = crew_.rows[i];
     row.slots = worker.slots;
-    row.leased = static_cast<std::uint32_t>(worker.leases.size());
+    row.running = static_cast<std::uint32_t>(worker.leases.size());
     row.draining = worker.draining;
     row.away = worker.away;
   }

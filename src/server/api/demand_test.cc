@@ -29,7 +29,7 @@ TEST_F(DemandTest, RowsAreOfUsersAndWaysOfMatching) {
   const Answer answer = http.Get(kDemand);
   ASSERT_EQ(answer.status, 200) << answer.body;
   const Json& got = answer.json;
-  EXPECT_EQ(got["totals"]["waiting"].num(), 10);
+  EXPECT_EQ(got["totals"]["queued"].num(), 10);
   EXPECT_EQ(got["totals"]["startable"].num(), 10);
   EXPECT_EQ(got["totals"]["running"].num(), 0);
   EXPECT_EQ(got["totals"]["jobs"].num(), 4);
@@ -43,7 +43,7 @@ TEST_F(DemandTest, RowsAreOfUsersAndWaysOfMatching) {
   EXPECT_EQ(first["tags"].text(), R"(["t"])");
   EXPECT_EQ(first["requirements"].text(), "null");
   EXPECT_EQ(first["jobs"].num(), 2);
-  EXPECT_EQ(first["waiting"].num(), 7);
+  EXPECT_EQ(first["queued"].num(), 7);
   EXPECT_EQ(first["limits"].text(), "[]");
   EXPECT_GE(first["oldest_age_ms"].num(), 0);
   EXPECT_GT(first["oldest_at_ms"].num(), 0);
@@ -54,13 +54,13 @@ TEST_F(DemandTest, IsOfAUserOrATag) {
   HttpClient http = Http();
   Submit(http, R"({"tag":"t","user":"ann","count":3})");
   Submit(http, R"({"tag":"u","user":"bob","count":2})");
-  EXPECT_EQ(http.Get(kDemand + "?user=bob").json["totals"]["waiting"].num(), 2);
-  EXPECT_EQ(http.Get(kDemand + "?tag=t").json["totals"]["waiting"].num(), 3);
+  EXPECT_EQ(http.Get(kDemand + "?user=bob").json["totals"]["queued"].num(), 2);
+  EXPECT_EQ(http.Get(kDemand + "?tag=t").json["totals"]["queued"].num(), 3);
   EXPECT_EQ(http.Get(kDemand + "?tag=t&user=bob").json["rows"].size(), 0u);
   const Answer one = http.Get(kDemand + "?limit=1");
   EXPECT_EQ(one.json["rows"].size(), 1u);
   EXPECT_EQ(one.json["totals"]["rows"].num(), 2);
-  EXPECT_EQ(one.json["totals"]["waiting"].num(), 5);
+  EXPECT_EQ(one.json["totals"]["queued"].num(), 5);
   for (const char* bad : {"?limit=0", "?limit=10001", "?limit=x", "?tag=a%20b", "?users=ann", "?user=%1b"})
     EXPECT_EQ(http.Get(kDemand + bad).status, 400) << bad;
   EXPECT_EQ(http.Post(kDemand, "{}").code(), "method_not_allowed");
@@ -95,7 +95,7 @@ TEST_F(DemandTest, LimitsBoundItAndZeroIsZero) {
   Json got = http.Get(kDemand).json;
   EXPECT_EQ(got["rows"][0]["user"].str(), "ann");
   EXPECT_EQ(got["rows"][0]["startable"].num(), 9);  // 4 and a burst of 1 now, 4 more within the minute
-  EXPECT_EQ(got["rows"][0]["waiting"].num(), 100);
+  EXPECT_EQ(got["rows"][0]["queued"].num(), 100);
   EXPECT_EQ(got["rows"][1]["startable"].num(), 100);
   EXPECT_EQ(got["totals"]["startable"].num(), 109);
   Set(http, "slow", R"(MY.User == \"ann\")", R"("count":0)");
@@ -153,7 +153,7 @@ TEST_F(DemandTest, ExplainNamesTheLimitThatHoldsAJobBack) {
   const Answer pulled = http.Post(pull, R"({"key":")" + worker["key"].str() + R"(","pull":2})");
   ASSERT_EQ(pulled.json["tasks"].size(), 1u) << pulled.body;
   const Json held = explain();
-  ASSERT_EQ(held["tasks"]["leased"].num(), 1);
+  ASSERT_EQ(held["tasks"]["running"].num(), 1);
   EXPECT_EQ(held["verdict"]["code"].str(), "limit");
   EXPECT_EQ(held["verdict"]["kind"].str(), "wait");
   EXPECT_EQ(held["limits"].size(), 2u);
@@ -208,7 +208,7 @@ TEST_F(DemandTokenTest, WhoSeesOneUsersJobsSeesThatUsersDemand) {
     const Answer own = http.Get(kDemand + query);
     ASSERT_EQ(own.status, 200) << own.body;
     EXPECT_EQ(own.json["rows"].size(), 1u);
-    EXPECT_EQ(own.json["totals"]["waiting"].num(), 3);
+    EXPECT_EQ(own.json["totals"]["queued"].num(), 3);
     EXPECT_EQ(own.body.find("secret"), std::string::npos) << own.body;
   }
   EXPECT_EQ(http.Get(kDemand + "?user=secret-bob").code(), "forbidden");

@@ -39,7 +39,7 @@ TEST_F(ExplainTest, AJobThatNobodyCanRunIsExplained) {
   const Json& e = answer.json;
   EXPECT_EQ(e["job"].str(), id);
   EXPECT_EQ(e["state"].str(), "active");
-  EXPECT_EQ(e["tasks"].text(), R"({"ready":1,"leased":0,"waiting":0})");
+  EXPECT_EQ(e["tasks"].text(), R"({"queued":1,"running":0,"retrying":0})");
   EXPECT_EQ(e["verdict"]["kind"].str(), "change_request");
   EXPECT_EQ(e["verdict"]["code"].str(), "requirements_unmet");
   EXPECT_EQ(e["reasons"].size(), 1u);

@@ -35,10 +35,10 @@ TEST_F(JobViewsTest, APictureHasTheTasksInParts) {
   EXPECT_EQ(picture["to"].num(), 10);
   EXPECT_EQ(picture["width"].num(), 2);
   EXPECT_EQ(picture["done"].text(), "[1,0,0,0,0]");
-  EXPECT_EQ(picture["ready"].text(), "[1,2,2,2,2]");
+  EXPECT_EQ(picture["queued"].text(), "[1,2,2,2,2]");
   EXPECT_EQ(picture["failed"].size(), 5u);
-  EXPECT_EQ(http.Get(path + "?from=4&to=6&parts=5").json["ready"].text(), "[1,1]");
-  EXPECT_EQ(http.Get(path).json["ready"].size(), 10u);
+  EXPECT_EQ(http.Get(path + "?from=4&to=6&parts=5").json["queued"].text(), "[1,1]");
+  EXPECT_EQ(http.Get(path).json["queued"].size(), 10u);
   struct Row {
     const char* query;
     const char* code;

@@ -29,7 +29,7 @@ std::vector<Banner> Banners(const OverviewFacts& facts) {
     banners.push_back({"error", "disk_full", "the disk is full: nothing new is taken, and nothing is handed out",
                        "free some space; the server recovers by itself", std::nullopt});
   }
-  const std::uint64_t held = facts.stats.tasks_ready + facts.stats.tasks_waiting;
+  const std::uint64_t held = facts.stats.tasks_queued + facts.stats.tasks_retrying;
   if (facts.stats.paused) {
     banners.push_back(
         {held > 0 ? "warning" : "info", ReasonText(ReasonCode::kQueuePaused),
@@ -138,7 +138,7 @@ void AppendOverview(const OverviewFacts& facts, std::string_view queue, bool nam
     workers.Count("away", stats.workers_away);
     workers.Count("draining", stats.workers_draining);
     workers.Count("slots", stats.slots);
-    workers.Count("busy", stats.tasks_leased);
+    workers.Count("busy", stats.tasks_running);
   }
   w.Value("reasons").BeginArray();
   for (std::size_t i = 0; i < std::min(facts.reasons.size(), kMaxReasons); ++i) {
@@ -195,11 +195,11 @@ void AppendHistory(const QueueHistory::Series& series, std::string& out) {
   Column(
       series.samples, [](const Sample& s) { return s.failed; }, w.Value("failed"));
   Column(
-      series.samples, [](const Sample& s) { return s.ready; }, w.Value("ready"));
+      series.samples, [](const Sample& s) { return s.queued; }, w.Value("queued"));
   Column(
-      series.samples, [](const Sample& s) { return s.waiting; }, w.Value("waiting"));
+      series.samples, [](const Sample& s) { return s.retrying; }, w.Value("retrying"));
   Column(
-      series.samples, [](const Sample& s) { return s.leased; }, w.Value("leased"));
+      series.samples, [](const Sample& s) { return s.running; }, w.Value("running"));
   Column(
       series.samples, [](const Sample& s) { return s.oldest_ms; }, w.Value("oldest_ms"));
 }

@@ -46,7 +46,7 @@ class ErrorWalk : public std::enable_shared_from_this<ErrorWalk> {
     next_.reset();
     if (query_.from < job->count) {
       const std::size_t page = std::min(kPage, query_.limit - groups_.examined());
-      for (const TaskState state : {TaskState::kFailed, TaskState::kWaiting}) {
+      for (const TaskState state : {TaskState::kFailed, TaskState::kRetrying}) {
         const Result<TaskPage> found = round.engine.looks().Tasks({job_, query_.from, page, state});
         if (!found.ok()) return AnswerError(round, std::move(call_), found.error());
         for (const TaskView& task : found->tasks) tasks_.push_back(task.index);

@@ -109,7 +109,7 @@ TEST_F(SubmitTest, ManyTasksByCountCostNothing) {
   HttpClient http = Http();
   const Answer answer = http.Post(kJobs, R"({"tag":"t","count":4294967295})");
   EXPECT_EQ(answer.status, 201) << answer.body;
-  EXPECT_EQ(answer.json["job"]["ready"].num(), 4294967295);
+  EXPECT_EQ(answer.json["job"]["queued"].num(), 4294967295);
 }
 
 TEST_F(SubmitTest, ALineLongerThanAPayloadMayBeIsRefused) {

@@ -36,7 +36,7 @@ TEST_F(TryTest, ShowsWhatWouldBeGivenAndWhy) {
   EXPECT_EQ(got["policy"].str(), "max_simultaneous(size, 1, worker)");
   EXPECT_EQ(got["jobs_looked_at"].num(), 3);
   EXPECT_EQ(got["may_run"].num(), 2);
-  EXPECT_EQ(got["ready_tasks"].num(), 3);
+  EXPECT_EQ(got["queued_tasks"].num(), 3);
   EXPECT_TRUE(got["complete"].flag());
   EXPECT_FALSE(got["paused"].flag());
   EXPECT_EQ(Jobs(got), a + "/0 " + b + "/0");  // of the first job one task, whose size is then taken
@@ -57,7 +57,7 @@ TEST_F(TryTest, ShowsWhatWouldBeGivenAndWhy) {
   // Nothing was taken, and a worker that may run everything is given everything.
   const Answer all = http.Post(kTry, R"({"strategy":"newest","count":2})");
   EXPECT_EQ(all.json["may_run"].num(), 3);
-  EXPECT_EQ(all.json["ready_tasks"].num(), 4);
+  EXPECT_EQ(all.json["queued_tasks"].num(), 4);
   EXPECT_EQ(all.json["picks"].size(), 2u);
 }
 

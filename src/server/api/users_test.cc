@@ -34,7 +34,7 @@ TEST_F(UsersTest, EachUserHasAShareAndAUse) {
   EXPECT_EQ(page["users"][0]["weight"].num(), 3);
   EXPECT_EQ(page["users"][0]["running"].num(), 3);
   EXPECT_EQ(page["users"][0]["started"].num(), 3);
-  EXPECT_EQ(page["users"][0]["ready"].num(), 7);
+  EXPECT_EQ(page["users"][0]["queued"].num(), 7);
   EXPECT_EQ(page["users"][0]["share"].text(), "0.75");
   EXPECT_EQ(page["users"][0]["use"].text(), "1.0");
   EXPECT_EQ(page["users"][1]["share"].text(), "0.25");

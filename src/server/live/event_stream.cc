@@ -26,7 +26,7 @@ class EventStream {
     writer_ = EventWriter::Open(
         connection_,
         Closure([queue = queue_, &net = connection_->home(), owner = connection_->owner(), asker = asker_] {
-          net.Tell(queue,
+          net.Post(queue,
                    Command::Look([owner](Round& round) { round.waits.RemoveOwner(round.engine, owner); }).By(asker));
         }));
   }
@@ -113,7 +113,7 @@ void ServeEvents(Call call, JobName name) {
       const auto stream = std::make_shared<EventStream>(connection, queue, asker);
       stream->Begin();
       Executor& executor = connection->home();
-      connection->home().Tell(
+      connection->home().Post(
           queue,
           Command::Look([id, stream, &executor, owner = connection->owner(), gone = OnDrop(executor, [stream, queue] {
                                                                                stream->Fail(queue->WhyFinished());

@@ -142,7 +142,7 @@ struct LiveViews::View : std::enable_shared_from_this<View> {
   std::uint64_t looks = 0;
   Instant look_began{};
   Instant next_look{};
-  Instant last_told{};         // of a view, or a ping
+  Instant last_sent{};         // of a view, or a ping
   std::optional<Instant> due;  // its place in due_
   std::string owner;           // whose it counts as; empty: nobody's
   Duration cost = CostOf(0);
@@ -232,7 +232,7 @@ void LiveViews::Admit(std::shared_ptr<Call> call) {
     view->request.query = call->request.query;
     view->request.parts = call->request.parts;
     view->request.principal = rights;
-    view->last_told = home_.now();
+    view->last_sent = home_.now();
     views_.emplace(std::move(key), view);
     view_count_ = views_.size();
   }
@@ -360,8 +360,8 @@ void LiveViews::EndLook(View& view, int status, std::string_view body) {
     } else {
       ++texts_;
       view.text = Hold(std::move(text));
-      ToStreams(view, [told = view.text](Stream& stream) { stream.Send(told); });
-      view.last_told = now;
+      ToStreams(view, [text = view.text](Stream& stream) { stream.Send(text); });
+      view.last_sent = now;
     }
   }
   const Duration took = now - view.look_began;
@@ -376,14 +376,14 @@ void LiveViews::EndLook(View& view, int status, std::string_view body) {
   Schedule(view);
 }
 
-template <typename Tell>
-void LiveViews::ToStreams(const View& view, Tell tell) {
+template <typename F>
+void LiveViews::ToStreams(const View& view, F visit) {
   // One handover for each thread.
   std::map<NetThread*, std::vector<StreamPtr>> by_thread;
   for (const StreamPtr& stream : view.streams) by_thread[&stream->net()].push_back(stream);
   for (auto& [net, streams] : by_thread) {
-    net->Post(Closure([streams = std::move(streams), tell] {
-      for (const StreamPtr& stream : streams) tell(*stream);
+    net->Post(Closure([streams = std::move(streams), visit] {
+      for (const StreamPtr& stream : streams) visit(*stream);
     }));
   }
 }
@@ -418,7 +418,7 @@ void LiveViews::End(ViewPtr view, int status, std::string_view error_json) {
 }
 
 void LiveViews::Schedule(View& view) {
-  const Instant ping = view.last_told + kPingEvery;
+  const Instant ping = view.last_sent + kPingEvery;
   const Instant at = view.looking ? ping : std::min(view.next_look, ping);
   if (view.due) due_.erase({*view.due, &view});
   view.due = at;
@@ -443,7 +443,7 @@ void LiveViews::OnTime() {
       continue;
     }
     ToStreams(view, [text = PingText(view.pause)](Stream& stream) { stream.Ping(text); });
-    view.last_told = now;
+    view.last_sent = now;
     Schedule(view);
   }
   Arm();

@@ -106,9 +106,9 @@ class LiveViews {
   void BreakLaggards();
   void BeginLook(View& view);
   void EndLook(View& view, int status, std::string_view body);
-  // Calls `tell(stream)` for all of its streams, on their threads.
-  template <typename Tell>
-  void ToStreams(const View& view, Tell tell);
+  // Calls `visit(stream)` for all of its streams, on their threads.
+  template <typename F>
+  void ToStreams(const View& view, F visit);
   // With an error, and the status that it has as an answer.
   void End(ViewPtr view, int status, std::string_view error_json);
   void End(ViewPtr view, const Error& error);

@@ -101,29 +101,29 @@ class HttpConnectionTest : public ::testing::Test {
 };
 
 TEST_F(HttpConnectionTest, AWriterThatThrowsLearnsThatItIsOver) {
-  bool told = false;
+  bool drained = false;
   OnThread([&] {
     const std::shared_ptr<OpenResponse> response = connection_.lock()->Hijack(1);
     ASSERT_NE(response, nullptr);
-    response->OnDrained([&told](bool there) {
+    response->OnDrained([&drained](bool there) {
       if (there) throw std::runtime_error("in a write");
-      told = true;
+      drained = true;
     });
     response->Write("HTTP/1.1 200 OK\r\n\r\n");
   });
-  EXPECT_TRUE(Soon([&] { return told; }));
+  EXPECT_TRUE(Soon([&] { return drained; }));
   EXPECT_TRUE(Gone());
 }
 
 TEST_F(HttpConnectionTest, AnExceptionAtItsEndDoesNotKeepIt) {
-  bool told = false;
+  bool drained = false;
   OnThread([&] {
     const auto there = connection_.lock();
     there->OnAbort(1, [] { throw std::runtime_error("at the end"); });
-    there->OnDrained([&told](bool) { told = true; });
+    there->OnDrained([&drained](bool) { drained = true; });
   });
   client_.close();
-  EXPECT_TRUE(Soon([&] { return told; }));
+  EXPECT_TRUE(Soon([&] { return drained; }));
   EXPECT_TRUE(Gone());
 }
 

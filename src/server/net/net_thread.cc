@@ -67,7 +67,7 @@ void NetThread::Post(std::vector<Closure>& closures) {
   closures.clear();
 }
 
-void NetThread::Tell(const QueuePtr& queue, Command command) {
+void NetThread::Post(const QueuePtr& queue, Command command) {
   for (Pending& pending : pending_) {
     if (pending.queue == queue) {
       pending.commands.push_back(std::move(command));

@@ -75,8 +75,9 @@ class NetThread final : public Executor {
   using Executor::Post;
   void Post(std::vector<Closure>& closures) override;
 
-  // The command goes out when the thread has handled what is ready.
-  void Tell(const QueuePtr& queue, Command command);
+  // To the thread of the queue. It goes out when this one has handled what is ready.
+  void Post(const QueuePtr& queue, Command command);
+  void Tell(const QueuePtr& queue, Command command) { Post(queue, std::move(command)); }  // its former name
   // Flush() is called once the deliveries under way are through.
   void MarkDirty(Connection& connection);
   // Keeps it, and sweeps it, until Disown().

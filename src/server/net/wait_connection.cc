@@ -52,7 +52,7 @@ WsConnection::Reading WaitConnection::OnMessage(std::string_view text) {
     Say(jobs.error());
     return Reading::kPause;
   }
-  net().Tell(queue_, Command::Browse(asker_, [self = std::static_pointer_cast<WaitConnection>(shared_from_this()),
+  net().Post(queue_, Command::Browse(asker_, [self = std::static_pointer_cast<WaitConnection>(shared_from_this()),
                                               jobs = std::make_shared<const std::vector<JobId>>(std::move(*jobs))](
                                                  Round& round) { self->Take(round, jobs, 0); }));
   // One message at a time: what it asks for is bounded before the next is read.
@@ -143,7 +143,7 @@ void WaitConnection::OnSweep() {
 
 void WaitConnection::OnGone() {
   left_.store(true);
-  net().Tell(queue_, Command::Look([queue = queue_, id = id_](Round& round) { Forget(round, queue, id); }).By(asker_));
+  net().Post(queue_, Command::Look([queue = queue_, id = id_](Round& round) { Forget(round, queue, id); }).By(asker_));
 }
 
 }  // namespace allot

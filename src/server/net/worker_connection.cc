@@ -54,7 +54,7 @@ WsConnection::Reading WorkerConnection::OnMessage(std::string_view text) {
     return Reading::kPause;
   }
   ++unanswered_;
-  TellQueue([link = Link(), worker = worker_, input = ToInput(message_)](Round& round) mutable {
+  PostToQueue([link = Link(), worker = worker_, input = ToInput(message_)](Round& round) mutable {
     round.workers.OnMessage(round, worker, link, std::move(input));
   });
   return text.size() <= kLongMessageBytes && HasRoom() ? Reading::kGoOn : Reading::kPause;
@@ -76,8 +76,8 @@ void WorkerConnection::OnHello(std::string_view text) {
   origin.user = principal_->user.value_or("");
   origin.token = principal_->id;
   origin.connected = true;
-  TellQueue([self = std::static_pointer_cast<WorkerConnection>(shared_from_this()), link = Link(),
-             hello = std::move(*hello), origin = std::move(origin)](Round& round) mutable {
+  PostToQueue([self = std::static_pointer_cast<WorkerConnection>(shared_from_this()), link = Link(),
+               hello = std::move(*hello), origin = std::move(origin)](Round& round) mutable {
     Result<RegisterAnswer> answer = round.workers.Register(round, hello, origin, link);
     round.Send(link->executor(), [self, answer = std::move(answer)]() mutable { self->OnWelcome(std::move(answer)); });
   });
@@ -94,7 +94,8 @@ void WorkerConnection::Welcome(Result<RegisterAnswer> answer) {
   }
   worker_ = answer->worker;
   if (gone()) {
-    TellQueue([link = Link(), worker = worker_](Round& round) { round.workers.OnGone(round, worker, link.get(), {}); });
+    PostToQueue(
+        [link = Link(), worker = worker_](Round& round) { round.workers.OnGone(round, worker, link.get(), {}); });
     return;
   }
   said_.append("{\"welcome\":");
@@ -115,7 +116,7 @@ void WorkerConnection::Say(const Error& error, std::optional<std::uint64_t> seq)
 
 void WorkerConnection::OnSign() {
   if (!worker_) return;
-  TellQueue([worker = worker_](Round& round) { static_cast<void>(round.engine.Heartbeat(round.now, worker)); });
+  PostToQueue([worker = worker_](Round& round) { static_cast<void>(round.engine.Heartbeat(round.now, worker)); });
 }
 
 void WorkerConnection::Deliver(WorkerNews news) {
@@ -129,7 +130,7 @@ void WorkerConnection::TakeNews(WorkerNews news) {
     std::vector<TaskRef> unsent;
     for (const Grant& grant : news.grants) unsent.push_back(grant.task);
     if (unsent.empty()) return;
-    TellQueue([unsent = std::move(unsent)](Round& round) { round.workers.GiveBack(round, unsent); });
+    PostToQueue([unsent = std::move(unsent)](Round& round) { round.workers.GiveBack(round, unsent); });
     return;
   }
   if (news.close) CloseSoon();
@@ -237,7 +238,7 @@ bool WorkerConnection::NextMessage(std::string& out) {
       return true;
     }
     if (!damaged.empty()) {
-      net().Tell(queue_, [worker = worker_, damaged = std::move(damaged)](Round& round) {
+      net().Post(queue_, [worker = worker_, damaged = std::move(damaged)](Round& round) {
         round.workers.FailDamaged(round, worker, damaged);
       });
     }
@@ -263,7 +264,7 @@ void WorkerConnection::OnGone() {
     }
   }
   news_.clear();
-  TellQueue([link = Link(), worker = worker_, unsent = std::move(unsent)](Round& round) mutable {
+  PostToQueue([link = Link(), worker = worker_, unsent = std::move(unsent)](Round& round) mutable {
     round.workers.OnGone(round, worker, link.get(), std::move(unsent));
   });
 }

@@ -80,7 +80,7 @@ TEST_F(WorkerTest, AWorkerThatComesBackGoesOnWithWhatItHolds) {
   EXPECT_FALSE(second.ReadUntil("ack")["stale"].there());
   const Answer job = http.Get(kJobs + "/" + id);
   EXPECT_EQ(job.json["done"].num(), 1);
-  EXPECT_EQ(job.json["ready"].num(), 1);  // what it did not list
+  EXPECT_EQ(job.json["queued"].num(), 1);  // what it did not list
   EXPECT_EQ(http.Get(kJobs + "/" + id + "/tasks/1").json["attempts"].num(), 0);
 }
 
@@ -112,7 +112,7 @@ TEST_F(WorkerTest, ADrainedWorkerIsToldAndGetsNothingMore) {
   const std::string id = Submit(http, R"({"tag":"t"})");
   worker.Send(R"({"pull":1,"seq":2})");
   EXPECT_FALSE(worker.ReadUntil("ack")["tasks"].there());
-  EXPECT_EQ(http.Get(kJobs + "/" + id).json["leased"].num(), 0);
+  EXPECT_EQ(http.Get(kJobs + "/" + id).json["running"].num(), 0);
 }
 
 TEST_F(WorkerTest, ByeGivesBackWhatItHoldsAndEndsTheConnection) {
@@ -126,7 +126,7 @@ TEST_F(WorkerTest, ByeGivesBackWhatItHoldsAndEndsTheConnection) {
   EXPECT_EQ(worker.ReadUntil("ack")["ack"].num(), 5);
   EXPECT_EQ(worker.ReadText(), "");
   EXPECT_EQ(http.Get(kWorkers).json["workers"].size(), 0u);
-  EXPECT_EQ(http.Get(kJobs + "/" + id).json["ready"].num(), 1);
+  EXPECT_EQ(http.Get(kJobs + "/" + id).json["queued"].num(), 1);
 }
 
 TEST_F(WorkerTest, ASecondConnectionOfTheSameWorkerEndsTheFirst) {
@@ -228,7 +228,7 @@ TEST_F(WorkerTest, APullerThatGoesAwayGetsNothing) {
   }
   while (http.Get(kWorkers + "/" + welcome["worker"].str()).json["credit"].num() != 0) std::this_thread::yield();
   const std::string id = Submit(http, R"({"tag":"t"})");
-  EXPECT_EQ(http.Get(kJobs + "/" + id).json["ready"].num(), 1);
+  EXPECT_EQ(http.Get(kJobs + "/" + id).json["queued"].num(), 1);
 }
 
 TEST_F(WorkerTest, ACancelEndsAWaitingPull) {
@@ -271,7 +271,7 @@ TEST_F(WorkerTokenTest, OfWhatAWorkerHoldsATokenFixedToAUserSeesThatUsersTasksAl
   const Json seen = ann.Get(path).json;
   ASSERT_EQ(seen["tasks"].size(), 1u);
   EXPECT_EQ(seen["tasks"][0]["job"].str(), of_ann);
-  EXPECT_EQ(seen["leased"].num(), 2);
+  EXPECT_EQ(seen["running"].num(), 2);
 }
 
 }  // namespace

@@ -263,7 +263,7 @@ constexpr SettingRow kRows[] = {
      },
      [](const Config& c) { return PrintItems(c.queue_defaults.weights); }, true},
     {"dispatch", "MODE",
-     "who holds a ready task of a new queue: fanout, all workers that may run it; balanced, one of them",
+     "who holds a queued task of a new queue: fanout, all workers that may run it; balanced, one of them",
      [](Config& c, std::string_view t) { return ReadWord(t, kDispatchWords, c.queue_defaults.dispatch.mode); },
      [](const Config& c) { return std::string(Text(c.queue_defaults.dispatch.mode)); }},
     {"balance", "CHOICE", "which one, where dispatch is balanced: least_queue, round_robin or random",

@@ -64,14 +64,14 @@ constexpr MetricRow kGauges[] = {
     {"allotter_jobs_paused", "Jobs paused.", [](const EngineStats& s) { return s.jobs_paused; }},
     {"allotter_jobs_finished", "Ended jobs that are still kept.",
      [](const EngineStats& s) { return s.jobs_done + s.jobs_failed + s.jobs_cancelled; }},
-    {"allotter_tasks_ready", "Tasks that could be handed out.", [](const EngineStats& s) { return s.tasks_ready; }},
-    {"allotter_tasks_promised", "Ready tasks in the queues of workers.",
+    {"allotter_tasks_queued", "Tasks that could be handed out.", [](const EngineStats& s) { return s.tasks_queued; }},
+    {"allotter_tasks_promised", "Queued tasks in the queues of workers.",
      [](const EngineStats& s) { return s.tasks_promised; }},
     {"allotter_longest_worker_queue", "Tasks in the longest queue of a worker.",
      [](const EngineStats& s) { return s.longest_queue; }},
-    {"allotter_tasks_waiting", "Tasks that wait for their retry.",
-     [](const EngineStats& s) { return s.tasks_waiting; }},
-    {"allotter_tasks_leased", "Tasks in workers' hands.", [](const EngineStats& s) { return s.tasks_leased; }},
+    {"allotter_tasks_retrying", "Tasks that wait for their retry.",
+     [](const EngineStats& s) { return s.tasks_retrying; }},
+    {"allotter_tasks_running", "Tasks in workers' hands.", [](const EngineStats& s) { return s.tasks_running; }},
     {"allotter_workers", "Workers registered.", [](const EngineStats& s) { return s.workers; }},
     {"allotter_workers_waiting", "Workers that wait for a task.",
      [](const EngineStats& s) { return s.workers_waiting; }},
@@ -127,21 +127,21 @@ auto& Register(Builder builder, prometheus::Registry& registry, const char* name
 }
 
 // What the engine has counted since it began, told as it grows.
-struct Told {
+struct Reported {
   Histogram* histogram = nullptr;
-  TimeHistogram told{};
+  TimeHistogram reported{};
 
   void Update(const TimeHistogram& now) {
     std::vector<double> grown(kTaskBuckets + 1);
     bool any = false;
     for (std::size_t i = 0; i < TimeHistogram::kBuckets; ++i) {
-      if (now.counts[i] <= told.counts[i]) continue;
-      grown[std::min(i, kTaskBuckets)] += static_cast<double>(now.counts[i] - told.counts[i]);
+      if (now.counts[i] <= reported.counts[i]) continue;
+      grown[std::min(i, kTaskBuckets)] += static_cast<double>(now.counts[i] - reported.counts[i]);
       any = true;
     }
     if (!any) return;
-    histogram->ObserveMultiple(grown, Seconds(now.sum_ms - told.sum_ms));
-    told = now;
+    histogram->ObserveMultiple(grown, Seconds(now.sum_ms - reported.sum_ms));
+    reported = now;
   }
 };
 
@@ -149,7 +149,7 @@ struct Told {
 
 struct QueueMetrics::Impl {
   std::array<Counter*, std::size(kCounters)> counters{};
-  std::array<std::uint64_t, std::size(kCounters)> told{};
+  std::array<std::uint64_t, std::size(kCounters)> reported{};
   std::array<Gauge*, std::size(kGauges)> gauges{};
   std::array<Gauge*, kDispatchWords.size()> dispatch{};
   std::array<Gauge*, kMemoryParts> memory{};
@@ -161,8 +161,8 @@ struct QueueMetrics::Impl {
   Gauge* journal_rows = nullptr;
   Gauge* garbage_jobs = nullptr;
   Gauge* disk_full = nullptr;
-  Told wait;
-  Told run;
+  Reported wait;
+  Reported run;
   Histogram* commit_seconds = nullptr;
   Histogram* commit_batches = nullptr;
   Histogram* commit_events = nullptr;
@@ -179,9 +179,9 @@ QueueMetrics::~QueueMetrics() = default;
 void QueueMetrics::Update(const EngineStats& stats, const std::vector<ReasonRow>& held, WallTime now) {
   for (std::size_t i = 0; i < std::size(kCounters); ++i) {
     const std::uint64_t value = kCounters[i].value(stats);
-    if (value <= impl_->told[i]) continue;
-    impl_->counters[i]->Increment(static_cast<double>(value - impl_->told[i]));
-    impl_->told[i] = value;
+    if (value <= impl_->reported[i]) continue;
+    impl_->counters[i]->Increment(static_cast<double>(value - impl_->reported[i]));
+    impl_->reported[i] = value;
   }
   for (std::size_t i = 0; i < std::size(kGauges); ++i)
     impl_->gauges[i]->Set(static_cast<double>(kGauges[i].value(stats)));
@@ -276,7 +276,7 @@ struct Metrics::Impl {
   Gauge& max_files;
   Gauge& started;
   Counter& cpu;
-  double cpu_told = 0;  // guarded by mutex
+  double cpu_reported = 0;  // guarded by mutex
   Gauge& queues_gauge;
 
   std::mutex mutex;
@@ -358,8 +358,8 @@ struct Metrics::Impl {
     if (getrusage(RUSAGE_SELF, &usage) == 0) {
       const double used = Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
       std::lock_guard lock(mutex);
-      if (used > cpu_told) cpu.Increment(used - cpu_told);
-      cpu_told = std::max(cpu_told, used);
+      if (used > cpu_reported) cpu.Increment(used - cpu_reported);
+      cpu_reported = std::max(cpu_reported, used);
     }
     struct statvfs space {};
     if (free_bytes != nullptr && statvfs(data.c_str(), &space) == 0)

@@ -25,16 +25,16 @@ TEST(Metrics, CountersGrowByWhatIsNew) {
   EXPECT_EQ(&queue, &metrics.ForQueue("default"));
   EngineStats stats;
   stats.granted = 5;
-  stats.tasks_ready = 10;
+  stats.tasks_queued = 10;
   queue.Update(stats, {}, kScrapedAt);
   stats.granted = 8;
-  stats.tasks_ready = 3;
+  stats.tasks_queued = 3;
   stats.paused = true;
   queue.Update(stats, {}, kScrapedAt);
   queue.Update(stats, {}, kScrapedAt);
   const std::string text = metrics.Render();
   EXPECT_TRUE(Has(text, "allotter_tasks_granted_total{queue=\"default\"} 8")) << text;
-  EXPECT_TRUE(Has(text, "allotter_tasks_ready{queue=\"default\"} 3"));
+  EXPECT_TRUE(Has(text, "allotter_tasks_queued{queue=\"default\"} 3"));
   EXPECT_TRUE(Has(text, "allotter_queue_paused{queue=\"default\"} 1"));
   EXPECT_TRUE(Has(text, "allotter_build_info{version=\"1.2.3\"} 1"));
   EXPECT_TRUE(Has(text, "# TYPE allotter_tasks_granted_total counter"));
@@ -190,12 +190,12 @@ TEST(Metrics, SlotsAndWorkers) {
   stats.slots = 64;
   stats.workers = 8;
   stats.workers_draining = 2;
-  stats.tasks_leased = 60;
+  stats.tasks_running = 60;
   queue.Update(stats, {}, kScrapedAt);
   const std::string text = metrics.Render();
   EXPECT_TRUE(Has(text, "allotter_slots{queue=\"q\"} 64")) << text;
   EXPECT_TRUE(Has(text, "allotter_workers_draining{queue=\"q\"} 2"));
-  EXPECT_TRUE(Has(text, "allotter_tasks_leased{queue=\"q\"} 60"));
+  EXPECT_TRUE(Has(text, "allotter_tasks_running{queue=\"q\"} 60"));
 }
 
 TEST(Metrics, TheProcessAndItsDisk) {

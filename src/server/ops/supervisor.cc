@@ -22,10 +22,10 @@ std::optional<Duration> WatchdogOfEnvironment() {
 }
 
 Supervisor::Options Complete(Supervisor::Options options) {
-  if (!options.tell) {
+  if (!options.notify) {
     if (!options.watchdog) options.watchdog = WatchdogOfEnvironment();
     if (std::getenv("NOTIFY_SOCKET") != nullptr)
-      options.tell = [](const std::string& lines) { sd_notify(0, lines.c_str()); };
+      options.notify = [](const std::string& lines) { sd_notify(0, lines.c_str()); };
   }
   return options;
 }
@@ -38,13 +38,13 @@ Supervisor::Supervisor(Options options)
 Supervisor::~Supervisor() { Stopping(); }
 
 void Supervisor::Loading(const std::string& status) {
-  if (options_.tell) options_.tell("STATUS=" + status);
+  if (options_.notify) options_.notify("STATUS=" + status);
 }
 
 void Supervisor::Ready() {
-  if (!options_.tell) return;
+  if (!options_.notify) return;
   status_ = options_.status();
-  options_.tell("READY=1\nSTATUS=" + status_);
+  options_.notify("READY=1\nSTATUS=" + status_);
   thread_ = std::thread([this] { Watch(); });
 }
 
@@ -56,14 +56,14 @@ void Supervisor::Stopping() {
   shared_->changed.notify_all();
   if (!thread_.joinable()) return;
   thread_.join();
-  options_.tell("STOPPING=1\nSTATUS=stopping");
+  options_.notify("STOPPING=1\nSTATUS=stopping");
 }
 
-void Supervisor::TellStatus() {
+void Supervisor::NotifyStatus() {
   std::string status = options_.status();
   if (status == status_) return;
   status_ = std::move(status);
-  options_.tell("STATUS=" + status_);
+  options_.notify("STATUS=" + status_);
 }
 
 void Supervisor::Watch() {
@@ -82,8 +82,8 @@ void Supervisor::Watch() {
     shared_->changed.wait(lock, [this] { return shared_->answered || shared_->stopping; });
     if (shared_->stopping) return;
     lock.unlock();
-    if (options_.watchdog) options_.tell("WATCHDOG=1");
-    TellStatus();
+    if (options_.watchdog) options_.notify("WATCHDOG=1");
+    NotifyStatus();
     lock.lock();
     shared_->changed.wait_until(lock, next, [this] { return shared_->stopping; });
   }

@@ -25,9 +25,9 @@ class Supervisor {
   // Held by those who were asked for a sign of life; whoever gives it lets go.
   using Answer = std::shared_ptr<void>;
   struct Options {
-    std::function<void(const Answer& answer)> ask;            // hands a copy to everyone who must answer
-    std::function<std::string()> status;                      // one line for people; told when it changes
-    std::function<void(const std::string& lines)> tell = {};  // empty: sd_notify
+    std::function<void(const Answer& answer)> ask;              // hands a copy to everyone who must answer
+    std::function<std::string()> status;                        // one line for people; told when it changes
+    std::function<void(const std::string& lines)> notify = {};  // empty: sd_notify
     std::optional<Duration> watchdog = {};  // how long it may say nothing; none: what the environment says
   };
   explicit Supervisor(Options options);
@@ -50,7 +50,7 @@ class Supervisor {
     bool answered = false;  // by all who were asked last
   };
   void Watch();
-  void TellStatus();
+  void NotifyStatus();
 
   const Options options_;
   const Duration every_;  // between signs of life

@@ -55,7 +55,7 @@ TEST(Supervisor, SaysWhatItDoesInOrder) {
   {
     Supervisor supervisor({.ask = [](const Supervisor::Answer&) {},
                            .status = [] { return std::string("fine"); },
-                           .tell = ear.Listener(),
+                           .notify = ear.Listener(),
                            .watchdog = 1h});
     supervisor.Loading("loading");
     supervisor.Ready();
@@ -73,7 +73,7 @@ TEST(Supervisor, AStatusIsToldWhenItChanges) {
   std::atomic<bool> full = false;
   Supervisor supervisor({.ask = [](const Supervisor::Answer&) {},
                          .status = [&full] { return std::string(full ? "full" : "fine"); },
-                         .tell = ear.Listener(),
+                         .notify = ear.Listener(),
                          .watchdog = 2ms});
   supervisor.Ready();
   EXPECT_TRUE(ear.Wait("WATCHDOG=1", 3));
@@ -89,7 +89,7 @@ TEST(Supervisor, WithoutAWatchdogThereAreNoSignsOfLife) {
   std::promise<void> asked;
   Supervisor supervisor({.ask = [&asked](const Supervisor::Answer&) { asked.set_value(); },
                          .status = [] { return std::string("fine"); },
-                         .tell = ear.Listener()});
+                         .notify = ear.Listener()});
   supervisor.Ready();
   ASSERT_EQ(asked.get_future().wait_for(10s), std::future_status::ready);
   supervisor.Stopping();
@@ -105,7 +105,7 @@ TEST(Supervisor, OneWhoHoldsOnToTheQuestionKeepsItSilent) {
                                if (asked.fetch_add(1) == 0) kept.set_value(answer);
                              },
                          .status = [] { return std::string("fine"); },
-                         .tell = ear.Listener(),
+                         .notify = ear.Listener(),
                          .watchdog = 1ms});
   supervisor.Ready();
   Supervisor::Answer answer = kept.get_future().get();
@@ -127,7 +127,7 @@ TEST(Supervisor, ItCanStopWhileSomebodyIsStuck) {
                                  asked.set_value();
                                },
                            .status = [] { return std::string("fine"); },
-                           .tell = ear.Listener(),
+                           .notify = ear.Listener(),
                            .watchdog = 1ms});
     supervisor.Ready();
     asked.get_future().get();
@@ -151,7 +151,7 @@ TEST(Supervisor, AStuckEngineThreadIsNotSpokenFor) {
   Supervisor supervisor(
       {.ask = [&](const Supervisor::Answer& answer) { queue->Post(Command::Look([answer](Round&) {})); },
        .status = [] { return std::string("fine"); },
-       .tell = ear.Listener(),
+       .notify = ear.Listener(),
        .watchdog = 2ms});
   supervisor.Ready();
   ASSERT_TRUE(ear.Wait("WATCHDOG=1", 3));

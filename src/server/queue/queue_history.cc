@@ -40,9 +40,9 @@ void QueueHistory::Advance(Steps& steps, std::int64_t now_ms, const Totals& tota
   sample.started = Difference(totals.started, steps.before.started);
   sample.done = Difference(totals.done, steps.before.done);
   sample.failed = Difference(totals.failed, steps.before.failed);
-  sample.ready = stats.tasks_ready;
-  sample.waiting = stats.tasks_waiting;
-  sample.leased = stats.tasks_leased;
+  sample.queued = stats.tasks_queued;
+  sample.retrying = stats.tasks_retrying;
+  sample.running = stats.tasks_running;
   const auto push = [&](std::int64_t which) {
     const std::int64_t end = (which + 1) * step;
     sample.oldest_ms = stats.oldest_waiting ? std::max<std::int64_t>(0, end - ToMillis(stats.oldest_waiting_since)) : 0;

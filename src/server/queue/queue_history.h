@@ -54,7 +54,7 @@ class QueueHistory {
   // Of one step: what was counted in it, and what was at its end.
   struct Sample {
     std::uint32_t submitted = 0, started = 0, done = 0, failed = 0;
-    std::uint64_t ready = 0, waiting = 0, leased = 0;
+    std::uint64_t queued = 0, retrying = 0, running = 0;
     std::int64_t oldest_ms = 0;
   };
   // Steps of equal length, one after the other.

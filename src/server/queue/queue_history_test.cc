@@ -47,13 +47,13 @@ TEST_F(HistoryTest, WhatARoundDidIsCountedInItsSecond) {
 TEST_F(HistoryTest, AQueueThatSleptHasSecondsInWhichNothingHappened) {
   Round(0);
   stats_.granted = 4;
-  stats_.tasks_ready = 9;
+  stats_.tasks_queued = 9;
   stats_.oldest_waiting = JobId{1};
   stats_.oldest_waiting_since = FromMillis(600'000);
   Round(4000);
   const QueueHistory::Series series = history_.Seconds();
   EXPECT_EQ(Started(series), "4 0 0 0 ");
-  EXPECT_EQ(series.samples[2].ready, 9u);
+  EXPECT_EQ(series.samples[2].queued, 9u);
   EXPECT_EQ(series.samples[0].oldest_ms, 1000);
   EXPECT_EQ(series.samples[3].oldest_ms, 4000);
   EXPECT_EQ(ToMillis(series.from), 600'000);
@@ -132,7 +132,7 @@ TEST_F(OverviewTest, AQueueTellsHowItStands) {
   worker.ReadUntil("tasks");
   const Json overview = http.Get(queue_ + "/overview").json;
   EXPECT_EQ(overview["queue"]["name"].str(), "default");
-  EXPECT_EQ(overview["queue"]["tasks"]["ready"].num(), 1);
+  EXPECT_EQ(overview["queue"]["tasks"]["queued"].num(), 1);
   EXPECT_EQ(overview["workers"]["registered"].num(), 1);
   EXPECT_EQ(overview["workers"]["busy"].num(), 2);
   EXPECT_TRUE(overview["rates"]["started"].there());
@@ -164,7 +164,7 @@ TEST_F(OverviewTest, WhatHappenedIsInTheHistory) {
   std::int64_t submitted = 0;
   for (std::size_t i = 0; i < history["submitted"].size(); ++i) submitted += history["submitted"][i].num();
   EXPECT_EQ(submitted, 5);
-  EXPECT_EQ(history["ready"][history["ready"].size() - 1].num(), 5);
+  EXPECT_EQ(history["queued"][history["queued"].size() - 1].num(), 5);
   EXPECT_EQ(http.Get(queue_ + "/history?step=minute").json["step_ms"].num(), 60'000);
   EXPECT_EQ(http.Get(queue_ + "/history?step=hour").code(), "bad_value");
 }

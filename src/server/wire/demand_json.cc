@@ -34,7 +34,7 @@ void AppendRow(const DemandRow& row, WallTime now, JsonWriter& json) {
   w.Texts("constraint_tags", row.constraint_tags);
   w.TextOrNull("requirements", row.requirements);
   w.Count("jobs", row.jobs);
-  w.Count("waiting", row.waiting);
+  w.Count("queued", row.queued);
   w.Count("startable", row.startable);
   w.Count("running", row.running);
   AppendOldest(row.oldest, now, w);
@@ -71,11 +71,11 @@ Result<DemandQuery> ParseDemandQuery(std::string_view text) {
 }
 
 void AppendDemand(const DemandWalk& walk, std::size_t limit, WallTime now, Duration took, std::string& out) {
-  std::uint64_t jobs = 0, waiting = 0, startable = 0;
+  std::uint64_t jobs = 0, queued = 0, startable = 0;
   std::optional<WallTime> oldest;
   for (const DemandRow& row : walk.rows()) {
     jobs += row.jobs;
-    waiting += row.waiting;
+    queued += row.queued;
     startable += row.startable;
     if (!oldest || row.oldest < *oldest) oldest = row.oldest;
   }
@@ -84,7 +84,7 @@ void AppendDemand(const DemandWalk& walk, std::size_t limit, WallTime now, Durat
   wire::Writer<wire::kDemand> w(json);
   {
     auto totals = w.Open<wire::kDemandTotals>("totals");
-    totals.Count("waiting", waiting);
+    totals.Count("queued", queued);
     totals.Count("startable", startable);
     totals.Count("running", walk.running());
     totals.Count("wanted", startable + walk.running());

@@ -93,9 +93,9 @@ void AppendHead(const JobSnapshot& job_snapshot, const std::vector<Reason>& reas
   w.Text("state", StateText(snapshot.state));
   {
     wire::Writer<wire::kTaskCounts> tasks(w.Value("tasks"));
-    tasks.Count("ready", snapshot.ready);
-    tasks.Count("leased", snapshot.leased);
-    tasks.Count("waiting", snapshot.waiting);
+    tasks.Count("queued", snapshot.queued);
+    tasks.Count("running", snapshot.running);
+    tasks.Count("retrying", snapshot.retrying);
   }
   AppendReason(reasons.front(), w.Value("verdict"));
   w.Each("reasons", reasons, AppendReason);

@@ -11,7 +11,7 @@ const Instant kExplainedAt{1'000'000s};
 
 TEST(ExplainJson, ListsAllLimitsThatApplyAlsoWhereTheReasonsNameThree) {
   JobSnapshot job_snapshot;
-  job_snapshot.match.ready = 3;
+  job_snapshot.match.queued = 3;
   job_snapshot.now = kExplainedAt;
   for (int i = 0; i < 10; ++i) {
     LimitOnJob& on_job = job_snapshot.limits.all.emplace_back();
@@ -34,7 +34,7 @@ TEST(ExplainJson, ListsAllLimitsThatApplyAlsoWhereTheReasonsNameThree) {
 TEST(ExplainJson, WhoIsFirstIsLeftOutForThoseWhoMayNotKnow) {
   JobSnapshot job_snapshot;
   job_snapshot.match.job = JobId{7};
-  job_snapshot.match.ready = 3;
+  job_snapshot.match.queued = 3;
   OrderSnapshot& order = job_snapshot.order.emplace();
   order.policy = DefaultPolicy();
   order.strategy = DefaultStrategy();

@@ -49,9 +49,9 @@ void AppendPicture(JobId job, const TaskPicture& picture, std::string& out) {
   w.Count("from", picture.from);
   w.Count("to", picture.to);
   w.Count("width", picture.width);
-  Column(picture.parts, &Part::ready, w.Value("ready"));
-  Column(picture.parts, &Part::leased, w.Value("leased"));
-  Column(picture.parts, &Part::waiting, w.Value("waiting"));
+  Column(picture.parts, &Part::queued, w.Value("queued"));
+  Column(picture.parts, &Part::running, w.Value("running"));
+  Column(picture.parts, &Part::retrying, w.Value("retrying"));
   Column(picture.parts, &Part::done, w.Value("done"));
   Column(picture.parts, &Part::failed, w.Value("failed"));
   Column(picture.parts, &Part::skipped, w.Value("skipped"));

@@ -147,7 +147,7 @@ void AppendPreview(const PreviewWalk& walk, Duration took, std::string& out) {
   w.Bool("complete", walk.complete());
   w.Count("jobs_looked_at", walk.jobs_seen());
   w.Count("may_run", walk.jobs());
-  w.Count("ready_tasks", walk.ready_tasks());
+  w.Count("queued_tasks", walk.queued_tasks());
   w.Int("took_ms", ToMillis(took));
   {
     auto held = w.Open<wire::kStrategyHeld>("held");

@@ -126,9 +126,9 @@ void AppendJob(const JobView& job, std::string_view queue, std::string& out) {
   w.TextOrNull("requirements", SourceOf(job.requirements));
   w.TextOrNull("rank", SourceOf(job.rank));
   w.Count("count", job.count);
-  w.Count("ready", job.ready);
-  w.Count("leased", job.leased);
-  w.Count("waiting", job.waiting);
+  w.Count("queued", job.queued);
+  w.Count("running", job.running);
+  w.Count("retrying", job.retrying);
   w.Count("done", job.done);
   w.Count("failed", job.failed);
   w.Count("skipped", job.skipped);
@@ -197,7 +197,7 @@ void AppendTask(const TaskView& task, const TaskExtra& extra, std::string& out) 
   w.Text("state", StateText(task.state));
   w.Count("attempts", task.attempts);
   w.IdOrNull("worker", task.worker.value);
-  w.Time("leased_at_ms", task.leased_at);
+  w.Time("started_at_ms", task.started_at);
   w.Text("error", extra.error);
   if (extra.payload) w.Raw("payload", *extra.payload);
   if (extra.result) w.Raw("result", *extra.result);
@@ -225,7 +225,7 @@ void AppendWorker(const WorkerView& worker, WorkerDetail detail, std::string& ou
   w.TextOrNull("rank", SourceOf(worker.rank));
   w.Text("strategy", PrintStrategy(worker.strategy == nullptr ? *DefaultStrategy() : *worker.strategy));
   w.Count("slots", worker.slots);
-  w.Count("leased", worker.leased);
+  w.Count("running", worker.running);
   w.Count("credit", worker.credit);
   if (detail.balanced) {
     w.Count("promised", worker.promised);
@@ -324,9 +324,9 @@ void AppendQueue(const QueueView& queue, std::string& out) {
   }
   {
     auto tasks = w.Open<wire::kOpenTasks>("tasks");
-    tasks.Count("ready", stats.tasks_ready);
-    tasks.Count("waiting", stats.tasks_waiting);
-    tasks.Count("leased", stats.tasks_leased);
+    tasks.Count("queued", stats.tasks_queued);
+    tasks.Count("retrying", stats.tasks_retrying);
+    tasks.Count("running", stats.tasks_running);
   }
   w.Count("workers", stats.workers);
   w.Count("workers_waiting", stats.workers_waiting);

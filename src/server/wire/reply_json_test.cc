@@ -52,8 +52,8 @@ JobView SomeJob() {
   job.id = JobId{77};
   job.tags = Interned(std::vector<std::string>{"square"});
   job.count = 1000;
-  job.ready = 10;
-  job.leased = 4;
+  job.queued = 10;
+  job.running = 4;
   job.done = 986;
   job.promised = 6;
   job.max_attempts = 5;
@@ -146,15 +146,15 @@ TEST(Reply, Task) {
   AppendTask(task, {.error = "exit status 1", .payload = {}, .result = {}}, out);
   EXPECT_EQ(Keys(out), Keys(Example("### Task")));
   EXPECT_EQ(out,
-            R"({"index":7,"state":"failed","attempts":5,"worker":null,"leased_at_ms":null,"error":"exit status 1"})");
+            R"({"index":7,"state":"failed","attempts":5,"worker":null,"started_at_ms":null,"error":"exit status 1"})");
   out.clear();
-  task.state = TaskState::kLeased;
+  task.state = TaskState::kRunning;
   task.worker = WorkerId{9};
-  task.leased_at = FromMillis(3);
+  task.started_at = FromMillis(3);
   AppendTask(task, {.error = "", .payload = "[1]", .result = "null"}, out);
   EXPECT_EQ(
       out,
-      R"({"index":7,"state":"leased","attempts":5,"worker":"9","leased_at_ms":3,"error":"","payload":[1],"result":null})");
+      R"({"index":7,"state":"running","attempts":5,"worker":"9","started_at_ms":3,"error":"","payload":[1],"result":null})");
 }
 
 TEST(Reply, ResultItems) {
@@ -219,7 +219,7 @@ TEST(Reply, AWorkersChangeNamesOnlyWhatChanges) {
 TEST(Reply, Queue) {
   QueueView queue;
   queue.name = "default";
-  queue.stats.tasks_ready = 10;
+  queue.stats.tasks_queued = 10;
   std::string out;
   AppendQueue(queue, out);
   EXPECT_EQ(Keys(out), Keys(Example("### Queue")));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -49,7 +50,17 @@ Result<std::optional<std::uint64_t>> Id(const Query& query, std::string_view nam
 }
 
 constexpr std::string_view kJobStates = "must be scheduled, active, paused, done, failed or cancelled";
-constexpr std::string_view kTaskStates = "must be ready, leased, waiting, done, failed or skipped";
+constexpr std::string_view kTaskStates = "must be queued, running, retrying, done, failed or skipped";
+// What servers called the states at first, and what they are called now.
+constexpr std::pair<std::string_view, std::string_view> kFormerTaskStates[] = {
+    {"ready", "queued"}, {"leased", "running"}, {"waiting", "retrying"}};
+
+Error NoTaskState(std::string_view word) {
+  Error error = BadValue("state", kTaskStates);
+  for (const auto& [former, now] : kFormerTaskStates)
+    if (word == former) error.hint = fmt::format("`{}` is called `{}` now", former, now);
+  return error;
+}
 
 }  // namespace
 
@@ -184,7 +195,7 @@ Result<TaskQuery> ParseTaskQuery(std::string_view text) {
   out.from = *from;
   if (const auto state = query->Get("state")) {
     out.state = ParseTaskState(*state);
-    if (!out.state) return BadValue("state", kTaskStates);
+    if (!out.state) return NoTaskState(*state);
   }
   return out;
 }

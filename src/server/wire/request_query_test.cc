@@ -56,7 +56,7 @@ TEST(Query, WrongParametersAreNamed) {
   const Row rows[] = {
       {"stat=done", Code::kUnknownField, "`stat`", "`state`"},
       {"xyz=1", Code::kUnknownField, "`xyz`", "state, tag, user, before, limit"},
-      {"state=ready", Code::kBadValue, "`state` must be scheduled", ""},
+      {"state=queued", Code::kBadValue, "`state` must be scheduled", ""},
       {"limit=0", Code::kBadValue, "from 1 to 1,000", ""},
       {"limit=1001", Code::kBadValue, "from 1 to 1,000", ""},
       {"limit=-1", Code::kBadValue, "`limit`", ""},
@@ -74,6 +74,18 @@ TEST(Query, WrongParametersAreNamed) {
     EXPECT_EQ(got.error().code, row.code) << row.query;
     EXPECT_NE(got.error().message.find(row.message), std::string::npos) << got.error().message;
     EXPECT_NE(got.error().hint.find(row.hint), std::string::npos) << got.error().hint;
+  }
+}
+
+TEST(Query, AFormerWordForATasksStateIsRefusedAndTheNewOneNamed) {
+  const std::pair<const char*, const char*> kRows[] = {
+      {"ready", "queued"}, {"leased", "running"}, {"waiting", "retrying"}};
+  for (const auto& [former, now] : kRows) {
+    const auto got = ParseTaskQuery(std::string("state=") + former);
+    ASSERT_FALSE(got.ok()) << former;
+    EXPECT_EQ(got.error().code, Code::kBadValue);
+    EXPECT_EQ(got.error().hint, "`" + std::string(former) + "` is called `" + now + "` now");
+    EXPECT_EQ(StateText(*ParseTaskQuery(std::string("state=") + now)->state), now);
   }
 }
 

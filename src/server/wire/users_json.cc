@@ -15,15 +15,15 @@ double PartOf(std::uint64_t of, std::uint64_t all) {
 }
 
 void AppendUser(const UserView& user, const UserPage& page, JsonWriter& json) {
-  const bool active = user.ready > 0 || user.running > 0;
+  const bool active = user.queued > 0 || user.running > 0;
   wire::Writer<wire::kUser> w(json);
   w.Text("user", user.user);
   w.Count("weight", user.weight);
   w.Real("share", active ? PartOf(user.weight, page.weights) : 0);
   w.Real("use", PartOf(user.running, page.running));
   w.Count("jobs", user.jobs);
-  w.Count("ready", user.ready);
-  w.Count("waiting", user.waiting);
+  w.Count("queued", user.queued);
+  w.Count("retrying", user.retrying);
   w.Count("running", user.running);
   w.Count("started", user.started);
   w.Real("starts_per_s", Thousandths(user.recent));

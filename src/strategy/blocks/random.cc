@@ -1,4 +1,4 @@
-// random: every ready task is equally likely.
+// random: every queued task is equally likely.
 #include <map>
 #include <memory>
 #include <vector>
@@ -118,7 +118,7 @@ class RandomBlock : public Block {
  public:
   RandomBlock() : Block({.elsewhere = kElsewhere, .compares = Compares::kChance}) {}
 
-  std::string Describe(const Strategy&) const override { return "any ready task, each as likely as the others"; }
+  std::string Describe(const Strategy&) const override { return "any queued task, each as likely as the others"; }
   std::string DescribeStep(const Strategy& node, const PreviewStep& step, WallTime) const override {
     return *step.candidates == 1 ? Describe(node) + ": the only one"
                                  : fmt::format("{}: one of {}", Describe(node), FormatCount(*step.candidates));

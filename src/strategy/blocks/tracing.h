@@ -55,7 +55,7 @@ inline char* PutValue(const order::Plan& plan, const TracedPick& pick, char* out
   const std::size_t text = std::min(value.text.size(), kMostTracedText);
   if (end - out < kBlocksRoom + static_cast<std::ptrdiff_t>(text)) return nullptr;
   const bool never = value.served.serial == 0;
-  out = Put(out, Value{never ? value.first.second : value.served.ms, value.leased, value.weight,
+  out = Put(out, Value{never ? value.first.second : value.served.ms, value.running, value.weight,
                        static_cast<std::uint16_t>(text), never});
   out = CopyText(value.text.data(), text, out);
   return plan.percent ? Put(out, Slots{context.slots}) : out;

@@ -38,8 +38,8 @@ bool JobList::Shrink(std::size_t jobs) {
 }
 
 void JobLottery::Put(PickJob& job, JobPlaces& places) {
-  CHECK(job.ready > 0);
-  places.Make(job.slot) = jobs_.Add(&job, job.ready).at;
+  CHECK(job.queued > 0);
+  places.Make(job.slot) = jobs_.Add(&job, job.queued).at;
 }
 
 void JobLottery::Take(PickJob& job, std::uint32_t weight, JobPlaces& places) {
@@ -49,8 +49,8 @@ void JobLottery::Take(PickJob& job, std::uint32_t weight, JobPlaces& places) {
 }
 
 void JobLottery::Change(PickJob& job, std::uint32_t before, JobPlaces& places) {
-  tasks_ += std::uint64_t{job.ready} - before;
-  if (WeightedSet<PickJob*>::BucketOf(before) == WeightedSet<PickJob*>::BucketOf(job.ready)) return;
+  tasks_ += std::uint64_t{job.queued} - before;
+  if (WeightedSet<PickJob*>::BucketOf(before) == WeightedSet<PickJob*>::BucketOf(job.queued)) return;
   Take(job, before, places);
   Put(job, places);
 }
@@ -59,7 +59,7 @@ PickJob* JobLottery::Draw(Rng& rng) const {
   for (;;) {
     std::uint64_t rounded = 0;
     PickJob* job = jobs_.At(rng.Below(jobs_.total()), rounded);
-    if (rounded == 1 || rng.Below(rounded) < job->ready) return job;
+    if (rounded == 1 || rng.Below(rounded) < job->queued) return job;
   }
 }
 

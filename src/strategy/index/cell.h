@@ -32,13 +32,13 @@ class JobList {
   std::unique_ptr<SmallOrder<Key, PickJob*>> more_;
 };
 
-// Jobs by the number of their ready tasks. Where each stands is kept beside, by its slot.
+// Jobs by the number of their queued tasks. Where each stands is kept beside, by its slot.
 using JobPlaces = SlotArray<std::uint32_t>;
 class JobLottery {
  public:
-  void Add(PickJob& job, JobPlaces& places) { Put(job, places), tasks_ += job.ready; }
-  void Remove(PickJob& job, JobPlaces& places) { Take(job, job.ready, places), tasks_ -= job.ready; }
-  // Its ready tasks are not `before` any more.
+  void Add(PickJob& job, JobPlaces& places) { Put(job, places), tasks_ += job.queued; }
+  void Remove(PickJob& job, JobPlaces& places) { Take(job, job.queued, places), tasks_ -= job.queued; }
+  // Its queued tasks are not `before` any more.
   void Change(PickJob& job, std::uint32_t before, JobPlaces& places);
   PickJob* Draw(Rng& rng) const;
   PickJob* Any() const;

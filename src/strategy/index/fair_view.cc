@@ -20,14 +20,14 @@ bool HasBit(const View& view, const ViewContext& context, Bit bit) {
 class FairView;
 
 struct FairKey {
-  std::uint32_t leased = 0, weight = 1;
+  std::uint32_t running = 0, weight = 1;
   Stamp served;
   const std::string* name = nullptr;
   ValueId value = kNoValue;
   friend bool operator==(const FairKey&, const FairKey&) = default;
   friend bool operator<(const FairKey& a, const FairKey& b) {
-    const std::uint64_t left = std::uint64_t{a.leased} * b.weight;
-    const std::uint64_t right = std::uint64_t{b.leased} * a.weight;
+    const std::uint64_t left = std::uint64_t{a.running} * b.weight;
+    const std::uint64_t right = std::uint64_t{b.running} * a.weight;
     if (left != right) return left < right;
     if (a.served != b.served) return a.served < b.served;
     if (const int names = a.name->compare(*b.name); names != 0) return names < 0;
@@ -37,7 +37,7 @@ struct FairKey {
 
 FairKey FairKeyOf(const Plan& plan, const ViewContext& context, ValueId id) {
   const ValueTable::Value& value = context.values.Get(context.keys[plan.key], id);
-  return {value.leased, value.weight, value.Served(), &value.text, id};
+  return {value.running, value.weight, value.Served(), &value.text, id};
 }
 
 int CompareFairGroups(const Plan& plan, const ViewContext& context, ValueId a, ValueId b) {

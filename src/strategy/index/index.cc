@@ -337,7 +337,7 @@ void StrategyIndex::Remove(PickJob& job) {
 
 bool StrategyIndex::CaresWhenPicked() const { return parts_->rotates; }
 
-void StrategyIndex::OnReady(PickJob& job, std::uint32_t before) {
+void StrategyIndex::OnQueued(PickJob& job, std::uint32_t before) {
   MemoryPool::Scope scope(&pool_);
   Parts& parts = *parts_;
   if (!parts.random) return;
@@ -355,11 +355,12 @@ void StrategyIndex::OnValue(KeyId id, ValueId value, std::uint32_t fewer) {
   const auto key = static_cast<std::size_t>(at - parts.context.keys.begin());
   order::Rekey(parts.context, key, value);
   if (fewer == 0) return;
-  const std::uint32_t leased = parts.context.values.Get(id, value).leased;
+  const std::uint32_t running = parts.context.values.Get(id, value).running;
   const Plan* flips = nullptr;
   for (const Plan* plan : parts.bins) {
     if (plan->key != key) continue;
-    if (order::BinOf(*plan, parts.context, value, leased + fewer) > order::BinOf(*plan, parts.context, value, leased)) {
+    if (order::BinOf(*plan, parts.context, value, running + fewer) >
+        order::BinOf(*plan, parts.context, value, running)) {
       flips = plan;
     }
   }
@@ -377,8 +378,8 @@ void StrategyIndex::SetSlots(std::uint64_t slots) {
   for (const Plan* plan : parts.bins) {
     if (!plan->percent || order::MaxOf(*plan, slots) <= order::MaxOf(*plan, before)) continue;
     const auto has_room = [&](ValueId value) {
-      const std::uint32_t leased = parts.context.values.Get(parts.context.keys[plan->key], value).leased;
-      return order::BinOf(*plan, parts.context, value, leased) == 0;
+      const std::uint32_t running = parts.context.values.Get(parts.context.keys[plan->key], value).running;
+      return order::BinOf(*plan, parts.context, value, running) == 0;
     };
     boost::unordered_flat_set<ValueId>& full = parts.context.full[plan->bin];
     // Those that have come down since, or are gone, are found here.

@@ -45,8 +45,8 @@ class StrategyIndex {
   void Remove(PickJob& job);
   // Must an open job be removed and added when it is picked?
   bool CaresWhenPicked() const;
-  // The ready tasks of an open job are not `before` any more.
-  void OnReady(PickJob& job, std::uint32_t before);
+  // The queued tasks of an open job are not `before` any more.
+  void OnQueued(PickJob& job, std::uint32_t before);
 
   // Leases or service of a value changed; `fewer`: by how many it has fewer leases.
   void OnValue(KeyId key, ValueId value, std::uint32_t fewer);

@@ -54,7 +54,7 @@ struct Plan {
 
   // Is that leaf in it?
   bool Has(const Plan& other) const { return leaf <= other.leaf && other.leaf < leaves_end; }
-  // A leaf that draws among the ready tasks of all jobs.
+  // A leaf that draws among the queued tasks of all jobs.
   bool draws() const { return compares == Compares::kChance; }
   // May it keep a job from being given that it has a value for?
   bool may_block() const { return passes != Passes::kAll && passes != Passes::kBranches; }

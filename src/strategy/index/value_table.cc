@@ -119,7 +119,7 @@ void ValueTable::Know(KeyId id, const PickJob& job) {
   key.of_slot.Make(job.slot) = value;
   Value& entry = key.values[value];
   if (value != kNoValue) ++entry.members;
-  entry.leased += job.leased + job.unapplied_returns;
+  entry.running += job.running + job.unapplied_returns;
   if (job.picked.serial <= entry.served.serial) return;
   entry.served = job.picked;
   entry.first = {};
@@ -129,7 +129,7 @@ void ValueTable::Know(KeyId id, const PickJob& job) {
 void ValueTable::Forget(KeyId id, const PickJob& job) {
   Key& key = keys_[id];
   const ValueId value = Of(id, job);
-  key.values[value].leased -= job.leased + job.unapplied_returns;
+  key.values[value].running -= job.running + job.unapplied_returns;
   Release(key, value);
 }
 
@@ -150,10 +150,10 @@ std::optional<ValueId> ValueTable::Remember(KeyId id, const PickJob& job) {
   return value;
 }
 
-ValueId ValueTable::Leased(KeyId id, const PickJob& job, const Stamp& at) {
+ValueId ValueTable::Started(KeyId id, const PickJob& job, const Stamp& at) {
   const ValueId value = Of(id, job);
   Value& entry = keys_[id].values[value];
-  ++entry.leased;
+  ++entry.running;
   entry.served = at;
   entry.first = {};
   entry.others.reset();
@@ -162,8 +162,8 @@ ValueId ValueTable::Leased(KeyId id, const PickJob& job, const Stamp& at) {
 
 ValueId ValueTable::Returned(KeyId id, const PickJob& job, std::uint32_t count) {
   const ValueId value = Of(id, job);
-  CHECK(keys_[id].values[value].leased >= count);
-  keys_[id].values[value].leased -= count;
+  CHECK(keys_[id].values[value].running >= count);
+  keys_[id].values[value].running -= count;
   return value;
 }
 

@@ -1,5 +1,5 @@
 // What jobs are grouped by, queue-wide: for every key that some strategy names its values, how many tasks of each are
-// leased, and when each was served last. One table for all indices of a queue.
+// running, and when each was served last. One table for all indices of a queue.
 //
 // Threading: confined to the queue's engine thread.
 #pragma once
@@ -53,8 +53,8 @@ class ValueTable {
   void Forget(KeyId key, const PickJob& job);
   // A job that is not known to it is gone: when it was picked may be what its value goes by. The value, if so.
   std::optional<ValueId> Remember(KeyId key, const PickJob& job);
-  // One task more, or less, is leased. Returns the value.
-  ValueId Leased(KeyId key, const PickJob& job, const Stamp& at);
+  // One task more, or less, is running. Returns the value.
+  ValueId Started(KeyId key, const PickJob& job, const Stamp& at);
   ValueId Returned(KeyId key, const PickJob& job, std::uint32_t count);
   // The job waits, or does no more. True if that changed when its value counts as served last.
   bool Open(KeyId key, const PickJob& job);
@@ -65,7 +65,7 @@ class ValueTable {
   struct Value {
     std::string text;           // as GroupText; empty for kNoValue
     std::uint32_t members = 0;  // jobs, and pins
-    std::uint32_t leased = 0;
+    std::uint32_t running = 0;
     std::uint32_t weight = 1;
     Stamp served;                                  // stays, also when the job that it comes from is gone
     std::pair<std::uint64_t, std::int64_t> first;  // the first that waits; 0: none

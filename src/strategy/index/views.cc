@@ -101,10 +101,10 @@ std::unique_ptr<View> MakeOrderView(const Plan& plan, ViewContext& context) {
   return std::make_unique<OrderView>(plan, context);
 }
 
-std::uint32_t BinOf(const Plan& plan, const ViewContext& context, ValueId value, std::uint32_t leased) {
+std::uint32_t BinOf(const Plan& plan, const ViewContext& context, ValueId value, std::uint32_t running) {
   if (value == kNoValue) return 0;
-  if (plan.compares == Compares::kLevel) return static_cast<std::uint32_t>(leased / plan.max);
-  return leased >= MaxOf(plan, context.slots) ? 1 : 0;
+  if (plan.compares == Compares::kLevel) return static_cast<std::uint32_t>(running / plan.max);
+  return running >= MaxOf(plan, context.slots) ? 1 : 0;
 }
 
 std::uint64_t MaxOf(std::uint64_t max, bool percent, std::uint64_t slots) {
@@ -112,7 +112,7 @@ std::uint64_t MaxOf(std::uint64_t max, bool percent, std::uint64_t slots) {
 }
 
 std::uint32_t TrueBin(const Plan& plan, const ViewContext& context, const Cell& cell) {
-  return BinOf(plan, context, cell.values[plan.key], context.Value(cell, plan.key).leased);
+  return BinOf(plan, context, cell.values[plan.key], context.Value(cell, plan.key).running);
 }
 
 }  // namespace allot::order

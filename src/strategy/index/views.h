@@ -123,9 +123,9 @@ inline std::unique_ptr<View> MakeView(const Plan& plan, ViewContext& context) {
 std::unique_ptr<View> MakeOrderView(const Plan& plan, ViewContext& context);
 std::unique_ptr<View> MakeFairView(const Plan& plan, ViewContext& context);
 
-// Where a value of a block with bins belongs that has so many leased tasks: its level; or 1 if it is full, and 0 if
+// Where a value of a block with bins belongs that has so many running tasks: its level; or 1 if it is full, and 0 if
 // not.
-std::uint32_t BinOf(const Plan& plan, const ViewContext& context, ValueId value, std::uint32_t leased);
+std::uint32_t BinOf(const Plan& plan, const ViewContext& context, ValueId value, std::uint32_t running);
 // How many tasks a maximum is, of so many slots in all.
 std::uint64_t MaxOf(std::uint64_t max, bool percent, std::uint64_t slots);
 inline std::uint64_t MaxOf(const Plan& plan, std::uint64_t slots) { return MaxOf(plan.max, plan.percent, slots); }

@@ -3,7 +3,7 @@ import * as format from '../format';
 import type { TaskState } from '../types';
 
 // The order in which states stand in every bar, picture and legend: ended, running, to come.
-export const kStates: TaskState[] = ['done', 'failed', 'skipped', 'leased', 'waiting', 'ready'];
+export const kStates: TaskState[] = ['done', 'failed', 'skipped', 'running', 'retrying', 'queued'];
 
 export type Counts = Record<TaskState, number> & { count: number };
 
@@ -32,7 +32,7 @@ export function ProgressBar({ job, label }: { job: Counts; label?: string }) {
 }
 
 // A share of a whole, 0 … 1, with a mark where it should be (`target`), if given.
-export function ShareBar({ value, target, label, tone = 'leased' }: { value: number; target?: number; label: string; tone?: string }) {
+export function ShareBar({ value, target, label, tone = 'running' }: { value: number; target?: number; label: string; tone?: string }) {
   const at = (part: number) => `${Math.max(0, Math.min(1, part)) * 100}%`;
   return (
     <div

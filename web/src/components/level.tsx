@@ -27,7 +27,7 @@ export function LevelBar({ limit, label }: { limit: Terms; label: string }) {
       title={text}>
       {at !== zero && (
         <i
-          class={`fill ${debt ? 'fill-waiting' : 'fill-leased'}`}
+          class={`fill ${debt ? 'fill-retrying' : 'fill-running'}`}
           style={{ left: `${Math.min(at, zero) * 100}%`, width: `${Math.abs(at - zero) * 100}%` }}
         />
       )}

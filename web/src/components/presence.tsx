@@ -30,12 +30,12 @@ export function Presence({ worker }: { worker: Pick<Worker, 'connected' | 'away'
   );
 }
 
-export function SlotsBar({ worker }: { worker: Pick<Worker, 'slots' | 'leased' | 'name' | 'id'> }) {
+export function SlotsBar({ worker }: { worker: Pick<Worker, 'slots' | 'running' | 'name' | 'id'> }) {
   return (
     <div class="bar-cell slots-cell">
-      <ShareBar value={worker.slots ? worker.leased / worker.slots : 0} label={`slots used by ${worker.name || worker.id}`} />
+      <ShareBar value={worker.slots ? worker.running / worker.slots : 0} label={`slots used by ${worker.name || worker.id}`} />
       <span class="num dim">
-        {format.count(worker.leased)}/{format.count(worker.slots)}
+        {format.count(worker.running)}/{format.count(worker.slots)}
       </span>
     </div>
   );

@@ -109,7 +109,7 @@ function Body({ queue, job, query }: { queue: string; job: Job; query: URLSearch
       </section>
       {!over && <JobExplanation queue={queue} id={job.id} worker={query.get('worker') ?? ''} />}
       {job.count > 0 && <JobPicture queue={queue} job={job} query={query} />}
-      {(job.failed > 0 || job.waiting > 0) && <JobErrors queue={queue} job={job} />}
+      {(job.failed > 0 || job.retrying > 0) && <JobErrors queue={queue} job={job} />}
       {job.count > 0 && <JobTasks queue={queue} job={job} query={query} />}
       <Settings job={job} />
     </>

@@ -26,14 +26,14 @@ export function mergeGroups(pages: ErrorGroup[][]): ErrorGroup[] {
 
 export function JobErrors({ queue, job }: { queue: string; job: Job }) {
   const path = apiPath(queue, 'jobs', job.id, 'errors');
-  const first = useGet<ErrorsPage>(path, `${job.failed} ${job.waiting}`, 5_000);
+  const first = useGet<ErrorsPage>(path, `${job.failed} ${job.retrying}`, 5_000);
   const [further, setFurther] = useState<ErrorsPage[]>([]);
   useEffect(() => setFurther([]), [first.data]);
   const pages = first.data ? [first.data, ...further] : [];
   const next = pages.length ? pages[pages.length - 1]!.next : null;
   const groups = mergeGroups(pages.map((page) => page.groups));
   const examined = pages.reduce((sum, page) => sum + page.examined, 0);
-  const show = (group: ErrorGroup) => setQuery({ tstate: job.failed > 0 ? 'failed' : 'waiting', tfrom: group.first, task: group.first });
+  const show = (group: ErrorGroup) => setQuery({ tstate: job.failed > 0 ? 'failed' : 'retrying', tfrom: group.first, task: group.first });
   return (
     <section class="card" aria-label="errors">
       <h2>Errors</h2>

@@ -116,7 +116,7 @@ function Strip({
     chosen !== null && /^\d+$/.test(chosen) && Number(chosen) >= picture.from && Number(chosen) < picture.to
       ? Math.floor((Number(chosen) - picture.from) / picture.width)
       : -1;
-  const sums = { count: picture.to - picture.from, ready: 0, leased: 0, waiting: 0, done: 0, failed: 0, skipped: 0 };
+  const sums = { count: picture.to - picture.from, queued: 0, running: 0, retrying: 0, done: 0, failed: 0, skipped: 0 };
   const columns = [];
   for (let part = 0; part < parts; part++) {
     const counts = partCounts(picture, part);

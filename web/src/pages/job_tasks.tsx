@@ -12,7 +12,7 @@ import { prettyRaw } from '../raw_json';
 import { setQuery } from '../router';
 import type { Explanation, Job, Receipt, TasksPage, TaskState } from '../types';
 
-const kStates: TaskState[] = ['ready', 'leased', 'waiting', 'done', 'failed', 'skipped'];
+const kStates: TaskState[] = ['queued', 'running', 'retrying', 'done', 'failed', 'skipped'];
 const kPerPage = 20;
 
 const digits = (text: string | null): number | null => (text !== null && /^\d{1,10}$/.test(text) ? Number(text) : null);
@@ -69,7 +69,7 @@ export function JobTasks({ queue, job, query }: { queue: string; job: Job; query
                   { name: 'state', bare: true, cell: (task) => <State state={task.state} /> },
                   { name: 'attempts', num: true, cell: (task) => task.attempts || <Nothing /> },
                   { name: 'worker', cell: (task) => (task.worker ? <WorkerLink id={task.worker} /> : <Nothing />) },
-                  { name: 'since', num: true, cell: (task) => <TimeAgo at={task.leased_at_ms} /> },
+                  { name: 'since', num: true, cell: (task) => <TimeAgo at={task.started_at_ms} /> },
                   { name: 'error', wide: true, cell: (task) => (task.error ? <span class="error-text">{task.error}</span> : '') },
                 ]}
               />
@@ -118,7 +118,7 @@ function GoTo({ count }: { count: number }) {
 
 function OneTask({ queue, job, index }: { queue: string; job: Job; index: number }) {
   // What one task is changes with the job's counts, if at all.
-  const version = `${job.leased} ${job.done} ${job.failed} ${job.waiting} ${job.skipped}`;
+  const version = `${job.running} ${job.done} ${job.failed} ${job.retrying} ${job.skipped}`;
   const path = apiPath(queue, 'jobs', job.id, 'tasks', index);
   const task = useGet<TaskWithText>(path, version, 2_000, getTask);
   useEffect(() => document.getElementById('one-task')?.scrollIntoView({ block: 'nearest' }), []);
@@ -151,7 +151,7 @@ function TaskBody({ queue, job, task, version }: { queue: string; job: Job; task
     5_000,
   );
   // What was never delivered has none; of what has ended that is not told.
-  const started = over || task.attempts > 0 || task.state === 'leased';
+  const started = over || task.attempts > 0 || task.state === 'running';
   const receipt = useGet<Receipt>(
     !started ? null : apiPath(queue, 'jobs', job.id, 'tasks', task.index, 'receipt'),
     `${task.state} ${task.attempts}`,
@@ -169,9 +169,9 @@ function TaskBody({ queue, job, task, version }: { queue: string; job: Job; task
             <WorkerLink id={task.worker} />
           </Fact>
         )}
-        {task.leased_at_ms !== null && (
+        {task.started_at_ms !== null && (
           <Fact name="started">
-            <TimeAgo at={task.leased_at_ms} />
+            <TimeAgo at={task.started_at_ms} />
           </Fact>
         )}
       </Facts>

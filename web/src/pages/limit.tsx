@@ -154,8 +154,8 @@ function LevelOverTime({ queue, limit }: { queue: string; limit: Limit }) {
   const chart = useMemo(() => {
     if (!history.data) return null;
     const { from_at_ms: from, step_ms: step, tokens, waiting } = history.data;
-    const level: Line[] = [{ label: 'level', color: '--leased', fill: true, values: tokens }];
-    const waits: Line[] = [{ label: 'groups that wait', color: '--waiting', fill: true, stepped: true, values: waiting }];
+    const level: Line[] = [{ label: 'level', color: '--running', fill: true, values: tokens }];
+    const waits: Line[] = [{ label: 'groups that wait', color: '--retrying', fill: true, stepped: true, values: waiting }];
     return { times: tokens.map((_, i) => (from + i * step) / 1000), level, waits };
   }, [history.data]);
   return (

@@ -72,8 +72,8 @@ export function OverviewPage({ queue }: { queue: string }) {
 function Levels({ queue }: { queue: Queue }) {
   return (
     <div class="tiles">
-      <Tile name="waiting" value={format.count(queue.tasks.ready)} more={`${format.count(queue.tasks.waiting)} to retry`} />
-      <Tile name="running" value={format.count(queue.tasks.leased)} />
+      <Tile name="queued" value={format.count(queue.tasks.queued)} more={`${format.count(queue.tasks.retrying)} retrying`} />
+      <Tile name="running" value={format.count(queue.tasks.running)} />
       <Tile name="failed jobs" value={format.count(queue.jobs.failed)} link={href('jobs', queue.name, '', { state: 'failed' })} />
       <Tile name="workers" value={format.count(queue.workers)} link={href('workers', queue.name)} />
     </div>
@@ -116,18 +116,18 @@ function Body({ queue, overview }: { queue: string; overview: Overview }) {
           more={`in ${format.rate(rates.submitted)} · started ${format.rate(rates.started)}`}
         />
         <Tile
-          name="waiting"
-          value={level(state.tasks.ready)}
+          name="queued"
+          value={level(state.tasks.queued)}
           more={
-            state.tasks.waiting
-              ? `and ${format.count(state.tasks.waiting)} to retry`
+            state.tasks.retrying
+              ? `and ${format.count(state.tasks.retrying)} retrying`
               : `of ${format.plural(state.jobs.active, 'active job')}`
           }
           link={href('jobs', queue, '', { state: 'active' })}
         />
         <Tile
           name="running"
-          value={level(state.tasks.leased)}
+          value={level(state.tasks.running)}
           more={`${format.count(workers.busy)} of ${format.plural(workers.slots, 'slot')}`}
         />
         <Tile
@@ -233,16 +233,16 @@ function chartsOf(history: History) {
   const perSecond = (counts: number[]) => counts.map((c) => (c * 1000) / history.step_ms);
   const flow: Line[] = [
     { label: 'in', color: '--dim', dash: [2, 3], values: perSecond(history.submitted) },
-    { label: 'started', color: '--leased', dash: [6, 3], values: perSecond(history.started) },
+    { label: 'started', color: '--running', dash: [6, 3], values: perSecond(history.started) },
     { label: 'done', color: '--done', fill: true, values: perSecond(history.done) },
     { label: 'failed', color: '--failed', values: perSecond(history.failed) },
   ];
   const levels: Line[] = [
-    { label: 'ready', color: '--dim', fill: true, values: history.ready },
-    { label: 'to retry', color: '--waiting', dash: [2, 3], values: history.waiting },
-    { label: 'running', color: '--leased', values: history.leased },
+    { label: 'queued', color: '--dim', fill: true, values: history.queued },
+    { label: 'retrying', color: '--retrying', dash: [2, 3], values: history.retrying },
+    { label: 'running', color: '--running', values: history.running },
   ];
-  return { times, flow, levels, oldest: [{ label: 'oldest', color: '--waiting', fill: true, values: history.oldest_ms }] as Line[] };
+  return { times, flow, levels, oldest: [{ label: 'oldest', color: '--retrying', fill: true, values: history.oldest_ms }] as Line[] };
 }
 
 function Reasons({ overview }: { overview: Overview }) {

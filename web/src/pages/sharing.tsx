@@ -24,8 +24,8 @@ const kKeys: SortKeys<User> = {
   // How far it is from what it should have, by how much.
   over: (user) => user.use - user.share,
   running: (user) => user.running,
-  ready: (user) => user.ready,
-  retries: (user) => user.waiting,
+  queued: (user) => user.queued,
+  retrying: (user) => user.retrying,
   jobs: (user) => user.jobs,
   starts: (user) => user.starts_per_s,
   mean: (user) => waited(user)?.mean ?? null,
@@ -41,8 +41,8 @@ const kNames: Record<string, string> = {
   use: 'use',
   over: 'use over share',
   running: 'running',
-  ready: 'waiting',
-  retries: 'to retry',
+  queued: 'queued',
+  retrying: 'retrying',
   jobs: 'jobs',
   starts: 'starts a second',
   mean: 'mean wait',
@@ -173,7 +173,7 @@ function Pair({ user, scale }: { user: User; scale: number }) {
       </span>
       <span class="num dim">{format.percent(user.share)}</span>
       <span class="pair-bar">
-        <i class="fill fill-leased" style={{ width: width(user.use) }} />
+        <i class="fill fill-running" style={{ width: width(user.use) }} />
       </span>
       <span class="num">{format.percent(user.use)}</span>
     </div>
@@ -200,7 +200,7 @@ function List({
           share, by weight
         </li>
         <li>
-          <i class="swatch fill-leased" />
+          <i class="swatch fill-running" />
           use, by running tasks
         </li>
       </ul>
@@ -238,13 +238,13 @@ function List({
           },
           { name: 'share and use', wide: true, ...sort('over'), cell: (user) => <Pair user={user} scale={scale} /> },
           { name: 'running', num: true, ...sort('running'), cell: (user) => <Num value={user.running} short /> },
-          { name: 'waiting', num: true, ...sort('ready'), cell: (user) => <Num value={user.ready} short /> },
+          { name: 'queued', num: true, ...sort('queued'), cell: (user) => <Num value={user.queued} short /> },
           {
-            name: 'to retry',
+            name: 'retrying',
             num: true,
             minor: true,
-            ...sort('retries'),
-            cell: (user) => (user.waiting ? <Num value={user.waiting} short /> : <span class="dim">0</span>),
+            ...sort('retrying'),
+            cell: (user) => (user.retrying ? <Num value={user.retrying} short /> : <span class="dim">0</span>),
           },
           { name: 'jobs', num: true, ...sort('jobs'), cell: (user) => <Num value={user.jobs} short /> },
           {

@@ -266,7 +266,7 @@ function Answer({ answer, stale }: { answer: StrategyTry; stale: boolean }) {
       )}
       <p class="dim">
         <code>{answer.strategy}</code> below <code>{answer.policy}</code>. It may run {format.plural(answer.may_run, 'job')} of{' '}
-        {format.count(answer.jobs_looked_at)} looked at, with {format.plural(answer.ready_tasks, 'ready task')}; that took{' '}
+        {format.count(answer.jobs_looked_at)} looked at, with {format.plural(answer.queued_tasks, 'queued task')}; that took{' '}
         {answer.took_ms < 1 ? 'less than 1ms' : format.duration(answer.took_ms)}.
       </p>
       {answer.picks.length === 0 ? (
@@ -297,7 +297,7 @@ function Answer({ answer, stale }: { answer: StrategyTry; stale: boolean }) {
             <p class="dim">
               {answer.limited
                 ? 'After these, limits let nothing more start for now.'
-                : answer.ready_tasks > answer.picks.length
+                : answer.queued_tasks > answer.picks.length
                   ? `Policy and strategy give no more than ${answer.picks.length === 1 ? 'this one' : `these ${answer.picks.length}`} now, though further tasks wait.`
                   : 'These are all.'}
             </p>

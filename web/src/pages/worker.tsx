@@ -162,7 +162,7 @@ function Body({ queue, worker, gone }: { queue: string; worker: Worker; gone: bo
 // What it would get is looked up anew when the worker changes, and now and then: the queue changes, too.
 function Next({ queue, worker }: { queue: string; worker: Worker }) {
   const slow = `${Math.floor(tick.value / 10)} ${returns.value}`;
-  const version = `${worker.leased} ${worker.credit} ${worker.promised} ${worker.draining} ${worker.away} ${worker.strategy} ${worker.tags.join()} ${slow}`;
+  const version = `${worker.running} ${worker.credit} ${worker.promised} ${worker.draining} ${worker.away} ${worker.strategy} ${worker.tags.join()} ${slow}`;
   const next = useGet<WorkerNext>(apiPath(queue, 'workers', worker.id, 'next'), version, 3_000);
   return (
     <section class="card" aria-label="what it would get next">
@@ -230,7 +230,7 @@ function Tasks({ worker }: { worker: Worker }) {
   return (
     <section class="card" aria-label="tasks it runs">
       <h2>
-        Tasks it runs <span class="dim num">{format.count(worker.leased)}</span>
+        Tasks it runs <span class="dim num">{format.count(worker.running)}</span>
       </h2>
       {tasks.length === 0 ? (
         <Empty>None.</Empty>
@@ -248,7 +248,7 @@ function Tasks({ worker }: { worker: Worker }) {
           {format.count(tasks.length - shown.length)} more
         </button>
       )}
-      {worker.leased > tasks.length && tasks.length > 0 && <p class="dim">Only the first {format.count(tasks.length)} are told.</p>}
+      {worker.running > tasks.length && tasks.length > 0 && <p class="dim">Only the first {format.count(tasks.length)} are told.</p>}
     </section>
   );
 }

@@ -41,7 +41,7 @@ class GiveUp(Exception):
 
 
 class Release(Exception):
-    """Not begun after all: ready again, counting no attempt."""
+    """Not begun after all: queued again, counting no attempt."""
 
 
 class Cancelled(BaseException):

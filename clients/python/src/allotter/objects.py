@@ -50,12 +50,12 @@ class JobInfo:
             count=raw.get("count", 0),
             reason=raw.get("reason", ""),
             raw=raw,
-            queued=words.task_count(raw, words.QUEUED),
-            running=words.task_count(raw, words.RUNNING),
-            retrying=words.task_count(raw, words.RETRYING),
-            done=words.task_count(raw, words.DONE),
-            failed=words.task_count(raw, words.FAILED),
-            skipped=words.task_count(raw, words.SKIPPED),
+            queued=raw.get(words.QUEUED, 0),
+            running=raw.get(words.RUNNING, 0),
+            retrying=raw.get(words.RETRYING, 0),
+            done=raw.get(words.DONE, 0),
+            failed=raw.get(words.FAILED, 0),
+            skipped=raw.get(words.SKIPPED, 0),
         )
 
 
@@ -74,7 +74,7 @@ class TaskInfo:
     def of(raw: Raw) -> TaskInfo:
         return TaskInfo(
             index=raw["index"],
-            state=words.task_state(raw["state"]),
+            state=raw["state"],
             attempts=raw.get("attempts", 0),
             worker=raw.get("worker"),
             error=raw.get("error", ""),
@@ -128,7 +128,7 @@ class WorkerInfo:
             name=raw.get("name", ""),
             tags=list(raw.get("tags", ())),
             slots=raw.get("slots", 0),
-            running=words.task_count(raw, words.RUNNING),
+            running=raw.get(words.RUNNING, 0),
             draining=bool(raw.get("draining")),
             connected=bool(raw.get("connected")),
             attributes=dict(raw.get("attributes", {})),
@@ -153,7 +153,7 @@ class QueueInfo:
             name=raw["name"],
             paused=bool(raw.get("paused")),
             jobs=dict(raw.get("jobs", {})),
-            tasks={words.task_state(state): count for state, count in raw.get("tasks", {}).items()},
+            tasks=dict(raw.get("tasks", {})),
             workers=raw.get("workers", 0),
             settings=dict(raw.get("settings", {})),
             raw=raw,

@@ -29,7 +29,7 @@ class Strategy:
 
 @dataclass(frozen=True)
 class Random(Strategy):
-    """Every ready task is equally likely."""
+    """Every queued task is equally likely."""
 
     word: ClassVar[str] = "random"
 

@@ -160,7 +160,7 @@ export class Retry extends AllotError {
   }
 }
 
-// Gives the task back as if it had not started: it is ready again, and the attempt does not count.
+// Gives the task back as if it had not started: it is queued again, and the attempt does not count.
 export class Release extends AllotError {}
 
 // The reason of a task's `signal`: its job was cancelled or failed, its time is over, or its lease is lost.

@@ -63,7 +63,7 @@ function checkMax(max: number): number {
 
 // ---- Orders.
 
-// Every ready task equally likely.
+// Every queued task equally likely.
 export const random = (): Strategy => Strategy.word('random');
 export const oldest = (): Strategy => Strategy.word('oldest');
 export const newest = (): Strategy => Strategy.word('newest');

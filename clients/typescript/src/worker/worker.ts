@@ -180,7 +180,7 @@ export class Worker {
     this.session.drain();
   }
 
-  // Ends the process; what runs becomes ready again.
+  // Ends the process; what runs is queued again.
   private kill(): void {
     const exit = () => platform.exit(130);
     this.end = exit;

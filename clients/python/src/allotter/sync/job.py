@@ -78,11 +78,9 @@ class Job(Generic[R]):
 
     def tasks(self, state: Optional[str] = None) -> Iterator[TaskInfo]:
         """Its tasks in order of index; those in one state, by request."""
-        features = self._client.features() if state is not None else frozenset()
-        named = None if state is None else words.wire_state(state, features)
         at: Optional[int] = 0
         while at is not None:
-            target = query(self._path("tasks"), state=named, limit=_PAGE, **{"from": at})
+            target = query(self._path("tasks"), state=state, limit=_PAGE, **{"from": at})
             page = self._client.request(get(target))
             for raw in dig(page, "tasks"):
                 yield TaskInfo.of(raw)
@@ -194,7 +192,7 @@ class Job(Generic[R]):
         return TaskFailed(outcome.index, outcome.error or "it was skipped")
 
     def _outcomes_of(self, entry: Dict[str, Any]) -> List[Outcome[R]]:
-        task, state = entry["index"], words.task_state(entry["state"])
+        task, state = entry["index"], entry["state"]
         chunk = self._chunk
         if state == words.DONE:
             value = entry.get("result")
@@ -281,7 +279,7 @@ class Job(Generic[R]):
             for raw in dig(page, "tasks"):
                 if raw["index"] >= end:
                     return end, False
-                state = words.task_state(raw["state"])
+                state = raw["state"]
                 if state in words.ENDED_TASK:
                     return int(raw["index"]), False
                 begun = begun or state != words.QUEUED

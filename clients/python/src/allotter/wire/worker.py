@@ -368,9 +368,9 @@ class Session:
         leases = leases[:room]
         for lease in leases:
             self._held[lease.lease] = lease
-            leased = lease.fields.get("lease_ms", 0) / 1000
-            if leased and (not self._shortest_lease or leased < self._shortest_lease):
-                self._shortest_lease = leased
+            lasts = lease.fields.get("lease_ms", 0) / 1000
+            if lasts and (not self._shortest_lease or lasts < self._shortest_lease):
+                self._shortest_lease = lasts
         if leases:
             events.append(Assigned(leases))
 

@@ -174,7 +174,7 @@ class Worker:
             self._link.drain()
 
     def kill(self) -> None:
-        """Stops what runs as well; it becomes ready again. Threads cannot be stopped, and are left behind."""
+        """Stops what runs as well; it is queued again. Threads cannot be stopped, and are left behind."""
         if self._link is not None:
             self._link.kill()
 
