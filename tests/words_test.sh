@@ -93,7 +93,7 @@ in_texts() (
   cd "$1"
   local skip
   skip=$(sed 's/#.*//' <<<"$former_in" | xargs | tr ' ' '|')
-  { grep -rnIwE --exclude-dir=node_modules 'leased|leased_at_ms|ready_tasks|(allotter_)?tasks_(ready|leased|waiting)' "${texts[@]}" 2>/dev/null || true
+  { grep -rnIwE --exclude-dir={node_modules,build,dist} 'leased|leased_at_ms|ready_tasks|(allotter_)?tasks_(ready|leased|waiting)' "${texts[@]}" 2>/dev/null || true
     grep -nE '"(ready|leased)"' src/wire/*.h src/base/state_words.h 2>/dev/null || true; } |
     { grep -vE "^($skip):" || true; } | sed 's/$/: a former word for states of tasks; instead: queued, running, retrying/'
 )
