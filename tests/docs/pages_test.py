@@ -101,7 +101,7 @@ def main(root: Path) -> int:
             if not narrow(name) or len(line) <= WIDEST or line.lstrip().startswith("|"):
                 continue
             if not ONLY_A_LINK.match(line) and not REMARK.match(line):
-                problems.append(f"{name}:{number}: {len(line)} characters; wrap it at {WIDEST}")
+                problems.append(f"{name}:{number}: {len(line)} characters; tools/wrap wraps at {WIDEST}")
         for number, text in page.paragraphs():
             place = f"{name}:{number}"
             for target in LINK.findall(CODE.sub("``", text)):
