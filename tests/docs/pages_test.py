@@ -9,6 +9,7 @@
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 LINK = re.compile(r"(?<!\\)!?\[(?:[^\[\]\\]|\\.)*\]\(([^()\s]+)\)")
@@ -83,7 +84,8 @@ def exists(root: Path, name: str) -> bool:
     return (root / name).exists()
 
 
-def main(root: Path) -> int:
+def problems_of(root: Path):
+    """What is wrong with the pages of a project, a line each; and how many pages and links there are."""
     listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True)
     files = [name for name in listed.stdout.split("\n") if name]
     if not files:  # not a clone
@@ -137,7 +139,7 @@ def main(root: Path) -> int:
     # Sources that name a page.
     for name in files:
         path = root / name
-        if name.endswith((".md", ".lock", "package-lock.json")) or not path.is_file() or path.stat().st_size > 2_000_000:
+        if name.endswith((".md", "package-lock.json", "pages_test.py")) or not path.is_file() or path.stat().st_size > 2_000_000:
             continue
         try:
             text = path.read_text(encoding="utf-8")
@@ -157,9 +159,45 @@ def main(root: Path) -> int:
         if name.startswith("docs/") and name not in reached:
             problems.append(f"{name}: no link leads here from docs/README.md")
 
-    print(f"{len(pages)} pages, {sum(len(to) for to in links.values())} links between them")
+    return problems, len(pages), sum(len(to) for to in links.values())
+
+
+BROKEN = {
+    "docs/README.md": f"""# Index
+{"long " * 21}
+[gone](gone.md) and [no such
+heading](#nowhere), `src/gone.cc`, [itself](#index), `src/there.cc`
+| {"a table may be wide " * 6} |
+[a link alone may be long]({"x" * 100})
+<!-- a remark may be long: {"x" * 100} -->
+```
+[code](may-say-anything.md)
+```
+""",
+    "docs/lost.md": "Nobody links here.\n",
+    "src/there.cc": "// docs/lost.md is there, docs/never.md is not\n",
+}
+
+
+def main(root: Path) -> int:
+    problems, pages, links = problems_of(root)
+    print(f"{pages} pages, {links} links between them")
     for problem in problems:
         print(problem)
+
+    # And it would notice.
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in BROKEN.items():
+            path = Path(folder).resolve() / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        noticed, _, _ = problems_of(Path(folder).resolve())
+    wanted = ["105 characters", "no gone.md", "no heading #nowhere", "no `src/gone.cc`", "no " + "x" * 100]
+    wanted += ["no docs/never.md", "no link leads"]
+    missed = [part for part in wanted if sum(part in problem for problem in noticed) != 1]
+    if missed or len(noticed) != len(wanted):
+        print("the test itself is broken: it missed", missed, "and found", noticed)
+        return 1
     return 1 if problems else 0
 
 
