@@ -1,4 +1,5 @@
-# Tables of pages against the program: the settings that it has with their defaults, and the commands.
+# Tables of pages against the program: the settings that it has with their defaults, and the commands. And the server for
+# Kubernetes: the page shows the file, and the server takes what it says.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/cli/lib.sh"
 
@@ -26,3 +27,23 @@ allot --help | sed -n '/^Subcommands:/,$s/^  \([a-z]*\) .*/\1/p' >commands
 while read -r command; do
   grep -q "\ballot $command\b" "$root/docs/reference/cli.md" || fail "docs/reference/cli.md has no \`allot $command\`"
 done <commands
+
+# The server for Kubernetes: the page has the file, whose flags, variables and probes are those of a server.
+page=$root/docs/how-to/kubernetes.md
+awk '/^```yaml$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$page" >shown.yaml
+cmp shown.yaml "$root/examples/kubernetes/server.yaml"
+command=$(sed -n 's/^ *command: \[\(.*\)\]$/\1/p' shown.yaml | tr -d '",')
+has "$command" "allot serve --data /data --listen 0.0.0.0:7420"
+mkdir data
+allot token create ops --scope admin --data "$PWD/data" >ops.token
+allot config check --data "$PWD/data" --listen 0.0.0.0:7420 >/dev/null
+hosts=$(sed -n 's/.*ALLOT_ALLOWED_HOSTS, value: "\([^"]*\)".*/\1/p' shown.yaml)
+serve --allowed-hosts "$hosts"
+grep -oE 'path: /[a-z]+' shown.yaml | sed 's/path: //' >paths
+same 2 "$(wc -l <paths)"
+while read -r path; do
+  same 200 "$(curl -sS -o probe -w '%{http_code}' -H 'Host: localhost' "http://127.0.0.1:$port$path")"
+done <paths
+for host in ${hosts//,/ }; do
+  same 401 "$(curl -sS -o probe -w '%{http_code}' -H "Host: $host:7420" "http://127.0.0.1:$port/v1/queues")"
+done
