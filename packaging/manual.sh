@@ -39,6 +39,6 @@ Queues and hashed tokens.
 .SH SEE ALSO
 .I /usr/share/doc/allotter
 has the pages on every part, of which
-.I operating.md
-is for whoever runs the server.
+.I docs/README.md
+is the index.
 ROFF

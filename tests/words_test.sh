@@ -85,7 +85,7 @@ in_rooms() (
 # States of tasks by their former words, wherever people and programs read them.
 texts=(README.md docs examples packaging clients web/src include src tests)
 former_in='
-docs/protocol.md docs/operating.md                                           # say what was renamed
+docs/reference/protocol/tasks.md docs/reference/metrics.md                                           # say what was renamed
 src/server/wire/request_query.cc src/server/wire/request_query_test.cc       # name the new word to who says the former
 tests/words_test.sh
 '
@@ -93,7 +93,7 @@ in_texts() (
   cd "$1"
   local skip
   skip=$(sed 's/#.*//' <<<"$former_in" | xargs | tr ' ' '|')
-  { grep -rnIwE --exclude-dir=node_modules 'leased|leased_at_ms|ready_tasks|(allotter_)?tasks_(ready|leased|waiting)' "${texts[@]}" 2>/dev/null || true
+  { grep -rnIwE --exclude-dir={node_modules,build,dist} 'leased|leased_at_ms|ready_tasks|(allotter_)?tasks_(ready|leased|waiting)' "${texts[@]}" 2>/dev/null || true
     grep -nE '"(ready|leased)"' src/wire/*.h src/base/state_words.h 2>/dev/null || true; } |
     { grep -vE "^($skip):" || true; } | sed 's/$/: a former word for states of tasks; instead: queued, running, retrying/'
 )

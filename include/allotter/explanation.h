@@ -1,4 +1,5 @@
-// Why a job does not run, as the server explains it: docs/protocol.md.
+// Why a job does not run, as the server explains it.
+// What the fields mean is in docs/reference/protocol/explain.md.
 //
 // Words (kinds, codes, stages, outcomes) are the protocol's: new ones may come, and whoever does not know one shows the
 // message that stands beside it.

@@ -1,4 +1,5 @@
-// Limits on starts, and the demand that those read who start and stop workers: docs/protocol.md.
+// Limits on starts, and the demand that those read who start and stop workers.
+// What the fields mean is in docs/reference/protocol: limits.md, demand.md.
 #pragma once
 
 #include <chrono>

@@ -33,7 +33,8 @@ class LiveView {
     // The server is not there, or was lost; it will be tried again.
     std::function<void(const Error& error)> on_lost = {};
   };
-  // `path` is that of a GET that docs/protocol.md lists under "Waiting and watching". Connects to nothing yet.
+  // `path` is that of a GET that docs/reference/protocol/watching.md lists under "Live views". Connects to nothing
+  // yet.
   // kBadValue for options, or a path, that cannot be.
   static Result<LiveView> Open(const ConnectionOptions& options, std::string path);
   LiveView(LiveView&&) noexcept;

@@ -1,5 +1,7 @@
 // How a queue stands, for people who watch it: overview, history, users, pictures, receipts, and one action on many
-// jobs. docs/protocol.md has what the fields mean.
+// jobs.
+//
+// What the fields mean is in docs/reference/protocol: queues.md, users.md, jobs.md, receipts.md.
 //
 // Words (codes, kinds, levels, stages) are the protocol's: new ones may come.
 #pragma once

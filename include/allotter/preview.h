@@ -1,4 +1,5 @@
-// What a worker with some strategy would get, as the server shows it: docs/protocol.md.
+// What a worker with some strategy would get, as the server shows it.
+// What the fields mean is in docs/reference/protocol/strategies.md.
 #pragma once
 
 #include <cstdint>

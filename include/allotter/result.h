@@ -1,8 +1,9 @@
 // Result<T> and Error: how every call of this library fails.
 //
 // A call that could not reach the server, or lost it before the answer came, fails with Code::kUnavailable; everything
-// else is the server's own answer (docs/protocol.md, "Errors"). Codes that this version does not know become kInternal;
-// message and hint are always those of the server.
+// else is the server's own answer. Its codes are in docs/reference/errors.md, with what to do about each.
+//
+// Codes that this version does not know become kInternal; message and hint are always those of the server.
 #pragma once
 
 #include "base/result.h"

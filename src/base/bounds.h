@@ -1,4 +1,5 @@
-// Every bound of the product, by name. docs/protocol.md quotes them; a test compares the two.
+// Every bound of the product, by name. docs/reference/bounds.md quotes them:
+// a test compares the two.
 #pragma once
 
 #include <cstddef>

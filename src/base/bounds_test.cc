@@ -162,9 +162,9 @@ TEST(Bounds, ThisTestKnowsEveryBoundOfTheHeader) {
   EXPECT_EQ(std::set<std::string>(found.begin(), found.end()), known);
 }
 
-TEST(Bounds, TheProtocolPageQuotesThemAll) {
+TEST(Bounds, TheirPageQuotesThemAll) {
   std::map<std::string, std::uint64_t> quoted;
-  for (const auto& row : Table(ReadFile("docs/protocol.md"), "## Bounds")) {
+  for (const auto& row : Table(ReadFile("docs/reference/bounds.md"), "## All bounds")) {
     ASSERT_EQ(row.size(), 2u) << row[0];
     const auto names = Matches(row[0], "`(k\\w+)`");
     const auto values = Values(row[1]);
@@ -175,10 +175,11 @@ TEST(Bounds, TheProtocolPageQuotesThemAll) {
   EXPECT_EQ(quoted, InCode());
 }
 
-TEST(Errors, TheProtocolPageHasEveryCodeWithItsStatus) {
+TEST(Errors, TheirPageHasEveryCodeWithItsStatusAndWhatToDo) {
   std::map<std::string, int> quoted;
-  for (const auto& row : Table(ReadFile("docs/protocol.md"), "## Errors")) {
-    ASSERT_EQ(row.size(), 3u) << row[0];
+  for (const auto& row : Table(ReadFile("docs/reference/errors.md"), "## All codes")) {
+    ASSERT_EQ(row.size(), 4u) << row[0];
+    EXPECT_GT(row[3].size(), 3u) << row[0] << ": what to do";
     for (const std::string& name : Matches(row[0], "`(\\w+)`")) {
       EXPECT_TRUE(quoted.emplace(name, std::stoi(row[1])).second) << name << " twice";
     }

@@ -1,6 +1,7 @@
 // Result<T>: a value, or an Error whose code is stable on the wire.
 //
-// Changing it: codes are part of the protocol (docs/protocol.md). Add new ones at the end; never rename or reuse one.
+// Changing it: codes are part of the protocol (docs/reference/errors.md, which also says what to do). Add new ones at
+// the end; never rename or reuse one.
 #pragma once
 
 #include <optional>

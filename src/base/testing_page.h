@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -44,6 +46,19 @@ inline Page ReadPage(const std::string& path) {
   EXPECT_FALSE(inside);
   EXPECT_FALSE(page.prose.empty()) << path;
   return page;
+}
+
+// All pages of a folder of the project, one after the other, in order of their names.
+inline std::string ReadFolder(const std::string& path) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    if (entry.path().extension() == ".md") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  std::ostringstream text;
+  for (const auto& file : files) text << std::ifstream(file).rdbuf() << '\n';
+  EXPECT_FALSE(files.empty()) << path;
+  return text.str();
 }
 
 }  // namespace allot::testing

@@ -1,6 +1,7 @@
 // Exit codes.
 //
-// Changing it: scripts depend on them; docs/cli.md lists them. Add, never renumber.
+// Changing it: scripts depend on them. Add, never renumber.
+// docs/reference/cli.md lists them.
 #pragma once
 
 #include "base/result.h"

@@ -1,5 +1,5 @@
 // Every function with a value of every type in every place, and what HTCondor's reference and tests say of the
-// language. What differs from them on purpose is on the page: docs/expressions.md, "For those who know ClassAds".
+// language. What differs from them on purpose is in docs/reference/expressions.md, "For those who know ClassAds".
 #include <set>
 #include <string>
 #include <vector>

@@ -1,4 +1,5 @@
-// The expression language: an expression, parsed once and evaluated often. docs/expressions.md is its reference.
+// The expression language: an expression, parsed once and evaluated often.
+// Its reference is docs/reference/expressions.md.
 //
 // Expressions come from strangers: text, depth, nodes, steps and memory are bounded (base/bounds.h), here and in the
 // evaluator.

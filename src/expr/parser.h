@@ -1,4 +1,5 @@
-// From text to program, by recursive descent. docs/expressions.md has the grammar.
+// From text to program, by recursive descent.
+// The grammar is in docs/reference/expressions.md.
 #pragma once
 
 #include <cstdint>

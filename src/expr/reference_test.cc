@@ -1,4 +1,4 @@
-// docs/expressions.md says what holds: every example in it is run, and every function has one.
+// docs/reference/expressions.md says what holds: every example in it is run, and every function has one.
 //
 // Blocks by their language: `ads` gives the attributes, `expr` has lines `EXPRESSION → VALUE` (`expr worker`: MY is the
 // worker), `flatten` with the job known and `refs` likewise, `error` what is printed for people.
@@ -30,7 +30,7 @@ struct Document {
   std::vector<std::string> lines;
 
   Document() {
-    std::ifstream in("docs/expressions.md");
+    std::ifstream in("docs/reference/expressions.md");
     EXPECT_TRUE(in.is_open()) << "run in the folder of the project";
     Block* open = nullptr;
     for (std::string line; std::getline(in, line);) {
@@ -66,7 +66,7 @@ std::vector<Example> Examples(const Document& document, const std::string& langu
     if (block.language != language) continue;
     for (std::size_t i = 0; i < block.lines.size(); ++i) {
       const auto at = block.lines[i].rfind(arrow);
-      const std::string place = "docs/expressions.md:" + std::to_string(block.line + static_cast<int>(i));
+      const std::string place = "docs/reference/expressions.md:" + std::to_string(block.line + static_cast<int>(i));
       if (at == std::string::npos) {
         ADD_FAILURE() << place << " has no arrow";
         continue;
@@ -154,7 +154,7 @@ TEST(Reference, EveryErrorIsShownAsItSays) {
     ASSERT_EQ(parsed.expr, nullptr) << text;
     std::string shown = PointAt(label, text, parsed.error);
     while (shown.ends_with('\n')) shown.pop_back();
-    EXPECT_EQ(shown, block.lines[0] + "\n" + block.lines[1]) << "docs/expressions.md:" << block.line;
+    EXPECT_EQ(shown, block.lines[0] + "\n" + block.lines[1]) << "docs/reference/expressions.md:" << block.line;
     ++count;
   }
   EXPECT_GE(count, 3);

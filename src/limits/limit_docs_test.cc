@@ -1,4 +1,4 @@
-// docs/limits.md and docs/demand.md: what they draw and count is what a bucket does, and they quote the bounds.
+// docs/reference/limits.md and demand.md: what they draw and count is what a bucket does, and they quote the bounds.
 //
 // Blocks are told apart by the word after their fence. `draws RATE burst B cap C`: below a line of headings, one line
 // for each moment, with the bar of the level before, the level, how many draws if more than one, the cost of each, the
@@ -73,7 +73,7 @@ Instant At(const std::string& at) { return Instant(std::chrono::microseconds(std
 
 TEST(LimitsPage, EveryDrawIsAsDrawn) {
   int tables = 0, draws = 0;
-  for (const Block& block : ReadPage("docs/limits.md").blocks) {
+  for (const Block& block : ReadPage("docs/reference/limits.md").blocks) {
     if (!Is(block, "draws")) continue;
     ++tables;
     const BucketTerms terms = TermsOf(block.marks);
@@ -108,7 +108,7 @@ TEST(LimitsPage, EveryDrawIsAsDrawn) {
 
 TEST(LimitsPage, WhatAnEmptiedBucketPaysIsAsCounted) {
   int count = 0;
-  for (const Block& block : ReadPage("docs/demand.md").blocks) {
+  for (const Block& block : ReadPage("docs/reference/demand.md").blocks) {
     if (!Is(block, "payable")) continue;
     Bucket bucket(TermsOf(block.marks), At("0"));
     while (bucket.CanPay(Tokens::Of(1.0), At("0"))) bucket.Draw(Tokens::Of(1.0), At("0"));
@@ -140,7 +140,7 @@ TEST(LimitsPage, QuotesTheBounds) {
   };
   std::map<std::string, std::string> quoted;
   static const std::regex kRow("^\\| `(k\\w+)`.*\\| ([^|]*) \\|$");
-  for (const char* path : {"docs/limits.md", "docs/demand.md"}) {
+  for (const char* path : {"docs/reference/limits.md", "docs/reference/demand.md"}) {
     for (const std::string& line : ReadPage(path).prose) {
       std::smatch match;
       if (std::regex_match(line, match, kRow)) quoted[match[1]] = match[2];

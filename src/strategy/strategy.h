@@ -1,5 +1,6 @@
-// The strategy language: the order in which a worker wants tasks, as a small expression. docs/strategies.md is its
-// reference, and that of the JSON form.
+// The strategy language: the order in which a worker wants tasks, as a small expression.
+//
+// docs/reference/strategies.md is its reference, and that of the JSON form.
 //
 //   strategy := random | oldest | newest | priority | least_recent
 //             | select_only(key = value, strategy)

@@ -1,5 +1,5 @@
-// docs/strategies.md: every strategy in it parses, and every order that it draws is what a naive reading of its rules
-// gives.
+// docs/reference/strategies.md: every strategy in it parses, and every order that it draws is what a naive reading of
+// its rules gives.
 //
 // Blocks are told apart by the word after their fence: `strategy` and `policy` (one text a line), `order` (a text and
 // the tasks it gives), `backlog`, `words`, `error`. Beside them, whatever stands in back quotes and begins as a block
@@ -30,7 +30,7 @@ using testing::Page;
 using testing::Words;
 
 Page ReadPage() {
-  Page page = testing::ReadPage("docs/strategies.md");
+  Page page = testing::ReadPage("docs/reference/strategies.md");
   EXPECT_GT(page.blocks.size(), 20u);
   return page;
 }

@@ -1,7 +1,7 @@
 // What the clients of a server that is killed again and again were told, and whether the server still stands by it.
 //
 // Everything that the server acknowledged is entered here; a statement of the server that contradicts an earlier one is
-// a violation. The ledger knows only docs/protocol.md.
+// a violation. The ledger knows only docs/reference/protocol.
 //
 // Two clocks never agree, so a lease is called live only where it must be: any message of a worker extends its leases,
 // and so a lease that a worker was given cannot have ended before `hold` has passed since that worker last *began to

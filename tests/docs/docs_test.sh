@@ -27,7 +27,7 @@ done
 mkfifo silence
 exec {silence}<>silence
 serve
-if [ "$(basename "$document")" = README.md ]; then rm bin/allot; fi
+if [ "$document" = "$root/README.md" ]; then rm bin/allot; fi
 worker square -j 4 -- sh -c 'read n; echo $((n*n))'
 for block in blocks/*.sh; do
   [ -e "$block" ] || continue
@@ -35,7 +35,7 @@ for block in blocks/*.sh; do
   own_port=$port
   if grep -Eq 'allot serve|dev run' "$block"; then own_port=$((20000 + RANDOM % 10000)); fi
   sed "s/127\.0\.0\.1:7420/127.0.0.1:$own_port/g" "$block" >"block-$line"
-  printf '%s:%s\n' "$(basename "$document")" "$line"
+  printf '%s:%s\n' "${document#"$root/"}" "$line"
   # A session of its own, so that all that it started can be ended together.
   (cd place && exec env ALLOT_SERVER="http://127.0.0.1:$own_port" setsid bash -e -o pipefail "../block-$line") \
     >"block-$line.log" 2>&1 <silence &

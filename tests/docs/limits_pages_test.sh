@@ -12,7 +12,7 @@ blocks() {
 }
 
 # `$ COMMAND`, and then all that it says on stderr.
-blocks refused "$root/docs/limits.md"
+blocks refused "$root/docs/reference/limits.md"
 count=0
 for block in blocks/*; do
   command=$(head -n 1 "$block")
@@ -30,7 +30,7 @@ done
 same long "$(allot limit list -o id)"
 
 # The ScaledObject is shown as it is in the examples.
-blocks yaml "$root/docs/demand.md"
+blocks yaml "$root/docs/how-to/autoscaling.md"
 cmp blocks/* "$root/examples/keda/scaled-object.yaml"
 
 # With the token that the TriggerAuthentication's remarks make, every URL has a number where it is looked for.

@@ -1,8 +1,8 @@
-# The worker in shell that the protocol page shows does what a worker does.
+# The worker in shell that a page shows does what a worker does.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/cli/lib.sh"
 mkdir -p blocks/files
-awk -v out=blocks -f "$root/tests/docs/extract.awk" "$root/docs/protocol.md" >/dev/null
+awk -v out=blocks -f "$root/tests/docs/extract.awk" "$root/docs/how-to/write-a-worker.md" >/dev/null
 cp blocks/files/worker.sh .
 [ "$(wc -l <worker.sh)" -le 32 ] || fail "it has grown to $(wc -l <worker.sh) lines"
 serve --restart-grace 10s

@@ -11,7 +11,7 @@
 
 namespace allot::testing {
 
-// The exit code of a server that could not go on, of docs/cli.md.
+// The exit code of a server that could not go on, of docs/reference/cli.md.
 inline constexpr int kServerFailed = 7;
 
 inline constexpr char kJobs[] = "/v1/queues/default/jobs";

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of docs/cli.md.
+// Of docs/reference/cli.md.
 constexpr int kUsage = 2;
 constexpr int kConflict = 6;
 

@@ -1,7 +1,8 @@
-// Every route of docs/protocol.md, asked for with every kind of token: the page's tables are the list, so a route that
+// Every route of docs/reference/protocol, asked for with every kind of token: its tables are the list, so a route that
 // is added there is tried here. That the page lists all routes there are is tested beside the server's own table
 // (src/server/api/route_table_test.cc).
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <sstream>
@@ -28,9 +29,13 @@ std::string Between(const std::string& text, std::size_t& at, char mark) {
 
 // The rows of tables whose first cell is a route, and whose second cell names scopes. Left out are those
 // that need no token, and WebSockets, whose rows begin with that word: these are tried by name below.
-std::vector<Route> RoutesOfThePage() {
+std::vector<Route> RoutesOfThePages() {
   std::vector<Route> routes;
-  std::istringstream page(ReadFile("docs/protocol.md"));
+  std::set<std::filesystem::path> pages;
+  for (const auto& entry : std::filesystem::directory_iterator("docs/reference/protocol")) pages.insert(entry.path());
+  std::string text;
+  for (const auto& path : pages) text += ReadFile(path.string()) + "\n";
+  std::istringstream page(text);
   std::string before;  // the path that `…` stands for
   for (std::string line; std::getline(page, line);) {
     if (line.rfind("| `", 0) != 0) continue;
@@ -145,7 +150,7 @@ class RouteMatrix : public HostileSuite {
 };
 
 TEST_F(RouteMatrix, ThePageListsTheRoutes) {
-  const std::vector<Route> routes = RoutesOfThePage();
+  const std::vector<Route> routes = RoutesOfThePages();
   EXPECT_GE(routes.size(), 57u);
   for (const Route& route : routes) {
     SCOPED_TRACE(route.method + " " + route.path);
@@ -157,7 +162,7 @@ TEST_F(RouteMatrix, ThePageListsTheRoutes) {
 }
 
 TEST_F(RouteMatrix, WithoutAGoodTokenNoRouteSaysAnything) {
-  for (const Route& route : RoutesOfThePage()) {
+  for (const Route& route : RoutesOfThePages()) {
     SCOPED_TRACE(route.method + " " + route.path);
     for (const std::string& token : {std::string(), wrong_, gone_}) {
       const Answer answer = Ask(token, route);
@@ -173,7 +178,7 @@ TEST_F(RouteMatrix, WithoutAGoodTokenNoRouteSaysAnything) {
 }
 
 TEST_F(RouteMatrix, AScopeOpensItsRoutesAndNoOther) {
-  for (const Route& route : RoutesOfThePage()) {
+  for (const Route& route : RoutesOfThePages()) {
     SCOPED_TRACE(route.method + " " + route.path);
     for (const auto& [scope, token] : scoped_) {
       SCOPED_TRACE(scope);
@@ -195,7 +200,7 @@ TEST_F(RouteMatrix, AScopeOpensItsRoutesAndNoOther) {
 }
 
 TEST_F(RouteMatrix, ATokenOfAnotherQueueReachesNothingOfThisOne) {
-  for (const Route& route : RoutesOfThePage()) {
+  for (const Route& route : RoutesOfThePages()) {
     if (route.path.rfind("/v1/queues/Q", 0) != 0) continue;
     SCOPED_TRACE(route.method + " " + route.path);
     EXPECT_EQ(Ask(others_queue_, route).ErrorCode(), "forbidden");
@@ -205,7 +210,7 @@ TEST_F(RouteMatrix, ATokenOfAnotherQueueReachesNothingOfThisOne) {
 }
 
 TEST_F(RouteMatrix, AJobOfAnotherUserIsNotThere) {
-  for (const Route& route : RoutesOfThePage()) {
+  for (const Route& route : RoutesOfThePages()) {
     if (route.path.find("/jobs/ID") == std::string::npos) continue;
     SCOPED_TRACE(route.method + " " + route.path);
     const Answer answer = Ask(ben_, route);

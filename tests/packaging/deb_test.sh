@@ -31,7 +31,7 @@ dpkg-deb --extract "$package" there
 for file in etc/allotter/allotter.toml usr/bin/allot usr/lib/systemd/system/allotter.service \
   usr/lib/sysusers.d/allotter.conf usr/share/bash-completion/completions/allot usr/share/zsh/vendor-completions/_allot \
   usr/share/fish/vendor_completions.d/allot.fish usr/share/man/man1/allot.1.gz usr/share/doc/allotter/copyright \
-  usr/share/doc/allotter/changelog.gz usr/share/doc/allotter/README.md usr/share/doc/allotter/operating.md \
+  usr/share/doc/allotter/changelog.gz usr/share/doc/allotter/README.md usr/share/doc/allotter/docs/reference/operations.md \
   usr/share/allotter/prometheus/allotter.rules.yml usr/share/allotter/grafana/allotter.json; do
   test -s "there/$file" || fail "the package has no $file"
 done

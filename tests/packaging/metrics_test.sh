@@ -3,7 +3,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/cli/lib.sh"
 rules=$root/packaging/prometheus/allotter.rules.yml
 dashboard=$root/packaging/grafana/allotter.json
-page=$root/docs/operating.md
+page=$root/docs/reference/metrics.md
 
 # A server that has something to tell of everything: tasks done, failed, held back, in two queues.
 serve
@@ -57,10 +57,10 @@ awk '/^# TYPE / { type[$3] = $4; next }
     seen[name] = labels
   }
   END { for (name in type) printf "%s | %s | %s\n", name, type[name], seen[name] }' exposed | sort >families
-sed -n '/^## Metrics/,/^## /s/^| `\([a-z_]*\)` | \([a-z]*\) | \([a-z, ]*\) *|.*/\1 | \2 | \3/p' "$page" |
+sed -n '/^## All metrics/,/^## /s/^| `\([a-z_]*\)` | \([a-z]*\) | \([a-z, ]*\) *|.*/\1 | \2 | \3/p' "$page" |
   sed 's/ *$//' | sort >told
 sed -i 's/ *$//' families
-diff told families >differences || fail "docs/operating.md (<) and the server (>) differ: $(cat differences)"
+diff told families >differences || fail "docs/reference/metrics.md (<) and the server (>) differ: $(cat differences)"
 [ "$(wc -l <families)" -gt 50 ] || fail "only $(wc -l <families) metrics were seen"
 
 # names FILE: metrics in it, as families.

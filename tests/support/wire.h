@@ -1,5 +1,5 @@
 // Sockets, HTTP and WebSocket in the plainest form: a test says every byte that is sent, and sees every message that
-// comes. Written from docs/protocol.md, and apart from the client library on purpose.
+// comes. Written from docs/reference/protocol, and apart from the client library on purpose.
 //
 // Threading: an object belongs to one thread.
 #pragma once

@@ -18,6 +18,7 @@ import allotter
 from allotter.testing import Server
 
 HERE = Path(__file__).resolve().parent.parent
+ROOT = HERE.parent.parent
 
 
 def _run(*command: str, cwd: Path = HERE) -> None:
@@ -79,20 +80,26 @@ def test_the_wheel_is_built_offline_and_is_small(tmp_path: Path) -> None:
     assert "Requires-Dist" not in re.sub(r"Requires-Dist: .*extra ==.*", "", metadata)
 
 
-def _programs() -> List[Tuple[int, str]]:
-    text = (HERE / "README.md").read_text(encoding="utf-8")
+# The README, and what the project's own pages show in Python.
+PAGES = [HERE / "README.md", *sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])]
+
+
+def _programs() -> List[Tuple[str, str]]:
     found = []
-    for match in re.finditer(r"(<!-- not run:[^\n]*-->\n)?```python\n(.*?)```", text, re.DOTALL):
-        if match.group(1) is None:
-            found.append((text[: match.start(2)].count("\n"), match.group(2)))
+    for page in PAGES:
+        if not page.exists():  # the package alone, without the project around it
+            continue
+        text = page.read_text(encoding="utf-8")
+        for match in re.finditer(r"(<!-- not run:[^\n]*-->\n)?```python\n(.*?)```", text, re.DOTALL):
+            if match.group(1) is None:
+                line = text[: match.start(2)].count("\n")
+                found.append((f"{os.path.relpath(page, ROOT)}:{line}", match.group(2)))
     return found
 
 
-@pytest.mark.parametrize(
-    "line, program", _programs(), ids=lambda value: str(value) if isinstance(value, int) else ""
-)
-def test_every_program_of_the_readme_runs(
-    allot_server: Server, tmp_path: Path, line: int, program: str
+@pytest.mark.parametrize("place, program", _programs(), ids=[place for place, _ in _programs()])
+def test_every_program_of_the_pages_runs(
+    allot_server: Server, tmp_path: Path, place: str, program: str
 ) -> None:
     _run_program(allot_server, tmp_path, program)
 

@@ -1,4 +1,4 @@
-// The objects of the protocol (docs/protocol.md), as they are on the wire. Fields that older servers do not send are
+// The objects of the protocol (docs/reference/protocol), as they are on the wire. Fields that older servers do not send are
 // optional here; fields that servers add later are ignored.
 
 import type { JobState, TaskState } from './states.js';

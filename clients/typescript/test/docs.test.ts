@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
@@ -13,15 +13,26 @@ const run = promisify(execFile);
 const root = new URL('../../', import.meta.url);
 const place = new URL('build/readme/', root);
 
-// The blocks of README.md, by the line at which they begin, and what stands above them.
-async function blocks(): Promise<{ line: number; run: boolean; text: string }[]> {
-  const lines = (await readFile(new URL('README.md', root), 'utf8')).split('\n');
-  const found: { line: number; run: boolean; text: string }[] = [];
-  for (let i = 0; i < lines.length; i++) {
-    if (lines[i] !== '```ts') continue;
-    const end = lines.indexOf('```', i);
-    found.push({ line: i + 1, run: !lines[i - 1]?.startsWith('<!-- not run'), text: lines.slice(i + 1, end).join('\n') + '\n' });
-    i = end;
+// The blocks of README.md, and of the project's own pages, by page and the line at which they begin. What a page outside
+// of the package does not run is not compiled either: it may be somebody else's.
+async function blocks(): Promise<{ name: string; run: boolean; text: string }[]> {
+  const project = new URL('../../', root);
+  const inDocs = (await readdir(new URL('docs/', project), { recursive: true })).filter((path) => path.endsWith('.md')).sort();
+  const pages = [new URL('README.md', root), new URL('README.md', project), ...inDocs.map((path) => new URL(`docs/${path}`, project))];
+  const found: { name: string; run: boolean; text: string }[] = [];
+  for (const [n, page] of pages.entries()) {
+    const lines = (await readFile(page, 'utf8')).split('\n');
+    const name = fileURLToPath(page)
+      .slice(fileURLToPath(n === 0 ? root : project).length)
+      .replace(/\W/g, '_');
+    for (let i = 0; i < lines.length; i++) {
+      if (lines[i] !== '```ts') continue;
+      const end = lines.indexOf('```', i);
+      const run = !lines[i - 1]?.startsWith('<!-- not run');
+      const block = { name: `${n === 0 ? 'package_' : ''}${name}_${i + 1}`, run, text: lines.slice(i + 1, end).join('\n') + '\n' };
+      if (run || n === 0) found.push(block);
+      i = end;
+    }
   }
   return found;
 }
@@ -46,10 +57,10 @@ describe('README.md and examples/', () => {
 
   it('have blocks that compile, strictly, and that run', async () => {
     const all = await blocks();
-    assert.ok(all.length >= 7);
+    assert.ok(all.length >= 9);
     const files: string[] = [];
-    for (const { line, text } of all) {
-      files.push(fileURLToPath(new URL(`block_${line}.ts`, place)));
+    for (const { name, text } of all) {
+      files.push(fileURLToPath(new URL(`${name}.ts`, place)));
       await writeFile(files.at(-1)!, text);
     }
     const options: ts.CompilerOptions = {

@@ -17,7 +17,7 @@ namespace allot {
 namespace {
 
 constexpr std::string_view kAbout =
-    "A durable work-queue server. docs/protocol.md has what the fields mean, the bounds, and all codes of errors. New "
+    "A durable work-queue server. docs/reference has what the fields mean, the bounds, and all codes of errors. New "
     "fields and words may come at any time: ignore what you do not know. Errors have the schema ErrorAnswer, whatever "
     "their status. The schemas of WebSocket messages stand at their routes, in `x-websocket`.";
 

@@ -2,8 +2,9 @@
 // watched all come from here. All other paths are the dashboard's (serve_web.h), or nobody's.
 //
 // Changing it: a new route is a function in its handler's file, and its declaration and row in route_table.cc.
-// docs/protocol.md lists the same routes with the same scopes; route_table_test.cc compares them. docs/openapi.json is
-// made from it (openapi.h).
+// docs/reference/protocol lists the same routes with the same scopes; route_table_test.cc compares them.
+//
+// docs/openapi.json is made from it (openapi.h).
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,7 @@
-// The table of routes is sound, finds what it should, and says the same as docs/protocol.md, both ways.
+// The table of routes is sound, finds what it should, and says the same as docs/reference/protocol, both ways.
 #include "server/api/route_table.h"
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <regex>
 #include <set>
@@ -13,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/testing_page.h"
 #include "server/net/serve.h"
 #include "server/wire/request_query.h"
 
@@ -138,7 +138,7 @@ TEST(RouteTable, WhatIsNotThereIsNotFound) {
        {"/v1", "/v1/", "/v1/nothing", "/v2/queues", "/v1/server/", "/livez/x", "/metrics/", "/v1/strategies/other",
         "/v1/queues/q/nothing", "/v1/queues/q/strategy", "/v1/queues/q/jobs/1/nothing", "/v1/queues/q/jobs/1/results/2",
         "/v1/queues/q/jobs/1/tasks/2/nothing", "/v1/queues/q/workers/1/nothing", "/v1/queues/q/limits/u/renew/x"}) {
-    EXPECT_EQ(Found(Method::kGet, path), "not_found: there is nothing at " + path + "; see docs/protocol.md");
+    EXPECT_EQ(Found(Method::kGet, path), "not_found: there is nothing at " + path + "; see docs/reference/protocol");
   }
 }
 
@@ -239,15 +239,9 @@ TEST(RouteTable, SaysWhatIsNotTheDashboards) {
   }
 }
 
-// --- docs/protocol.md.
+// --- docs/reference/protocol.
 
-std::string ReadPage() {
-  std::ifstream in("docs/protocol.md");
-  std::ostringstream text;
-  text << in.rdbuf();
-  EXPECT_FALSE(text.str().empty());
-  return text.str();
-}
+std::string ReadPages() { return testing::ReadFolder("docs/reference/protocol"); }
 
 // `/v1/queues/Q/jobs/ID` → `/v1/queues/{queue}/jobs/{job}`.
 std::string PatternOf(const std::string& path) {
@@ -306,12 +300,12 @@ std::string ScopesOf(const ScopeRule& rule) {
   return Joined({std::string(ScopeText(rule.first)), std::string(ScopeText(rule.second))});
 }
 
-// All routes of the page's tables, in its order. A cell may name several: `POST …/pause`, `…/resume` are like the one
+// All routes of the pages' tables, in their order. A cell may name several: `POST …/pause`, `…/resume` are like the one
 // before, but for their last part.
-std::vector<Listed> RoutesOfThePage() {
+std::vector<Listed> RoutesOfThePages() {
   static const std::regex kRoute("(?:(GET|POST|PUT|PATCH|DELETE) )?(…)?(/[^ ?]*)(?:\\?.*)?");
   std::vector<Listed> all;
-  std::istringstream page(ReadPage());
+  std::istringstream page(ReadPages());
   bool inside = false;
   std::string method, path;
   for (std::string line; std::getline(page, line);) {
@@ -348,11 +342,11 @@ std::vector<Listed> RoutesOfThePage() {
   return all;
 }
 
-TEST(ProtocolPage, ListsTheRoutesWithTheirScopes) {
+TEST(ProtocolPages, ListsTheRoutesWithTheirScopes) {
   std::map<std::string, const Route*> rows;
   for (const Route& route : Routes()) rows[NameOf(route)] = &route;
   std::map<std::string, std::string> seen;  // the scopes, of all rows of the page that name it
-  for (const Listed& listed : RoutesOfThePage()) {
+  for (const Listed& listed : RoutesOfThePages()) {
     SCOPED_TRACE(listed.route);
     const auto row = rows.find(listed.route);
     EXPECT_NE(row, rows.end()) << "there is no such route";
@@ -369,8 +363,8 @@ TEST(ProtocolPage, ListsTheRoutesWithTheirScopes) {
   }
 }
 
-TEST(ProtocolPage, ListsWhatMayBeWatched) {
-  const std::string page = ReadPage();
+TEST(ProtocolPages, ListsWhatMayBeWatched) {
+  const std::string page = ReadPages();
   const std::size_t begin = page.find("- Anything that is shown:");
   const std::size_t end = page.find("a stream of server-sent events", begin);
   ASSERT_NE(begin, std::string::npos);

@@ -7,7 +7,7 @@
 namespace allot {
 
 Error NoSuchPath(const Request& request) {
-  return {Code::kNotFound, "there is nothing at " + request.path.substr(0, 200), "see docs/protocol.md"};
+  return {Code::kNotFound, "there is nothing at " + request.path.substr(0, 200), "see docs/reference/protocol"};
 }
 
 Error WrongMethod(const Request& request, std::string_view allowed) {

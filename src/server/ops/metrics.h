@@ -1,6 +1,8 @@
 // What Prometheus reads: counters, gauges and histograms, in base units. Labels are `queue` and, from small fixed sets,
 // `mode`, `reason` and `kind`; never a user, a job, a worker or a limit. So the number of series is bounded by that of
-// queues. docs/operating.md lists all of them, and a test compares.
+// queues.
+//
+// docs/reference/metrics.md lists all of them, and a test compares.
 //
 // Changing it: dashboards and alerts go by the names. One that changes is told of there.
 //

@@ -1,4 +1,4 @@
-// Replies are compared with the examples of docs/protocol.md: the same fields in the same order.
+// Replies are compared with the examples of docs/reference/protocol: the same fields in the same order.
 #include "server/wire/reply_json.h"
 #include "expr/testing.h"
 
@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <simdjson.h>
 
+#include "base/testing_page.h"
 #include "expr/expr.h"
 #include "server/wire/request_json.h"
 
@@ -35,12 +36,11 @@ std::vector<std::string> Keys(const std::string& json) {
   return keys;
 }
 
-// The first example below `heading` on the protocol page.
+// The first example below `heading` on the pages of the protocol, or that of errors.
 std::string Example(const std::string& heading) {
-  std::ifstream in("docs/protocol.md");
-  std::ostringstream page;
-  page << in.rdbuf();
-  const std::string text = page.str();
+  std::ostringstream errors;
+  errors << std::ifstream("docs/reference/errors.md").rdbuf();
+  const std::string text = testing::ReadFolder("docs/reference/protocol") + errors.str();
   const auto at = text.find("\n" + heading + "\n");
   EXPECT_NE(at, std::string::npos) << heading;
   const auto start = text.find("```json\n", at) + 8;
@@ -134,7 +134,7 @@ TEST(Reply, Error) {
   out.clear();
   AppendError({Code::kStale, "x", ""}, 7, out);
   EXPECT_EQ(out, R"({"error":{"code":"stale","message":"x","hint":""},"seq":7})");
-  EXPECT_EQ(Keys(out)[0], Keys(Example("## Errors"))[0]);
+  EXPECT_EQ(Keys(out)[0], Keys(Example("## The answer"))[0]);
 }
 
 TEST(Reply, Task) {

@@ -1,5 +1,6 @@
-// Strategies in requests: a text, or an object for each block, as docs/strategies.md has them. Inner header of
-// request_json; false after a failure, as in json_reader.h.
+// Strategies in requests: a text, or an object for each block, as docs/reference/strategies.md has them.
+//
+// Inner header of request_json; false after a failure, as in json_reader.h.
 #pragma once
 
 #include "server/wire/json_reader.h"

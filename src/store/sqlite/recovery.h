@@ -5,7 +5,8 @@
 // Damage: a file or a log that the mark demands and that is not there, or not whole as far as the mark says; commits
 // that are whole behind a hole, more of them than can have been unsynced; a file that is older than its mark.
 //
-// What cannot be noticed is in docs/operating.md ("What damage is noticed").
+// What cannot be noticed is in docs/reference/operations.md,
+// "What damage is noticed".
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ from .errors import (
 from .functions import Task, find_task, tasks_in
 from .work.worker import Worker
 
-# As `allot` has them: docs/cli.md.
+# As `allot` has them: docs/reference/cli.md.
 _EXIT: Sequence[Tuple[type, int]] = (
     (Unavailable, 3),
     (NotFound, 4),

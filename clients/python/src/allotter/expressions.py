@@ -18,7 +18,7 @@ from typing import Any, Iterable, Mapping, NoReturn, Union
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _RESERVED = frozenset(("true", "false", "undefined", "error", "is", "isnt", "my", "target", "job", "machine"))
 
-# How tightly operators bind, as docs/expressions.md has them.
+# How tightly operators bind, as docs/reference/expressions.md has them.
 (
     _CHOICE,
     _OR,
