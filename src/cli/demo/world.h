@@ -39,7 +39,8 @@ struct Machine {
 std::span<const Machine> Machines();
 
 // Bodies of requests: the queue's settings, and the one limit.
-inline constexpr std::string_view kSettings = R"json({"policy":"fair(user, worker)","property_keys":["zone"]})json";
+inline constexpr std::string_view kSettings =
+    R"json({"settings":{"policy":"fair(user, worker)","property_keys":["zone"]}})json";
 inline constexpr std::string_view kLimitId = "demo-mail-provider";
 inline constexpr std::string_view kLimit =
     R"json({"tag":"emails","name":"mail provider: 8 a second","expr":"member(\"emails\", MY.Tags)",)json"
