@@ -1,11 +1,15 @@
 // allot demo: a server in a temporary folder, with users, jobs and workers to look at.
 #include <stdlib.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <mutex>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "cli/commands.h"
@@ -93,16 +97,22 @@ std::string Hints(const Context& context, const std::string& url) {
   std::string text;
   if (!WebAssets().empty()) text += "The dashboard: " + url + "/\n";
   text += "Seven users submit jobs, five workers run them. Try, in another terminal:\n";
+  std::vector<std::pair<std::string, std::string_view>> lines;
   const auto add = [&](std::string_view command, std::string_view why) {
     std::string line = "  " + context.program + " " + std::string(command) + server;
-    if (line.size() < 42) line.resize(42, ' ');
-    text += line + "  # " + std::string(why) + '\n';
+    lines.emplace_back(std::move(line), why);
   };
   add("top", "how it is all going; q ends it");
   add("jobs", "what is there");
   add("explain last", "why the newest job does, or does not, run");
   add("limit list", "what may start how fast");
   add("submit --tag thumbnails --count 20 --wait", "a job of your own");
+  std::size_t width = 0;
+  for (const auto& [line, why] : lines) width = std::max(width, line.size());
+  for (auto& [line, why] : lines) {
+    line.resize(width, ' ');
+    text += line + "  # " + std::string(why) + '\n';
+  }
   text += "Ctrl-C ends it, and leaves nothing behind.\n";
   return text;
 }
@@ -117,13 +127,14 @@ Result<int> RunDemo(const Context& context, const DemoOptions& options) {
   if (!folder) return folder.error();
   Config config;
   config.data = (*folder)->path();
-  config.log_level = LogLevel::kWarning;
   if (!options.listen.empty()) {
     const auto listen = ParseEndpoint(options.listen);
     if (!listen) return listen.error();
     config.listen = *listen;
   }
-  InitLog(config);
+  // What the server says of its work would hide what to try. It lives as long as the log is written to.
+  static std::ofstream log(config.data + "/server.log");
+  InitLogTo(log, LogLevel::kInfo, LogFormat::kText);
   auto server = StartServer(config, options.listen.empty());
   if (!server) return server.error();
 
