@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/job_details.h"
 #include "base/time.h"
 
 namespace allot {
@@ -66,7 +67,7 @@ struct PayloadRef {
 using ContentHash = std::array<std::uint64_t, 2>;
 
 // A valid job: the edge (server/) makes these from JSON, and nothing behind it checks again.
-struct JobSpec {
+struct JobSpec : JobDetails {
   std::vector<std::string> tags;        // sorted, without duplicates
   std::vector<Properties> constraints;  // alternatives, any of which will do; none is empty. Empty: any worker
   ExprPtr requirements;
@@ -79,17 +80,14 @@ struct JobSpec {
   Meta meta;
   std::uint32_t count = 1;
   PayloadRef payload;
-  std::string payload_prefix;
   std::uint32_t max_attempts = 5;
   Backoff backoff;
   milliseconds lease{60'000};
   milliseconds timeout{0};  // 0: none
   Allowance max_failed_tasks;
   milliseconds retention{86'400'000};
-  std::string idempotency_key;
   std::string token;      // its id, that the job came with; counts for what the token may use, and is not kept
   ContentHash content{};  // of the whole request; only with an idempotency key
-  std::string trace;
 };
 
 // What `job set` changes; what is not named stays.

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "base/testing_memory.h"
+#include "base/testing/memory.h"
 
 namespace allot {
 namespace {

@@ -35,7 +35,7 @@ class ProgressWatcher {
     if (!client) return;
     thread_ = std::thread([this, &screen, &line, job, client = std::make_shared<allotter::Client>(std::move(*client))] {
       while (!over_) {
-        auto now = client->GetJob(job);
+        auto now = client->jobs().Get(job);
         if (now) {
           const std::lock_guard lock(screen);
           if (!over_) line.Show(*now);
@@ -64,7 +64,7 @@ Result<void> PrintResults(const Context& context, allotter::Client& client, cons
   std::uint64_t from = options.from;
   for (;;) {
     auto page = Patiently<allotter::ResultPage>(
-        [&] { return client.Results(job, {.from = from, .wait = milliseconds(20'000)}); });
+        [&] { return client.tasks().Results(job, {.from = from, .wait = milliseconds(20'000)}); });
     if (!page) return page.error();
     if (!page->results.empty()) {
       const std::lock_guard lock(screen);
@@ -109,7 +109,7 @@ Result<allotter::Job> Follow(const Context& context, allotter::Client& client, c
   ProgressLine line;
   const bool draw = options.progress && line.active() && !options.results;
   for (;;) {
-    auto now = Patiently<allotter::Job>([&] { return client.GetJob(job, draw ? kGlance : kWait); });
+    auto now = Patiently<allotter::Job>([&] { return client.jobs().Get(job, draw ? kGlance : kWait); });
     if (!now || now->ended()) {
       if (draw && now) line.Show(*now);
       line.Leave();

@@ -17,7 +17,7 @@ Result<std::string> FindJob(allotter::Client& client, const std::string& selecto
     unsigned seen = 0;
     for (;;) {
       query.limit = nth - seen;
-      auto page = client.Jobs(query);
+      auto page = client.jobs().List(query);
       if (!page) return page.error();
       seen += static_cast<unsigned>(page->jobs.size());
       if (seen >= nth) return page->jobs[page->jobs.size() - 1 - (seen - nth)].id;

@@ -189,7 +189,7 @@ void AddSpecOptions(CLI::App& command, SpecOptions& o) {
   const auto text = [&](const char* name, std::string& target, const char* operand, const char* help) {
     command.add_option(name, target, help)->type_name(operand)->group(group);
   };
-  command.add_option("-t,--tag", o.tags, "A tag that workers must have; may be repeated")
+  command.add_option("-t,--tag", o.spec.tags, "A tag that workers must have; may be repeated")
       ->type_name("TAG")
       ->allow_extra_args(false)
       ->group(group);
@@ -204,50 +204,40 @@ void AddSpecOptions(CLI::App& command, SpecOptions& o) {
   const auto expression = [&](const char* name, std::string& target, const char* help) {
     command.add_option(name, target, help)->type_name("EXPR")->check(GivenExpression())->group(group);
   };
-  expression("--requirements", o.requirements, kRequirementsHelp);
-  expression("--rank", o.rank, kRankHelp);
-  command.add_option("-p,--priority", o.priority, "Higher first; none: last")->type_name("N")->group(group);
-  text("-u,--user", o.user, "USER", "Whose job it is");
+  expression("--requirements", o.spec.requirements, kRequirementsHelp);
+  expression("--rank", o.spec.rank, kRankHelp);
+  command.add_option("-p,--priority", o.spec.priority, "Higher first; none: last")->type_name("N")->group(group);
+  text("-u,--user", o.spec.user, "USER", "Whose job it is");
   text("--delay", o.delay, "DURATION", "Not before so long from now, as in 10m");
   text("--at", o.at, "TIME", "Not before that time: 2026-01-31T10:00, 10:00, or with Z for UTC");
   command.add_option("-m,--meta", o.meta, "key=value, a number, true, false or text; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false)
       ->group(group);
-  command.add_option("--max-attempts", o.max_attempts, "Deliveries of a task before it fails (5)")
+  command.add_option("--max-attempts", o.spec.max_attempts, "Deliveries of a task before it fails (5)")
       ->type_name("N")
       ->group(group);
   text("--backoff-first", o.backoff_first, "DURATION", "Wait before the second attempt (1s)");
-  command.add_option("--backoff-factor", o.backoff_factor, "How much longer before each further one (2)")
+  command.add_option("--backoff-factor", o.spec.backoff.factor, "How much longer before each further one (2)")
       ->type_name("X")
       ->group(group);
   text("--backoff-max", o.backoff_max, "DURATION", "The longest wait (5m)");
-  command.add_option("--backoff-jitter", o.backoff_jitter, "Longer by chance, up to this part (0.1)")
+  command.add_option("--backoff-jitter", o.spec.backoff.jitter, "Longer by chance, up to this part (0.1)")
       ->type_name("X")
       ->group(group);
   text("--lease", o.lease, "DURATION", "How long an attempt may go without a sign of life (1m)");
   text("--timeout", o.timeout, "DURATION", "How long an attempt may take at all (no limit)");
-  text("--max-failed", o.max_failed, "N|N%", "More failed tasks than this fail the job (0)");
+  text("--max-failed", o.spec.max_failed_tasks, "N|N%", "More failed tasks than this fail the job (0)");
   text("--retention", o.retention, "DURATION", "How long job and results are kept after its end (1d)");
-  text("--idempotency-key", o.idempotency_key, "KEY", "The same key with the same content gives the same job");
-  text("--payload-prefix", o.payload_prefix, "PREFIX", "Contents are in object storage at PREFIX/index");
-  text("--trace", o.trace, "TRACEPARENT", "A W3C traceparent, handed to workers (TRACEPARENT)");
+  text("--idempotency-key", o.spec.idempotency_key, "KEY", "The same key with the same content gives the same job");
+  text("--payload-prefix", o.spec.payload_prefix, "PREFIX", "Contents are in object storage at PREFIX/index");
+  text("--trace", o.spec.trace, "TRACEPARENT", "A W3C traceparent, handed to workers (TRACEPARENT)");
   command.add_flag("--sync", o.sync, "A person waits for it")->group(group);
 }
 
 Result<allotter::JobSpec> ToSpec(const SpecOptions& o) {
-  allotter::JobSpec spec;
-  spec.tags = o.tags;
-  spec.priority = o.priority;
-  spec.user = o.user;
+  allotter::JobSpec spec = o.spec;
   spec.async = !o.sync;
-  spec.payload_prefix = o.payload_prefix;
-  spec.max_attempts = o.max_attempts;
-  spec.backoff.factor = o.backoff_factor;
-  spec.backoff.jitter = o.backoff_jitter;
-  spec.max_failed_tasks = o.max_failed;
-  spec.idempotency_key = o.idempotency_key;
-  spec.trace = o.trace;
   if (const char* trace = std::getenv("TRACEPARENT"); spec.trace.empty() && trace != nullptr) spec.trace = trace;
   struct Row {
     const char* name;
@@ -277,10 +267,8 @@ Result<allotter::JobSpec> ToSpec(const SpecOptions& o) {
   auto constraints = ToConstraints(o.constraints, o.alternatives);
   if (!constraints) return constraints.error();
   spec.constraints = std::move(*constraints);
-  if (auto checked = CheckExpression("requirements", o.requirements); !checked) return checked.error();
-  if (auto checked = CheckExpression("rank", o.rank); !checked) return checked.error();
-  spec.requirements = o.requirements;
-  spec.rank = o.rank;
+  if (auto checked = CheckExpression("requirements", spec.requirements); !checked) return checked.error();
+  if (auto checked = CheckExpression("rank", spec.rank); !checked) return checked.error();
   return spec;
 }
 

@@ -33,13 +33,9 @@ CLI::Validator GivenExpression();
 Result<void> CheckExpression(std::string_view name, const std::string& text);
 
 struct SpecOptions {
-  std::vector<std::string> tags, meta, constraints, alternatives;
-  std::string requirements, rank;
-  std::optional<std::int64_t> priority;
-  std::string user, delay, at, payload_prefix, max_failed, idempotency_key, trace;
-  std::optional<std::uint32_t> max_attempts;
-  std::string backoff_first, backoff_max, lease, timeout, retention;
-  std::optional<double> backoff_factor, backoff_jitter;
+  allotter::JobSpec spec;  // what can be taken as it is given
+  std::vector<std::string> meta, constraints, alternatives;
+  std::string delay, at, backoff_first, backoff_max, lease, timeout, retention;
   bool sync = false;
 };
 void AddSpecOptions(CLI::App& command, SpecOptions& options);

@@ -107,7 +107,7 @@ TEST(CheckExpression, PointsAtThePlace) {
   EXPECT_TRUE(CheckExpression("rank", ""));
   EXPECT_TRUE(CheckExpression("rank", "TARGET.memory * 2"));
   SpecOptions options;
-  options.requirements = "MACHINE.Memory >= 4096 && (";
+  options.spec.requirements = "MACHINE.Memory >= 4096 && (";
   const auto spec = ToSpec(options);
   ASSERT_FALSE(spec);
   EXPECT_EQ(spec.error().code, Code::kBadValue);

@@ -296,9 +296,9 @@ struct FieldsOf<JobPage> {
 };
 
 template <>
-struct FieldsOf<Client::Retried> {
-  static constexpr auto kRows = RowsOf<Client::Retried, wire::kRetried>(In<&Client::Retried::job>("job"),
-                                                                        In<&Client::Retried::retried>("retried"));
+struct FieldsOf<Retried> {
+  static constexpr auto kRows =
+      RowsOf<Retried, wire::kRetried>(In<&Retried::job>("job"), In<&Retried::retried>("retried"));
 };
 
 template <>
@@ -403,7 +403,7 @@ constexpr auto kStrategies =
 template Result<Job> Parse<Job>(const std::string& json);
 template Result<Submitted> Parse<Submitted>(const std::string& json);
 template Result<JobPage> Parse<JobPage>(const std::string& json);
-template Result<Client::Retried> Parse<Client::Retried>(const std::string& json);
+template Result<Retried> Parse<Retried>(const std::string& json);
 template Result<Task> Parse<Task>(const std::string& json);
 template Result<TaskPage> Parse<TaskPage>(const std::string& json);
 template Result<ResultPage> Parse<ResultPage>(const std::string& json);

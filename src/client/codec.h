@@ -8,11 +8,14 @@
 
 #include <simdjson.h>
 
-#include "allotter/client.h"
+#include "allotter/job_waiter.h"
 #include "allotter/result.h"
 #include "allotter/types.h"
 
 namespace allotter {
+
+struct Explanation;
+struct PairExplanation;
 
 // Appends the job spec's object. With `stream` without count and payloads, as the first line of a streamed submit.
 void AppendSpec(const JobSpec& spec, bool stream, std::string& out);
@@ -31,9 +34,23 @@ void AppendTaskRef(const TaskRef& task, std::string& out);
 std::string OneLine(std::string_view json);
 
 // `json` needs no padding; where its capacity has room for some, nothing is copied.
-// For all that the library gives; a codec instantiates it for what it reads.
+// For all that the library gives; a codec instantiates it for what it reads, and its header says so.
 template <typename T>
 Result<T> Parse(const std::string& json);
+extern template Result<Job> Parse<Job>(const std::string& json);
+extern template Result<Submitted> Parse<Submitted>(const std::string& json);
+extern template Result<JobPage> Parse<JobPage>(const std::string& json);
+extern template Result<Retried> Parse<Retried>(const std::string& json);
+extern template Result<Task> Parse<Task>(const std::string& json);
+extern template Result<TaskPage> Parse<TaskPage>(const std::string& json);
+extern template Result<ResultPage> Parse<ResultPage>(const std::string& json);
+extern template Result<WorkerPage> Parse<WorkerPage>(const std::string& json);
+extern template Result<WorkerInfo> Parse<WorkerInfo>(const std::string& json);
+extern template Result<ServerInfo> Parse<ServerInfo>(const std::string& json);
+extern template Result<Queue> Parse<Queue>(const std::string& json);
+extern template Result<Welcome> Parse<Welcome>(const std::string& json);
+extern template Result<Explanation> Parse<Explanation>(const std::string& json);
+extern template Result<PairExplanation> Parse<PairExplanation>(const std::string& json);
 template <>
 Result<std::vector<SubmittedId>> Parse<std::vector<SubmittedId>>(const std::string& json);
 template <>

@@ -277,5 +277,35 @@ TEST(ParseMessage, ReadsEverythingThatAServerSends) {
   EXPECT_EQ(ended.ended[1].state, "");
 }
 
+TEST(ParseMessage, AssignmentsAreReadInWhateverOrderTheirFieldsCome) {
+  const ServerMessage message = Message(
+      R"({"tasks":[{"trace":"t","payload":[1, {"job":"x"}],"newer":{"index":9},"lease_ms":60000,"index":3,"lease":"y","job":"9",)"
+      R"("attempt":2,"count":10},{},{"j\u006fb":"8","trace ":"no","index":4},{"lea":"no","job":"7"}]})");
+  ASSERT_EQ(message.tasks.size(), 4u);
+  const Assignment& first = message.tasks[0];
+  EXPECT_EQ(first.task.job, "9");
+  EXPECT_EQ(first.task.index, 3u);
+  EXPECT_EQ(first.task.lease, "y");
+  EXPECT_EQ(first.attempt, 2u);
+  EXPECT_EQ(first.count, 10u);
+  EXPECT_EQ(first.lease, milliseconds(60'000));
+  EXPECT_EQ(first.payload, R"([1, {"job":"x"}])");
+  EXPECT_EQ(first.trace, "t");
+  EXPECT_EQ(message.tasks[1].task.job, "");
+  EXPECT_EQ(message.tasks[2].task.job, "8");  // a key may be written with escapes
+  EXPECT_EQ(message.tasks[2].task.index, 4u);
+  EXPECT_EQ(message.tasks[2].trace, "");
+  EXPECT_EQ(message.tasks[3].task.lease, "");
+  EXPECT_EQ(message.tasks[3].task.job, "7");
+  for (const char* text :
+       {R"({"tasks":[{"job":9}]})", R"({"tasks":[{"job":"9","index":}]})", R"({"tasks":[{"job":"9")"}) {
+    std::string padded(text);
+    const std::size_t size = padded.size();
+    padded.resize(size + simdjson::SIMDJSON_PADDING);
+    ServerMessage none;
+    EXPECT_FALSE(ParseMessage(std::string_view(padded).substr(0, size), none)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace allotter

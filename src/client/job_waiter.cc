@@ -1,9 +1,10 @@
+#include "allotter/job_waiter.h"
+
 #include <simdjson.h>
 #include <boost/beast/core/buffers_to_string.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/websocket/stream.hpp>
 
-#include "allotter/client.h"
 #include "base/bounds.h"
 #include "base/json.h"
 #include "client/codec.h"

@@ -10,4 +10,12 @@ namespace allotter {
 
 void AppendManyJobs(const ManyJobs& which, std::string& out);
 
+extern template Result<Overview> Parse<Overview>(const std::string& json);
+extern template Result<History> Parse<History>(const std::string& json);
+extern template Result<UserPage> Parse<UserPage>(const std::string& json);
+extern template Result<Picture> Parse<Picture>(const std::string& json);
+extern template Result<Receipt> Parse<Receipt>(const std::string& json);
+extern template Result<ReceiptPage> Parse<ReceiptPage>(const std::string& json);
+extern template Result<ManyJobsAnswer> Parse<ManyJobsAnswer>(const std::string& json);
+
 }  // namespace allotter

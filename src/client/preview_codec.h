@@ -9,6 +9,8 @@
 namespace allotter {
 
 void AppendTry(const StrategyTry& what, std::string& out);
-// A block of another answer.
+
+extern template Result<StrategyPreview> Parse<StrategyPreview>(const std::string& json);
+extern template Result<WorkerOutlook> Parse<WorkerOutlook>(const std::string& json);
 
 }  // namespace allotter

@@ -12,6 +12,8 @@ namespace {
 
 // What a text, a list of texts or a map of values takes beyond its own size.
 std::size_t BytesOf(const std::string& text) { return text.size() < 16 ? 0 : MemoryPool::Taken(text.size() + 1); }
+template <typename Plain>
+requires std::is_trivially_copyable_v<Plain> std::size_t BytesOf(Plain) { return 0; }
 std::size_t BytesOf(const std::vector<std::string>& list) {
   std::size_t bytes = list.empty() ? 0 : MemoryPool::Taken(list.size() * sizeof(std::string));
   for (const std::string& text : list) bytes += BytesOf(text);
@@ -86,8 +88,8 @@ std::uint64_t Budget::MostBytesOf(const JobSpec& spec) const {
   std::size_t bytes = MemoryPool::Taken(sizeof(EngineJob)) + kPlaces + p_.orders.JobBytes();
   bytes += MemoryPool::Taken(sizeof(JobTerms) + 16) + 64 + BytesOf(spec.tags) + BytesOf(spec.user) + exprs;
   for (const Properties& alternative : spec.constraints) bytes += sizeof(Properties) + BytesOf(alternative);
-  const std::size_t extras =
-      BytesOf(spec.meta) + BytesOf(spec.payload_prefix) + BytesOf(spec.idempotency_key) + BytesOf(spec.trace);
+  std::size_t extras = BytesOf(spec.meta);
+  ForEach(kJobDetails, [&](const auto& detail) { extras += BytesOf(spec.*detail.member); });
   bytes += MemoryPool::Taken(sizeof(JobExtras)) + extras;
   // A group of its own, as limits see it.
   if (p_.limits.size() > 0) bytes += kGroupBytes + p_.limits.size() * kChargeBytes;

@@ -1,5 +1,5 @@
 // The memory budget, and the quotas of users.
-#include "base/testing_memory.h"
+#include "base/testing/memory.h"
 #include "base/text.h"
 #include "engine/looks/preview_walk.h"
 #include "engine/pace.h"

@@ -5,7 +5,7 @@
 
 #include "base/bounds.h"
 #include "base/check.h"
-#include "base/testing_text.h"
+#include "base/testing/text.h"
 #include "expr/expr.h"
 #include "expr/testing.h"
 

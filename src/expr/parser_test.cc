@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/bounds.h"
-#include "base/testing_text.h"
+#include "base/testing/text.h"
 #include "expr/expr.h"
 
 namespace allot::expr {

@@ -16,7 +16,7 @@
 #include <simdjson.h>
 
 #include "base/bounds.h"
-#include "base/testing_page.h"
+#include "base/testing/page.h"
 #include "base/text.h"
 #include "strategy/preview.h"
 #include "strategy/strategy.h"

@@ -6,8 +6,11 @@
 // goes, or changes its type, is a new version of the protocol.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <string_view>
 
@@ -87,6 +90,15 @@ constexpr Field OrNull(Field field) {
 constexpr Field Maybe(Field field) {
   field.optional = true;
   return field;
+}
+
+// Lists of fields one behind the other.
+template <const auto&... kLists>
+constexpr auto Joined() {
+  std::array<Field, (std::size(kLists) + ...)> all;
+  auto to = all.begin();
+  ((to = std::copy(std::begin(kLists), std::end(kLists), to)), ...);
+  return all;
 }
 
 constexpr const Field* Find(const Object& object, std::string_view name) {

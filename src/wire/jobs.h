@@ -1,10 +1,34 @@
 // Jobs, their tasks and what becomes of them: requests and answers.
 #pragma once
 
+#include <concepts>
+#include <string>
+
+#include "base/job_details.h"
+#include "base/time.h"
 #include "wire/field.h"
 #include "wire/words.h"
 
 namespace allot::wire {
+
+// The fields of base/job_details.h: of requests, where they may be missing, and of answers.
+template <typename T>
+constexpr Type TypeOfDetail() {
+  if (std::same_as<T, bool>) return Type::kBool;
+  if (std::same_as<T, milliseconds>) return Type::kMillis;
+  return std::same_as<T, std::string> ? Type::kText : Type::kCount;
+}
+constexpr auto DetailFields(bool optional) {
+  std::array<Field, kJobDetailCount> fields;
+  std::size_t at = 0;
+  ForEach(kJobDetails, [&]<typename Owner, typename T>(const Detail<Owner, T>& detail) {
+    fields[at] = Of(TypeOfDetail<T>(), detail.name, detail.about);
+    fields[at++].optional = optional;
+  });
+  return fields;
+}
+inline constexpr auto kDetailSpecFields = DetailFields(true);
+inline constexpr auto kDetailFields = DetailFields(false);
 
 inline constexpr Field kBackoffFields[] = {
     Millis("first_ms", "before the second attempt"),
@@ -24,13 +48,12 @@ inline constexpr Field kBackoffSpecFields[] = {
 inline constexpr Object kBackoffSpec{"BackoffSpec", "How long a failed task waits before its next attempt.",
                                      kBackoffSpecFields};
 
-inline constexpr Field kJobSpecFields[] = {
+inline constexpr Field kJobSpecOwnFields[] = {
     Maybe(List(Text("tags", "what kind of work it is; a worker needs one of them"))),
     Maybe(Text("tag", "instead of `tags`, where it has one")),
     Maybe(Count("count", "how many tasks")),
     Maybe(Json("payload", "what all tasks are given")),
     Maybe(List(Json("payloads", "what each task is given: instead of `count`"))),
-    Maybe(Text("payload_prefix", "stands before the payload where a command reads it")),
     Maybe(OrNull(Int("priority", "higher ones come first; null comes last"))),
     Maybe(Text("user", "whose it is")),
     Maybe(Bool("async", "false: whoever submitted it waits for it")),
@@ -46,9 +69,8 @@ inline constexpr Field kJobSpecFields[] = {
     Maybe(Millis("timeout_ms", "how long an attempt may take; 0: as long as it likes")),
     Maybe(Of(Type::kNumeral, "max_failed_tasks", "one more, and the job fails: a number or \"5%\"")),
     Maybe(Millis("retention_ms", "how long it is kept when it has ended")),
-    Maybe(Text("idempotency_key", "the same job submitted twice is one")),
-    Maybe(Text("trace", "handed to workers as it is")),
 };
+inline constexpr auto kJobSpecFields = Joined<kJobSpecOwnFields, kDetailSpecFields>();
 inline constexpr Object kJobSpec{"JobSpec", "A job to submit.", kJobSpecFields};
 
 inline constexpr Field kBatchFields[] = {Many("jobs", kJobSpec, "all of them are submitted, or none")};
@@ -74,7 +96,7 @@ inline constexpr Field kHeldFields[] = {
 };
 inline constexpr Object kHeld{"Held", "Why what waits of a job does not run.", kHeldFields};
 
-inline constexpr Field kJobFields[] = {
+inline constexpr Field kJobOwnFields[] = {
     Id("id", "its id"),
     Text("queue", "the name of its queue"),
     Word("state", kJobState, "how it stands"),
@@ -108,11 +130,9 @@ inline constexpr Field kJobFields[] = {
     OrNull(Time("ended_at_ms", "when it ended")),
     OrNull(Time("next_retry_at_ms", "when the next of its retrying tasks may run")),
     Text("reason", "why it failed, where it did"),
-    Text("idempotency_key", "empty: none"),
-    Text("payload_prefix", "stands before the payload where a command reads it"),
-    Text("trace", "handed to workers as it is"),
-    OrNull(One("held", kHeld, "null: nothing of it waits, or it is not known")),
 };
+inline constexpr Field kJobHeldField[] = {OrNull(One("held", kHeld, "null: nothing of it waits, or it is not known"))};
+inline constexpr auto kJobFields = Joined<kJobOwnFields, kDetailFields, kJobHeldField>();
 inline constexpr Object kJob{"Job", "A job.", kJobFields};
 
 inline constexpr Field kJobsPageFields[] = {

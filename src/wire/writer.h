@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/json.h"
@@ -97,6 +98,22 @@ class Writer {
   void Each(Name<kObject, kAnyType, kIsList> name, const Items& items, F&& write) {
     Key(name.text).BeginArray();
     for (const auto& item : items) write(item, json_);
+    json_.EndArray();
+  }
+  // Where a value is appended by other means, at once and as a whole.
+  std::string& Place(Name<kObject, kAnyType, kAnyShape> name) { return Key(name.text).Raw({}).out(); }
+  // append(item, text) for each, which appends one value; false from it, where it says so, ends the list.
+  template <typename Items, typename F>
+  void List(Name<kObject, kAnyType, kIsList> name, const Items& items, F&& append) {
+    Key(name.text).BeginArray();
+    for (const auto& item : items) {
+      json_.Raw({});
+      if constexpr (std::is_same_v<decltype(append(item, json_.out())), bool>) {
+        if (!append(item, json_.out())) break;
+      } else {
+        append(item, json_.out());
+      }
+    }
     json_.EndArray();
   }
   template <const wire::Object& kInner>

@@ -1,5 +1,5 @@
 // Requests that are wrong: each has its stable code, and changes nothing.
-#include "base/testing_text.h"
+#include "base/testing/text.h"
 #include "faults/fixture.h"
 
 namespace allot::testing {

@@ -425,7 +425,6 @@ export interface JobSpec {
   count?: number; // how many tasks
   payload?: Json; // what all tasks are given
   payloads?: Json[]; // what each task is given: instead of `count`
-  payload_prefix?: string; // stands before the payload where a command reads it
   priority?: number | null; // higher ones come first; null comes last
   user?: string; // whose it is
   async?: boolean; // false: whoever submitted it waits for it
@@ -441,7 +440,8 @@ export interface JobSpec {
   timeout_ms?: Ms; // how long an attempt may take; 0: as long as it likes
   max_failed_tasks?: string | number; // one more, and the job fails: a number or "5%"
   retention_ms?: Ms; // how long it is kept when it has ended
-  idempotency_key?: string; // the same job submitted twice is one
+  idempotency_key?: string; // the same job submitted twice is one; empty: none
+  payload_prefix?: string; // stands before the payload where a command reads it
   trace?: string; // handed to workers as it is
 }
 
@@ -732,7 +732,7 @@ export interface Job {
   ended_at_ms: Ms | null; // when it ended
   next_retry_at_ms: Ms | null; // when the next of its retrying tasks may run
   reason: string; // why it failed, where it did
-  idempotency_key: string; // empty: none
+  idempotency_key: string; // the same job submitted twice is one; empty: none
   payload_prefix: string; // stands before the payload where a command reads it
   trace: string; // handed to workers as it is
   held: Held | null; // null: nothing of it waits, or it is not known

@@ -83,7 +83,7 @@ Result<void> Backup(Context& context, allotter::Client& client, const std::strin
     return Error{Code::kBadValue, "`" + file + "` is there already", "--force replaces it"};
   NewFile out(file);
   if (auto opened = out.Open(); !opened) return opened;
-  auto copied = client.Backup(queue, [&](std::string_view piece) { return out.Write(piece); });
+  auto copied = client.queues().Backup(queue, [&](std::string_view piece) { return out.Write(piece); });
   if (out.error()) return *out.error();
   if (!copied) return copied;
   if (auto synced = out.Sync(); !synced) return synced;

@@ -55,7 +55,7 @@ Result<void> List(const Context& context, Client& client, const ListOptions& opt
   if (context.format == Format::kJson) std::cout << "{\"jobs\":[";
   while (left > 0) {
     query.limit = std::min<std::size_t>(left, 1000);
-    auto page = client.Jobs(query);
+    auto page = client.jobs().List(query);
     if (!page) return page.error();
     for (const Job& job : page->jobs) {
       if (left-- == 0) break;
@@ -128,7 +128,7 @@ void ShowJob(const Context& context, const Job& job) {
 
 // cancel, pause, resume: the same call for each of several jobs.
 void AddChangeCommand(CLI::App& app, Context& context, const char* name, const char* help,
-                      Result<Job> (Client::*call)(std::string_view)) {
+                      Result<Job> (allotter::Jobs::*call)(std::string_view)) {
   CLI::App& command = *app.add_subcommand(name, help);
   auto ids = std::make_shared<std::vector<std::string>>();
   command.add_option("JOB", *ids, kJobHelp)->required();
@@ -136,7 +136,7 @@ void AddChangeCommand(CLI::App& app, Context& context, const char* name, const c
     for (const std::string& id : *ids) {
       auto job = FindJob(client, id);
       if (!job) return job.error();
-      auto changed = (client.*call)(*job);
+      auto changed = (client.jobs().*call)(*job);
       if (!changed) return changed.error();
       Show(context, changed->json, changed->id, [&] { std::cout << changed->id << ' ' << changed->state << '\n'; });
     }
@@ -164,7 +164,7 @@ void AddJobCommands(CLI::App& app, Context& context) {
   OnRun(job, context, [&context, id](Client& client) -> Result<void> {
     auto found = FindJob(client, id->empty() ? "last" : *id);
     if (!found) return found.error();
-    auto shown = client.GetJob(*found);
+    auto shown = client.jobs().Get(*found);
     if (!shown) return shown.error();
     ShowJob(context, *shown);
     return {};
@@ -180,16 +180,16 @@ void AddJobCommands(CLI::App& app, Context& context) {
     if (!wanted) return wanted.error();
     auto found = FindJob(client, *set_id);
     if (!found) return found.error();
-    auto changed = client.ChangeJob(*found, *wanted);
+    auto changed = client.jobs().Change(*found, *wanted);
     if (!changed) return changed.error();
     ShowJob(context, *changed);
     return {};
   });
 
   AddChangeCommand(app, context, "cancel", "Cancel jobs: what waits is skipped, what runs is stopped",
-                   &Client::CancelJob);
-  AddChangeCommand(app, context, "pause", "Pause jobs: nothing new starts, what runs goes on", &Client::PauseJob);
-  AddChangeCommand(app, context, "resume", "Resume paused jobs", &Client::ResumeJob);
+                   &allotter::Jobs::Cancel);
+  AddChangeCommand(app, context, "pause", "Pause jobs: nothing new starts, what runs goes on", &allotter::Jobs::Pause);
+  AddChangeCommand(app, context, "resume", "Resume paused jobs", &allotter::Jobs::Resume);
 
   CLI::App& retry = *app.add_subcommand("retry", "Run failed and skipped tasks of ended jobs again");
   auto ids = std::make_shared<std::vector<std::string>>();
@@ -198,7 +198,7 @@ void AddJobCommands(CLI::App& app, Context& context) {
     for (const std::string& one : *ids) {
       auto found = FindJob(client, one);
       if (!found) return found.error();
-      auto retried = client.RetryJob(*found);
+      auto retried = client.jobs().Retry(*found);
       if (!retried) return retried.error();
       Show(context, retried->json, retried->job.id,
            [&] { std::cout << retried->job.id << ' ' << FormatCount(retried->retried) << " tasks will run again\n"; });

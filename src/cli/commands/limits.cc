@@ -63,7 +63,7 @@ void Print(const Context& context, const LimitLease& lease, std::string_view wha
 }
 
 Result<void> List(const Context& context, Client& client, const allotter::LimitFilter& filter) {
-  auto limits = client.Limits(filter);
+  auto limits = client.limits().List(filter);
   if (!limits) return limits.error();
   Table table({{"UUID"},
                {"TAG"},
@@ -141,7 +141,7 @@ void AddSet(CLI::App& family, Context& context) {
     if (!spec) return spec.error();
     if (given->count() > 0 && options->uuid.empty())
       return Error{Code::kBadValue, "--uuid cannot be empty", "leave it out for a new limit with a new id"};
-    auto lease = options->uuid.empty() ? client.CreateLimit(*spec) : client.PutLimit(options->uuid, *spec);
+    auto lease = options->uuid.empty() ? client.limits().Create(*spec) : client.limits().Put(options->uuid, *spec);
     if (!lease) return lease.error();
     const double most = spec->count + spec->burst;
     if (spec->cost.empty() && most > 0 && most < 1 && (spec->max_burst_cost == 0 || spec->max_burst_cost > most))
@@ -170,7 +170,7 @@ void AddLimitCommands(CLI::App& app, Context& context) {
     if (*asked && asked->value().count() == 0)
       return Error{Code::kBadValue, "--expires cannot be 0", "`allot limit delete` ends a limit at once"};
     return ForEachOf(context, *renewed, [&](const std::string& uuid) -> Result<void> {
-      auto lease = client.RenewLimit(uuid, asked->value_or(std::chrono::milliseconds(0)));
+      auto lease = client.limits().Renew(uuid, asked->value_or(std::chrono::milliseconds(0)));
       if (!lease) return lease.error();
       Print(context, *lease, "renewed", *asked);
       return {};
@@ -187,7 +187,7 @@ void AddLimitCommands(CLI::App& app, Context& context) {
   auto shown = std::make_shared<std::string>();
   show.add_option("UUID", *shown, "A limit's id")->required();
   OnRun(show, context, [&context, shown](Client& client) -> Result<void> {
-    auto limit = client.GetLimit(*shown);
+    auto limit = client.limits().Get(*shown);
     if (!limit) return limit.error();
     Show(context, limit->json, limit->uuid, [&] { std::cout << LimitText(*limit, NowMillis(), StdoutStyle()); });
     return {};
@@ -198,7 +198,7 @@ void AddLimitCommands(CLI::App& app, Context& context) {
   gone.add_option("UUID", *deleted, "A limit's id")->required();
   OnRun(gone, context, [&context, deleted](Client& client) -> Result<void> {
     return ForEachOf(context, *deleted, [&](const std::string& uuid) -> Result<void> {
-      if (auto done = client.DeleteLimit(uuid); !done) return done.error();
+      if (auto done = client.limits().Delete(uuid); !done) return done.error();
       Show(context, "{\"deleted\":\"" + uuid + "\"}", uuid, [&] { std::cout << Visible(uuid) << " deleted\n"; });
       return {};
     });
@@ -212,7 +212,7 @@ void AddLimitCommands(CLI::App& app, Context& context) {
     if (context.format == Format::kId) return Error{Code::kBadValue, "a try has no id to print", "leave -o id out"};
     if (auto checked = CheckExpression("expr", *expr); !checked) return checked.error();
     if (auto checked = CheckExpression("cost", *cost); !checked) return checked.error();
-    auto trial = client.TryLimit(*expr, *cost);
+    auto trial = client.limits().Try(*expr, *cost);
     if (!trial) return trial.error();
     Show(context, trial->json, "", [&] { std::cout << TrialText(*trial, StdoutStyle()); });
     return {};
@@ -231,7 +231,7 @@ void AddDemandCommand(CLI::App& app, Context& context) {
   OnRun(command, context, [&context, query](Client& client) -> Result<void> {
     if (context.format == Format::kId)
       return Error{Code::kBadValue, "demand has no id to print", "`-o json` has the numbers, as in .totals.wanted"};
-    auto demand = client.GetDemand(*query);
+    auto demand = client.stats().Demand(*query);
     if (!demand) return demand.error();
     switch (context.format) {
       case Format::kNdjson:

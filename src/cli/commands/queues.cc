@@ -208,7 +208,7 @@ void Print(const Queue& queue) {
 }
 
 Result<void> List(const Context& context, Client& client) {
-  auto queues = client.Queues();
+  auto queues = client.queues().List();
   if (!queues) return queues.error();
   Table table({{"NAME"},
                {"STATE"},
@@ -274,14 +274,14 @@ void AddQueueCommands(CLI::App& app, Context& context) {
       [created](Client& client, const std::string& name) -> Result<Queue> {
         auto settings = ToSettings(*created, client);
         if (!settings) return settings.error();
-        return client.CreateQueue(name, *settings);
+        return client.queues().Create(name, *settings);
       },
       true, [created](CLI::App& command) { AddSettingOptions(command, *created); });
   OnRun(*queue.add_subcommand("list", "List queues"), context,
         [&context](Client& client) { return List(context, client); });
   AddOne(
       queue, context, "show", "Show a queue",
-      [](Client& client, const std::string& name) { return client.GetQueue(name); }, false);
+      [](Client& client, const std::string& name) { return client.queues().Get(name); }, false);
   auto changed = std::make_shared<SettingOptions>();
   AddOne(
       queue, context, "set", "Change a queue's settings",
@@ -296,15 +296,15 @@ void AddQueueCommands(CLI::App& app, Context& context) {
           return Error{Code::kBadValue, "nothing to change was named",
                        "`allot queue set --help` lists what can be changed"};
         }
-        return client.ChangeQueue(name, *settings);
+        return client.queues().Change(name, *settings);
       },
       false, [changed](CLI::App& command) { AddSettingOptions(command, *changed); });
   AddOne(
       queue, context, "pause", "Hand nothing out; submits and reports go on",
-      [](Client& client, const std::string& name) { return client.PauseQueue(name); }, true);
+      [](Client& client, const std::string& name) { return client.queues().Pause(name); }, true);
   AddOne(
       queue, context, "resume", "Hand out again",
-      [](Client& client, const std::string& name) { return client.ResumeQueue(name); }, true);
+      [](Client& client, const std::string& name) { return client.queues().Resume(name); }, true);
 
   CLI::App& gone = *queue.add_subcommand("delete", "Delete a queue with all its jobs");
   auto name = std::make_shared<std::string>();
@@ -312,7 +312,7 @@ void AddQueueCommands(CLI::App& app, Context& context) {
   gone.add_option("NAME", *name, "The queue's name")->required();
   gone.add_flag("--force", *force, "Even if it has jobs that have not ended");
   OnRun(gone, context, [&context, name, force](Client& client) -> Result<void> {
-    if (auto deleted = client.DeleteQueue(*name, *force); !deleted) return deleted.error();
+    if (auto deleted = client.queues().Delete(*name, *force); !deleted) return deleted.error();
     Show(context, "{\"deleted\":\"" + *name + "\"}", *name, [&] { std::cout << *name << " deleted\n"; });
     return {};
   });

@@ -34,7 +34,7 @@ void Print(const Receipt& receipt) {
 }
 
 Result<void> List(const Context& context, Client& client, std::size_t limit) {
-  auto page = client.Receipts({}, limit);
+  auto page = client.tasks().Receipts({}, limit);
   if (!page) return page.error();
   Table table({{"STARTED"}, {"JOB"}, {"TASK", true}, {"USER"}, {"WORKER"}, {"WAITED", true}, {"WHY"}});
   bool first = true;
@@ -78,7 +78,7 @@ void AddReceiptCommands(CLI::App& app, Context& context) {
   OnRun(one, context, [&context, job, index](Client& client) -> Result<void> {
     auto id = FindJob(client, job->empty() ? "last" : *job);
     if (!id) return id.error();
-    auto receipt = client.GetReceipt(*id, *index);
+    auto receipt = client.tasks().Receipt(*id, *index);
     if (!receipt) return receipt.error();
     Show(context, receipt->json, receipt->job, [&] { Print(*receipt); });
     return {};

@@ -29,7 +29,7 @@ void PrintCheck(const Context& context, const Strategy& strategy) {
 }
 
 Result<void> ListStrategies(const Context& context, allotter::Client& client) {
-  auto strategies = client.Strategies();
+  auto strategies = client.strategies().List();
   if (!strategies) return strategies.error();
   Table table({{"NAME"}, {"STRATEGY"}});
   std::string json = "{\"strategies\":[";

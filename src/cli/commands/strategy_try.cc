@@ -99,7 +99,7 @@ void AddTryCommand(CLI::App& family, Context& context) {
     if (!like) return like.error();
     allotter::StrategyTry what{options->text, options->policy, options->worker, std::nullopt, options->count};
     if (!like->empty()) what.like = std::move(*like);
-    auto preview = client.TryStrategy(what);
+    auto preview = client.strategies().Try(what);
     if (!preview) return preview.error();
     switch (context.format) {
       case Format::kJson:

@@ -52,7 +52,7 @@ Result<allotter::Submitted> SubmitLines(const Context& context, allotter::Client
   SayOnInterrupt(std::string("interrupted: ") + kNothing);
   std::string line;
   std::uint64_t number = 0;
-  return client.SubmitStream(spec, [&](std::string& payload) -> Result<bool> {
+  return client.jobs().SubmitStream(spec, [&](std::string& payload) -> Result<bool> {
     if (!std::getline(in, line)) {
       if (in.bad()) return Error{Code::kBadValue, "cannot read line " + std::to_string(number + 1), kNothing};
       SayThatItMayBeThere(context);
@@ -107,7 +107,7 @@ Result<allotter::Submitted> Submit(const Context& context, allotter::Client& cli
   if (!spec) return spec.error();
   if (spec->count) {
     SayThatItMayBeThere(context);
-    return client.Submit(*spec);
+    return client.jobs().Submit(*spec);
   }
   return WithLines<allotter::Submitted>(
       options, [&](std::istream& in) { return SubmitLines(context, client, *spec, in, options.json); });

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "allotter/job_waiter.h"
 #include "base/state_words.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -27,7 +28,7 @@ struct TasksOptions {
 };
 
 Result<void> ShowTask(const Context& context, Client& client, const std::string& job, std::uint64_t index) {
-  auto task = client.GetTask(job, index);
+  auto task = client.tasks().Get(job, index);
   if (!task) return task.error();
   Show(context, task->json, std::to_string(task->index), [&] {
     std::cout << Fields({{"task", std::to_string(task->index)},
@@ -55,7 +56,7 @@ Result<void> ListTasks(const Context& context, Client& client, const TasksOption
   if (context.format == Format::kJson) std::cout << "{\"tasks\":[";
   while (left > 0) {
     query.limit = std::min<std::size_t>(left, 1000);
-    auto page = client.Tasks(*job, query);
+    auto page = client.tasks().List(*job, query);
     if (!page) return page.error();
     for (const Task& task : page->tasks) {
       if (left == 0) break;
@@ -115,7 +116,7 @@ Result<void> WaitForMany(Context& context, Client& client, const std::vector<std
       if (context.format == Format::kTable) {
         std::cout << one.id << ' ' << Visible(one.state) << '\n';
       } else {
-        auto job = client.GetJob(one.id);
+        auto job = client.jobs().Get(one.id);
         if (!job) return job.error();
         Show(context, job->json, job->id, [] {});
       }
@@ -132,7 +133,7 @@ Result<void> Wait(Context& context, Client& client, const std::vector<std::strin
     auto found = FindJob(client, selector);
     if (!found) return found.error();
     if (*found == "last") {  // fixed now: later there may be a newer one
-      auto job = client.GetJob(*found);
+      auto job = client.jobs().Get(*found);
       if (!job) return job.error();
       found = job->id;
     }
@@ -171,7 +172,7 @@ void AddTaskCommands(CLI::App& app, Context& context) {
   OnRun(results, context, [&context, job, follow, quiet](Client& client) -> Result<void> {
     auto found = FindJob(client, *job);
     if (!found) return found.error();
-    auto now = client.GetJob(*found);  // fixes `last`
+    auto now = client.jobs().Get(*found);  // fixes `last`
     if (!now) return now.error();
     follow->results = true;
     follow->progress = !*quiet && !now->ended();

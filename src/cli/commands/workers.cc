@@ -22,7 +22,7 @@ Result<void> ListWorkers(const Context& context, Client& client) {
   bool first = true;
   if (context.format == Format::kJson) std::cout << "{\"workers\":[";
   do {
-    auto page = client.Workers(after);
+    auto page = client.workers().List(after);
     if (!page) return page.error();
     for (const WorkerInfo& worker : page->workers) {
       switch (context.format) {
@@ -94,7 +94,7 @@ void AddWorkerCommands(CLI::App& app, Context& context) {
   worker.add_option("WORKER", *id, "A worker's id");
   OnRun(worker, context, [&context, id](Client& client) -> Result<void> {
     if (id->empty()) return Error{Code::kBadValue, "WORKER is required", "`allot workers` lists them"};
-    auto found = client.GetWorker(*id);
+    auto found = client.workers().Get(*id);
     if (!found) return found.error();
     Show(context, found->json, found->id, [&] { Print(*found); });
     return {};
@@ -112,7 +112,7 @@ void AddWorkerCommands(CLI::App& app, Context& context) {
       auto checked = CheckStrategyText("strategy", *wanted->strategy, false, client.options());
       if (!checked) return checked.error();
     }
-    auto changed = client.ChangeWorker(*set_id, *wanted);
+    auto changed = client.workers().Change(*set_id, *wanted);
     if (!changed) return changed.error();
     Show(context, changed->json, changed->id, [&] { Print(*changed); });
     return {};
@@ -127,7 +127,7 @@ void AddWorkerCommands(CLI::App& app, Context& context) {
       ->check(CLI::Range(1, 50))
       ->capture_default_str();
   OnRun(next, context, [&context, next_id, count](Client& client) -> Result<void> {
-    auto outlook = client.NextFor(*next_id, *count);
+    auto outlook = client.workers().Next(*next_id, *count);
     if (!outlook) return outlook.error();
     Show(context, outlook->json, outlook->worker, [&] { std::cout << OutlookText(*outlook, StdoutStyle()); });
     return {};
@@ -138,7 +138,7 @@ void AddWorkerCommands(CLI::App& app, Context& context) {
   drain.add_option("WORKER", *ids, "A worker's id")->required();
   OnRun(drain, context, [&context, ids](Client& client) -> Result<void> {
     for (const std::string& one : *ids) {
-      auto drained = client.DrainWorker(one);
+      auto drained = client.workers().Drain(one);
       if (!drained) return drained.error();
       Show(context, drained->json, drained->id, [&] { std::cout << drained->id << ' ' << StateOf(*drained) << '\n'; });
     }

@@ -37,7 +37,7 @@ bool HasRoom(Client& client, const Producer& producer) {
   query.tag = producer.tag;
   query.state = "active";
   query.limit = producer.most_open;
-  const auto page = client.Jobs(query);
+  const auto page = client.jobs().List(query);
   return page && page->jobs.size() < producer.most_open;
 }
 
@@ -80,7 +80,7 @@ void Feeder::Loop() {
       due[i] = now + std::chrono::milliseconds(producer.every_ms);
       if (!HasRoom(*client, producer)) continue;
       std::uniform_int_distribution<std::uint64_t> tasks(producer.least_tasks, producer.most_tasks);
-      static_cast<void>(client->SubmitJson(SpecOf(producer, tasks(random))));
+      static_cast<void>(client->jobs().SubmitJson(SpecOf(producer, tasks(random))));
     }
   } while (Sleep(kStep));
 }

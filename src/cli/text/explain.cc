@@ -277,7 +277,7 @@ Result<void> ShowDryRun(const Context& context, Client& client, const allotter::
   if (context.format == Format::kId) {
     return Error{Code::kBadValue, "a dry run has no id to print", "leave -o id out"};
   }
-  auto explained = client.ExplainSpec(spec);
+  auto explained = client.jobs().ExplainSpec(spec);
   if (!explained) return explained.error();
   Show(context, explained->json, "", [&] { std::cout << ExplanationText(*explained, NowMillis(), StdoutStyle()); });
   return {};
@@ -295,12 +295,12 @@ void AddExplainCommand(CLI::App& app, Context& context) {
     auto id = FindJob(client, job->empty() ? "last" : *job);
     if (!id) return id.error();
     if (!worker->empty()) {
-      auto pair = client.ExplainPair(*id, *worker);
+      auto pair = client.jobs().ExplainPair(*id, *worker);
       if (!pair) return pair.error();
       Show(context, pair->json, pair->job, [&] { std::cout << PairText(*pair, NowMillis(), StdoutStyle()); });
       return {};
     }
-    auto explained = client.ExplainJob(*id, *task);
+    auto explained = client.jobs().Explain(*id, *task);
     if (!explained) return explained.error();
     Show(context, explained->json, explained->job,
          [&] { std::cout << ExplanationText(*explained, NowMillis(), StdoutStyle()); });

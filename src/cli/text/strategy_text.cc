@@ -7,7 +7,7 @@
 namespace allot::cli {
 
 Result<NamedStrategies> NamesFrom(allotter::Client& client) {
-  auto given = client.Strategies();
+  auto given = client.strategies().List();
   if (!given) return given.error();
   NamedStrategies names;
   for (const allotter::NamedStrategy& one : *given) {

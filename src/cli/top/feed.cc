@@ -163,38 +163,39 @@ Outcome Carry(allotter::Client& client, const Command& command) {
     case CommandKind::kQuit:
       break;
     case CommandKind::kPauseJob:
-      take(client.PauseJob(command.id), job);
+      take(client.jobs().Pause(command.id), job);
       break;
     case CommandKind::kResumeJob:
-      take(client.ResumeJob(command.id), job);
+      take(client.jobs().Resume(command.id), job);
       break;
     case CommandKind::kCancelJob:
-      take(client.CancelJob(command.id), job);
+      take(client.jobs().Cancel(command.id), job);
       break;
     case CommandKind::kDrainWorker:
-      take(client.DrainWorker(command.id), [&](const allotter::WorkerInfo& worker) {
+      take(client.workers().Drain(command.id), [&](const allotter::WorkerInfo& worker) {
         outcome.text = "worker " + worker.id + " is " + StateOf(worker);
       });
       break;
     case CommandKind::kPauseQueue:
-      take(client.PauseQueue(command.queue), queue);
+      take(client.queues().Pause(command.queue), queue);
       break;
     case CommandKind::kResumeQueue:
-      take(client.ResumeQueue(command.queue), queue);
+      take(client.queues().Resume(command.queue), queue);
       break;
     case CommandKind::kCountMany:
     case CommandKind::kCancelMany:
-      take(client.ChangeJobs(allotter::JobAction::kCancel, command.many), [&](const allotter::ManyJobsAnswer& answer) {
-        outcome.many = answer;
-        outcome.text = FormatCount(answer.changed) + (answer.changed == 1 ? " job" : " jobs") + " cancelled";
-        if (!answer.complete) outcome.text += "; there are more: ask again";
-      });
+      take(client.jobs().ChangeMany(allotter::JobAction::kCancel, command.many),
+           [&](const allotter::ManyJobsAnswer& answer) {
+             outcome.many = answer;
+             outcome.text = FormatCount(answer.changed) + (answer.changed == 1 ? " job" : " jobs") + " cancelled";
+             if (!answer.complete) outcome.text += "; there are more: ask again";
+           });
       break;
     case CommandKind::kNextOfWorker:
-      take(client.NextFor(command.id), [&](const allotter::WorkerOutlook& next) { outcome.next = next; });
+      take(client.workers().Next(command.id), [&](const allotter::WorkerOutlook& next) { outcome.next = next; });
       break;
     case CommandKind::kHistory:
-      take(client.GetHistory(), [&](const allotter::History& history) { outcome.history = history; });
+      take(client.stats().History(), [&](const allotter::History& history) { outcome.history = history; });
       break;
   }
   return outcome;

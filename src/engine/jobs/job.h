@@ -48,13 +48,10 @@ struct JobTerms : std::enable_shared_from_this<JobTerms> {
 };
 
 // What few jobs have at all.
-struct JobExtras {
+struct JobExtras : JobDetails {
   Interned<Meta> meta;
-  std::string payload_prefix;
-  std::string idempotency_key;
-  std::string trace;
   ContentHash content{};
-  bool empty() const { return meta->empty() && payload_prefix.empty() && idempotency_key.empty() && trace.empty(); }
+  bool empty() const { return meta->empty() && !AnyGiven(kJobDetails, *this); }
 };
 
 // Why a job failed. Persisted: add at the end.

@@ -1,7 +1,5 @@
 #include "engine/jobs/job_record.h"
 
-#include <array>
-
 #include "base/bounds.h"
 #include "base/json.h"
 #include "expr/unreadable.h"
@@ -58,40 +56,16 @@ Meta GetMeta(ByteReader& in) {
 // Does it demand more of its workers than tags?
 bool Demanding(const JobTerms& terms) { return !terms.constraints.empty() || terms.requirements || terms.rank; }
 
-// A field of the header that came later.
-struct ExtensionField {
-  std::uint64_t number;
-  // Writes nothing where it is at its default.
-  void (*put)(const EngineJob& job, ByteWriter& out);
-  bool (*get)(ByteReader& in, JobHeader& header);
-};
-// In order of their numbers, which are never used again. There is none yet.
-constexpr std::array<ExtensionField, 0> kExtension{};
-
+// Of those that have no place of their own in the header.
 std::string ExtensionOf(const EngineJob& job) {
   std::string text;
-  for (const ExtensionField& field : kExtension) {
-    std::string value;
-    ByteWriter inner(value);
-    field.put(job, inner);
-    if (value.empty()) continue;
-    ByteWriter out(text);
-    out.Varint(field.number);
-    out.Text(value);
-  }
+  if (job.extras) PutNumbered(kJobDetails, *job.extras, text);
   return text;
 }
 
 bool ReadExtension(std::string_view text, JobHeader& header) {
-  ByteReader in(text);
-  while (in.ok() && !in.AtEnd()) {
-    const std::uint64_t number = in.Varint();
-    ByteReader value(in.Text());
-    for (const ExtensionField& field : kExtension) {
-      if (field.number == number && !field.get(value, header)) return false;
-    }
-  }
-  return in.ok();
+  JobDetails none;
+  return GetNumbered(kJobDetails, text, header.extras ? *header.extras : none);
 }
 
 }  // namespace

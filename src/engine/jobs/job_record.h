@@ -2,9 +2,8 @@
 //
 // Changing it: kRecordVersion is the first byte of every record, and readers know all versions there ever were. The
 // header stands in the journal too, which has no versions. A new field of a job goes into the header's extension: a
-// number that was never used for another field, behind the last one in job_record.cc, with how it is written and read.
-// A field at its default is not written; numbers that are not known are passed over, so that an older program reads
-// what a newer one wrote, without its new fields.
+// row with a number in base/job_details.h. One that is not given is not written; numbers that are not known are passed
+// over, so that an older program reads what a newer one wrote, without its new fields.
 #pragma once
 
 #include <cstdint>

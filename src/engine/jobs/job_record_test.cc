@@ -42,6 +42,26 @@ TEST(JobRecord, AHeaderIsReadAsItWasWritten) {
   EXPECT_EQ(header.extras, nullptr);
 }
 
+TEST(JobRecord, DetailsAreReadAsTheyWereWritten) {
+  const auto job = SomeJob();
+  JobDetails details;
+  ForEach(kJobDetails, [&](const auto& detail) {
+    auto& value = details.*detail.member;
+    if constexpr (std::is_same_v<std::remove_reference_t<decltype(value)>, std::string>) {
+      value = "a text for " + std::string(detail.name);
+    } else {
+      value = std::remove_reference_t<decltype(value)>(1);
+    }
+  });
+  job->extras = std::make_unique<JobExtras>(JobExtras{details, Interned<Meta>(Meta{{"k", true}}), {1, 2}});
+  JobHeader header;
+  ASSERT_TRUE(Read(HeaderOf(*job), header));
+  ASSERT_NE(header.extras, nullptr);
+  EXPECT_EQ(static_cast<const JobDetails&>(*header.extras), details);
+  EXPECT_EQ(*header.extras->meta, (Meta{{"k", true}}));
+  EXPECT_EQ(header.extras->content, (ContentHash{1, 2}));
+}
+
 TEST(JobRecord, AHeaderThatIsCutIsRefusedEverywhere) {
   const std::string bytes = HeaderOf(*SomeJob());
   for (std::size_t length = 0; length < bytes.size(); ++length) {

@@ -15,7 +15,7 @@ namespace {
 // About as many as the event of its submit has, or some more.
 std::size_t EventBytes(const JobSpec& spec) {
   constexpr std::size_t kUsual = 250, kValue = 10;
-  std::size_t bytes = kUsual + spec.payload_prefix.size() + spec.trace.size() + spec.idempotency_key.size();
+  std::size_t bytes = kUsual + TextBytes(kJobDetails, spec);
   for (const std::string& tag : spec.tags) bytes += tag.size() + 1;
   for (const ExprPtr& expr : {spec.requirements, spec.rank}) bytes += expr ? expr->source().size() : 0;
   for (const auto& [key, value] : spec.meta) {
@@ -60,9 +60,10 @@ Staging::StagedJob Staging::Prepare(const JobSpec& spec, const JobFold* fold) {
   MemoryPool::Scope scope(&p_.memory.jobs);
   StagedJob job;
   job.terms = p_.jobs.Intern(TermsOf(spec));
-  JobExtras extras{spec.meta.empty() ? Interned<Meta>() : Interned<Meta>(spec.meta), spec.payload_prefix,
-                   spec.idempotency_key, spec.trace, spec.content};
-  if (!extras.empty()) job.extras = std::make_unique<JobExtras>(std::move(extras));
+  if (!spec.meta.empty() || AnyGiven(kJobDetails, spec)) {
+    job.extras = std::make_unique<JobExtras>(
+        JobExtras{spec, spec.meta.empty() ? Interned<Meta>() : Interned<Meta>(spec.meta), spec.content});
+  }
   const OrderKey key{!spec.priority.has_value(), spec.priority.value_or(0), {}, {}};
   if (spec.count > 0) job.cls = p_.matching.Enter(*job.terms, key, spec.count, spec.meta, spec.token, fold);
   return job;

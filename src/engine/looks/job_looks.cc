@@ -35,9 +35,7 @@ JobView Looks::View(const EngineJob& job) const {
   view.payload = PayloadRef{job.payload_set, job.payload_common, job.payload_per_task};
   if (job.extras) {
     view.meta = job.extras->meta;
-    view.payload_prefix = job.extras->payload_prefix;
-    view.idempotency_key = job.extras->idempotency_key;
-    view.trace = job.extras->trace;
+    static_cast<JobDetails&>(view) = *job.extras;
   }
   const JobTasks& tasks = job.tasks;
   view.count = tasks.count();

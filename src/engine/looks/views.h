@@ -32,7 +32,7 @@ struct WaitReason {
 };
 
 // A job as people see it.
-struct JobView {
+struct JobView : JobDetails {
   JobId id;
   JobState state = JobState::kActive;
   bool paused = false;  // the same as state kPaused
@@ -47,9 +47,6 @@ struct JobView {
   std::string user;
   bool async = true;
   PayloadRef payload;
-  std::string payload_prefix;
-  std::string idempotency_key;
-  std::string trace;
   std::uint32_t count = 0, queued = 0, running = 0, retrying = 0, done = 0, failed = 0, skipped = 0;
   std::uint32_t promised = 0;  // of the queued ones, in queues of workers; the others are open to all
   std::uint32_t max_attempts = 0;

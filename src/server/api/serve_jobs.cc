@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "engine/looks/view_bounds.h"
 #include "server/api/payload_packer.h"
 #include "server/net/call.h"
@@ -14,6 +15,8 @@
 #include "server/wire/reply_json.h"
 #include "server/wire/request_json.h"
 #include "server/wire/request_query.h"
+#include "wire/jobs.h"
+#include "wire/writer.h"
 
 namespace allot {
 namespace {
@@ -139,12 +142,8 @@ void SubmitStaged(Round& round, Call call, BatchOfJobs& jobs) {
     AddPayloads(round, jobs.segments[i], ids[i]);
   }
   Answer(round, std::move(call), 201, [answers = std::move(*answers)](Call&, std::string& out) {
-    out.append("{\"jobs\":[");
-    for (const SubmitAnswer& answer : answers) {
-      if (out.back() != '[') out.push_back(',');
-      AppendSubmitItem(answer, out);
-    }
-    out.append("]}");
+    JsonWriter json(out);
+    wire::Writer<wire::kSubmittedBatch>(json).List("jobs", answers, AppendSubmitItem);
   });
 }
 
@@ -174,21 +173,16 @@ void ListJobs(Call call) {
     std::erase_if(found.jobs, [&](const JobView& job) { return !round.MayList(job.id); });
     for (const JobView& job : found.jobs) round.DependsOn(job.id);
     AnswerApart(round, std::move(c), [page = std::move(found)](const Call& done, std::string& out) {
-      out.append("{\"jobs\":[");
-      std::optional<JobId> next = page.next;
-      for (const JobView& job : page.jobs) {
-        if (out.back() != '[') out.push_back(',');
-        AppendJob(job, done.queue->name(), out);
-        if (out.size() >= kMaxPageBytes && &job != &page.jobs.back()) {
-          next = job.id;
-          break;
-        }
-      }
-      out.append("],\"next\":");
-      if (next)
-        out.append("\"" + ToText(*next) + "\"}");
-      else
-        out.append("null}");
+      JsonWriter json(out);
+      wire::Writer<wire::kJobsPage> w(json);
+      JobId next = page.next.value_or(JobId{});
+      w.List("jobs", page.jobs, [&](const JobView& job, std::string& to) {
+        AppendJob(job, done.queue->name(), to);
+        if (to.size() < kMaxPageBytes || &job == &page.jobs.back()) return true;
+        next = job.id;
+        return false;
+      });
+      w.IdOrNull("next", next.value);
     });
   });
 }
@@ -320,9 +314,10 @@ void RetryJob(Call call) {
     if (!view.ok()) return AnswerError(round, std::move(c), view.error());
     Answer(round, std::move(c), 200, [retried = *retried, view = std::move(*view)](Call& done, std::string& out) {
       Audit(done.principal(), "job.retry", done.queue->name() + "/" + ToText(view.id));
-      out.append("{\"job\":");
-      AppendJob(view, done.queue->name(), out);
-      out.append(",\"retried\":").append(std::to_string(retried)).append("}");
+      JsonWriter json(out);
+      wire::Writer<wire::kRetried> w(json);
+      AppendJob(view, done.queue->name(), w.Place("job"));
+      w.Count("retried", retried);
     });
   });
 }

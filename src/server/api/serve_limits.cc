@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json.h"
 #include "engine/looks/limit_trial.h"
 #include "server/api/overview_json.h"
 #include "server/api/stepped_walk.h"
@@ -14,6 +15,8 @@
 #include "server/ops/log.h"
 #include "server/wire/limit_json.h"
 #include "server/wire/request_query.h"
+#include "wire/server.h"
+#include "wire/writer.h"
 
 namespace allot {
 namespace {
@@ -124,7 +127,8 @@ void DeleteLimit(Call call) {
       const std::string& uuid = done.part("uuid");
       Audit(done.principal(), "limit.delete", done.queue->name() + "/" + uuid);
       std::string out;
-      JsonWriter(out).BeginObject().Key("deleted").String(uuid).EndObject();
+      JsonWriter json(out);
+      wire::Writer<wire::kDeleted>(json).Text("deleted", uuid);
       done.reply.Send(200, out);
     });
   });

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "server/api/queue_view.h"
 #include "server/net/call.h"
 #include "server/ops/access.h"
@@ -10,6 +11,9 @@
 #include "server/wire/reply_json.h"
 #include "server/wire/request_json.h"
 #include "server/wire/request_query.h"
+#include "wire/queues.h"
+#include "wire/server.h"
+#include "wire/writer.h"
 
 namespace allot {
 namespace {
@@ -36,14 +40,18 @@ struct Gathering {
   std::size_t missing = 0;
 
   void Finish() {
-    std::string out = "{\"queues\":[";
-    for (std::size_t i = 0; i < queues.size(); ++i) {
-      if (!stats[i]) continue;  // deleted meanwhile
-      if (out.back() != '[') out.push_back(',');
-      const Result<void> appended = AppendQueueView(call.principal(), *queues[i], *stats[i], out);
-      if (!appended.ok()) return call.Fail(appended.error());
+    std::string out;
+    {
+      JsonWriter json(out);
+      wire::Writer<wire::kQueues> w(json);
+      w.Value("queues").BeginArray();
+      for (std::size_t i = 0; i < queues.size(); ++i) {
+        if (!stats[i]) continue;  // deleted meanwhile
+        const Result<void> appended = AppendQueueView(call.principal(), *queues[i], *stats[i], json.Raw({}).out());
+        if (!appended.ok()) return call.Fail(appended.error());
+      }
+      json.EndArray();
     }
-    out.append("]}");
     call.reply.Send(200, out);
   }
 };
@@ -148,7 +156,9 @@ void DeleteQueue(Call call) {
         held->reply.net().Post(Closure([held, name, deleted] {
           if (!deleted.ok()) return held->Fail(deleted.error());
           Audit(held->principal(), "queue.delete", name);
-          std::string out = "{\"deleted\":\"" + name + "\"}";
+          std::string out;
+          JsonWriter json(out);
+          wire::Writer<wire::kDeleted>(json).Text("deleted", name);
           held->reply.Send(200, out);
         }));
       });

@@ -3,10 +3,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "engine/receipts.h"
 #include "server/net/call.h"
 #include "server/wire/receipt_json.h"
 #include "server/wire/request_query.h"
+#include "wire/decisions.h"
+#include "wire/writer.h"
 
 namespace allot {
 
@@ -27,12 +30,11 @@ void ListReceipts(Call call) {
     std::erase_if(receipts, [&](const Receipt& receipt) { return !round.MayList(receipt.job); });
     for (const Receipt& receipt : receipts) round.DependsOn(receipt.job);
     AnswerApart(round, std::move(c), [receipts = std::move(receipts), next](const Call& done, std::string& out) {
-      out.append("{\"receipts\":[");
-      for (const Receipt& receipt : receipts) {
-        if (out.back() != '[') out.push_back(',');
-        AppendReceipt(receipt, !done.principal().user, out);
-      }
-      out.append("],\"next\":").append(next ? std::to_string(*next) : "null").append("}");
+      JsonWriter json(out);
+      wire::Writer<wire::kReceiptsPage> w(json);
+      w.List("receipts", receipts,
+             [&](const Receipt& receipt, std::string& to) { AppendReceipt(receipt, !done.principal().user, to); });
+      w.Count("next", next);
     });
   });
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/bounds.h"
+#include "base/json.h"
 #include "engine/errors.h"
 #include "server/live/event_stream.h"
 #include "server/net/call.h"
@@ -13,6 +14,8 @@
 #include "server/wire/reply_json.h"
 #include "server/wire/request_json.h"
 #include "server/wire/request_query.h"
+#include "wire/jobs.h"
+#include "wire/writer.h"
 
 namespace allot {
 namespace {
@@ -81,18 +84,17 @@ void ListTasks(Call call) {
               for (Outcome& outcome : found->outcomes) outcomes.push_back(std::move(outcome));
             }
           }
-          out.append("{\"tasks\":[");
+          JsonWriter json(out);
+          wire::Writer<wire::kTasksPage> w(json);
           auto outcome = outcomes.begin();
-          for (const TaskView& task : page.tasks) {
-            if (out.back() != '[') out.push_back(',');
+          w.List("tasks", page.tasks, [&](const TaskView& task, std::string& to) {
             while (outcome != outcomes.end() && outcome->index < task.index) ++outcome;
             TaskExtra extra;
             if (outcome != outcomes.end() && outcome->index == task.index && outcome->kind == OutcomeKind::kError)
               extra.error = outcome->text;
-            AppendTask(task, extra, out);
-          }
-          out.append("],\"next\":");
-          out.append(page.next ? std::to_string(*page.next) : "null").append("}");
+            AppendTask(task, extra, to);
+          });
+          w.Count("next", page.next);
           return {};
         });
   });
@@ -200,10 +202,11 @@ Result<void> AppendResults(Store& store, const EndedTasks& ended, std::string& o
     outcomes = std::move(page->outcomes);
     told = static_cast<std::size_t>(page->end - ended.from);
   }
-  out.append("{\"results\":[");
+  JsonWriter json(out);
+  wire::Writer<wire::kResultsPage> w(json);
   auto outcome = outcomes.begin();
+  w.Value("results").BeginArray();
   for (std::size_t i = 0; i < told; ++i) {
-    if (i > 0) out.push_back(',');
     const TaskIndex index = ended.from + static_cast<TaskIndex>(i);
     while (outcome != outcomes.end() && outcome->index < index) ++outcome;
     TaskExtra extra;
@@ -211,11 +214,12 @@ Result<void> AppendResults(Store& store, const EndedTasks& ended, std::string& o
       if (outcome->kind == OutcomeKind::kResult && ended.states[i] == TaskState::kDone) extra.result = outcome->text;
       if (outcome->kind == OutcomeKind::kError && ended.states[i] == TaskState::kFailed) extra.error = outcome->text;
     }
-    AppendResultItem(index, ended.states[i], extra, out);
+    AppendResultItem(index, ended.states[i], extra, json.Raw({}).out());
   }
+  json.EndArray();
   const std::uint64_t next = static_cast<std::uint64_t>(ended.from) + told;
-  out.append("],\"next\":").append(next >= ended.count ? "null" : std::to_string(next));
-  out.append(",\"job_state\":\"").append(StateText(ended.job_state)).append("\"}");
+  w.Count("next", next >= ended.count ? std::nullopt : std::optional(next));
+  w.Text("job_state", StateText(ended.job_state));
   return {};
 }
 

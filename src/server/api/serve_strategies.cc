@@ -7,20 +7,25 @@
 #include "server/wire/request_json.h"
 #include "server/wire/request_query.h"
 #include "strategy/strategy.h"
+#include "wire/server.h"
+#include "wire/writer.h"
 
 namespace allot {
 namespace {
 
-void AppendStrategy(std::string_view name, const Strategy& strategy, std::string& out) {
-  std::string json_form;
-  AppendStrategyJson(strategy, json_form);
+// The fields that a strategy has with and without a name.
+template <const wire::Object& kObject>
+void StrategyFields(const Strategy& strategy, wire::Writer<kObject>& w) {
+  w.Text("strategy", PrintStrategy(strategy));
+  AppendStrategyJson(strategy, w.Place("json"));
+  w.Text("words", DescribeStrategy(strategy));
+}
+
+void AppendNamed(std::string_view name, const Strategy& strategy, std::string& out) {
   JsonWriter json(out);
-  json.BeginObject();
-  if (!name.empty()) json.Key("name").String(name);
-  json.Key("strategy").String(PrintStrategy(strategy));
-  json.Key("json").Raw(json_form);
-  json.Key("words").String(DescribeStrategy(strategy));
-  json.EndObject();
+  wire::Writer<wire::kNamedStrategy> w(json);
+  w.Text("name", name);
+  StrategyFields(strategy, w);
 }
 
 }  // namespace
@@ -29,13 +34,12 @@ void AppendStrategy(std::string_view name, const Strategy& strategy, std::string
 void ListStrategies(Call call) {
   const Result<void> none = ParseNoQuery(call.request.query);
   if (!none.ok()) return call.Fail(none.error());
-  std::string out = "{\"strategies\":[";
-  AppendStrategy("fair", *FairStrategy(), out);
-  for (const auto& [name, strategy] : call.server.config.strategies) {
-    out.push_back(',');
-    AppendStrategy(name, *strategy, out);
-  }
-  out.append("]}");
+  std::vector<std::pair<std::string_view, const Strategy*>> named = {{"fair", FairStrategy().get()}};
+  for (const auto& [name, strategy] : call.server.config.strategies) named.emplace_back(name, strategy.get());
+  std::string out;
+  JsonWriter json(out);
+  wire::Writer<wire::kStrategies>(json).List(
+      "strategies", named, [](const auto& one, std::string& to) { AppendNamed(one.first, *one.second, to); });
   call.reply.Send(200, out);
 }
 
@@ -46,7 +50,11 @@ void CheckStrategy(Call call) {
   const Result<StrategyCheck> check = ParseStrategyCheck(call.request.body, &call.server.config.strategies);
   if (!check.ok()) return call.Fail(check.error());
   std::string out;
-  AppendStrategy("", *check->strategy, out);
+  {
+    JsonWriter answer(out);
+    wire::Writer<wire::kStrategyCheck> w(answer);
+    StrategyFields(*check->strategy, w);
+  }
   call.reply.Send(200, out);
 }
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/bounds.h"
+#include "base/json.h"
 #include "server/net/call.h"
 #include "server/ops/access.h"
 #include "server/ops/log.h"
@@ -11,6 +12,8 @@
 #include "server/wire/reply_json.h"
 #include "server/wire/request_json.h"
 #include "server/wire/request_query.h"
+#include "wire/workers.h"
+#include "wire/writer.h"
 
 namespace allot {
 namespace {
@@ -34,16 +37,11 @@ void ListWorkers(Call call) {
     WorkerPage page = round.engine.looks().Workers(query.after, query.limit);
     AnswerApart(round, std::move(c), [page = std::move(page)](const Call& done, std::string& out) {
       const WorkerDetail detail{.balanced = IsBalanced(done)};
-      out.append("{\"workers\":[");
-      for (const WorkerView& worker : page.workers) {
-        if (out.back() != '[') out.push_back(',');
-        AppendWorker(worker, detail, out);
-      }
-      out.append("],\"next\":");
-      if (page.more)
-        out.append("\"" + ToText(page.workers.back().id) + "\"}");
-      else
-        out.append("null}");
+      JsonWriter json(out);
+      wire::Writer<wire::kWorkersPage> w(json);
+      w.List("workers", page.workers,
+             [&](const WorkerView& worker, std::string& to) { AppendWorker(worker, detail, to); });
+      w.IdOrNull("next", page.more ? page.workers.back().id.value : 0);
     });
   });
 }
@@ -99,43 +97,18 @@ class PullLink final : public WorkerLink {
     std::vector<TaskRef> tasks;
     for (const Grant& grant : news.grants) tasks.push_back(grant.task);
     if (!call_.reply.alive()) return GiveBack(std::move(tasks));
-    std::string out = "{\"stale\":[";
-    for (const auto& [task, verdict] : news.stale) {
-      if (out.back() != '[') out.push_back(',');
-      AppendStale(task, verdict, out);
+    std::string out;
+    {
+      JsonWriter json(out);
+      wire::Writer<wire::kPullAnswer> w(json);
+      w.List("stale", news.stale, [](const auto& one, std::string& to) { AppendStale(one.first, one.second, to); });
+      w.Value("tasks").BeginArray();
+      if (!AddTasks(news.grants, tasks, out)) return;
+      json.EndArray();
+      w.List("cancel", news.stop_requests, AppendCancel);
+      w.Bool("drain", news.drain);
+      if (news.set) AppendWorkerChange(*news.set, w.Place("set"));
     }
-    out.append("],\"tasks\":[");
-    if (!news.grants.empty()) {
-      std::vector<DamagedGrant> damaged;
-      const Result<std::size_t> end =
-          AppendGrants(call_.queue->store(), news.grants, 0, bounds::kMaxBodyBytes, out, damaged);
-      if (!end.ok()) {
-        if (!call_.queue->finished()) call_.queue->Fatal(end.error());
-        // The queue was deleted, and its file is gone: that ends the request, and nothing else.
-        return call_.Fail({Code::kUnknownQueue, "the queue " + call_.queue->name() + " is gone", ""});
-      }
-      if (!damaged.empty()) {
-        call_.reply.net().Tell(call_.queue, [worker = worker_, damaged = std::move(damaged)](Round& round) {
-          round.workers.FailDamaged(round, worker, damaged);
-        });
-      }
-      if (*end < tasks.size()) {
-        // More than one answer holds: it may ask for the others again.
-        GiveBack({tasks.begin() + static_cast<std::ptrdiff_t>(*end), tasks.end()});
-        tasks.resize(*end);
-      }
-    }
-    out.append("],\"cancel\":[");
-    for (const StopRequest& stop : news.stop_requests) {
-      if (out.back() != '[') out.push_back(',');
-      AppendCancel(stop, out);
-    }
-    out.append(news.drain ? "],\"drain\":true" : "],\"drain\":false");
-    if (news.set) {
-      out.append(",\"set\":");
-      AppendWorkerChange(*news.set, out);
-    }
-    out.push_back('}');
     Closure on_lost;
     if (!tasks.empty()) {
       on_lost = [queue = call_.queue, &net = call_.reply.net(), tasks = std::move(tasks)]() mutable {
@@ -146,6 +119,29 @@ class PullLink final : public WorkerLink {
   }
 
  private:
+  // Appends what is to start. Those of `tasks` that find no room are given back. False if the call has ended instead.
+  bool AddTasks(const std::vector<Grant>& grants, std::vector<TaskRef>& tasks, std::string& out) {
+    if (grants.empty()) return true;
+    std::vector<DamagedGrant> damaged;
+    const Result<std::size_t> end = AppendGrants(call_.queue->store(), grants, 0, bounds::kMaxBodyBytes, out, damaged);
+    if (!end.ok()) {
+      if (!call_.queue->finished()) call_.queue->Fatal(end.error());
+      // The queue was deleted, and its file is gone: that ends the request, and nothing else.
+      call_.Fail({Code::kUnknownQueue, "the queue " + call_.queue->name() + " is gone", ""});
+      return false;
+    }
+    if (!damaged.empty()) {
+      call_.reply.net().Tell(call_.queue, [worker = worker_, damaged = std::move(damaged)](Round& round) {
+        round.workers.FailDamaged(round, worker, damaged);
+      });
+    }
+    if (*end < tasks.size()) {
+      // More than one answer holds: it may ask for the others again.
+      GiveBack({tasks.begin() + static_cast<std::ptrdiff_t>(*end), tasks.end()});
+      tasks.resize(*end);
+    }
+    return true;
+  }
   void GiveBack(std::vector<TaskRef> tasks) {
     if (tasks.empty()) return;
     call_.reply.net().Tell(call_.queue,

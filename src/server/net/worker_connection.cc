@@ -3,12 +3,15 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/json.h"
 #include "server/net/context.h"
 #include "server/ops/log.h"
 #include "server/queue/asker.h"
 #include "server/wire/grants_json.h"
 #include "server/wire/reply_json.h"
 #include "server/wire/request_json.h"
+#include "wire/workers.h"
+#include "wire/writer.h"
 
 namespace allot {
 namespace {
@@ -98,9 +101,8 @@ void WorkerConnection::Welcome(Result<RegisterAnswer> answer) {
         [link = Link(), worker = worker_](Round& round) { round.workers.OnGone(round, worker, link.get(), {}); });
     return;
   }
-  said_.append("{\"welcome\":");
-  AppendWelcome(*answer, server().config.heartbeat, said_);
-  said_.push_back('}');
+  JsonWriter json(said_);
+  AppendWelcome(*answer, server().config.heartbeat, wire::Writer<wire::kWorkerNews>(json).Place("welcome"));
   AllowLargeMessages();
   net().MarkDirty(*this);
   ResumeReading();

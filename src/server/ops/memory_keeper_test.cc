@@ -12,7 +12,7 @@
 #include "base/memory_pool.h"
 #include "base/memory_range.h"
 #include "base/rng.h"
-#include "base/testing_memory.h"
+#include "base/testing/memory.h"
 
 namespace allot {
 namespace {

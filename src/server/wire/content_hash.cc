@@ -72,7 +72,9 @@ std::string Canonical(const JobSpec& spec) {
   out.Real(spec.max_failed_tasks.percent.value_or(0));
   out.Signed(spec.retention.count());
   // Newer than the rest: not there at all where a job has none of it, so that older hashes hold.
-  if (!spec.constraints.empty() || spec.requirements != nullptr || spec.rank != nullptr) {
+  std::string details;
+  PutNumbered(kJobDetails, spec, details);
+  if (!spec.constraints.empty() || spec.requirements != nullptr || spec.rank != nullptr || !details.empty()) {
     out.Varint(spec.constraints.size());
     for (const Properties& alternative : spec.constraints) out.Text(ConstraintTag(alternative));
     for (const ExprPtr& expression : {spec.requirements, spec.rank}) {
@@ -80,6 +82,7 @@ std::string Canonical(const JobSpec& spec) {
       out.Text(expression == nullptr ? std::string_view() : std::string_view(expression->source()));
     }
   }
+  out.Raw(details);
   return bytes;
 }
 

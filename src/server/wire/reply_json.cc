@@ -1,5 +1,6 @@
 #include "server/wire/reply_json.h"
 
+#include <concepts>
 #include <variant>
 
 #include "base/json.h"
@@ -29,6 +30,19 @@ void MetaObject(const Meta& meta, JsonWriter& json) {
     std::visit(Visit{json}, value);
   }
   json.EndObject();
+}
+
+template <typename T>
+void PutDetail(const T& value, JsonWriter& json) {
+  if constexpr (std::same_as<T, std::string>) {
+    json.String(value);
+  } else if constexpr (std::same_as<T, bool>) {
+    json.Bool(value);
+  } else if constexpr (std::same_as<T, milliseconds>) {
+    json.Int(value.count());
+  } else {
+    json.Int(static_cast<std::int64_t>(value));
+  }
 }
 
 void PropertyObject(JsonWriter& json, const Properties& properties) {
@@ -151,9 +165,7 @@ void AppendJob(const JobView& job, std::string_view queue, std::string& out) {
   w.Time("ended_at_ms", job.ended_at);
   w.Time("next_retry_at_ms", job.next_retry_at);
   w.Text("reason", job.reason);
-  w.Text("idempotency_key", job.idempotency_key);
-  w.Text("payload_prefix", job.payload_prefix);
-  w.Text("trace", job.trace);
+  ForEach(kJobDetails, [&](const auto& detail) { PutDetail(job.*detail.member, json.Key(detail.name)); });
   if (job.wait_reason) {
     auto held = w.Open<wire::kHeld>("held");
     held.Text("code", ReasonText(job.wait_reason->code));
@@ -165,12 +177,11 @@ void AppendJob(const JobView& job, std::string_view queue, std::string& out) {
 }
 
 void AppendSubmitted(const SubmitAnswer& answer, const JobView& job, std::string_view queue, std::string& out) {
-  out.append("{\"job\":");
-  AppendJob(job, queue, out);
-  out.append(answer.existing ? ",\"existing\":true,\"matching_workers\":"
-                             : ",\"existing\":false,\"matching_workers\":");
-  out.append(std::to_string(answer.matching_workers));
-  out.push_back('}');
+  JsonWriter json(out);
+  wire::Writer<wire::kSubmitted> w(json);
+  AppendJob(job, queue, w.Place("job"));
+  w.Bool("existing", answer.existing);
+  w.Count("matching_workers", answer.matching_workers);
 }
 
 void AppendSubmitItem(const SubmitAnswer& answer, std::string& out) {

@@ -1,6 +1,8 @@
 // The job's half of request_json.h.
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <concepts>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -22,7 +24,6 @@ enum SpecField : std::size_t {
   kCount,
   kPayload,
   kPayloads,
-  kPayloadPrefix,
   kPriority,
   kUser,
   kAsync,
@@ -38,36 +39,22 @@ enum SpecField : std::size_t {
   kTimeout,
   kMaxFailedTasks,
   kRetention,
-  kIdempotencyKey,
-  kTrace,
+  kFirstDetail,  // here those of base/job_details.h begin
 };
 // In the order of SpecField.
-constexpr std::string_view kSpecNames[] = {
-    "tags",
-    "tag",
-    "count",
-    "payload",
-    "payloads",
-    "payload_prefix",
-    "priority",
-    "user",
-    "async",
-    "delay_ms",
-    "scheduled_at_ms",
-    "meta",
-    "constraints",
-    "requirements",
-    "rank",
-    "max_attempts",
-    "backoff",
-    "lease_ms",
-    "timeout_ms",
-    "max_failed_tasks",
-    "retention_ms",
-    "idempotency_key",
-    "trace",
+constexpr std::string_view kOwnNames[] = {
+    "tags",         "tag",      "count",           "payload",    "payloads",         "priority",     "user",
+    "async",        "delay_ms", "scheduled_at_ms", "meta",       "constraints",      "requirements", "rank",
+    "max_attempts", "backoff",  "lease_ms",        "timeout_ms", "max_failed_tasks", "retention_ms",
 };
-static_assert(std::size(kSpecNames) == kTrace + 1);
+static_assert(std::size(kOwnNames) == kFirstDetail);
+constexpr auto kSpecNames = [] {
+  std::array<std::string_view, kFirstDetail + kJobDetailCount> names;
+  auto to = std::copy(std::begin(kOwnNames), std::end(kOwnNames), names.begin());
+  ForEach(kJobDetails, [&](const auto& detail) { *to++ = detail.name; });
+  return names;
+}();
+static_assert(kSpecNames.size() <= 32);
 constexpr FieldSet kSpecFields{"a job", kSpecNames};
 static_assert(wire::SameNames(wire::kJobSpec, kSpecFields.names));
 
@@ -146,6 +133,19 @@ bool ReadPayload(JsonReader& reader, Value& value, std::string_view& out) {
   return true;
 }
 
+template <typename T>
+bool ReadDetail(JsonReader& reader, Value& value, std::int64_t most, T& out) {
+  if constexpr (std::same_as<T, std::string>) {
+    return ReadPlainText(reader, value, static_cast<std::size_t>(most), out);
+  } else if constexpr (std::same_as<T, bool>) {
+    return reader.Bool(value, out);
+  } else if constexpr (std::same_as<T, milliseconds>) {
+    return ReadMillis(reader, value, Duration(0), milliseconds(most), out);
+  } else {
+    return reader.IntTo(value, 0, most, out);
+  }
+}
+
 // Reads the fields of one spec as they come, then settles what they mean together.
 class SpecReader {
  public:
@@ -170,8 +170,6 @@ class SpecReader {
         return reader_.Array(value, bounds::kMaxTasksPerJob, Code::kTooLarge, [&](std::size_t, Value& item) {
           return ReadPayload(reader_, item, out_.payloads.emplace_back());
         });
-      case kPayloadPrefix:
-        return ReadPlainText(reader_, value, bounds::kMaxPayloadPrefixBytes, spec.payload_prefix);
       case kPriority:
         return ReadPriority(reader_, value, spec.priority);
       case kUser:
@@ -207,10 +205,8 @@ class SpecReader {
         return ReadAllowance(reader_, value, spec.max_failed_tasks);
       case kRetention:
         return ReadMillis(reader_, value, Duration(0), bounds::kMaxRetention, spec.retention);
-      case kIdempotencyKey:
-        return ReadPlainText(reader_, value, bounds::kMaxIdempotencyKeyBytes, spec.idempotency_key);
       default:
-        return ReadPlainText(reader_, value, bounds::kMaxTraceBytes, spec.trace);
+        return ReadDetailAt(field - kFirstDetail, value);
     }
   }
 
@@ -236,6 +232,14 @@ class SpecReader {
   }
 
  private:
+  bool ReadDetailAt(std::size_t at, Value& value) {
+    std::size_t i = 0;
+    bool read = false;
+    ForEach(kJobDetails, [&](const auto& detail) {
+      if (i++ == at) read = ReadDetail(reader_, value, detail.most, out_.spec.*detail.member);
+    });
+    return read;
+  }
   bool Seen(SpecField field) const { return (seen_ >> field & 1) != 0; }
   bool Both(std::string_view a, std::string_view b) {
     const std::string at = reader_.Path();

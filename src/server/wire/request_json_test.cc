@@ -8,7 +8,7 @@
 #include <rapidcheck.h>
 
 #include "base/json.h"
-#include "base/testing_text.h"
+#include "base/testing/text.h"
 
 namespace allot {
 namespace {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "base/testing_text.h"
+#include "base/testing/text.h"
 #include "expr/expr.h"
 #include "server/wire/request_json.h"
 
