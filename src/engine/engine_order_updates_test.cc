@@ -24,7 +24,7 @@ class EngineOrderUpdatesTest : public testing::EngineTest {
     std::vector<JobId> ids;
     for (std::size_t i = 0; i < count; ++i) ids.push_back(JobId{++last_id_});
     const std::vector<JobSpec> specs(count, Spec(1));
-    EXPECT_TRUE(engine_->SubmitAll(now_, ids, specs).ok());
+    EXPECT_TRUE(engine_->jobs().SubmitAll(now_, ids, specs).ok());
     return ids;
   }
   // At most so many at once.
@@ -64,7 +64,7 @@ TEST_F(EngineOrderUpdatesTest, AJobThatEndsBeforeItOpensNeverDoes) {
   Orders::updates_at_once = 20;
   const WorkerId worker = RegisterBy("", {"a"}, 1000);
   const std::vector<JobId> ids = SubmitMany(50);
-  for (const JobId id : ids) ASSERT_TRUE(engine_->Cancel(now_, id).ok());
+  for (const JobId id : ids) ASSERT_TRUE(engine_->jobs().Cancel(now_, id).ok());
   EXPECT_EQ(PullAll(worker, 0), 0u);
 }
 
@@ -82,7 +82,7 @@ TEST_F(EngineOrderUpdatesTest, ACeilingHoldsWhileReturnsAreStillToBeTold) {
     std::vector<Report> reports;
     for (const Grant& grant : running) reports.push_back({grant.task, ReportKind::kDone});
     if (!reports.empty()) {
-      ASSERT_TRUE(engine_->ReportAll(now_, worker, reports).ok());
+      ASSERT_TRUE(engine_->workers().ReportAll(now_, worker, reports).ok());
     }
     done += std::exchange(running, {}).size();
     engine_->Tick(now_);
@@ -101,11 +101,11 @@ TEST_F(EngineOrderUpdatesTest, AJobMayChangeAndBeForgottenMeanwhile) {
   Orders::updates_at_once = 20;
   std::vector<Report> reports;
   for (const Grant& grant : grants) reports.push_back({grant.task, ReportKind::kReleased});
-  ASSERT_TRUE(engine_->ReportAll(now_, worker, reports).ok());
+  ASSERT_TRUE(engine_->workers().ReportAll(now_, worker, reports).ok());
   JobChange change;
   change.meta = Meta{{"site", std::string("b")}};
-  for (std::size_t i = 0; i < 20; ++i) ASSERT_TRUE(engine_->Change(now_, ids[i], change).ok());
-  for (std::size_t i = 20; i < 30; ++i) ASSERT_TRUE(engine_->Cancel(now_, ids[i]).ok());
+  for (std::size_t i = 0; i < 20; ++i) ASSERT_TRUE(engine_->jobs().Change(now_, ids[i], change).ok());
+  for (std::size_t i = 20; i < 30; ++i) ASSERT_TRUE(engine_->jobs().Cancel(now_, ids[i]).ok());
   EXPECT_EQ(PullAll(worker, 20), 30u);
 }
 
