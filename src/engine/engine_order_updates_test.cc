@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 class EngineOrderUpdatesTest : public testing::EngineTest {
  protected:
-  void TearDown() override { Orders::updates_at_once = before_; }
+  void TearDown() override { UpdateBudget::updates_at_once = before_; }
   void UseStrategies(int count) {
     for (int i = 0; i < count; ++i)
       RegisterBy("max_simultaneous(user, " + std::to_string(100 + i) + ", oldest)", {"x"});
@@ -40,12 +40,12 @@ class EngineOrderUpdatesTest : public testing::EngineTest {
     }
     return got;
   }
-  const std::size_t before_ = Orders::updates_at_once;
+  const std::size_t before_ = UpdateBudget::updates_at_once;
 };
 
 TEST_F(EngineOrderUpdatesTest, ABatchOpensAndIsGivenOutInSteps) {
   UseStrategies(10);
-  Orders::updates_at_once = 100;
+  UpdateBudget::updates_at_once = 100;
   const WorkerId worker = RegisterBy("", {"a"}, 1000);
   SubmitMany(300);
   EXPECT_GT(Pull(worker, 1).size(), 0u) << "some are open at once";
@@ -53,7 +53,7 @@ TEST_F(EngineOrderUpdatesTest, ABatchOpensAndIsGivenOutInSteps) {
 }
 
 TEST_F(EngineOrderUpdatesTest, OneStrategyAloneIsToldOfEverythingAtOnce) {
-  Orders::updates_at_once = 1;
+  UpdateBudget::updates_at_once = 1;
   const WorkerId worker = RegisterBy("", {"a"}, 1000);
   SubmitMany(300);
   EXPECT_EQ(Pull(worker, 300).size(), 300u);
@@ -61,7 +61,7 @@ TEST_F(EngineOrderUpdatesTest, OneStrategyAloneIsToldOfEverythingAtOnce) {
 
 TEST_F(EngineOrderUpdatesTest, AJobThatEndsBeforeItOpensNeverDoes) {
   UseStrategies(10);
-  Orders::updates_at_once = 20;
+  UpdateBudget::updates_at_once = 20;
   const WorkerId worker = RegisterBy("", {"a"}, 1000);
   const std::vector<JobId> ids = SubmitMany(50);
   for (const JobId id : ids) ASSERT_TRUE(engine_->jobs().Cancel(now_, id).ok());
@@ -70,7 +70,7 @@ TEST_F(EngineOrderUpdatesTest, AJobThatEndsBeforeItOpensNeverDoes) {
 
 TEST_F(EngineOrderUpdatesTest, ACeilingHoldsWhileReturnsAreStillToBeTold) {
   UseStrategies(10);
-  Orders::updates_at_once = 30;
+  UpdateBudget::updates_at_once = 30;
   const WorkerId worker = RegisterBy("max_simultaneous(user, 2, oldest)", {"a"}, 1000);
   Pass(1s);
   SubmitMany(60);
@@ -98,7 +98,7 @@ TEST_F(EngineOrderUpdatesTest, AJobMayChangeAndBeForgottenMeanwhile) {
   Pass(1s);
   const std::vector<Grant> grants = Pull(worker, 40);
   ASSERT_EQ(grants.size(), 40u);
-  Orders::updates_at_once = 20;
+  UpdateBudget::updates_at_once = 20;
   std::vector<Report> reports;
   for (const Grant& grant : grants) reports.push_back({grant.task, ReportKind::kReleased});
   ASSERT_TRUE(engine_->workers().ReportAll(now_, worker, reports).ok());

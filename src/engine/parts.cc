@@ -26,9 +26,9 @@ EngineParts::EngineParts(const EngineOptions& given)
   dispatcher.SetOptions(options.dispatch);
   // `priority` is always there.
   orders.Use(DefaultStrategy());
-  orders.BeginBuild();
-  orders.Built();
-  orders.TakeReady();
+  orders.builder().Begin();
+  orders.builder().Finish();
+  orders.builder().TakeReady();
 }
 
 void EngineParts::Begin(const Now& now) {
@@ -51,7 +51,7 @@ void EngineParts::Begin(const Now& now) {
   pace.works = 0;
   ForEachStage([this](const auto& stage) { pace.works += stage.works(); });
   classes.BeginCommand(ToMillis(clock.now.wall) / 1000);
-  orders.BeginCommand();
+  orders.updates().BeginCommand();
   dispatcher.BeginCommand();
   receipts.BeginCommand();
   wakes.found_nothing.clear();

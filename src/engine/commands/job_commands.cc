@@ -214,7 +214,7 @@ bool JobCommands::Act(const Now& now, EngineJob& job, SweepAction action, std::i
       break;
     }
   }
-  nanoseconds -= kActionNanoseconds + kOrderNanoseconds * static_cast<std::int64_t>(p_.orders.cost());
+  nanoseconds -= kActionNanoseconds + kOrderNanoseconds * static_cast<std::int64_t>(p_.orders.updates().cost());
   bool busy = false;
   p_.ForEachStage([&busy](const auto& stage) { busy = busy || stage.busy(); });
   if (busy) nanoseconds -= kBusyNanoseconds;

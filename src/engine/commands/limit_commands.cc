@@ -21,7 +21,7 @@ Result<LimitLease> LimitCommands::Create(const Now& now, std::string_view uuid, 
 Result<LimitLease> LimitCommands::Update(const Now& now, std::string_view uuid, const LimitSpec& spec) {
   p_.Begin(now);
   // With other expressions it tells jobs apart anew.
-  const std::vector<LimitView> before = p_.limits.List({std::nullopt, std::string(uuid)}, p_.clock.now);
+  const std::vector<LimitView> before = p_.limits.looks().List({std::nullopt, std::string(uuid)}, p_.clock.now);
   if (!before.empty() && spec.expr && !SameExpressions(before.front().spec, spec)) {
     if (auto admitted = p_.limiting.Admit(spec); !admitted) return admitted.error();
   }

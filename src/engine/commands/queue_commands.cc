@@ -45,7 +45,7 @@ void QueueCommands::Resume(const Now& now) {
     p_.journal.Event(EventType::kQueuePaused).U8(0);
     p_.journal.MarkQueue();
     std::vector<KindId> kinds;
-    for (KindId kind = 0; kind < p_.classes.kind_slots(); ++kind) kinds.push_back(kind);
+    for (KindId kind = 0; kind < p_.classes.kinds().slots(); ++kind) kinds.push_back(kind);
     std::vector<ClassId> all;
     for (ClassId cls = 0; cls < p_.classes.class_slots(); ++cls) all.push_back(cls);
     p_.starts.Wake(std::move(kinds), all);

@@ -20,7 +20,7 @@ class QueueCommands {
   void Configure(Duration worker_grace, std::size_t max_finished_jobs);
   // Longer leases of limits are cut to it from now on.
   void SetMaxLimitExpiration(Duration most);
-  // How long whoever was denied a start counts as denied after that (LimitTable::Exclusions), from now on.
+  // How long whoever was denied a start counts as denied after that (LimitLooks::Exclusions), from now on.
   void SetLimitBanWindow(Duration window);
   // What holds for all workers; takes over once its order is built.
   void SetPolicy(const Now& now, const StrategyPtr& policy, const Weights& weights);

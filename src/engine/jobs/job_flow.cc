@@ -11,7 +11,7 @@ void JobFlow::Refresh(EngineJob& job) {
   p_.orders.SetReady(job, job.tasks.ready());
   if (open && job.open) p_.dispatcher.SetReady(job);
   if (open && !job.open) {
-    if (p_.orders.MayUpdate()) {
+    if (p_.orders.updates().MayUpdate()) {
       job.opening = false;
       Open(job, Grouping::kAnew);
     } else {

@@ -134,7 +134,7 @@ void DeleteLimit(Call call) {
 void ListLimits(Call call) {
   const Result<void> may = MayRead(call);
   if (!may.ok()) return call.Fail(may.error());
-  Result<LimitTable::Filter> filter = ParseLimitQuery(call.request.query);
+  Result<LimitLooks::Filter> filter = ParseLimitQuery(call.request.query);
   if (!filter.ok()) return call.Fail(filter.error());
   BrowseEngine(std::move(call), [filter = std::move(*filter)](Round& round, Call c) {
     AnswerApart(round, std::move(c),
