@@ -24,15 +24,15 @@ class Mirror : public ClassTable::Listener {
     for (ClassId cls = 0; cls < table->class_slots(); ++cls) OnClass(cls);
   }
   void OnClass(ClassId cls) override {
-    for (KindId kind = 0; kind < table->kind_slots(); ++kind) Copy(kind, cls);
+    for (KindId kind = 0; kind < table->kinds().slots(); ++kind) Copy(kind, cls);
   }
   void OnKind(KindId kind) override {
     for (ClassId cls = 0; cls < table->class_slots(); ++cls) Copy(kind, cls);
   }
   void OnMoved(KindId from) override { moved.insert(from); }
   void Copy(KindId kind, ClassId cls) {
-    if (table->Matches(kind, cls)) {
-      verdicts[{kind, cls}] = {table->JobRank(kind, cls), table->WorkerRank(kind, cls)};
+    if (const Verdict verdict = table->kinds().Of(kind, cls); verdict.match) {
+      verdicts[{kind, cls}] = {verdict.job_rank, verdict.worker_rank};
     } else {
       verdicts.erase({kind, cls});
     }
