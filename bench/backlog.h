@@ -31,13 +31,15 @@ inline double CpuSeconds() {
 // An engine with a backlog, and the longest that it took for a single command or tick.
 class Bench {
  public:
-  explicit Bench(const EngineOptions& options = {}) : engine_(options) { engine_.FinishLoad(At(1), Duration(0)); }
+  explicit Bench(const EngineOptions& options = {}) : engine_(options) {
+    engine_.records().FinishLoad(At(1), Duration(0));
+  }
 
   Engine& engine() { return engine_; }
   std::uint64_t jobs() const { return jobs_; }
 
   void Submit(const JobSpec& spec) {
-    Must(engine_.Submit(At(ms_), JobId{++jobs_}, spec));
+    Must(engine_.jobs().Submit(At(ms_), JobId{++jobs_}, spec));
     if (jobs_ % 1000 == 0) Fold(engine_);
   }
 
@@ -48,11 +50,11 @@ class Bench {
     spec.strategy = strategy;
     spec.slots = slots;
     spec.connected = true;
-    Timed([&] { Must(engine_.Register(At(ms_), spec, std::nullopt)); });
+    Timed([&] { Must(engine_.workers().Register(At(ms_), spec, std::nullopt)); });
     return spec.id;
   }
   void Leave(WorkerId worker) {
-    Timed([&] { engine_.Unregister(At(ms_), worker); });
+    Timed([&] { engine_.workers().Unregister(At(ms_), worker); });
     engine_.Take();
   }
   // Asks for `credit` tasks; empty if there is none now.
@@ -60,12 +62,12 @@ class Bench {
     PullOptions options;
     options.credit = credit;
     options.wait = Duration(0);
-    Must(engine_.Pull(At(ms_), worker, options));
+    Must(engine_.workers().Pull(At(ms_), worker, options));
     return Granted();
   }
   void Done(WorkerId worker, const TaskRef& task) {
     const Report report{task, ReportKind::kDone};
-    Must(engine_.ReportAll(At(ms_), worker, {&report, 1}));
+    Must(engine_.workers().ReportAll(At(ms_), worker, {&report, 1}));
     engine_.Take();
   }
   std::vector<TaskRef> Granted() {

@@ -102,7 +102,7 @@ WorkerId JoinAs(Bench& bench, std::uint64_t id, std::vector<std::string> tags) {
   spec.id = WorkerId{2 * kFirstWorker + id};
   spec.tags = std::move(tags);
   spec.connected = true;
-  Must(bench.engine().Register(At(bench.ms()), spec, std::nullopt));
+  Must(bench.engine().workers().Register(At(bench.ms()), spec, std::nullopt));
   return spec.id;
 }
 
@@ -137,7 +137,7 @@ Round Enqueue(Bench& bench, std::uint32_t tasks) {
     submits.push_back(bench.TakeLongest());
     Fold(bench.engine());
     if (bench.engine().looks().Stats().dispatch == DispatchMode::kBalanced) CheckPromised(bench);
-    bench.Timed([&] { Must(bench.engine().Cancel(At(bench.ms()), JobId{bench.jobs()})); });
+    bench.Timed([&] { Must(bench.engine().jobs().Cancel(At(bench.ms()), JobId{bench.jobs()})); });
     cancels.push_back(bench.TakeLongest());
     Fold(bench.engine());
     bench.Settle();
@@ -201,7 +201,7 @@ void MeasureDeath(double scale, Figures& figures) {
       Fold(bench.engine());
       if (Must(bench.engine().looks().DescribeWorker(victim)).promised + 1 < queue)
         throw Failure("its queue is too short");
-      const Work work = Run(bench, [&] { bench.engine().Unregister(At(bench.ms()), victim); });
+      const Work work = Run(bench, [&] { bench.engine().workers().Unregister(At(bench.ms()), victim); });
       CheckPromised(bench);
       if (const auto [least, most] = Loads(bench); most > least + 1) throw Failure("they were not dealt evenly");
       totals.push_back(work.total);
@@ -222,7 +222,8 @@ void MeasureDeath(double scale, Figures& figures) {
   bench.Settle();
   if (Must(bench.engine().looks().DescribeWorker(victim)).promised_jobs + 1 < queue)
     throw Failure("its queue is too short");
-  Note(figures, "dispatch/death/1e6_jobs", Run(bench, [&] { bench.engine().Unregister(At(bench.ms()), victim); }));
+  Note(figures, "dispatch/death/1e6_jobs",
+       Run(bench, [&] { bench.engine().workers().Unregister(At(bench.ms()), victim); }));
   CheckPromised(bench);
 }
 
@@ -346,7 +347,7 @@ void MeasureCycle(double scale, Figures& figures) {
       for (const WorkerId worker : workers) {
         WorkerChange change;
         change.strategy = Parse(kStrategies[s].text);
-        Must(bench.engine().ChangeWorker(At(bench.ms()), worker, change));
+        Must(bench.engine().workers().Change(At(bench.ms()), worker, change));
       }
       bench.Settle();
       // Its queue finds its order when it asks.
@@ -364,12 +365,12 @@ void MeasureCycle(double scale, Figures& figures) {
   };
   measure(0);
   fill();
-  const Work there = Run(bench, [&] { bench.engine().SetDispatch(At(bench.ms()), kLevel); });
+  const Work there = Run(bench, [&] { bench.engine().queue().SetDispatch(At(bench.ms()), kLevel); });
   CheckPromised(bench);
   measure(1);
-  const Work back = Run(bench, [&] { bench.engine().SetDispatch(At(bench.ms()), kFanout); });
+  const Work back = Run(bench, [&] { bench.engine().queue().SetDispatch(At(bench.ms()), kFanout); });
   if (bench.engine().looks().Stats().tasks_promised != 0) throw Failure("something is still promised");
-  const Work again = Run(bench, [&] { bench.engine().SetDispatch(At(bench.ms()), kLevel); });
+  const Work again = Run(bench, [&] { bench.engine().queue().SetDispatch(At(bench.ms()), kLevel); });
   CheckPromised(bench);
   Note(figures, "dispatch/switch/to_balanced", there);
   Note(figures, "dispatch/switch/to_fanout", back);
@@ -467,7 +468,7 @@ double MixedSpeeds(const DispatchOptions& dispatch, std::uint32_t tasks, bool on
   bench.Settle();
   Fold(bench.engine());
   const std::int64_t start = bench.ms();
-  for (const WorkerId worker : workers) Must(bench.engine().Pull(At(bench.ms()), worker, waits));
+  for (const WorkerId worker : workers) Must(bench.engine().workers().Pull(At(bench.ms()), worker, waits));
   take();
   while (done < tasks) {
     // Whatever comes first: a task ends, or the engine wants to be called.
@@ -484,8 +485,8 @@ double MixedSpeeds(const DispatchOptions& dispatch, std::uint32_t tasks, bool on
       ends.pop();
       bench.Later(end - bench.ms());
       const Report report{running[at], ReportKind::kDone};
-      Must(bench.engine().ReportAll(At(bench.ms()), workers[at], {&report, 1}));
-      Must(bench.engine().Pull(At(bench.ms()), workers[at], waits));
+      Must(bench.engine().workers().ReportAll(At(bench.ms()), workers[at], {&report, 1}));
+      Must(bench.engine().workers().Pull(At(bench.ms()), workers[at], waits));
       ++done;
     }
     take();

@@ -35,7 +35,7 @@ void SubmitAll(Engine& engine, std::uint64_t jobs, std::uint32_t count) {
   spec.tags = {"bench"};
   spec.count = count;
   for (std::uint64_t i = 1; i <= jobs; ++i) {
-    Must(engine.Submit(At(1), JobId{i}, spec));
+    Must(engine.jobs().Submit(At(1), JobId{i}, spec));
     if (i % 1000 == 0) Fold(engine);
   }
   Fold(engine);
@@ -45,7 +45,7 @@ void MeasureUntouched(double scale, Figures& figures) {
   const auto jobs = static_cast<std::uint64_t>(100'000 * std::min(1.0, scale));
   const double before = Allocated();
   Engine engine{EngineOptions{}};
-  engine.FinishLoad(At(1), Duration(0));
+  engine.records().FinishLoad(At(1), Duration(0));
   SubmitAll(engine, jobs, kTasksPerJob);
   figures.Add("engine_memory/untouched", (Allocated(&engine) - before) / 1e6, "MB");
 }
@@ -57,15 +57,15 @@ void MeasureTouched(double scale, Figures& figures) {
   std::string submits;
   {
     Engine engine{EngineOptions{}};
-    engine.FinishLoad(At(1), Duration(0));
+    engine.records().FinishLoad(At(1), Duration(0));
     JobSpec spec;
     spec.tags = {"bench"};
     spec.count = kTasksPerJob;
-    for (std::uint64_t i = 1; i <= jobs; ++i) Must(engine.Submit(At(1), JobId{i}, spec));
+    for (std::uint64_t i = 1; i <= jobs; ++i) Must(engine.jobs().Submit(At(1), JobId{i}, spec));
     submits = engine.Take().second.events;
   }
   Engine engine{EngineOptions{}};
-  Must(engine.Replay(1, submits));
+  Must(engine.records().Replay(1, submits));
   submits = {};
   // As done out of nothing, which is how a late report is applied: the state is the same as with a lease before it.
   const Permutation permutation(tasks, 2);
@@ -83,9 +83,9 @@ void MeasureTouched(double scale, Figures& figures) {
       out.Varint(task % kTasksPerJob);
       out.Varint(0);
     }
-    Must(engine.Replay(position++, events));
+    Must(engine.records().Replay(position++, events));
     if (at % (tasks / 20) >= kPerEntry) continue;
-    while (engine.looks().UnfoldedEvents() > 0) engine.Fold(1 << 20);
+    while (engine.looks().UnfoldedEvents() > 0) engine.records().Fold(1 << 20);
     most = std::max(most, Allocated(&engine) - before);
   }
   figures.Add("engine_memory/touched_tasks", static_cast<double>(tasks), "tasks");
@@ -99,7 +99,7 @@ void MeasureOneTaskJobs(double scale, Figures& figures) {
   const auto jobs = static_cast<std::uint64_t>(1'000'000 * std::min(1.0, scale));
   const double before = Allocated();
   Engine engine{EngineOptions{}};
-  engine.FinishLoad(At(1), Duration(0));
+  engine.records().FinishLoad(At(1), Duration(0));
   SubmitAll(engine, jobs, 1);
   figures.Add("engine_memory/one_task_job", (Allocated(&engine) - before) / static_cast<double>(jobs), "bytes/job");
 }
@@ -109,22 +109,22 @@ void MeasureRetries(double scale, Figures& figures) {
   constexpr std::uint32_t kCredit = 10'000;
   const double before = Allocated();
   Engine engine{EngineOptions{}};
-  engine.FinishLoad(At(1), Duration(0));
+  engine.records().FinishLoad(At(1), Duration(0));
   JobSpec spec;
   spec.count = tasks;
   spec.backoff.first = spec.backoff.max = std::chrono::hours(1);
-  Must(engine.Submit(At(1), JobId{1}, spec));
+  Must(engine.jobs().Submit(At(1), JobId{1}, spec));
   WorkerSpec worker;
   worker.id = WorkerId{2};
   worker.connected = true;
   worker.slots = kCredit;
-  Must(engine.Register(At(1), worker, std::nullopt));
+  Must(engine.workers().Register(At(1), worker, std::nullopt));
   std::int64_t ms = 1;
   for (std::uint32_t failed = 0; failed < tasks;) {
     ms += 100;  // a hundred thousand failures a second
     PullOptions pull;
     pull.credit = kCredit;
-    Must(engine.Pull(At(ms), worker.id, pull));
+    Must(engine.workers().Pull(At(ms), worker.id, pull));
     std::vector<Report> reports;
     auto [position, effects] = engine.Take();
     for (const GrantBatch& batch : effects.grant_batches) {
@@ -132,7 +132,7 @@ void MeasureRetries(double scale, Figures& figures) {
     }
     if (reports.empty()) throw Failure("no tasks were granted");
     failed += static_cast<std::uint32_t>(reports.size());
-    Must(engine.ReportAll(At(ms), worker.id, reports));
+    Must(engine.workers().ReportAll(At(ms), worker.id, reports));
     Fold(engine);
   }
   if (engine.looks().Stats().tasks_retrying != tasks) throw Failure("not all tasks wait for their retry");

@@ -35,18 +35,20 @@ class Queue {
     store_ = Must(SqliteStore::Open(options));
     Store::Loader loader;
     loader.on_record = [this](const Record& record) {
-      return engine_.LoadRecord(record.job, record.page, record.blob);
+      return engine_.records().Load(record.job, record.page, record.blob);
     };
-    loader.on_events = [this](Position position, std::string_view events) { return engine_.Replay(position, events); };
+    loader.on_events = [this](Position position, std::string_view events) {
+      return engine_.records().Replay(position, events);
+    };
     Must(store_->Load(loader, [this](JobId set) { return engine_.looks().UsesPayloadSet(set); }));
     next_ = store_->LastPosition() + 1;
   }
 
   void Submit(std::uint32_t count) {
-    engine_.FinishLoad(At(1), Duration(0));
+    engine_.records().FinishLoad(At(1), Duration(0));
     JobSpec spec;
     spec.count = count;
-    Must(engine_.Submit(At(1), kJob, spec));
+    Must(engine_.jobs().Submit(At(1), kJob, spec));
     auto [position, effects] = engine_.Take();
     Batch batch;
     batch.position = position;
@@ -65,10 +67,10 @@ class Queue {
         out.Varint(0);
       }
       batch.position = next_++;
-      Must(engine_.Replay(batch.position, batch.events));
+      Must(engine_.records().Replay(batch.position, batch.events));
       Commit(std::move(batch));
     }
-    engine_.FinishLoad(At(1), Duration(0));
+    engine_.records().FinishLoad(At(1), Duration(0));
   }
 
   void Fold() {
@@ -81,7 +83,7 @@ class Queue {
         Commit(std::move(batch));
       }
       if (engine_.looks().UnfoldedEvents() == 0) break;
-      FoldStep step = engine_.Fold(64 * 1024);
+      FoldStep step = engine_.records().Fold(64 * 1024);
       Batch batch;
       batch.records = std::move(step.records);
       batch.floor = step.floor;

@@ -29,7 +29,7 @@ LimitSpec Limit(const std::string& expr, double count, Duration window) {
 }
 
 void Set(Bench& bench, const std::string& uuid, const LimitSpec& spec) {
-  bench.Timed([&] { Must(bench.engine().CreateLimit(At(bench.ms()), uuid, spec)); });
+  bench.Timed([&] { Must(bench.engine().limits().Create(At(bench.ms()), uuid, spec)); });
 }
 
 void Fill(Bench& bench, std::uint64_t jobs, std::uint64_t users, const std::string& prefix) {
@@ -81,7 +81,7 @@ void MeasureBlocked(double scale, const std::string& strategy, const std::string
   // Somebody waits for what is left, while all jobs are looked at.
   PullOptions waits;
   waits.credit = 1;
-  bench.Timed([&] { Must(bench.engine().Pull(At(bench.ms()), worker, waits)); });
+  bench.Timed([&] { Must(bench.engine().workers().Pull(At(bench.ms()), worker, waits)); });
   std::vector<TaskRef> first = bench.Granted();
   while (first.empty()) {
     bench.Timed([&] { bench.engine().Tick(At(bench.ms())); });
@@ -101,7 +101,7 @@ void MeasureBlocked(double scale, const std::string& strategy, const std::string
 
   // The limit pays a start every millisecond. Between two of them somebody asks in vain, so that each has to open what
   // was blocked; that question is told beside.
-  Must(bench.engine().UpdateLimit(At(bench.ms()), "stop", Limit("regexp(\"^held-\", User)", 1000, 1s)));
+  Must(bench.engine().limits().Update(At(bench.ms()), "stop", Limit("regexp(\"^held-\", User)", 1000, 1s)));
   bench.Settle();
   for (;;) {  // the others, and what has gathered
     const std::vector<TaskRef> tasks = bench.Pull(worker);
@@ -113,7 +113,7 @@ void MeasureBlocked(double scale, const std::string& strategy, const std::string
   for (int i = 1; i <= kCycles; ++i) {
     if (i % 1000 == 0) {
       Fold(bench.engine());
-      Must(bench.engine().RenewLimit(At(bench.ms()), "stop", std::nullopt));
+      Must(bench.engine().limits().Renew(At(bench.ms()), "stop", std::nullopt));
     }
     bench.Later(1);
     const auto start = SteadyClock::now();
@@ -140,8 +140,8 @@ void MeasureBlocked(double scale, const std::string& strategy, const std::string
   for (int i = 0; i < kCycles / 4; ++i) {
     if (i % 1000 == 0) {
       Fold(bench.engine());
-      Must(bench.engine().RenewLimit(At(bench.ms()), "stop", std::nullopt));
-      Must(bench.engine().Pull(At(bench.ms()), worker, many));
+      Must(bench.engine().limits().Renew(At(bench.ms()), "stop", std::nullopt));
+      Must(bench.engine().workers().Pull(At(bench.ms()), worker, many));
       bench.Granted();
     }
     bench.Later(1);
@@ -157,7 +157,7 @@ void MeasureBlocked(double scale, const std::string& strategy, const std::string
   // And when it is gone.
   bench.TakeLongest();
   const double gone = CpuSeconds();
-  Must(bench.engine().DeleteLimit(At(bench.ms()), "stop"));
+  Must(bench.engine().limits().Delete(At(bench.ms()), "stop"));
   bench.Settle();
   bench.Later(11'000);
   bench.Settle();

@@ -23,7 +23,7 @@ ExprPtr Parse(const std::string& text) {
 
 std::unique_ptr<Engine> NewEngine() {
   auto engine = std::make_unique<Engine>(EngineOptions{});
-  engine->FinishLoad(At(1), Duration(0));
+  engine->records().FinishLoad(At(1), Duration(0));
   return engine;
 }
 
@@ -79,15 +79,15 @@ void MeasureNewKind(double scale, Figures& figures) {
   auto engine = NewEngine();
   std::vector<ExprPtr> requirements;
   // Kinds must be told apart, so the first workers are of other memories.
-  for (std::uint64_t i = 0; i < 10; ++i) Must(engine->Register(At(1), CrowdWorker(i * 7, 100), std::nullopt));
+  for (std::uint64_t i = 0; i < 10; ++i) Must(engine->workers().Register(At(1), CrowdWorker(i * 7, 100), std::nullopt));
   for (std::uint64_t i = 0; i < classes; ++i) {
-    Must(engine->Submit(At(1), JobId{i + 1}, BacklogJob(i, classes, requirements)));
+    Must(engine->jobs().Submit(At(1), JobId{i + 1}, BacklogJob(i, classes, requirements)));
     if (i % 1000 == 0) Fold(*engine);
   }
   Fold(*engine);
   const auto kinds = engine->looks().Stats().kinds;
   const auto start = SteadyClock::now();
-  Must(engine->Register(At(2), CrowdWorker(51, 100), std::nullopt));
+  Must(engine->workers().Register(At(2), CrowdWorker(51, 100), std::nullopt));
   figures.Add("matching/new_kind", SecondsSince(start) * 1e3, "ms");
   if (engine->looks().Stats().kinds != kinds + 1) throw Failure("the worker should have been of a new kind");
 }
@@ -98,9 +98,10 @@ double Cycle(std::uint64_t classes, double scale, double* verdict_bytes, double*
   const auto workers = static_cast<std::uint64_t>(10'000 * scale);
   auto engine = NewEngine();
   std::vector<ExprPtr> requirements;
-  for (std::uint64_t i = 0; i < workers; ++i) Must(engine->Register(At(1), CrowdWorker(i, 100), std::nullopt));
+  for (std::uint64_t i = 0; i < workers; ++i)
+    Must(engine->workers().Register(At(1), CrowdWorker(i, 100), std::nullopt));
   for (std::uint64_t i = 0; i < jobs; ++i) {
-    Must(engine->Submit(At(1), JobId{i + 1}, BacklogJob(i, classes, requirements)));
+    Must(engine->jobs().Submit(At(1), JobId{i + 1}, BacklogJob(i, classes, requirements)));
     if (i % 1000 == 0) Fold(*engine);
   }
   Fold(*engine);
@@ -114,11 +115,11 @@ double Cycle(std::uint64_t classes, double scale, double* verdict_bytes, double*
   const auto start = SteadyClock::now();
   for (std::uint64_t i = 0; i < cycles; ++i) {
     const WorkerId worker{kFirstWorker + rng.Below(workers)};
-    Must(engine->Pull(At(2), worker, PullOptions{1, false, Duration(0)}));
+    Must(engine->workers().Pull(At(2), worker, PullOptions{1, false, Duration(0)}));
     auto [position, effects] = engine->Take();
     if (effects.grant_batches.empty() || effects.grant_batches[0].grants.empty()) continue;
     const Report report{effects.grant_batches[0].grants[0].task, ReportKind::kDone};
-    Must(engine->ReportAll(At(2), worker, {&report, 1}));
+    Must(engine->workers().ReportAll(At(2), worker, {&report, 1}));
     engine->Take();
     ++done;
   }
@@ -145,14 +146,14 @@ double Rare(std::uint64_t others) {
   JobSpec common;
   common.tags = {"common"};
   for (std::uint64_t i = 1; i <= others; ++i) {
-    Must(engine->Submit(At(1), JobId{i}, common));
+    Must(engine->jobs().Submit(At(1), JobId{i}, common));
     if (i % 1000 == 0) Fold(*engine);
   }
   WorkerSpec worker;
   worker.id = WorkerId{kFirstWorker};
   worker.tags = {"rare"};
   worker.connected = true;
-  Must(engine->Register(At(1), worker, std::nullopt));
+  Must(engine->workers().Register(At(1), worker, std::nullopt));
   JobSpec rare;
   rare.tags = {"rare"};
   rare.retention = milliseconds(0);
@@ -163,11 +164,11 @@ double Rare(std::uint64_t others) {
     constexpr int kCycles = 20'000;
     const auto start = SteadyClock::now();
     for (int i = 0; i < kCycles; ++i) {
-      Must(engine->Submit(At(2), JobId{++id}, rare));
-      Must(engine->Pull(At(2), worker.id, PullOptions{1, false, Duration(0)}));
+      Must(engine->jobs().Submit(At(2), JobId{++id}, rare));
+      Must(engine->workers().Pull(At(2), worker.id, PullOptions{1, false, Duration(0)}));
       auto [position, effects] = engine->Take();
       const Report report{effects.grant_batches.at(0).grants.at(0).task, ReportKind::kDone};
-      Must(engine->ReportAll(At(2), worker.id, {&report, 1}));
+      Must(engine->workers().ReportAll(At(2), worker.id, {&report, 1}));
       engine->Take();
     }
     best = std::min(best, SecondsSince(start) / kCycles * 1e9);

@@ -147,7 +147,7 @@ class Arrivals {
     bench.TakeLongest();
     const double start = CpuSeconds();
     const WorkerId worker = bench.Join(strategy);
-    bench.Timed([&] { Must(bench.engine().Pull(At(bench.ms()), worker, PullOptions{})); });
+    bench.Timed([&] { Must(bench.engine().workers().Pull(At(bench.ms()), worker, PullOptions{})); });
     std::vector<TaskRef> tasks;
     while ((tasks = bench.Granted()).empty()) bench.Timed([&] { bench.engine().Tick(At(bench.ms())); });
     slowest = std::max(slowest, CpuSeconds() - start);
@@ -326,13 +326,14 @@ void MeasureMemory(double scale, Figures& figures) {
   // A policy for all of them at once.
   bench.TakeLongest();
   const double start = CpuSeconds();
-  bench.Timed(
-      [&] { bench.engine().SetPolicy(At(bench.ms()), Parse("max_simultaneous(customer, 100, worker)", true), {}); });
+  bench.Timed([&] {
+    bench.engine().queue().SetPolicy(At(bench.ms()), Parse("max_simultaneous(customer, 100, worker)", true), {});
+  });
   bench.Settle();
   figures.Add("strategies/policy_for_ten", CpuSeconds() - start, "s");
   figures.Add("strategies/policy_for_ten/longest_step", bench.TakeLongest(), "ms");
   figures.Add("strategies/memory/ten_under_policy", (Allocated() - before) * per_million / 1048576, "MiB");
-  bench.Timed([&] { bench.engine().SetPolicy(At(bench.ms()), nullptr, {}); });
+  bench.Timed([&] { bench.engine().queue().SetPolicy(At(bench.ms()), nullptr, {}); });
   bench.Settle();
   bench.TakeLongest();
   for (const WorkerId worker : workers) bench.Leave(worker);

@@ -27,7 +27,7 @@ inline void Must(const Result<void>& result) {
 // What waits to be folded is bounded by the server, and no part of the state.
 inline void Fold(Engine& engine) {
   while (engine.HasEffects()) engine.Take();
-  while (engine.looks().UnfoldedEvents() > 0) engine.Fold(1 << 20);
+  while (engine.looks().UnfoldedEvents() > 0) engine.records().Fold(1 << 20);
 }
 
 // Prints what `measure(figures)` found, or why it could not, and is the program's exit code.

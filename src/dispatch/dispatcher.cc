@@ -97,27 +97,23 @@ void Dispatcher::SetAsking(DispatchWorker& worker, std::optional<std::uint64_t> 
 // --- Picking.
 
 DispatchJob* Dispatcher::Pick(DispatchWorker& worker, Orders::Id order, StartGate* gate) {
-  unfinished_ = false;
-  work_ = asked_ = 0;
   if (balanced() && worker.queue && worker.queue->promised > 0) {
     WorkerQueue& queue = *worker.queue;
     queue.takes = kinds_[queue.kind].takes;
     const bool own =
         Arrange(queue, order, left_arranged_) && Settled() && queue.order->cells() <= std::min(kMostCells, left_looks_);
     if (WorkerOrder::Entry* entry = own ? queue.order->Pick(queue.kind, gate, rng_, left_looks_) : nullptr) {
-      random_task_ = queue.order->random_task();
-      leaf_ = queue.order->leaf();
-      drawn_of_ = queue.order->candidates();
+      last_pick_ = {};
+      last_pick_.random_task = queue.order->random_task();
+      last_pick_.leaf = queue.order->leaf();
+      last_pick_.candidates = queue.order->candidates();
       return static_cast<DispatchJob*>(entry->job);
     }
   }
-  PickJob* job = orders_.Pick(order, classes_.KindOf(worker.handle), gate, &rng_);
-  unfinished_ = job == nullptr && orders_.unfinished(order);
-  work_ = orders_.moved(order);
-  asked_ = orders_.asked(order);
-  random_task_ = job != nullptr && orders_.random_task(order);
-  leaf_ = orders_.index(order).leaf();
-  drawn_of_ = orders_.index(order).candidates();
+  StrategyIndex& index = orders_.index(order);
+  PickJob* job = index.Pick(classes_.KindOf(worker.handle), gate, &rng_);
+  last_pick_ = index.last_pick();
+  if (job != nullptr) last_pick_.unfinished = false;
   return static_cast<DispatchJob*>(job);
 }
 
@@ -136,7 +132,7 @@ TakenFrom Dispatcher::Take(DispatchWorker& worker, DispatchJob& job) {
     promise = &Longest(of_job);
     // What was promised to somebody who is gone is as good as open.
     from = promise->queue->worker != nullptr ? TakenFrom::kAnother : TakenFrom::kOpen;
-    if (from == TakenFrom::kAnother) ++steals_;
+    if (from == TakenFrom::kAnother) ++counts_.steals;
   }
   WorkerQueue& queue = *promise->queue;
   Reduce(*promise, 1);
@@ -265,10 +261,10 @@ void Dispatcher::OnClass(ClassId cls) {
   if (state.promises == 0) return;
   for (KindId kind = 0; kind < std::min<std::size_t>(kinds_.size(), state.mask.size() * 64); ++kind) {
     const bool before = (state.mask[kind / 64] >> (kind % 64) & 1) != 0;
-    if (!before || classes_.Matches(kind, cls)) continue;
+    if (!before || classes_.kinds().Matches(kind, cls)) continue;
     for (WorkerQueue& queue : kinds_[kind].with_promises) Rematch(queue);
   }
-  const auto mask = classes_.Mask(cls);
+  const auto mask = classes_.kinds().Mask(cls);
   state.mask.assign(mask.begin(), mask.end());
 }
 
@@ -292,15 +288,6 @@ std::vector<WorkerId> Dispatcher::TakeNewlyPromised() {
   }
   newly_promised_.clear();
   return newly_promised;
-}
-
-void Dispatcher::ForEachPromise(const DispatchWorker& worker, std::size_t most,
-                                const std::function<void(const DispatchJob&, std::uint32_t)>& f) const {
-  if (!worker.queue) return;
-  for (const Promise& promise : worker.queue->promises) {
-    if (most-- == 0) return;
-    f(*promise.of_job->job, promise.count);
-  }
 }
 
 std::size_t Dispatcher::MemoryBytes() const {

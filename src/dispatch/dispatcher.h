@@ -21,7 +21,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -96,17 +95,8 @@ class Dispatcher {
 
   // The job that the worker is to take a task of next, by that order; null if there is none, or it gave up.
   DispatchJob* Pick(DispatchWorker& worker, Orders::Id order, StartGate* gate);
-  // Did the last Pick() give up? Asked again, it goes on.
-  bool unfinished() const { return unfinished_; }
-  // What it did beside looking, in units of about a microsecond.
-  std::size_t work() const { return work_; }
-  // Groups that it asked limits about, each by itself.
-  std::size_t asked() const { return asked_; }
-  // Does the strategy want a random task of that job?
-  bool random_task() const { return random_task_; }
-  // By which leaf of the strategy, and of how many (StrategyIndex says more).
-  const order::Plan* leaf() const { return leaf_; }
-  std::uint64_t drawn_of() const { return drawn_of_; }
+  // How it went; `moved` is what it did beside looking, in units of about a microsecond.
+  const PickReport& last_pick() const { return last_pick_; }
   // The worker takes a task of the job: it has one queued task less. Change the job's tasks and orders after this.
   TakenFrom Take(DispatchWorker& worker, DispatchJob& job);
 
@@ -128,22 +118,16 @@ class Dispatcher {
   std::vector<WorkerId> TakeNewlyPromised();
 
   // --- Looking.
-  std::uint64_t promised() const { return promised_; }
+  struct Counts {
+    std::uint64_t promised = 0;  // tasks, now
+    std::uint64_t moves = 0, steals = 0;
+  };
+  const Counts& counts() const { return counts_; }
   std::uint64_t longest() const;  // queue, in tasks
-  std::uint64_t moves() const { return moves_; }
-  std::uint64_t steals() const { return steals_; }
   // Does what it was promised come first for the worker, as far as it may start?
   bool OwnFirst(const DispatchWorker& worker) const {
     return balanced() && worker.queue && worker.queue->promised > 0 && Settled();
   }
-  // So many of the job's queued tasks.
-  static std::uint32_t Promised(const DispatchWorker& worker, const DispatchJob& job) {
-    const Promise* promise = worker.queue && job.promises ? job.promises->Find(worker.queue->slot) : nullptr;
-    return promise == nullptr ? 0 : promise->count;
-  }
-  // Promises of the worker, at most so many, in no order of meaning.
-  void ForEachPromise(const DispatchWorker& worker, std::size_t most,
-                      const std::function<void(const DispatchJob&, std::uint32_t)>& f) const;
   std::size_t MemoryBytes() const;
 
  private:
@@ -252,13 +236,8 @@ class Dispatcher {
   KindId sweep_from_ = 0;
 
   std::vector<KindId> candidates_;  // kinds of workers that may run the job that is dealt
-  std::uint64_t promised_ = 0;
-  std::uint64_t moves_ = 0, steals_ = 0;
-  bool unfinished_ = false;
-  bool random_task_ = false;
-  const order::Plan* leaf_ = nullptr;
-  std::uint64_t drawn_of_ = 0;
-  std::size_t work_ = 0, asked_ = 0;
+  Counts counts_;
+  PickReport last_pick_;
 };
 
 }  // namespace allot

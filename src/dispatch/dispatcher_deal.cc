@@ -11,7 +11,7 @@ namespace allot {
 std::size_t Dispatcher::FindCandidates(ClassId cls) {
   candidates_.clear();
   std::size_t workers = 0;
-  const auto mask = classes_.Mask(cls);
+  const auto mask = classes_.kinds().Mask(cls);
   for (std::size_t word = 0; word < mask.size(); ++word) {
     for (std::uint64_t bits = mask[word]; bits != 0; bits &= bits - 1) {
       const auto kind = static_cast<KindId>(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
@@ -39,7 +39,7 @@ void Dispatcher::Want(ClassId cls) {
 
 void Dispatcher::WantAll(KindId kind) {
   for (const ClassId cls : open_classes_) {
-    if (classes_.Matches(kind, cls)) Want(cls);
+    if (classes_.kinds().Matches(kind, cls)) Want(cls);
   }
 }
 
@@ -66,7 +66,7 @@ void Dispatcher::Deal(JobPromises& of_job, std::size_t& budget) {
 
 LevelPlace Dispatcher::PlaceFor(const WorkerQueue& queue, ClassId cls) const {
   LevelPlace place = queue.place;
-  if (classes_.HasJobRank(cls)) place.unwanted = -classes_.JobRank(queue.kind, cls);
+  if (classes_.HasJobRank(cls)) place.unwanted = -classes_.kinds().Of(queue.kind, cls).job_rank;
   return place;
 }
 

@@ -74,7 +74,7 @@ void Dispatcher::Give(JobPromises& of_job, WorkerQueue& queue, std::uint32_t cou
   of_job.open -= count;
   of_job.promised += count;
   queue.promised += count;
-  promised_ += count;
+  counts_.promised += count;
   if (queue.worker->asking && !queue.newly_promised) {
     queue.newly_promised = true;
     newly_promised_.push_back(queue.slot);
@@ -92,7 +92,7 @@ void Dispatcher::Reduce(Promise& promise, std::uint32_t count) {
   WorkerQueue& queue = *promise.queue;
   of_job.promised -= count;
   queue.promised -= count;
-  promised_ -= count;
+  counts_.promised -= count;
   if (promise.count > count) {
     const std::uint32_t before = std::exchange(promise.count, promise.count - count);
     if (promise.arrangement == queue.arrangement) queue.order->OnCount(promise, before);
@@ -106,7 +106,7 @@ void Dispatcher::Reduce(Promise& promise, std::uint32_t count) {
 void Dispatcher::Return(Promise& promise) {
   JobPromises& of_job = *promise.of_job;
   const std::uint32_t count = promise.count;
-  moves_ += count;
+  counts_.moves += count;
   Reduce(promise, count);
   of_job.open += count;
 }
@@ -138,7 +138,7 @@ Promise& Dispatcher::Longest(JobPromises& of_job) const {
   if (of_job.size() > kFew) {
     // Among the most loaded of each kind there is most likely one that has some of it.
     constexpr std::size_t kLooks = 8;
-    const auto mask = classes_.Mask(of_job.job->cls);
+    const auto mask = classes_.kinds().Mask(of_job.job->cls);
     for (KindId id = 0; id < std::min<std::size_t>(kinds_.size(), mask.size() * 64); ++id) {
       if ((mask[id / 64] >> (id % 64) & 1) == 0) continue;
       std::size_t looks = kLooks;
@@ -180,7 +180,7 @@ void Dispatcher::DropPromises(DispatchJob& job) {
     WorkerQueue& queue = *promise.queue;
     if (queue.worker != nullptr) changed.push_back(&queue);
     queue.promised -= promise.count;
-    promised_ -= promise.count;
+    counts_.promised -= promise.count;
     Detach(promise);
   });
   by_class_[job.cls].promises -= of_job.size();
@@ -229,7 +229,7 @@ void Dispatcher::AfterGroup(DispatchJob& job) {
 // --- The order of one queue.
 
 bool Dispatcher::Current(const WorkerQueue& queue) const {
-  return queue.order && queue.order_version == orders_.version(queue.order_id);
+  return queue.order && queue.order_version == orders_.indices().version(queue.order_id);
 }
 
 void Dispatcher::Place(Promise& promise) {
@@ -263,8 +263,8 @@ void Dispatcher::Disarrange(WorkerQueue& queue) {
 }
 
 bool Dispatcher::Arrange(WorkerQueue& queue, Orders::Id order, std::size_t& budget) {
-  const std::uint64_t version = orders_.version(order);
-  const bool by_class = classes_.HasWorkerRanks(queue.kind);
+  const std::uint64_t version = orders_.indices().version(order);
+  const bool by_class = classes_.kinds().HasWorkerRanks(queue.kind);
   if (!queue.order || queue.order_version != version || queue.order_by_class != by_class) {
     Disarrange(queue);
     queue.order_id = order;
@@ -276,7 +276,7 @@ bool Dispatcher::Arrange(WorkerQueue& queue, Orders::Id order, std::size_t& budg
   while (queue.unarranged > 0 && budget > 0) {
     --budget;
     Promise& promise = queue.promises.front();
-    if (!classes_.Matches(queue.kind, promise.job->cls)) {
+    if (!classes_.kinds().Matches(queue.kind, promise.job->cls)) {
       JobPromises& of_job = *promise.of_job;
       Return(promise);
       List(of_job);

@@ -52,8 +52,8 @@ class SomeWorld {
   std::uint64_t own_picks() const { return own_picks_; }
   std::uint64_t strict_picks() const { return strict_picks_; }
   std::uint64_t sorted_picks() const { return sorted_picks_; }
-  std::uint64_t steals() const { return world_.dispatcher.steals(); }
-  std::uint64_t moves() const { return world_.dispatcher.moves(); }
+  std::uint64_t steals() const { return world_.dispatcher.counts().steals; }
+  std::uint64_t moves() const { return world_.dispatcher.counts().moves; }
 
   void Act() {
     world_.ms += static_cast<std::int64_t>(rng_.Below(3));
@@ -145,7 +145,7 @@ class SomeWorld {
     if (exact_ || rng_.Below(4) == 0) world_.Regroup();
     if (rng_.Below(8) == 0) {
       std::size_t budget = 100;
-      world_.orders.Clean(budget);
+      world_.orders.builder().Clean(budget);
     }
     for (const WorkerId id : world_.dispatcher.TakeNewlyPromised()) {
       ASSERT_TRUE(std::any_of(world_.workers.begin(), world_.workers.end(),
@@ -174,7 +174,7 @@ class SomeWorld {
     ASSERT_EQ(world_.Unsettled(), "");
     std::uint64_t promised = 0;
     for (const auto& worker : world_.workers) promised += DispatchWorld::Promised(*worker);
-    ASSERT_EQ(promised, world_.dispatcher.promised());
+    ASSERT_EQ(promised, world_.dispatcher.counts().promised);
   }
 
  private:
@@ -286,7 +286,7 @@ class SomeWorld {
   }
   void Pull() {
     WorldWorker* worker = SomeWorker();
-    if (worker == nullptr || !worker->registered || !world_.orders.Ready(worker->order)) return;
+    if (worker == nullptr || !worker->registered || !world_.orders.indices().Ready(worker->order)) return;
     gate_.worker = worker->id;
     bool random_own = false, random_shared = false;
     std::vector<JobId> own, shared;
@@ -300,7 +300,7 @@ class SomeWorld {
     if (exact_) {
       const auto among = [&](const std::vector<JobId>& ids, bool random) {
         return job != nullptr && std::find(ids.begin(), ids.end(), job->id()) != ids.end() &&
-               world_.dispatcher.random_task() == random;
+               world_.dispatcher.last_pick().random_task == random;
       };
       const bool of_own = among(own, random_own), of_shared = among(shared, random_shared);
       if (!own.empty() && of_own) ++own_picks_;
@@ -316,14 +316,14 @@ class SomeWorld {
     }
     if (job == nullptr) return;
     ASSERT_TRUE(job->open);
-    ASSERT_TRUE(world_.table.Matches(world_.table.KindOf(worker->handle), job->cls));
+    ASSERT_TRUE(world_.table.kinds().Matches(world_.table.KindOf(worker->handle), job->cls));
     world_.Take(*worker, *job);
     leases_.emplace_back(worker, job);
   }
   std::string Say(const WorldWorker& worker, const WorldJob* job, const std::vector<JobId>& own,
                   const std::vector<JobId>& shared) const {
     std::string text = "worker " + std::to_string(worker.id.value) + " by " +
-                       PrintStrategy(*world_.orders.strategy(worker.order)) + " got " +
+                       PrintStrategy(*world_.orders.uses().strategy(worker.order)) + " got " +
                        (job == nullptr ? "nothing" : std::to_string(job->id().value)) + ", own:";
     for (const JobId id : own) text += " " + std::to_string(id.value);
     text += ", shared:";
@@ -333,13 +333,14 @@ class SomeWorld {
   // What may come next by the plain reading of the rules: of its own queue, with so many tasks as it was promised; or
   // of all jobs.
   std::vector<JobId> Allowed(const WorldWorker& worker, bool own, bool& random) {
-    Preview naive({policy_, world_.orders.strategy(worker.order), {weights_.begin(), weights_.end()}, slots_});
+    Preview naive({policy_, world_.orders.uses().strategy(worker.order), {weights_.begin(), weights_.end()}, slots_});
     for (const auto& job : world_.jobs) {
       const Verdict verdict = testing::NaiveVerdict(job->sample, worker.sample, time_);
       const std::uint32_t tasks = own ? DispatchWorld::PromiseOf(*job, worker) : job->queued;
       const bool may = verdict.match && gate_.Ask(job->group) == StartGate::Blocked::kNo && tasks > 0;
       const std::uint32_t queued = std::exchange(job->queued, tasks);
-      naive.Know(world_.keys, *job, may ? std::optional(verdict.worker_rank) : std::nullopt, &world_.orders.values());
+      naive.Know(world_.keys, *job, may ? std::optional(verdict.worker_rank) : std::nullopt,
+                 &world_.orders.indices().values());
       job->queued = queued;
     }
     return naive.Allowed(random);

@@ -89,7 +89,7 @@ bool Dispatcher::StepRematches(std::size_t& budget) {
       --budget;
       --queue->to_check;
       Promise& promise = promises.front();
-      if (classes_.Matches(queue->kind, promise.job->cls)) {
+      if (classes_.kinds().Matches(queue->kind, promise.job->cls)) {
         Mark(promise.job->cls, queue->kind);
         promises.splice(promises.end(), promises, promises.begin());
         continue;
@@ -151,7 +151,7 @@ std::uint64_t Dispatcher::Move(WorkerQueue& from, WorkerQueue& to, std::uint64_t
   for (auto it = from.promises.end(); it != from.promises.begin() && moved < tasks && budget > 0;) {
     Promise& promise = *std::prev(it);
     --budget;
-    if (!classes_.Matches(to.kind, promise.job->cls)) {
+    if (!classes_.kinds().Matches(to.kind, promise.job->cls)) {
       if (++skipped == kMostSkipped) break;
       --it;
       continue;
@@ -172,7 +172,7 @@ std::uint64_t Dispatcher::Move(WorkerQueue& from, WorkerQueue& to, std::uint64_t
     moved += count;
     if (!all) --it;
   }
-  moves_ += moved;
+  counts_.moves += moved;
   Relink(from);
   Relink(to);
   return moved;

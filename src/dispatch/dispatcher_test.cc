@@ -34,7 +34,7 @@ TEST(Dispatcher, InFanoutEveryWorkerHasATaskUntilOneTakesIt) {
   for (const auto& worker : world.workers) EXPECT_EQ(world.Pick(*worker), &job);
   EXPECT_EQ(world.Pull(*world.workers[3]), &job);
   for (const auto& worker : world.workers) EXPECT_EQ(world.Pick(*worker), nullptr);
-  EXPECT_EQ(world.dispatcher.promised(), 0u);
+  EXPECT_EQ(world.dispatcher.counts().promised, 0u);
   EXPECT_EQ(world.Wrong(), "");
 }
 
@@ -70,9 +70,9 @@ TEST(Dispatcher, AJobThatIsClosedIsInNoQueueAnyMore) {
     for (int i = 0; i < 5; ++i) world.Add();
     WorldJob& job = world.Submit(100);
     WorldJob& other = world.Submit(10);
-    EXPECT_EQ(world.dispatcher.promised(), 110u);
+    EXPECT_EQ(world.dispatcher.counts().promised, 110u);
     world.Close(job);
-    EXPECT_EQ(world.dispatcher.promised(), 10u);
+    EXPECT_EQ(world.dispatcher.counts().promised, 10u);
     EXPECT_EQ(Sum(Promises(world)), 10u);
     for (const auto& worker : world.workers) EXPECT_EQ(world.Pick(*worker), &other);
     EXPECT_EQ(world.Wrong(), "");
@@ -157,7 +157,7 @@ TEST(Dispatcher, OnlyThoseWhoMayRunItArePromisedATask) {
     world.Submit(1000, {"a"});
     EXPECT_EQ(DispatchWorld::Promised(*world.workers[2]), 0u);
     EXPECT_EQ(DispatchWorld::Promised(*world.workers[5]), 0u);
-    EXPECT_EQ(world.dispatcher.promised(), 1200u);
+    EXPECT_EQ(world.dispatcher.counts().promised, 1200u);
     EXPECT_EQ(world.Wrong(), "");
   }
 }
@@ -242,7 +242,7 @@ TEST(Dispatcher, AMillionTasksForTenThousandWorkersAreTenThousandShares) {
     EXPECT_EQ(DispatchWorld::OpenOf(job), 0u);
     EXPECT_EQ(world.dispatcher.longest(), *std::max_element(promises.begin(), promises.end()));
     world.Close(job);
-    EXPECT_EQ(world.dispatcher.promised(), 0u);
+    EXPECT_EQ(world.dispatcher.counts().promised, 0u);
     EXPECT_EQ(world.dispatcher.longest(), 0u);
   }
 }
@@ -254,12 +254,12 @@ TEST(Dispatcher, WhatThereIsNoTimeToPromiseAtOnceIsOpenUntilAStep) {
   ASSERT_TRUE(world.Settle());
   world.Begin();
   for (std::size_t i = 0; i < 2 * Dispatcher::kDealtAtOnce; ++i) world.Submit(1);
-  EXPECT_GT(world.dispatcher.promised(), 0u);
-  EXPECT_LE(world.dispatcher.promised(), Dispatcher::kDealtAtOnce);
+  EXPECT_GT(world.dispatcher.counts().promised, 0u);
+  EXPECT_LE(world.dispatcher.counts().promised, Dispatcher::kDealtAtOnce);
   EXPECT_EQ(world.Wrong(), "");
   EXPECT_TRUE(world.dispatcher.Busy());
   ASSERT_TRUE(world.Settle());
-  EXPECT_EQ(world.dispatcher.promised(), 2 * Dispatcher::kDealtAtOnce);
+  EXPECT_EQ(world.dispatcher.counts().promised, 2 * Dispatcher::kDealtAtOnce);
   EXPECT_EQ(world.Unsettled(), "");
   EXPECT_EQ(Promises(world), Numbers(10, 2 * Dispatcher::kDealtAtOnce / 10));
 }
@@ -287,7 +287,7 @@ TEST(Dispatcher, ATakeFollowsPriorityThenAge) {
       EXPECT_EQ(world.Wrong(), "");
     }
     EXPECT_EQ(world.Pull(*world.workers[0]), nullptr);
-    EXPECT_EQ(world.dispatcher.steals(), 0u);
+    EXPECT_EQ(world.dispatcher.counts().steals, 0u);
   }
 }
 
@@ -302,7 +302,7 @@ TEST(Dispatcher, AWorkersStrategyOrdersItsOwnQueue) {
     EXPECT_EQ(world.Pull(oldest), jobs[i]);
     EXPECT_EQ(world.Pull(newest), jobs[3 - i]);
   }
-  EXPECT_EQ(world.dispatcher.steals(), 0u);
+  EXPECT_EQ(world.dispatcher.counts().steals, 0u);
   EXPECT_EQ(world.Wrong(), "");
 }
 
@@ -317,7 +317,7 @@ TEST(Dispatcher, AWorkerTakesWhatItWasPromisedBeforeWhatOthersWere) {
   ASSERT_EQ(DispatchWorld::PromiseOf(urgent, one), 0u);
   EXPECT_EQ(world.Pull(one), &own);
   EXPECT_EQ(world.Pull(one), &urgent);
-  EXPECT_EQ(world.dispatcher.steals(), 1u);
+  EXPECT_EQ(world.dispatcher.counts().steals, 1u);
 }
 
 TEST(Dispatcher, AnIdleWorkerTakesFromTheLongestQueue) {
@@ -334,7 +334,7 @@ TEST(Dispatcher, AnIdleWorkerTakesFromTheLongestQueue) {
   for (std::uint64_t i = 1; i <= 3; ++i) {
     EXPECT_EQ(world.Pull(idle), &job);
     EXPECT_EQ(Promises(world), (Numbers{0, 7, 10 - i}));
-    EXPECT_EQ(world.dispatcher.steals(), i);
+    EXPECT_EQ(world.dispatcher.counts().steals, i);
   }
   EXPECT_EQ(world.Wrong(), "");
 }
@@ -358,7 +358,7 @@ TEST(Dispatcher, WhatAWorkerRanksOtherwiseThanBeforeIsTakenInThatOrder) {
       ASSERT_NE(job, nullptr);
       EXPECT_EQ(job->sample.need, time % 2 == 0 ? 3 : 1) << time;
     }
-    EXPECT_EQ(world.dispatcher.steals(), 0u);
+    EXPECT_EQ(world.dispatcher.counts().steals, 0u);
     EXPECT_EQ(world.Wrong(), "");
   }
 }
@@ -564,7 +564,7 @@ TEST(Dispatcher, SwitchingBetweenModesLosesNothing) {
     world.Fanout();
     ASSERT_TRUE(world.Settle());
     EXPECT_EQ(world.Unsettled(), "");
-    EXPECT_EQ(world.dispatcher.promised(), 0u);
+    EXPECT_EQ(world.dispatcher.counts().promised, 0u);
   }
 }
 

@@ -38,7 +38,7 @@ class DispatcherCheck {
       check.Expect(queue->worker != nullptr, "a queue of nobody");
       check.Expect(!queue->rematch, "a queue that is still to be looked at");
       for (const Promise& promise : queue->promises) {
-        check.Expect(dispatcher.classes_.Matches(queue->kind, promise.job->cls),
+        check.Expect(dispatcher.classes_.kinds().Matches(queue->kind, promise.job->cls),
                      Name(*promise.of_job) + ": promised to worker " + std::to_string(queue->worker->id.value) +
                          ", which may not run it");
       }
@@ -77,7 +77,8 @@ class DispatcherCheck {
   std::size_t Candidates(ClassId cls) const {
     std::size_t workers = 0;
     for (KindId kind = 0; kind < d_.kinds_.size(); ++kind) {
-      if (!d_.kinds_[kind].members.empty() && d_.classes_.Matches(kind, cls)) workers += d_.kinds_[kind].members.size();
+      if (!d_.kinds_[kind].members.empty() && d_.classes_.kinds().Matches(kind, cls))
+        workers += d_.kinds_[kind].members.size();
     }
     return workers;
   }
@@ -122,8 +123,8 @@ class DispatcherCheck {
       total += sum;
     }
     Expect(used == owned.size(), "a queue without a slot");
-    Expect(d_.promised_ == total,
-           "promised in all " + std::to_string(d_.promised_) + " instead of " + std::to_string(total));
+    Expect(d_.counts_.promised == total,
+           "promised in all " + std::to_string(d_.counts_.promised) + " instead of " + std::to_string(total));
   }
 
   void OfJobs(const std::vector<const DispatchJob*>& jobs) {
@@ -239,7 +240,7 @@ class DispatcherCheck {
       }
       if (queue->worker == nullptr || queue->rematch) continue;
       for (const Promise& promise : queue->promises) {
-        Expect(d_.classes_.Matches(queue->kind, promise.job->cls),
+        Expect(d_.classes_.kinds().Matches(queue->kind, promise.job->cls),
                Name(*queue) + ": may not run " + Name(*promise.of_job) + ", and is not suspect");
       }
     }

@@ -157,12 +157,12 @@ class DispatchWorld : public ClassTable::Listener {
     std::erase_if(workers, [&](const auto& one) { return one.get() == &worker; });
   }
   void BuildAll() {
-    while (orders.Building()) {
-      orders.BeginBuild();
+    while (orders.builder().Building()) {
+      orders.builder().Begin();
       for (const auto& job : jobs) {
-        if (orders.built_to() < job->id()) orders.Build(*job);
+        if (orders.builder().built_to() < job->id()) orders.builder().Add(*job);
       }
-      orders.Built();
+      orders.builder().Finish();
     }
   }
 
@@ -170,7 +170,7 @@ class DispatchWorld : public ClassTable::Listener {
   WorldJob* Pick(WorldWorker& worker, StartGate* gate = nullptr) {
     for (;;) {
       DispatchJob* job = dispatcher.Pick(worker, worker.order, gate);
-      if (job != nullptr || !dispatcher.unfinished()) return static_cast<WorldJob*>(job);
+      if (job != nullptr || !dispatcher.last_pick().unfinished) return static_cast<WorldJob*>(job);
     }
   }
   void Take(WorldWorker& worker, WorldJob& job) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <boost/intrusive/list.hpp>
@@ -121,6 +122,21 @@ struct WorkerQueue : QueueSetHook<ByLoad>, QueueSetHook<ByPromised>, QueueSetHoo
 
   friend bool operator<(const WorkerQueue& a, const WorkerQueue& b) { return a.place < b.place; }
 };
+
+// So many of the job's ready tasks are promised to the worker.
+inline std::uint32_t PromisedTo(const DispatchWorker& worker, const DispatchJob& job) {
+  const Promise* promise = worker.queue && job.promises ? job.promises->Find(worker.queue->slot) : nullptr;
+  return promise == nullptr ? 0 : promise->count;
+}
+// Calls `f(job, count)` with promises of the worker, at most so many, in no order of meaning.
+template <typename F>
+void ForEachPromise(const DispatchWorker& worker, std::size_t most, F f) {
+  if (!worker.queue) return;
+  for (const Promise& promise : worker.queue->promises) {
+    if (most-- == 0) return;
+    f(std::as_const(*promise.of_job->job), promise.count);
+  }
+}
 
 // All queues of workers of one kind.
 struct KindQueues {

@@ -54,7 +54,7 @@ MemoryUse Budget::Use() const {
   const auto at = [&use](MemoryPart part) -> std::uint64_t& { return use.bytes[static_cast<std::size_t>(part)]; };
   at(MemoryPart::kJobs) = p_.memory.jobs.bytes();
   at(MemoryPart::kClasses) = p_.memory.classes.bytes() + p_.jobs.expr_bytes();
-  at(MemoryPart::kStrategies) = p_.orders.counted_bytes();
+  at(MemoryPart::kStrategies) = p_.orders.indices().counted_bytes();
   at(MemoryPart::kLimits) = p_.memory.limits.bytes();
   at(MemoryPart::kDispatch) = p_.memory.dispatch.bytes();
   at(MemoryPart::kWorkers) = p_.memory.workers.bytes();
@@ -74,8 +74,8 @@ Result<void> Budget::Admit(std::uint64_t more, std::string_view what) const {
   std::string message = "there is no memory for " + std::string(what) + ", which may take " + FormatSize(more) +
                         ": of the queue's budget of " + FormatSize(use.budget) + ", " + FormatSize(use.total()) +
                         " are used: " + MemoryText(use);
-  if (p_.orders.strategies() > 1)
-    message += "; there are " + FormatCount(p_.orders.strategies()) + " strategies in use";
+  if (p_.orders.uses().size() > 1)
+    message += "; there are " + FormatCount(p_.orders.uses().size()) + " strategies in use";
   return Error{Code::kMemoryFull, std::move(message),
                "finish or cancel jobs, let workers share strategies, or raise the queue's memory_budget"};
 }
@@ -85,7 +85,7 @@ std::uint64_t Budget::MostBytesOf(const JobSpec& spec) const {
   constexpr std::size_t kPlaces = 200;
   constexpr std::size_t kClass = 600;
   const std::size_t exprs = BytesOf(spec.requirements) + BytesOf(spec.rank);
-  std::size_t bytes = MemoryPool::Taken(sizeof(EngineJob)) + kPlaces + p_.orders.JobBytes();
+  std::size_t bytes = MemoryPool::Taken(sizeof(EngineJob)) + kPlaces + p_.orders.indices().JobBytes();
   bytes += MemoryPool::Taken(sizeof(JobTerms) + 16) + 64 + BytesOf(spec.tags) + BytesOf(spec.user) + exprs;
   for (const Properties& alternative : spec.constraints) bytes += sizeof(Properties) + BytesOf(alternative);
   std::size_t extras = BytesOf(spec.meta);
@@ -94,7 +94,7 @@ std::uint64_t Budget::MostBytesOf(const JobSpec& spec) const {
   // A group of its own, as limits see it.
   if (p_.limits.size() > 0) bytes += kGroupBytes + p_.limits.size() * kChargeBytes;
   // A class of its own: the same folded, with what is read of it.
-  return bytes + kClass + p_.classes.mask_words() * 8 + 2 * exprs + 2 * BytesOf(spec.tags);
+  return bytes + kClass + p_.classes.kinds().mask_words() * 8 + 2 * exprs + 2 * BytesOf(spec.tags);
 }
 
 }  // namespace allot

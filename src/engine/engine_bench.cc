@@ -19,14 +19,14 @@ const Now kNow{Instant(1s), FromMillis(1'800'000'000'000)};
 
 void Fold(Engine& engine) {
   static_cast<void>(engine.Take());
-  while (engine.looks().UnfoldedEvents() > 0) engine.Fold(1 << 20);
+  while (engine.looks().UnfoldedEvents() > 0) engine.records().Fold(1 << 20);
 }
 
 std::unique_ptr<Engine> WithJobs(std::uint64_t jobs, const JobSpec& spec) {
   auto engine = std::make_unique<Engine>(EngineOptions{SipKey{1, 2}});
-  engine->FinishLoad(kNow, 0s);
+  engine->records().FinishLoad(kNow, 0s);
   for (std::uint64_t i = 1; i <= jobs; ++i) {
-    CHECK(engine->Submit(kNow, JobId{i}, spec).ok());
+    CHECK(engine->jobs().Submit(kNow, JobId{i}, spec).ok());
     if (i % 1000 == 0) Fold(*engine);
   }
   Fold(*engine);
@@ -34,7 +34,7 @@ std::unique_ptr<Engine> WithJobs(std::uint64_t jobs, const JobSpec& spec) {
   worker.id = WorkerId{1ull << 40};
   worker.tags = {"a"};
   worker.connected = true;
-  CHECK(engine->Register(kNow, worker, std::nullopt).ok());
+  CHECK(engine->workers().Register(kNow, worker, std::nullopt).ok());
   return engine;
 }
 
@@ -55,12 +55,12 @@ void PullAndReport(benchmark::State& state, std::uint64_t jobs, std::uint32_t co
       done = 0;
       state.ResumeTiming();
     }
-    CHECK(engine->Pull(kNow, worker, PullOptions{credit, false, 0s}).ok());
+    CHECK(engine->workers().Pull(kNow, worker, PullOptions{credit, false, 0s}).ok());
     const auto [position, effects] = engine->Take();
     reports.clear();
     for (const Grant& grant : effects.grant_batches[0].grants) reports.push_back({grant.task, ReportKind::kDone});
     CHECK(reports.size() == credit);
-    benchmark::DoNotOptimize(engine->ReportAll(kNow, worker, reports));
+    benchmark::DoNotOptimize(engine->workers().ReportAll(kNow, worker, reports));
     done += credit;
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(credit));
@@ -81,7 +81,7 @@ void BM_PullsBy(benchmark::State& state, const char* strategy, const char* polic
   options.policy = ParseStrategy(policy, true).strategy;
   CHECK(options.policy != nullptr);
   Engine engine(options);
-  engine.FinishLoad(kNow, 0s);
+  engine.records().FinishLoad(kNow, 0s);
   for (std::uint64_t i = 1; i <= 1000; ++i) {
     JobSpec spec;
     spec.tags = {"a"};
@@ -89,7 +89,7 @@ void BM_PullsBy(benchmark::State& state, const char* strategy, const char* polic
     spec.user = "user-" + std::to_string(i % 50);
     spec.meta.emplace_back("customer", "customer-" + std::to_string(i % 20));
     spec.meta.emplace_back("mode", i % 3 == 0 ? "preview" : "normal");
-    CHECK(engine.Submit(kNow, JobId{i}, spec).ok());
+    CHECK(engine.jobs().Submit(kNow, JobId{i}, spec).ok());
   }
   WorkerSpec worker;
   worker.id = WorkerId{1ull << 40};
@@ -98,18 +98,18 @@ void BM_PullsBy(benchmark::State& state, const char* strategy, const char* polic
   worker.connected = true;
   worker.slots = kCredit;
   worker.strategy = ParseStrategy(strategy).strategy;
-  CHECK(worker.strategy != nullptr && engine.Register(kNow, worker, std::nullopt).ok());
+  CHECK(worker.strategy != nullptr && engine.workers().Register(kNow, worker, std::nullopt).ok());
   for (int i = 0; i < 100; ++i) engine.Tick(kNow);  // the order is built
   Fold(engine);
   std::vector<Report> reports;
   std::size_t cycles = 0;
   for (auto _ : state) {
-    CHECK(engine.Pull(kNow, worker.id, PullOptions{kCredit, false, 0s}).ok());
+    CHECK(engine.workers().Pull(kNow, worker.id, PullOptions{kCredit, false, 0s}).ok());
     const auto [position, effects] = engine.Take();
     reports.clear();
     for (const Grant& grant : effects.grant_batches[0].grants) reports.push_back({grant.task, ReportKind::kReleased});
     CHECK(reports.size() == kCredit);
-    benchmark::DoNotOptimize(engine.ReportAll(kNow, worker.id, reports));
+    benchmark::DoNotOptimize(engine.workers().ReportAll(kNow, worker.id, reports));
     if (++cycles % 100 == 0) {
       state.PauseTiming();
       Fold(engine);
@@ -130,10 +130,10 @@ void BM_SubmitOneTaskJob(benchmark::State& state) {
   JobSpec spec;
   spec.tags = {"a"};
   Engine engine{EngineOptions{SipKey{1, 2}}};
-  engine.FinishLoad(kNow, 0s);
+  engine.records().FinishLoad(kNow, 0s);
   std::uint64_t id = 0;
   for (auto _ : state) {
-    benchmark::DoNotOptimize(engine.Submit(kNow, JobId{++id}, spec));
+    benchmark::DoNotOptimize(engine.jobs().Submit(kNow, JobId{++id}, spec));
     if (id % 64 == 0) static_cast<void>(engine.Take());
   }
   state.SetItemsProcessed(state.iterations());
@@ -150,18 +150,18 @@ void BM_LoadAMillionJobs(benchmark::State& state) {
   std::vector<Record> records;
   {
     Engine engine{EngineOptions{SipKey{1, 2}}};
-    engine.FinishLoad(kNow, 0s);
+    engine.records().FinishLoad(kNow, 0s);
     for (std::uint64_t i = 1; i <= 1'000'000; ++i) {
-      CHECK(engine.Submit(kNow, JobId{i}, spec).ok());
+      CHECK(engine.jobs().Submit(kNow, JobId{i}, spec).ok());
       static_cast<void>(engine.Take());
-      FoldStep step = engine.Fold(1);
+      FoldStep step = engine.records().Fold(1);
       for (Record& record : step.records) records.push_back(std::move(record));
     }
   }
   for (auto _ : state) {
     auto engine = std::make_unique<Engine>(EngineOptions{SipKey{1, 2}});
-    for (const Record& record : records) CHECK(engine->LoadRecord(record.job, record.page, record.blob).ok());
-    engine->FinishLoad(kNow, 30s);
+    for (const Record& record : records) CHECK(engine->records().Load(record.job, record.page, record.blob).ok());
+    engine->records().FinishLoad(kNow, 30s);
     state.PauseTiming();
     engine.reset();
     state.ResumeTiming();

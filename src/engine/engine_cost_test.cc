@@ -24,7 +24,7 @@ class EngineCost : public ::testing::Test {
     malloc_trim(0);
     before_ = Allocated();
     engine_ = std::make_unique<Engine>(EngineOptions{SipKey{1, 2}});
-    engine_->FinishLoad(now_, 0s);
+    engine_->records().FinishLoad(now_, 0s);
   }
   static double Allocated() {
     const struct mallinfo2 info = mallinfo2();
@@ -34,11 +34,11 @@ class EngineCost : public ::testing::Test {
   // What waits to be folded is bounded by the server, and no part of the state.
   void Fold() {
     static_cast<void>(engine_->Take());
-    while (engine_->looks().UnfoldedEvents() > 0) engine_->Fold(1 << 20);
+    while (engine_->looks().UnfoldedEvents() > 0) engine_->records().Fold(1 << 20);
   }
   void Submit(std::uint64_t jobs, const JobSpec& spec) {
     for (std::uint64_t i = 0; i < jobs; ++i) {
-      ASSERT_TRUE(engine_->Submit(now_, JobId{++last_id_}, spec).ok());
+      ASSERT_TRUE(engine_->jobs().Submit(now_, JobId{++last_id_}, spec).ok());
       if (i % 1000 == 999) Fold();
     }
     Fold();
@@ -80,16 +80,16 @@ TEST_F(EngineCost, ATaskThatFailedOnceAndWaitsForItsRetryTakesAtMostTwoBytes) {
   WorkerSpec worker;
   worker.id = WorkerId{++last_id_};
   worker.connected = true;
-  ASSERT_TRUE(engine_->Register(now_, worker, std::nullopt).ok());
+  ASSERT_TRUE(engine_->workers().Register(now_, worker, std::nullopt).ok());
   for (std::uint32_t failed = 0; failed < kTasks; failed += kCredit) {
     now_.mono += 10ms;
     now_.wall += 10ms;
-    ASSERT_TRUE(engine_->Pull(now_, worker.id, PullOptions{kCredit, false, 0s}).ok());
+    ASSERT_TRUE(engine_->workers().Pull(now_, worker.id, PullOptions{kCredit, false, 0s}).ok());
     std::vector<Report> reports;
     const auto [position, effects] = engine_->Take();
     for (const Grant& grant : effects.grant_batches.at(0).grants) reports.push_back({grant.task, ReportKind::kFailed});
     ASSERT_EQ(reports.size(), kCredit);
-    ASSERT_TRUE(engine_->ReportAll(now_, worker.id, reports).ok());
+    ASSERT_TRUE(engine_->workers().ReportAll(now_, worker.id, reports).ok());
     Fold();
   }
   ASSERT_EQ(engine_->looks().Stats().tasks_retrying, kTasks);
@@ -107,11 +107,11 @@ TEST_F(EngineCost, AJobThatIsChangedAgainAndAgainCostsNoMoreThanOneThatIsNot) {
     for (int i = 0; i < times; ++i) {
       JobChange change;
       change.delay = 24h - Duration(1ms) * i;
-      ASSERT_TRUE(engine_->Change(now_, job, change).ok());
-      ASSERT_TRUE(engine_->Pause(now_, job).ok());
-      ASSERT_TRUE(engine_->Resume(now_, job).ok());
-      ASSERT_TRUE(engine_->Cancel(now_, job).ok());
-      ASSERT_TRUE(engine_->Retry(now_, job).ok());
+      ASSERT_TRUE(engine_->jobs().Change(now_, job, change).ok());
+      ASSERT_TRUE(engine_->jobs().Pause(now_, job).ok());
+      ASSERT_TRUE(engine_->jobs().Resume(now_, job).ok());
+      ASSERT_TRUE(engine_->jobs().Cancel(now_, job).ok());
+      ASSERT_TRUE(engine_->jobs().Retry(now_, job).ok());
       Fold();
     }
   };

@@ -32,7 +32,7 @@ class EngineDemand : public testing::LimitedEngineTest {
     spec.connected = true;
     spec.attributes = std::move(attributes);
     spec.slots = slots;
-    EXPECT_TRUE(engine_->Register(now_, spec, std::nullopt).ok());
+    EXPECT_TRUE(engine_->workers().Register(now_, spec, std::nullopt).ok());
     return spec.id;
   }
   static bool Accepts(const std::string& requirements, const testing::Attributes& worker) {
@@ -61,7 +61,7 @@ TEST_F(EngineDemand, HasARowForEveryClassAndUserWithWaitingTasks) {
   const JobId paused = SubmitOf("ann", 100);
   const WorkerId worker = Register();
   ASSERT_EQ(Pull(worker, 2).size(), 2u);
-  ASSERT_TRUE(engine_->Pause(now_, paused).ok());
+  ASSERT_TRUE(engine_->jobs().Pause(now_, paused).ok());
 
   const std::vector<DemandRow> rows = Demand();
   ASSERT_EQ(rows.size(), 3u);
@@ -124,7 +124,7 @@ TEST_F(EngineDemand, AllThatRunsIsCountedUnderTheFilterWhetherMoreOfItWaitsOrNot
   };
   all();
   // What was cancelled has its slot until the worker is through with it.
-  ASSERT_TRUE(engine_->Cancel(now_, cancelled).ok());
+  ASSERT_TRUE(engine_->jobs().Cancel(now_, cancelled).ok());
   all();
 }
 
@@ -139,7 +139,7 @@ TEST_F(EngineDemand, AStepEndsInTimeThoughEveryJobHasToBeComparedWithManyLimits)
 
 TEST_F(EngineDemand, OfAPausedQueueNothingCanStart) {
   SubmitOf("ann", 3);
-  engine_->PauseQueue(now_);
+  engine_->queue().Pause(now_);
   ASSERT_EQ(Demand().size(), 1u);
   EXPECT_TRUE(walk_->paused());
   EXPECT_EQ(walk_->rows()[0].queued, 3u);
@@ -167,7 +167,7 @@ TEST_F(EngineDemand, ALimitedUsersRowShowsTheCountThatCanStartWithinTheLookahead
   EXPECT_EQ(rows[1].startable, 7u);
   EXPECT_TRUE(rows[1].limits.empty());
   // A stop.
-  ASSERT_TRUE(engine_->UpdateLimit(now_, "l1", SomeLimit("MY.User == \"ann\"", 0)).ok());
+  ASSERT_TRUE(engine_->limits().Update(now_, "l1", SomeLimit("MY.User == \"ann\"", 0)).ok());
   EXPECT_EQ(Within(24h)[0].startable, 0u);
 }
 
@@ -215,7 +215,7 @@ TEST_F(EngineDemand, RequirementsGainTheResidualOnlyWhenItCanBeTrue) {
   EXPECT_FALSE(Accepts(rows[1].requirements, {{"Site", expr::Value::String("b")}}));
 
   // Once nothing is in the way, it stays for the ban window.
-  ASSERT_TRUE(engine_->UpdateLimit(now_, "l1", SomeLimit("MY.User == \"ann\" && TARGET.Site == \"b\"", 1000)).ok());
+  ASSERT_TRUE(engine_->limits().Update(now_, "l1", SomeLimit("MY.User == \"ann\" && TARGET.Site == \"b\"", 1000)).ok());
   Pass(59s);
   EXPECT_EQ(Demand()[1].requirements, "((TARGET.Site == \"b\") =!= true)");
   Pass(2s);
@@ -249,7 +249,7 @@ TEST_F(EngineDemand, ALimitOfWhichOnlyTheCostReadsTheWorkerExcludesNone) {
   const WorkerId worker = RegisterWith({{"Cpus", std::int64_t{4}}}, 9);
   ASSERT_EQ(Pull(worker, 9).size(), 1u);
   EXPECT_EQ(Demand()[0].requirements, "");
-  ASSERT_TRUE(engine_->UpdateLimit(now_, "l1", SomeLimit("true", 0, "TARGET.Cpus")).ok());
+  ASSERT_TRUE(engine_->limits().Update(now_, "l1", SomeLimit("true", 0, "TARGET.Cpus")).ok());
   EXPECT_EQ(Demand()[0].startable, 0u);
 }
 
@@ -447,11 +447,11 @@ TEST_F(EngineDemand, GoesOnInStepsWhileJobsAndLimitsComeAndGo) {
     const std::string uuid = "l" + std::to_string(i % 3);
     const LimitSpec spec = SomeLimit("MY.customer == \"c" + std::to_string(rng.Below(11)) + "\"", 3);
     if (rng.Below(3) == 0) {
-      (void)engine_->DeleteLimit(now_, uuid);
-    } else if (!engine_->CreateLimit(now_, uuid, spec).ok()) {
-      ASSERT_TRUE(engine_->UpdateLimit(now_, uuid, spec).ok());
+      (void)engine_->limits().Delete(now_, uuid);
+    } else if (!engine_->limits().Create(now_, uuid, spec).ok()) {
+      ASSERT_TRUE(engine_->limits().Update(now_, uuid, spec).ok());
     }
-    ASSERT_TRUE(engine_->Cancel(now_, jobs[rng.Below(jobs.size())]).ok());
+    ASSERT_TRUE(engine_->jobs().Cancel(now_, jobs[rng.Below(jobs.size())]).ok());
     SubmitOf("late", 1);
     Pass(10ms);
     ASSERT_LT(i, 10'000);

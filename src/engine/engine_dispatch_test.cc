@@ -22,7 +22,7 @@ class EngineDispatchTest : public testing::EngineTest {
   using Lengths = std::vector<std::uint64_t>;
   void Switch(DispatchMode mode, Balance balance = Balance::kLeastQueue) {
     options_.dispatch = {mode, balance};
-    engine_->SetDispatch(now_, options_.dispatch);
+    engine_->queue().SetDispatch(now_, options_.dispatch);
   }
   void Do(const Result<void>& result) { EXPECT_TRUE(result.ok()); }
 };
@@ -57,16 +57,16 @@ TEST_F(EngineDispatchTest, WhatAWorkerWasPromisedGoesToOthersWhenItDrainsLosesIt
     const WorkerId leaves = Register();
     const JobId job = Submit(Spec(10));
     EXPECT_EQ(Promised({stays, leaves}), (Lengths{5, 5}));
-    if (way == 0) Do(engine_->Drain(now_, leaves));
-    if (way == 1) engine_->Disconnect(now_, leaves);
-    if (way == 2) engine_->Unregister(now_, leaves);
+    if (way == 0) Do(engine_->workers().Drain(now_, leaves));
+    if (way == 1) engine_->workers().Disconnect(now_, leaves);
+    if (way == 2) engine_->workers().Unregister(now_, leaves);
     EXPECT_EQ(Promised(stays), 10u);
     if (way == 1) {
       ComeBack(leaves, {});
       EXPECT_EQ(Promised({stays, leaves}), (Lengths{5, 5}));
-      engine_->Unregister(now_, leaves);
+      engine_->workers().Unregister(now_, leaves);
     }
-    Do(engine_->Cancel(now_, job));
+    Do(engine_->jobs().Cancel(now_, job));
     EXPECT_EQ(Promised(stays), 0u);
   }
 }
@@ -76,12 +76,12 @@ TEST_F(EngineDispatchTest, WhatAWorkerMayNotRunAnyMoreGoesToWhoMay) {
   Submit(Spec(10));
   WorkerChange change;
   change.tags = std::vector<std::string>{"b"};
-  Do(engine_->ChangeWorker(now_, one, change));
+  Do(engine_->workers().Change(now_, one, change));
   EXPECT_EQ(Promised({one, two}), (Lengths{0, 10}));
-  Do(engine_->ChangeWorker(now_, two, change));
+  Do(engine_->workers().Change(now_, two, change));
   EXPECT_EQ(Promised({one, two}), (Lengths{0, 0}));
   change.tags = std::vector<std::string>{"a", "b"};
-  Do(engine_->ChangeWorker(now_, one, change));
+  Do(engine_->workers().Change(now_, one, change));
   EXPECT_EQ(Promised({one, two}), (Lengths{10, 0}));
 }
 
@@ -91,14 +91,14 @@ TEST_F(EngineDispatchTest, AJobThatChangesIsPromisedAnew) {
   EXPECT_EQ(Promised({a, b}), (Lengths{4, 0}));
   JobChange change;
   change.tags = std::vector<std::string>{"b"};
-  Do(engine_->Change(now_, job, change));
+  Do(engine_->jobs().Change(now_, job, change));
   EXPECT_EQ(Promised({a, b}), (Lengths{0, 4}));
-  Do(engine_->Pause(now_, job));
+  Do(engine_->jobs().Pause(now_, job));
   EXPECT_EQ(Promised({a, b}), (Lengths{0, 0}));
-  Do(engine_->Resume(now_, job));
+  Do(engine_->jobs().Resume(now_, job));
   EXPECT_EQ(Promised({a, b}), (Lengths{0, 4}));
   change.tags = std::vector<std::string>{"c"};
-  Do(engine_->Change(now_, job, change));
+  Do(engine_->jobs().Change(now_, job, change));
   EXPECT_EQ(Promised({a, b}), (Lengths{0, 0}));
   EXPECT_EQ(View(job).promised, 0u);
   EXPECT_EQ(Promised(Register({"c"})), 4u);
@@ -144,8 +144,8 @@ TEST_F(EngineDispatchTest, GoingFromOneModeToTheOtherLosesAndDoublesNothing) {
     Switch(DispatchMode::kBalanced, round % 2 == 0 ? Balance::kRoundRobin : Balance::kLeastQueue);
     Switch(DispatchMode::kBalanced);
     if (round == 3) break;
-    Do(engine_->Pause(now_, job));
-    Do(engine_->Resume(now_, job));
+    Do(engine_->jobs().Pause(now_, job));
+    Do(engine_->jobs().Resume(now_, job));
   }
   EXPECT_EQ(View(job).queued + View(job).running, 20u);
 }
@@ -176,7 +176,7 @@ TEST_F(EngineDispatchTest, WhatAWorkerThatStandsStillWasPromisedGoesToOthersThou
     Submit(Spec(1));
     const auto grants = Pull(works);
     ASSERT_EQ(grants.size(), 1u);
-    EXPECT_TRUE(engine_->Heartbeat(now_, stands).ok());
+    EXPECT_TRUE(engine_->workers().Heartbeat(now_, stands).ok());
     Pass(1s);
     Say(works, grants[0].task, ReportKind::kDone);
   }
@@ -190,7 +190,7 @@ TEST_F(EngineDispatchTest, WhatAWorkerThatStandsStillWasPromisedGoesToOthersThou
 TEST_F(EngineDispatchTest, AQueueThatIsStillBeingGivenBackSurvivesASwitchOfModes) {
   const WorkerId stays = Register(), leaves = Register();
   for (int i = 0; i < 9000; ++i) Submit(Spec(1));
-  engine_->Unregister(now_, leaves);
+  engine_->workers().Unregister(now_, leaves);
   EXPECT_LT(Promised(stays), 9000u);
   Switch(DispatchMode::kFanout);
   Switch(DispatchMode::kBalanced);

@@ -56,7 +56,7 @@ class EngineExplain : public testing::LimitedEngineTest {
   // What the worker gets by its next pull.
   std::vector<JobId> Pulled(WorkerId worker, std::uint32_t credit = 1) {
     Grants();
-    EXPECT_TRUE(engine_->Pull(now_, worker, PullOptions{credit, true, 0s, {}}).ok());
+    EXPECT_TRUE(engine_->workers().Pull(now_, worker, PullOptions{credit, true, 0s, {}}).ok());
     std::vector<JobId> jobs;
     for (const Grant& grant : Grants()) {
       jobs.push_back(grant.task.job);
@@ -121,7 +121,7 @@ TEST_F(EngineExplain, ATaskHasReasonsOfItsOwn) {
   EXPECT_EQ(ExplainJob(job, 0).Codes(), "running");
   EXPECT_EQ(ExplainJob(job, 1).Codes(), "all_busy");
   const Report report{running_[0].second, ReportKind::kFailed};
-  ASSERT_TRUE(engine_->ReportAll(now_, worker, {&report, 1}).ok());
+  ASSERT_TRUE(engine_->workers().ReportAll(now_, worker, {&report, 1}).ok());
   EXPECT_EQ(ExplainJob(job, 0).Codes(), "backoff");
   EXPECT_EQ(engine_->prepared_looks().SnapshotOf(now_, job, 3).error().code, Code::kUnknownTask);
 }
@@ -132,7 +132,7 @@ TEST_F(EngineExplain, LiftingTheOneLimitThatIsNamedStartsIt) {
   const JobId job = SubmitOf("ann");
   EXPECT_EQ(Pulled(worker), std::vector<JobId>{});
   ASSERT_EQ(ExplainJob(job).Codes(), "limit_never");
-  ASSERT_TRUE(engine_->DeleteLimit(now_, "l-1").ok());
+  ASSERT_TRUE(engine_->limits().Delete(now_, "l-1").ok());
   Pass(1ms);
   EXPECT_EQ(ExplainJob(job).Codes(), "can_start");
   EXPECT_EQ(Pulled(worker), std::vector<JobId>{job});
@@ -159,7 +159,7 @@ TEST_F(EngineExplain, WhileANewPolicyIsBuiltTheOneBeforeIsSaid) {
   JobId last;
   for (int i = 0; i < 5000; ++i) last = SubmitOf("ann");
   const ParsedStrategy policy = ParseStrategy("max_simultaneous(user, 1, fair(customer, worker))", true);
-  engine_->SetPolicy(now_, policy.strategy, {});
+  engine_->queue().SetPolicy(now_, policy.strategy, {});
   EXPECT_EQ(ExplainJob(last).Codes(), "behind");
   EXPECT_EQ(PrintStrategy(*ExplainJob(last).snapshot.order->policy), "worker");
   Pass(10s);
@@ -240,12 +240,12 @@ TEST_F(EngineExplain, AgreesWithWhatTheEngineDoesNext) {
       if (rng.Below(6) == 0) spec.delay = 10s;
       jobs.push_back(Submit(spec));
       if (rng.Below(8) == 0) {
-        EXPECT_TRUE(engine_->Pause(now_, jobs.back()).ok());
+        EXPECT_TRUE(engine_->jobs().Pause(now_, jobs.back()).ok());
       }
     }
     for (std::uint64_t n = rng.Below(4); n > 0; --n) Pulled(workers[rng.Below(workers.size())]);
     Pass(1s);
-    if (rng.Below(8) == 0) engine_->PauseQueue(now_);
+    if (rng.Below(8) == 0) engine_->queue().Pause(now_);
 
     const JobId job = jobs[rng.Below(jobs.size())];
     const Explained explained = ExplainJob(job);
@@ -271,7 +271,7 @@ TEST_F(EngineExplain, AgreesWithWhatTheEngineDoesNext) {
       // At most three are named among the reasons; here there are no more.
       for (const LimitOnJob& on_job : explained.snapshot.limits.all) {
         if (on_job.limit.blocks) {
-          ASSERT_TRUE(engine_->DeleteLimit(now_, on_job.limit.limit.uuid).ok());
+          ASSERT_TRUE(engine_->limits().Delete(now_, on_job.limit.limit.uuid).ok());
         }
       }
       Pass(1ms);

@@ -60,14 +60,14 @@ class EngineFairExample : public EngineFairTest, public ::testing::WithParamInte
       PullOptions pull{1, false, 0s};
       pull.strategy = Strategy("select_only(job = \"" + std::to_string(job.value) + "\", oldest)");
       Grants();
-      ASSERT_TRUE(engine_->Pull(now_, worker, pull).ok());
+      ASSERT_TRUE(engine_->workers().Pull(now_, worker, pull).ok());
       const auto grants = Grants();
       ASSERT_EQ(grants.size(), 1u);
       ASSERT_EQ(grants[0].task.job, job);
       Say(worker, grants[0].task, row.name == "u3-new" ? ReportKind::kDone : ReportKind::kReleased);
     }
-    ASSERT_TRUE(engine_->Cancel(now_, job_["u5-gone"]).ok());
-    engine_->Unregister(now_, worker);
+    ASSERT_TRUE(engine_->jobs().Cancel(now_, job_["u5-gone"]).ok());
+    engine_->workers().Unregister(now_, worker);
     Pass(5s);
     // Not sooner: it would have had a say in what was worked on when.
     if (!GetParam().policy.empty()) SetPolicy(GetParam().policy);
@@ -331,7 +331,7 @@ TEST_F(EngineFairTest, AfterACrashPicksGoOnAsIfThereHadBeenNone) {
       spec.connected = true;
       spec.slots = 20;
       spec.strategy = Strategy(ways[way].first);
-      const std::uint64_t key = engine_->Register(now_, spec, std::nullopt)->key;
+      const std::uint64_t key = engine_->workers().Register(now_, spec, std::nullopt)->key;
       std::vector<TaskRef> running;
       std::vector<Engine*> engines = {engine_.get()};
       // The same to all engines; what they grant must be the same.
@@ -342,12 +342,13 @@ TEST_F(EngineFairTest, AfterACrashPicksGoOnAsIfThereHadBeenNone) {
           if (rng.Below(4) != 0) job.meta = {{"customer", "c" + std::to_string(rng.Below(3))}};
           job.async = rng.Below(3) != 0;
           ++last_id_;
-          for (Engine* engine : engines) ASSERT_TRUE(engine->Submit(now_, JobId{last_id_}, job).ok());
+          for (Engine* engine : engines) ASSERT_TRUE(engine->jobs().Submit(now_, JobId{last_id_}, job).ok());
         }
         if (!running.empty() && rng.Below(3) != 0) {
           const std::size_t which = rng.Below(running.size());
           const Report report{running[which], rng.Below(3) == 0 ? ReportKind::kReleased : ReportKind::kDone};
-          for (Engine* engine : engines) ASSERT_TRUE(engine->ReportAll(now_, spec.id, std::span(&report, 1)).ok());
+          for (Engine* engine : engines)
+            ASSERT_TRUE(engine->workers().ReportAll(now_, spec.id, std::span(&report, 1)).ok());
           running.erase(running.begin() + static_cast<std::ptrdiff_t>(which));
         }
         for (Engine* engine : engines) {
@@ -357,7 +358,7 @@ TEST_F(EngineFairTest, AfterACrashPicksGoOnAsIfThereHadBeenNone) {
         const auto credit = static_cast<std::uint32_t>(1 + rng.Below(3));
         std::vector<TaskRef> first;
         for (Engine* engine : engines) {
-          ASSERT_TRUE(engine->Pull(now_, spec.id, PullOptions{credit, false, 0s}).ok());
+          ASSERT_TRUE(engine->workers().Pull(now_, spec.id, PullOptions{credit, false, 0s}).ok());
           std::vector<TaskRef> got;
           if (engine == engine_.get()) {
             for (const Grant& grant : Grants()) got.push_back(grant.task);
@@ -383,7 +384,7 @@ TEST_F(EngineFairTest, AfterACrashPicksGoOnAsIfThereHadBeenNone) {
       // The worker comes back to both, so that they are told the same.
       spec.resume = running;
       for (Engine* engine : engines) {
-        const auto answer = engine->Register(now_, spec, key);
+        const auto answer = engine->workers().Register(now_, spec, key);
         ASSERT_TRUE(answer.ok());
         ASSERT_EQ(answer->resumed.size(), running.size());
       }

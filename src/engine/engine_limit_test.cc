@@ -62,7 +62,7 @@ TEST_F(EngineLimitTest, NoChangeOfTermsStartsWhatTheTermsWouldNotHave) {
     for (const auto& [count, burst] : {std::pair(1.0, 0.0), {0.0, 0.0}, {0.0, 5.0}, {1.0, 5.0}}) {
       LimitSpec other = own;
       other.count = count, other.burst = burst, other.monitor = false;
-      ASSERT_TRUE(engine_->UpdateLimit(now_, "l1", other).ok());
+      ASSERT_TRUE(engine_->limits().Update(now_, "l1", other).ok());
       EXPECT_TRUE(Pull(worker, 50).empty()) << "count " << count << ", burst " << burst;
     }
   }
@@ -112,11 +112,11 @@ TEST_F(EngineLimitTest, WhoWaitsIsDeniedWhatComesMeanwhile) {
 }
 
 TEST_F(EngineLimitTest, TheBanLastsAsLongAsTheQueueSays) {
-  engine_->SetLimitBanWindow(10s);
+  engine_->queue().SetLimitBanWindow(10s);
   const JobId job = SubmitOf("ann");
   SetLimit("l1", Limit("true", 0));
   EXPECT_TRUE(Pull(Register(), 1).empty());
-  ASSERT_TRUE(engine_->Cancel(now_, job).ok());
+  ASSERT_TRUE(engine_->jobs().Cancel(now_, job).ok());
   Move(now_.mono + 10s - 1us);
   EXPECT_EQ(testing::NamesOf(ViewOf("l1").ignored_users), (std::vector<std::string>{"ann"}));
   Move(now_.mono + 1us);
@@ -171,7 +171,7 @@ TEST_F(EngineLimitTest, WhoWaitsIsToldApartByALimitThatComesLater) {
   change.attributes = Meta{{"Site", "z"}};
   SubmitOf("u");
   EXPECT_TRUE(Grants().empty());
-  ASSERT_TRUE(engine_->ChangeWorker(now_, x, change).ok());
+  ASSERT_TRUE(engine_->workers().Change(now_, x, change).ok());
   EXPECT_EQ(Served(), (std::vector<WorkerId>{x}));
 }
 
@@ -183,7 +183,7 @@ TEST_F(EngineLimitTest, AllRunsAsBeforeWhenTheLeaseEnds) {
   const WorkerId worker = Register();
   Wait(worker, 5);
   Pass(20s);
-  ASSERT_TRUE(engine_->RenewLimit(now_, "l1", std::nullopt).ok());
+  ASSERT_TRUE(engine_->limits().Renew(now_, "l1", std::nullopt).ok());
   Pass(29'999ms);
   EXPECT_TRUE(Grants().empty());
   Pass(2ms);
@@ -199,7 +199,7 @@ TEST_F(EngineLimitTest, ADeletedLimitOpensAtOnce) {
   const WorkerId worker = Register();
   Wait(worker, 5);
   EXPECT_TRUE(Grants().empty());
-  ASSERT_TRUE(engine_->DeleteLimit(now_, "l1").ok());
+  ASSERT_TRUE(engine_->limits().Delete(now_, "l1").ok());
   EXPECT_EQ(Grants().size(), 5u);
 }
 
@@ -222,7 +222,7 @@ TEST_F(EngineLimitTest, WhatNeverLeftGivesItsTokensBack) {
   const auto grants = Pull(worker, 5);
   ASSERT_EQ(grants.size(), 1u);
   const TaskRef task = grants[0].task;
-  engine_->Undelivered(now_, std::span(&task, 1));
+  engine_->workers().Undelivered(now_, std::span(&task, 1));
   EXPECT_EQ(ViewOf("l1").allowed, 0u);
   EXPECT_EQ(ViewOf("l1").tokens, 1);
   EXPECT_EQ(Pull(worker, 5).size(), 1u);
@@ -257,7 +257,7 @@ TEST_F(EngineLimitTest, AChangedJobIsJudgedAnew) {
   EXPECT_TRUE(Grants().empty());
   JobChange change;
   change.meta = Meta{{"size", std::int64_t{1}}};
-  ASSERT_TRUE(engine_->Change(now_, job, change).ok());
+  ASSERT_TRUE(engine_->jobs().Change(now_, job, change).ok());
   EXPECT_EQ(Grants().size(), 1u);
 }
 
@@ -301,7 +301,7 @@ TEST_F(EngineLimitTest, EveryOrderSkipsWhatIsHeldAndFindsItAgain) {
     EXPECT_TRUE(Grants().empty());
     Pass(1ms);
     EXPECT_EQ(done(Grants()), 1u);
-    ASSERT_TRUE(engine_->RenewLimit(now_, "l1", 300s).ok());
+    ASSERT_TRUE(engine_->limits().Renew(now_, "l1", 300s).ok());
     Pass(60s);  // one more is paid for, and not asked for
   }
   EXPECT_EQ(ViewOf("l1").allowed, 12u);
@@ -357,7 +357,7 @@ TEST_F(EngineLimitTest, ALimitThatMatchesOthersNowOpensAtOnce) {
   const WorkerId worker = Register();
   Wait(worker, 5);
   EXPECT_TRUE(Grants().empty());
-  ASSERT_TRUE(engine_->UpdateLimit(now_, "l1", Limit("User == \"quick\"", 0)).ok());
+  ASSERT_TRUE(engine_->limits().Update(now_, "l1", Limit("User == \"quick\"", 0)).ok());
   EXPECT_EQ(Grants().size(), 5u);
 }
 
@@ -369,7 +369,7 @@ TEST_F(EngineLimitTest, ACommandThatIsRefusedTakesNoWakeUpWithIt) {
   Wait(worker);
   Pass(11'500ms);
   Move(now_.mono + 500ms);
-  ASSERT_FALSE(engine_->Heartbeat(now_, WorkerId{7}).ok());
+  ASSERT_FALSE(engine_->workers().Heartbeat(now_, WorkerId{7}).ok());
   EXPECT_EQ(engine_->NextWake(now_), now_.mono);
   engine_->Tick(now_);
   EXPECT_EQ(Grants().size(), 1u);
@@ -383,7 +383,7 @@ TEST_F(EngineLimitTest, WhoWaitsIsWokenInTimeThoughLimitsReadLessOfItMeanwhile) 
   EXPECT_EQ(Pull(worker, 5).size(), 5u);
   Wait(worker);
   Pass(5s);
-  ASSERT_TRUE(engine_->DeleteLimit(now_, "l2").ok());
+  ASSERT_TRUE(engine_->limits().Delete(now_, "l2").ok());
   Pass(6'999ms);
   EXPECT_TRUE(Grants().empty());
   Pass(1ms);
@@ -402,7 +402,7 @@ TEST_F(EngineLimitTest, WhoWaitsIsWokenInTimeThoughAnotherTookFromItsJobWhenALim
   SetLimit("l2", Limit("MY.User == \"u\"", 100));
   WorkerChange change;
   change.tags = std::vector<std::string>{"a"};
-  ASSERT_TRUE(engine_->ChangeWorker(now_, y, change).ok());
+  ASSERT_TRUE(engine_->workers().Change(now_, y, change).ok());
   EXPECT_EQ(Served(), (std::vector<WorkerId>{y}));
   Pass(11'999ms);
   EXPECT_TRUE(Grants().empty());
@@ -422,7 +422,7 @@ TEST_F(EngineLimitTest, WhoWaitsIsWokenThoughALookOfAnotherMovedTheJob) {
   Wait(y);
   Grants();
   SetLimit("l9", Limit("MY.special", 100));
-  ASSERT_TRUE(engine_->DeleteLimit(now_, "l0").ok());
+  ASSERT_TRUE(engine_->limits().Delete(now_, "l0").ok());
   EXPECT_EQ(Served(), (std::vector<WorkerId>{y}));
   Pass(61s);
   EXPECT_EQ(Served(), (std::vector<WorkerId>{x}));
@@ -445,18 +445,18 @@ TEST_F(EngineLimitTest, AGroupThatIsBlockedWhileItJoinsTheOthersIsFoundAgain) {
   Pass(100ms);
   Wait(b, 0);
   EXPECT_TRUE(Grants().empty());
-  ASSERT_TRUE(engine_->UpdateLimit(now_, "l1", Limit("true", 1000)).ok());
+  ASSERT_TRUE(engine_->limits().Update(now_, "l1", Limit("true", 1000)).ok());
   // Nobody asks for longer than a group stands apart: it begins to join the others, in many steps.
   Pass(2990ms);
   for (int i = 0; i < 4000 && *engine_->NextWake(now_) > now_.mono; ++i) {
     Move(now_.mono + 1ms);
     engine_->Tick(now_);
   }
-  ASSERT_TRUE(engine_->UpdateLimit(now_, "l1", Limit("true", 0)).ok());
+  ASSERT_TRUE(engine_->limits().Update(now_, "l1", Limit("true", 0)).ok());
   Wait(a);
   Pass(10ms);
   EXPECT_TRUE(Grants().empty());
-  ASSERT_TRUE(engine_->UpdateLimit(now_, "l1", Limit("true", 1000)).ok());
+  ASSERT_TRUE(engine_->limits().Update(now_, "l1", Limit("true", 1000)).ok());
   Pass(30s);
   EXPECT_EQ(Served(), (std::vector<WorkerId>{a}));
 }
@@ -466,10 +466,10 @@ TEST_F(EngineLimitTest, LimitsThatChangeAgainAndAgainKeepNothingElseWaiting) {
   JobSpec spec = Spec(1);
   spec.retention = 1ms;
   const JobId job = Submit(spec);
-  ASSERT_TRUE(engine_->Cancel(now_, job).ok());
+  ASSERT_TRUE(engine_->jobs().Cancel(now_, job).ok());
   SetLimit("l1", Limit("MY.User == \"nobody\"", 0));
   for (int i = 0; i < 200; ++i) {
-    ASSERT_TRUE(engine_->UpdateLimit(now_, "l1", Limit("MY.User == \"nobody" + std::to_string(i) + "\"", 0)).ok());
+    ASSERT_TRUE(engine_->limits().Update(now_, "l1", Limit("MY.User == \"nobody" + std::to_string(i) + "\"", 0)).ok());
     for (int k = 0; k < 5; ++k) {
       Move(now_.mono + 1ms);
       engine_->Tick(now_);
@@ -509,7 +509,7 @@ TEST_F(EngineLimitTest, ManyGroupsThatCanPayAtOnceOpenInLotsThatPicksCanAskAbout
   Wait(worker, 100);
   Pass(2s);  // all have been looked at, and stand aside
   ASSERT_EQ(Grants().size(), 0u);
-  ASSERT_TRUE(engine_->DeleteLimit(now_, "l1").ok());
+  ASSERT_TRUE(engine_->limits().Delete(now_, "l1").ok());
   std::set<JobId> started;
   for (int i = 0; i < 10'000 && started.size() < kJobs; ++i) {
     const std::vector<Grant> grants = Grants();
@@ -562,11 +562,11 @@ TEST_F(EngineLimitTest, WhatIsOpenMakesRoomForOthersWhateverElseThereIsToDo) {
   Pass(2s);  // all have been looked at, and stand aside
   ASSERT_TRUE(Grants().empty());
   Wait(b, 0);
-  ASSERT_TRUE(engine_->DeleteLimit(now_, "l1").ok());
+  ASSERT_TRUE(engine_->limits().Delete(now_, "l1").ok());
   SetLimit("l2", Limit("MY.size > 0", 1'000'000));
   std::vector<Grant> grants;
   for (int i = 0; i < 200 && grants.empty(); ++i) {
-    ASSERT_TRUE(engine_->UpdateLimit(now_, "l2", Limit("MY.size > " + std::to_string(i + 1), 1'000'000)).ok());
+    ASSERT_TRUE(engine_->limits().Update(now_, "l2", Limit("MY.size > " + std::to_string(i + 1), 1'000'000)).ok());
     Move(now_.mono + 1ms);
     engine_->Tick(now_);
     grants = Grants();

@@ -69,30 +69,30 @@ TEST_F(EngineLimitViews, AJobOfWhichNothingCanStartIsAnsweredAllTheSame) {
   spec.scheduled_for = now_.wall + 1h;
   const JobId later = Submit(spec);
   SetLimit("slow", SomeLimit("MY.User == \"ann\"", 1));
-  ASSERT_TRUE(engine_->Pause(now_, job).ok());
+  ASSERT_TRUE(engine_->jobs().Pause(now_, job).ok());
   EXPECT_EQ(On(job).size(), 1u);
   EXPECT_EQ(On(later).size(), 1u);
-  ASSERT_TRUE(engine_->Resume(now_, job).ok());
+  ASSERT_TRUE(engine_->jobs().Resume(now_, job).ok());
   const WorkerId worker = Register();
   ASSERT_EQ(Pull(worker).size(), 1u);  // nothing of it is queued any more
   ASSERT_EQ(On(job).size(), 1u);
   EXPECT_TRUE(On(job)[0].limit.blocks);
   // An ended one starts no more.
-  ASSERT_TRUE(engine_->Cancel(now_, later).ok());
+  ASSERT_TRUE(engine_->jobs().Cancel(now_, later).ok());
   EXPECT_TRUE(On(later).empty());
 }
 
 TEST_F(EngineLimitViews, LookingAtAJobThatIsNotOpenLeavesNothingBehind) {
   const JobId job = SubmitOf("ann", 5);
   SetLimit("slow", SomeLimit("MY.User == \"ann\"", 1));
-  ASSERT_TRUE(engine_->Pause(now_, job).ok());
+  ASSERT_TRUE(engine_->jobs().Pause(now_, job).ok());
   EXPECT_EQ(On(job).size(), 1u);
-  ASSERT_TRUE(engine_->Resume(now_, job).ok());
+  ASSERT_TRUE(engine_->jobs().Resume(now_, job).ok());
   const WorkerId worker = Register();
   ASSERT_EQ(Pull(worker, 5).size(), 1u);
   EXPECT_EQ(engine_->looks().Stats().limits_waiting, 1u);
   // Nobody is left in the group that waits.
-  ASSERT_TRUE(engine_->Cancel(now_, job).ok());
+  ASSERT_TRUE(engine_->jobs().Cancel(now_, job).ok());
   Pass(1ms);
   EXPECT_EQ(engine_->looks().Stats().limits_waiting, 0u);
 }
@@ -170,7 +170,7 @@ TEST_F(EngineLimitViews, ATrialCountsWaitingJobsTasksUsersAndCosts) {
   SubmitOf("bob", 9, {{"size", 0.5}});
   SubmitOf("eve", 1, {{"size", std::int64_t{4}}});
   const JobId paused = SubmitOf("ann", 7, {{"size", std::int64_t{3}}});
-  ASSERT_TRUE(engine_->Pause(now_, paused).ok());
+  ASSERT_TRUE(engine_->jobs().Pause(now_, paused).ok());
   const WorkerId worker = RegisterAt("a");
   RegisterAt("b", {"other"});
   ASSERT_EQ(Pull(worker, 1).size(), 1u);
@@ -309,8 +309,8 @@ TEST_F(EngineLimitViews, ATrialGoesOnWhileJobsAndWorkersComeAndGo) {
     ++steps_;
     ASSERT_LT(i, 10'000);
     if (i % 3 != 0) continue;
-    ASSERT_TRUE(engine_->Cancel(now_, jobs[rng.Below(jobs.size())]).ok());
-    engine_->Unregister(now_, workers[rng.Below(workers.size())]);
+    ASSERT_TRUE(engine_->jobs().Cancel(now_, jobs[rng.Below(jobs.size())]).ok());
+    engine_->workers().Unregister(now_, workers[rng.Below(workers.size())]);
     SubmitOf("late");
     Pass(1ms);
   }

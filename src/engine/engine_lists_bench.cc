@@ -20,18 +20,18 @@ constexpr std::uint64_t kJobs = 1'000'000;
 Engine& Queue() {
   static const std::unique_ptr<Engine> engine = [] {
     auto made = std::make_unique<Engine>(EngineOptions{SipKey{1, 2}});
-    made->FinishLoad(kListsNow, 0s);
+    made->records().FinishLoad(kListsNow, 0s);
     for (std::uint64_t i = 1; i <= kJobs; ++i) {
       JobSpec spec;
       spec.tags = {i == 1000 ? "rare" : "t" + std::to_string(i % 50)};
       spec.user = "user" + std::to_string(i);
-      CHECK(made->Submit(kListsNow, JobId{i}, spec).ok());
+      CHECK(made->jobs().Submit(kListsNow, JobId{i}, spec).ok());
       static_cast<void>(made->Take());
       if (i % 1000 == 0) {
-        while (made->looks().UnfoldedEvents() > 0) made->Fold(1 << 20);
+        while (made->looks().UnfoldedEvents() > 0) made->records().Fold(1 << 20);
       }
     }
-    CHECK(made->Pause(kListsNow, JobId{1000}).ok());
+    CHECK(made->jobs().Pause(kListsNow, JobId{1000}).ok());
     return made;
   }();
   return *engine;
@@ -66,7 +66,7 @@ BENCHMARK(BM_ListByNobody)->Unit(benchmark::kMicrosecond);
 void BM_SweepCountsAMillionJobs(benchmark::State& state) {
   for (auto _ : state) {
     JobSweep sweep(SweepRequest{SweepAction::kCount, {}, "t7", "", {}});
-    while (!Queue().Sweep(kListsNow, sweep, 1000)) {
+    while (!Queue().jobs().Sweep(kListsNow, sweep, 1000)) {
     }
     CHECK(sweep.matching() >= kJobs / 50 - 1);
   }

@@ -48,7 +48,7 @@ class EngineLists : public testing::EngineTest {
     do {
       ++steps;
       EXPECT_LT(steps, 1'000'000u);
-    } while (!engine_->Sweep(now_, sweep, budget));
+    } while (!engine_->jobs().Sweep(now_, sweep, budget));
     return steps;
   }
 };
@@ -77,18 +77,18 @@ TEST_F(EngineLists, AFilterFindsWhatANaiveLookFinds) {
         const JobId id = jobs[rng.Below(jobs.size())];
         switch (rng.Below(4)) {
           case 0:
-            static_cast<void>(engine_->Cancel(now_, id));
+            static_cast<void>(engine_->jobs().Cancel(now_, id));
             break;
           case 1:
-            static_cast<void>(engine_->Pause(now_, id));
+            static_cast<void>(engine_->jobs().Pause(now_, id));
             break;
           case 2:
-            static_cast<void>(engine_->Retry(now_, id));
+            static_cast<void>(engine_->jobs().Retry(now_, id));
             break;
           default: {
             JobChange change;
             change.tags = std::vector<std::string>{"changed" + std::to_string(rng.Below(3))};
-            static_cast<void>(engine_->Change(now_, id, change));
+            static_cast<void>(engine_->jobs().Change(now_, id, change));
           }
         }
       }
@@ -129,7 +129,7 @@ TEST_F(EngineLists, ARareFilterIsFoundInOnePage) {
   EXPECT_EQ(All(JobQuery{{}, 100, {}, "", "user" + std::to_string(rare.value - 101)}, &pages),
             std::vector<JobId>{rare});
   EXPECT_EQ(pages, 1u);
-  ASSERT_TRUE(engine_->Pause(now_, rare).ok());
+  ASSERT_TRUE(engine_->jobs().Pause(now_, rare).ok());
   pages = 0;
   EXPECT_EQ(All(JobQuery{{}, 100, JobState::kPaused, "", ""}, &pages), std::vector<JobId>{rare});
   EXPECT_EQ(pages, 1u);
@@ -142,7 +142,8 @@ TEST_F(EngineLists, ASweepDoesWhatTheCommandDoes) {
   const auto sweep = [&](SweepAction action, std::optional<JobState> state, std::string user) {
     JobSweep made(SweepRequest{action, state, "", std::move(user), {}});
     std::vector<JobId> touched;
-    while (!engine_->Sweep(now_, made, 1)) touched.insert(touched.end(), made.touched().begin(), made.touched().end());
+    while (!engine_->jobs().Sweep(now_, made, 1))
+      touched.insert(touched.end(), made.touched().begin(), made.touched().end());
     touched.insert(touched.end(), made.touched().begin(), made.touched().end());
     EXPECT_EQ(touched.size(), made.changed());
     EXPECT_TRUE(std::is_sorted(touched.begin(), touched.end()));  // the oldest first
@@ -189,7 +190,7 @@ TEST_F(EngineLists, ASweepGoesOnWhileLargeJobsAreRevived) {
   Sweep(cancel);
   JobSweep retry(SweepRequest{SweepAction::kRetry, {}, "", "", {}});
   std::size_t steps = 1;
-  while (!engine_->Sweep(now_, retry, 1000)) ++steps;
+  while (!engine_->jobs().Sweep(now_, retry, 1000)) ++steps;
   EXPECT_EQ(retry.changed(), kJobs);
   EXPECT_LE(steps, 5u);
 }
@@ -203,7 +204,7 @@ TEST_F(EngineLists, ASweepGoesInStepsAndJobsThatComeMeanwhileAreLeftAlone) {
   std::vector<JobId> fresh;
   bool through = false;
   while (!through) {
-    through = engine_->Sweep(now_, sweep, 1000);
+    through = engine_->jobs().Sweep(now_, sweep, 1000);
     most = std::max(most, sweep.touched().size());
     ASSERT_LT(++steps, 10'000u);
     if (fresh.size() < 20) fresh.push_back(Submit(Spec(1)));

@@ -13,7 +13,7 @@ class EngineMatchTest : public testing::EngineTest {
     spec.id = WorkerId{++last_id_};
     spec.connected = true;
     if (spec.tags.empty()) spec.tags = {"a"};
-    const auto answer = engine_->Register(now_, spec, std::nullopt);
+    const auto answer = engine_->workers().Register(now_, spec, std::nullopt);
     EXPECT_TRUE(answer.ok());
     key_of_[spec.id] = answer->key;
     return spec.id;
@@ -29,7 +29,7 @@ class EngineMatchTest : public testing::EngineTest {
     return spec;
   }
   void Change(WorkerId worker, const WorkerChange& change) {
-    EXPECT_TRUE(engine_->ChangeWorker(now_, worker, change).ok());
+    EXPECT_TRUE(engine_->workers().Change(now_, worker, change).ok());
   }
 };
 
@@ -37,9 +37,9 @@ TEST_F(EngineMatchTest, SubmitSaysHowManyWorkersMayRunTheJob) {
   WithMemory(1);
   WithMemory(2);
   WithMemory(3);
-  EXPECT_EQ(engine_->Submit(now_, JobId{++last_id_}, Requiring("TARGET.Memory >= 2"))->matching_workers, 2u);
-  EXPECT_EQ(engine_->Submit(now_, JobId{++last_id_}, Requiring("TARGET.Memory >= 4"))->matching_workers, 0u);
-  EXPECT_EQ(engine_->Submit(now_, JobId{++last_id_}, Requiring("TARGET.Memroy >= 1"))->matching_workers, 0u);
+  EXPECT_EQ(engine_->jobs().Submit(now_, JobId{++last_id_}, Requiring("TARGET.Memory >= 2"))->matching_workers, 2u);
+  EXPECT_EQ(engine_->jobs().Submit(now_, JobId{++last_id_}, Requiring("TARGET.Memory >= 4"))->matching_workers, 0u);
+  EXPECT_EQ(engine_->jobs().Submit(now_, JobId{++last_id_}, Requiring("TARGET.Memroy >= 1"))->matching_workers, 0u);
 }
 
 // By an older version, or a newer one: the queue loads, and the job waits, with its text as it was.
@@ -59,8 +59,8 @@ TEST_F(EngineMatchTest, AStoredExpressionThatIsNotReadAnyMoreMatchesNothingAndIs
     for (const Grant& grant : grants) EXPECT_EQ(grant.task.job, other);
     EXPECT_EQ(View(job).requirements->source(), bad);
     EXPECT_EQ(View(job).queued, 1u);
-    EXPECT_TRUE(engine_->Pause(now_, job).ok());  // written anew, as it was
-    EXPECT_TRUE(engine_->Resume(now_, job).ok());
+    EXPECT_TRUE(engine_->jobs().Pause(now_, job).ok());  // written anew, as it was
+    EXPECT_TRUE(engine_->jobs().Resume(now_, job).ok());
     Fold();
   }
 }
@@ -92,7 +92,7 @@ TEST_F(EngineMatchTest, AJobThatChangesIsMatchedAnewAtOnce) {
   EXPECT_TRUE(Grants().empty());
   JobChange change;
   change.meta = Meta{{"Need", std::int64_t{2}}};
-  EXPECT_TRUE(engine_->Change(now_, job, change).ok());
+  EXPECT_TRUE(engine_->jobs().Change(now_, job, change).ok());
   EXPECT_EQ(Grants().size(), 1u);
 }
 
@@ -180,7 +180,7 @@ TEST_F(EngineMatchTest, AWorkerThatWouldTellTooManyJobsApartIsRefused) {
   picky.tags = {"a"};
   picky.connected = true;
   picky.requirements = testing::MustParse("TARGET.rid >= 66000");
-  const auto refused = engine_->Register(now_, picky, std::nullopt);
+  const auto refused = engine_->workers().Register(now_, picky, std::nullopt);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::kTooManyClasses);
   EXPECT_EQ(engine_->looks().Stats().classes, 1u);
@@ -189,11 +189,11 @@ TEST_F(EngineMatchTest, AWorkerThatWouldTellTooManyJobsApartIsRefused) {
   const WorkerId worker = RegisterAs(modest);
   WorkerChange change;
   change.rank = testing::MustParse("TARGET.rid");
-  EXPECT_FALSE(engine_->ChangeWorker(now_, worker, change).ok());
+  EXPECT_FALSE(engine_->workers().Change(now_, worker, change).ok());
   Pass(1s);
   EXPECT_EQ(engine_->looks().Stats().classes, 3u);
   // When nobody reads it any more, the classes become one again.
-  engine_->Unregister(now_, worker);
+  engine_->workers().Unregister(now_, worker);
   Pass(70s);  // without workers nothing is due before
   Pass(1s);
   EXPECT_EQ(engine_->looks().Stats().classes, 1u);
@@ -231,7 +231,7 @@ TEST_F(EngineMatchTest, EndedJobsHoldNoClassAndARetryTakesOneAgain) {
   EXPECT_EQ(View(job).state, JobState::kFailed);
   EXPECT_EQ(engine_->looks().Stats().classes, 0u);
   EXPECT_EQ(*View(job).tags, std::vector<std::string>{"a"});
-  EXPECT_TRUE(engine_->Retry(now_, job).ok());
+  EXPECT_TRUE(engine_->jobs().Retry(now_, job).ok());
   EXPECT_EQ(engine_->looks().Stats().classes, 1u);
   EXPECT_EQ(Pull(worker).size(), 1u);
 }
@@ -266,7 +266,7 @@ TEST_F(EngineMatchTest, ASnapshotKnowsWhenATagWasSeenLast) {
   const JobId job = Submit(Spec(1, {"a", "never"}));
   EXPECT_FALSE(engine_->looks().Snapshot(job)->tags[0].last_seen.has_value());
   Pass(10s);
-  engine_->Unregister(now_, worker);
+  engine_->workers().Unregister(now_, worker);
   const auto snapshot = engine_->looks().Snapshot(job);
   EXPECT_EQ(snapshot->tags[0].last_seen, now_.wall);
   EXPECT_FALSE(snapshot->tags[1].last_seen.has_value());

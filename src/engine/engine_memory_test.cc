@@ -20,7 +20,7 @@ class EngineMemoryTest : public EngineTest {
     if (!MemoryPool::Available()) GTEST_SKIP() << "memory is not counted in this build";
     EngineTest::SetUp();
   }
-  Result<SubmitAnswer> Try(const JobSpec& spec) { return engine_->Submit(now_, JobId{++last_id_}, spec); }
+  Result<SubmitAnswer> Try(const JobSpec& spec) { return engine_->jobs().Submit(now_, JobId{++last_id_}, spec); }
   Code TrySubmit(const JobSpec& spec) {
     const auto answer = Try(spec);
     if (++taken_ % 1000 == 0) Fold();
@@ -47,7 +47,7 @@ class EngineQuotaTest : public EngineTest {
     for (std::size_t i = 0;; ++i) {
       JobSpec spec = Spec(1, {"t" + std::to_string(++tags_)});
       who(spec, tags_);
-      const auto answer = engine_->Submit(now_, JobId{++last_id_}, spec);
+      const auto answer = engine_->jobs().Submit(now_, JobId{++last_id_}, spec);
       if (tags_ % 1000 == 0) Fold();
       if (answer.ok()) continue;
       refused = answer.error();
@@ -76,7 +76,7 @@ TEST_F(EngineQuotaTest, OneUserLeavesClassesToOthers) {
   EXPECT_GT(Submits([](JobSpec& spec, int) { spec.user = "bob"; }, refused), 1000u);
   // What ends is free again.
   for (const JobView& job : engine_->looks().List(JobQuery{{}, 1000, {}, {}, "bob"}).jobs) {
-    ASSERT_TRUE(engine_->Cancel(now_, job.id).ok());
+    ASSERT_TRUE(engine_->jobs().Cancel(now_, job.id).ok());
   }
   EXPECT_GT(Submits([](JobSpec& spec, int) { spec.user = "cat"; }, refused), 500u);
 }
@@ -90,7 +90,7 @@ TEST_F(EngineQuotaTest, OneUserLeavesStrategiesToOthers) {
       spec.user = user;
       spec.token = token;
       spec.strategy = Strategy("select_only(n = " + std::to_string(from + i) + ", oldest)");
-      const auto answer = engine_->Register(now_, spec, std::nullopt);
+      const auto answer = engine_->workers().Register(now_, spec, std::nullopt);
       if (answer.ok()) continue;
       EXPECT_EQ(answer.error().code, Code::kTooManyStrategies);
       EXPECT_NE(answer.error().message.find(user.empty() ? token.empty() ? "without a token" : "token " + token
@@ -110,16 +110,16 @@ TEST_F(EngineQuotaTest, OneUserLeavesStrategiesToOthers) {
   spec.connected = true;
   spec.user = "ann";
   spec.strategy = Strategy("select_only(n = 2000, oldest)");
-  EXPECT_TRUE(engine_->Register(now_, spec, std::nullopt).ok());
+  EXPECT_TRUE(engine_->workers().Register(now_, spec, std::nullopt).ok());
   PullOptions pull{1, false, 0s, Strategy("newest")};
-  EXPECT_EQ(engine_->Pull(now_, spec.id, pull).error().code, Code::kTooManyStrategies);
+  EXPECT_EQ(engine_->workers().Pull(now_, spec.id, pull).error().code, Code::kTooManyStrategies);
 }
 
 // --- The budget.
 
 TEST_F(EngineMemoryTest, WithEverythingThatBoundsAllowAtOnceTheBudgetHolds) {
   constexpr std::uint64_t kBudget = 64 * kMiB;
-  engine_->SetMemoryBudget(kBudget);
+  engine_->queue().SetMemoryBudget(kBudget);
   const std::uint64_t resident = ResidentBytes();
   Rng rng(1);
   std::map<std::string, std::uint64_t> refused;
@@ -141,7 +141,7 @@ TEST_F(EngineMemoryTest, WithEverythingThatBoundsAllowAtOnceTheBudgetHolds) {
         for (std::uint64_t n = rng.Below(4); n > 0; --n)
           text += ", prefer_distinct(rid, " + std::to_string(n) + ", newest)";
         spec.strategy = Strategy(text + ", select_only(n = " + std::to_string(i) + ", random)))");
-        const auto answer = engine_->Register(now_, spec, std::nullopt);
+        const auto answer = engine_->workers().Register(now_, spec, std::nullopt);
         if (!answer.ok()) code = answer.error().code;
         break;
       }
@@ -154,7 +154,7 @@ TEST_F(EngineMemoryTest, WithEverythingThatBoundsAllowAtOnceTheBudgetHolds) {
         spec.count = 1000;
         spec.window = 60s;
         spec.expires_in = 300s;
-        const auto answer = engine_->CreateLimit(now_, "uuid" + std::to_string(++limits), spec);
+        const auto answer = engine_->limits().Create(now_, "uuid" + std::to_string(++limits), spec);
         if (!answer.ok()) code = answer.error().code;
         break;
       }
@@ -202,11 +202,11 @@ TEST_F(EngineMemoryTest, WithEverythingThatBoundsAllowAtOnceTheBudgetHolds) {
   for (;;) {
     const JobPage page = engine_->looks().List(JobQuery{{}, 1000, JobState::kActive, {}, {}});
     if (page.jobs.empty()) break;
-    for (const JobView& job : page.jobs) ASSERT_TRUE(engine_->Cancel(now_, job.id).ok());
+    for (const JobView& job : page.jobs) ASSERT_TRUE(engine_->jobs().Cancel(now_, job.id).ok());
     Fold();
   }
   for (WorkerPage page; !(page = engine_->looks().Workers(std::nullopt, 10'000)).workers.empty();) {
-    for (const WorkerView& other : page.workers) engine_->Unregister(now_, other.id);
+    for (const WorkerView& other : page.workers) engine_->workers().Unregister(now_, other.id);
   }
   Settle();
   EXPECT_LT(Part(MemoryPart::kStrategies), 4 * kMiB);
@@ -218,7 +218,7 @@ TEST_F(EngineMemoryTest, WithEverythingThatBoundsAllowAtOnceTheBudgetHolds) {
 }
 
 TEST_F(EngineMemoryTest, ARefusalSaysWhatUsesTheBudget) {
-  engine_->SetMemoryBudget(16 * kMiB);
+  engine_->queue().SetMemoryBudget(16 * kMiB);
   JobSpec spec = Spec(1);
   spec.meta = {{"text", std::string(1000, 'x')}};
   Error error;
@@ -233,12 +233,12 @@ TEST_F(EngineMemoryTest, ARefusalSaysWhatUsesTheBudget) {
   EXPECT_NE(error.message.find("jobs 1"), std::string::npos) << error.message;
   EXPECT_NE(error.hint.find("memory_budget"), std::string::npos);
   // Whoever asks again for what is there gets it.
-  engine_->SetMemoryBudget(1);
+  engine_->queue().SetMemoryBudget(1);
   spec.idempotency_key = "k";
   EXPECT_EQ(TrySubmit(spec), Code::kMemoryFull);
-  engine_->SetMemoryBudget(0);
+  engine_->queue().SetMemoryBudget(0);
   const JobId job = Submit(spec);
-  engine_->SetMemoryBudget(1);
+  engine_->queue().SetMemoryBudget(1);
   EXPECT_EQ(Try(spec)->job, job);
 }
 
@@ -257,10 +257,10 @@ TEST_F(EngineMemoryTest, ARestartWithASmallerBudgetLoadsAllAndRefusesNewJobsAlon
   same.tags = {"a"};
   same.connected = true;
   for (const Grant& grant : running) same.resume.push_back(grant.task);
-  ASSERT_TRUE(engine_->Register(now_, same, key_of_[worker]).ok());
+  ASSERT_TRUE(engine_->workers().Register(now_, same, key_of_[worker]).ok());
   for (const Grant& grant : running) Say(worker, grant.task, ReportKind::kDone);
   EXPECT_EQ(Pull(worker, 10).size(), 10u);
-  EXPECT_TRUE(engine_->Cancel(now_, JobId{running[0].task.job}).ok());
+  EXPECT_TRUE(engine_->jobs().Cancel(now_, JobId{running[0].task.job}).ok());
 }
 
 TEST_F(EngineMemoryTest, StrategiesAreRefusedBeforeTheirOrdersAreBuilt) {
@@ -269,18 +269,18 @@ TEST_F(EngineMemoryTest, StrategiesAreRefusedBeforeTheirOrdersAreBuilt) {
     if (i % 1000 == 0) Fold();
   }
   const std::uint64_t before = engine_->looks().Memory().total();
-  engine_->SetMemoryBudget(before + kMiB / 2);
+  engine_->queue().SetMemoryBudget(before + kMiB / 2);
   WorkerSpec spec;
   spec.id = WorkerId{++last_id_};
   spec.connected = true;
   spec.strategy = Strategy("newest");
-  const auto refused = engine_->Register(now_, spec, std::nullopt);
+  const auto refused = engine_->workers().Register(now_, spec, std::nullopt);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::kMemoryFull);
   EXPECT_NE(refused.error().message.find("strategies"), std::string::npos) << refused.error().message;
   EXPECT_LE(engine_->looks().Memory().total(), before + kMiB / 16);
   spec.strategy = nullptr;  // by an order that is there
-  EXPECT_TRUE(engine_->Register(now_, spec, std::nullopt).ok());
+  EXPECT_TRUE(engine_->workers().Register(now_, spec, std::nullopt).ok());
 }
 
 TEST_F(EngineMemoryTest, AnOrderThatTurnsOutTooLargeIsGivenUpAndBuiltWhenThereIsRoom) {
@@ -293,15 +293,15 @@ TEST_F(EngineMemoryTest, AnOrderThatTurnsOutTooLargeIsGivenUpAndBuiltWhenThereIs
   }
   const std::uint64_t before = engine_->looks().Memory().total();
   const std::uint64_t budget = before + 4 * kMiB;
-  engine_->SetMemoryBudget(budget);
+  engine_->queue().SetMemoryBudget(budget);
   const WorkerId worker = RegisterBy("prefer_distinct(rid, 1, newest)");
-  ASSERT_TRUE(engine_->Pull(now_, worker, {1, false, std::nullopt}).ok());
+  ASSERT_TRUE(engine_->workers().Pull(now_, worker, {1, false, std::nullopt}).ok());
   Pass(2s);
   EXPECT_LE(engine_->looks().Memory().total(), budget + budget / 10);
   EXPECT_TRUE(Grants().empty());
   // Others go on.
   EXPECT_EQ(Pull(Register(), 5).size(), 5u);
-  engine_->SetMemoryBudget(budget + 100 * kMiB);
+  engine_->queue().SetMemoryBudget(budget + 100 * kMiB);
   Pass(2s);
   EXPECT_EQ(Grants().size(), 1u);
 }
@@ -328,7 +328,7 @@ TEST_F(EngineMemoryTest, OrdersThatLeaveGiveTheirMemoryBackToTheSystem) {
   EXPECT_LT(ResidentBytes(), resident + grown * 13 / 10);
   // More come meanwhile, so that what stays lies between what leaves.
   for (int i = 0; i < 3000; ++i) Submit(Spec(1, {"t" + std::to_string(i % 1000)}));
-  for (const WorkerId worker : workers) engine_->Unregister(now_, worker);
+  for (const WorkerId worker : workers) engine_->workers().Unregister(now_, worker);
   Fold();
   Settle();
   EXPECT_LT(Part(MemoryPart::kStrategies), counted + 2 * kMiB);
@@ -346,12 +346,12 @@ TEST_F(EngineMemoryTest, BuildingOrdersLeavesMostOfTheTimeToThoseWhoPull) {
   std::vector<WorkerId> workers;
   for (int i = 0; i < 20; ++i) workers.push_back(RegisterBy("select_only(n = " + std::to_string(i) + ", newest)"));
   const WorkerId first = RegisterBy("newest");
-  ASSERT_TRUE(engine_->Pull(now_, first, {1, false, std::nullopt}).ok());
+  ASSERT_TRUE(engine_->workers().Pull(now_, first, {1, false, std::nullopt}).ok());
   // All orders over all jobs take at least a unit for each job: as many commands, with a tick after each, as have
   // these units in all.
   int commands = 0;
   for (; commands < 1'000'000; ++commands) {
-    ASSERT_TRUE(engine_->Pull(now_, other, {1, true, 0s}).ok());
+    ASSERT_TRUE(engine_->workers().Pull(now_, other, {1, true, 0s}).ok());
     Move(now_.mono + 100us);
     engine_->Tick(now_);
     bool ready = false;

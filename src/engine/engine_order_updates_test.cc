@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 class EngineOrderUpdatesTest : public testing::EngineTest {
  protected:
-  void TearDown() override { Orders::updates_at_once = before_; }
+  void TearDown() override { UpdateBudget::updates_at_once = before_; }
   void UseStrategies(int count) {
     for (int i = 0; i < count; ++i)
       RegisterBy("max_simultaneous(user, " + std::to_string(100 + i) + ", oldest)", {"x"});
@@ -24,7 +24,7 @@ class EngineOrderUpdatesTest : public testing::EngineTest {
     std::vector<JobId> ids;
     for (std::size_t i = 0; i < count; ++i) ids.push_back(JobId{++last_id_});
     const std::vector<JobSpec> specs(count, Spec(1));
-    EXPECT_TRUE(engine_->SubmitAll(now_, ids, specs).ok());
+    EXPECT_TRUE(engine_->jobs().SubmitAll(now_, ids, specs).ok());
     return ids;
   }
   // At most so many at once.
@@ -40,12 +40,12 @@ class EngineOrderUpdatesTest : public testing::EngineTest {
     }
     return got;
   }
-  const std::size_t before_ = Orders::updates_at_once;
+  const std::size_t before_ = UpdateBudget::updates_at_once;
 };
 
 TEST_F(EngineOrderUpdatesTest, ABatchOpensAndIsGivenOutInSteps) {
   UseStrategies(10);
-  Orders::updates_at_once = 100;
+  UpdateBudget::updates_at_once = 100;
   const WorkerId worker = RegisterBy("", {"a"}, 1000);
   SubmitMany(300);
   EXPECT_GT(Pull(worker, 1).size(), 0u) << "some are open at once";
@@ -53,7 +53,7 @@ TEST_F(EngineOrderUpdatesTest, ABatchOpensAndIsGivenOutInSteps) {
 }
 
 TEST_F(EngineOrderUpdatesTest, OneStrategyAloneIsToldOfEverythingAtOnce) {
-  Orders::updates_at_once = 1;
+  UpdateBudget::updates_at_once = 1;
   const WorkerId worker = RegisterBy("", {"a"}, 1000);
   SubmitMany(300);
   EXPECT_EQ(Pull(worker, 300).size(), 300u);
@@ -61,16 +61,16 @@ TEST_F(EngineOrderUpdatesTest, OneStrategyAloneIsToldOfEverythingAtOnce) {
 
 TEST_F(EngineOrderUpdatesTest, AJobThatEndsBeforeItOpensNeverDoes) {
   UseStrategies(10);
-  Orders::updates_at_once = 20;
+  UpdateBudget::updates_at_once = 20;
   const WorkerId worker = RegisterBy("", {"a"}, 1000);
   const std::vector<JobId> ids = SubmitMany(50);
-  for (const JobId id : ids) ASSERT_TRUE(engine_->Cancel(now_, id).ok());
+  for (const JobId id : ids) ASSERT_TRUE(engine_->jobs().Cancel(now_, id).ok());
   EXPECT_EQ(PullAll(worker, 0), 0u);
 }
 
 TEST_F(EngineOrderUpdatesTest, ACeilingHoldsWhileReturnsAreStillToBeTold) {
   UseStrategies(10);
-  Orders::updates_at_once = 30;
+  UpdateBudget::updates_at_once = 30;
   const WorkerId worker = RegisterBy("max_simultaneous(user, 2, oldest)", {"a"}, 1000);
   Pass(1s);
   SubmitMany(60);
@@ -82,7 +82,7 @@ TEST_F(EngineOrderUpdatesTest, ACeilingHoldsWhileReturnsAreStillToBeTold) {
     std::vector<Report> reports;
     for (const Grant& grant : running) reports.push_back({grant.task, ReportKind::kDone});
     if (!reports.empty()) {
-      ASSERT_TRUE(engine_->ReportAll(now_, worker, reports).ok());
+      ASSERT_TRUE(engine_->workers().ReportAll(now_, worker, reports).ok());
     }
     done += std::exchange(running, {}).size();
     engine_->Tick(now_);
@@ -98,14 +98,14 @@ TEST_F(EngineOrderUpdatesTest, AJobMayChangeAndBeForgottenMeanwhile) {
   Pass(1s);
   const std::vector<Grant> grants = Pull(worker, 40);
   ASSERT_EQ(grants.size(), 40u);
-  Orders::updates_at_once = 20;
+  UpdateBudget::updates_at_once = 20;
   std::vector<Report> reports;
   for (const Grant& grant : grants) reports.push_back({grant.task, ReportKind::kReleased});
-  ASSERT_TRUE(engine_->ReportAll(now_, worker, reports).ok());
+  ASSERT_TRUE(engine_->workers().ReportAll(now_, worker, reports).ok());
   JobChange change;
   change.meta = Meta{{"site", std::string("b")}};
-  for (std::size_t i = 0; i < 20; ++i) ASSERT_TRUE(engine_->Change(now_, ids[i], change).ok());
-  for (std::size_t i = 20; i < 30; ++i) ASSERT_TRUE(engine_->Cancel(now_, ids[i]).ok());
+  for (std::size_t i = 0; i < 20; ++i) ASSERT_TRUE(engine_->jobs().Change(now_, ids[i], change).ok());
+  for (std::size_t i = 20; i < 30; ++i) ASSERT_TRUE(engine_->jobs().Cancel(now_, ids[i]).ok());
   EXPECT_EQ(PullAll(worker, 20), 30u);
 }
 

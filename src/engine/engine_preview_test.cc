@@ -48,7 +48,7 @@ class EnginePreview : public testing::EngineTest {
     Grants();
     PullOptions options{count, false, 0s};
     options.strategy = strategy;
-    EXPECT_TRUE(engine_->Pull(now_, worker, options).ok());
+    EXPECT_TRUE(engine_->workers().Pull(now_, worker, options).ok());
     std::vector<Given> given;
     for (const Grant& grant : Grants()) {
       running_.emplace_back(worker, grant.task);
@@ -96,7 +96,7 @@ TEST_F(EnginePreview, IsWhatRealPullsThenGive) {
     const std::string policy = rng.Below(2) == 0 ? "worker" : testing::SomePolicy(rng, 2, false);
     Weights weights;
     if (rng.Below(2) == 0) weights = {{"user.u1", 3}, {"customer.c1", 2}};
-    engine_->SetPolicy(now_, Strategy(policy, true), weights);
+    engine_->queue().SetPolicy(now_, Strategy(policy, true), weights);
     std::vector<WorkerSpec> specs;
     for (int i = 0; i < 4; ++i) {
       static const char* const kRanks[] = {"", "", "TARGET.Tasks", "TARGET.customer == \"c1\" ? 2 : 1"};
@@ -108,7 +108,7 @@ TEST_F(EnginePreview, IsWhatRealPullsThenGive) {
       spec.slots = 1 + static_cast<std::uint32_t>(rng.Below(4));
       spec.rank = testing::MustParse(kRanks[rng.Below(4)]);
       spec.requirements = testing::MustParse(kRequirements[rng.Below(4)]);
-      ASSERT_TRUE(engine_->Register(now_, spec, std::nullopt).ok());
+      ASSERT_TRUE(engine_->workers().Register(now_, spec, std::nullopt).ok());
       specs.push_back(spec);
     }
     // Half of the worlds have limits: on all starts, on a user's, at several costs, on some workers.
@@ -118,7 +118,7 @@ TEST_F(EnginePreview, IsWhatRealPullsThenGive) {
       LimitSpec spec = testing::SomeLimit(kOf[rng.Below(5)], static_cast<double>(rng.Below(6)));
       if (rng.Below(3) == 0) spec.cost = testing::MustParse("MY.Tasks");
       if (rng.Below(3) == 0) spec.burst = 2;
-      ASSERT_TRUE(engine_->CreateLimit(now_, "l-" + std::to_string(n), spec).ok());
+      ASSERT_TRUE(engine_->limits().Create(now_, "l-" + std::to_string(n), spec).ok());
     }
     std::vector<JobId> jobs;
     for (int step = 0; step < 60; ++step) {
@@ -141,9 +141,9 @@ TEST_F(EnginePreview, IsWhatRealPullsThenGive) {
         case 3:
           if (jobs.empty()) break;
           if (rng.Below(3) == 0) {
-            ASSERT_TRUE(engine_->Cancel(now_, jobs[rng.Below(jobs.size())]).ok());
+            ASSERT_TRUE(engine_->jobs().Cancel(now_, jobs[rng.Below(jobs.size())]).ok());
           } else {
-            (void)engine_->Pause(now_, jobs[rng.Below(jobs.size())]);
+            (void)engine_->jobs().Pause(now_, jobs[rng.Below(jobs.size())]);
           }
           break;
         case 4:
@@ -217,7 +217,7 @@ TEST_F(EnginePreview, WhoMayRunEverythingIsGivenEverything) {
 
 TEST_F(EnginePreview, SaysThatTheQueueIsPausedAndTheWorkerUnknown) {
   Submit(Spec(1));
-  engine_->PauseQueue(now_);
+  engine_->queue().Pause(now_);
   const auto walk = Try({nullptr, nullptr, std::nullopt, std::nullopt, 5});
   EXPECT_TRUE(walk->paused());
   EXPECT_EQ(walk->tasks().size(), 1u);
@@ -241,11 +241,11 @@ TEST_F(EnginePreview, OutlivesJobsAndWorkersThatGoBetweenItsSteps) {
     const Result<bool> all = engine_->prepared_looks().Collect(now_, walk, 1);
     ASSERT_TRUE(all.ok());
     if (*all) break;
-    if (i == 3) engine_->Unregister(now_, worker);
-    if (i < 40) (void)engine_->Cancel(now_, jobs[i * 7]);
+    if (i == 3) engine_->workers().Unregister(now_, worker);
+    if (i < 40) (void)engine_->jobs().Cancel(now_, jobs[i * 7]);
     Pass(1s);
   }
-  ASSERT_TRUE(engine_->Cancel(now_, jobs[299]).ok());
+  ASSERT_TRUE(engine_->jobs().Cancel(now_, jobs[299]).ok());
   Pass(10s);
   walk.Pick();
   engine_->looks().Resolve(walk);
@@ -261,7 +261,7 @@ TEST_F(EnginePreview, KnowsWhoWasServedByJobsThatAreGone) {
   worker.tags = {"a"};
   worker.connected = true;
   worker.strategy = strategy;
-  ASSERT_TRUE(engine_->Register(now_, worker, std::nullopt).ok());
+  ASSERT_TRUE(engine_->workers().Register(now_, worker, std::nullopt).ok());
   JobSpec spec = Spec(1);
   spec.user = "ann";
   spec.retention = 1ms;

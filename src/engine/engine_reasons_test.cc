@@ -59,17 +59,17 @@ TEST_F(EngineReasons, OfAClassFollowsItsWorkersAndHasATimeForEachChange) {
   Pass(5s);
   EXPECT_EQ(Since(job), busy);
 
-  engine_->Disconnect(now_, worker);
+  engine_->workers().Disconnect(now_, worker);
   EXPECT_EQ(Waits(job), "workers_away");
   ComeBack(worker, {grants[0].task});  // the other lease is given back, and it has one slot
   EXPECT_EQ(Waits(job), "all_busy");
-  ASSERT_TRUE(engine_->Drain(now_, worker).ok());
+  ASSERT_TRUE(engine_->workers().Drain(now_, worker).ok());
   EXPECT_EQ(Waits(job), "workers_draining");
-  engine_->Disconnect(now_, worker);
+  engine_->workers().Disconnect(now_, worker);
   EXPECT_EQ(Waits(job), "workers_draining");
-  engine_->Unregister(now_, worker);
+  engine_->workers().Unregister(now_, worker);
   EXPECT_EQ(Waits(job), "no_match");
-  engine_->Unregister(now_, other);
+  engine_->workers().Unregister(now_, other);
   EXPECT_EQ(Waits(job), "no_workers");
   Pass(2s);
   EXPECT_EQ(Rows(), List{"no_workers 3 tasks 1 jobs 1 classes"});
@@ -82,7 +82,7 @@ TEST_F(EngineReasons, OfAJobsOwnStateComesBeforeThatOfItsClass) {
   EXPECT_EQ(Waits(scheduled), "scheduled");
   const JobId paused = Submit(Spec(4));
   Pass(1s);
-  ASSERT_TRUE(engine_->Pause(now_, paused).ok());
+  ASSERT_TRUE(engine_->jobs().Pause(now_, paused).ok());
   EXPECT_EQ(Waits(paused), "job_paused");
   EXPECT_EQ(Since(paused), now_.wall);
   JobSpec failing = Spec(1);
@@ -97,16 +97,16 @@ TEST_F(EngineReasons, OfAJobsOwnStateComesBeforeThatOfItsClass) {
                           "backoff 1 tasks 1 jobs 0 classes"}));
   Submit(Spec(7));
   Submit(Spec(7, {"b"}));
-  engine_->PauseQueue(now_);
+  engine_->queue().Pause(now_);
   EXPECT_EQ(Waits(scheduled), "scheduled");
   EXPECT_EQ(Waits(waits), "queue_paused");
   const std::vector<ReasonRow> rows = engine_->looks().Reasons();
   EXPECT_EQ(Rows()[0], "queue_paused 14 tasks 2 jobs 2 classes");
   EXPECT_EQ(rows[0].since, now_.wall);
-  engine_->ResumeQueue(now_);
-  ASSERT_TRUE(engine_->Resume(now_, paused).ok());
+  engine_->queue().Resume(now_);
+  ASSERT_TRUE(engine_->jobs().Resume(now_, paused).ok());
   EXPECT_EQ(Waits(paused), "can_start");
-  ASSERT_TRUE(engine_->Cancel(now_, paused).ok());
+  ASSERT_TRUE(engine_->jobs().Cancel(now_, paused).ok());
   EXPECT_EQ(Waits(paused), "none");
 }
 
@@ -134,7 +134,7 @@ TEST_F(EngineReasons, WhatNoWorkerThatThereCouldBeMayRunIsToldApart) {
   EXPECT_EQ(Rows(), (List{"requirements_never_true 3 tasks 1 jobs 1 classes", "no_match 3 tasks 1 jobs 1 classes"}));
   JobChange change;
   change.meta = Meta{{"Need", std::int64_t{2}}};
-  ASSERT_TRUE(engine_->Change(now_, never, change).ok());
+  ASSERT_TRUE(engine_->jobs().Change(now_, never, change).ok());
   EXPECT_EQ(Waits(never), "no_match");
 }
 
@@ -144,14 +144,14 @@ TEST_F(EngineReasons, HaveAnExampleWithTheTagsOfTheClassWithTheMostTasks) {
   const JobId last = Submit(Spec(2, {"many"}));
   EXPECT_EQ(engine_->looks().Reasons()[0].job, last);
   EXPECT_EQ(engine_->looks().Reasons()[0].tags, (List{"many"}));
-  ASSERT_TRUE(engine_->Cancel(now_, last).ok());
+  ASSERT_TRUE(engine_->jobs().Cancel(now_, last).ok());
   EXPECT_EQ(engine_->looks().Reasons()[0].job, first);  // that one is looked for
 }
 
 TEST_F(EngineReasons, FromBeforeTheStartHaveNoTime) {
   const JobId job = Submit(Spec(3));
   const JobId paused = Submit(Spec(1));
-  ASSERT_TRUE(engine_->Pause(now_, paused).ok());
+  ASSERT_TRUE(engine_->jobs().Pause(now_, paused).ok());
   Grants();
   Load(30s);
   EXPECT_EQ(Waits(job), "no_workers");
@@ -182,7 +182,7 @@ TEST_F(EngineReasons, StayWithJobsThatAreMatchedAnew) {
   reads.connected = true;
   reads.requirements = expr::Expr::Parse("TARGET.Size > 5").expr;
   ASSERT_TRUE(reads.requirements);
-  ASSERT_TRUE(engine_->Register(now_, reads, std::nullopt).ok());
+  ASSERT_TRUE(engine_->workers().Register(now_, reads, std::nullopt).ok());
   Pass(5s);
   EXPECT_EQ(Waits(job), "no_match");
   EXPECT_EQ(Since(job), since);
@@ -190,7 +190,7 @@ TEST_F(EngineReasons, StayWithJobsThatAreMatchedAnew) {
   // And those that are changed count where they are then.
   JobChange change;
   change.tags = std::vector<std::string>{"z"};
-  ASSERT_TRUE(engine_->Change(now_, job, change).ok());
+  ASSERT_TRUE(engine_->jobs().Change(now_, job, change).ok());
   EXPECT_EQ(Rows(), List{"no_match 2 tasks 1 jobs 1 classes"});
   EXPECT_EQ(Since(job), now_.wall);
 }
@@ -200,7 +200,7 @@ TEST_F(EngineReasons, NobodyIsWokenForThemWhereNothingChanges) {
   Pass(3s);
   EXPECT_EQ(engine_->NextWake(now_), std::nullopt);
   const WorkerId worker = Register({"b"});
-  engine_->Unregister(now_, worker);
+  engine_->workers().Unregister(now_, worker);
   Pass(3s);
   EXPECT_EQ(engine_->NextWake(now_), std::nullopt);
   EXPECT_EQ(Rows(), List{"no_workers 3 tasks 1 jobs 1 classes"});
@@ -248,17 +248,17 @@ TEST_F(EngineReasons, AgreeWithALookAtAllWorkers) {
       } else if (what <= 4) {
         workers.push_back(RegisterBy("", tags[rng.Below(tags.size())], 1 + static_cast<std::uint32_t>(rng.Below(2))));
       } else if (what == 5 && worker) {
-        static_cast<void>(engine_->Pull(now_, worker, PullOptions{2, false, 0s}));  // it may be gone
+        static_cast<void>(engine_->workers().Pull(now_, worker, PullOptions{2, false, 0s}));  // it may be gone
       } else if (what == 6 && worker) {
-        rng.Below(2) == 0 ? engine_->Disconnect(now_, worker) : engine_->Unregister(now_, worker);
+        rng.Below(2) == 0 ? engine_->workers().Disconnect(now_, worker) : engine_->workers().Unregister(now_, worker);
       } else if (what == 7 && worker) {
-        static_cast<void>(engine_->Drain(now_, worker));
+        static_cast<void>(engine_->workers().Drain(now_, worker));
       } else if (what == 8 && worker) {
         WorkerChange change;
         change.tags = tags[rng.Below(tags.size())];
-        static_cast<void>(engine_->ChangeWorker(now_, worker, change));
+        static_cast<void>(engine_->workers().Change(now_, worker, change));
       } else if (!jobs.empty()) {
-        static_cast<void>(engine_->Cancel(now_, jobs[rng.Below(jobs.size())]));
+        static_cast<void>(engine_->jobs().Cancel(now_, jobs[rng.Below(jobs.size())]));
       }
       Grants();
       const bool settled = rng.Below(4) == 0;

@@ -17,7 +17,7 @@ class EngineReceipts : public testing::LimitedEngineTest {
     spec.tags = std::move(tags);
     spec.connected = true;
     spec.strategy = Strategy(strategy);
-    EXPECT_TRUE(engine_->Register(now_, spec, std::nullopt).ok());
+    EXPECT_TRUE(engine_->workers().Register(now_, spec, std::nullopt).ok());
     Pass(1ms);
     return spec.id;
   }
@@ -110,7 +110,7 @@ TEST_F(EngineReceipts, StayWhenJobWorkerStrategyAndPolicyAreGone) {
   std::vector<Grant> grants = Pull(worker, 3);
   ASSERT_EQ(grants.size(), 3u);
   for (const Grant& grant : grants) Say(worker, grant.task, ReportKind::kDone);
-  engine_->Unregister(now_, worker);
+  engine_->workers().Unregister(now_, worker);
   SetPolicy("worker");
   Pass(1min);
   ASSERT_FALSE(engine_->looks().Describe(job).ok());
@@ -150,7 +150,7 @@ TEST_F(EngineReceipts, OfOneCommandMayBeByTwoPolicies) {
     const WorkerId worker = RegisterBy("", {"a"}, 8);
     for (int i = 0; i < jobs; ++i) Submit(Spec(1, {"b"}));
     const JobId job = SubmitOf("ann", 3);
-    engine_->SetPolicy(now_, Strategy("fair(user, worker)", true), {});
+    engine_->queue().SetPolicy(now_, Strategy("fair(user, worker)", true), {});
     Wait(worker, 3);
     const std::uint64_t granted = engine_->looks().Stats().granted;
     const std::optional<Receipt> first = engine_->looks().ReceiptOf(job, 0);
@@ -258,7 +258,7 @@ TEST_F(EngineReceipts, TellTheRankWhereTheWorkerRanks) {
   spec.tags = {"a"};
   spec.connected = true;
   spec.rank = testing::MustParse("TARGET.User == \"bob\" ? 2.5 : 0");
-  ASSERT_TRUE(engine_->Register(now_, spec, std::nullopt).ok());
+  ASSERT_TRUE(engine_->workers().Register(now_, spec, std::nullopt).ok());
   const JobId anns = SubmitOf("ann", 1);
   const JobId bobs = SubmitOf("bob", 1);
   Pass(1s);
@@ -286,8 +286,8 @@ TEST_F(EngineReceipts, TellWhereItWasTakenFrom) {
   EXPECT_EQ(engine_->looks().ReceiptOf(job, 0)->from, TakenFrom::kOwn);
   EXPECT_EQ(engine_->looks().ReceiptOf(job, 1)->from, TakenFrom::kAnother);
   // What was there before anyone is open until it is dealt out.
-  ASSERT_TRUE(engine_->Drain(now_, one).ok());
-  ASSERT_TRUE(engine_->Drain(now_, two).ok());
+  ASSERT_TRUE(engine_->workers().Drain(now_, one).ok());
+  ASSERT_TRUE(engine_->workers().Drain(now_, two).ok());
   const JobId early = Submit(Spec(10'000));
   const WorkerId three = Register();
   ASSERT_EQ(Pull(three, 1).size(), 1u);

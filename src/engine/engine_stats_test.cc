@@ -16,35 +16,35 @@ TEST_F(EngineStatsTest, SlotsAndDrainingWorkersAreThoseOfRegisteredOnes) {
   const WorkerId two = RegisterBy("", {"a"}, 3);
   EXPECT_EQ(Stats().slots, 7u);
   EXPECT_EQ(Stats().workers_draining, 0u);
-  ASSERT_TRUE(engine_->Drain(now_, two).ok());
-  ASSERT_TRUE(engine_->Drain(now_, two).ok());
+  ASSERT_TRUE(engine_->workers().Drain(now_, two).ok());
+  ASSERT_TRUE(engine_->workers().Drain(now_, two).ok());
   EXPECT_EQ(Stats().workers_draining, 1u);
   ComeBack(two, {});  // with one slot; the order to drain stands
   EXPECT_EQ(Stats().slots, 5u);
   EXPECT_EQ(Stats().workers_draining, 1u);
-  engine_->Unregister(now_, two);
+  engine_->workers().Unregister(now_, two);
   EXPECT_EQ(Stats().workers_draining, 0u);
-  engine_->Unregister(now_, one);
+  engine_->workers().Unregister(now_, one);
   EXPECT_EQ(Stats().slots, 0u);
 }
 
 TEST_F(EngineStatsTest, ItIsKnownSinceWhenTheQueueIsPausedUnlessThatIsFromBeforeTheStart) {
   EXPECT_EQ(Stats().paused_since, std::nullopt);
   Pass(5s);
-  engine_->PauseQueue(now_);
+  engine_->queue().Pause(now_);
   const WallTime paused = now_.wall;
   Pass(5s);
-  engine_->PauseQueue(now_);  // it is already
+  engine_->queue().Pause(now_);  // it is already
   EXPECT_EQ(Stats().paused_since, paused);
   Grants();
   Load(30s);
   EXPECT_TRUE(Stats().paused);
   EXPECT_EQ(Stats().paused_since, std::nullopt);
-  engine_->ResumeQueue(now_);
+  engine_->queue().Resume(now_);
   Pass(1s);
-  engine_->PauseQueue(now_);
+  engine_->queue().Pause(now_);
   EXPECT_EQ(Stats().paused_since, now_.wall);
-  engine_->ResumeQueue(now_);
+  engine_->queue().Resume(now_);
   EXPECT_EQ(Stats().paused_since, std::nullopt);
 }
 
@@ -79,7 +79,7 @@ TEST_F(EngineStatsTest, AnAttemptRanUntilItEndedHoweverItDid) {
   Say(worker, grants[2].task, ReportKind::kReleased);
   EXPECT_EQ(Stats().ran.counts[12], 2u);
   Pass(4s);
-  engine_->Unregister(now_, worker);
+  engine_->workers().Unregister(now_, worker);
   EXPECT_EQ(Stats().ran.counts[13], 1u);
   EXPECT_EQ(Stats().ran.Count(), 4u);
 }
@@ -103,19 +103,19 @@ TEST_F(EngineStatsTest, TheOldestWaitingJobIsTheOpenOneThatCameFirst) {
   EXPECT_EQ(Stats().oldest_waiting_since, third);
   Say(worker, grants[0].task, ReportKind::kReleased);  // queued again: the oldest one is back
   EXPECT_EQ(Stats().oldest_waiting, one);
-  ASSERT_TRUE(engine_->Pause(now_, one).ok());
+  ASSERT_TRUE(engine_->jobs().Pause(now_, one).ok());
   EXPECT_EQ(Stats().oldest_waiting, three);
-  ASSERT_TRUE(engine_->Resume(now_, one).ok());
+  ASSERT_TRUE(engine_->jobs().Resume(now_, one).ok());
   EXPECT_EQ(Stats().oldest_waiting, one);
-  ASSERT_TRUE(engine_->Cancel(now_, one).ok());
+  ASSERT_TRUE(engine_->jobs().Cancel(now_, one).ok());
   Pass(10s);
   EXPECT_EQ(Stats().oldest_waiting, two);
   EXPECT_EQ(Stats().oldest_waiting_since, third + 10s);
   Grants();
   Load(30s);
   EXPECT_EQ(Stats().oldest_waiting, two);
-  ASSERT_TRUE(engine_->Cancel(now_, two).ok());
-  ASSERT_TRUE(engine_->Cancel(now_, three).ok());
+  ASSERT_TRUE(engine_->jobs().Cancel(now_, two).ok());
+  ASSERT_TRUE(engine_->jobs().Cancel(now_, three).ok());
   EXPECT_EQ(Stats().oldest_waiting, JobId{});
 }
 

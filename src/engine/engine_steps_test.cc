@@ -27,7 +27,8 @@ class EngineStepsTest : public testing::EngineTest {
       std::vector<JobId> ids;
       for (std::size_t i = 0; i < some; ++i) ids.push_back(JobId{++last_id_});
       const std::vector<JobSpec> specs(some, spec);
-      const auto answers = ruler_.Run("submit 1,000", *engine_, [&] { return engine_->SubmitAll(now_, ids, specs); });
+      const auto answers =
+          ruler_.Run("submit 1,000", *engine_, [&] { return engine_->jobs().SubmitAll(now_, ids, specs); });
       ASSERT_TRUE(answers.ok());
       Forgotten();
       jobs -= some;
@@ -36,7 +37,7 @@ class EngineStepsTest : public testing::EngineTest {
   // Effects are taken and records forgotten.
   Effects Forgotten() {
     auto [position, effects] = engine_->Take();
-    while (engine_->looks().UnfoldedEvents() > 0) engine_->Fold(1 << 20);
+    while (engine_->looks().UnfoldedEvents() > 0) engine_->records().Fold(1 << 20);
     return std::move(effects);
   }
   // Ticks until nothing is to be done at once; how many, and what followed from each.
@@ -113,7 +114,7 @@ TEST_F(EngineStepsTest, AWorkerThatLeavesWithVeryManyLeasesGivesThemBackInSteps)
   Wait(worker, 10'000);
   Ticks();
   ASSERT_EQ(View(job).running, 10'000u);
-  engine_->Unregister(now_, worker);
+  engine_->workers().Unregister(now_, worker);
   EXPECT_EQ(engine_->looks().Stats().workers, 0u);
   EXPECT_EQ(engine_->looks().DescribeWorker(worker).error().code, Code::kUnknownWorker);
   std::size_t errors = Forgotten().errors.size();
@@ -135,7 +136,7 @@ TEST_F(EngineStepsTest, AWorkerThatDoesNotComeBackGivesVeryManyLeasesBackInSteps
   const WorkerId worker = RegisterBy("", {"a"}, 10'000);
   Wait(worker, 10'000);
   Ticks();
-  engine_->Disconnect(now_, worker);
+  engine_->workers().Disconnect(now_, worker);
   Pass(options_.worker_grace - 1ms);
   Forgotten();
   Move(now_.mono + 2ms);
@@ -155,7 +156,7 @@ TEST_F(EngineStepsTest, WorkersOfAJobWithVeryManyLeasesAreToldToStopInSteps) {
   const WorkerId worker = RegisterBy("", {"a"}, 10'000);
   Wait(worker, 10'000);
   Ticks();
-  ASSERT_TRUE(engine_->Cancel(now_, job).ok());
+  ASSERT_TRUE(engine_->jobs().Cancel(now_, job).ok());
   std::size_t requests = Forgotten().stop_requests.size();
   EXPECT_EQ(requests, kLeasesAtOnce);
   for (const Effects& effects : Ticks()) {
@@ -183,7 +184,7 @@ TEST_F(EngineStepsTest, AValueWithVeryManyCellsFlipsInSteps) {
     EXPECT_EQ(grants.size(), 2u);
     std::vector<Report> reports;
     for (const Grant& grant : grants) reports.push_back({grant.task, ReportKind::kDone});
-    ruler_.Run("report", *engine_, [&] { EXPECT_TRUE(engine_->ReportAll(now_, worker, reports).ok()); });
+    ruler_.Run("report", *engine_, [&] { EXPECT_TRUE(engine_->workers().ReportAll(now_, worker, reports).ok()); });
     // What the report opened goes to the worker that waits, at once or in steps: it is given back.
     std::vector<Grant> more = Grants();
     for (const Effects& effects : Ticks()) {
@@ -192,9 +193,9 @@ TEST_F(EngineStepsTest, AValueWithVeryManyCellsFlipsInSteps) {
     }
     EXPECT_LE(more.size(), 2u);
     reports.clear();
-    ASSERT_TRUE(engine_->Pull(now_, worker, PullOptions{0, false, 0s}).ok());
+    ASSERT_TRUE(engine_->workers().Pull(now_, worker, PullOptions{0, false, 0s}).ok());
     for (const Grant& grant : more) reports.push_back({grant.task, ReportKind::kReleased});
-    EXPECT_TRUE(engine_->ReportAll(now_, worker, reports).ok());
+    EXPECT_TRUE(engine_->workers().ReportAll(now_, worker, reports).ok());
     Ticks();
   }
   EXPECT_EQ(starts, 10u);
@@ -214,15 +215,15 @@ TEST_F(EngineStepsTest, AnExplanationOwnsAllWorkersByOnePointer) {
   EXPECT_EQ(engine_->prepared_looks().SnapshotOf(now_, job)->match.kept, before->match.kept);
   WorkerChange change;
   change.tags = TagList{"b"};
-  ASSERT_TRUE(engine_->ChangeWorker(now_, workers[7], change).ok());
-  engine_->Unregister(now_, workers[8]);
+  ASSERT_TRUE(engine_->workers().Change(now_, workers[7], change).ok());
+  engine_->workers().Unregister(now_, workers[8]);
   const Result<JobSnapshot> after = engine_->prepared_looks().SnapshotOf(now_, job);
   ASSERT_EQ(after->match.workers.size(), 99u);
   EXPECT_EQ(after->match.workers[7].traits->tags, TagList{"b"});
   EXPECT_EQ(before->match.workers[7].traits->tags, TagList{"a"});
   EXPECT_EQ(before->match.workers[8].traits->tags, TagList{"a"});
   // What changes without a new registration is as of now.
-  engine_->Disconnect(now_, workers[9]);
+  engine_->workers().Disconnect(now_, workers[9]);
   EXPECT_TRUE(engine_->prepared_looks().SnapshotOf(now_, job)->match.workers[8].away);
 }
 
@@ -241,7 +242,7 @@ TEST_F(EngineStepsTest, SchedulesHoldWhileTimersThatNoLongerDoAreSwept) {
     JobChange change;
     const auto job = rng.Below(kJobs / 2);
     change.delay = std::chrono::seconds(5000 + job);
-    ASSERT_TRUE(engine_->Change(now_, jobs[job], change).ok());
+    ASSERT_TRUE(engine_->jobs().Change(now_, jobs[job], change).ok());
     if (i % 1000 == 0) Forgotten();
   }
   // Those that were never touched, then those that were: each with its own second.
@@ -271,7 +272,8 @@ TEST_F(EngineStepsTest, LongestCommands) {
     WorkerSpec worker = like;
     worker.id = WorkerId{++last_id_};
     worker.connected = true;
-    ruler_.Run("register", *engine_, [&] { ASSERT_TRUE(engine_->Register(now_, worker, std::nullopt).ok()); });
+    ruler_.Run("register", *engine_,
+               [&] { ASSERT_TRUE(engine_->workers().Register(now_, worker, std::nullopt).ok()); });
     Forgotten();
     all.push_back(worker.id);
   };
@@ -310,7 +312,8 @@ TEST_F(EngineStepsTest, LongestCommands) {
     }
     std::vector<Report> reports;
     for (const Grant& grant : std::exchange(running, {})) reports.push_back({grant.task, ReportKind::kDone});
-    ruler_.Run("report that opens it", *engine_, [&] { EXPECT_TRUE(engine_->ReportAll(now_, gate, reports).ok()); });
+    ruler_.Run("report that opens it", *engine_,
+               [&] { EXPECT_TRUE(engine_->workers().ReportAll(now_, gate, reports).ok()); });
     for (GrantBatch& batch : Forgotten().grant_batches) {
       running.insert(running.end(), batch.grants.begin(), batch.grants.end());
     }
@@ -326,19 +329,19 @@ TEST_F(EngineStepsTest, LongestCommands) {
   ruler_.Run("submit a rank that differs for all", *engine_, [&] { Submit(ranked); });
   Ticks();
   const JobId last{last_id_};
-  ruler_.Run("cancel it", *engine_, [&] { ASSERT_TRUE(engine_->Cancel(now_, last).ok()); });
+  ruler_.Run("cancel it", *engine_, [&] { ASSERT_TRUE(engine_->jobs().Cancel(now_, last).ok()); });
   Ticks();
   DispatchOptions balanced;
   balanced.mode = DispatchMode::kBalanced;
-  ruler_.Run("switch to balanced", *engine_, [&] { engine_->SetDispatch(now_, balanced); });
+  ruler_.Run("switch to balanced", *engine_, [&] { engine_->queue().SetDispatch(now_, balanced); });
   Forgotten();
   Ticks();
-  ruler_.Run("switch back", *engine_, [&] { engine_->SetDispatch(now_, DispatchOptions{}); });
+  ruler_.Run("switch back", *engine_, [&] { engine_->queue().SetDispatch(now_, DispatchOptions{}); });
   Forgotten();
   Ticks();
-  engine_->SetDispatch(now_, balanced);
+  engine_->queue().SetDispatch(now_, balanced);
   for (int i = 0; i < 20; ++i) engine_->Tick(now_);
-  ruler_.Run("switch back halfway", *engine_, [&] { engine_->SetDispatch(now_, DispatchOptions{}); });
+  ruler_.Run("switch back halfway", *engine_, [&] { engine_->queue().SetDispatch(now_, DispatchOptions{}); });
   Forgotten();
   Ticks();
   ruler_.Run("set a policy", *engine_, [&] { SetPolicy("fair(user, worker)"); });
@@ -357,8 +360,8 @@ TEST_F(EngineStepsTest, LongestCommands) {
   for (const Effects& effects : Ticks()) note(effects);
   std::vector<TaskRef> tasks;
   for (const Report& report : reports) tasks.push_back(report.task);
-  ruler_.Run("extend 10,000", *engine_, [&] { EXPECT_TRUE(engine_->Extend(now_, large, tasks).ok()); });
-  ruler_.Run("report 10,000", *engine_, [&] { EXPECT_TRUE(engine_->ReportAll(now_, large, reports).ok()); });
+  ruler_.Run("extend 10,000", *engine_, [&] { EXPECT_TRUE(engine_->workers().Extend(now_, large, tasks).ok()); });
+  ruler_.Run("report 10,000", *engine_, [&] { EXPECT_TRUE(engine_->workers().ReportAll(now_, large, reports).ok()); });
   Forgotten();
   ruler_.Print();
   for (const auto& [name, row] : ruler_.rows()) EXPECT_LE(row.cells, 8 * StrategyIndex::moved_at_once) << name;

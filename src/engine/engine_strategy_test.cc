@@ -82,7 +82,7 @@ TEST_F(EngineStrategyTest, APullOfNGivesWhatNSinglePullsGive) {
     }
     Engine one(options), many(options);
     const std::vector<Engine*> engines = {&one, &many};
-    for (Engine* engine : engines) engine->FinishLoad(now_, 30s);
+    for (Engine* engine : engines) engine->records().FinishLoad(now_, 30s);
     const expr::Parsed rank = expr::Expr::Parse("TARGET.customer == \"c1\" ? 2 : 1");
     struct Worker {
       WorkerId id;
@@ -100,7 +100,7 @@ TEST_F(EngineStrategyTest, APullOfNGivesWhatNSinglePullsGive) {
       const std::string strategy = testing::SomeStrategy(rng, 3, none, false);
       spec.strategy = Strategy(strategy);
       texts += " | " + strategy;
-      for (Engine* engine : engines) ASSERT_TRUE(engine->Register(now_, spec, std::nullopt).ok());
+      for (Engine* engine : engines) ASSERT_TRUE(engine->workers().Register(now_, spec, std::nullopt).ok());
       workers.push_back({spec.id, {}});
     }
     SCOPED_TRACE(texts);
@@ -111,7 +111,7 @@ TEST_F(EngineStrategyTest, APullOfNGivesWhatNSinglePullsGive) {
       if (dice < 2 && jobs.size() < 30) {
         jobs.push_back(JobId{++last_id_});
         const JobSpec spec = SomeJob(rng);
-        for (Engine* engine : engines) ASSERT_TRUE(engine->Submit(now_, jobs.back(), spec).ok());
+        for (Engine* engine : engines) ASSERT_TRUE(engine->jobs().Submit(now_, jobs.back(), spec).ok());
       } else if (dice < 5) {
         std::vector<Report> reports;
         for (const TaskRef& task : worker.running) {
@@ -119,20 +119,21 @@ TEST_F(EngineStrategyTest, APullOfNGivesWhatNSinglePullsGive) {
           reports.push_back({task, static_cast<ReportKind>(rng.Below(4))});
         }
         for (const Report& report : reports) std::erase(worker.running, report.task);
-        for (Engine* engine : engines) ASSERT_TRUE(engine->ReportAll(now_, worker.id, reports).ok());
+        for (Engine* engine : engines) ASSERT_TRUE(engine->workers().ReportAll(now_, worker.id, reports).ok());
       } else if (dice == 5 && !jobs.empty()) {
         const JobId job = jobs[rng.Below(jobs.size())];
         const bool pause = rng.Below(2) == 0;
-        for (Engine* engine : engines) static_cast<void>(pause ? engine->Pause(now_, job) : engine->Resume(now_, job));
+        for (Engine* engine : engines)
+          static_cast<void>(pause ? engine->jobs().Pause(now_, job) : engine->jobs().Resume(now_, job));
       } else if (dice == 6) {
         Move(now_.mono + Duration(milliseconds(rng.Below(30))));
         for (Engine* engine : engines) engine->Tick(now_);
       } else {
         for (Engine* engine : engines) ASSERT_TRUE(TaskRefsOf(*engine).empty()) << "nobody waits";
         const auto n = static_cast<std::uint32_t>(1 + rng.Below(12));
-        ASSERT_TRUE(many.Pull(now_, worker.id, PullOptions{n, false, 0s}).ok());
+        ASSERT_TRUE(many.workers().Pull(now_, worker.id, PullOptions{n, false, 0s}).ok());
         for (std::uint32_t i = 0; i < n; ++i) {
-          ASSERT_TRUE(one.Pull(now_, worker.id, PullOptions{1, false, 0s}).ok());
+          ASSERT_TRUE(one.workers().Pull(now_, worker.id, PullOptions{1, false, 0s}).ok());
         }
         const auto granted = TaskRefsOf(many);
         ASSERT_EQ(TaskRefsOf(one), granted) << "step " << step;
@@ -172,7 +173,7 @@ class EngineRandom : public EngineStrategyTest {
         if (!done) ready_[{job, grant.task.index}] = spec.meta.at(0).second;
       }
     }
-    engine_->Unregister(now_, worker);  // it would be promised some
+    engine_->workers().Unregister(now_, worker);  // it would be promised some
   }
   // Each pick is given back at once, so that all see the same backlog.
   double ChiSquared(const std::string& strategy, std::size_t among, int picks) {
@@ -185,7 +186,7 @@ class EngineRandom : public EngineStrategyTest {
       Say(worker, grants[0].task, ReportKind::kReleased);
       journal_.clear();
     }
-    engine_->Unregister(now_, worker);
+    engine_->workers().Unregister(now_, worker);
     EXPECT_EQ(seen.size(), among);
     const double expected = picks / static_cast<double>(among);
     double sum = static_cast<double>(among - seen.size()) * expected;
@@ -242,14 +243,14 @@ TEST_F(EngineStrategyTest, AnOrderIsThereOnlyWhileSomebodyUsesIt) {
   const WorkerId first = RegisterBy(text), second = RegisterBy(text);
   EXPECT_EQ(engine_->looks().Stats().strategies, 2u) << "shared by who has the same";
   EXPECT_GT(engine_->looks().OrderBytes(), 2 * before);
-  engine_->Unregister(now_, first);
+  engine_->workers().Unregister(now_, first);
   EXPECT_EQ(engine_->looks().Stats().strategies, 2u);
   WorkerChange change;
   change.strategy = StrategyPtr();
-  EXPECT_TRUE(engine_->ChangeWorker(now_, second, change).ok());
+  EXPECT_TRUE(engine_->workers().Change(now_, second, change).ok());
   expect_gone("both have left it");
   const WorkerId lost = RegisterBy(text);
-  engine_->Disconnect(now_, lost);
+  engine_->workers().Disconnect(now_, lost);
   Pass(31s);
   expect_gone("its worker did not come back");
   SetPolicy("fair(user, worker)");
@@ -257,7 +258,7 @@ TEST_F(EngineStrategyTest, AnOrderIsThereOnlyWhileSomebodyUsesIt) {
   SetPolicy("worker");
   expect_gone("the policy is over");
   PullOptions pull{1, false, 0s, Strategy("select_only(customer = nobody, random)")};
-  EXPECT_TRUE(engine_->Pull(now_, second, pull).ok());
+  EXPECT_TRUE(engine_->workers().Pull(now_, second, pull).ok());
   EXPECT_TRUE(Pull(second, 0).empty());
   EXPECT_EQ(engine_->looks().Stats().strategies, 2u) << "the next pull may ask for the same";
   Pass(61s);
@@ -268,7 +269,7 @@ TEST_F(EngineStrategyTest, OfOrdersOfPullsOnlyTheLastFewAreKept) {
   const WorkerId worker = RegisterBy("prefer_distinct(n, oldest)");  // the key is there all the time
   const auto pull = [&](int i) {
     PullOptions options{1, false, 0s, Strategy("select_only(n = " + std::to_string(i) + ", oldest)")};
-    EXPECT_TRUE(engine_->Pull(now_, worker, options).ok());
+    EXPECT_TRUE(engine_->workers().Pull(now_, worker, options).ok());
   };
   const std::size_t before = engine_->looks().Stats().strategies;
   for (int i = 0; i < 100; ++i) pull(i);
@@ -295,7 +296,7 @@ class EngineManyStrategies : public EngineStrategyTest {
       spec.connected = true;
       spec.user = "u" + std::to_string(i);  // one user alone may not
       spec.strategy = Strategy("select_only(n = " + std::to_string(i) + ", oldest)");
-      ASSERT_TRUE(engine_->Register(now_, spec, std::nullopt).ok());
+      ASSERT_TRUE(engine_->workers().Register(now_, spec, std::nullopt).ok());
       others_.push_back(spec.id);
     }
   }
@@ -309,21 +310,21 @@ TEST_F(EngineManyStrategies, AWorkerWithOneTooManyIsRefusedAndNotKnownAfterwards
   spec.id = WorkerId{++last_id_};
   spec.connected = true;
   spec.strategy = Strategy("newest");
-  const auto refused = engine_->Register(now_, spec, std::nullopt);
+  const auto refused = engine_->workers().Register(now_, spec, std::nullopt);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::kTooManyStrategies);
   EXPECT_EQ(engine_->looks().Stats().workers, before.workers);
   EXPECT_EQ(engine_->looks().Stats().workers_away, before.workers_away);
   EXPECT_FALSE(engine_->looks().DescribeWorker(spec.id).ok());
-  engine_->Unregister(now_, others_[0]);
-  EXPECT_TRUE(engine_->Register(now_, spec, std::nullopt).ok());
+  engine_->workers().Unregister(now_, others_[0]);
+  EXPECT_TRUE(engine_->workers().Register(now_, spec, std::nullopt).ok());
 }
 
 TEST_F(EngineManyStrategies, WhatOnlyLingersGivesWay) {
   const WorkerId worker = Register();
   PullOptions once{1, false, 0s, Strategy("least_recent")};
-  ASSERT_TRUE(engine_->Pull(now_, worker, once).ok());
-  ASSERT_TRUE(engine_->Pull(now_, worker, {1, false, 0s}).ok());
+  ASSERT_TRUE(engine_->workers().Pull(now_, worker, once).ok());
+  ASSERT_TRUE(engine_->workers().Pull(now_, worker, {1, false, 0s}).ok());
   FillUp();
   ASSERT_TRUE(engine_->looks().AdmitStrategies({Strategy("newest")}).ok());
   RegisterBy("newest");
@@ -334,7 +335,7 @@ TEST_F(EngineManyStrategies, WhatOnlyLingersGivesWay) {
 TEST_F(EngineManyStrategies, WhatLingersGivesNoWayToWhatComesWithIt) {
   const WorkerId worker = Register();
   PullOptions once{1, false, 0s, Strategy("least_recent")};
-  ASSERT_TRUE(engine_->Pull(now_, worker, once).ok());
+  ASSERT_TRUE(engine_->workers().Pull(now_, worker, once).ok());
   FillUp();
   EXPECT_TRUE(engine_->looks().AdmitStrategies({Strategy("newest"), nullptr}).ok());
   EXPECT_TRUE(engine_->looks().AdmitStrategies({Strategy("least_recent"), nullptr}).ok());
@@ -364,11 +365,11 @@ TEST_F(EngineManyStrategies, LargeOnesCountForMore) {
 TEST_F(EngineManyStrategies, APullThatIsRefusedLeavesTheOneBeforeAsItWas) {
   const WorkerId worker = Register();
   PullOptions first{1, false, 10s};
-  ASSERT_TRUE(engine_->Pull(now_, worker, first).ok());
+  ASSERT_TRUE(engine_->workers().Pull(now_, worker, first).ok());
   FillUp();
   PullOptions other{5, true, std::nullopt};
   other.strategy = Strategy("newest");
-  const auto refused = engine_->Pull(now_, worker, other);
+  const auto refused = engine_->workers().Pull(now_, worker, other);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::kTooManyStrategies);
   EXPECT_EQ(engine_->looks().DescribeWorker(worker)->credit, 1u);
@@ -383,20 +384,20 @@ TEST_F(EngineManyStrategies, AChangeThatIsRefusedChangesNothingElse) {
   change.tags = std::vector<std::string>{"x"};
   change.attributes = Meta{{"Memory", std::int64_t{1}}};
   change.strategy = Strategy("newest");
-  ASSERT_FALSE(engine_->ChangeWorker(now_, worker, change).ok());
+  ASSERT_FALSE(engine_->workers().Change(now_, worker, change).ok());
   EXPECT_EQ(engine_->looks().DescribeWorker(worker)->tags, std::vector<std::string>{"a"});
   EXPECT_TRUE(engine_->looks().DescribeWorker(worker)->attributes.empty());
   Submit(Spec(1));
   EXPECT_EQ(Pull(worker).size(), 1u);
   // What it uses already it may name again.
   change.strategy = Strategy("priority");
-  EXPECT_TRUE(engine_->ChangeWorker(now_, worker, change).ok());
+  EXPECT_TRUE(engine_->workers().Change(now_, worker, change).ok());
 }
 
 TEST_F(EngineStrategyTest, AnOrderIsBuiltPastAnyNumberOfJobsThatAreGone) {
   JobSpec gone = Spec(1);
   gone.retention = 0ms;
-  for (int i = 0; i < 4000; ++i) ASSERT_TRUE(engine_->Cancel(now_, Submit(gone)).ok());
+  for (int i = 0; i < 4000; ++i) ASSERT_TRUE(engine_->jobs().Cancel(now_, Submit(gone)).ok());
   for (int i = 0; i < 5000; ++i) Submit(Spec(1));
   Pass(1s);
   ASSERT_EQ(engine_->looks().Stats().jobs_cancelled, 0u);

@@ -27,7 +27,7 @@ class EngineSubmitTest : public testing::EngineTest {
   // How many parts there were.
   std::size_t StageAll(JobBatch& batch) {
     for (std::size_t parts = 1;; ++parts) {
-      const Result<bool> ready = engine_->Stage(now_, batch);
+      const Result<bool> ready = engine_->jobs().Stage(now_, batch);
       EXPECT_TRUE(ready.ok());
       if (!ready.ok() || *ready) return parts;
     }
@@ -52,7 +52,7 @@ TEST_F(EngineSubmitTest, NothingIsThereBeforeAllIs) {
   EXPECT_EQ(engine_->looks().Stats().submitted_jobs, 0u);
   EXPECT_TRUE(Grants().empty());
   EXPECT_TRUE(last_.events.empty()) << "a crash now would leave some of them";
-  const auto answers = engine_->SubmitAll(now_, Ids(1000), batch);
+  const auto answers = engine_->jobs().SubmitAll(now_, Ids(1000), batch);
   ASSERT_TRUE(answers.ok());
   EXPECT_EQ(answers->size(), 1000u);
   EXPECT_EQ(Grants().size(), 1u);
@@ -66,14 +66,14 @@ TEST_F(EngineSubmitTest, WhatIsGivenUpLeavesNothing) {
   const std::vector<JobSpec> specs = Different(1000);
   const std::uint64_t before = classes();
   JobBatch batch{specs};
-  ASSERT_TRUE(engine_->Stage(now_, batch).ok());
+  ASSERT_TRUE(engine_->jobs().Stage(now_, batch).ok());
   EXPECT_GT(classes(), before);
-  engine_->Unstage(batch);
-  engine_->Unstage(batch);  // again: nothing
+  engine_->jobs().Unstage(batch);
+  engine_->jobs().Unstage(batch);  // again: nothing
   Pass(10ms);
   EXPECT_EQ(classes(), before);
   StageAll(batch);
-  ASSERT_TRUE(engine_->SubmitAll(now_, Ids(1000), batch).ok());
+  ASSERT_TRUE(engine_->jobs().SubmitAll(now_, Ids(1000), batch).ok());
   EXPECT_EQ(classes(), before + 1000);
 }
 
@@ -84,7 +84,7 @@ TEST_F(EngineSubmitTest, OfWhatIsGivenUpLessLeavesAtATimeTheMoreKindsOfWorkersTh
     worker.id = WorkerId{1'000'000 + i};
     worker.tags = {"a"};
     worker.attributes = {{"Mem", static_cast<std::int64_t>(i)}};
-    ASSERT_TRUE(engine_->Register(now_, worker, std::nullopt).ok());
+    ASSERT_TRUE(engine_->workers().Register(now_, worker, std::nullopt).ok());
   }
   const auto classes = [this] { return engine_->looks().Stats().classes; };
   const std::uint64_t before = classes();
@@ -93,7 +93,7 @@ TEST_F(EngineSubmitTest, OfWhatIsGivenUpLessLeavesAtATimeTheMoreKindsOfWorkersTh
   StageAll(batch);
   for (int i = 0; i < 1000; ++i) engine_->Tick(now_);  // until all are judged
   EXPECT_GT(engine_->looks().Stats().kinds, kWorkers / 2);
-  engine_->Unstage(batch);
+  engine_->jobs().Unstage(batch);
   std::size_t ticks = 0;
   for (std::uint64_t left = classes(); left > before; ++ticks) {
     ASSERT_LT(ticks, 1000u);
@@ -115,18 +115,18 @@ TEST_F(EngineSubmitTest, WhatIsStagedKeepsRoomForWhatIsStillToBeMade) {
     worker.tags = {"other"};
     worker.strategy = ParseStrategy("prefer_distinct(Size, " + std::to_string(i + 1) + ", newest)").strategy;
     ASSERT_NE(worker.strategy, nullptr);
-    ASSERT_TRUE(engine_->Register(now_, worker, std::nullopt).ok());
+    ASSERT_TRUE(engine_->workers().Register(now_, worker, std::nullopt).ok());
   }
   for (int i = 0; i < 100; ++i) engine_->Tick(now_);
   std::vector<JobSpec> specs(1000, Spec(1));
   for (std::size_t i = 0; i < specs.size(); ++i) specs[i].meta = {{"Size", static_cast<std::int64_t>(i)}};
   const std::uint64_t budget = engine_->looks().Memory().total() + 40 * 1024 * 1024;
-  engine_->SetMemoryBudget(budget);
+  engine_->queue().SetMemoryBudget(budget);
   std::vector<JobBatch> batches;
   for (int i = 0; i < 50; ++i) {
     JobBatch batch{specs};
-    Result<bool> ready = engine_->Stage(now_, batch);
-    while (ready.ok() && !*ready) ready = engine_->Stage(now_, batch);
+    Result<bool> ready = engine_->jobs().Stage(now_, batch);
+    while (ready.ok() && !*ready) ready = engine_->jobs().Stage(now_, batch);
     if (!ready.ok()) {
       EXPECT_EQ(ready.error().code, Code::kMemoryFull);
       break;
@@ -136,7 +136,7 @@ TEST_F(EngineSubmitTest, WhatIsStagedKeepsRoomForWhatIsStillToBeMade) {
   EXPECT_GE(batches.size(), 1u);
   EXPECT_LT(batches.size(), 50u);
   for (JobBatch& batch : batches) {
-    ASSERT_TRUE(engine_->SubmitAll(now_, Ids(1000), batch).ok());
+    ASSERT_TRUE(engine_->jobs().SubmitAll(now_, Ids(1000), batch).ok());
     for (int i = 0; i < 20; ++i) engine_->Tick(now_);
     EXPECT_LE(engine_->looks().Memory().total(), budget);
   }
@@ -146,17 +146,17 @@ TEST_F(EngineSubmitTest, ABatchForWhichThereIsNoRoomAnyMoreIsRefusedAsAWhole) {
   // One user may have so many that half of all is left to others.
   const std::vector<JobSpec> specs = Different(1000);
   JobBatch batch{specs};
-  ASSERT_TRUE(engine_->Stage(now_, batch).ok());
+  ASSERT_TRUE(engine_->jobs().Stage(now_, batch).ok());
   for (std::size_t i = 0; i < bounds::kMaxClasses; ++i) {
     JobSpec spec = Spec(1);
     spec.user = "ann";
     spec.requirements = testing::MustParse("TARGET.Disk > " + std::to_string(i));
-    if (!engine_->Submit(now_, JobId{++last_id_}, spec).ok()) break;
+    if (!engine_->jobs().Submit(now_, JobId{++last_id_}, spec).ok()) break;
     if (i % 1000 == 0) Grants();
   }
   const std::uint64_t jobs = engine_->looks().Stats().submitted_jobs;
-  Result<bool> ready = engine_->Stage(now_, batch);
-  while (ready.ok() && !*ready) ready = engine_->Stage(now_, batch);
+  Result<bool> ready = engine_->jobs().Stage(now_, batch);
+  while (ready.ok() && !*ready) ready = engine_->jobs().Stage(now_, batch);
   ASSERT_FALSE(ready.ok());
   EXPECT_EQ(ready.error().code, Code::kTooManyClasses);
   EXPECT_EQ(engine_->looks().Stats().submitted_jobs, jobs);
@@ -164,7 +164,7 @@ TEST_F(EngineSubmitTest, ABatchForWhichThereIsNoRoomAnyMoreIsRefusedAsAWhole) {
   JobSpec other = Spec(1);
   other.user = "ann";
   other.requirements = testing::MustParse("TARGET.Other > 1");
-  EXPECT_TRUE(engine_->Submit(now_, JobId{++last_id_}, other).ok());
+  EXPECT_TRUE(engine_->jobs().Submit(now_, JobId{++last_id_}, other).ok());
 }
 
 TEST_F(EngineSubmitTest, ABatchThatIsThereAlreadyIsAnsweredWhereThereIsNoRoomAnyMore) {
@@ -172,18 +172,18 @@ TEST_F(EngineSubmitTest, ABatchThatIsThereAlreadyIsAnsweredWhereThereIsNoRoomAny
   for (std::size_t i = 0; i < specs.size(); ++i) specs[i].idempotency_key = "k" + std::to_string(i);
   JobBatch first{specs};
   StageAll(first);
-  const auto answers = engine_->SubmitAll(now_, Ids(1000), first);
+  const auto answers = engine_->jobs().SubmitAll(now_, Ids(1000), first);
   ASSERT_TRUE(answers.ok());
   JobSpec spec = Spec(1);
   spec.user = "ann";
   for (std::size_t i = 0; i < bounds::kMaxClasses; ++i) {
     spec.requirements = testing::MustParse("TARGET.Disk > " + std::to_string(i));
-    if (!engine_->Submit(now_, JobId{++last_id_}, spec).ok()) break;
+    if (!engine_->jobs().Submit(now_, JobId{++last_id_}, spec).ok()) break;
     if (i % 1000 == 0) Grants();
   }
   JobBatch again{specs};
   EXPECT_EQ(StageAll(again), 1u);
-  const auto known = engine_->SubmitAll(now_, Ids(1000), again);
+  const auto known = engine_->jobs().SubmitAll(now_, Ids(1000), again);
   ASSERT_TRUE(known.ok()) << known.error().message;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     EXPECT_TRUE((*known)[i].existing);
@@ -192,14 +192,14 @@ TEST_F(EngineSubmitTest, ABatchThatIsThereAlreadyIsAnsweredWhereThereIsNoRoomAny
   // One that is new among them is one too many, and one with other content is said at once.
   specs.push_back(spec);
   JobBatch more{specs};
-  Result<bool> ready = engine_->Stage(now_, more);
-  while (ready.ok() && !*ready) ready = engine_->Stage(now_, more);
+  Result<bool> ready = engine_->jobs().Stage(now_, more);
+  while (ready.ok() && !*ready) ready = engine_->jobs().Stage(now_, more);
   ASSERT_FALSE(ready.ok());
   EXPECT_EQ(ready.error().code, Code::kTooManyClasses);
   specs.back().idempotency_key = "k999";
   specs.back().content = ContentHash{1, 2};
   JobBatch other{specs};
-  const Result<bool> refused = engine_->Stage(now_, other);
+  const Result<bool> refused = engine_->jobs().Stage(now_, other);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::kIdempotencyConflict);
 }
@@ -238,13 +238,13 @@ TEST_F(EngineSubmitTest, ItIsAsIfAllCameAtOnceWhateverHappensMeanwhile) {
           spec.slots = 2;
           spec.attributes = {{"Mem", static_cast<std::int64_t>(rng.Below(4))}};
           spec.requirements = testing::MustParse(rng.Below(2) == 0 ? "TARGET.Need != 2" : "TARGET.Size % 7 != 3");
-          both([&](Engine& engine) { EXPECT_TRUE(engine.Register(now_, spec, std::nullopt).ok()); });
+          both([&](Engine& engine) { EXPECT_TRUE(engine.workers().Register(now_, spec, std::nullopt).ok()); });
           break;
         }
         case 1: {  // the same key, by somebody who is quicker
           const JobSpec& spec = specs[rng.Below(specs.size())];
           const JobId id{++last_id_};
-          both([&](Engine& engine) { EXPECT_TRUE(engine.Submit(now_, id, spec).ok()); });
+          both([&](Engine& engine) { EXPECT_TRUE(engine.jobs().Submit(now_, id, spec).ok()); });
           break;
         }
         case 2:
@@ -257,14 +257,14 @@ TEST_F(EngineSubmitTest, ItIsAsIfAllCameAtOnceWhateverHappensMeanwhile) {
     JobBatch batch{specs};
     for (bool ready = false; !ready;) {
       others();
-      const Result<bool> more = staged->Stage(now_, batch);
+      const Result<bool> more = staged->jobs().Stage(now_, batch);
       ASSERT_TRUE(more.ok());
       ready = *more;
     }
     others();
     const std::vector<JobId> ids = Ids(specs.size());
-    const auto in_parts = staged->SubmitAll(now_, ids, batch);
-    const auto at_once = whole->SubmitAll(now_, ids, specs);
+    const auto in_parts = staged->jobs().SubmitAll(now_, ids, batch);
+    const auto at_once = whole->jobs().SubmitAll(now_, ids, specs);
     ASSERT_TRUE(in_parts.ok() && at_once.ok());
     for (int i = 0; i < 50; ++i) both([&](Engine& engine) { engine.Tick(now_); });
     for (std::size_t i = 0; i < specs.size(); ++i) {
@@ -277,7 +277,7 @@ TEST_F(EngineSubmitTest, ItIsAsIfAllCameAtOnceWhateverHappensMeanwhile) {
     // And they start in the same order.
     for (std::uint64_t id = 1'000'001; id <= worker_id; ++id) {
       const auto grants = [&](Engine& engine) {
-        EXPECT_TRUE(engine.Pull(now_, WorkerId{id}, PullOptions{20, false, 0s}).ok());
+        EXPECT_TRUE(engine.workers().Pull(now_, WorkerId{id}, PullOptions{20, false, 0s}).ok());
         std::vector<std::pair<JobId, TaskIndex>> tasks;
         for (const GrantBatch& given : engine.Take().second.grant_batches) {
           for (const Grant& grant : given.grants) tasks.emplace_back(grant.task.job, grant.task.index);

@@ -48,8 +48,8 @@ TEST_F(EngineTest, AWorkerNeedsAllTagsOfAJob) {
 
 TEST_F(EngineTest, AWaitingPullIsWokenBySubmitLongestWaitingFirst) {
   const WorkerId first = Register(), second = Register();
-  ASSERT_TRUE(engine_->Pull(now_, first, PullOptions{1, false, std::nullopt}).ok());
-  ASSERT_TRUE(engine_->Pull(now_, second, PullOptions{1, false, std::nullopt}).ok());
+  ASSERT_TRUE(engine_->workers().Pull(now_, first, PullOptions{1, false, std::nullopt}).ok());
+  ASSERT_TRUE(engine_->workers().Pull(now_, second, PullOptions{1, false, std::nullopt}).ok());
   Submit(Spec(1));
   const auto grants = Grants();
   ASSERT_EQ(grants.size(), 1u);
@@ -71,7 +71,7 @@ TEST_F(EngineTest, AFailedTaskWaitsForItsBackoffAndFailsAfterItsLastAttempt) {
   Say(worker, again[0].task, ReportKind::kFailed);
   EXPECT_EQ(View(job).state, JobState::kFailed);
   EXPECT_EQ(View(job).failed, 1u);
-  auto retried = engine_->Retry(now_, job);
+  auto retried = engine_->jobs().Retry(now_, job);
   ASSERT_TRUE(retried.ok());
   EXPECT_EQ(*retried, 1u);
   EXPECT_EQ(Pull(worker)[0].attempt, 1u);
@@ -108,7 +108,7 @@ TEST_F(EngineTest, CancellingTellsWorkersAndSkipsTheRest) {
   const WorkerId worker = Register();
   const JobId job = Submit(Spec(3));
   const TaskRef task = Pull(worker)[0].task;
-  ASSERT_TRUE(engine_->Cancel(now_, job).ok());
+  ASSERT_TRUE(engine_->jobs().Cancel(now_, job).ok());
   Grants();
   ASSERT_EQ(last_.stop_requests.size(), 1u);
   EXPECT_EQ(last_.stop_requests[0].task, task);
@@ -195,8 +195,8 @@ TEST_F(EngineTest, WhatAWorkerHoldsCountsInItsCredit) {
 
 TEST_F(EngineTest, AnOrderToDrainOutlivesALostConnection) {
   const WorkerId worker = Register();
-  ASSERT_TRUE(engine_->Drain(now_, worker).ok());
-  engine_->Disconnect(now_, worker);
+  ASSERT_TRUE(engine_->workers().Drain(now_, worker).ok());
+  engine_->workers().Disconnect(now_, worker);
   Grants();
   ComeBack(worker, {});
   Grants();
@@ -224,7 +224,7 @@ TEST_F(EngineTest, WhoComesBackIsToldWhyToStop) {
   spec.max_attempts = 1;
   Submit(spec);
   const auto grants = Pull(worker, 2);
-  engine_->Disconnect(now_, worker);
+  engine_->workers().Disconnect(now_, worker);
   const WorkerId other = Register();
   Say(other, grants[0].task, ReportKind::kFailed);
   Grants();
@@ -242,7 +242,7 @@ TEST_F(EngineTest, APullThatAsksForNothingIsAnsweredOnceAndLeavesNothingBehind) 
   spec.lease = 10s;
   Submit(spec);
   Pull(worker);
-  ASSERT_TRUE(engine_->Pull(now_, worker, PullOptions{0, true, 5s}).ok());
+  ASSERT_TRUE(engine_->workers().Pull(now_, worker, PullOptions{0, true, 5s}).ok());
   Grants();
   EXPECT_EQ(last_.grant_batches.size(), 1u);
   Pass(10s);  // its lease ends, so that the engine looks at it
@@ -253,7 +253,7 @@ TEST_F(EngineTest, APullThatAsksForNothingIsAnsweredOnceAndLeavesNothingBehind) 
 TEST_F(EngineTest, OnlyAPullForOneAnswerIsToldThatItWaitedForNothing) {
   const WorkerId worker = Register();
   for (const bool once : {false, true}) {
-    ASSERT_TRUE(engine_->Pull(now_, worker, PullOptions{1, once, 5s}).ok());
+    ASSERT_TRUE(engine_->workers().Pull(now_, worker, PullOptions{1, once, 5s}).ok());
     Pass(5s);
     Grants();
     EXPECT_EQ(last_.grant_batches.size(), once ? 1u : 0u);
@@ -268,7 +268,7 @@ TEST_F(EngineTest, OfAllWhomWhatOpenedCouldServeTheLongestWaitingPullsFirst) {
   important.priority = 9;
   const JobSpec specs[] = {Spec(1, {"a"}), important};
   const JobId ids[] = {JobId{++last_id_}, JobId{++last_id_}};
-  ASSERT_TRUE(engine_->SubmitAll(now_, ids, specs).ok());
+  ASSERT_TRUE(engine_->jobs().SubmitAll(now_, ids, specs).ok());
   EXPECT_EQ(Served(), (std::vector<WorkerId>{b, ab}));
 }
 
@@ -292,8 +292,8 @@ TEST_F(EngineTest, ATaskThatWasToldToStopBeforeARetryHasFreshAttempts) {
   spec.max_attempts = 1;
   const JobId job = Submit(spec);
   const TaskRef task = Pull(worker)[0].task;
-  ASSERT_TRUE(engine_->Cancel(now_, job).ok());
-  const auto again = engine_->Retry(now_, job);
+  ASSERT_TRUE(engine_->jobs().Cancel(now_, job).ok());
+  const auto again = engine_->jobs().Retry(now_, job);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(*again, 1u);
   // It did as it was told; that is no failure of the task.
@@ -312,8 +312,8 @@ TEST_F(EngineTest, ARetryOfALargeJobGoesOnWhereACrashInterruptedIt) {
   Say(worker, grants[0].task, ReportKind::kRejected);
   Say(worker, grants[1].task, ReportKind::kDone);
   Say(worker, grants[2].task, ReportKind::kFailed);
-  ASSERT_TRUE(engine_->Cancel(now_, job).ok());
-  EXPECT_EQ(*engine_->Retry(now_, job), count - 1);
+  ASSERT_TRUE(engine_->jobs().Cancel(now_, job).ok());
+  EXPECT_EQ(*engine_->jobs().Retry(now_, job), count - 1);
   Grants();
   EXPECT_TRUE(Pull(worker).empty());  // not ready yet
   Fold(2);
@@ -347,7 +347,7 @@ TEST_F(EngineTest, AKeyBelongsToTheJobThatHasItNowHoweverTheJournalGotThere) {
   while (!records_.contains({now_its_own.value, kJobPage + 1})) Fold(1);
   ASSERT_LT(floor_, journal_.rbegin()->first);
   Load(30s);
-  const auto again = engine_->Submit(now_, JobId{++last_id_}, spec);
+  const auto again = engine_->jobs().Submit(now_, JobId{++last_id_}, spec);
   ASSERT_TRUE(again.ok());
   EXPECT_TRUE(again->existing);
   EXPECT_EQ(again->job, now_its_own);
@@ -370,18 +370,18 @@ TEST_F(EngineTest, AnIdempotencyKeyBelongsToTheUserOfItsJob) {
   EXPECT_EQ(std::set<JobId>(ids.begin(), ids.end()).size(), 4u);
   JobChange change;
   change.tags = std::vector<std::string>{"b"};
-  ASSERT_TRUE(engine_->Change(now_, bobs, change).ok());
+  ASSERT_TRUE(engine_->jobs().Change(now_, bobs, change).ok());
   for (const char* stage : {"at once", "from the journal", "from records"}) {
     if (stage == std::string("from records")) Fold();
     Grants();
     if (stage != std::string("at once")) Load(30s);
     const std::pair<const char*, std::uint64_t> first[] = {{"ann", 1}, {"bob", 2}, {"", 3}, {"cat", 1}};
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      const auto again = engine_->Submit(now_, JobId{++last_id_}, of(first[i].first, first[i].second));
+      const auto again = engine_->jobs().Submit(now_, JobId{++last_id_}, of(first[i].first, first[i].second));
       ASSERT_TRUE(again.ok()) << stage;
       EXPECT_TRUE(again->existing) << stage;
       EXPECT_EQ(again->job, ids[i]) << stage;
-      const auto other = engine_->Submit(now_, JobId{++last_id_}, of(first[i].first, 9));
+      const auto other = engine_->jobs().Submit(now_, JobId{++last_id_}, of(first[i].first, 9));
       ASSERT_FALSE(other.ok()) << stage;
       EXPECT_EQ(other.error().code, Code::kIdempotencyConflict) << stage;
       EXPECT_NE(other.error().message.find(ToText(ids[i])), std::string::npos) << other.error().message;
@@ -390,7 +390,7 @@ TEST_F(EngineTest, AnIdempotencyKeyBelongsToTheUserOfItsJob) {
   // In one batch as well.
   const std::vector<JobId> two = {JobId{++last_id_}, JobId{++last_id_}};
   JobSpec specs[] = {of("dan", 1), of("eve", 2)};
-  EXPECT_TRUE(engine_->SubmitAll(now_, two, specs).ok());
+  EXPECT_TRUE(engine_->jobs().SubmitAll(now_, two, specs).ok());
 }
 
 TEST_F(EngineTest, AHeaderMayHaveFieldsThatAreNotKnownYet) {
@@ -421,7 +421,7 @@ TEST_F(EngineTest, AHeaderMayHaveFieldsThatAreNotKnownYet) {
   // One that is cut is none.
   for (std::size_t cut = 1; cut <= extension.size(); ++cut) {
     Engine other(options_);
-    EXPECT_FALSE(other.Replay(1, std::string_view(events).substr(0, events.size() - cut)).ok());
+    EXPECT_FALSE(other.records().Replay(1, std::string_view(events).substr(0, events.size() - cut)).ok());
   }
   events = plain;
 }
@@ -497,10 +497,10 @@ TEST_F(EngineTest, BytesThatAreNoRecordAreRefusedAndNeverEndTheProgram) {
       return bytes;
     };
     for (const auto& [key, blob] : records_) {
-      fine = fine && other.LoadRecord(JobId{key.first}, key.second - 1, spoil(blob)).ok();
+      fine = fine && other.records().Load(JobId{key.first}, key.second - 1, spoil(blob)).ok();
     }
-    if (fine) fine = other.Replay(journal_.rbegin()->first, spoil(journal_.rbegin()->second)).ok();
-    if (fine) other.FinishLoad(now_, 30s);
+    if (fine) fine = other.records().Replay(journal_.rbegin()->first, spoil(journal_.rbegin()->second)).ok();
+    if (fine) other.records().FinishLoad(now_, 30s);
   }
 }
 
@@ -515,17 +515,17 @@ TEST_F(EngineTest, ABatchOfOneNewClassNeedsRoomForOneOnly) {
   const std::vector<JobSpec> specs(10, Spec(1, {"new"}));
   std::vector<JobId> ids;
   for (int i = 0; i < 10; ++i) ids.push_back(JobId{++last_id_});
-  EXPECT_TRUE(engine_->SubmitAll(now_, ids, specs).ok());
+  EXPECT_TRUE(engine_->jobs().SubmitAll(now_, ids, specs).ok());
   std::vector<JobSpec> different;
   for (int i = 0; i < 6; ++i) {
     different.push_back(Spec(1, {"other" + std::to_string(i)}));
     different.back().user = "v" + std::to_string(i);
   }
   for (JobId& id : ids) id = JobId{++last_id_};
-  const auto refused = engine_->SubmitAll(now_, std::span(ids).first(6), different);
+  const auto refused = engine_->jobs().SubmitAll(now_, std::span(ids).first(6), different);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::kTooManyClasses);
-  EXPECT_TRUE(engine_->SubmitAll(now_, std::span(ids).first(5), std::span(different).first(5)).ok());
+  EXPECT_TRUE(engine_->jobs().SubmitAll(now_, std::span(ids).first(5), std::span(different).first(5)).ok());
 }
 
 TEST_F(EngineTest, NoBackoffStaysNoneAfterManyAttempts) {
@@ -541,13 +541,13 @@ TEST_F(EngineTest, NoBackoffStaysNoneAfterManyAttempts) {
 TEST_F(EngineTest, AWatchedJobTellsOfItsProgressOnceABatch) {
   const WorkerId worker = Register();
   const JobId job = Submit(Spec(3));
-  ASSERT_TRUE(engine_->Watch(job).ok());
+  ASSERT_TRUE(engine_->jobs().Watch(job).ok());
   const auto grants = Pull(worker, 2);
   Say(worker, grants[0].task, ReportKind::kDone);
   Say(worker, grants[1].task, ReportKind::kDone);
   Grants();
   EXPECT_EQ(last_.progressed, std::vector<JobId>{job});
-  engine_->Unwatch(job);
+  engine_->jobs().Unwatch(job);
   Say(worker, Pull(worker)[0].task, ReportKind::kDone);
   Grants();
   EXPECT_TRUE(last_.progressed.empty());

@@ -92,14 +92,14 @@ TEST_F(EngineUsers, AUserIsThereUntilItsLastJobAndLeaseAreGone) {
   EXPECT_EQ(One("ann")->running, 1u);
   EXPECT_EQ(One("ann")->started, 1u);
   EXPECT_GT(One("ann")->recent, 0);
-  ASSERT_TRUE(engine_->Cancel(now_, job).ok());
+  ASSERT_TRUE(engine_->jobs().Cancel(now_, job).ok());
   EXPECT_EQ(One("ann")->jobs, 0u);
   EXPECT_EQ(One("ann")->queued, 0u);
   EXPECT_EQ(One("ann")->running, 1u);
   Say(worker, grants[0].task, ReportKind::kDone);
   EXPECT_EQ(One("ann"), std::nullopt);
   EXPECT_EQ(Page().active, 0u);
-  ASSERT_TRUE(engine_->Retry(now_, job).ok());
+  ASSERT_TRUE(engine_->jobs().Retry(now_, job).ok());
   EXPECT_EQ(One("ann")->jobs, 1u);
   Check();
 }
@@ -163,11 +163,11 @@ TEST_F(EngineUsers, AgreeWithALookAtAllJobs) {
         Say(leases[at].first, leases[at].second, kinds[rng.Below(4)]);
         leases.erase(leases.begin() + static_cast<std::ptrdiff_t>(at));
       } else if (what == 8) {
-        static_cast<void>(engine_->Cancel(now_, one()));
+        static_cast<void>(engine_->jobs().Cancel(now_, one()));
       } else if (what == 9) {
-        static_cast<void>(rng.Below(2) == 0 ? engine_->Pause(now_, one()) : engine_->Resume(now_, one()));
+        static_cast<void>(rng.Below(2) == 0 ? engine_->jobs().Pause(now_, one()) : engine_->jobs().Resume(now_, one()));
       } else if (what == 10) {
-        static_cast<void>(engine_->Retry(now_, one()));
+        static_cast<void>(engine_->jobs().Retry(now_, one()));
       } else if (rng.Below(4) > 0) {
         Pass(milliseconds(rng.Below(3000)));
       } else {

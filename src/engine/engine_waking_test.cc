@@ -47,7 +47,7 @@ class EngineWakingTest : public testing::EngineTest {
   void Gather(const std::vector<std::string>& strategies, std::size_t kinds) {
     // Jobs that tell the kinds apart, and are for nobody.
     for (std::size_t kind = 1; kind < kinds; ++kind) {
-      ASSERT_TRUE(engine_->Pause(now_, Submit(Spec(1, {"a", "k" + std::to_string(kind)}))).ok());
+      ASSERT_TRUE(engine_->jobs().Pause(now_, Submit(Spec(1, {"a", "k" + std::to_string(kind)}))).ok());
     }
     for (std::size_t i = 0; i < kCrowd; ++i) {
       const std::size_t kind = i / strategies.size() % kinds;
@@ -108,22 +108,22 @@ std::vector<Change> Changes() {
          t.Pass(50s);
        },
        [](T& t) {
-         t.Do(t.engine_->Heartbeat(t.now_, t.lessees_[1]));
+         t.Do(t.engine_->workers().Heartbeat(t.now_, t.lessees_[1]));
          t.Pass(11s);
        }},
       {"WorkerGone", saturate,
        [](T& t) {
-         t.engine_->Disconnect(t.now_, t.lessees_[0]);
+         t.engine_->workers().Disconnect(t.now_, t.lessees_[0]);
          t.Pass(31s);
        }},
-      {"WorkerLeft", saturate, [](T& t) { t.engine_->Unregister(t.now_, t.lessees_[0]); }},
+      {"WorkerLeft", saturate, [](T& t) { t.engine_->workers().Unregister(t.now_, t.lessees_[0]); }},
       {"WorkerCameBackWithoutIt", saturate, [](T& t) { t.ComeBack(t.lessees_[0], {}); }},
-      {"Undelivered", saturate, [](T& t) { t.engine_->Undelivered(t.now_, std::span(&t.tasks_[0], 1)); }},
+      {"Undelivered", saturate, [](T& t) { t.engine_->workers().Undelivered(t.now_, std::span(&t.tasks_[0], 1)); }},
       {"CancelledJobsWorkerStops",
        [](T& t) {
          t.Saturate();
          t.other_ = t.Submit(t.For("acme", 1));
-         t.Do(t.engine_->Cancel(t.now_, t.acme_));
+         t.Do(t.engine_->jobs().Cancel(t.now_, t.acme_));
        },
        say(ReportKind::kDone)},
       {"JobChangesItsValue",
@@ -134,7 +134,7 @@ std::vector<Change> Changes() {
        [](T& t) {
          JobChange change;
          change.meta = Meta{{"customer", "beta"}};
-         t.Do(t.engine_->Change(t.now_, t.other_, change));
+         t.Do(t.engine_->jobs().Change(t.now_, t.other_, change));
        }},
       {"RunningJobChangesItsValue",
        [](T& t) {
@@ -146,7 +146,7 @@ std::vector<Change> Changes() {
        [](T& t) {
          JobChange change;
          change.meta = Meta{};
-         t.Do(t.engine_->Change(t.now_, t.acme_, change));
+         t.Do(t.engine_->jobs().Change(t.now_, t.acme_, change));
        }},
       {"RetentionEnds",
        [](T& t) {
@@ -156,7 +156,7 @@ std::vector<Change> Changes() {
          t.acme_ = t.Submit(spec);
          t.Lease(1);
          t.Submit(t.For("acme", 9));
-         t.Do(t.engine_->Cancel(t.now_, t.acme_));
+         t.Do(t.engine_->jobs().Cancel(t.now_, t.acme_));
        },
        [](T& t) { t.Pass(21s); }},
       {"OneOfTwoMaximaOpens",
@@ -192,14 +192,14 @@ std::vector<Change> Changes() {
        [](T& t) { t.RegisterBy("oldest", {"a"}, 99); }},
       // A job opens.
       {"Submitted", nothing, one(plain, nothing)},
-      {"Resumed", one(plain, [](T& t) { t.Do(t.engine_->Pause(t.now_, t.other_)); }),
-       [](T& t) { t.Do(t.engine_->Resume(t.now_, t.other_)); }},
+      {"Resumed", one(plain, [](T& t) { t.Do(t.engine_->jobs().Pause(t.now_, t.other_)); }),
+       [](T& t) { t.Do(t.engine_->jobs().Resume(t.now_, t.other_)); }},
       {"QueueResumed",
        [](T& t) {
-         t.engine_->PauseQueue(t.now_);
+         t.engine_->queue().Pause(t.now_);
          t.Submit(t.For("beta", 1));
        },
-       [](T& t) { t.engine_->ResumeQueue(t.now_); }},
+       [](T& t) { t.engine_->queue().Resume(t.now_); }},
       {"ScheduleDue", one([](T&, JobSpec& spec) { spec.delay = 20s; }, nothing), [](T& t) { t.Pass(21s); }},
       {"RetryDue",
        [](T& t) {
@@ -225,13 +225,13 @@ std::vector<Change> Changes() {
          t.Lease(1);
        },
        [](T& t) { t.Pass(21s); }},
-      {"Retried", one(plain, [](T& t) { t.Do(t.engine_->Cancel(t.now_, t.other_)); }),
-       [](T& t) { EXPECT_TRUE(t.engine_->Retry(t.now_, t.other_).ok()); }},
+      {"Retried", one(plain, [](T& t) { t.Do(t.engine_->jobs().Cancel(t.now_, t.other_)); }),
+       [](T& t) { EXPECT_TRUE(t.engine_->jobs().Retry(t.now_, t.other_).ok()); }},
       {"TagsChanged", one([](T&, JobSpec& spec) { spec.tags = {"z"}; }, nothing),
        [](T& t) {
          JobChange change;
          change.tags = std::vector<std::string>{"a"};
-         t.Do(t.engine_->Change(t.now_, t.other_, change));
+         t.Do(t.engine_->jobs().Change(t.now_, t.other_, change));
        }},
   };
 }
@@ -292,11 +292,11 @@ TEST_F(EngineWakingTest, WhatOpensNothingLooksAtNobody) {
   Gather({"fair", "oldest"}, 3);
   const std::uint64_t before = LooksInVain();
   SetPolicy("max_simultaneous(customer, 2, worker)", {{"user.ann", 5}});
-  EXPECT_TRUE(engine_->Heartbeat(now_, lessees_[0]).ok());
-  EXPECT_TRUE(engine_->Extend(now_, lessees_[0], std::span(&tasks_[0], 1)).ok());
+  EXPECT_TRUE(engine_->workers().Heartbeat(now_, lessees_[0]).ok());
+  EXPECT_TRUE(engine_->workers().Extend(now_, lessees_[0], std::span(&tasks_[0], 1)).ok());
   Submit(Spec(1, {"nobody has this"}));
-  EXPECT_TRUE(engine_->Pause(now_, acme_).ok());
-  engine_->Unregister(now_, crowd_.back());
+  EXPECT_TRUE(engine_->jobs().Pause(now_, acme_).ok());
+  engine_->workers().Unregister(now_, crowd_.back());
   crowd_.pop_back();
   EXPECT_TRUE(Pull(RegisterBy("newest")).empty());
   Pass(20s);
@@ -304,7 +304,7 @@ TEST_F(EngineWakingTest, WhatOpensNothingLooksAtNobody) {
   Say(lessees_[0], tasks_[0], ReportKind::kDone);
   EXPECT_TRUE(Grants().empty());
   EXPECT_EQ(LooksInVain(), before);
-  EXPECT_TRUE(engine_->Resume(now_, acme_).ok());
+  EXPECT_TRUE(engine_->jobs().Resume(now_, acme_).ok());
   EXPECT_EQ(Served(), std::vector<WorkerId>{crowd_[0]});
 }
 
@@ -316,7 +316,7 @@ TEST_F(EngineWakingTest, OfAllThatWaitTheOneThatTheJobRanksHighestIsServed) {
     spec.connected = true;
     spec.strategy = Strategy(memory % 2 == 0 ? "fair" : "newest");
     spec.attributes = {{"Memory", memory}};
-    EXPECT_TRUE(engine_->Register(now_, spec, std::nullopt).ok());
+    EXPECT_TRUE(engine_->workers().Register(now_, spec, std::nullopt).ok());
     Wait(spec.id);
     return spec.id;
   };
@@ -324,7 +324,7 @@ TEST_F(EngineWakingTest, OfAllThatWaitTheOneThatTheJobRanksHighestIsServed) {
   JobSpec spec = For("acme", 9);
   spec.rank = expr::Expr::Parse("TARGET.Memory").expr;
   Submit(spec);
-  EXPECT_TRUE(engine_->Pause(now_, acme_).ok());
+  EXPECT_TRUE(engine_->jobs().Pause(now_, acme_).ok());
   std::vector<WorkerId> workers;
   for (const std::int64_t memory : {1, 4, 2, 7, 6, 3, 5}) workers.push_back(with_memory(memory));
   EXPECT_TRUE(Grants().empty());
@@ -337,10 +337,10 @@ TEST_F(EngineWakingTest, OfAllThatWaitTheOneThatTheJobRanksHighestIsServed) {
   EXPECT_TRUE(Grants().empty()) << "of nine slots four";
   RegisterBy("oldest");
   EXPECT_EQ(Served(), std::vector<WorkerId>{workers[1]}) << "4";
-  engine_->PauseQueue(now_);
+  engine_->queue().Pause(now_);
   Say(lessees_[1], tasks_[1], ReportKind::kDone);
   EXPECT_TRUE(Grants().empty());
-  engine_->ResumeQueue(now_);
+  engine_->queue().Resume(now_);
   EXPECT_EQ(Served(), std::vector<WorkerId>{workers[5]}) << "3";
 }
 
@@ -350,14 +350,14 @@ TEST_F(EngineWakingTest, WhoChangesItsStrategyIsLookedAfterByTheNewOne) {
   EXPECT_TRUE(Grants().empty());
   WorkerChange change;
   change.strategy = Strategy("newest");
-  EXPECT_TRUE(engine_->ChangeWorker(now_, crowd_[500], change).ok());
+  EXPECT_TRUE(engine_->workers().Change(now_, crowd_[500], change).ok());
   EXPECT_EQ(Served(), std::vector<WorkerId>{crowd_[500]});
   // A pull of its own, for this time.
   PullOptions pull{1, false, std::nullopt, Strategy("fair")};
-  EXPECT_TRUE(engine_->Pull(now_, crowd_[700], pull).ok());
+  EXPECT_TRUE(engine_->workers().Pull(now_, crowd_[700], pull).ok());
   EXPECT_EQ(Served(), std::vector<WorkerId>{crowd_[700]});
-  EXPECT_TRUE(engine_->Pull(now_, crowd_[701], pull).ok());
-  EXPECT_TRUE(engine_->Pull(now_, crowd_[702], pull).ok());
+  EXPECT_TRUE(engine_->workers().Pull(now_, crowd_[701], pull).ok());
+  EXPECT_TRUE(engine_->workers().Pull(now_, crowd_[702], pull).ok());
   Submit(For("acme", 1));
   EXPECT_EQ(Served(), std::vector<WorkerId>{crowd_[701]});
   Wait(crowd_[702]);  // by its own again

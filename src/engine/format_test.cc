@@ -135,12 +135,12 @@ class FormatWriter : public EngineTest {
     work(on_large, {ReportKind::kDone, ReportKind::kFailed, ReportKind::kReleased});
     Pull(on_large, 2);
     work(Register({"r"}), {ReportKind::kDone, ReportKind::kRejected});
-    EXPECT_TRUE(engine_->Cancel(now_, cancelled).ok());
-    EXPECT_TRUE(engine_->Cancel(now_, removed).ok());
-    EXPECT_TRUE(engine_->Pause(now_, later).ok());
+    EXPECT_TRUE(engine_->jobs().Cancel(now_, cancelled).ok());
+    EXPECT_TRUE(engine_->jobs().Cancel(now_, removed).ok());
+    EXPECT_TRUE(engine_->jobs().Pause(now_, later).ok());
     Fold(9);
     // Now what stays in the journal: events of all kinds.
-    EXPECT_TRUE(engine_->Retry(now_, retried).ok());
+    EXPECT_TRUE(engine_->jobs().Retry(now_, retried).ok());
     Pass(20ms);  // `removed` is past its retention
     work(on_large, {ReportKind::kDone, ReportKind::kFailed, ReportKind::kReleased});
     work(worker, {ReportKind::kRejected});
@@ -150,9 +150,9 @@ class FormatWriter : public EngineTest {
     change.tags = std::vector<std::string>{"c", "d"};
     change.priority = std::optional<std::int64_t>(12);
     change.meta = Meta{{"changed", true}};
-    EXPECT_TRUE(engine_->Change(now_, large, change).ok());
-    EXPECT_TRUE(engine_->Resume(now_, later).ok());
-    engine_->PauseQueue(now_);
+    EXPECT_TRUE(engine_->jobs().Change(now_, large, change).ok());
+    EXPECT_TRUE(engine_->jobs().Resume(now_, later).ok());
+    engine_->queue().Pause(now_);
     Grants();
 
     std::ofstream out(path);

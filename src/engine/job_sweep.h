@@ -1,7 +1,8 @@
 // All jobs that a filter finds: counted, and cancelled, paused, resumed or retried where that is wanted. A walk in
 // steps between which others are served.
 //
-// Use:       Engine::Sweep() until it says that it is through, or until that is enough. A sweep that does something is
+// Use:       JobCommands::Sweep() until it says that it is through, or until that is enough. A sweep that does
+// something is
 //            a command: what follows from each step is taken and stored as ever.
 // Threading: Sweep() on the engine thread, the counts on any, one at a time; it holds nothing of the engine between
 //            the steps, so jobs may come and go.
@@ -39,7 +40,7 @@ class JobSweep {
   const std::vector<JobId>& touched() const { return touched_; }
 
  private:
-  friend class Engine;
+  friend class JobCommands;
   SweepRequest request_;
   bool begun_ = false;
   JobId seen_to_, up_to_, last_;

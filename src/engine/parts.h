@@ -105,6 +105,10 @@ struct EngineParts {
   Staging staging{*this};
   Tallies tallies{*this};
   Dealing dealing{*this};
+
+  // What every command does: first the time, last what it sets off.
+  void Begin(const Now& now);
+  void End();
   // Calls `f` with each stage, in the order in which they come. Leases first: who holds a task matters more than what
   // could be granted.
   template <typename F>

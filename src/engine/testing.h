@@ -37,20 +37,20 @@ class EngineTest : public ::testing::Test {
   std::unique_ptr<Engine> Loaded(Duration grace) const {
     auto engine = std::make_unique<Engine>(options_);
     for (const auto& [key, blob] : records_) {
-      EXPECT_TRUE(engine->LoadRecord(JobId{key.first}, key.second - 1, blob).ok());
+      EXPECT_TRUE(engine->records().Load(JobId{key.first}, key.second - 1, blob).ok());
     }
     for (const auto& [position, events] : journal_) {
       if (position <= floor_) continue;
-      EXPECT_TRUE(engine->Replay(position, events).ok());
+      EXPECT_TRUE(engine->records().Replay(position, events).ok());
     }
-    engine->FinishLoad(now_, grace);
+    engine->records().FinishLoad(now_, grace);
     return engine;
   }
   // One record after another, at most `steps`.
   void Fold(std::size_t steps = SIZE_MAX) {
     Grants();
     for (; steps > 0 && engine_->looks().UnfoldedEvents() > 0; --steps) {
-      const FoldStep step = engine_->Fold(1);
+      const FoldStep step = engine_->records().Fold(1);
       for (const Record& record : step.records) records_[{record.job.value, record.page + 1}] = record.blob;
       floor_ = step.floor;
     }
@@ -75,7 +75,7 @@ class EngineTest : public ::testing::Test {
   }
 
   JobId Submit(JobSpec spec) {
-    auto answer = engine_->Submit(now_, JobId{++last_id_}, spec);
+    auto answer = engine_->jobs().Submit(now_, JobId{++last_id_}, spec);
     EXPECT_TRUE(answer.ok()) << answer.error().message;
     return answer->job;
   }
@@ -91,7 +91,7 @@ class EngineTest : public ::testing::Test {
     spec.id = WorkerId{++last_id_};
     spec.tags = std::move(tags);
     spec.connected = connected;
-    auto answer = engine_->Register(now_, spec, std::nullopt);
+    auto answer = engine_->workers().Register(now_, spec, std::nullopt);
     EXPECT_TRUE(answer.ok());
     key_of_[spec.id] = answer->key;
     return answer->worker;
@@ -106,7 +106,7 @@ class EngineTest : public ::testing::Test {
     spec.connected = true;
     spec.slots = slots;
     if (!strategy.empty()) spec.strategy = Strategy(strategy);
-    auto answer = engine_->Register(now_, spec, std::nullopt);
+    auto answer = engine_->workers().Register(now_, spec, std::nullopt);
     EXPECT_TRUE(answer.ok());
     key_of_[spec.id] = answer->key;
     return spec.id;
@@ -119,7 +119,7 @@ class EngineTest : public ::testing::Test {
   void SetPolicy(const std::string& text, const Weights& weights = {}) {
     options_.policy = Strategy(text, true);
     options_.weights = weights;
-    engine_->SetPolicy(now_, options_.policy, weights);
+    engine_->queue().SetPolicy(now_, options_.policy, weights);
   }
   RegisterAnswer ComeBack(WorkerId worker, std::vector<TaskRef> resume) {
     WorkerSpec spec;
@@ -127,12 +127,12 @@ class EngineTest : public ::testing::Test {
     spec.tags = {"a"};
     spec.connected = true;
     spec.resume = std::move(resume);
-    auto answer = engine_->Register(now_, spec, key_of_[worker]);
+    auto answer = engine_->workers().Register(now_, spec, key_of_[worker]);
     EXPECT_TRUE(answer.ok());
     return *answer;
   }
   void Wait(WorkerId worker, std::uint32_t credit = 1) {
-    EXPECT_TRUE(engine_->Pull(now_, worker, PullOptions{credit, false, std::nullopt}).ok());
+    EXPECT_TRUE(engine_->workers().Pull(now_, worker, PullOptions{credit, false, std::nullopt}).ok());
   }
   // Who got something in the last effects, in order.
   std::vector<WorkerId> Served() {
@@ -156,12 +156,12 @@ class EngineTest : public ::testing::Test {
   }
   std::vector<Grant> Pull(WorkerId worker, std::uint32_t credit = 1) {
     Grants();
-    EXPECT_TRUE(engine_->Pull(now_, worker, PullOptions{credit, false, 0s}).ok());
+    EXPECT_TRUE(engine_->workers().Pull(now_, worker, PullOptions{credit, false, 0s}).ok());
     return Grants();
   }
   ReportVerdict Say(WorkerId worker, const TaskRef& task, ReportKind kind) {
     const Report report{task, kind};
-    auto verdicts = engine_->ReportAll(now_, worker, std::span(&report, 1));
+    auto verdicts = engine_->workers().ReportAll(now_, worker, std::span(&report, 1));
     EXPECT_TRUE(verdicts.ok());
     return verdicts->front();
   }

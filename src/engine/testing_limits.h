@@ -27,11 +27,11 @@ class LimitedEngineTest : public EngineTest {
     spec.tags = std::move(tags);
     spec.connected = true;
     if (!site.empty()) spec.attributes = {{"Site", site}};
-    EXPECT_TRUE(engine_->Register(now_, spec, std::nullopt).ok());
+    EXPECT_TRUE(engine_->workers().Register(now_, spec, std::nullopt).ok());
     return spec.id;
   }
   void SetLimit(const std::string& uuid, const LimitSpec& spec) {
-    const auto lease = engine_->CreateLimit(now_, uuid, spec);
+    const auto lease = engine_->limits().Create(now_, uuid, spec);
     ASSERT_TRUE(lease.ok()) << lease.error().message;
   }
 

@@ -18,8 +18,8 @@ namespace allot {
 
 class EngineCheck {
  public:
-  static std::uint64_t CellsMoved(const Engine& engine) { return engine.p_.orders.cells_moved(); }
-  static std::size_t OpenedGroups(const Engine& engine) { return engine.p_.orders.opened_groups(); }
+  static std::uint64_t CellsMoved(const Engine& engine) { return engine.p_.orders.indices().cells_moved(); }
+  static std::size_t OpenedGroups(const Engine& engine) { return engine.p_.orders.groups().opened(); }
 };
 
 namespace testing {

@@ -68,7 +68,7 @@ void BM_TokenPaidOut(benchmark::State& state) {
   }
   for (auto _ : state) {
     now += 1s;
-    CHECK(table.TakePayable(AtTime(now)).size() == 1);
+    CHECK(table.waits().TakePayable(AtTime(now)).size() == 1);
     CHECK(table.Draw(group, worker, "ann", AtTime(now)).allowed());
     CHECK(!table.Draw(group, worker, "ann", AtTime(now)).allowed());
   }
@@ -91,7 +91,7 @@ void BM_TokenPaidOutBeforeCostlierGroups(benchmark::State& state) {
   for (const GroupId group : groups) CHECK(!table.Draw(group, worker, "ann", AtTime(now)).allowed());
   for (auto _ : state) {
     now += 1s;
-    CHECK(table.TakePayable(AtTime(now)).size() == 1);
+    CHECK(table.waits().TakePayable(AtTime(now)).size() == 1);
     CHECK(table.Draw(groups[0], worker, "ann", AtTime(now)).allowed());
     CHECK(!table.Draw(groups[0], worker, "ann", AtTime(now)).allowed());
   }

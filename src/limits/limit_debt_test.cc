@@ -108,7 +108,7 @@ TEST(LimitDebt, NoSequenceOfUpdatesGrantsAStartThatTheTermsInForceWouldNotHave) 
         ASSERT_TRUE(outcome.allowed() || !surely) << "withheld what they pay for, at step " << step;
       }
       if (!outcome.drawn.empty()) ledger.level -= ledger.Takes(cost);
-      const double level = table.List({}, now)[0].tokens;
+      const double level = table.looks().List({}, now)[0].tokens;
       ASSERT_NEAR(level, static_cast<double>(ledger.level), 1e-9);
     }
   }
@@ -125,8 +125,8 @@ TEST(LimitDebt, WhatIsDeletedIsGoneAndItsSuccessorBeginsFull) {
   ASSERT_TRUE(table.Delete("l", now).ok());
   ASSERT_TRUE(table.Draw(group, worker, "ann", now).allowed()) << "nothing holds it back in between";
   ASSERT_TRUE(table.Create("l", SomeLimit("true", 1), now).ok());
-  EXPECT_EQ(table.List({}, now)[0].tokens, 1);
-  EXPECT_EQ(table.List({}, now)[0].allowed, 0u);
+  EXPECT_EQ(table.looks().List({}, now)[0].tokens, 1);
+  EXPECT_EQ(table.looks().List({}, now)[0].allowed, 0u);
 }
 
 }  // namespace

@@ -5,13 +5,12 @@
 namespace allot {
 
 LimitForecast::LimitForecast(const LimitTable& table, Duration horizon, const Now& now) {
-  limits_.resize(table.limits_.size());
-  for (std::size_t slot = 0; slot < limits_.size(); ++slot) {
-    const LimitTable::Limit* limit = table.limits_[slot].get();
-    if (limit == nullptr || limit->gone() || limit->spec.monitor) continue;
-    limits_[slot].emplace(Limit{limit->Name(), limit->version, limit->bucket.terms().count == Tokens{},
-                                limit->bucket.Within(horizon, now.mono)});
-  }
+  limits_.resize(table.slots().end());
+  table.slots().ForEach([&](LimitMatcher::Slot slot, const LimitState& limit) {
+    if (limit.spec.monitor) return;
+    limits_[slot].emplace(Limit{limit.Name(), limit.version, limit.bucket.terms().count == Tokens{},
+                                limit.bucket.Within(horizon, now.mono)});
+  });
 }
 
 LimitForecast::Group LimitForecast::GroupOf(const LimitMatcher& matcher, GroupId id) {

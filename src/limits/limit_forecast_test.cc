@@ -122,13 +122,13 @@ struct Scene {
     for (int i = 0; i < 20; ++i) {
       now = AtTime(now.mono.time_since_epoch() + Duration(rng.Below(500'000)));
       const GroupId group = groups[rng.Below(groups.size())];
-      if (table.CanStart(group, worker, now)) table.Draw(group, worker, "ann", now);
+      if (table.looks().CanStart(group, worker, now)) table.Draw(group, worker, "ann", now);
     }
   }
   // The first instant at which such a start passes, if there are no others before; none: never.
   std::optional<Instant> Payable(GroupId group, const Now& at) {
     Instant first = at.mono;
-    for (const LimitStatus& status : table.StatusesOf(group, std::nullopt, at)) {
+    for (const LimitStatus& status : table.looks().StatusesOf(group, std::nullopt, at)) {
       if (!status.blocks) continue;
       if (!status.payable_at) return std::nullopt;
       first = std::max(first, *status.payable_at);
@@ -149,7 +149,8 @@ TEST(LimitForecast, OfOneGroupAloneIsWhatTheTableSays) {
     Scene scene(rng, 1 + rng.Below(5));
     const Duration horizon(rng.Below(120'000'000));
     for (const GroupId group : scene.groups) {
-      ASSERT_EQ(Take(scene.table, group, horizon, scene.now), scene.table.PayableWithin(group, horizon, scene.now));
+      ASSERT_EQ(Take(scene.table, group, horizon, scene.now),
+                scene.table.looks().PayableWithin(group, horizon, scene.now));
     }
   }
 }

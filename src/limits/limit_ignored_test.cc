@@ -21,15 +21,15 @@ using Names = std::vector<std::string>;
 struct IgnoredFixture {
   IgnoredFixture() : worker(testing::AddWorker(table)) {}
   void Create(const char* uuid, const LimitSpec& spec) { ASSERT_TRUE(table.Create(uuid, spec, now).ok()); }
-  LimitView View(const char* uuid) { return table.List({std::nullopt, uuid}, now).at(0); }
+  LimitView View(const char* uuid) { return table.looks().List({std::nullopt, uuid}, now).at(0); }
   bool Draw(GroupId group, const char* user) {
-    table.BeginTry();
+    table.users().BeginTry();
     return table.Draw(group, worker, user, now).allowed();
   }
   // A worker asks, and finds the group blocked.
   void Try(GroupId group) {
-    table.BeginTry();
-    table.NoteTry(group, worker, now);
+    table.users().BeginTry();
+    table.users().NoteTry(group, worker, now);
   }
 
   LimitTable table;
@@ -63,7 +63,7 @@ TEST(IgnoredUsers, EachDeniedTryOfAWorkerCounts) {
   f.Create("stop", SomeLimit("true", 0));
   const GroupId group = AddOpenJobOf(f.table, "ann", f.now);
   ASSERT_FALSE(f.Draw(group, "ann"));
-  f.table.NoteTry(group, f.worker, f.now);  // of the same try
+  f.table.users().NoteTry(group, f.worker, f.now);  // of the same try
   EXPECT_EQ(f.View("stop").ignored_matches, 1u);
   f.now = AtTime(5s);
   for (int i = 0; i < 3; ++i) f.Try(group);
@@ -84,16 +84,16 @@ TEST(IgnoredUsers, TheBanBeginsWhenTheGroupOpensAndIsAsLongAsItIsSet) {
     f.now = AtTime(60s - 1us);
     EXPECT_EQ(f.View("one").ignored_users.size(), 101u);
     f.now = AtTime(60s);
-    ASSERT_EQ(f.table.TakePayable(f.now).size(), 1u);
+    ASSERT_EQ(f.table.waits().TakePayable(f.now).size(), 1u);
     f.now = AtTime(60s + window - 1us);
     EXPECT_EQ(f.View("one").ignored_users.size(), 101u);
-    EXPECT_EQ(f.table.Exclusions(group, "u99", f.now).size(), 1u);
+    EXPECT_EQ(f.table.looks().Exclusions(group, "u99", f.now).size(), 1u);
     // Who was not there by then was not denied.
     AddOpenJobOf(f.table, "late", f.now);
-    EXPECT_TRUE(f.table.Exclusions(group, "late", f.now).empty());
+    EXPECT_TRUE(f.table.looks().Exclusions(group, "late", f.now).empty());
     f.now = AtTime(60s + window);
     EXPECT_TRUE(f.View("one").ignored_users.empty());
-    EXPECT_TRUE(f.table.Exclusions(group, "u99", f.now).empty());
+    EXPECT_TRUE(f.table.looks().Exclusions(group, "u99", f.now).empty());
   }
 }
 
@@ -104,7 +104,7 @@ TEST(IgnoredUsers, WhoseLastJobLeavesIsStillRemembered) {
   for (int i = 0; i < 20; ++i) AddOpenJobOf(f.table, "u" + std::to_string(i), f.now);
   ASSERT_FALSE(f.Draw(group, "ann"));
   f.now = AtTime(10s);
-  f.table.UncountUser(group, "u19", f.now);
+  f.table.users().Uncount(group, "u19", f.now);
   f.table.DropJob(group, f.now);
   f.now = AtTime(70s - 1us);
   EXPECT_EQ(f.View("stop").ignored_users.size(), 21u);
@@ -135,7 +135,7 @@ TEST(IgnoredUsers, AgreeWithABook) {
     };
     for (int step = 0; step < 300; ++step) {
       f.now = AtTime(f.now.mono.time_since_epoch() + Duration(rng.Below(5'000'000)));
-      if (!f.table.TakePayable(f.now).empty()) opened();
+      if (!f.table.waits().TakePayable(f.now).empty()) opened();
       const std::string user = "u" + std::to_string(rng.Below(30));
       switch (rng.Below(4)) {
         case 0:
@@ -144,13 +144,13 @@ TEST(IgnoredUsers, AgreeWithABook) {
           break;
         case 1:
           if (book[user].jobs == 0) break;
-          f.table.UncountUser(group, user, f.now);
+          f.table.users().Uncount(group, user, f.now);
           f.table.DropJob(group, f.now);
           if (--book[user].jobs > 0) break;
           if (std::exchange(book[user].denied, false)) book[user].until = f.now.mono + 60s;
           break;
         default:
-          if (f.table.Blocked(group)) {
+          if (f.table.waits().Blocked(group)) {
             f.Try(group);
           } else if (f.Draw(group, "keeps it")) {
             break;

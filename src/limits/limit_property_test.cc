@@ -214,7 +214,7 @@ class Simulation {
     const Duration step = rng_.Below(4) == 0 ? Duration(static_cast<std::int64_t>(rng_.Below(5'000'000)))
                                              : Duration(static_cast<std::int64_t>(rng_.Below(300'000)));
     Instant next = now_.mono + step;
-    if (const auto payable = table_.NextPayable(); payable && *payable > now_.mono && rng_.Below(2) == 0)
+    if (const auto payable = table_.waits().NextPayable(); payable && *payable > now_.mono && rng_.Below(2) == 0)
       next = std::min(next, *payable);
     now_ = AtTime(next.time_since_epoch());
     std::set<std::string> gone, due;
@@ -233,7 +233,7 @@ class Simulation {
         limit.expires = now_.mono + *limit.spec.expires_in;
       }
     }
-    table_.TakePayable(now_);
+    table_.waits().TakePayable(now_);
     CheckBlocked();
     CheckViews();
   }
@@ -282,17 +282,17 @@ class Simulation {
     const std::map<std::string, Tokens> costs = Matching(job, worker.ad.get());
     std::optional<Instant> payable_at;
     const std::set<std::string> denying = Denying(costs, payable_at);
-    ASSERT_EQ(table_.CanStart(job.group, worker.handle, now_), denying.empty());
+    ASSERT_EQ(table_.looks().CanStart(job.group, worker.handle, now_), denying.empty());
     LimitTable::Outcome outcome = table_.Draw(job.group, worker.handle, job.user, now_);
     ASSERT_EQ(outcome.allowed(), denying.empty());
     if (!outcome.allowed()) {
       std::set<std::string> named;
-      for (const auto slot : outcome.denial->limits) named.insert(table_.NameOf(slot).uuid);
+      for (const auto slot : outcome.denial->limits) named.insert(table_.looks().NameOf(slot).uuid);
       ASSERT_EQ(named, denying);
       ASSERT_EQ(outcome.denial->payable_at, payable_at);
-      ASSERT_TRUE(table_.Blocked(job.group, worker.handle, now_));
+      ASSERT_TRUE(table_.waits().Blocked(job.group, worker.handle, now_));
       if (outcome.denial->any_worker) {
-        ASSERT_TRUE(table_.Blocked(job.group));
+        ASSERT_TRUE(table_.waits().Blocked(job.group));
       }
       return;
     }
@@ -329,11 +329,11 @@ class Simulation {
 
   // Called when all that can pay has been taken.
   void CheckBlocked() {
-    const std::optional<Instant> next = table_.NextPayable();
+    const std::optional<Instant> next = table_.waits().NextPayable();
     ASSERT_TRUE(!next || *next > now_.mono);
     for (const Job& job : jobs_) {
       for (const Worker& worker : workers_) {
-        if (!table_.Blocked(job.group, worker.handle, now_)) continue;
+        if (!table_.waits().Blocked(job.group, worker.handle, now_)) continue;
         std::optional<Instant> payable_at;
         // Blocked by what it was grouped by; limits since then can only add to that.
         ASSERT_FALSE(Denying(Matching(job, worker.ad.get()), payable_at).empty());
@@ -345,7 +345,7 @@ class Simulation {
   }
 
   void CheckViews() {
-    const auto views = table_.List({}, now_);
+    const auto views = table_.looks().List({}, now_);
     ASSERT_EQ(views.size(), limits_.size());
     std::size_t waiting = 0;
     for (const LimitView& view : views) {
@@ -357,7 +357,7 @@ class Simulation {
       ASSERT_GE(view.tokens, -limit.deepest);
       waiting += view.waiting;
     }
-    ASSERT_EQ(waiting, table_.blocked());
+    ASSERT_EQ(waiting, table_.waits().size());
   }
 
   void CheckIntervals(const ModelLimit& limit) {

@@ -59,6 +59,11 @@ struct LimitState {
   std::optional<Instant> timer;
 
   LimitName Name() const { return {uuid, spec.tag, spec.name}; }
+  LimitCounts CountsUntil(Instant now) const {
+    LimitCounts until = counts;
+    if (!waiting.empty() && now > waiting_since) until.blocked += now - waiting_since;
+    return until;
+  }
   // Deleted, or of other expressions since: it is there until nothing waits for it any more.
   bool gone() const { return version == 0; }
 };

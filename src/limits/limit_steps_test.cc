@@ -23,13 +23,13 @@ struct StepsFixture {
       groups.push_back(testing::AddJob(table, {{"Weight", Value::Integer(i)}}));
       ASSERT_FALSE(table.Draw(groups.back(), worker, "ann", now).allowed());
     }
-    ASSERT_EQ(table.blocked(), groups.size());
+    ASSERT_EQ(table.waits().size(), groups.size());
   }
   // Takes what opens until nothing is left to do at once; how often it had to be asked for that.
   int Settle(std::size_t& opened) {
     int steps = 0;
-    for (; table.NextPayable() && *table.NextPayable() <= now.mono; ++steps) {
-      const std::size_t some = table.TakePayable(now, kStep).size();
+    for (; table.waits().NextPayable() && *table.waits().NextPayable() <= now.mono; ++steps) {
+      const std::size_t some = table.waits().TakePayable(now, kStep).size();
       EXPECT_LE(some, kStep);
       opened += some;
       if (steps > kGroups) break;
@@ -49,11 +49,11 @@ TEST(LimitSteps, ALimitThatLeavesOpensWhatWaitsForIt) {
   f.Block();
   ASSERT_TRUE(f.table.Delete("stop", f.now).ok());
   EXPECT_EQ(f.table.size(), 0u);
-  EXPECT_TRUE(f.table.List({}, f.now).empty());
+  EXPECT_TRUE(f.table.looks().List({}, f.now).empty());
   std::size_t opened = 0;
   EXPECT_GT(f.Settle(opened), 10);
   EXPECT_EQ(opened, f.groups.size());
-  EXPECT_EQ(f.table.blocked(), 0u);
+  EXPECT_EQ(f.table.waits().size(), 0u);
 }
 
 TEST(LimitSteps, OtherExpressionsKeepCountsLevelAndWhatIsDrawn) {
@@ -65,14 +65,14 @@ TEST(LimitSteps, OtherExpressionsKeepCountsLevelAndWhatIsDrawn) {
   f.Block();
   f.now = AtTime(30s);
   ASSERT_TRUE(f.table.Update("l", SomeLimit("MY.Weight > 10", 1, "MY.Weight"), f.now).ok());
-  const LimitView view = f.table.List({}, f.now).at(0);
+  const LimitView view = f.table.looks().List({}, f.now).at(0);
   EXPECT_EQ(view.allowed, 1u);
   EXPECT_EQ(view.tokens, 0.5);
   EXPECT_EQ(view.blocked, 30s);
   EXPECT_EQ(view.waiting, 0u);
   // The start never left: what it drew goes back, though the limit is another by now.
   f.table.Refund(drawn.drawn, f.now);
-  EXPECT_EQ(f.table.List({}, f.now).at(0).tokens, 1);
+  EXPECT_EQ(f.table.looks().List({}, f.now).at(0).tokens, 1);
   std::size_t opened = 0;
   f.Settle(opened);
   EXPECT_EQ(opened, f.groups.size());
@@ -83,13 +83,13 @@ TEST(LimitSteps, WhatAnotherLimitDeniesAsWellMovesThere) {
   f.Create("a", SomeLimit("true", 0, "MY.Weight"));
   f.Create("b", SomeLimit("true", 0, "MY.Weight"));
   f.Block();
-  const bool first = f.table.List({std::nullopt, "a"}, f.now).at(0).waiting > 0;
+  const bool first = f.table.looks().List({std::nullopt, "a"}, f.now).at(0).waiting > 0;
   ASSERT_TRUE(f.table.Delete(first ? "a" : "b", f.now).ok());
   std::size_t opened = 0;
   EXPECT_GT(f.Settle(opened), 10);
   EXPECT_EQ(opened, 0u);
-  EXPECT_EQ(f.table.blocked(), f.groups.size());
-  EXPECT_EQ(f.table.List({}, f.now).at(0).waiting, f.groups.size());
+  EXPECT_EQ(f.table.waits().size(), f.groups.size());
+  EXPECT_EQ(f.table.looks().List({}, f.now).at(0).waiting, f.groups.size());
 }
 
 // Costs that read a worker are known as long as something waits on workers like it, also when the last has left.
@@ -104,8 +104,8 @@ TEST(LimitSteps, WhatWaitedOnAWorkerThatLeftIsForgotten) {
   f.now = AtTime(40s);  // it could pay for some by now
   std::size_t opened = 0;
   EXPECT_GT(f.Settle(opened), 10);
-  EXPECT_EQ(f.table.blocked(), 0u);
-  EXPECT_FALSE(f.table.List({}, f.now).at(0).cost_failed);
+  EXPECT_EQ(f.table.waits().size(), 0u);
+  EXPECT_FALSE(f.table.looks().List({}, f.now).at(0).cost_failed);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ struct Fixture {
     return passed;
   }
   LimitView View(const char* uuid) {
-    const auto views = table.List({{}, uuid}, now);
+    const auto views = table.looks().List({{}, uuid}, now);
     CHECK(views.size() == 1);
     return views[0];
   }
@@ -67,20 +67,20 @@ TEST(LimitTable, ADenialNamesTheLimitsAndTheInstant) {
   ASSERT_FALSE(denied.allowed());
   EXPECT_TRUE(denied.denial->any_worker);
   ASSERT_EQ(denied.denial->limits.size(), 2u);
-  EXPECT_EQ(f.table.NameOf(denied.denial->limits[0]).uuid, "a");
-  EXPECT_EQ(f.table.NameOf(denied.denial->limits[1]).uuid, "b");
+  EXPECT_EQ(f.table.looks().NameOf(denied.denial->limits[0]).uuid, "a");
+  EXPECT_EQ(f.table.looks().NameOf(denied.denial->limits[1]).uuid, "b");
   EXPECT_EQ(denied.denial->payable_at, Instant(60s));
-  EXPECT_TRUE(f.table.Blocked(group));
-  EXPECT_EQ(f.table.NextPayable(), Instant(60s));
+  EXPECT_TRUE(f.table.waits().Blocked(group));
+  EXPECT_EQ(f.table.waits().NextPayable(), Instant(60s));
   f.now = AtTime(60s - 1us);
-  EXPECT_TRUE(f.table.TakePayable(f.now).empty());
+  EXPECT_TRUE(f.table.waits().TakePayable(f.now).empty());
   f.now = AtTime(60s);
-  const auto opened = f.table.TakePayable(f.now);
+  const auto opened = f.table.waits().TakePayable(f.now);
   ASSERT_EQ(opened.size(), 1u);
   EXPECT_EQ(opened[0].group, group);
   EXPECT_FALSE(opened[0].profile);
-  EXPECT_FALSE(f.table.Blocked(group));
-  EXPECT_EQ(f.table.NextPayable(), std::nullopt);
+  EXPECT_FALSE(f.table.waits().Blocked(group));
+  EXPECT_EQ(f.table.waits().NextPayable(), std::nullopt);
   EXPECT_TRUE(f.Draw(group).allowed());
 }
 
@@ -94,16 +94,16 @@ TEST(LimitTable, ACountOfZeroStopsWhateverItMatches) {
     const auto denied = f.Draw(group);
     ASSERT_FALSE(denied.allowed());
     EXPECT_EQ(denied.denial->payable_at, std::nullopt);
-    EXPECT_EQ(f.table.PayableWithin(group, 60s, f.now), 0u);
-    EXPECT_TRUE(f.table.StatusesOf(group, {}, f.now)[0].never);
+    EXPECT_EQ(f.table.looks().PayableWithin(group, 60s, f.now), 0u);
+    EXPECT_TRUE(f.table.looks().StatusesOf(group, {}, f.now)[0].never);
   }
   EXPECT_EQ(f.View("stop").waiting_forever, 2u);
-  EXPECT_EQ(f.table.NextPayable(), std::nullopt);
+  EXPECT_EQ(f.table.waits().NextPayable(), std::nullopt);
   // Until it is lifted.
   ASSERT_TRUE(f.table.Update("stop", SomeLimit("MY.User == \"ann\"", 60, "MY.Weight"), f.now).ok());
-  EXPECT_EQ(f.table.NextPayable(), Instant::min());
-  EXPECT_EQ(f.table.TakePayable(f.now).size(), 1u);  // the level is still 0, which pays for what costs nothing
-  EXPECT_EQ(f.table.NextPayable(), Instant(1s));
+  EXPECT_EQ(f.table.waits().NextPayable(), Instant::min());
+  EXPECT_EQ(f.table.waits().TakePayable(f.now).size(), 1u);  // the level is still 0, which pays for what costs nothing
+  EXPECT_EQ(f.table.waits().NextPayable(), Instant(1s));
 }
 
 TEST(LimitTable, AMonitorCountsAndNeverBlocks) {
@@ -115,13 +115,13 @@ TEST(LimitTable, AMonitorCountsAndNeverBlocks) {
   EXPECT_EQ(f.Passing(group), 1000);
   EXPECT_EQ(f.View("watch").allowed, 2u);
   EXPECT_EQ(f.View("watch").skipped, 998u);
-  EXPECT_EQ(f.table.PayableWithin(group, 60s, f.now), std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(f.table.looks().PayableWithin(group, 60s, f.now), std::numeric_limits<std::uint64_t>::max());
   monitor.monitor = false;
   ASSERT_TRUE(f.table.Update("watch", monitor, f.now).ok());
   EXPECT_EQ(f.Passing(group), 0);
   monitor.monitor = true;
   ASSERT_TRUE(f.table.Update("watch", monitor, f.now).ok());
-  EXPECT_EQ(f.table.TakePayable(f.now).size(), 1u);
+  EXPECT_EQ(f.table.waits().TakePayable(f.now).size(), 1u);
 }
 
 TEST(LimitTable, ARenewalNeverRefillsAndDoesNotGroupAnew) {
@@ -138,7 +138,7 @@ TEST(LimitTable, ARenewalNeverRefillsAndDoesNotGroupAnew) {
   }
   EXPECT_EQ(f.table.epoch(), epoch);
   f.now = AtTime(10s);
-  EXPECT_EQ(f.table.TakePayable(f.now).size(), 1u);
+  EXPECT_EQ(f.table.waits().TakePayable(f.now).size(), 1u);
   EXPECT_EQ(f.Passing(group), 1);
   EXPECT_EQ(f.View("a").allowed, 7u);  // an update keeps the counters, too
 }
@@ -157,7 +157,7 @@ TEST(LimitTable, ALimitThatIsNotRenewedIsGoneAndOpensWhatItBlocked) {
   const auto gone = f.table.Expire(f.now);
   ASSERT_EQ(gone.size(), 1u);
   EXPECT_EQ(gone[0].uuid, "a");
-  EXPECT_EQ(f.table.TakePayable(f.now).size(), 1u);
+  EXPECT_EQ(f.table.waits().TakePayable(f.now).size(), 1u);
   EXPECT_EQ(f.Passing(group), 1000);
   EXPECT_EQ(f.table.NextExpiry(), std::nullopt);
   EXPECT_EQ(f.table.Renew("a", {}, f.now).error().code, Code::kUnknownLimit);
@@ -196,7 +196,7 @@ TEST(LimitTable, WhatFailsChangesNothing) {
   EXPECT_EQ(table.Delete(std::string(100'000, 'x'), now).error().code, Code::kUnknownLimit);
   EXPECT_EQ(table.epoch(), epoch);
   EXPECT_EQ(table.size(), 2u);
-  EXPECT_EQ(table.List({}, now)[0].spec.expr->source(), "true");
+  EXPECT_EQ(table.looks().List({}, now)[0].spec.expr->source(), "true");
   ASSERT_TRUE(table.Delete("a", now).ok());
   EXPECT_TRUE(table.Create("c", SomeLimit("true", 1), now).ok());
 }
@@ -208,9 +208,9 @@ TEST(LimitTable, ListsByTagAndUuidInOrderOfCreation) {
     spec.tag = uuid[0] == 'a' ? "one" : "two";
     f.Create(uuid, spec);
   }
-  const auto text = [&](const LimitTable::Filter& filter) {
+  const auto text = [&](const LimitLooks::Filter& filter) {
     std::string out;
-    for (const LimitView& view : f.table.List(filter, f.now)) out += view.uuid;
+    for (const LimitView& view : f.table.looks().List(filter, f.now)) out += view.uuid;
     return out;
   };
   EXPECT_EQ(text({}), "cab");
@@ -232,8 +232,8 @@ TEST(LimitTable, WhatNeverLeftIsGivenBackAndWakesEarlier) {
   f.table.Refund(second.drawn, f.now);
   EXPECT_EQ(f.View("a").allowed, 2u);
   EXPECT_EQ(f.View("b").cost_allowed, 4);
-  EXPECT_EQ(f.table.NextPayable(), Instant(1s));
-  EXPECT_EQ(f.table.TakePayable(f.now).size(), 1u);
+  EXPECT_EQ(f.table.waits().NextPayable(), Instant(1s));
+  EXPECT_EQ(f.table.waits().TakePayable(f.now).size(), 1u);
   EXPECT_EQ(f.Passing(group), 1);
   // Of a limit that is gone, or another in its place, nothing comes back.
   ASSERT_TRUE(f.table.Delete("a", f.now).ok());
@@ -251,33 +251,33 @@ TEST(LimitTable, ADenialAtACostDeniesEveryCostAboveAndTheCheapestOpensFirst) {
   ASSERT_TRUE(f.Draw(job(58)).allowed());
   const GroupId one = job(1), three = job(3), five = job(5), seventy = job(70);
   for (const GroupId group : {three, five, seventy}) {
-    EXPECT_FALSE(f.table.CanStart(group, f.worker, f.now));
+    EXPECT_FALSE(f.table.looks().CanStart(group, f.worker, f.now));
     EXPECT_FALSE(f.Draw(group).allowed());
   }
   EXPECT_EQ(f.View("a").cheapest, Tokens::Of(3.0));
-  EXPECT_EQ(f.table.NextPayable(), Instant(1s));
+  EXPECT_EQ(f.table.waits().NextPayable(), Instant(1s));
   EXPECT_EQ(f.Passing(one), 2);
   EXPECT_EQ(f.View("a").cheapest, Tokens::Of(1.0));
   EXPECT_EQ(f.View("a").waiting_forever, 1u);
   // Cheaper starts take what the others wait for.
   for (int second = 1; second <= 10; ++second) {
-    ASSERT_EQ(f.table.NextPayable(), Instant(1s * second));
+    ASSERT_EQ(f.table.waits().NextPayable(), Instant(1s * second));
     f.now = AtTime(1s * second);
-    const auto opened = f.table.TakePayable(f.now);
+    const auto opened = f.table.waits().TakePayable(f.now);
     ASSERT_EQ(opened.size(), 1u);
     ASSERT_EQ(opened[0].group, one);
     ASSERT_EQ(f.Passing(one), 1);
   }
-  EXPECT_TRUE(f.table.Blocked(five));
-  const LimitStatus status = f.table.StatusesOf(five, {}, f.now).at(0);
+  EXPECT_TRUE(f.table.waits().Blocked(five));
+  const LimitStatus status = f.table.looks().StatusesOf(five, {}, f.now).at(0);
   EXPECT_TRUE(status.blocks && status.overtaken && !status.never);
   EXPECT_EQ(status.payable_at, Instant(15s));
-  const LimitStatus never = f.table.StatusesOf(seventy, {}, f.now).at(0);
+  const LimitStatus never = f.table.looks().StatusesOf(seventy, {}, f.now).at(0);
   EXPECT_TRUE(never.blocks && never.never && !never.overtaken);
   EXPECT_EQ(never.payable_at, std::nullopt);
   f.now = AtTime(15s);
   std::vector<GroupId> opened;
-  for (const auto& blocking : f.table.TakePayable(f.now)) opened.push_back(blocking.group);
+  for (const auto& blocking : f.table.waits().TakePayable(f.now)) opened.push_back(blocking.group);
   EXPECT_EQ(opened, (std::vector{one, three, five}));
 }
 
@@ -285,13 +285,13 @@ TEST(LimitTable, OpensNoMoreAtOnceThanWanted) {
   Fixture f;
   f.Create("a", SomeLimit("true", 60, "MY.Weight"));
   for (int weight = 60; weight > 50; --weight) f.Draw(AddJob(f.table, {{"Weight", Value::Integer(weight)}}));
-  EXPECT_EQ(f.table.blocked(), 9u);
+  EXPECT_EQ(f.table.waits().size(), 9u);
   f.now = AtTime(60s);
   for (const std::size_t want : {4u, 4u, 1u}) {
-    ASSERT_LE(*f.table.NextPayable(), f.now.mono);
-    EXPECT_EQ(f.table.TakePayable(f.now, 4).size(), want);
+    ASSERT_LE(*f.table.waits().NextPayable(), f.now.mono);
+    EXPECT_EQ(f.table.waits().TakePayable(f.now, 4).size(), want);
   }
-  EXPECT_EQ(f.table.NextPayable(), std::nullopt);
+  EXPECT_EQ(f.table.waits().NextPayable(), std::nullopt);
 }
 
 TEST(LimitTable, ALimitThatReadsTheWorkerHoldsBackOnlyThePairsThatItMatches) {
@@ -304,19 +304,19 @@ TEST(LimitTable, ALimitThatReadsTheWorkerHoldsBackOnlyThePairsThatItMatches) {
   const auto denied = f.table.Draw(ann, x1, "ann", f.now);
   ASSERT_FALSE(denied.allowed());
   EXPECT_FALSE(denied.denial->any_worker);
-  EXPECT_FALSE(f.table.Blocked(ann));
-  EXPECT_TRUE(f.table.Blocked(ann, x1, f.now));
-  EXPECT_TRUE(f.table.Blocked(ann, x2, f.now));  // looks the same
-  EXPECT_FALSE(f.table.Blocked(ann, f.worker, f.now));
+  EXPECT_FALSE(f.table.waits().Blocked(ann));
+  EXPECT_TRUE(f.table.waits().Blocked(ann, x1, f.now));
+  EXPECT_TRUE(f.table.waits().Blocked(ann, x2, f.now));  // looks the same
+  EXPECT_FALSE(f.table.waits().Blocked(ann, f.worker, f.now));
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(f.Draw(ann).allowed());
     ASSERT_TRUE(f.table.Draw(bob, x1, "bob", f.now).allowed());
   }
-  EXPECT_EQ(f.table.PayableWithin(ann, 60s, f.now), std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(f.table.looks().PayableWithin(ann, 60s, f.now), std::numeric_limits<std::uint64_t>::max());
   f.now = AtTime(60s);
-  const auto opened = f.table.TakePayable(f.now);
+  const auto opened = f.table.waits().TakePayable(f.now);
   ASSERT_EQ(opened.size(), 1u);
-  EXPECT_EQ(opened[0].profile, f.table.ProfileOf(x2, f.now));
+  EXPECT_EQ(opened[0].profile, f.table.waits().ProfileOf(x2, f.now));
   EXPECT_TRUE(f.table.Draw(ann, x2, "ann", f.now).allowed());
 }
 
@@ -328,16 +328,16 @@ TEST(LimitTable, WhatIsBlockedEndsWithItsGroupOrItsWorkers) {
   const auto x = AddWorker(f.table, {{"Site", Value::String("x")}});
   f.table.Draw(ann, x, "ann", f.now);
   f.table.Draw(bob, x, "bob", f.now);
-  EXPECT_EQ(f.table.blocked(), 2u);
+  EXPECT_EQ(f.table.waits().size(), 2u);
   f.now = AtTime(5s);
   f.table.DropWorker(x, f.now);
-  EXPECT_EQ(f.table.blocked(), 1u);
+  EXPECT_EQ(f.table.waits().size(), 1u);
   EXPECT_EQ(f.View("stop").blocked, 5s);
   f.table.DropJob(bob, f.now);
-  EXPECT_EQ(f.table.blocked(), 0u);
+  EXPECT_EQ(f.table.waits().size(), 0u);
   f.now = AtTime(9s);
   EXPECT_EQ(f.View("all").blocked, 5s);
-  EXPECT_TRUE(f.table.TakePayable(f.now).empty());
+  EXPECT_TRUE(f.table.waits().TakePayable(f.now).empty());
 }
 
 TEST(LimitTable, WhatWaitsForTwoLimitsOpensWhenBothCanPay) {
@@ -350,14 +350,14 @@ TEST(LimitTable, WhatWaitsForTwoLimitsOpensWhenBothCanPay) {
   for (int second = 1; second <= 10; ++second) {
     f.now = AtTime(1s * second);
     f.Passing(bob);
-    for (const auto& opened : f.table.TakePayable(f.now)) EXPECT_NE(opened.group, ann) << second;
+    for (const auto& opened : f.table.waits().TakePayable(f.now)) EXPECT_NE(opened.group, ann) << second;
   }
-  EXPECT_TRUE(f.table.Blocked(ann));
-  EXPECT_EQ(f.table.NextPayable(), Instant(11s));
+  EXPECT_TRUE(f.table.waits().Blocked(ann));
+  EXPECT_EQ(f.table.waits().NextPayable(), Instant(11s));
   EXPECT_EQ(f.View("slow").waiting, 0u);
   EXPECT_EQ(f.View("slow").blocked, 10s);
   ASSERT_TRUE(f.table.Delete("fast", f.now).ok());
-  EXPECT_FALSE(f.table.Blocked(ann));
+  EXPECT_FALSE(f.table.waits().Blocked(ann));
   EXPECT_EQ(f.Passing(ann), 1);
 }
 
@@ -366,7 +366,7 @@ TEST(LimitTable, CountsBlockingsAndMeetingsAndRemembersUsersForAWhile) {
   f.Create("a", SomeLimit("TARGET.Name =?= undefined", 1));
   const GroupId group = AddJobOf(f.table, "ann");
   ASSERT_TRUE(f.Draw(group, "eve").allowed());
-  EXPECT_TRUE(f.table.Exclusions(group, "ann", f.now).empty());
+  EXPECT_TRUE(f.table.looks().Exclusions(group, "ann", f.now).empty());
   f.now = AtTime(20s);
   f.Draw(group, "ann");
   f.Draw(group, "bob");
@@ -378,15 +378,15 @@ TEST(LimitTable, CountsBlockingsAndMeetingsAndRemembersUsersForAWhile) {
   EXPECT_EQ(testing::NamesOf(view.ignored_users), (std::vector<std::string>{"bob", "ann"}));
   // While blocked, and a minute after.
   f.now = AtTime(60s);
-  ASSERT_EQ(f.table.TakePayable(f.now).size(), 1u);
+  ASSERT_EQ(f.table.waits().TakePayable(f.now).size(), 1u);
   EXPECT_EQ(f.View("a").blocked, 40s);
   f.now = AtTime(120s - 1us);
-  ASSERT_EQ(f.table.Exclusions(group, "ann", f.now).size(), 1u);
-  EXPECT_EQ(f.table.Exclusions(group, "ann", f.now)[0].expr->Print(), "TARGET.Name =?= undefined");
-  EXPECT_EQ(f.table.Exclusions(group, "bob", f.now).size(), 1u);
-  EXPECT_TRUE(f.table.Exclusions(group, "eve", f.now).empty());
+  ASSERT_EQ(f.table.looks().Exclusions(group, "ann", f.now).size(), 1u);
+  EXPECT_EQ(f.table.looks().Exclusions(group, "ann", f.now)[0].expr->Print(), "TARGET.Name =?= undefined");
+  EXPECT_EQ(f.table.looks().Exclusions(group, "bob", f.now).size(), 1u);
+  EXPECT_TRUE(f.table.looks().Exclusions(group, "eve", f.now).empty());
   f.now = AtTime(120s);
-  EXPECT_TRUE(f.table.Exclusions(group, "ann", f.now).empty());
+  EXPECT_TRUE(f.table.looks().Exclusions(group, "ann", f.now).empty());
 }
 
 TEST(LimitTable, RemembersABoundedNumberOfUsers) {
@@ -402,7 +402,7 @@ TEST(LimitTable, RemembersABoundedNumberOfUsers) {
 
 TEST(LimitTable, SummariesTellWhatBlockedSinceTheLast) {
   Fixture f;
-  EXPECT_EQ(f.table.NextSummary(), std::nullopt);
+  EXPECT_EQ(f.table.reports().NextSummary(), std::nullopt);
   f.Create("a", SomeLimit("MY.User == \"ann\"", 0));
   f.Create("b", SomeLimit("MY.User == \"bob\"", 0));
   f.Create("idle", SomeLimit("false", 0));
@@ -412,10 +412,10 @@ TEST(LimitTable, SummariesTellWhatBlockedSinceTheLast) {
   f.Draw(bob, "bob");
   f.now = AtTime(50s);
   ASSERT_TRUE(f.table.Delete("b", f.now).ok());
-  EXPECT_EQ(f.table.NextSummary(), Instant(60s));
-  EXPECT_TRUE(f.table.TakeSummaries(f.now).empty());
+  EXPECT_EQ(f.table.reports().NextSummary(), Instant(60s));
+  EXPECT_TRUE(f.table.reports().TakeSummaries(f.now).empty());
   f.now = AtTime(60s);
-  auto summaries = f.table.TakeSummaries(f.now);
+  auto summaries = f.table.reports().TakeSummaries(f.now);
   ASSERT_EQ(summaries.size(), 2u);
   EXPECT_EQ(summaries[0].limit.uuid, "b");
   EXPECT_EQ(summaries[0].blocked, 20s);
@@ -423,7 +423,7 @@ TEST(LimitTable, SummariesTellWhatBlockedSinceTheLast) {
   EXPECT_EQ(summaries[1].skipped, 1u);
   EXPECT_EQ(summaries[1].blocked, 30s);
   f.now = AtTime(120s);
-  summaries = f.table.TakeSummaries(f.now);
+  summaries = f.table.reports().TakeSummaries(f.now);
   ASSERT_EQ(summaries.size(), 1u);
   EXPECT_EQ(summaries[0].skipped, 0u);
   EXPECT_EQ(summaries[0].blocked, 60s);
@@ -432,17 +432,17 @@ TEST(LimitTable, SummariesTellWhatBlockedSinceTheLast) {
 TEST(LimitTable, WarnsOfACostThatFailsOncePerLimit) {
   Fixture f;
   f.Create("a", SomeLimit("true", 10, "MY.Weight"));
-  EXPECT_TRUE(f.table.TakeCostWarnings().empty());
+  EXPECT_TRUE(f.table.reports().TakeCostWarnings().empty());
   const GroupId group = AddJobOf(f.table, "ann");
   EXPECT_EQ(f.Passing(group), 10);
   AddJobOf(f.table, "bob");
-  ASSERT_EQ(f.table.TakeCostWarnings().size(), 1u);
-  EXPECT_TRUE(f.table.TakeCostWarnings().empty());
+  ASSERT_EQ(f.table.reports().TakeCostWarnings().size(), 1u);
+  EXPECT_TRUE(f.table.reports().TakeCostWarnings().empty());
   EXPECT_TRUE(f.View("a").cost_failed);
   ASSERT_TRUE(f.table.Update("a", SomeLimit("true", 10, "MY.Other"), f.now).ok());
-  EXPECT_TRUE(f.table.TakeCostWarnings().empty());
+  EXPECT_TRUE(f.table.reports().TakeCostWarnings().empty());
   AddJobOf(f.table, "bob");
-  EXPECT_EQ(f.table.TakeCostWarnings().size(), 1u);
+  EXPECT_EQ(f.table.reports().TakeCostWarnings().size(), 1u);
 }
 
 TEST(LimitTable, AnExpressionThatChangesOpensWhatMatchedBefore) {
@@ -453,7 +453,7 @@ TEST(LimitTable, AnExpressionThatChangesOpensWhatMatchedBefore) {
   const std::uint64_t epoch = f.table.epoch();
   ASSERT_TRUE(f.table.Update("a", SomeLimit("MY.User == \"bob\"", 0), f.now).ok());
   EXPECT_GT(f.table.epoch(), epoch);
-  ASSERT_EQ(f.table.TakePayable(f.now).size(), 1u);
+  ASSERT_EQ(f.table.waits().TakePayable(f.now).size(), 1u);
   f.table.DropJob(ann, f.now);
   EXPECT_EQ(AddJobOf(f.table, "ann"), kFreeGroup);
   EXPECT_FALSE(f.Draw(AddJobOf(f.table, "bob")).allowed());

@@ -51,7 +51,7 @@ inline GroupId AddJobOf(LimitTable& table, std::string_view user) {
 // A job that is open, and so counts for its user.
 inline GroupId AddOpenJobOf(LimitTable& table, std::string_view user, const Now& now) {
   const GroupId group = AddJobOf(table, user);
-  table.CountUser(group, user, now);
+  table.users().Count(group, user, now);
   return group;
 }
 inline std::vector<std::string> NamesOf(const std::vector<IgnoredView>& users) {

@@ -1,13 +1,14 @@
 #include "match/class_table.h"
 
 #include <algorithm>
-#include <bit>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/text.h"
+#include "match/eligible.h"
 
 namespace allot {
 namespace {
@@ -29,14 +30,6 @@ std::string LowerName(std::string_view name) {
   std::string lower(name);
   for (char& c : lower) c = AsciiLower(c);
   return lower;
-}
-
-std::uint64_t Mix(std::uint64_t x) {
-  x ^= x >> 30;
-  x *= 0xBF58476D1CE4E5B9ull;
-  x ^= x >> 27;
-  x *= 0x94D049BB133111EBull;
-  return x ^ (x >> 31);
 }
 
 // Does an expression that `my` owns read `side` through that scope? An unscoped name may be on either.
@@ -102,46 +95,14 @@ ClassTable::Signature ClassTable::SignatureOf(const TagList& tags) {
   return signature;
 }
 
-std::uint64_t ClassTable::Contribution(ClassId cls, const Verdict& verdict) {
-  if (!verdict.match) return 0;
-  // + 0.0: the two zeros are one rank.
-  return Mix(Mix(Mix(cls + 1) ^ std::bit_cast<std::uint64_t>(verdict.job_rank + 0.0)) ^
-             std::bit_cast<std::uint64_t>(verdict.worker_rank + 0.0));
-}
-
 Verdict ClassTable::Judge(const Class& cls, const Profile& profile) {
   const Terms& job = cls.terms;
   if ((cls.tags & ~profile.tags_seen) != 0 || cls.epoch < profile.epoch) return {};
-  if (!std::includes(profile.tags.begin(), profile.tags.end(), job.tags_.begin(), job.tags_.end())) return {};
-  if (!job.constraint_tags_.empty() &&
-      std::none_of(job.constraint_tags_.begin(), job.constraint_tags_.end(), [&](const std::string& tag) {
-        return std::binary_search(profile.constraint_tags.begin(), profile.constraint_tags.end(), tag);
-      })) {
-    return {};
-  }
-  expr::Sides sides{job.ad_.get(), profile.ad.get(), Side::kJob, time_};
-  if (job.requirements_ && !evaluator_.True(*job.requirements_, sides)) return {};
-  Verdict verdict{true, 0, 0};
-  if (job.rank_) verdict.job_rank = evaluator_.Number(*job.rank_, sides);
-  sides.my = Side::kMachine;
-  if (profile.requirements && !evaluator_.True(*profile.requirements, sides)) return {};
-  if (profile.rank) verdict.worker_rank = evaluator_.Number(*profile.rank, sides);
-  return verdict;
+  return Eligible(
+      {job.tags_, job.constraint_tags_, job.requirements_, job.rank_},
+      {profile.tags, profile.constraint_tags, profile.requirements, profile.rank, profile.ad.get()},
+      [&job] { return job.ad_.get(); }, time_, evaluator_);
 }
-
-Verdict ClassTable::Known(ClassId cls, KindId kind) const {
-  if (!Matches(kind, cls)) return {};
-  Verdict verdict{true, 0, 0};
-  const auto found = kinds_[kind].ranks.find(cls);
-  if (found != kinds_[kind].ranks.end()) {
-    verdict.job_rank = found->second.job;
-    verdict.worker_rank = found->second.worker;
-  }
-  return verdict;
-}
-
-double ClassTable::JobRank(KindId kind, ClassId cls) const { return Known(cls, kind).job_rank; }
-double ClassTable::WorkerRank(KindId kind, ClassId cls) const { return Known(cls, kind).worker_rank; }
 
 std::vector<Verdict> ClassTable::JudgeAll(const Profile& profile, const Pending& known) {
   std::vector<Verdict> verdicts(classes_.size());
@@ -179,16 +140,15 @@ bool ClassTable::Apply(const Pending& pending, std::int64_t& budget) {
   }
   const ProfileId id = pending.id;
   const std::vector<Verdict> verdicts = JudgeAll(profiles_[id], pending);
-  const KindId kind = profiles_[id].kind;
+  const KindId kind = kinds_.KindOf(id);
   bool same = true;
   for (ClassId cls = 0; cls < verdicts.size() && same; ++cls) {
-    same = classes_[cls].members == 0 || Known(cls, kind) == verdicts[cls];
+    same = classes_[cls].members == 0 || kinds_.Of(kind, cls) == verdicts[cls];
   }
   if (same) return true;
-  kinds_[kind].workers -= profiles_[id].members;
-  Delist(id);
-  Enlist(id, verdicts);
-  moved_kinds_.push_back(kind);
+  kinds_.Delist(id);
+  kinds_.Enlist(id, profiles_[id].members, verdicts);
+  kinds_.changes().moved.push_back(kind);
   budget -= kKindNanoseconds + kClassNanoseconds * static_cast<std::int64_t>(classes_.size());
   return true;
 }
@@ -224,7 +184,7 @@ bool ClassTable::Reprofile(std::int64_t& budget) {
       // No class that was judged reads it, so no verdict changes: the new profile is of the kind that the old one is
       // of.
       const ProfileId old = workers_[next].profile;
-      Attach(next, profiles_[old].kind);
+      Attach(next, kinds_.KindOf(old));
       Leave(old);
     }
   }
@@ -234,7 +194,7 @@ bool ClassTable::Reprofile(std::int64_t& budget) {
 bool ClassTable::Merge(std::int64_t& budget) {
   while (!unmerged_.empty()) {
     if (budget <= 0) return false;
-    const std::optional<KindId> into = MergeLike(unmerged_.back());
+    const std::optional<KindId> into = kinds_.MergeLike(unmerged_.back());
     budget -= kVerdictNanoseconds;
     if (into) budget -= kKindNanoseconds + kClassNanoseconds * static_cast<std::int64_t>(classes_.size());
     if (into) {
@@ -252,15 +212,15 @@ bool ClassTable::JudgeClass(ClassId cls, const Pending& known, std::int64_t& bud
     return found ? known.found[id].first : Judge(classes_[cls], profiles_[id]);
   };
   const std::size_t unmerged = unmerged_.size();
-  const std::size_t before = kinds_.size();  // those that are split off have their verdict already
+  const std::size_t before = kinds_.slots();  // those that are split off have their verdict already
   std::vector<std::uint8_t> fresh(before, 0);
   bool through = true;
   for (KindId kind = 0; kind < before && through; ++kind) {
-    if (kinds_[kind].profiles.empty() || fresh[kind] != 0) continue;
-    const Verdict first = judge(kinds_[kind].profiles.front());
+    if (kinds_.ProfilesOf(kind).empty() || fresh[kind] != 0) continue;
+    const Verdict first = judge(kinds_.ProfilesOf(kind).front());
     std::map<std::tuple<bool, double, double>, std::pair<Verdict, std::vector<ProfileId>>> others;
-    for (std::size_t i = 1; i < kinds_[kind].profiles.size(); ++i) {
-      const ProfileId id = kinds_[kind].profiles[i];
+    for (std::size_t i = 1; i < kinds_.ProfilesOf(kind).size(); ++i) {
+      const ProfileId id = kinds_.ProfilesOf(kind)[i];
       const Verdict verdict = judge(id);
       if (verdict == first) continue;
       auto& [of, group] = others[{verdict.match, verdict.job_rank, verdict.worker_rank}];
@@ -273,15 +233,12 @@ bool ClassTable::JudgeClass(ClassId cls, const Pending& known, std::int64_t& bud
       through = budget > 0;
       if (!through) break;
       budget -= kKindNanoseconds + kClassNanoseconds * static_cast<std::int64_t>(classes_.size());
-      Split(kind, cls, verdict, leaving);
-      const KindId made = profiles_[leaving.front()].kind;
+      const KindId made = kinds_.Split(kind, cls, verdict, leaving);
       if (made < before) fresh[made] = 1;
       unmerged_.push_back(made);
     }
-    const Verdict old = Known(cls, kind);
-    if (!through || first == old) continue;
-    PutVerdict(kind, cls, first);
-    Rehash(kind, kinds_[kind].hash ^ Contribution(cls, old) ^ Contribution(cls, first));
+    if (!through || first == kinds_.Of(kind, cls)) continue;
+    kinds_.Put(kind, cls, first);
     unmerged_.push_back(kind);
   }
   if (unmerged_.size() > unmerged) changed_classes_.push_back(cls);
@@ -351,7 +308,7 @@ ClassId ClassTable::AddJob(Terms terms) {
   if (free_classes_.empty()) {
     free_classes_.push_back(static_cast<ClassId>(classes_.size()));
     classes_.emplace_back();
-    masks_.Add();
+    kinds_.AddClass();
   }
   const ClassId cls = free_classes_.back();
   free_classes_.pop_back();
@@ -375,11 +332,9 @@ void ClassTable::DropJob(ClassId cls) {
   CHECK(dropped.members > 0);
   if (--dropped.members > 0) return;
   const std::size_t unmerged = unmerged_.size();
-  for (KindId kind = 0; kind < kinds_.size(); ++kind) {
-    const Verdict old = Known(cls, kind);
-    if (!Live(kind) || !old.match) continue;
-    PutVerdict(kind, cls, Verdict{});
-    Rehash(kind, kinds_[kind].hash ^ Contribution(cls, old));
+  for (KindId kind = 0; kind < kinds_.slots(); ++kind) {
+    if (!kinds_.Live(kind) || !kinds_.Matches(kind, cls)) continue;
+    kinds_.Put(kind, cls, Verdict{});
     unmerged_.push_back(kind);
   }
   const auto unread = [this](const std::string& name) {
@@ -397,15 +352,20 @@ void ClassTable::DropJob(ClassId cls) {
   NotifyListener();
 }
 
-std::uint32_t ClassTable::WorkersFor(ClassId cls) const {
-  std::uint32_t workers = 0;
-  const auto mask = Mask(cls);
-  for (std::size_t word = 0; word < mask.size(); ++word) {
-    for (std::uint64_t bits = mask[word]; bits != 0; bits &= bits - 1) {
-      workers += kinds_[word * 64 + static_cast<std::size_t>(std::countr_zero(bits))].workers;
-    }
-  }
-  return workers;
+// --- Notifying.
+
+void ClassTable::NotifyListener() {
+  const auto each = [](std::vector<std::uint32_t>& ids, auto notify) {
+    std::sort(ids.begin(), ids.end());
+    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+    for (const std::uint32_t id : ids) notify(id);
+    ids.clear();
+  };
+  KindTable::Changes& changes = kinds_.changes();
+  if (std::exchange(changes.widened, false)) listener_.OnWidth();
+  each(changes.kinds, [this](KindId kind) { listener_.OnKind(kind); });
+  each(changed_classes_, [this](ClassId cls) { listener_.OnClass(cls); });
+  each(changes.moved, [this](KindId kind) { listener_.OnMoved(kind); });
 }
 
 // --- What is read of the other side.
@@ -489,7 +449,7 @@ ClassTable::Handle ClassTable::AddWorker(WorkerTraits traits) {
 void ClassTable::ChangeWorker(Handle handle, WorkerTraits traits) {
   CHECK(traits.ad != nullptr);
   Worker& worker = workers_[handle];
-  moved_kinds_.push_back(KindOf(handle));
+  kinds_.changes().moved.push_back(KindOf(handle));
   CountNames(*traits.ad, true);
   CountNames(*worker.traits->ad, false);
   Detach(handle);
@@ -531,9 +491,8 @@ void ClassTable::Attach(Handle handle, std::optional<KindId> kind) {
   Profile made = ProfileOf(workers_[handle]);
   if (const auto found = profile_ids_.find(made.key); found != profile_ids_.end()) {
     workers_[handle].profile = found->second;
-    Profile& profile = profiles_[found->second];
-    ++profile.members;
-    ++kinds_[profile.kind].workers;
+    ++profiles_[found->second].members;
+    kinds_.AddWorkers(found->second, 1);
     return;
   }
   bool fresh = false;
@@ -563,9 +522,7 @@ void ClassTable::Attach(Handle handle, std::optional<KindId> kind) {
   profiles_[id] = std::move(made);
   workers_[handle].profile = id;
   if (kind) {
-    profiles_[id].kind = *kind;
-    kinds_[*kind].profiles.push_back(id);
-    ++kinds_[*kind].workers;
+    kinds_.Join(id, 1, *kind);
     // Verdicts that are being looked for are looked for it too.
     bool waits = false;
     for (Pending& pending : pending_) {
@@ -579,9 +536,9 @@ void ClassTable::Attach(Handle handle, std::optional<KindId> kind) {
     return;
   }
   Pending pending{false, id, profiles_[id].serial, 0, {}};
-  if (Advance(pending, command_budget_)) return Enlist(id, JudgeAll(profiles_[id], pending));
+  if (Advance(pending, command_budget_)) return kinds_.Enlist(id, 1, JudgeAll(profiles_[id], pending));
   // It matches nothing until all is known.
-  Enlist(id, std::vector<Verdict>(classes_.size()));
+  kinds_.Enlist(id, 1, std::vector<Verdict>(classes_.size()));
   pending_.push_back(std::move(pending));
 }
 
@@ -589,9 +546,8 @@ void ClassTable::Detach(Handle handle) { Leave(workers_[handle].profile); }
 
 void ClassTable::Leave(ProfileId id) {
   Profile& profile = profiles_[id];
-  --kinds_[profile.kind].workers;
-  if (--profile.members > 0) return;
-  Delist(id);
+  if (--profile.members > 0) return kinds_.AddWorkers(id, -1);
+  kinds_.Delist(id);
   const auto unread = [this](const std::string& name) {
     Read& read = job_reads_.at(LowerName(name));
     if (--read.readers == 0) read.idle_since = time_;
@@ -622,8 +578,8 @@ void ClassTable::Renew() {
 
 std::size_t ClassTable::MemoryBytes() const {
   constexpr std::size_t kMapEntry = 48;
-  std::size_t bytes = masks_.MemoryBytes() + classes_.size() * sizeof(Class) + profiles_.capacity() * sizeof(Profile) +
-                      kinds_.capacity() * sizeof(Kind) + workers_.capacity() * sizeof(Worker);
+  std::size_t bytes = kinds_.MemoryBytes() + classes_.size() * sizeof(Class) + profiles_.capacity() * sizeof(Profile) +
+                      workers_.capacity() * sizeof(Worker);
   const auto tags = [](const TagList& list) { return list.capacity() * sizeof(std::string); };
   for (const Class& cls : classes_) {
     if (cls.members == 0) continue;
@@ -635,7 +591,6 @@ std::size_t ClassTable::MemoryBytes() const {
   for (const auto& [key, id] : profile_ids_) {
     bytes += kMapEntry + 2 * key.capacity() + tags(profiles_[id].tags) + tags(profiles_[id].constraint_tags);
   }
-  for (const Kind& kind : kinds_) bytes += kind.profiles.capacity() * sizeof(ProfileId) + kind.ranks.size() * kMapEntry;
   return bytes;
 }
 

@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -30,7 +29,7 @@
 #include "base/job.h"
 #include "base/sharded_map.h"
 #include "expr/expr.h"
-#include "match/class_masks.h"
+#include "match/kind_table.h"
 #include "match/traits.h"
 
 namespace allot {
@@ -54,6 +53,9 @@ class ClassTable {
   // A command begins: what time() gives from now on, and fresh time for judging.
   void BeginCommand(std::int64_t seconds, std::int64_t nanoseconds = kCommandNanoseconds);
   static constexpr std::int64_t kCommandNanoseconds = 2'000'000;
+
+  // Which kinds of workers there are, and what each may run.
+  const KindTable& kinds() const { return kinds_; }
 
   // --- Jobs.
 
@@ -83,15 +85,6 @@ class ClassTable {
   std::size_t classes() const { return class_ids_.size(); }
   // Upper bound of all ids.
   std::size_t class_slots() const { return classes_.size(); }
-  // How many workers may run it.
-  std::uint32_t WorkersFor(ClassId cls) const;
-  // The kinds that may run it, a bit each.
-  std::span<const std::uint64_t> Mask(ClassId cls) const { return masks_[cls]; }
-  std::size_t mask_words() const { return masks_.words(); }
-  bool Matches(KindId kind, ClassId cls) const { return masks_.Has(cls, kind); }
-  // REQUIRES: they match.
-  double JobRank(KindId kind, ClassId cls) const;
-  double WorkerRank(KindId kind, ClassId cls) const;
   bool HasJobRank(ClassId cls) const { return classes_[cls].terms.rank_ != nullptr; }
 
   // --- Workers, by a handle.
@@ -100,18 +93,8 @@ class ClassTable {
   void ChangeWorker(Handle worker, WorkerTraits traits);
   void DropWorker(Handle worker);
   const std::shared_ptr<const WorkerTraits>& TraitsOf(Handle worker) const { return workers_[worker].traits; }
-  KindId KindOf(Handle worker) const { return profiles_[workers_[worker].profile].kind; }
-  // The ranks that workers of this kind give to the classes that they match, the highest first, each with a bit of its
-  // own in the masks. Empty for those that do not rank.
-  using TierMap = std::map<double, KindId, std::greater<>>;
-  const TierMap& Tiers(KindId kind) const { return kinds_[kind].tiers; }
-  // Does the worker itself rank jobs, in any way?
-  bool HasWorkerRanks(KindId kind) const { return !kinds_[kind].tiers.empty(); }
-  std::size_t kinds() const { return live_kinds_; }
+  KindId KindOf(Handle worker) const { return kinds_.KindOf(workers_[worker].profile); }
   std::size_t profiles() const { return profile_ids_.size(); }
-  // Upper bound of all ids, for arrays beside this table.
-  std::size_t kind_slots() const { return kinds_.size(); }
-  bool Live(KindId kind) const { return kind < kinds_.size() && !kinds_[kind].profiles.empty(); }
 
   // --- Time.
 
@@ -132,7 +115,7 @@ class ClassTable {
   std::size_t MemoryBytes() const;
 
  private:
-  using ProfileId = std::uint32_t;
+  using ProfileId = KindTable::ProfileId;
   using Signature = std::uint64_t;  // a bit or more for each tag: a quick no
 
   struct Class {
@@ -154,7 +137,6 @@ class ClassTable {
     Signature tags_seen = 0;
     bool timed = false;
     std::uint64_t serial = 0;
-    KindId kind = 0;
   };
   // Verdicts of one class on all profiles, or of one profile on all classes, as far as they have got.
   struct Pending {
@@ -163,17 +145,6 @@ class ClassTable {
     std::uint64_t serial = 0;  // of the class or profile
     std::uint32_t next = 0;
     std::vector<std::pair<Verdict, std::uint64_t>> found;  // with the serial of the other side
-  };
-  struct Ranks {
-    double job, worker;
-  };
-  struct Kind {
-    std::vector<ProfileId> profiles;  // empty: free
-    std::uint32_t workers = 0;
-    std::uint64_t hash = 0;
-    std::unordered_map<ClassId, Ranks> ranks;  // where one is not 0
-    TierMap tiers;                             // as soon as one of the worker's ranks is not 0
-    std::uint32_t classes = 0;                 // of a tier: how many have its bit
   };
   struct Worker {
     std::shared_ptr<const WorkerTraits> traits;
@@ -192,7 +163,6 @@ class ClassTable {
   using Reads = std::unordered_map<std::string, Read>;  // by name, in lower case
 
   static Signature SignatureOf(const TagList& tags);
-  static std::uint64_t Contribution(ClassId cls, const Verdict& verdict);
   // Gives what the other side reads of `all`, and what these expressions themselves still read of it.
   static std::shared_ptr<const expr::Ad> PartRead(const expr::Ad& all, const Reads& reads, const ExprPtr& requirements,
                                                   const ExprPtr& rank, expr::Side side);
@@ -200,7 +170,6 @@ class ClassTable {
   static bool Retire(Reads& reads, std::int64_t time);
 
   Verdict Judge(const Class& cls, const Profile& profile);
-  Verdict Known(ClassId cls, KindId kind) const;
   // The class against all profiles, as was found or has to be; splits and merges kinds.
   // False: there are so many kinds to be split that it goes on when it is called again.
   bool JudgeClass(ClassId cls, const Pending& known, std::int64_t& budget);
@@ -224,21 +193,6 @@ class ClassTable {
   // Those that classes read from now on are to be told apart: before any new class is judged, in steps.
   void ReadWorkers(const Class& cls);
 
-  KindId NewBit();
-  void FreeBit(KindId bit);
-  // Of a kind that ranks: whether the class is on that tier.
-  void PutTier(Kind& kind, ClassId cls, double rank, bool on);
-  KindId NewKind();
-  void FreeKind(KindId kind);
-  void PutVerdict(KindId kind, ClassId cls, const Verdict& verdict);
-  void Rehash(KindId kind, std::uint64_t hash);
-  // Puts the profile into the kind that has just these verdicts.
-  void Enlist(ProfileId id, const std::vector<Verdict>& verdicts);
-  void Delist(ProfileId id);
-  void Split(KindId kind, ClassId cls, const Verdict& verdict, const std::vector<ProfileId>& leaving);
-  // True if it was one with another, and is to be looked at again as that.
-  std::optional<KindId> MergeLike(KindId kind);
-  bool SameVerdicts(KindId a, KindId b) const;
   void NotifyListener();
 
   Listener& listener_;
@@ -249,7 +203,7 @@ class ClassTable {
   ShardedMap<std::string, ClassId> class_ids_;
   std::deque<Class> classes_;  // it never moves all that it has
   std::vector<ClassId> free_classes_;
-  ClassMasks masks_;
+  KindTable kinds_;
   Reads job_reads_;     // of jobs, by workers
   Reads worker_reads_;  // of workers, by classes
 
@@ -259,10 +213,6 @@ class ClassTable {
   std::unordered_map<std::string, ProfileId> profile_ids_;
   std::vector<Profile> profiles_;
   std::vector<ProfileId> free_profiles_;
-  std::vector<Kind> kinds_;
-  std::vector<KindId> free_kinds_;
-  std::size_t live_kinds_ = 0;
-  std::unordered_multimap<std::uint64_t, KindId> kind_hashes_;
 
   std::size_t timed_classes_ = 0, timed_profiles_ = 0;
   std::deque<Pending> pending_;
@@ -276,10 +226,8 @@ class ClassTable {
   std::int64_t command_budget_ = kCommandNanoseconds;  // nanoseconds left for judging in this command
   std::uint64_t next_serial_ = 1;
 
-  // What the listener is to be notified of.
-  bool widened_ = false;
   std::vector<ClassId> changed_classes_;
-  std::vector<KindId> changed_kinds_, moved_kinds_;
+  // of which the listener is to be notified
 };
 
 }  // namespace allot

@@ -24,15 +24,15 @@ class Mirror : public ClassTable::Listener {
     for (ClassId cls = 0; cls < table->class_slots(); ++cls) OnClass(cls);
   }
   void OnClass(ClassId cls) override {
-    for (KindId kind = 0; kind < table->kind_slots(); ++kind) Copy(kind, cls);
+    for (KindId kind = 0; kind < table->kinds().slots(); ++kind) Copy(kind, cls);
   }
   void OnKind(KindId kind) override {
     for (ClassId cls = 0; cls < table->class_slots(); ++cls) Copy(kind, cls);
   }
   void OnMoved(KindId from) override { moved.insert(from); }
   void Copy(KindId kind, ClassId cls) {
-    if (table->Matches(kind, cls)) {
-      verdicts[{kind, cls}] = {table->JobRank(kind, cls), table->WorkerRank(kind, cls)};
+    if (const Verdict verdict = table->kinds().Of(kind, cls); verdict.match) {
+      verdicts[{kind, cls}] = {verdict.job_rank, verdict.worker_rank};
     } else {
       verdicts.erase({kind, cls});
     }
@@ -72,8 +72,8 @@ TEST(ClassTable, AWorkerNeedsAllTagsOfAJobAndMayHaveMore) {
     worker.tags = row.worker;
     const ClassId cls = world.table.AddJob(job.In(world.table));
     const auto handle = world.table.AddWorker(worker.Traits());
-    EXPECT_EQ(world.table.WorkersFor(cls), row.want ? 1u : 0u);
-    EXPECT_EQ(world.table.Matches(world.table.KindOf(handle), cls), row.want);
+    EXPECT_EQ(world.table.kinds().WorkersFor(cls), row.want ? 1u : 0u);
+    EXPECT_EQ(world.table.kinds().Matches(world.table.KindOf(handle), cls), row.want);
   }
 }
 
@@ -103,11 +103,11 @@ TEST(ClassTable, AttributesThatNobodyReadsMakeNoKinds) {
   SampleJob job;
   job.requirements = MustParse("TARGET.Memory >= 40");
   const ClassId cls = world.table.AddJob(job.In(world.table));
-  EXPECT_EQ(world.table.WorkersFor(cls), 10u);
+  EXPECT_EQ(world.table.kinds().WorkersFor(cls), 10u);
   EXPECT_EQ(world.table.profiles(), 50u);
-  EXPECT_EQ(world.table.kinds(), 2u) << "those with the same verdicts are one";
+  EXPECT_EQ(world.table.kinds().size(), 2u) << "those with the same verdicts are one";
   world.table.DropJob(cls);
-  EXPECT_EQ(world.table.kinds(), 1u);
+  EXPECT_EQ(world.table.kinds().size(), 1u);
   EXPECT_EQ(world.table.classes(), 0u);
 }
 
@@ -122,13 +122,13 @@ TEST(ClassTable, AWorkerThatReadsMoreOfJobsMatchesOnlyThoseGroupedAnew) {
   worker.requirements = MustParse("TARGET.User == \"u1\"");
   const auto handle = world.table.AddWorker(worker.Traits());
   EXPECT_TRUE(world.table.Outdated(both));
-  EXPECT_EQ(world.table.WorkersFor(both), 0u);
+  EXPECT_EQ(world.table.kinds().WorkersFor(both), 0u);
   const ClassId first = world.table.AddJob(one.In(world.table));
   const ClassId second = world.table.AddJob(two.In(world.table));
   world.table.DropJob(both);
   world.table.DropJob(both);
-  EXPECT_EQ(world.table.WorkersFor(first), 1u);
-  EXPECT_EQ(world.table.WorkersFor(second), 0u);
+  EXPECT_EQ(world.table.kinds().WorkersFor(first), 1u);
+  EXPECT_EQ(world.table.kinds().WorkersFor(second), 0u);
   // The same worker again does not make everything be grouped anew.
   const std::uint64_t epoch = world.table.epoch();
   world.table.DropWorker(handle);
@@ -216,13 +216,13 @@ TEST(ClassTable, AgreesWithTheFourConditionsAfterAnyMixtureOfChanges) {
         std::vector<std::tuple<bool, double, double>> row;
         for (const Job& job : jobs) {
           const Verdict want = NaiveVerdict(job.job, worker.worker, time);
-          const bool match = table.Matches(kind, job.cls);
+          const bool match = table.kinds().Matches(kind, job.cls);
           // What waits to be judged matches nobody yet; what waits to be looked at again is as it was.
           if (table.Settled() && (match || !table.Outdated(job.cls))) {
             ASSERT_EQ(match, want.match) << "step " << step;
           }
-          const double job_rank = match ? table.JobRank(kind, job.cls) : 0;
-          const double worker_rank = match ? table.WorkerRank(kind, job.cls) : 0;
+          const double job_rank = match ? table.kinds().Of(kind, job.cls).job_rank : 0;
+          const double worker_rank = match ? table.kinds().Of(kind, job.cls).worker_rank : 0;
           if (match && table.Settled()) {
             ASSERT_EQ(job_rank, want.job_rank);
             ASSERT_EQ(worker_rank, want.worker_rank);
@@ -237,14 +237,15 @@ TEST(ClassTable, AgreesWithTheFourConditionsAfterAnyMixtureOfChanges) {
         rows.insert(std::move(row));
       }
       // As many kinds as different verdicts; those that have become alike are joined in steps.
-      ASSERT_GE(table.kinds(), rows.size()) << "step " << step;
+      ASSERT_GE(table.kinds().size(), rows.size()) << "step " << step;
       if (table.Settled()) {
-        ASSERT_EQ(table.kinds(), rows.size()) << "step " << step;
+        ASSERT_EQ(table.kinds().size(), rows.size()) << "step " << step;
       }
       for (const Job& job : jobs) {
         std::uint32_t able = 0;
-        for (const Worker& worker : workers) able += table.Matches(table.KindOf(worker.handle), job.cls) ? 1 : 0;
-        ASSERT_EQ(table.WorkersFor(job.cls), able);
+        for (const Worker& worker : workers)
+          able += table.kinds().Matches(table.KindOf(worker.handle), job.cls) ? 1 : 0;
+        ASSERT_EQ(table.kinds().WorkersFor(job.cls), able);
       }
     }
     while (!jobs.empty()) {
@@ -254,9 +255,9 @@ TEST(ClassTable, AgreesWithTheFourConditionsAfterAnyMixtureOfChanges) {
     for (std::size_t budget = 1; !table.Settle(budget); budget = 1) {
     }
     EXPECT_EQ(table.classes(), 0u);
-    EXPECT_LE(table.kinds(), 1u);
+    EXPECT_LE(table.kinds().size(), 1u);
     for (const Worker& worker : workers) table.DropWorker(worker.handle);
-    EXPECT_EQ(table.kinds(), 0u);
+    EXPECT_EQ(table.kinds().size(), 0u);
     EXPECT_EQ(table.profiles(), 0u);
   }
 }
@@ -274,10 +275,10 @@ TEST(ClassTable, MasksGrowWithTheNumberOfKinds) {
     job.tags = worker.tags;
     classes.push_back(world.table.AddJob(job.In(world.table)));
   }
-  EXPECT_EQ(world.table.kinds(), 200u);
+  EXPECT_EQ(world.table.kinds().size(), 200u);
   for (std::size_t i = 0; i < workers.size(); ++i) {
     for (std::size_t j = 0; j < classes.size(); ++j) {
-      ASSERT_EQ(world.table.Matches(world.table.KindOf(workers[i]), classes[j]), i == j);
+      ASSERT_EQ(world.table.kinds().Matches(world.table.KindOf(workers[i]), classes[j]), i == j);
     }
   }
 }
@@ -297,10 +298,10 @@ class ManyProfiles {
   std::size_t LongestStep() {
     std::size_t longest = 0;
     for (bool through = false; !through;) {
-      const std::size_t before = world.table.kinds();
+      const std::size_t before = world.table.kinds().size();
       std::size_t budget = 1000;
       through = world.table.Settle(budget);
-      const std::size_t now = world.table.kinds();
+      const std::size_t now = world.table.kinds().size();
       longest = std::max(longest, now > before ? now - before : before - now);
     }
     return longest;
@@ -317,19 +318,19 @@ TEST(ClassTable, ARankThatDiffersForEveryWorkerTellsThemApartInSteps) {
   table.BeginCommand(1, 100'000);
   const ClassId cls = table.AddJob(job.In(table));
   EXPECT_FALSE(table.Settled());
-  EXPECT_LE(table.kinds(), 100u);
+  EXPECT_LE(table.kinds().size(), 100u);
   EXPECT_LE(many.LongestStep(), 600u);
-  EXPECT_EQ(table.kinds(), ManyProfiles::kWorkers);
-  EXPECT_EQ(table.WorkersFor(cls), ManyProfiles::kWorkers);
+  EXPECT_EQ(table.kinds().size(), ManyProfiles::kWorkers);
+  EXPECT_EQ(table.kinds().WorkersFor(cls), ManyProfiles::kWorkers);
   for (std::size_t i = 0; i < ManyProfiles::kWorkers; ++i) {
-    ASSERT_EQ(table.JobRank(table.KindOf(many.workers[i]), cls), static_cast<double>(i + 1));
+    ASSERT_EQ(table.kinds().Of(table.KindOf(many.workers[i]), cls).job_rank, static_cast<double>(i + 1));
   }
   // And when it leaves they are alike again, in steps too.
   table.BeginCommand(1, 100'000);
   table.DropJob(cls);
-  EXPECT_GE(table.kinds(), ManyProfiles::kWorkers - 100);
+  EXPECT_GE(table.kinds().size(), ManyProfiles::kWorkers - 100);
   EXPECT_LE(many.LongestStep(), 600u);
-  EXPECT_EQ(table.kinds(), 1u);
+  EXPECT_EQ(table.kinds().size(), 1u);
 }
 
 TEST(ClassTable, WorkersGetNewProfilesInStepsBeforeTheClassIsJudgedThatReadsMore) {
@@ -341,14 +342,14 @@ TEST(ClassTable, WorkersGetNewProfilesInStepsBeforeTheClassIsJudgedThatReadsMore
   table.BeginCommand(1, 100'000);
   const ClassId cls = table.AddJob(job.In(table));
   EXPECT_LE(table.profiles(), 100u);
-  EXPECT_EQ(table.WorkersFor(cls), 0u);
+  EXPECT_EQ(table.kinds().WorkersFor(cls), 0u);
   // One that reads the same is not judged before either.
   job.requirements = testing::MustParse("TARGET.Memory > 2000");
   const ClassId other = table.AddJob(job.In(table));
   many.LongestStep();
   EXPECT_EQ(table.profiles(), ManyProfiles::kWorkers);
-  EXPECT_EQ(table.WorkersFor(cls), 2000u);
-  EXPECT_EQ(table.WorkersFor(other), 1000u);
+  EXPECT_EQ(table.kinds().WorkersFor(cls), 2000u);
+  EXPECT_EQ(table.kinds().WorkersFor(other), 1000u);
 }
 
 TEST(ClassTable, AFoldThatWasMadeElsewhereGivesTheSameClass) {

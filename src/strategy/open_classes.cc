@@ -42,14 +42,14 @@ void OpenClasses::Count(KindId kind, Seen& seen) {
   }
   seen = {0, false, version_};
   // Those on the tier of rank 0 are not ranked. (A kind that ranks has a tier for every class that it matches.)
-  const ClassTable::TierMap& tiers = verdicts_.Tiers(kind);
+  const KindTable::TierMap& tiers = verdicts_.kinds().Tiers(kind);
   const auto zero = tiers.find(0.0);
   for (std::size_t word = 0; word < open_.size(); ++word) {
     for (std::uint64_t bits = open_[word]; bits != 0; bits &= bits - 1) {
       const auto cls = static_cast<ClassId>(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
-      if (!verdicts_.Matches(kind, cls)) continue;
+      if (!verdicts_.kinds().Matches(kind, cls)) continue;
       ++seen.matched;
-      if (!tiers.empty() && (zero == tiers.end() || !verdicts_.Matches(zero->second, cls))) seen.ranked = true;
+      if (!tiers.empty() && (zero == tiers.end() || !verdicts_.kinds().Matches(zero->second, cls))) seen.ranked = true;
     }
   }
 }

@@ -58,15 +58,15 @@ class StepsWorld : public ClassTable::Listener {
   }
   // At most so many jobs are told; true: built.
   bool Build(std::size_t most) {
-    if (!orders.Building()) return true;
-    orders.BeginBuild();
+    if (!orders.builder().Building()) return true;
+    orders.builder().Begin();
     for (const auto& job : jobs) {
-      if (!(orders.built_to() < job->id())) continue;
+      if (!(orders.builder().built_to() < job->id())) continue;
       if (most-- == 0) return false;
-      orders.Build(*job);
+      orders.builder().Add(*job);
     }
-    orders.Built();
-    return !orders.Building();
+    orders.builder().Finish();
+    return !orders.builder().Building();
   }
 
   StepsKeys keys;
@@ -91,7 +91,7 @@ TEST(OrdersInSteps, WhatNobodyUsesGoesWhileJobsComeAndGo) {
     StepsWorld world;
     const KindId kind = world.table.KindOf(world.table.AddWorker(testing::SampleWorker{}.Traits()));
     for (int i = 0; i < 600; ++i) world.Add(rng);
-    const std::size_t nothing = world.orders.MemoryBytes();
+    const std::size_t nothing = world.orders.indices().MemoryBytes();
     std::uint64_t serial = 0;
     for (const char* text : kTexts) {
       const ParsedStrategy parsed = ParseStrategy(text);
@@ -103,7 +103,7 @@ TEST(OrdersInSteps, WhatNobodyUsesGoesWhileJobsComeAndGo) {
         world.Add(rng);
       };
       while (!world.Build(7)) churn();
-      ASSERT_TRUE(world.orders.Ready(id));
+      ASSERT_TRUE(world.orders.indices().Ready(id));
       for (int i = 0; i < 60; ++i) {
         std::uint64_t gave_up = 0;
         PickJob* picked = testing::PickToTheEnd(world.orders, id, kind, nullptr, rng, gave_up);
@@ -120,14 +120,14 @@ TEST(OrdersInSteps, WhatNobodyUsesGoesWhileJobsComeAndGo) {
         churn();
       }
       world.orders.Unuse(id);
-      EXPECT_TRUE(world.orders.Cleaning());
+      EXPECT_TRUE(world.orders.builder().Cleaning());
       int steps = 0;
       for (bool gone = false; !gone; ++steps) {
         std::size_t budget = 5;
-        gone = world.orders.Clean(budget);
+        gone = world.orders.builder().Clean(budget);
         if (steps % 4 == 0) churn();
       }
-      EXPECT_EQ(world.orders.MemoryBytes(), nothing) << text;
+      EXPECT_EQ(world.orders.indices().MemoryBytes(), nothing) << text;
     }
     while (!world.jobs.empty()) world.Drop(world.jobs.size() - 1);
   }
@@ -172,7 +172,7 @@ class Stepwise {
       case 7: {
         world_.Build(rng_.Below(20));
         std::size_t budget = rng_.Below(10);
-        world_.orders.Clean(budget);
+        world_.orders.builder().Clean(budget);
         break;
       }
       case 8:
@@ -210,14 +210,15 @@ class Stepwise {
     job.queued = 0;
   }
   bool Pick(const Used& used) {
-    if (world_.orders.Building() || !world_.orders.Ready(used.id)) return true;
+    if (world_.orders.builder().Building() || !world_.orders.indices().Ready(used.id)) return true;
     Preview::Options options;
     options.policy = policy_;
     options.worker = used.strategy;
     options.slots = slots_;
     Preview naive(options);
     for (const auto& job : world_.jobs) {
-      naive.Know(world_.keys, *job, job->open ? std::optional<double>(0) : std::nullopt, &world_.orders.values());
+      naive.Know(world_.keys, *job, job->open ? std::optional<double>(0) : std::nullopt,
+                 &world_.orders.indices().values());
     }
     bool random = false;
     const std::vector<JobId> wanted = naive.Allowed(random);
@@ -254,7 +255,7 @@ TEST(OrdersInSteps, WhatNobodyUsesGoesInStepsOfEverySize) {
     std::size_t steps = 0;
     for (bool clean = false; !clean; ++steps) {
       std::size_t budget = most;
-      clean = world.orders.Clean(budget);
+      clean = world.orders.builder().Clean(budget);
       ASSERT_LE(budget, most);
     }
     EXPECT_GE(steps * most, 40u);
@@ -289,7 +290,7 @@ class OneValue {
   }
   KindId kind() const { return world.table.KindOf(handle_); }
   PickJob* Pick() {
-    PickJob* picked = world.orders.Pick(id, kind(), nullptr, &rng);
+    PickJob* picked = world.orders.index(id).Pick(kind(), nullptr, &rng);
     if (picked == nullptr) return nullptr;
     world.orders.Started(*picked, Stamp{1000, ++serial});
     return picked;
@@ -298,15 +299,15 @@ class OneValue {
   std::size_t Finish() {
     for (std::size_t steps = 1;; ++steps) {
       std::size_t budget = 256;
-      if (world.orders.StepJoining(budget)) return steps;
+      if (world.orders.groups().Step(budget)) return steps;
     }
   }
   // Cells that were moved by it.
   template <typename F>
   std::uint64_t Moved(F f) {
-    const std::uint64_t before = world.orders.cells_moved();
+    const std::uint64_t before = world.orders.indices().cells_moved();
     f();
-    return world.orders.cells_moved() - before;
+    return world.orders.indices().cells_moved() - before;
   }
 
   Rng rng{1};
@@ -328,11 +329,11 @@ TEST(OrdersInSteps, AValueWithManyCellsThatIsFullIsLeftInSteps) {
   ASSERT_TRUE(first != nullptr && second != nullptr && first != second);
   // It is full: a pick meets all others, gives up after a few, and what is left goes in steps.
   ASSERT_EQ(some.Pick(), nullptr);
-  EXPECT_TRUE(orders.unfinished(some.id));
-  EXPECT_LE(orders.moved(some.id), order::CellTrees::most_moved);
+  EXPECT_TRUE(orders.index(some.id).last_pick().unfinished);
+  EXPECT_LE(orders.index(some.id).last_pick().moved, order::CellTrees::most_moved);
   EXPECT_GE(some.Finish(), OneValue::kJobs / 256 / 2);
   ASSERT_EQ(some.Pick(), nullptr);
-  EXPECT_FALSE(orders.unfinished(some.id));
+  EXPECT_FALSE(orders.index(some.id).last_pick().unfinished);
 }
 
 TEST(OrdersInSteps, AValueWithManyCellsOpensInSteps) {
@@ -340,15 +341,15 @@ TEST(OrdersInSteps, AValueWithManyCellsOpensInSteps) {
   Orders& orders = some.world.orders;
   PickJob* first = some.Pick();
   PickJob* second = some.Pick();
-  while (some.Pick() == nullptr && orders.unfinished(some.id)) {
+  while (some.Pick() == nullptr && orders.index(some.id).last_pick().unfinished) {
   }
   const std::uint64_t moved = some.Moved([&] { orders.Returned(*second); });
   EXPECT_GT(moved, 0u);
   EXPECT_LE(moved, StrategyIndex::moved_at_once);
-  EXPECT_TRUE(orders.Joining());
+  EXPECT_TRUE(orders.groups().Joining());
   // Until all stand where they belong nobody is given what does not come first.
   ASSERT_EQ(some.Pick(), nullptr);
-  EXPECT_TRUE(orders.unfinished(some.id));
+  EXPECT_TRUE(orders.index(some.id).last_pick().unfinished);
   EXPECT_GE(some.Finish(), OneValue::kJobs / 256 / 2);
   // `second` was served last, so that the third is the first of those that were never served.
   PickJob* third = some.Pick();
@@ -363,7 +364,7 @@ TEST(OrdersInSteps, ALevelWithManyCellsChangesInSteps) {
   PickJob* first = some.Pick();
   ASSERT_NE(first, nullptr);
   ASSERT_EQ(some.Pick(), nullptr);
-  EXPECT_TRUE(orders.unfinished(some.id));
+  EXPECT_TRUE(orders.index(some.id).last_pick().unfinished);
   some.Finish();
   PickJob* second = some.Pick();
   ASSERT_EQ(second, some.world.jobs[1].get());
@@ -378,7 +379,7 @@ TEST(OrdersInSteps, APercentageThatLetsMoreRunOpensInSteps) {
   Orders& orders = some.world.orders;
   orders.SetSlots(10);
   ASSERT_NE(some.Pick(), nullptr);
-  while (some.Pick() == nullptr && orders.unfinished(some.id)) {
+  while (some.Pick() == nullptr && orders.index(some.id).last_pick().unfinished) {
   }
   const std::uint64_t moved = some.Moved([&] { orders.SetSlots(20); });
   EXPECT_GT(moved, 0u);
@@ -391,9 +392,9 @@ TEST(OrdersInSteps, AKindThatIsNewIsToldToManyCellsInSteps) {
   const testing::SmallSteps small(false);
   OneValue some("fair(job, oldest)");
   Orders& orders = some.world.orders;
-  orders.BeginCommand();
-  Orders::looks_at_once = 1000;
-  orders.BeginCommand();
+  orders.updates().BeginCommand();
+  UpdateBudget::looks_at_once = 1000;
+  orders.updates().BeginCommand();
   testing::SampleWorker other;
   other.tags = {"other"};
   StepsJob& job = *some.world.jobs[7];
@@ -407,12 +408,12 @@ TEST(OrdersInSteps, AKindThatIsNewIsToldToManyCellsInSteps) {
   EXPECT_LE(some.Moved([&] { made = some.world.table.AddWorker(other.Traits()); }), StrategyIndex::moved_at_once);
   const KindId kind = some.world.table.KindOf(made);
   ASSERT_NE(kind, some.kind());
-  ASSERT_EQ(orders.Pick(some.id, kind, nullptr, &some.rng), nullptr);
-  EXPECT_TRUE(orders.unfinished(some.id));
+  ASSERT_EQ(orders.index(some.id).Pick(kind, nullptr, &some.rng), nullptr);
+  EXPECT_TRUE(orders.index(some.id).last_pick().unfinished);
   // Those that were there before do not wait for it.
   EXPECT_EQ(some.Pick(), some.world.jobs[0].get());
   some.Finish();
-  PickJob* picked = orders.Pick(some.id, kind, nullptr, &some.rng);
+  PickJob* picked = orders.index(some.id).Pick(kind, nullptr, &some.rng);
   EXPECT_EQ(picked, some.world.jobs[1].get());
 }
 
@@ -438,14 +439,14 @@ TEST(OrdersInSteps, MoreKindsThanFitAreToldToManyCellsInSteps) {
     some.Finish();
   }
   EXPECT_LE(moved, StrategyIndex::moved_at_once);
-  EXPECT_EQ(table.mask_words(), 2u);
-  EXPECT_TRUE(orders.Building());
+  EXPECT_EQ(table.kinds().mask_words(), 2u);
+  EXPECT_TRUE(orders.builder().Building());
   // Who was there before goes on, the last of the new ones waits until wider trees are built.
   EXPECT_EQ(some.Pick(), some.world.jobs[0].get());
   const KindId last = table.KindOf(handles.back());
   ASSERT_GE(last, 64u);
-  ASSERT_EQ(orders.Pick(some.id, last, nullptr, &some.rng), nullptr);
-  EXPECT_TRUE(orders.unfinished(some.id));
+  ASSERT_EQ(orders.index(some.id).Pick(last, nullptr, &some.rng), nullptr);
+  EXPECT_TRUE(orders.index(some.id).last_pick().unfinished);
   while (!some.world.Build(1000)) {
   }
   some.Finish();

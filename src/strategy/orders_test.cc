@@ -37,12 +37,12 @@ class World : public ClassTable::Listener {
   std::vector<std::unique_ptr<Job>> jobs;
 
   void BuildAll() {
-    while (orders.Building()) {
-      orders.BeginBuild();
+    while (orders.builder().Building()) {
+      orders.builder().Begin();
       for (const auto& job : jobs) {
-        if (orders.built_to() < job->id()) orders.Build(*job);
+        if (orders.builder().built_to() < job->id()) orders.builder().Add(*job);
       }
-      orders.Built();
+      orders.builder().Finish();
     }
   }
 };
@@ -54,7 +54,7 @@ std::vector<PreviewStep> Traced(Orders& orders, Orders::Id id, const PickJob& jo
   const StrategyIndex& index = orders.index(id);
   const order::Rules rules = index.rules();
   char bytes[8192];
-  const TracedPick pick{rules, *index.leaf(), job, kind, ranked, index.candidates()};
+  const TracedPick pick{rules, *index.last_pick().leaf, job, kind, ranked, index.last_pick().candidates};
   const char* end = WriteTrace(pick, bytes, bytes + sizeof(bytes));
   EXPECT_NE(end, nullptr);
   // A little too little room is none.
@@ -176,9 +176,9 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
             if (rng.Below(2) == 0) {
               if (job != nullptr) world.orders.SetGroup(*job, group);
             } else {
-              world.orders.JoinGroup(group);
+              world.orders.groups().Join(group);
               std::size_t budget = rng.Below(10);
-              world.orders.StepJoining(budget);
+              world.orders.groups().Step(budget);
             }
           } else if (rng.Below(4) == 0) {
             Worker& worker = workers[rng.Below(workers.size())];
@@ -231,7 +231,7 @@ TEST(Orders, EveryPickIsThatOfANaiveLookAtAllJobs) {
             break;
           }
           ASSERT_NE(picked, nullptr) << "step " << step << ", strategy " << kind.text;
-          ASSERT_EQ(world.orders.random_task(kind.id), random);
+          ASSERT_EQ(world.orders.index(kind.id).last_pick().random_task, random);
           ASSERT_TRUE(std::find(allowed.begin(), allowed.end(), picked->id()) != allowed.end())
               << "step " << step << ", strategy " << kind.text << ": " << picked->id().value << " instead of "
               << allowed[0].value;

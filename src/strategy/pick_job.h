@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -71,6 +72,22 @@ class StartGate {
   virtual Blocked Ask(std::uint32_t group) = 0;
   // The same, but a group of which it is not certain is looked at: asked where there are many.
   virtual Blocked AskClosely(std::uint32_t group) { return Ask(group); }
+};
+
+namespace order {
+struct Plan;
+}  // namespace order
+
+// How a pick went.
+struct PickReport {
+  bool unfinished = false;   // it gave up: asked again, it goes on
+  bool random_task = false;  // the strategy wants a random task of the job
+  std::size_t moved = 0;     // cells that it moved: those that are blocked aside, others to where they belong
+  std::size_t asked = 0;     // groups that it asked about, each by itself
+  // The leaf of the strategy that gave the job, and, if that is `random`, how many tasks it was drawn from: some of
+  // these may be blocked, or of values that are full, and would have been drawn for nothing.
+  const order::Plan* leaf = nullptr;
+  std::uint64_t candidates = 0;
 };
 
 // What a job has under a key, for comparing as `=?=` does: a letter for the type, then the value. None if it has not.

@@ -73,7 +73,7 @@ class SomeGate : public StartGate {
       return;
     }
     blocked_[group] = !blocked_[group];
-    if (!blocked_[group]) orders.OpenGroup(group, nullptr);
+    if (!blocked_[group]) orders.groups().Open(group, nullptr);
   }
   bool Any() const {
     for (std::uint32_t group = 1; group < kGroups; ++group) {

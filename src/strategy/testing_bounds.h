@@ -14,13 +14,13 @@ class SmallSteps {
     order::CellTrees::most_moved = 1;
     order::CellTrees::most_shifted = 1;
     StrategyIndex::moved_at_once = 1;
-    Orders::looks_at_once = 0;
+    UpdateBudget::looks_at_once = 0;
     Orders::width_at_once = 2;
   }
   ~SmallSteps() {
     order::CellTrees::most_moved = before_[0];
     StrategyIndex::moved_at_once = before_[1];
-    Orders::looks_at_once = before_[2];
+    UpdateBudget::looks_at_once = before_[2];
     Orders::width_at_once = before_[3];
     order::CellTrees::most_shifted = before_[4];
   }
@@ -28,19 +28,19 @@ class SmallSteps {
   SmallSteps& operator=(const SmallSteps&) = delete;
 
  private:
-  const std::size_t before_[5] = {order::CellTrees::most_moved, StrategyIndex::moved_at_once, Orders::looks_at_once,
-                                  Orders::width_at_once, order::CellTrees::most_shifted};
+  const std::size_t before_[5] = {order::CellTrees::most_moved, StrategyIndex::moved_at_once,
+                                  UpdateBudget::looks_at_once, Orders::width_at_once, order::CellTrees::most_shifted};
 };
 
 // A pick, asked again as long as it gives up; now and then steps go on in between. Counts how often it gave up.
 inline PickJob* PickToTheEnd(Orders& orders, Orders::Id id, KindId kind, StartGate* gate, Rng& rng,
                              std::uint64_t& gave_up) {
   for (;;) {
-    PickJob* picked = orders.Pick(id, kind, gate, &rng);
-    if (picked != nullptr || !orders.unfinished(id)) return picked;
+    PickJob* picked = orders.index(id).Pick(kind, gate, &rng);
+    if (picked != nullptr || !orders.index(id).last_pick().unfinished) return picked;
     ++gave_up;
     std::size_t few = rng.Below(3);
-    orders.StepJoining(few);
+    orders.groups().Step(few);
   }
 }
 

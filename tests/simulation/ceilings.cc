@@ -210,7 +210,7 @@ void Ceilings::CheckWaiting() {
     if (++asked > 2) continue;
     worker.pull.credit = view->credit;
     const std::uint64_t before = engine_->looks().Stats().granted;
-    CHECK(engine_->Pull(now_, worker.id, worker.pull).ok());
+    CHECK(engine_->workers().Pull(now_, worker.id, worker.pull).ok());
     if (engine_->looks().Stats().granted != before) Wrong("a worker waited that could be served");
     Settle();
     ++tally_["asked again"];
@@ -331,7 +331,7 @@ void Ceilings::SetPolicy() {
   Settle();
   old_policy_ = options_.policy;
   options_.policy = Policies()[rng_.Below(Policies().size())];
-  engine_->SetPolicy(now_, options_.policy, {});
+  engine_->queue().SetPolicy(now_, options_.policy, {});
   Settle();
   // Until its index is ready the old one holds.
   for (int i = 0; engine_->NextWake(now_) == now_.mono; ++i) {
@@ -350,8 +350,8 @@ bool Ceilings::Finish() {
   // Both keys were there all the time, or are built anew by now: either way what they count must be right.
   old_policy_ = options_.policy;
   options_.policy = ParseKnown("max_simultaneous(customer, 3, max_simultaneous(user, 5, worker))", true);
-  engine_->SetPolicy(now_, options_.policy, {});
-  engine_->SetDispatch(now_, {});  // what one worker then gets of all jobs is known where it sees all of them
+  engine_->queue().SetPolicy(now_, options_.policy, {});
+  engine_->queue().SetDispatch(now_, {});  // what one worker then gets of all jobs is known where it sees all of them
   Settle();
   while (engine_->NextWake(now_) == now_.mono) {
     engine_->Tick(now_);
@@ -361,19 +361,20 @@ bool Ceilings::Finish() {
   for (Worker* worker : Registered()) {
     PullOptions none;
     none.credit = 0;
-    CHECK(engine_->Pull(now_, worker->id, none).ok());
-    if (Chance(2)) engine_->Disconnect(now_, worker->id);
+    CHECK(engine_->workers().Pull(now_, worker->id, none).ok());
+    if (Chance(2)) engine_->workers().Disconnect(now_, worker->id);
     Settle();
   }
   for (const JobId job : recent_) {
-    static_cast<void>(engine_->Cancel(now_, job));
+    static_cast<void>(engine_->jobs().Cancel(now_, job));
     Settle();
   }
   Pass(30s);
   if (!books_.empty()) Wrong("something runs for ever");
   JobQuery query;
   query.limit = 1000;
-  for (const JobView& view : engine_->looks().List(query).jobs) static_cast<void>(engine_->Cancel(now_, view.id));
+  for (const JobView& view : engine_->looks().List(query).jobs)
+    static_cast<void>(engine_->jobs().Cancel(now_, view.id));
 
   Worker& worker = workers_.emplace_back();
   worker.id = WorkerId{++last_id_};
@@ -384,7 +385,7 @@ bool Ceilings::Finish() {
   spec.tags = worker.tags;
   spec.connected = true;
   spec.strategy = worker.strategy;
-  worker.key = engine_->Register(now_, spec, std::nullopt)->key;
+  worker.key = engine_->workers().Register(now_, spec, std::nullopt)->key;
   worker.registered = true;
   const auto submit = [this](std::optional<std::string> customer, std::optional<std::string> user) {
     JobSpec job;
@@ -394,7 +395,7 @@ bool Ceilings::Finish() {
     if (user) job.user = *user;
     const JobId id{++last_id_};
     values_[id] = Values{customer, user, true};
-    CHECK(engine_->Submit(now_, id, job).ok());
+    CHECK(engine_->jobs().Submit(now_, id, job).ok());
   };
   for (int i = 0; i < 7; ++i) submit("c" + std::to_string(i), {});
   for (int i = 0; i < 6; ++i) submit({}, "u" + std::to_string(i));
@@ -405,7 +406,7 @@ bool Ceilings::Finish() {
   submit("d2", "v1");
   submit("d2", "v2");
   worker.pull = PullOptions{1000, false, Duration(0), {}};
-  CHECK(engine_->Pull(now_, worker.id, worker.pull).ok());
+  CHECK(engine_->workers().Pull(now_, worker.id, worker.pull).ok());
   Settle();
   std::map<std::string, std::uint64_t> expected;
   for (int i = 0; i < 7; ++i) expected["customer.c" + std::to_string(i)] = 3;

@@ -30,7 +30,7 @@ void Ceilings::Submit() {
   const JobId id{++last_id_};
   values_[id] = values;
   Remember(id);
-  CHECK(engine_->Submit(now_, id, spec).ok());
+  CHECK(engine_->jobs().Submit(now_, id, spec).ok());
 }
 
 std::vector<TaskRef> Ceilings::RunningOn(WorkerId id) const {
@@ -46,7 +46,7 @@ void Ceilings::Burst() {
   for (Worker* worker : Registered()) {
     worker->pull = PullOptions{static_cast<std::uint32_t>(Between(1, 16)), Chance(3), std::nullopt, {}};
     if (Chance(2)) worker->pull.wait = Duration(milliseconds(Chance(2) ? 0 : Between(1, 2000)));
-    CHECK(engine_->Pull(now_, worker->id, worker->pull).ok());
+    CHECK(engine_->workers().Pull(now_, worker->id, worker->pull).ok());
     ++tally_["pull at once"];
   }
   ++tally_["burst"];
@@ -59,7 +59,7 @@ void Ceilings::PullOne() {
   worker.pull = PullOptions{static_cast<std::uint32_t>(Between(0, 16)), Chance(3), std::nullopt, {}};
   if (Chance(2)) worker.pull.wait = Duration(milliseconds(Between(0, 2000)));
   if (Chance(5)) worker.pull.strategy = SomeStrategy();
-  CHECK(engine_->Pull(now_, worker.id, worker.pull).ok());
+  CHECK(engine_->workers().Pull(now_, worker.id, worker.pull).ok());
   if (!Chance(8)) return;
   // What it got never reaches it.
   Settle();
@@ -67,7 +67,7 @@ void Ceilings::PullOne() {
   if (running.empty()) return;
   const std::vector<TaskRef> some_refs(running.begin() + static_cast<std::ptrdiff_t>(rng_.Below(running.size())),
                                        running.end());
-  engine_->Undelivered(now_, some_refs);
+  engine_->workers().Undelivered(now_, some_refs);
   for (const TaskRef& task : some_refs) End(task.lease.serial);
   ++tally_["undelivered"];
 }
@@ -81,7 +81,7 @@ void Ceilings::Report() {
   for (const TaskRef& task : RunningOn(worker.id)) {
     if (!Chance(3)) reports.push_back({task, friendly ? ReportKind::kDone : static_cast<ReportKind>(rng_.Below(4))});
   }
-  const auto verdicts = engine_->ReportAll(now_, worker.id, reports);
+  const auto verdicts = engine_->workers().ReportAll(now_, worker.id, reports);
   CHECK(verdicts.ok());
   for (std::size_t i = 0; i < reports.size(); ++i) {
     if ((*verdicts)[i] == ReportVerdict::kStale) Wrong("a lease in the books was stale");
@@ -106,8 +106,8 @@ void Ceilings::ComeBack(Worker& worker) {
   for (const TaskRef& task : RunningOn(worker.id)) {
     if (all || Chance(2)) spec.resume.push_back(task);
   }
-  const auto answer =
-      engine_->Register(now_, spec, worker.key == 0 ? std::nullopt : std::optional<std::uint64_t>(worker.key));
+  const auto answer = engine_->workers().Register(
+      now_, spec, worker.key == 0 ? std::nullopt : std::optional<std::uint64_t>(worker.key));
   CHECK(answer.ok());
   if (answer->resumed.size() != spec.resume.size()) Wrong("a lease in the books was not its worker's");
   tally_["resumed"] += answer->resumed.size();
@@ -127,12 +127,12 @@ void Ceilings::WorkerLeaves() {
   if (some.empty()) return;
   Worker& worker = *some[rng_.Below(some.size())];
   if (Chance(3)) {
-    engine_->Unregister(now_, worker.id);
+    engine_->workers().Unregister(now_, worker.id);
     EndWhere([&](const Running& lease) { return lease.worker == worker.id; });
     worker.registered = false;
     ++tally_["unregister"];
   } else {
-    engine_->Disconnect(now_, worker.id);
+    engine_->workers().Disconnect(now_, worker.id);
     worker.away = true;
     ++tally_["disconnect"];
   }
@@ -145,7 +145,7 @@ void Ceilings::WorkerChanges() {
   WorkerChange change;
   worker.strategy = SomeStrategy();
   change.strategy = worker.strategy;
-  CHECK(engine_->ChangeWorker(now_, worker.id, change).ok());
+  CHECK(engine_->workers().Change(now_, worker.id, change).ok());
 }
 
 void Ceilings::ChangeValues() {
@@ -163,7 +163,7 @@ void Ceilings::ChangeValues() {
     }
     values_.at(job).customer = customer;
   }
-  CHECK(engine_->Change(now_, job, change).ok());
+  CHECK(engine_->jobs().Change(now_, job, change).ok());
   Settle();
   Flush(pending_.size());
   ++tally_["change"];

@@ -210,7 +210,7 @@ void Dispatch::CheckWaiting() {
     Worker& worker = *OneOf(waiting);
     worker.pull.credit = engine_->looks().DescribeWorker(worker.id)->credit;
     if (worker.pull.credit == 0) continue;
-    CHECK(engine_->Pull(now_, worker.id, worker.pull).ok());
+    CHECK(engine_->workers().Pull(now_, worker.id, worker.pull).ok());
     Settle();
     if (!started_.empty()) {
       const Strategy& own = worker.pull.strategy ? *worker.pull.strategy : *worker.strategy;
@@ -303,17 +303,17 @@ bool Dispatch::Step() {
 
 bool Dispatch::Finish() {
   ++steps_;
-  if (paused_) engine_->ResumeQueue(now_);
+  if (paused_) engine_->queue().Resume(now_);
   paused_ = false;
   while (!limits_.empty()) {
-    CHECK(engine_->DeleteLimit(now_, limits_.begin()->first).ok());
+    CHECK(engine_->limits().Delete(now_, limits_.begin()->first).ok());
     limits_.erase(limits_.begin());
   }
   Settle();
   Pass(30s);
   // Who comes back may run anything.
   for (Worker& worker : workers_) {
-    if (worker.registered) engine_->Unregister(now_, worker.id);
+    if (worker.registered) engine_->workers().Unregister(now_, worker.id);
     EndWhere([&](const Running& lease) { return lease.worker == worker.id; });
     worker.registered = worker.away = worker.draining = false;
     Settle();
@@ -324,16 +324,17 @@ bool Dispatch::Finish() {
     Settle();
   }
   options_.policy = policies_[0];
-  engine_->SetPolicy(now_, options_.policy, {});
+  engine_->queue().SetPolicy(now_, options_.policy, {});
   const StrategyPtr plain = ParseKnown("oldest");
   for (Worker& worker : workers_) {
     WorkerChange change;
     change.strategy = worker.strategy = plain;
-    CHECK(engine_->ChangeWorker(now_, worker.id, change).ok());
+    CHECK(engine_->workers().Change(now_, worker.id, change).ok());
   }
   JobQuery query;
   query.limit = 1000;
-  for (const JobView& view : engine_->looks().List(query).jobs) static_cast<void>(engine_->Resume(now_, view.id));
+  for (const JobView& view : engine_->looks().List(query).jobs)
+    static_cast<void>(engine_->jobs().Resume(now_, view.id));
   Settle();
   for (int round = 0; wrong_.empty() && engine_->looks().Stats().jobs_active > 0; ++round) {
     if (round > 3000) {
@@ -341,11 +342,11 @@ bool Dispatch::Finish() {
       break;
     }
     for (Worker& worker : workers_) {
-      CHECK(engine_->Pull(now_, worker.id, PullOptions{4, false, {}, {}}).ok());
+      CHECK(engine_->workers().Pull(now_, worker.id, PullOptions{4, false, {}, {}}).ok());
       Settle();
       std::vector<allot::Report> reports;
       for (const TaskRef& task : RunningOn(worker.id)) reports.push_back({task, ReportKind::kDone});
-      const auto verdicts = engine_->ReportAll(now_, worker.id, reports);
+      const auto verdicts = engine_->workers().ReportAll(now_, worker.id, reports);
       CHECK(verdicts.ok());
       for (std::size_t i = 0; i < reports.size(); ++i) {
         if ((*verdicts)[i] == ReportVerdict::kTaken &&

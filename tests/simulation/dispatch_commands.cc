@@ -41,7 +41,7 @@ void Dispatch::Submit() {
   const JobId id{++last_id_};
   jobs_[id] = job;
   Remember(id);
-  CHECK(engine_->Submit(now_, id, spec).ok());
+  CHECK(engine_->jobs().Submit(now_, id, spec).ok());
 }
 
 void Dispatch::ChangeJob() {
@@ -57,7 +57,7 @@ void Dispatch::ChangeJob() {
   if (before == jobs_.end()) return;
   const std::vector<std::string> old = before->second.tags;
   if (tags) before->second.tags = *tags;
-  if (engine_->Change(now_, id, change).ok()) {
+  if (engine_->jobs().Change(now_, id, change).ok()) {
     ++tally_["job changes"];
   } else {
     before->second.tags = old;
@@ -83,7 +83,7 @@ void Dispatch::PullOne() {
   if (Chance(3)) worker.pull.wait = Duration(0);
   if (Chance(5)) worker.pull.wait = Duration(milliseconds(Between(1, 2000)));
   if (Chance(8)) worker.pull.strategy = SomeStrategy();
-  CHECK(engine_->Pull(now_, worker.id, worker.pull).ok());
+  CHECK(engine_->workers().Pull(now_, worker.id, worker.pull).ok());
   Settle();
   if (Chance(8)) Undeliver();
 }
@@ -95,7 +95,7 @@ void Dispatch::Undeliver() {
     if (!Chance(3)) lost.push_back(task);
   }
   if (lost.empty()) return;
-  engine_->Undelivered(now_, lost);
+  engine_->workers().Undelivered(now_, lost);
   for (const TaskRef& task : lost) End(task.lease.serial);
   tally_["undelivered"] += lost.size();
 }
@@ -108,7 +108,7 @@ void Dispatch::Report(bool friendly) {
   for (const TaskRef& task : RunningOn(worker.id)) {
     if (!Chance(3)) reports.push_back({task, friendly ? ReportKind::kDone : static_cast<ReportKind>(rng_.Below(4))});
   }
-  const auto verdicts = engine_->ReportAll(now_, worker.id, reports);
+  const auto verdicts = engine_->workers().ReportAll(now_, worker.id, reports);
   CHECK(verdicts.ok());
   for (std::size_t i = 0; i < reports.size(); ++i) {
     const TaskRef& task = reports[i].task;
@@ -141,8 +141,8 @@ void Dispatch::ComeBack(Worker& worker) {
     if (all || Chance(2)) spec.resume.push_back(task);
   }
   if (!worker.registered) worker.draining = false;
-  const auto answer =
-      engine_->Register(now_, spec, worker.key == 0 ? std::nullopt : std::optional<std::uint64_t>(worker.key));
+  const auto answer = engine_->workers().Register(
+      now_, spec, worker.key == 0 ? std::nullopt : std::optional<std::uint64_t>(worker.key));
   CHECK(answer.ok());
   if (answer->resumed.size() != spec.resume.size()) Wrong("a lease in the books was not its worker's");
   tally_["resumed"] += answer->resumed.size();
@@ -161,16 +161,16 @@ void Dispatch::WorkerLeaves() {
   if (some.empty()) return;
   Worker& worker = *OneOf(some);
   if (Chance(3)) {
-    engine_->Unregister(now_, worker.id);
+    engine_->workers().Unregister(now_, worker.id);
     EndWhere([&](const Running& lease) { return lease.worker == worker.id; });
     worker.registered = false;
     ++tally_["unregister"];
   } else if (Chance(4)) {
-    CHECK(engine_->Drain(now_, worker.id).ok());
+    CHECK(engine_->workers().Drain(now_, worker.id).ok());
     worker.draining = true;
     ++tally_["drain"];
   } else {
-    engine_->Disconnect(now_, worker.id);
+    engine_->workers().Disconnect(now_, worker.id);
     worker.away = true;
     ++tally_["disconnect"];
   }
@@ -187,7 +187,7 @@ void Dispatch::WorkerChanges() {
     worker.tags = Chance(2) ? std::vector<std::string>{"a"} : std::vector<std::string>{"a", "b"};
     change.tags = worker.tags;
   }
-  CHECK(engine_->ChangeWorker(now_, worker.id, change).ok());
+  CHECK(engine_->workers().Change(now_, worker.id, change).ok());
   ++tally_["worker changes"];
 }
 
@@ -195,7 +195,7 @@ void Dispatch::WorkerChanges() {
 
 void Dispatch::SetPolicy() {
   options_.policy = OneOf(policies_);
-  engine_->SetPolicy(now_, options_.policy, {});
+  engine_->queue().SetPolicy(now_, options_.policy, {});
   ++tally_["policy"];
 }
 
@@ -203,7 +203,7 @@ void Dispatch::SwitchDispatch() {
   const DispatchOptions before = options_.dispatch;
   options_.dispatch.mode = Chance(3) ? DispatchMode::kFanout : DispatchMode::kBalanced;
   options_.dispatch.balance = static_cast<Balance>(rng_.Below(3));
-  engine_->SetDispatch(now_, options_.dispatch);
+  engine_->queue().SetDispatch(now_, options_.dispatch);
   if (before.mode != options_.dispatch.mode) {
     ++tally_[before.mode == DispatchMode::kFanout ? "fanout to balanced" : "balanced to fanout"];
   } else if (before.balance != options_.dispatch.balance) {
@@ -216,7 +216,7 @@ void Dispatch::LimitCommand() {
   const std::string user = "u" + std::to_string(Between(1, 4));
   const std::string uuid = "hold-" + user;
   if (limits_.contains(uuid)) {
-    CHECK(engine_->DeleteLimit(now_, uuid).ok());
+    CHECK(engine_->limits().Delete(now_, uuid).ok());
     limits_.erase(uuid);
     return;
   }
@@ -228,7 +228,7 @@ void Dispatch::LimitCommand() {
   spec.window = 60s;
   spec.expires_in = 86'400s;
   Settle();
-  CHECK(engine_->CreateLimit(now_, uuid, spec).ok());
+  CHECK(engine_->limits().Create(now_, uuid, spec).ok());
   limits_[uuid] = user;
   ++tally_["limit"];
 }

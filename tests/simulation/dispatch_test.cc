@@ -66,7 +66,7 @@ Duration TimeForAll(const DispatchOptions& dispatch, std::uint32_t tasks, std::u
     spec.id = WorkerId{++last_id};
     spec.tags = {"a"};
     spec.connected = true;
-    CHECK(engine.Register(now, spec, std::nullopt).ok());
+    CHECK(engine.workers().Register(now, spec, std::nullopt).ok());
     workers.push_back(spec.id);
   }
   for (std::uint32_t i = 0; i < jobs; ++i) {
@@ -74,7 +74,7 @@ Duration TimeForAll(const DispatchOptions& dispatch, std::uint32_t tasks, std::u
     spec.tags = {"a"};
     spec.count = tasks / jobs;
     spec.lease = milliseconds(600'000);
-    CHECK(engine.Submit(now, JobId{++last_id}, spec).ok());
+    CHECK(engine.jobs().Submit(now, JobId{++last_id}, spec).ok());
   }
   struct Running {
     Instant end;
@@ -93,7 +93,7 @@ Duration TimeForAll(const DispatchOptions& dispatch, std::uint32_t tasks, std::u
     }
   };
   for (const WorkerId worker : workers) {
-    CHECK(engine.Pull(now, worker, PullOptions{1, false, {}, {}}).ok());
+    CHECK(engine.workers().Pull(now, worker, PullOptions{1, false, {}, {}}).ok());
     collect();
   }
   std::uint32_t done = 0;
@@ -110,9 +110,9 @@ Duration TimeForAll(const DispatchOptions& dispatch, std::uint32_t tasks, std::u
     running.pop();
     move(next.end);
     const std::vector<Report> reports = {{next.task, ReportKind::kDone}};
-    CHECK((*engine.ReportAll(now, workers[next.worker], reports))[0] == ReportVerdict::kTaken);
+    CHECK((*engine.workers().ReportAll(now, workers[next.worker], reports))[0] == ReportVerdict::kTaken);
     ++done;
-    CHECK(engine.Pull(now, workers[next.worker], PullOptions{1, false, {}, {}}).ok());
+    CHECK(engine.workers().Pull(now, workers[next.worker], PullOptions{1, false, {}, {}}).ok());
     collect();
   }
   return now.mono - begin;

@@ -265,7 +265,7 @@ void Limits::CheckWaiting() {
     }
   }
   for (std::size_t i = 0; i < std::min<std::size_t>(2, waiting.size()); ++i) {
-    CHECK(engine_->Pull(now_, waiting[i]->id, waiting[i]->pull).ok());
+    CHECK(engine_->workers().Pull(now_, waiting[i]->id, waiting[i]->pull).ok());
     Settle();
     if (!started_.empty()) {
       const Strategy& own = waiting[i]->pull.strategy ? *waiting[i]->pull.strategy : *waiting[i]->strategy;
@@ -390,10 +390,10 @@ bool Limits::Step() {
 
 bool Limits::Finish() {
   ++steps_;
-  if (paused_) engine_->ResumeQueue(now_);
+  if (paused_) engine_->queue().Resume(now_);
   paused_ = false;
   options_.policy = policies_[0];
-  engine_->SetPolicy(now_, options_.policy, {});
+  engine_->queue().SetPolicy(now_, options_.policy, {});
   Settle();
   for (Limit& limit : limits_) limit.kept = false;
   Pass(30s);

@@ -54,7 +54,7 @@ void Limits::Submit(bool one_of_many) {
   const JobId id{++last_id_};
   jobs_[id] = Job{spec, LooksOf(spec)};
   Remember(id);
-  CHECK(engine_->Submit(now_, id, spec).ok());
+  CHECK(engine_->jobs().Submit(now_, id, spec).ok());
   Settle();
 }
 
@@ -63,7 +63,7 @@ void Limits::ChangeJob() {
   JobChange change;
   change.meta = SomeMeta(false);
   if (Chance(3)) change.priority = Chance(3) ? std::nullopt : std::optional<std::int64_t>(Between(0, 2));
-  if (!engine_->Change(now_, id, change).ok()) return;
+  if (!engine_->jobs().Change(now_, id, change).ok()) return;
   Job& job = jobs_.at(id);
   job.spec.meta = *change.meta;
   if (change.priority) job.spec.priority = *change.priority;
@@ -90,7 +90,7 @@ void Limits::PullOne() {
   if (Chance(6)) worker.pull.strategy = SomeStrategy();
   // Of a large queue the order of a strategy that is new takes a while, and so does what is due now.
   const bool at_once = Idle() && !(large_ && worker.pull.strategy);
-  CHECK(engine_->Pull(now_, worker.id, worker.pull).ok());
+  CHECK(engine_->workers().Pull(now_, worker.id, worker.pull).ok());
   Settle();
   const auto served = static_cast<std::uint32_t>(
       std::count_if(started_.begin(), started_.end(), [&](const auto& start) { return start.first == worker.id; }));
@@ -125,7 +125,7 @@ void Limits::Undeliver() {
       if (std::find(lost.begin(), lost.end(), task) != lost.end()) live.push_back(task);
     }
   }
-  engine_->Undelivered(now_, live);
+  engine_->workers().Undelivered(now_, live);
   for (const TaskRef& task : live) {
     for (Limit& limit : limits_) limit.ledger.Refund(task.lease.serial, now_.mono);
     ++tally_["undelivered"];
@@ -138,7 +138,7 @@ void Limits::PullAndVanish() {
   if (some.empty()) return;
   Worker& worker = *OneOf(some);
   const std::uint64_t before = engine_->looks().Stats().granted;
-  CHECK(engine_->Pull(now_, worker.id, PullOptions{10, false, Duration(0), {}}).ok());
+  CHECK(engine_->workers().Pull(now_, worker.id, PullOptions{10, false, Duration(0), {}}).ok());
   if (engine_->looks().Stats().granted > before) ++tally_["pull and vanish"];
   ComeBack(worker);
 }
@@ -153,7 +153,7 @@ void Limits::Report() {
   for (const TaskRef& task : running) {
     if (!Chance(3)) reports.push_back({task, friendly ? ReportKind::kDone : static_cast<ReportKind>(rng_.Below(4))});
   }
-  CHECK(engine_->ReportAll(now_, worker.id, reports).ok());
+  CHECK(engine_->workers().ReportAll(now_, worker.id, reports).ok());
   tally_["report"] += reports.size();
 }
 
@@ -182,8 +182,8 @@ void Limits::ComeBack(Worker& worker) {
   }
   if (!worker.registered) worker.draining = false;
   worker.looks = LooksOf(worker);
-  const auto answer =
-      engine_->Register(now_, spec, worker.key == 0 ? std::nullopt : std::optional<std::uint64_t>(worker.key));
+  const auto answer = engine_->workers().Register(
+      now_, spec, worker.key == 0 ? std::nullopt : std::optional<std::uint64_t>(worker.key));
   CHECK(answer.ok());
   tally_["resumed"] += answer->resumed.size();
   worker.key = answer->key;
@@ -197,15 +197,15 @@ void Limits::WorkerLeaves() {
   if (some.empty()) return;
   Worker& worker = *OneOf(some);
   if (Chance(3)) {
-    engine_->Unregister(now_, worker.id);
+    engine_->workers().Unregister(now_, worker.id);
     worker.registered = false;
     ++tally_["unregister"];
   } else if (Chance(6)) {
-    CHECK(engine_->Drain(now_, worker.id).ok());
+    CHECK(engine_->workers().Drain(now_, worker.id).ok());
     worker.draining = true;
     ++tally_["drain"];
   } else {
-    engine_->Disconnect(now_, worker.id);
+    engine_->workers().Disconnect(now_, worker.id);
     worker.away = true;
     ++tally_["disconnect"];
   }
@@ -225,7 +225,7 @@ void Limits::WorkerChanges() {
     worker.tags = Chance(2) ? std::vector<std::string>{"a"} : std::vector<std::string>{"a", "b"};
     change.tags = worker.tags;
   }
-  CHECK(engine_->ChangeWorker(now_, worker.id, change).ok());
+  CHECK(engine_->workers().Change(now_, worker.id, change).ok());
   ++tally_["worker changes"];
 }
 
@@ -238,29 +238,29 @@ void Limits::FailedCommand() {
   bad.window = Duration(0);
   switch (rng_.Below(5)) {
     case 0:
-      CHECK(!engine_->Heartbeat(now_, nobody).ok());
+      CHECK(!engine_->workers().Heartbeat(now_, nobody).ok());
       break;
     case 1:
-      CHECK(!engine_->Pull(now_, nobody, {}).ok());
+      CHECK(!engine_->workers().Pull(now_, nobody, {}).ok());
       break;
     case 2:
-      CHECK(!engine_->ReportAll(now_, nobody, {}).ok());
+      CHECK(!engine_->workers().ReportAll(now_, nobody, {}).ok());
       break;
     case 3:
-      CHECK(!engine_->CreateLimit(now_, "bad", bad).ok());
-      if (!limits_.empty()) CHECK(!engine_->UpdateLimit(now_, OneOf(limits_).uuid, bad).ok());
+      CHECK(!engine_->limits().Create(now_, "bad", bad).ok());
+      if (!limits_.empty()) CHECK(!engine_->limits().Update(now_, OneOf(limits_).uuid, bad).ok());
       break;
     default:
-      CHECK(!engine_->DeleteLimit(now_, "nothing").ok());
-      CHECK(!engine_->RenewLimit(now_, "nothing", std::nullopt).ok());
-      CHECK(!engine_->Cancel(now_, JobId{1}).ok());
+      CHECK(!engine_->limits().Delete(now_, "nothing").ok());
+      CHECK(!engine_->limits().Renew(now_, "nothing", std::nullopt).ok());
+      CHECK(!engine_->jobs().Cancel(now_, JobId{1}).ok());
   }
   ++tally_["failed command"];
 }
 
 void Limits::SetPolicy() {
   options_.policy = OneOf(policies_);
-  engine_->SetPolicy(now_, options_.policy, {});
+  engine_->queue().SetPolicy(now_, options_.policy, {});
   ++tally_["policy"];
 }
 
@@ -324,7 +324,7 @@ void Limits::CreateLimit() {
   std::string uuid = "l" + std::to_string(Chance(3) ? last_uuid_ : ++last_uuid_);
   const bool taken =
       std::any_of(limits_.begin(), limits_.end(), [&](const Limit& limit) { return limit.uuid == uuid; });
-  const auto lease = engine_->CreateLimit(now_, uuid, spec);
+  const auto lease = engine_->limits().Create(now_, uuid, spec);
   if (lease.ok() == taken) Wrong("limit " + uuid + (taken ? " is there twice" : " was refused"));
   if (!lease.ok()) return;
   limits_.push_back(
@@ -363,7 +363,7 @@ void Limits::UpdateLimit() {
       ++tally_["same terms again"];
   }
   if (Chance(3)) spec.expires_in = other.expires_in;
-  if (!engine_->UpdateLimit(now_, limit.uuid, spec).ok()) return Wrong("limit " + limit.uuid + " was not updated");
+  if (!engine_->limits().Update(now_, limit.uuid, spec).ok()) return Wrong("limit " + limit.uuid + " was not updated");
   limit.ledger.Update(spec, now_.mono);
   limit.version = ++last_version_;
   limit.spec = spec;
@@ -374,7 +374,7 @@ void Limits::UpdateLimit() {
 void Limits::EndLimit() {
   if (limits_.empty()) return;
   const std::size_t at = rng_.Below(limits_.size());
-  if (!engine_->DeleteLimit(now_, limits_[at].uuid).ok()) Wrong("limit " + limits_[at].uuid + " was not deleted");
+  if (!engine_->limits().Delete(now_, limits_[at].uuid).ok()) Wrong("limit " + limits_[at].uuid + " was not deleted");
   Close(at);
   ++tally_["delete"];
 }
@@ -385,7 +385,8 @@ void Limits::RenewKept() {
     if (!limit.kept || Chance(40)) continue;
     std::optional<Duration> lease;
     if (Chance(8)) limit.spec.expires_in = lease = milliseconds(Between(1200, 5000));
-    if (!engine_->RenewLimit(now_, limit.uuid, lease).ok()) return Wrong("limit " + limit.uuid + " was not renewed");
+    if (!engine_->limits().Renew(now_, limit.uuid, lease).ok())
+      return Wrong("limit " + limit.uuid + " was not renewed");
     limit.expires = now_.mono + *limit.spec.expires_in;
     ++tally_["renewal"];
   }

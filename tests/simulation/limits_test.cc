@@ -59,7 +59,7 @@ class Queue {
       spec.tags = {"a"};
       spec.user = user;
       spec.count = count;
-      CHECK(engine_.Submit(now_, JobId{++last_id_}, spec).ok());
+      CHECK(engine_.jobs().Submit(now_, JobId{++last_id_}, spec).ok());
     };
     // Their ids are taken in any case, so that those of the others are the same.
     for (int i = 0; i < 500; ++i) {
@@ -77,7 +77,7 @@ class Queue {
       spec.tags = {"a"};
       spec.connected = true;
       spec.strategy = ParseStrategy("oldest", false).strategy;
-      CHECK(engine_.Register(now_, spec, std::nullopt).ok());
+      CHECK(engine_.workers().Register(now_, spec, std::nullopt).ok());
       workers_.push_back(spec.id);
     }
     if (!with_limit) return;
@@ -87,7 +87,7 @@ class Queue {
     limit.count = 0;
     limit.window = 60s;
     limit.expires_in = 300s;
-    CHECK(engine_.CreateLimit(now_, "l1", limit).ok());
+    CHECK(engine_.limits().Create(now_, "l1", limit).ok());
   }
 
   // Workers ask in turn, for more or less, and finish what they get, until all of the others' tasks have started.
@@ -96,7 +96,9 @@ class Queue {
     Rng rng(7);
     while (started_.size() < 399) {
       const WorkerId worker = workers_[rng.Below(workers_.size())];
-      CHECK(engine_.Pull(now_, worker, PullOptions{static_cast<std::uint32_t>(1 + rng.Below(8)), true, {}, {}}).ok());
+      CHECK(engine_.workers()
+                .Pull(now_, worker, PullOptions{static_cast<std::uint32_t>(1 + rng.Below(8)), true, {}, {}})
+                .ok());
       ++pulls_;
       while (engine_.NextWake(now_) == now_.mono) engine_.Tick(now_);
       std::vector<Report> reports;
@@ -109,7 +111,7 @@ class Queue {
         }
       }
       CHECK(!reports.empty());
-      CHECK(engine_.ReportAll(now_, worker, reports).ok());
+      CHECK(engine_.workers().ReportAll(now_, worker, reports).ok());
       now_.mono += 10ms;
       now_.wall += 10ms;
     }

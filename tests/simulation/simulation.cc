@@ -286,7 +286,7 @@ void Simulation::DoFold() {
   Take();
   if (!difference_.empty()) return;
   for (std::uint64_t n = Chance(4) ? 50 : Between(1, 4); n > 0; --n) {
-    FoldStep step = engine_->Fold(Chance(4) ? 100'000 : Between(1, 3'000));
+    FoldStep step = engine_->records().Fold(Chance(4) ? 100'000 : Between(1, 3'000));
     if (step.records.empty() && engine_->looks().UnfoldedEvents() == 0) break;
     Batch batch;
     batch.records = std::move(step.records);
@@ -307,11 +307,11 @@ void Simulation::Load(Duration grace) {
   options_.seed = rng_.Next();
   engine_ = std::make_unique<Engine>(options_);
   Store::Loader loader;
-  loader.on_record = [this](const Record& r) { return engine_->LoadRecord(r.job, r.page, r.blob); };
-  loader.on_events = [this](Position p, std::string_view events) { return engine_->Replay(p, events); };
+  loader.on_record = [this](const Record& r) { return engine_->records().Load(r.job, r.page, r.blob); };
+  loader.on_events = [this](Position p, std::string_view events) { return engine_->records().Replay(p, events); };
   const auto loaded = store_->Load(loader, [this](JobId set) { return engine_->looks().UsesPayloadSet(set); });
   if (!loaded.ok()) return Differ("load: " + loaded.error().message);
-  engine_->FinishLoad(now_, grace);
+  engine_->records().FinishLoad(now_, grace);
 }
 
 void Simulation::DoCrash() {

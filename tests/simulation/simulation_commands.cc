@@ -236,11 +236,11 @@ Result<std::vector<SubmitAnswer>> Simulation::SubmitBatch(const std::vector<JobI
                                                           const std::vector<JobSpec>& specs) {
   JobBatch batch{specs};
   for (bool ready = last_id_ % 2 == 0; !ready;) {
-    const Result<bool> more = engine_->Stage(now_, batch);
+    const Result<bool> more = engine_->jobs().Stage(now_, batch);
     if (!more.ok()) return more.error();
     ready = *more;
   }
-  return engine_->SubmitAll(now_, ids, batch);
+  return engine_->jobs().SubmitAll(now_, ids, batch);
 }
 
 void Simulation::DoSubmit() {
@@ -254,7 +254,7 @@ void Simulation::DoSubmit() {
     specs.push_back(Spec());
   }
   Result<std::vector<SubmitAnswer>> answers = n == 1 ? [&]() -> Result<std::vector<SubmitAnswer>> {
-    const Result<SubmitAnswer> one = engine_->Submit(now_, ids[0], specs[0]);
+    const Result<SubmitAnswer> one = engine_->jobs().Submit(now_, ids[0], specs[0]);
     if (!one.ok()) return one.error();
     return std::vector<SubmitAnswer>{*one};
   }()
@@ -290,7 +290,7 @@ void Simulation::DoChange() {
   if (Chance(4)) change.requirements = JobRequirements();
   if (Chance(4)) change.rank = JobRank();
   const JobId job = AnyJob();
-  const auto result = engine_->Change(now_, job, change);
+  const auto result = engine_->jobs().Change(now_, job, change);
   Trace("job " + allot::ToText(job));
   ExpectCode(CodeOf(result), InModel([=, now = now_](Model& m) { return m.Change(now, job, change); }), "change");
 }
@@ -301,17 +301,20 @@ void Simulation::DoJobCommand() {
   Trace("job " + allot::ToText(job));
   switch (rng_.Below(4)) {
     case 0:
-      ExpectCode(CodeOf(engine_->Cancel(now, job)), InModel([=](Model& m) { return m.Cancel(now, job); }), "cancel");
+      ExpectCode(CodeOf(engine_->jobs().Cancel(now, job)), InModel([=](Model& m) { return m.Cancel(now, job); }),
+                 "cancel");
       break;
     case 1:
-      ExpectCode(CodeOf(engine_->Pause(now, job)), InModel([=](Model& m) { return m.Pause(now, job); }), "pause");
+      ExpectCode(CodeOf(engine_->jobs().Pause(now, job)), InModel([=](Model& m) { return m.Pause(now, job); }),
+                 "pause");
       break;
     case 2:
-      ExpectCode(CodeOf(engine_->Resume(now, job)), InModel([=](Model& m) { return m.Resume(now, job); }), "resume");
+      ExpectCode(CodeOf(engine_->jobs().Resume(now, job)), InModel([=](Model& m) { return m.Resume(now, job); }),
+                 "resume");
       break;
     default: {
       if (!Chance(4)) job = AnyEndedJob();
-      const auto retried = engine_->Retry(now, job);
+      const auto retried = engine_->jobs().Retry(now, job);
       std::uint32_t again = 0;
       const auto failure = model_.Retry(now, job, again);
       operations_.push_back([=](Model& m) {
@@ -334,7 +337,7 @@ void Simulation::DoQueue() {
     options_.weights.clear();
     if (fair_ && Chance(2)) options_.weights["user.ann"] = static_cast<std::uint32_t>(Between(1, 4));
     if (fair_ && Chance(3)) options_.weights["user.bob"] = static_cast<std::uint32_t>(Between(1, 4));
-    engine_->SetPolicy(now_, options_.policy, options_.weights);
+    engine_->queue().SetPolicy(now_, options_.policy, options_.weights);
     operations_.push_back([now = now_, policy = options_.policy, weights = options_.weights](Model& m) {
       m.SetPolicy(now, policy, weights);
     });
@@ -344,9 +347,9 @@ void Simulation::DoQueue() {
   }
   const bool pause = Chance(2) && !model_.paused;
   if (pause) {
-    engine_->PauseQueue(now_);
+    engine_->queue().Pause(now_);
   } else {
-    engine_->ResumeQueue(now_);
+    engine_->queue().Resume(now_);
   }
   operations_.push_back([=, now = now_](Model& m) { m.PauseQueue(now, pause); });
   model_.PauseQueue(now_, pause);
@@ -390,7 +393,7 @@ void Simulation::DoRegister() {
   }
   if (Chance(3)) spec.resume.push_back(AnyRef(process));
   const std::vector<bool> genuine = Genuine(spec.resume);
-  const auto answer = engine_->Register(now_, spec, key);
+  const auto answer = engine_->workers().Register(now_, spec, key);
   RegisterAnswer expected;
   const auto failure = model_.Register(now_, spec, right_key, genuine, expected);
   operations_.push_back([=, now = now_](Model& m) {
@@ -416,7 +419,7 @@ void Simulation::DoPull() {
   if (!Chance(3)) pull.wait = (Chance(3) ? Duration(0) : Some(1ms, 1, 8000));
   if (strategies_ && Chance(6)) pull.strategy = SomeStrategy(false);
   const WorkerId id = process.id;
-  const auto result = engine_->Pull(now_, id, pull);
+  const auto result = engine_->workers().Pull(now_, id, pull);
   ExpectCode(CodeOf(result), InModel([=, now = now_](Model& m) { return m.Pull(now, id, pull); }), "pull");
 }
 
@@ -432,7 +435,7 @@ void Simulation::DoReport() {
     genuine.push_back(Genuine(ref));
   }
   const WorkerId id = process.id;
-  const auto verdicts = engine_->ReportAll(now_, id, reports);
+  const auto verdicts = engine_->workers().ReportAll(now_, id, reports);
   std::vector<ReportVerdict> expected;
   const auto failure = model_.ReportAll(now_, id, reports, genuine, expected);
   operations_.push_back([=, now = now_](Model& m) {
@@ -464,16 +467,16 @@ void Simulation::DoWorkerCommand() {
     if (Chance(3)) change.requirements = WorkerRequirements();
     if (Chance(3)) change.rank = WorkerRank();
     if (strategies_ && Chance(3)) change.strategy = Chance(3) ? nullptr : SomeStrategy(false);
-    ExpectCode(CodeOf(engine_->ChangeWorker(now, id, change)),
+    ExpectCode(CodeOf(engine_->workers().Change(now, id, change)),
                InModel([=](Model& m) { return m.ChangeWorker(now, id, change); }), "change worker");
   } else if (dice < 3) {
-    ExpectCode(CodeOf(engine_->Heartbeat(now, id)), InModel([=](Model& m) { return m.Heartbeat(now, id); }),
+    ExpectCode(CodeOf(engine_->workers().Heartbeat(now, id)), InModel([=](Model& m) { return m.Heartbeat(now, id); }),
                "heartbeat");
   } else if (dice < 6) {
     std::vector<TaskRef> refs = process.running;
     refs.push_back(AnyRef(process));
     const std::vector<bool> genuine = Genuine(refs);
-    const auto result = engine_->Extend(now, id, refs);
+    const auto result = engine_->workers().Extend(now, id, refs);
     std::vector<bool> own;
     const auto failure = model_.Extend(now, id, refs, genuine, own);
     operations_.push_back([=](Model& m) {
@@ -483,13 +486,13 @@ void Simulation::DoWorkerCommand() {
     ExpectCode(CodeOf(result), failure, "extend");
     if (result.ok()) Expect(*result, own, "extend: its own");
   } else if (dice < 7) {
-    ExpectCode(CodeOf(engine_->Drain(now, id)), InModel([=](Model& m) { return m.Drain(now, id); }), "drain");
+    ExpectCode(CodeOf(engine_->workers().Drain(now, id)), InModel([=](Model& m) { return m.Drain(now, id); }), "drain");
   } else if (dice < 9) {
-    engine_->Disconnect(now, id);
+    engine_->workers().Disconnect(now, id);
     operations_.push_back([=](Model& m) { m.Disconnect(now, id); });
     model_.Disconnect(now, id);
   } else {
-    engine_->Unregister(now, id);
+    engine_->workers().Unregister(now, id);
     operations_.push_back([=](Model& m) { m.Unregister(now, id); });
     model_.Unregister(now, id);
     // Half of them are gone as processes too, the others may come back with their key.
@@ -502,7 +505,7 @@ void Simulation::DoUndelivered() {
   std::vector<TaskRef> refs;
   for (std::uint64_t n = Between(1, 3); n > 0; --n) refs.push_back(AnyRef(process));
   const std::vector<bool> genuine = Genuine(refs);
-  engine_->Undelivered(now_, refs);
+  engine_->workers().Undelivered(now_, refs);
   operations_.push_back([=, now = now_](Model& m) { m.Undelivered(now, refs, genuine); });
   model_.Undelivered(now_, refs, genuine);
 }

@@ -25,9 +25,9 @@ std::uint64_t FromEnvironment(const char* name, std::uint64_t otherwise) {
 
 // As the model does; in steps it goes in EngineToldTest.
 struct AllUpdatesAtOnce {
-  AllUpdatesAtOnce() { Orders::updates_at_once = 1'000'000'000; }
-  ~AllUpdatesAtOnce() { Orders::updates_at_once = before; }
-  const std::size_t before = Orders::updates_at_once;
+  AllUpdatesAtOnce() { UpdateBudget::updates_at_once = 1'000'000'000; }
+  ~AllUpdatesAtOnce() { UpdateBudget::updates_at_once = before; }
+  const std::size_t before = UpdateBudget::updates_at_once;
 };
 
 TEST(Simulation, EngineAndModelAgreeOverAMillionRandomSteps) {

@@ -57,17 +57,17 @@ bool World::Idle() const {
 void World::LoadEngine(Duration grace) {
   engine_ = std::make_unique<Engine>(options_);
   for (const auto& [key, blob] : records_) {
-    CHECK(engine_->LoadRecord(JobId{key.first}, key.second - 1, blob).ok());
+    CHECK(engine_->records().Load(JobId{key.first}, key.second - 1, blob).ok());
   }
   for (const auto& [position, events] : journal_) {
-    if (position > floor_) CHECK(engine_->Replay(position, events).ok());
+    if (position > floor_) CHECK(engine_->records().Replay(position, events).ok());
   }
-  engine_->FinishLoad(now_, grace);
+  engine_->records().FinishLoad(now_, grace);
 }
 
 void World::FoldSome() {
   for (std::uint64_t steps = Between(1, 40); steps > 0 && engine_->looks().UnfoldedEvents() > 0; --steps) {
-    const FoldStep step = engine_->Fold(1);
+    const FoldStep step = engine_->records().Fold(1);
     for (const Record& record : step.records) records_[{record.job.value, record.page + 1}] = record.blob;
     floor_ = step.floor;
   }
@@ -80,9 +80,9 @@ void World::DropRecords(JobId job) {
 
 void World::PauseOrResume() {
   if (paused_) {
-    engine_->ResumeQueue(now_);
+    engine_->queue().Resume(now_);
   } else if (Chance(3)) {
-    engine_->PauseQueue(now_);
+    engine_->queue().Pause(now_);
     ++tally_["queue paused"];
   } else {
     return;
@@ -135,16 +135,16 @@ void World::JobCommand() {
   const JobId job = AnyJob();
   switch (rng_.Below(6)) {
     case 0:
-      tally_["cancel"] += engine_->Cancel(now_, job).ok() ? 1 : 0;
+      tally_["cancel"] += engine_->jobs().Cancel(now_, job).ok() ? 1 : 0;
       break;
     case 1:
-      tally_["pause"] += engine_->Pause(now_, job).ok() ? 1 : 0;
+      tally_["pause"] += engine_->jobs().Pause(now_, job).ok() ? 1 : 0;
       break;
     case 2:
-      tally_["retry"] += engine_->Retry(now_, EndedOr(job)).ok() ? 1 : 0;
+      tally_["retry"] += engine_->jobs().Retry(now_, EndedOr(job)).ok() ? 1 : 0;
       break;
     default:
-      static_cast<void>(engine_->Resume(now_, job));
+      static_cast<void>(engine_->jobs().Resume(now_, job));
   }
 }
 

@@ -11,7 +11,7 @@ void JobFlow::Refresh(EngineJob& job) {
   p_.orders.SetQueued(job, job.tasks.queued());
   if (open && job.open) p_.dispatcher.SetQueued(job);
   if (open && !job.open) {
-    if (p_.orders.MayUpdate()) {
+    if (p_.orders.updates().MayUpdate()) {
       job.opening = false;
       Open(job, Grouping::kAnew);
     } else {

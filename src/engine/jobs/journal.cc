@@ -10,17 +10,6 @@ void Journal::Reserve(std::size_t bytes) {
   effects_.events.reserve(effects_.events.size() + bytes);
 }
 
-ByteWriter Journal::Event(EventType type) {
-  ++effects_.event_count;
-  constexpr std::size_t kRoom = 4096;
-  if (const std::string& events = effects_.events; events.capacity() - events.size() < kRoom) {
-    Reserve(events.size() + 2 * kRoom);
-  }
-  ByteWriter out(effects_.events);
-  out.U8(static_cast<std::uint8_t>(type));
-  return out;
-}
-
 ByteWriter Journal::TaskEvent(EventType type, EngineJob& job, TaskIndex index, std::uint64_t serial) {
   MarkTask(job, index);
   ByteWriter out = Event(type);
@@ -30,16 +19,13 @@ ByteWriter Journal::TaskEvent(EventType type, EngineJob& job, TaskIndex index, s
   return out;
 }
 
-void Journal::MarkJob(EngineJob& job) {
-  if (job.dirty) return;
+void Journal::MarkCleanJob(EngineJob& job) {
   job.dirty = true;
   dirty_.push_back(Dirty{job.id(), kJobPage, position_});
 }
 
-void Journal::MarkPage(EngineJob& job, std::uint32_t page) {
-  if (job.one_page()) {
-    MarkJob(job);
-  } else if (dirty_pages_.insert(PageKey{job.id().value, page}).second) {
+void Journal::MarkOnePage(EngineJob& job, std::uint32_t page) {
+  if (dirty_pages_.insert(PageKey{job.id().value, page}).second) {
     dirty_.push_back(Dirty{job.id(), page, position_});
   }
 }

@@ -33,14 +33,26 @@ using PageKey = std::pair<std::uint64_t, std::uint32_t>;
 class Journal {
  public:
   // An event, whose fields are to follow.
-  ByteWriter Event(EventType type);
+  ByteWriter Event(EventType type) {
+    ++effects_.event_count;
+    if (std::string& events = effects_.events; events.capacity() - events.size() < kRoom)
+      Reserve(events.size() + 2 * kRoom);
+    ByteWriter out(effects_.events);
+    out.U8(static_cast<std::uint8_t>(type));
+    return out;
+  }
   // One of a task, whose record it marks; further fields may follow.
   ByteWriter TaskEvent(EventType type, EngineJob& job, TaskIndex index, std::uint64_t serial);
   // Room for so many bytes of events.
   void Reserve(std::size_t bytes);
 
-  void MarkJob(EngineJob& job);
-  void MarkPage(EngineJob& job, std::uint32_t page);
+  void MarkJob(EngineJob& job) {
+    if (!job.dirty) MarkCleanJob(job);
+  }
+  void MarkPage(EngineJob& job, std::uint32_t page) {
+    if (job.one_page()) return MarkJob(job);
+    MarkOnePage(job, page);
+  }
   void MarkTask(EngineJob& job, TaskIndex index) { MarkPage(job, PageOf(index)); }
   void MarkQueue();
 
@@ -77,6 +89,11 @@ class Journal {
   void EndReplay(std::uint64_t events);
 
  private:
+  static constexpr std::size_t kRoom = 4096;  // for one event, whatever it is
+
+  void MarkCleanJob(EngineJob& job);
+  void MarkOnePage(EngineJob& job, std::uint32_t page);
+
   Effects effects_;
   Position position_ = 1;
   std::deque<Dirty> dirty_;

@@ -49,7 +49,7 @@ Result<std::optional<SubmitAnswer>> Staging::Known(const JobSpec& spec) const {
                  "the idempotency key belongs to job " + ToText(job->id()) + ", which has other content",
                  "use another key for another job"};
   }
-  const std::uint32_t workers = job->cls == kNoClass ? 0 : p_.classes.WorkersFor(job->cls);
+  const std::uint32_t workers = job->cls == kNoClass ? 0 : p_.classes.kinds().WorkersFor(job->cls);
   return std::optional<SubmitAnswer>(SubmitAnswer{job->id(), true, workers});
 }
 
@@ -83,7 +83,7 @@ void Staging::Unstage(JobBatch& batch) {
 
 bool Staging::StepUnstaged(std::size_t& budget) {
   // The last of a class is told to all kinds of workers.
-  const std::size_t cost = 1 + p_.classes.kinds() / kKindsPerUnstaged;
+  const std::size_t cost = 1 + p_.classes.kinds().size() / kKindsPerUnstaged;
   for (; !unstaged_.empty(); unstaged_.pop_front()) {
     if (budget == 0) return false;
     budget -= std::min(budget, cost);
@@ -226,7 +226,7 @@ SubmitAnswer Staging::Insert(JobId id, const JobSpec& spec, const JobFold* fold,
   p_.journal.MarkJob(job);
   p_.timers.Start(job);
   p_.flow.Refresh(job);
-  return SubmitAnswer{id, false, job.cls == kNoClass ? 0 : p_.classes.WorkersFor(job.cls)};
+  return SubmitAnswer{id, false, job.cls == kNoClass ? 0 : p_.classes.kinds().WorkersFor(job.cls)};
 }
 
 void Staging::AfterCommand(std::size_t&) {

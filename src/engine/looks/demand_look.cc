@@ -233,7 +233,7 @@ struct DemandWalk::State {
     const auto [at, fresh] = excluded_for.Insert(Pair{group, user}, 0);
     if (!fresh) return *at;
     Excluded excluded;
-    for (LimitTable::Exclusion& one : table.Exclusions(id, name, now)) {
+    for (LimitLooks::Exclusion& one : table.looks().Exclusions(id, name, now)) {
       // What is left out would only have ruled out more workers: they are met, and turned away.
       if (excluded.limits.size() >= kDemandMostNamed || excluded.text.size() >= kDemandMostExcludedBytes) break;
       if (!excluded.text.empty()) excluded.text += " && ";
@@ -337,7 +337,7 @@ bool PreparedLooks::Collect(const Now& now, DemandWalk& walk, std::size_t budget
   MemoryPool::Scope scope(&p_.memory.looks);
   using State = DemandWalk::State;
   const auto limits = [&] { return LimitForecast(p_.limits, walk.request_.lookahead, now); };
-  if (!walk.state_) walk.state_ = std::make_unique<State>(*p_.orders.policy(), limits());
+  if (!walk.state_) walk.state_ = std::make_unique<State>(*p_.orders.indices().policy(), limits());
   State& state = *walk.state_;
   if (state.finished) return true;
   if (!state.seen) walk.paused_ = state.paused = p_.queue.paused;

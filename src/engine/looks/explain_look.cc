@@ -26,7 +26,7 @@ bool Free(const EngineWorker& worker) { return worker.leases.size() < worker.slo
 EngineJob* PreparedLooks::Peek(EngineWorker& worker, bool& known) {
   const Orders::Id order = worker.Pulls();
   // What is blocked is put aside when a pick meets it; a draw that came after would be another one.
-  known = p_.orders.Ready(order) && (p_.limits.blocked() == 0 || !p_.orders.index(order).rules().random);
+  known = p_.orders.indices().Ready(order) && (p_.limits.waits().size() == 0 || !p_.orders.index(order).rules().random);
   if (!known) return nullptr;
   // Chance is as before, and whoever is looked at has not asked for anything: else those who do not are not found out.
   const Rng before = p_.rng;
@@ -35,12 +35,12 @@ EngineJob* PreparedLooks::Peek(EngineWorker& worker, bool& known) {
   p_.rng = before;
   if (worker.queue) worker.queue->takes = takes;
   if (found == nullptr) {
-    known = !p_.dispatcher.unfinished();
+    known = !p_.dispatcher.last_pick().unfinished;
     return nullptr;
   }
   // What limits do not let start would be passed over by a pull, which then marks it; a look does not.
   known = p_.limiting.Grouped(*found) &&
-          (found->group == kFreeGroup || p_.limits.CanStart(found->group, worker.limited, p_.clock.now));
+          (found->group == kFreeGroup || p_.limits.looks().CanStart(found->group, worker.limited, p_.clock.now));
   return known ? found : nullptr;
 }
 
@@ -62,10 +62,10 @@ std::optional<OrderSnapshot> PreparedLooks::OrderOf(EngineJob& job, std::optiona
     EngineWorker& worker = *it->second;
     if (!worker.registered || worker.draining || worker.away) continue;
     const KindId kind = p_.classes.KindOf(worker.handle);
-    if (!p_.classes.Matches(kind, job.cls)) continue;
+    if (!p_.classes.kinds().Matches(kind, job.cls)) continue;
     const Orders::Id order = worker.Pulls();
     Like& like = strategies[order];
-    if (like.workers++ == 0 && p_.orders.Ready(order)) like.offer = OfferOfJob(order, job);
+    if (like.workers++ == 0 && p_.orders.indices().Ready(order)) like.offer = OfferOfJob(order, job);
     const bool free = Free(worker);
     if (like.one == nullptr || (free && !Free(*like.one))) like.one = &worker;
     if (!like.given()) continue;
@@ -73,7 +73,7 @@ std::optional<OrderSnapshot> PreparedLooks::OrderOf(EngineJob& job, std::optiona
     if (free) ++out.giving_free;
     if (!free || p_.queue.paused || out.first_for.value != 0 || !out.asked_all) continue;
     const WorkerId own = p_.dispatcher.balanced() ? worker.id : WorkerId{};
-    if (!asked.emplace(order, kind, p_.limits.ProfileOf(worker.limited, p_.clock.now), own).second) continue;
+    if (!asked.emplace(order, kind, p_.limits.waits().ProfileOf(worker.limited, p_.clock.now), own).second) continue;
     if (asked.size() > kMostAsked || work > kMostWork) {
       out.asked_all = false;
       continue;
@@ -81,11 +81,11 @@ std::optional<OrderSnapshot> PreparedLooks::OrderOf(EngineJob& job, std::optiona
     p_.dispatcher.BeginCommand();
     bool known = false;
     const EngineJob* first = Peek(worker, known);
-    work += p_.dispatcher.work();
+    work += p_.dispatcher.last_pick().moved;
     if (!known) out.asked_all = false;
     if (first != &job) continue;
     out.first_for = worker.id;
-    out.chance = p_.dispatcher.random_task();
+    out.chance = p_.dispatcher.last_pick().random_task;
   }
   if (strategies.empty()) return std::nullopt;
   const auto most = std::max_element(strategies.begin(), strategies.end(), [](const auto& a, const auto& b) {
@@ -94,8 +94,9 @@ std::optional<OrderSnapshot> PreparedLooks::OrderOf(EngineJob& job, std::optiona
   });
   const Like& like = most->second;
   const Orders::Id order = most->first;
-  out.policy = p_.orders.Ready(order) ? p_.orders.index(order).strategies()->policy : p_.orders.policy();
-  out.strategy = p_.orders.strategy(order);
+  out.policy =
+      p_.orders.indices().Ready(order) ? p_.orders.index(order).strategies()->policy : p_.orders.indices().policy();
+  out.strategy = p_.orders.uses().strategy(order);
   out.workers = like.workers;
   out.like = like.one->id;
   out.like_free = Free(*like.one);
@@ -118,10 +119,10 @@ std::optional<OrderSnapshot> PreparedLooks::OrderOf(EngineJob& job, std::optiona
   bool known = false;
   const EngineJob* first = Peek(*like.one, known);
   if (first != nullptr && first != &job) {
-    out.others_first = !p_.dispatcher.random_task();
+    out.others_first = !p_.dispatcher.last_pick().random_task;
     out.first = first->id();
     out.first_user = first->terms->user;
-    out.first_why = WhyNow(*like.one, *first, *p_.dispatcher.leaf());
+    out.first_why = WhyNow(*like.one, *first, *p_.dispatcher.last_pick().leaf);
   }
   // What blocks would look at for the job, if it were picked now.
   if (like.offer) out.own_why = WhyNow(*like.one, job, *like.offer->leaf);

@@ -48,7 +48,7 @@ Result<LimitsOnJob> PreparedLooks::LimitsOn(const Now& now, JobId id, std::optio
   // One that is not open is in no group: it is in its own for as long as this takes.
   if (job->open) p_.limiting.Group(*job);
   const GroupId group = job->open ? job->group : p_.limits.AddJob([job] { return AdOf(*job); });
-  for (LimitStatus& status : p_.limits.StatusesOf(group, std::nullopt, now)) {
+  for (LimitStatus& status : p_.limits.looks().StatusesOf(group, std::nullopt, now)) {
     all.push_back({std::move(status), 0, 0, 0, false});
   }
   if (job->cls != kNoClass && !p_.limits.matcher().Terms(group).empty()) {
@@ -59,8 +59,8 @@ Result<LimitsOnJob> PreparedLooks::LimitsOn(const Now& now, JobId id, std::optio
     std::map<LimitProfileId, Like> profiles;
     for (const auto& [worker_id, worker] : p_.workers) {
       if (only && worker_id != *only) continue;
-      if (!worker->registered || !p_.classes.Matches(p_.classes.KindOf(worker->handle), job->cls)) continue;
-      Like& like = profiles[p_.limits.ProfileOf(worker->limited, now)];
+      if (!worker->registered || !p_.classes.kinds().Matches(p_.classes.KindOf(worker->handle), job->cls)) continue;
+      Like& like = profiles[p_.limits.waits().ProfileOf(worker->limited, now)];
       ++like.workers;
       if (!worker->draining && !worker->away && worker->leases.size() < worker->slots) ++like.free;
       like.one = worker->limited;
@@ -69,7 +69,7 @@ Result<LimitsOnJob> PreparedLooks::LimitsOn(const Now& now, JobId id, std::optio
     std::unordered_map<std::string, std::size_t> places;
     for (const auto& [profile, like] : profiles) {
       bool blocking = false;
-      for (LimitStatus& status : p_.limits.StatusesOf(group, like.one, now)) {
+      for (LimitStatus& status : p_.limits.looks().StatusesOf(group, like.one, now)) {
         if (!status.reads_worker) continue;
         const auto [at, fresh] = places.try_emplace(status.limit.uuid, all.size());
         if (fresh) all.push_back({status, 0, 0, 0, false});
@@ -91,7 +91,7 @@ Result<LimitsOnJob> PreparedLooks::LimitsOn(const Now& now, JobId id, std::optio
   if (!job->open) p_.limits.DropJob(group, now);
   for (LimitOnJob& on_job : all) {
     if (!on_job.limit.never) continue;
-    const std::vector<LimitView> views = p_.limits.List({std::nullopt, on_job.limit.limit.uuid}, now);
+    const std::vector<LimitView> views = p_.limits.looks().List({std::nullopt, on_job.limit.limit.uuid}, now);
     on_job.stops = !views.empty() && views[0].spec.count == 0;
   }
   return out;
@@ -232,7 +232,7 @@ bool Looks::Collect(const Now& now, LimitTrial& trial, std::size_t budget) const
       if (left <= 0) return false;
       left -= kTrialPairNanoseconds;
       State::Workers& workers = state.workers[state.next_workers];
-      if (!p_.classes.Live(workers.kind) || !p_.classes.Matches(workers.kind, alike.cls)) continue;
+      if (!p_.classes.kinds().Live(workers.kind) || !p_.classes.kinds().Matches(workers.kind, alike.cls)) continue;
       const std::size_t evaluations = state.matcher.evaluations();
       const auto charges =
           any_worker ? state.matcher.Charges(alike.group) : state.matcher.PairCharges(alike.group, workers.profile);

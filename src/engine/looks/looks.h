@@ -72,9 +72,9 @@ class Looks {
   std::vector<Receipt> Receipts(std::optional<std::uint64_t> before, std::size_t limit,
                                 std::optional<std::string_view> user) const;
   // In order of creation.
-  std::vector<LimitView> Limits(const Now& now, const LimitTable::Filter& filter) const;
+  std::vector<LimitView> Limits(const Now& now, const LimitLooks::Filter& filter) const;
   // Calls `f(uuid, tokens, waiting)` for each of them, in no order: two numbers cost less than a view.
-  void ForEachLimit(const Now& now, const LimitTable::LevelVisitor& f) const;
+  void ForEachLimit(const Now& now, const LimitLooks::LevelVisitor& f) const;
 
   // --- In steps.
   // What a limit would apply to (engine/looks/limit_trial.h): goes on with a walk over all jobs for about `budget`

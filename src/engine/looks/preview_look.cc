@@ -9,6 +9,7 @@
 #include "engine/looks/prepared_looks.h"
 #include "engine/looks/preview_walk.h"
 #include "engine/parts.h"
+#include "match/eligible.h"
 
 namespace allot {
 namespace {
@@ -84,13 +85,13 @@ Result<void> PreparedLooks::Start(const Now& now, PreviewWalk& walk) {
     walk.traits_ = std::make_shared<const WorkerTraits>(TraitsOf(like));
   }
   walk.strategy_ = request.strategy ? request.strategy : DefaultStrategy();
-  walk.policy_ = request.policy ? request.policy : p_.orders.policy();
+  walk.policy_ = request.policy ? request.policy : p_.orders.indices().policy();
   walk.paused_ = p_.queue.paused;
   walk.seconds_ = ToMillis(now.wall) / 1000;
   Preview::Options options;
   options.policy = walk.policy_;
   options.worker = walk.strategy_;
-  options.weights = {p_.orders.values().weights().begin(), p_.orders.values().weights().end()};
+  options.weights = {p_.orders.indices().values().weights().begin(), p_.orders.indices().values().weights().end()};
   options.slots = p_.workers.slots();
   options.now = now.wall;
   options.seed = request.seed;
@@ -109,7 +110,7 @@ std::vector<std::string> PreparedLooks::BlockingLimits(const Now& now, EngineJob
   std::vector<std::string> blocked;
   p_.limiting.Group(job);
   if (job.group == kFreeGroup) return blocked;
-  for (LimitStatus& status : p_.limits.StatusesOf(job.group, worker.limited, now)) {
+  for (LimitStatus& status : p_.limits.looks().StatusesOf(job.group, worker.limited, now)) {
     if (status.blocks && !status.monitor) blocked.push_back(std::move(status.limit.uuid));
   }
   return blocked;
@@ -125,24 +126,15 @@ std::optional<double> PreparedLooks::Judge(PreviewWalk& walk, const EngineJob& j
   }
   const WorkerTraits& worker = *walk.traits_;
   const JobTerms& terms = *job.terms;
-  const auto judged = [&]() -> std::optional<double> {
-    if (!std::includes(worker.tags.begin(), worker.tags.end(), terms.tags.begin(), terms.tags.end())) return {};
-    const TagList& any = terms.constraint_tags;
-    if (!any.empty() && std::none_of(any.begin(), any.end(), [&](const std::string& tag) {
-          return std::binary_search(worker.constraint_tags.begin(), worker.constraint_tags.end(), tag);
-        })) {
-      return {};
-    }
-    if (!terms.requirements && !worker.requirements && !worker.rank) return 0;
-    const expr::Ad ad = AdOf(terms, job.key, job.tasks.count(), MetaOf(job));
-    expr::Sides sides{&ad, worker.ad.get(), expr::Side::kJob, walk.seconds_};
-    if (terms.requirements && !walk.evaluator_.True(*terms.requirements, sides)) return {};
-    sides.my = expr::Side::kMachine;
-    if (worker.requirements && !walk.evaluator_.True(*worker.requirements, sides)) return {};
-    return worker.rank ? walk.evaluator_.Number(*worker.rank, sides) : 0;
-  };
+  const ExprPtr unranked;  // how the job ranks the worker is not asked for
+  std::optional<expr::Ad> ad;
+  const auto job_ad = [&] { return &ad.emplace(AdOf(terms, job.key, job.tasks.count(), MetaOf(job))); };
   const std::uint64_t steps = walk.evaluator_.steps();
-  const std::optional<double> rank = judged();
+  const Verdict verdict =
+      Eligible({terms.tags, terms.constraint_tags, terms.requirements, unranked},
+               {worker.tags, worker.constraint_tags, worker.requirements, worker.rank, worker.ad.get()}, job_ad,
+               walk.seconds_, walk.evaluator_);
+  const std::optional<double> rank = verdict.match ? std::optional(verdict.worker_rank) : std::nullopt;
   nanoseconds +=
       kPreviewVerdictNanoseconds + static_cast<std::int64_t>(walk.evaluator_.steps() - steps) * kPreviewStepNanoseconds;
   if (alike) walk.verdicts_.emplace(serial, rank);
@@ -181,14 +173,16 @@ Result<bool> PreparedLooks::Collect(const Now& now, PreviewWalk& walk, std::size
       std::optional<double> rank = job->open ? Judge(walk, *job, cost) : std::nullopt;
       if (rank && walk.purses_) {
         const std::uint64_t before = p_.limits.matcher().evaluations();
-        if (!p_.limiting.Grouped(*job)) cost += kOrderNanoseconds * static_cast<std::int64_t>(p_.orders.cost());
+        if (!p_.limiting.Grouped(*job))
+          cost += kOrderNanoseconds * static_cast<std::int64_t>(p_.orders.updates().cost());
         p_.limiting.Group(*job);
         cost += static_cast<std::int64_t>(p_.limits.matcher().evaluations() - before) * kPreviewEvaluationNanoseconds;
         group = PurseGroup(now, walk, job->group, limited, cost);
         if (group != 0 && !walk.purses_->Open(group)) rank.reset(), walk.LeaveOut(*job);
       } else if (rank && worker != nullptr) {
         const std::uint64_t before = p_.limits.matcher().evaluations();
-        if (!p_.limiting.Grouped(*job)) cost += kOrderNanoseconds * static_cast<std::int64_t>(p_.orders.cost());
+        if (!p_.limiting.Grouped(*job))
+          cost += kOrderNanoseconds * static_cast<std::int64_t>(p_.orders.updates().cost());
         p_.limiting.Group(*job);
         cost += static_cast<std::int64_t>(p_.limits.matcher().evaluations() - before) * kPreviewEvaluationNanoseconds;
         const auto [at, fresh] = blocked.try_emplace(job->group);
@@ -204,8 +198,8 @@ Result<bool> PreparedLooks::Collect(const Now& now, PreviewWalk& walk, std::size
           walk.LeaveOut(*job);
         }
       }
-      walk.preview_->Know(p_.keys, *job, rank, &p_.orders.values(),
-                          owner != nullptr ? Dispatcher::Promised(*owner, *job) : 0, group);
+      walk.preview_->Know(p_.keys, *job, rank, &p_.orders.indices().values(),
+                          owner != nullptr ? PromisedTo(*owner, *job) : 0, group);
     }
     left -= cost;
     return true;
@@ -223,7 +217,7 @@ std::uint32_t PreparedLooks::PurseGroup(const Now& now, PreviewWalk& walk, Group
   if (fresh) {
     const bool by_worker = worker && !p_.limits.matcher().Terms(group).empty();
     purses.groups.push_back(by_worker ? LimitForecast::Group{std::make_shared<const std::vector<LimitMatcher::Charge>>(
-                                                                 p_.limits.ChargesOn(group, *worker, now)),
+                                                                 p_.limits.looks().ChargesOn(group, *worker, now)),
                                                              {}}
                                       : LimitForecast::GroupOf(p_.limits.matcher(), group));
     nanoseconds += kPreviewLimitsNanoseconds;

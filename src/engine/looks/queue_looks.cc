@@ -46,18 +46,18 @@ EngineStats Looks::Stats() const {
   stats.workers = p_.workers.registered();
   stats.workers_waiting = p_.waiting.size();
   stats.limits = p_.limits.size();
-  stats.limits_waiting = p_.limits.blocked();
+  stats.limits_waiting = p_.limits.waits().size();
   stats.workers_away = p_.workers.away();
   stats.workers_draining = p_.workers.draining();
   stats.slots = p_.workers.slots();
   stats.classes = p_.classes.classes();
-  stats.kinds = p_.classes.kinds();
-  stats.strategies = p_.orders.strategies();
+  stats.kinds = p_.classes.kinds().size();
+  stats.strategies = p_.orders.uses().size();
   stats.dispatch = p_.dispatcher.options().mode;
-  stats.tasks_promised = p_.dispatcher.promised();
+  stats.tasks_promised = p_.dispatcher.counts().promised;
   stats.longest_queue = p_.dispatcher.longest();
-  stats.dispatch_moves = p_.dispatcher.moves();
-  stats.dispatch_steals = p_.dispatcher.steals();
+  stats.dispatch_moves = p_.dispatcher.counts().moves;
+  stats.dispatch_steals = p_.dispatcher.counts().steals;
   stats.wasted_pops = p_.starts.pops() - stats.granted;
   stats.unfolded_events = UnfoldedEvents();
   stats.dirty_records = p_.journal.dirty();
@@ -123,8 +123,8 @@ std::vector<Receipt> Looks::Receipts(std::optional<std::uint64_t> before, std::s
   return p_.receipts.List(before, limit, user);
 }
 
-std::vector<LimitView> Looks::Limits(const Now& now, const LimitTable::Filter& filter) const {
-  return p_.limits.List(filter, now);
+std::vector<LimitView> Looks::Limits(const Now& now, const LimitLooks::Filter& filter) const {
+  return p_.limits.looks().List(filter, now);
 }
 
 std::size_t Looks::MemoryBytes() const {
@@ -145,8 +145,10 @@ bool Looks::UsesPayloadSet(JobId set) const { return p_.jobs.UsesPayloadSet(set)
 
 MemoryUse Looks::Memory() const { return p_.budget.Use(); }
 std::vector<ReasonRow> Looks::Reasons() const { return p_.tallies.Reasons(); }
-void Looks::ForEachLimit(const Now& now, const LimitTable::LevelVisitor& f) const { p_.limits.ForEachLevel(now, f); }
+void Looks::ForEachLimit(const Now& now, const LimitLooks::LevelVisitor& f) const {
+  p_.limits.looks().ForEachLevel(now, f);
+}
 std::size_t Looks::MatchingBytes() const { return p_.classes.MemoryBytes(); }
-std::size_t Looks::OrderBytes() const { return p_.orders.MemoryBytes(); }
+std::size_t Looks::OrderBytes() const { return p_.orders.indices().MemoryBytes(); }
 
 }  // namespace allot

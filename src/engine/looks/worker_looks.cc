@@ -62,7 +62,7 @@ WorkerView Looks::View(const EngineWorker& worker) const {
 
 std::vector<PromisedView> Looks::QueueOf(const EngineWorker& worker, std::optional<std::string_view> user) const {
   std::vector<std::pair<const EngineJob*, std::uint32_t>> promises;
-  p_.dispatcher.ForEachPromise(worker, kMaxPromisesSorted, [&](const DispatchJob& job, std::uint32_t tasks) {
+  ForEachPromise(worker, kMaxPromisesSorted, [&](const DispatchJob& job, std::uint32_t tasks) {
     const auto& promised = static_cast<const EngineJob&>(job);
     if (!user || promised.terms->user == *user) promises.emplace_back(&promised, tasks);
   });
@@ -117,7 +117,7 @@ Result<OutlookSnapshot> Looks::OutlookOf(const Now& now, WorkerId id) const {
   OutlookSnapshot out;
   out.worker = id;
   out.name = worker->name;
-  out.strategy = p_.orders.strategy(worker->Pulls());
+  out.strategy = p_.orders.uses().strategy(worker->Pulls());
   out.slots = worker->slots;
   out.running = static_cast<std::uint32_t>(worker->leases.size());
   out.draining = worker->draining;
@@ -127,7 +127,7 @@ Result<OutlookSnapshot> Looks::OutlookOf(const Now& now, WorkerId id) const {
   std::vector<std::pair<std::uint64_t, ClassId>> others;  // by their queued tasks
   for (ClassId cls = 0; cls < p_.reasons.slots(); ++cls) {
     const ClassReasons::Row& row = p_.reasons.row(cls);
-    if (row.jobs > 0 && !p_.classes.Matches(kind, cls)) others.emplace_back(row.tasks, cls);
+    if (row.jobs > 0 && !p_.classes.kinds().Matches(kind, cls)) others.emplace_back(row.tasks, cls);
   }
   const std::size_t shown = std::min(others.size(), OutlookSnapshot::kMostClasses);
   std::partial_sort(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(shown), others.end(),

@@ -34,16 +34,16 @@ void Limiting::Group(EngineJob& job) {
   job.limit_epoch = static_cast<std::uint32_t>(p_.limits.epoch());
   const GroupId before = job.group;
   const GroupId group = p_.limits.AddJob([&job] { return AdOf(job); });
-  p_.limits.CountUser(group, job.terms->user, p_.clock.now);
+  p_.limits.users().Count(group, job.terms->user, p_.clock.now);
   if (group != before) {
     // Who waits for its old group to be able to pay would not hear of the new one.
-    if (job.open && p_.limits.BlockedAnywhere(before)) p_.wakes.Opened(job.cls);
+    if (job.open && p_.limits.waits().BlockedAnywhere(before)) p_.wakes.Opened(job.cls);
     p_.dispatcher.BeforeGroup(job);
     p_.orders.SetGroup(job, group);
     p_.dispatcher.AfterGroup(job);
     p_.tallies.Recell(job);
   }
-  p_.limits.UncountUser(before, job.terms->user, p_.clock.now);
+  p_.limits.users().Uncount(before, job.terms->user, p_.clock.now);
   p_.limits.DropJob(before, p_.clock.now);
 }
 
@@ -54,7 +54,7 @@ void Limiting::Ungroup(EngineJob& job) {
   const GroupId before = job.group;
   p_.orders.SetGroup(job, kFreeGroup);
   MemoryPool::Scope scope(&p_.memory.limits);
-  p_.limits.UncountUser(before, job.terms->user, p_.clock.now);
+  p_.limits.users().Uncount(before, job.terms->user, p_.clock.now);
   p_.limits.DropJob(before, p_.clock.now);
 }
 
@@ -66,7 +66,7 @@ bool Limiting::StepGrouping(std::size_t& budget) {
     grouping_ = {};
   }
   const bool all = p_.jobs.Walk(grouping_, [&](EngineJob* job) {
-    if (budget == 0 || !p_.orders.MayUpdate()) return false;
+    if (budget == 0 || !p_.orders.updates().MayUpdate()) return false;
     --budget;
     if (job == nullptr || !job->open || Grouped(*job)) return true;
     const std::uint64_t before = p_.limits.matcher().evaluations();
@@ -84,7 +84,7 @@ bool Limiting::StepGrouping(std::size_t& budget) {
 
 StartGate* Limiting::GateOf(LimitTable::WorkerHandle worker) {
   gate_.worker = worker;
-  return p_.limits.blocked() > 0 ? &gate_ : nullptr;
+  return p_.limits.waits().size() > 0 ? &gate_ : nullptr;
 }
 
 LimitTable::Outcome Limiting::Draw(const EngineJob& job, LimitTable::WorkerHandle worker) {
@@ -93,8 +93,8 @@ LimitTable::Outcome Limiting::Draw(const EngineJob& job, LimitTable::WorkerHandl
 
 StartGate::Blocked Limiting::Gate::Ask(std::uint32_t group) {
   MemoryPool::Scope scope(&of_.p_.memory.limits);  // not that of the order that asks
-  const bool everywhere = of_.p_.limits.Blocked(group);
-  if (!everywhere && !of_.p_.limits.Blocked(group, worker, of_.p_.clock.now)) return Blocked::kNo;
+  const bool everywhere = of_.p_.limits.waits().Blocked(group);
+  if (!everywhere && !of_.p_.limits.waits().Blocked(group, worker, of_.p_.clock.now)) return Blocked::kNo;
   const auto [at, fresh] = of_.blocked_at_.insert_or_assign(group, of_.p_.clock.now.mono);
   if (fresh) of_.blocked_checks_.emplace_back(of_.p_.clock.now.mono + kGroupStandsApart, group);
   return everywhere ? Blocked::kEverywhere : Blocked::kHere;
@@ -110,10 +110,10 @@ StartGate::Blocked Limiting::Gate::AskClosely(std::uint32_t group) {
 void Limiting::NoteTry(const EngineWorker& worker) {
   // Of very many that are blocked some are counted with this try, and others with the next.
   constexpr std::size_t kMostNoted = 64;
-  if (p_.limits.blocked() == 0) return;
+  if (p_.limits.waits().size() == 0) return;
   MemoryPool::Scope scope(&p_.memory.limits);
-  for (const GroupId group : p_.orders.Aside(worker.Pulls(), p_.classes.KindOf(worker.handle), kMostNoted)) {
-    p_.limits.NoteTry(group, worker.limited, p_.clock.now);
+  for (const GroupId group : p_.orders.index(worker.Pulls()).Aside(p_.classes.KindOf(worker.handle), kMostNoted)) {
+    p_.limits.users().NoteTry(group, worker.limited, p_.clock.now);
   }
 }
 
@@ -138,18 +138,18 @@ void Limiting::Refund(const Lease& lease) {
 }
 
 void Limiting::OpenPayable() {
-  const std::optional<Instant> next = p_.limits.NextPayable();
+  const std::optional<Instant> next = p_.limits.waits().NextPayable();
   if (!next || *next > p_.clock.now.mono) return;
   // Every pick asks about each that is open and stands apart.
-  const std::size_t apart = p_.orders.opened_groups();
+  const std::size_t apart = p_.orders.groups().opened();
   if (apart >= kMaxOpened) return;
   std::optional<MemoryPool::Scope> scope(std::in_place, &p_.memory.limits);
-  const std::vector<LimitTable::Blocking> opened = p_.limits.TakePayable(p_.clock.now, kMaxOpened - apart);
+  const std::vector<LimitWaits::Blocking> opened = p_.limits.waits().TakePayable(p_.clock.now, kMaxOpened - apart);
   scope.reset();
   std::vector<std::uint64_t> kinds;
-  for (const LimitTable::Blocking& group : opened) {
-    p_.orders.OpenGroup(group.group, p_.waiting.size() > 0 ? &kinds : nullptr);
-    if (!p_.limits.Applies(group.group)) p_.orders.JoinGroup(group.group);  // and will not be blocked again
+  for (const LimitWaits::Blocking& group : opened) {
+    p_.orders.groups().Open(group.group, p_.waiting.size() > 0 ? &kinds : nullptr);
+    if (!p_.limits.looks().Applies(group.group)) p_.orders.groups().Join(group.group);  // and will not be blocked again
     if (const auto blocked = blocked_at_.find(group.group); blocked != blocked_at_.end())
       blocked->second = p_.clock.now.mono;
   }
@@ -189,7 +189,7 @@ Result<void> Limiting::Admit(const LimitSpec& spec) {
   const auto after = static_cast<std::uint64_t>(std::min(groups.Estimate(), most));
   const std::uint64_t before = p_.limits.matcher().groups();
   sample.bytes = after * (kGroupBytes + (p_.limits.size() + 1) * kChargeBytes) +
-                 (after > before ? (after - before) * p_.orders.JobBytes() : 0);
+                 (after > before ? (after - before) * p_.orders.indices().JobBytes() : 0);
   const std::uint64_t there = p_.memory.limits.bytes() + promised_bytes();
   auto admitted = p_.budget.Admit(kLimitBytes + (sample.bytes > there ? sample.bytes - there : 0), "another limit");
   if (admitted) limit_sample_ = std::move(sample);
@@ -205,12 +205,12 @@ std::uint64_t Limiting::promised_bytes() const {
 // --- In steps.
 
 void Limiting::MakeRoom(std::size_t& budget) {
-  const std::optional<Instant> next = p_.limits.NextPayable();
-  if (!next || *next > p_.clock.now.mono || p_.orders.opened_groups() < kMaxOpened) return;
-  p_.orders.JoinOpened();
+  const std::optional<Instant> next = p_.limits.waits().NextPayable();
+  if (!next || *next > p_.clock.now.mono || p_.orders.groups().opened() < kMaxOpened) return;
+  p_.orders.groups().JoinOpened();
   std::size_t part = budget / 2;
   budget -= part;
-  p_.orders.StepJoining(part);
+  p_.orders.groups().Step(part);
   budget += part;
 }
 
@@ -221,10 +221,10 @@ bool Limiting::Step(std::size_t& budget) {
   OnLimits();
   OpenPayable();  // before groups that are open join the others: who waits for them is found by where they stand
   MakeRoom(budget);
-  for (LimitName& name : p_.limits.TakeCostWarnings()) {
+  for (LimitName& name : p_.limits.reports().TakeCostWarnings()) {
     p_.journal.effects().limit_notices.push_back({LimitNotice::Kind::kCostFailed, std::move(name), {}});
   }
-  for (LimitSummary& summary : p_.limits.TakeSummaries(p_.clock.now)) {
+  for (LimitSummary& summary : p_.limits.reports().TakeSummaries(p_.clock.now)) {
     p_.journal.effects().limit_notices.push_back({LimitNotice::Kind::kSummary, summary.limit, std::move(summary)});
   }
   p_.wakes.kinds.insert(p_.wakes.kinds.end(), p_.wakes.again.begin(), p_.wakes.again.end());
@@ -235,15 +235,15 @@ bool Limiting::Step(std::size_t& budget) {
     const GroupId group = blocked_checks_.front().second;
     blocked_checks_.pop_front();
     const auto blocked = blocked_at_.find(group);
-    if (p_.limits.BlockedAnywhere(group)) blocked->second = p_.clock.now.mono;
+    if (p_.limits.waits().BlockedAnywhere(group)) blocked->second = p_.clock.now.mono;
     if (const Instant due = blocked->second + kGroupStandsApart; due > p_.clock.now.mono) {
       blocked_checks_.emplace_back(due, group);
     } else {
       blocked_at_.erase(blocked);
-      p_.orders.JoinGroup(group);
+      p_.orders.groups().Join(group);
     }
   }
-  return StepGrouping(budget) && p_.orders.StepJoining(budget);
+  return StepGrouping(budget) && p_.orders.groups().Step(budget);
 }
 
 void Limiting::AfterCommand(std::size_t&) {
@@ -255,8 +255,9 @@ void Limiting::AfterCommand(std::size_t&) {
 std::size_t Limiting::StepBudget() const { return p_.pace.Part(kTickBudget / 2); }
 
 void Limiting::AddWakes(NextTick& next) const {
-  if (works() > 0 || p_.orders.Joining() || !p_.wakes.again.empty()) next.AtOnce();
-  for (const std::optional<Instant>& at : {p_.limits.NextExpiry(), p_.limits.NextPayable(), p_.limits.NextSummary()}) {
+  if (works() > 0 || p_.orders.groups().Joining() || !p_.wakes.again.empty()) next.AtOnce();
+  for (const std::optional<Instant>& at :
+       {p_.limits.NextExpiry(), p_.limits.waits().NextPayable(), p_.limits.reports().NextSummary()}) {
     if (at) next.At(*at);
   }
   if (!blocked_checks_.empty()) next.At(blocked_checks_.front().first);

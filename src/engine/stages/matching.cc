@@ -164,7 +164,7 @@ bool Matching::StepRegrouping(std::size_t& budget) {
     regrouping_ = {};
   }
   const bool all = p_.jobs.Walk(regrouping_, [&](EngineJob* job) {
-    if (budget == 0 || !p_.orders.MayUpdate()) return false;
+    if (budget == 0 || !p_.orders.updates().MayUpdate()) return false;
     --budget;
     if (job == nullptr || job->cls == kNoClass || !p_.classes.Outdated(job->cls)) return true;
     budget -= std::min(budget, kRegroupCost + FoldCost(job->terms->requirements) + FoldCost(job->terms->rank));

@@ -44,26 +44,26 @@ bool EngineJobKeys::HasTag(const PickJob& job, const std::string& tag) const {
 bool Ordering::Build(std::size_t& budget) {
   constexpr std::size_t kLookEvery = 64;  // jobs
   std::size_t jobs = 0;
-  while (p_.orders.Building()) {
-    p_.orders.BeginBuild();
-    JobCursor cursor = JobCursor::After(p_.orders.built_to());
+  while (p_.orders.builder().Building()) {
+    p_.orders.builder().Begin();
+    JobCursor cursor = JobCursor::After(p_.orders.builder().built_to());
     const bool all = p_.jobs.Walk(cursor, [&](EngineJob* job) {
       if (budget == 0) return false;
       if (job == nullptr) {
         --budget;
-        p_.orders.BuildPast(cursor.next);  // else a walk that ends among those begins there again, and again
+        p_.orders.builder().Skip(cursor.next);  // else a walk that ends among those begins there again, and again
         return true;
       }
-      budget -= std::min(budget, p_.orders.build_cost());
-      p_.orders.Build(*job);
-      if (++jobs % kLookEvery == 0 && !p_.budget.Fits(0)) p_.orders.GiveUp();
+      budget -= std::min(budget, p_.orders.builder().cost());
+      p_.orders.builder().Add(*job);
+      if (++jobs % kLookEvery == 0 && !p_.budget.Fits(0)) p_.orders.builder().GiveUp();
       return true;
     });
     if (!all) return false;
-    p_.orders.Built();
+    p_.orders.builder().Finish();
   }
   p_.blocked.Renew();
-  return p_.orders.Clean(budget);
+  return p_.orders.builder().Clean(budget);
 }
 
 bool Ordering::SmallBuild() const {
@@ -94,7 +94,7 @@ void Ordering::AddWakes(NextTick& next) const {
   if (works() > 0) next.AtOnce();
 }
 
-std::size_t Ordering::works() const { return p_.orders.Building() || p_.orders.Cleaning() ? 1 : 0; }
+std::size_t Ordering::works() const { return p_.orders.builder().Building() || p_.orders.builder().Cleaning() ? 1 : 0; }
 
 // --- What was put off.
 
@@ -110,7 +110,7 @@ void OrderUpdates::ReturnLater(EngineJob& job) {
 
 void OrderUpdates::Tick(TickBudget&) {
   const auto each = [this](std::deque<JobId>& ids, auto apply) {
-    while (!ids.empty() && p_.orders.MayUpdate()) {
+    while (!ids.empty() && p_.orders.updates().MayUpdate()) {
       EngineJob* job = p_.jobs.Find(ids.front());
       ids.pop_front();
       if (job != nullptr) apply(*job);

@@ -17,7 +17,7 @@ std::string WorkersOf(std::string_view owner) {
 
 Result<void> StrategyUse::Admit(std::initializer_list<StrategyPtr> strategies,
                                 std::optional<std::string_view> owner) const {
-  std::size_t count = p_.orders.strategies(), blocks = p_.orders.blocks();
+  std::size_t count = p_.orders.uses().size(), blocks = p_.orders.uses().blocks();
   std::size_t fresh = 0, fresh_blocks = 0, fewer = 0, fewer_blocks = 0;
   std::uint64_t bytes = 0;
   std::vector<std::string> wanted;
@@ -26,17 +26,17 @@ Result<void> StrategyUse::Admit(std::initializer_list<StrategyPtr> strategies,
     std::string text = PrintStrategy(*strategy);
     if (std::find(wanted.begin(), wanted.end(), text) != wanted.end()) continue;
     wanted.push_back(std::move(text));
-    if (p_.orders.Knows(strategy)) continue;
+    if (p_.orders.uses().Knows(strategy)) continue;
     ++fresh;
     fresh_blocks += CountBlocks(*strategy);
-    bytes += p_.orders.IndexBytes(*strategy);
+    bytes += p_.orders.indices().IndexBytes(*strategy);
   }
   if (fresh == 0) return {};
   // What only lingers gives way, unless it is wanted again.
   for (const Lingering& old : lingering_) {
-    const Strategy& strategy = *p_.orders.strategy(old.order);
+    const Strategy& strategy = *p_.orders.uses().strategy(old.order);
     const bool again = std::find(wanted.begin(), wanted.end(), PrintStrategy(strategy)) != wanted.end();
-    if (p_.orders.users(old.order) > 1 || again) continue;
+    if (p_.orders.uses().users(old.order) > 1 || again) continue;
     --count;
     blocks -= CountBlocks(strategy);
     if (!owner || order_owners_[old.order].strategies->first != *owner) continue;
@@ -67,11 +67,11 @@ Result<void> StrategyUse::Admit(std::initializer_list<StrategyPtr> strategies,
 
 Result<Orders::Id> StrategyUse::Use(const StrategyPtr& strategy, std::string_view owner) {
   if (const Result<void> admitted = Admit({strategy}, owner); !admitted.ok()) return admitted.error();
-  const bool fresh = !p_.orders.Knows(strategy);
+  const bool fresh = !p_.orders.uses().Knows(strategy);
   const std::size_t blocks = CountBlocks(*strategy);
   const auto fits = [&] {
-    return p_.orders.strategies() < bounds::kMaxStrategies &&
-           p_.orders.blocks() + blocks <= bounds::kMaxStrategyBlocks && strategy_owners_.Admits(owner) &&
+    return p_.orders.uses().size() < bounds::kMaxStrategies &&
+           p_.orders.uses().blocks() + blocks <= bounds::kMaxStrategyBlocks && strategy_owners_.Admits(owner) &&
            block_owners_.Admits(owner, blocks);
   };
   while (fresh && !lingering_.empty() && !fits()) {
@@ -84,15 +84,15 @@ Result<Orders::Id> StrategyUse::Use(const StrategyPtr& strategy, std::string_vie
     order_owners_[order] = {&strategy_owners_.Take(owner), &block_owners_.Take(owner, blocks)};
   }
   std::size_t budget = kSmallBudget;  // of a small queue it is ready at once
-  if (p_.orders.Building() && p_.ordering.SmallBuild()) p_.ordering.Build(budget);
+  if (p_.orders.builder().Building() && p_.ordering.SmallBuild()) p_.ordering.Build(budget);
   return order;
 }
 
 void StrategyUse::Unuse(Orders::Id order) {
-  if (p_.orders.users(order) == 1) {
+  if (p_.orders.uses().users(order) == 1) {
     const OrderOwner owner = std::exchange(order_owners_[order], {});
     strategy_owners_.Give(*owner.strategies);
-    block_owners_.Give(*owner.blocks, CountBlocks(*p_.orders.strategy(order)));
+    block_owners_.Give(*owner.blocks, CountBlocks(*p_.orders.uses().strategy(order)));
   }
   p_.orders.Unuse(order);
 }
@@ -106,8 +106,10 @@ void StrategyUse::DropLingering() {
 
 void StrategyUse::RetryOrders() {
   // What was given up is begun again when there is room for it and some more, or nothing is left to wait for.
-  if (p_.orders.given_up() == 0 || !p_.budget.Fits(p_.orders.given_up() + p_.orders.given_up() / 2)) return;
-  p_.orders.Resume();
+  if (p_.orders.builder().given_up() == 0 ||
+      !p_.budget.Fits(p_.orders.builder().given_up() + p_.orders.builder().given_up() / 2))
+    return;
+  p_.orders.builder().Resume();
 }
 
 void StrategyUse::Linger(Orders::Id order) {

@@ -26,11 +26,11 @@ std::uint64_t Mix(std::uint64_t hash, std::uint64_t value) {
 
 void BlockedReasons::Renew() {
   bool other = false;
-  if (orders_seen_ != orders_.changes()) {
-    orders_seen_ = orders_.changes();
+  if (orders_seen_ != orders_.indices().changes()) {
+    orders_seen_ = orders_.indices().changes();
     std::vector<KeyId> keys;
-    for (Orders::Id id = 0; id < orders_.ids(); ++id) {
-      if (!orders_.Ready(id)) continue;
+    for (Orders::Id id = 0; id < orders_.indices().ids(); ++id) {
+      if (!orders_.indices().Ready(id)) continue;
       AddBlockingKeys(orders_.index(id).rules(), keys);
     }
     std::sort(keys.begin(), keys.end());
@@ -49,11 +49,11 @@ void BlockedReasons::Renew() {
 }
 
 void BlockedReasons::ValuesOf(const PickJob& job, Values& values) const {
-  for (const KeyId key : keys_) values.push_back(orders_.values().Of(key, job));
+  for (const KeyId key : keys_) values.push_back(orders_.indices().values().Of(key, job));
 }
 
 BlockedReasons::CellId BlockedReasons::Put(const PickJob& job, std::uint32_t tasks) {
-  if (orders_seen_ != orders_.changes()) Renew();
+  if (orders_seen_ != orders_.indices().changes()) Renew();
   if (!active_) return kNoCell;
   Values values;
   ValuesOf(job, values);
@@ -137,7 +137,7 @@ const BlockedReasons::Sorts& BlockedReasons::SortsOf(ClassId cls) {
   looks_ += 1 + sorts_.size() / 8;
   for (Sort sort : sorts_) {
     if (out.size() >= kMostSorts) break;
-    if (!classes_.Matches(sort.kind, cls)) continue;
+    if (!classes_.kinds().Matches(sort.kind, cls)) continue;
     sort.kind = 0;
     if (std::find(out.begin(), out.end(), sort) == out.end()) out.push_back(sort);
   }
@@ -150,7 +150,7 @@ const BlockedReasons::Sorts& BlockedReasons::SortsOf(ClassId cls) {
 
 bool BlockedReasons::Gives(Orders::Id order, const Values* values, Offer& offer) const {
   // One that is being built gives nobody anything yet, and then perhaps this.
-  if (values == nullptr || order >= orders_.ids() || !orders_.Ready(order)) return true;
+  if (values == nullptr || order >= orders_.indices().ids() || !orders_.indices().Ready(order)) return true;
   const StrategyIndex& index = orders_.index(order);
   const StrategyPair& pair = *index.strategies();
   bool known = true;
@@ -197,9 +197,9 @@ BlockedReasons::Found BlockedReasons::LookAt(ClassId cls, GroupId group, const V
     if (!gives) continue;
     any_gives = true;
     free_gives = free_gives || sort.free;
-    LimitTable::BlockState state;
+    LimitLooks::BlockState state;
     if (limited) {
-      state = limits_.BlockStateOf(group, handles ? std::optional(sort.one) : std::nullopt, now);
+      state = limits_.looks().BlockStateOf(group, handles ? std::optional(sort.one) : std::nullopt, now);
       looks_ += state.asked;
     }
     if (state.limits == 0) {
@@ -230,14 +230,14 @@ BlockedReasons::Found BlockedReasons::LookAt(ClassId cls, GroupId group, const V
 
 BlockedReasons::Found BlockedReasons::Look(const PickJob& job, const Now& now) {
   Values values;
-  const bool known = orders_seen_ == orders_.changes();
+  const bool known = orders_seen_ == orders_.indices().changes();
   if (known) ValuesOf(job, values);
   return LookAt(job.cls, job.group, known ? &values : nullptr, now);
 }
 
 void BlockedReasons::Look(Cell& cell, const Now& now) {
   cell.fresh = false;
-  const bool known = cell.epoch == epoch_ && orders_seen_ == orders_.changes();
+  const bool known = cell.epoch == epoch_ && orders_seen_ == orders_.indices().changes();
   const Found found = LookAt(cell.cls, cell.group, known ? &cell.values : nullptr, now);
   if (walking_ && found.blocked) Note(cell, found);
   if (found.blocked == cell.blocked && (!found.blocked || found.code == cell.code)) return;
@@ -266,7 +266,7 @@ void BlockedReasons::Note(const Cell& cell, const Found& found) {
   }
   if (found.limit && (limits_seen_.size() < kMostSeen || limits_seen_.contains(*found.limit))) {
     LimitSeen& limit = limits_seen_[*found.limit];
-    if (limit.tasks == 0) limit.name = limits_.NameOf(*found.limit);
+    if (limit.tasks == 0) limit.name = limits_.looks().NameOf(*found.limit);
     limit.tasks += cell.tasks;
   }
   if (!found.ceiling) return;

@@ -86,7 +86,7 @@ class BlockedReasons {
   // Workers have come, gone or changed: those of sorts may be others.
   void OnWorkers() { ++workers_version_; }
   LimitProfileId ProfileOf(LimitTable::WorkerHandle worker, const Now& now) {
-    return limits_.size() > 0 ? limits_.ProfileOf(worker, now) : 0;
+    return limits_.size() > 0 ? limits_.waits().ProfileOf(worker, now) : 0;
   }
   // Are the sorts as of now? And are they but for who has a free slot?
   bool SortsFresh() const { return SortsUsable() && sorts_moves_ == reasons_.moves(); }

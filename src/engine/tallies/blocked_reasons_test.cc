@@ -35,7 +35,7 @@ class EngineBlocked : public testing::LimitedEngineTest {
     return {};
   }
   void Change(const std::string& uuid, const LimitSpec& spec) {
-    ASSERT_TRUE(engine_->UpdateLimit(now_, uuid, spec).ok());
+    ASSERT_TRUE(engine_->limits().Update(now_, uuid, spec).ok());
   }
   // What rows say, as of a second ago at most, is what single jobs say.
   void ExpectRowsAgree(const std::vector<JobId>& jobs) {
@@ -74,7 +74,7 @@ TEST_F(EngineBlocked, ALimitStopsTasksAlsoWhereNobodyHasAskedYet) {
   EXPECT_EQ(row.limits[0].limit.uuid, "l");
   EXPECT_EQ(row.limits[0].tasks, 3u);
   EXPECT_EQ(row.job, stopped);
-  ASSERT_TRUE(engine_->DeleteLimit(now_, "l").ok());
+  ASSERT_TRUE(engine_->limits().Delete(now_, "l").ok());
   EXPECT_EQ(Waits(stopped), "can_start");
   Pass(2s);
   EXPECT_EQ(Rows(), (List{"can_start 5 tasks 2 jobs"}));
@@ -111,7 +111,7 @@ TEST_F(EngineBlocked, ALimitThatReadsTheWorkerStopsWhatItHoldsOnAllThatAreFree) 
   EXPECT_TRUE(Pull(north).empty());
   Pass(2s);
   EXPECT_EQ(Rows(), (List{"limit 3 tasks 1 jobs"}));
-  engine_->Unregister(now_, south);
+  engine_->workers().Unregister(now_, south);
   Pass(2s);
   EXPECT_EQ(Waits(job), "limit_never");  // wherever it could run
 }
@@ -229,7 +229,7 @@ TEST_F(EngineBlocked, AgreeWithALookAtEveryJobAndWithWhatTheEngineThenStarts) {
       spec.slots = static_cast<std::uint32_t>(1 + rng.Below(4));
       spec.attributes = {{"Site", "s" + std::to_string(rng.Below(2))}};
       if (rng.Below(2) == 0) spec.strategy = Strategy(testing::SomeStrategy(rng, 2, no_worker, false));
-      ASSERT_TRUE(engine_->Register(now_, spec, std::nullopt).ok());
+      ASSERT_TRUE(engine_->workers().Register(now_, spec, std::nullopt).ok());
       workers.push_back(spec.id);
     }
     for (std::uint64_t n = rng.Below(3); n > 0; --n) {
@@ -263,7 +263,7 @@ TEST_F(EngineBlocked, AgreeWithALookAtEveryJobAndWithWhatTheEngineThenStarts) {
     // One job is left alone in the queue: does anybody start it?
     const JobId job = jobs[rng.Below(jobs.size())];
     for (const JobId other : jobs) {
-      if (other != job) static_cast<void>(engine_->Pause(now_, other));
+      if (other != job) static_cast<void>(engine_->jobs().Pause(now_, other));
     }
     const JobView view = View(job);
     if (!view.wait_reason || view.queued == 0) continue;

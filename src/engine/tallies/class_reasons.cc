@@ -69,7 +69,7 @@ ReasonCode ClassReasons::Look(ClassId cls) const {
   if (cls < rows_.size() && rows_[cls].never && Judged(cls)) return ReasonCode::kRequirementsNeverTrue;
   if (workers_ == 0) return ReasonCode::kNoWorkers;
   if (classes_.Unsettled(cls)) return ReasonCode::kBeingMatched;
-  const auto mask = classes_.Mask(cls);
+  const auto mask = classes_.kinds().Mask(cls);
   std::uint64_t busy = 0, away = 0, draining = 0;
   const std::size_t words = std::min(mask.size(), bits_.size());
   for (std::size_t word = 0; word < words; ++word) {

@@ -96,7 +96,7 @@ void Leasing::End(Lease& lease) {
   p_.dispatcher.Finished(*worker);
   if (!job->known) {
     --job->running;
-  } else if (p_.orders.MayUpdate()) {
+  } else if (p_.orders.updates().MayUpdate()) {
     p_.orders.Returned(*job);
   } else {
     p_.order_updates.ReturnLater(*job);

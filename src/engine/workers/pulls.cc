@@ -15,7 +15,7 @@ void Pulls::Park(EngineWorker& worker) {
 }
 
 void Pulls::WaitAmong(EngineWorker& worker, KindId kind) {
-  p_.waiting.Add(worker, worker.Pulls(), kind, p_.limits.ProfileOf(worker.limited, p_.clock.now));
+  p_.waiting.Add(worker, worker.Pulls(), kind, p_.limits.waits().ProfileOf(worker.limited, p_.clock.now));
 }
 
 void Pulls::MoveAmong(EngineWorker& worker, KindId kind) {

@@ -22,7 +22,7 @@ void Starts::WakeWaiting() {
   ServeNewlyPromised();
   for (const ClassId cls : p_.orders.TakeOpened()) p_.wakes.opened.push_back(cls);
   // Whoever waits for an order that is ready now may find anything in it.
-  for (const Orders::Id order : p_.orders.TakeReady()) {
+  for (const Orders::Id order : p_.orders.builder().TakeReady()) {
     for (KindId kind = 0; kind < p_.waiting.kinds(order); ++kind) p_.wakes.kinds.push_back(kind);
   }
   if (p_.wakes.opened.empty() && p_.wakes.kinds.empty()) return;
@@ -36,7 +36,7 @@ void Starts::WakeWaiting() {
     // Kinds that are woken for themselves may find anything: which of them is wanted most is asked of all that is open.
     const bool several = std::any_of(kinds.begin(), kinds.end(), [&](KindId kind) { return kind != kinds.front(); });
     for (const ClassId cls : opened) {
-      const auto mask = p_.classes.Mask(cls);
+      const auto mask = p_.classes.kinds().Mask(cls);
       for (std::size_t word = 0; word < mask.size(); ++word) {
         for (std::uint64_t bits = mask[word]; bits != 0; bits &= bits - 1) {
           kinds.push_back(static_cast<KindId>(word * 64 + static_cast<std::size_t>(std::countr_zero(bits))));
@@ -46,7 +46,7 @@ void Starts::WakeWaiting() {
     if (several) {
       opened.clear();
       for (ClassId cls = 0; cls < p_.classes.class_slots(); ++cls) {
-        if (p_.orders.HasOpen(cls)) opened.push_back(cls);
+        if (p_.orders.open_classes().Has(cls)) opened.push_back(cls);
       }
     }
     Wake(std::move(kinds), opened);
@@ -61,8 +61,8 @@ void Starts::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened)
     if (!ranked) return 0.0;
     std::optional<double> best;
     for (const ClassId cls : opened) {
-      if (!p_.orders.HasOpen(cls) || !p_.classes.Matches(kind, cls)) continue;
-      const double rank = p_.classes.JobRank(kind, cls);
+      if (!p_.orders.open_classes().Has(cls) || !p_.classes.kinds().Matches(kind, cls)) continue;
+      const double rank = p_.classes.kinds().Of(kind, cls).job_rank;
       best = std::max(best.value_or(rank), rank);
     }
     return best.value_or(0);
@@ -92,12 +92,12 @@ void Starts::Wake(std::vector<KindId> kinds, const std::vector<ClassId>& opened)
   while (!candidates.empty()) {
     const Candidate candidate = candidates.top();
     candidates.pop();
-    if (grants_left_ == 0 || asks_left_ == 0 || !p_.orders.MayStart()) {
+    if (grants_left_ == 0 || asks_left_ == 0 || !p_.orders.updates().MayStart()) {
       p_.wakes.again.push_back(candidate.kind);
       continue;
     }
     EngineWorker* worker = p_.waiting.First(candidate.order, candidate.kind, candidate.profile);
-    if (worker == nullptr || !p_.orders.Ready(candidate.order)) continue;
+    if (worker == nullptr || !p_.orders.indices().Ready(candidate.order)) continue;
     if (p_.wakes.found_nothing.contains({candidate.order, candidate.kind, candidate.profile})) continue;
     // What wanted it most may be gone meanwhile.
     if (const double now = wanted(candidate.kind); now != candidate.wanted) {
@@ -118,9 +118,9 @@ EngineJob* Starts::Next(EngineWorker& worker, LimitTable::Drawn& drawn, std::siz
   constexpr std::size_t kMostWork = 256;
   for (;;) {
     auto* job = static_cast<EngineJob*>(p_.dispatcher.Pick(worker, worker.Pulls(), p_.limiting.GateOf(worker.limited)));
-    work += p_.dispatcher.work();
-    asks_left_ -= std::min(asks_left_, p_.dispatcher.asked());
-    if (job == nullptr && !p_.dispatcher.unfinished()) return nullptr;
+    work += p_.dispatcher.last_pick().moved;
+    asks_left_ -= std::min(asks_left_, p_.dispatcher.last_pick().asked);
+    if (job == nullptr && !p_.dispatcher.last_pick().unfinished) return nullptr;
     if (job == nullptr || work > kMostWork) {
       p_.wakes.again.push_back(p_.classes.KindOf(worker.handle));
       return nullptr;
@@ -129,7 +129,7 @@ EngineJob* Starts::Next(EngineWorker& worker, LimitTable::Drawn& drawn, std::siz
       const std::uint64_t before = p_.limits.matcher().evaluations();
       p_.limiting.Group(*job);
       work += 1 + p_.limits.matcher().evaluations() - before + (job->promises ? job->promises->size() : 0) +
-              p_.orders.cost();
+              p_.orders.updates().cost();
     }
     if (job->group == kFreeGroup) return job;
     // If it is denied, its group is blocked, and the next look passes it by.
@@ -151,11 +151,11 @@ bool Starts::Serve(EngineWorker& worker, bool* more) {
   constexpr std::uint32_t kGrantsExpected = 64;  // that room is made for
   if (p_.queue.paused || worker.draining || worker.away || !worker.registered) return false;
   std::vector<Grant> grants;
-  if (!p_.orders.Ready(worker.Pulls())) return false;
+  if (!p_.orders.indices().Ready(worker.Pulls())) return false;
   std::size_t work = 0;
-  p_.limits.BeginTry();
+  p_.limits.users().BeginTry();
   while (worker.credit > 0) {
-    if (grants_left_ == 0 || (asks_left_ == 0 && !grants.empty()) || !p_.orders.MayStart()) {
+    if (grants_left_ == 0 || (asks_left_ == 0 && !grants.empty()) || !p_.orders.updates().MayStart()) {
       p_.wakes.again.push_back(p_.classes.KindOf(worker.handle));
       break;
     }
@@ -169,7 +169,7 @@ bool Starts::Serve(EngineWorker& worker, bool* more) {
     ++pops_;
     // One of a million is far away: all of it is on its way before the first part is looked at.
     Prefetch(&job, sizeof(job));
-    const bool random = p_.dispatcher.random_task();
+    const bool random = p_.dispatcher.last_pick().random_task;
     const TaskIndex index = random ? job.tasks.RandomQueued(p_.rng) : *job.tasks.FirstQueued();
     Prefetch(job.terms.get(), sizeof(JobTerms));
     Prefetch(job.extras.get(), sizeof(JobExtras));
@@ -273,11 +273,11 @@ void Starts::NoteStart(const EngineWorker& worker, const EngineJob& job, const L
   ReceiptLog& log = p_.receipts;
   const ReceiptLog::Common& common = log.common();
   bool begun = common.worker == worker.id.value && common.version == p_.orders.open_classes().version() &&
-               common.strategies == index.strategies().get() && common.blocked_by_limits == p_.limits.blocked();
+               common.strategies == index.strategies().get() && common.blocked_by_limits == p_.limits.waits().size();
   for (;; begun = false) {
     if (!begun) BeginStarts(worker, index);
-    const TracedPick pick{index.rules(), *p_.dispatcher.leaf(), job,
-                          common.kind,   common.ranked,         p_.dispatcher.drawn_of()};
+    const TracedPick pick{index.rules(), *p_.dispatcher.last_pick().leaf,     job, common.kind,
+                          common.ranked, p_.dispatcher.last_pick().candidates};
     if (log.Add(job, lease, from, limits_met, pick)) return;
     log.NewPiece();
   }
@@ -294,7 +294,7 @@ void Starts::BeginStarts(const EngineWorker& worker, const StrategyIndex& index)
   common.classes_open = open.count();
   common.classes_matched = seen.matched;
   common.ranked = seen.ranked;
-  common.blocked_by_limits = static_cast<std::uint32_t>(p_.limits.blocked());
+  common.blocked_by_limits = static_cast<std::uint32_t>(p_.limits.waits().size());
   common.mode = p_.dispatcher.options().mode;
   common.at = ToMillis(p_.clock.now.wall);
   p_.receipts.Begin(common, index.strategies(), worker.name);

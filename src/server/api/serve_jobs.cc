@@ -63,7 +63,7 @@ void SubmitOne(Call call, OneJob job) {
                 return AnswerError(round, std::move(c), std::move(*refused));
               const JobId id{round.ids.Next(round.now.wall)};
               NameSet(spec, id);
-              const Result<SubmitAnswer> answer = round.engine.Submit(round.now, id, spec);
+              const Result<SubmitAnswer> answer = round.engine.jobs().Submit(round.now, id, spec);
               if (!answer.ok()) return AnswerError(round, std::move(c), answer.error());
               if (!answer->existing) {
                 round.Created(id);
@@ -117,10 +117,10 @@ Result<BatchOfJobs> ParseMany(Call& call) {
 // Each command makes some of them ready: others need not wait for all.
 void SubmitStaged(Round& round, Call call, BatchOfJobs& jobs) {
   if (std::optional<Error> refused = RefuseNew(round)) {
-    round.engine.Unstage(jobs.batch);
+    round.engine.jobs().Unstage(jobs.batch);
     return AnswerError(round, std::move(call), std::move(*refused));
   }
-  const Result<bool> ready = round.engine.Stage(round.now, jobs.batch);
+  const Result<bool> ready = round.engine.jobs().Stage(round.now, jobs.batch);
   if (!ready.ok()) return AnswerError(round, std::move(call), ready.error());
   if (!*ready) {
     const QueuePtr queue = call.queue;
@@ -134,7 +134,7 @@ void SubmitStaged(Round& round, Call call, BatchOfJobs& jobs) {
     ids.push_back(JobId{round.ids.Next(round.now.wall)});
     NameSet(spec, ids.back());
   }
-  Result<std::vector<SubmitAnswer>> answers = round.engine.SubmitAll(round.now, ids, jobs.batch);
+  Result<std::vector<SubmitAnswer>> answers = round.engine.jobs().SubmitAll(round.now, ids, jobs.batch);
   if (!answers.ok()) return AnswerError(round, std::move(call), answers.error());
   for (std::size_t i = 0; i < answers->size(); ++i) {
     if ((*answers)[i].existing) continue;
@@ -275,29 +275,30 @@ void ChangeJob(Call call) {
   if (!name.ok()) return call.Fail(name.error());
   Result<JobChange> change = ParseJobChange(call.request.body, ReadClock().wall, call.queue->property_keys());
   if (!change.ok()) return call.Fail(change.error());
-  Apply(std::move(call), *name, "job.set",
-        [change = std::move(*change)](Round& round, JobId job) { return round.engine.Change(round.now, job, change); });
+  Apply(std::move(call), *name, "job.set", [change = std::move(*change)](Round& round, JobId job) {
+    return round.engine.jobs().Change(round.now, job, change);
+  });
 }
 
 void CancelJob(Call call) {
   const Result<JobName> name = NameAlone(call);
   if (!name.ok()) return call.Fail(name.error());
   Apply(std::move(call), *name, "job.cancel",
-        [](Round& round, JobId job) { return round.engine.Cancel(round.now, job); });
+        [](Round& round, JobId job) { return round.engine.jobs().Cancel(round.now, job); });
 }
 
 void PauseJob(Call call) {
   const Result<JobName> name = NameAlone(call);
   if (!name.ok()) return call.Fail(name.error());
   Apply(std::move(call), *name, "job.pause",
-        [](Round& round, JobId job) { return round.engine.Pause(round.now, job); });
+        [](Round& round, JobId job) { return round.engine.jobs().Pause(round.now, job); });
 }
 
 void ResumeJob(Call call) {
   const Result<JobName> name = NameAlone(call);
   if (!name.ok()) return call.Fail(name.error());
   Apply(std::move(call), *name, "job.resume",
-        [](Round& round, JobId job) { return round.engine.Resume(round.now, job); });
+        [](Round& round, JobId job) { return round.engine.jobs().Resume(round.now, job); });
 }
 
 void RetryJob(Call call) {
@@ -308,7 +309,7 @@ void RetryJob(Call call) {
     if (!found.ok()) return AnswerError(round, std::move(c), found.error());
     if (std::optional<Error> refused = RefuseNew(round)) return AnswerError(round, std::move(c), std::move(*refused));
     round.Touch(found->id);
-    const Result<std::uint32_t> retried = round.engine.Retry(round.now, found->id);
+    const Result<std::uint32_t> retried = round.engine.jobs().Retry(round.now, found->id);
     if (!retried.ok()) return AnswerError(round, std::move(c), retried.error());
     Result<JobView> view = round.engine.looks().Describe(found->id);
     if (!view.ok()) return AnswerError(round, std::move(c), view.error());

@@ -70,7 +70,7 @@ void CreateLimit(Call call) {
   if (!uuid.ok()) return call.Fail(uuid.error());
   AskEngine(std::move(call), [spec = std::move(*spec), uuid = std::move(*uuid)](Round& round, Call c) {
     if (auto refused = RefuseNew(round)) return AnswerError(round, std::move(c), std::move(*refused));
-    Result<LimitLease> lease = round.engine.CreateLimit(round.now, uuid, spec);
+    Result<LimitLease> lease = round.engine.limits().Create(round.now, uuid, spec);
     if (!lease.ok()) return AnswerError(round, std::move(c), lease.error());
     c.queue->history().ExpectLimits();
     AnswerLease(round, std::move(c), 201, std::move(*lease), std::nullopt, true);
@@ -87,10 +87,10 @@ void PutLimit(Call call) {
     if (auto refused = RefuseNew(round)) return AnswerError(round, std::move(c), std::move(*refused));
     const std::string& uuid = c.part("uuid");
     const std::vector<LimitView> before = round.engine.looks().Limits(round.now, {std::nullopt, uuid});
-    Result<LimitLease> lease = round.engine.UpdateLimit(round.now, uuid, spec);
+    Result<LimitLease> lease = round.engine.limits().Update(round.now, uuid, spec);
     // Also where its lease has ended just now.
     const bool created = !lease.ok() && lease.error().code == Code::kUnknownLimit;
-    if (created) lease = round.engine.CreateLimit(round.now, uuid, spec);
+    if (created) lease = round.engine.limits().Create(round.now, uuid, spec);
     if (!lease.ok()) return AnswerError(round, std::move(c), lease.error());
     c.queue->history().ExpectLimits();
     // Repeating it, to keep it alive, is no change.
@@ -107,7 +107,7 @@ void RenewLimit(Call call) {
   if (!expires.ok()) return call.Fail(expires.error());
   AskEngine(std::move(call), [expires = *expires](Round& round, Call c) {
     if (auto refused = RefuseNew(round)) return AnswerError(round, std::move(c), std::move(*refused));
-    Result<LimitLease> lease = round.engine.RenewLimit(round.now, c.part("uuid"), expires);
+    Result<LimitLease> lease = round.engine.limits().Renew(round.now, c.part("uuid"), expires);
     if (!lease.ok()) return AnswerError(round, std::move(c), lease.error());
     AnswerLease(round, std::move(c), 200, std::move(*lease), std::nullopt, false);
   });
@@ -121,7 +121,7 @@ void DeleteLimit(Call call) {
   if (!empty.ok()) return call.Fail(empty.error());
   AskEngine(std::move(call), [](Round& round, Call c) {
     if (auto refused = RefuseNew(round)) return AnswerError(round, std::move(c), std::move(*refused));
-    const Result<void> deleted = round.engine.DeleteLimit(round.now, c.part("uuid"));
+    const Result<void> deleted = round.engine.limits().Delete(round.now, c.part("uuid"));
     if (!deleted.ok()) return AnswerError(round, std::move(c), deleted.error());
     Return(round, std::move(c), [](Call done) {
       const std::string& uuid = done.part("uuid");
@@ -138,7 +138,7 @@ void DeleteLimit(Call call) {
 void ListLimits(Call call) {
   const Result<void> may = MayRead(call);
   if (!may.ok()) return call.Fail(may.error());
-  Result<LimitTable::Filter> filter = ParseLimitQuery(call.request.query);
+  Result<LimitLooks::Filter> filter = ParseLimitQuery(call.request.query);
   if (!filter.ok()) return call.Fail(filter.error());
   BrowseEngine(std::move(call), [filter = std::move(*filter)](Round& round, Call c) {
     AnswerApart(round, std::move(c),

@@ -120,9 +120,9 @@ void SetPaused(Call call, bool pause) {
   if (!empty.ok()) return call.Fail(empty.error());
   OnEngine(std::move(call), [pause](Round& round, Call c) {
     if (pause)
-      round.engine.PauseQueue(round.now);
+      round.engine.queue().Pause(round.now);
     else
-      round.engine.ResumeQueue(round.now);
+      round.engine.queue().Resume(round.now);
     AuditLater(round, c, pause ? "queue.pause" : "queue.resume", c.queue->name());
     AnswerQueue(round, std::move(c), 200);
   });

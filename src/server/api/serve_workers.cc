@@ -204,7 +204,7 @@ void DrainWorker(Call call) {
   const Result<void> empty = ParseEmptyBody(call.request.body);
   if (!empty.ok()) return call.Fail(empty.error());
   OnEngine(std::move(call), [worker = *worker](Round& round, Call c) {
-    const Result<void> drained = round.engine.Drain(round.now, worker);
+    const Result<void> drained = round.engine.workers().Drain(round.now, worker);
     if (!drained.ok()) return AnswerError(round, std::move(c), drained.error());
     AuditLater(round, c, "worker.drain", c.queue->name() + "/" + ToText(worker));
     AnswerWorker(round, std::move(c), worker);

@@ -91,8 +91,8 @@ class SteppedWalk : public std::enable_shared_from_this<SteppedWalk<Walk, Render
 
  private:
   bool GoOn(Round& round) {
-    if constexpr (requires { round.engine.Sweep(round.now, *walk_, bounds_.step); }) {
-      return round.engine.Sweep(round.now, *walk_, bounds_.step);
+    if constexpr (requires { round.engine.jobs().Sweep(round.now, *walk_, bounds_.step); }) {
+      return round.engine.jobs().Sweep(round.now, *walk_, bounds_.step);
     } else if constexpr (requires { round.engine.looks().Collect(round.now, *walk_, bounds_.step); }) {
       return round.engine.looks().Collect(round.now, *walk_, bounds_.step);
     } else {

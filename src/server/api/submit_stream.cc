@@ -230,7 +230,7 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
         return AnswerError(round, std::move(c), std::move(*refused));
       }
       const JobId id{round.ids.Next(round.now.wall)};
-      const Result<SubmitAnswer> answer = round.engine.Submit(round.now, id, spec);
+      const Result<SubmitAnswer> answer = round.engine.jobs().Submit(round.now, id, spec);
       if (answer.ok() && !answer->existing) round.Created(id);
       if (!answer.ok() || answer->existing) drop();
       if (!answer.ok()) return AnswerError(round, std::move(c), answer.error());

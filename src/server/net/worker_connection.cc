@@ -118,7 +118,8 @@ void WorkerConnection::Say(const Error& error, std::optional<std::uint64_t> seq)
 
 void WorkerConnection::OnSign() {
   if (!worker_) return;
-  PostToQueue([worker = worker_](Round& round) { static_cast<void>(round.engine.Heartbeat(round.now, worker)); });
+  PostToQueue(
+      [worker = worker_](Round& round) { static_cast<void>(round.engine.workers().Heartbeat(round.now, worker)); });
 }
 
 void WorkerConnection::Deliver(WorkerNews news) {

@@ -165,15 +165,19 @@ Result<void> QueueRuntime::Load() {
   engine_ = std::make_unique<Engine>(options);
 
   Store::Loader loader;
-  loader.on_record = [this](const Record& record) { return engine_->LoadRecord(record.job, record.page, record.blob); };
-  loader.on_events = [this](Position position, std::string_view events) { return engine_->Replay(position, events); };
+  loader.on_record = [this](const Record& record) {
+    return engine_->records().Load(record.job, record.page, record.blob);
+  };
+  loader.on_events = [this](Position position, std::string_view events) {
+    return engine_->records().Replay(position, events);
+  };
   const Result<void> loaded = store_->Load(loader, [this](JobId set) {
     // Also a broken upload's id is used up: its payloads may still be there.
     options_.ids->NeverBelow(set.value);
     return engine_->looks().UsesPayloadSet(set);
   });
   if (!loaded.ok()) return loaded.error();
-  engine_->FinishLoad(ReadClock(), options_.restart_grace);
+  engine_->records().FinishLoad(ReadClock(), options_.restart_grace);
   options_.ids->NeverBelow(engine_->looks().HighestId());
   last_position_ = store_->LastPosition();
   return {};
@@ -223,11 +227,11 @@ void QueueRuntime::ChangeSettings(const QueueSettingsChange& change, UniqueFunct
     const bool reorder = next.policy != before.policy || next.weights != before.weights;
     const bool redispatch = next.dispatch != before.dispatch;
     Post([next, reorder, redispatch](Round& round) {
-      round.engine.Configure(next.worker_grace, static_cast<std::size_t>(next.max_finished_jobs));
-      round.engine.SetMaxLimitExpiration(next.max_limit_expiration);
-      round.engine.SetLimitBanWindow(next.limit_ban_window);
-      if (reorder) round.engine.SetPolicy(round.now, PolicyOf(next), next.weights);
-      if (redispatch) round.engine.SetDispatch(round.now, next.dispatch);
+      round.engine.queue().Configure(next.worker_grace, static_cast<std::size_t>(next.max_finished_jobs));
+      round.engine.queue().SetMaxLimitExpiration(next.max_limit_expiration);
+      round.engine.queue().SetLimitBanWindow(next.limit_ban_window);
+      if (reorder) round.engine.queue().SetPolicy(round.now, PolicyOf(next), next.weights);
+      if (redispatch) round.engine.queue().SetDispatch(round.now, next.dispatch);
     });
     done({});
   };
@@ -297,7 +301,7 @@ Mailbox<Command>::Deadline QueueRuntime::NextWake() {
 void QueueRuntime::Sample(const Now& now) {
   if (options_.memory != nullptr) {
     const std::uint64_t used = engine_->looks().Memory().total();
-    engine_->SetMemoryBudget(options_.memory->Renew(std::exchange(memory_used_, used), used, memory_budget_));
+    engine_->queue().SetMemoryBudget(options_.memory->Renew(std::exchange(memory_used_, used), used, memory_budget_));
   }
   if (history_.Due(now)) history_.Advance(now, engine_->looks().Stats());
   if (!history_.LimitsDue(now)) return;
@@ -581,7 +585,7 @@ void QueueRuntime::FoldSome(Round& round) {
   if (committer_->disk_full() || (committer_->pending() > 1 && unfolded < kFoldFirst)) return;
   Position floor = 0;
   do {
-    FoldStep step = engine_->Fold(kFoldBytes);
+    FoldStep step = engine_->records().Fold(kFoldBytes);
     for (Record& record : step.records) round.batch.records.push_back(std::move(record));
     round.batch.floor = floor = std::max(round.batch.floor, step.floor);
     unfolded = engine_->looks().UnfoldedEvents();
@@ -598,7 +602,7 @@ void QueueRuntime::FoldAll(Round& round) {
   // What is left is replayed at the next start.
   const Instant until{Duration(stop_folding_at_.load())};
   while (engine_->looks().UnfoldedEvents() > 0 && !committer_->disk_full() && ReadMonotonic() < until) {
-    FoldStep step = engine_->Fold(kFoldBytes * 16);
+    FoldStep step = engine_->records().Fold(kFoldBytes * 16);
     round.batch.records = std::move(step.records);
     round.batch.floor = step.floor;
     PushWork(round);

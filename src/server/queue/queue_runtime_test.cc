@@ -155,7 +155,7 @@ TEST_F(QueueRuntimeTest, OnceItIsFinishedItsEngineIsGoneWhoeverHoldsIt) {
     JobSpec spec;
     spec.requirements = expr::Expr::Parse("TARGET.a == 1").expr;
     kept = spec.requirements;
-    EXPECT_TRUE(round.engine.Submit(round.now, JobId{1}, spec).ok());
+    EXPECT_TRUE(round.engine.jobs().Submit(round.now, JobId{1}, spec).ok());
     submitted.set_value();
   });
   submitted.get_future().wait();
@@ -175,9 +175,9 @@ TEST_F(QueueRuntimeTest, LevelsOfLimitsAreThoseOfTheirViews) {
         Result<LimitSpec> spec =
             ParseLimit(R"({"tag":"t","expr":"true","count":10,"window_ms":60000,"expires_in_ms":60000})");
         ASSERT_TRUE(spec.ok()) << spec.error().message;
-        ASSERT_TRUE(round.engine.CreateLimit(round.now, uuid, *spec).ok());
+        ASSERT_TRUE(round.engine.limits().Create(round.now, uuid, *spec).ok());
       }
-      ASSERT_TRUE(round.engine.DeleteLimit(round.now, "a").ok());
+      ASSERT_TRUE(round.engine.limits().Delete(round.now, "a").ok());
       std::vector<std::string> levels, views;
       round.engine.looks().ForEachLimit(round.now, [&](const std::string& uuid, double tokens, std::size_t waiting) {
         levels.push_back(uuid + " " + std::to_string(tokens) + " " + std::to_string(waiting));

@@ -46,7 +46,7 @@ void WaitTable::Add(Round& round, JobId job, Owner owner, std::unique_ptr<JobWat
   wait.owner = owner;
   wait.asker = round.asker;
   wait.deadline = watcher->deadline();
-  wait.wants_progress = wants_progress && round.engine.Watch(job).ok();
+  wait.wants_progress = wants_progress && round.engine.jobs().Watch(job).ok();
   wait.watcher = std::move(watcher);
   if (wait.deadline) deadlines_.emplace(*wait.deadline, id);
   OfJob& of_job = by_job_[job];
@@ -63,7 +63,7 @@ void WaitTable::Remove(Engine& engine, Id id) {
   if (it == waits_.end()) return;
   const Wait& wait = it->second;
   if (wait.deadline) deadlines_.erase({*wait.deadline, id});
-  if (wait.wants_progress) engine.Unwatch(wait.job);
+  if (wait.wants_progress) engine.jobs().Unwatch(wait.job);
   if (const auto of_job = by_job_.find(wait.job); of_job != by_job_.end()) {
     of_job->second.all.erase(id);
     of_job->second.watching.erase(id);

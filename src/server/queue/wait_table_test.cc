@@ -39,7 +39,7 @@ class WaitTableTest : public ::testing::Test {
   WaitTableTest() {
     for (std::uint64_t id = 1; id <= 8; ++id) {
       JobSpec spec;
-      EXPECT_TRUE(engine_.Submit(Now{}, JobId{id}, spec).ok());
+      EXPECT_TRUE(engine_.jobs().Submit(Now{}, JobId{id}, spec).ok());
     }
     engine_.Take();
   }
@@ -158,8 +158,8 @@ TEST_F(WaitTableTest, ManyAreToldInSteps) {
   constexpr std::size_t kStep = WaitTable::kMaxLooks;
   for (std::size_t i = 0; i < 2 * kStep + 500; ++i) Add(static_cast<int>(i), 1, i);
   Add(-1, 2, 1);
-  ASSERT_TRUE(engine_.Cancel(Now{}, JobId{1}).ok());
-  ASSERT_TRUE(engine_.Cancel(Now{}, JobId{2}).ok());
+  ASSERT_TRUE(engine_.jobs().Cancel(Now{}, JobId{1}).ok());
+  ASSERT_TRUE(engine_.jobs().Cancel(Now{}, JobId{2}).ok());
   Round first = At(0);
   table_.OnEnded(first, JobId{1});
   EXPECT_EQ(seen_.size(), kStep);

@@ -83,7 +83,7 @@ Result<RegisterAnswer> WorkerTable::Register(Round& round, const Hello& hello, c
   spec.user = origin.user;
   spec.token = origin.token;
   spec.resume = hello.resume;
-  Result<RegisterAnswer> answer = round.engine.Register(round.now, spec, hello.key);
+  Result<RegisterAnswer> answer = round.engine.workers().Register(round.now, spec, hello.key);
   if (!answer.ok()) return answer;
   Session& session = sessions_[answer->worker];
   if (session.link && session.link != link) {
@@ -111,7 +111,7 @@ Result<void> WorkerTable::Set(Round& round, WorkerId worker, const WorkerChange&
                                              change.properties ? *change.properties : view->properties);
     if (!check.ok()) return check;
   }
-  return round.engine.ChangeWorker(round.now, worker, change);
+  return round.engine.workers().Change(round.now, worker, change);
 }
 
 Result<void> WorkerTable::Change(Round& round, WorkerId worker, std::optional<std::uint64_t> key,
@@ -119,7 +119,7 @@ Result<void> WorkerTable::Change(Round& round, WorkerId worker, std::optional<st
   if (key && !round.engine.looks().KnowsKey(worker, *key)) return Unknown(worker);
   Result<void> set = Set(round, worker, change);
   if (!set.ok()) return set;
-  if (key) return round.engine.Heartbeat(round.now, worker);
+  if (key) return round.engine.workers().Heartbeat(round.now, worker);
   Session* const session = Find(worker);
   if (session == nullptr) return {};
   if (session->connected) {
@@ -134,7 +134,7 @@ Result<void> WorkerTable::Change(Round& round, WorkerId worker, std::optional<st
 
 Result<void> WorkerTable::Apply(Round& round, WorkerId worker, WorkerInput& input, WorkerNews& news) {
   if (!input.reports.empty()) {
-    Result<std::vector<ReportVerdict>> verdicts = round.engine.ReportAll(round.now, worker, input.reports);
+    Result<std::vector<ReportVerdict>> verdicts = round.engine.workers().ReportAll(round.now, worker, input.reports);
     if (!verdicts.ok()) return verdicts.error();
     for (std::size_t i = 0; i < verdicts->size(); ++i) {
       const Report& report = input.reports[i];
@@ -153,7 +153,7 @@ Result<void> WorkerTable::Apply(Round& round, WorkerId worker, WorkerInput& inpu
     }
   }
   if (!input.extend.empty()) {
-    Result<std::vector<bool>> kept = round.engine.Extend(round.now, worker, input.extend);
+    Result<std::vector<bool>> kept = round.engine.workers().Extend(round.now, worker, input.extend);
     if (!kept.ok()) return kept.error();
     for (std::size_t i = 0; i < kept->size(); ++i) {
       if (!(*kept)[i]) news.stale.emplace_back(input.extend[i], ReportVerdict::kStale);
@@ -184,9 +184,9 @@ void WorkerTable::OnMessage(Round& round, WorkerId worker, const WorkerLinkPtr& 
     PullOptions options;
     options.credit = *input.pull;
     options.strategy = std::move(input.strategy);
-    applied = round.engine.Pull(round.now, worker, options);
+    applied = round.engine.workers().Pull(round.now, worker, options);
   } else if (applied.ok() && input.reports.empty() && input.extend.empty()) {
-    applied = round.engine.Heartbeat(round.now, worker);
+    applied = round.engine.workers().Heartbeat(round.now, worker);
   }
   if (!applied.ok()) {
     news = {};
@@ -198,7 +198,7 @@ void WorkerTable::OnMessage(Round& round, WorkerId worker, const WorkerLinkPtr& 
     return Send(round, link, std::move(news));
   }
   if (input.bye) {
-    round.engine.Unregister(round.now, worker);
+    round.engine.workers().Unregister(round.now, worker);
     sessions_.erase(worker);
     news.close = true;
     return Send(round, link, std::move(news));
@@ -234,7 +234,7 @@ void WorkerTable::OnPull(Round& round, WorkerId worker, std::uint64_t key, milli
   options.once = credit > 0;
   options.wait = wait;
   options.strategy = std::move(input.strategy);
-  const Result<void> pulled = round.engine.Pull(round.now, worker, options);
+  const Result<void> pulled = round.engine.workers().Pull(round.now, worker, options);
   if (!pulled.ok()) {
     session->undelivered.error = pulled.error();
     return Answer(round, *session);
@@ -257,20 +257,20 @@ void WorkerTable::OnGone(Round& round, WorkerId worker, const WorkerLink* link, 
   if (session == nullptr || session->link.get() != link) return;
   session->link = nullptr;
   if (session->connected) {
-    round.engine.Disconnect(round.now, worker);
+    round.engine.workers().Disconnect(round.now, worker);
     sessions_.erase(worker);
   } else {
     PullOptions none;
     none.credit = 0;
     // It may be gone already, and then has no credit either.
-    static_cast<void>(round.engine.Pull(round.now, worker, none));
+    static_cast<void>(round.engine.workers().Pull(round.now, worker, none));
   }
 }
 
 void WorkerTable::GiveBack(Round& round, const std::vector<TaskRef>& tasks) {
   if (tasks.empty()) return;
   for (const TaskRef& task : tasks) round.Touch(task.job);
-  round.engine.Undelivered(round.now, tasks);
+  round.engine.workers().Undelivered(round.now, tasks);
 }
 
 void WorkerTable::FailDamaged(Round& round, WorkerId worker, const std::vector<DamagedGrant>& damaged) {
@@ -280,7 +280,7 @@ void WorkerTable::FailDamaged(Round& round, WorkerId worker, const std::vector<D
     LogError("a payload is damaged: its task fails",
              {{"job", grant.task.job.value}, {"task", grant.task.index}, {"error", grant.error}});
   }
-  const Result<std::vector<ReportVerdict>> verdicts = round.engine.ReportAll(round.now, worker, reports);
+  const Result<std::vector<ReportVerdict>> verdicts = round.engine.workers().ReportAll(round.now, worker, reports);
   if (!verdicts.ok()) return;  // it is gone, and its leases end by themselves
   for (std::size_t i = 0; i < damaged.size(); ++i) {
     const TaskRef& task = damaged[i].task;
@@ -303,7 +303,7 @@ Result<void> WorkerTable::Unregister(Round& round, WorkerId worker, std::uint64_
       Answer(round, *session);
     }
   }
-  round.engine.Unregister(round.now, worker);
+  round.engine.workers().Unregister(round.now, worker);
   sessions_.erase(worker);
   return {};
 }
@@ -374,7 +374,7 @@ void WorkerTable::EndOfRound(Round& round) {
     if (session == nullptr || session->connected || !session->link) continue;
     PullOptions none;
     none.credit = 0;
-    static_cast<void>(round.engine.Pull(round.now, worker, none));
+    static_cast<void>(round.engine.workers().Pull(round.now, worker, none));
     Answer(round, *session);
   }
   impatient_.clear();
@@ -384,7 +384,7 @@ void WorkerTable::OnStop(Round& round) {
   PullOptions none;
   none.credit = 0;
   for (auto& [worker, session] : sessions_) {
-    static_cast<void>(round.engine.Pull(round.now, worker, none));
+    static_cast<void>(round.engine.workers().Pull(round.now, worker, none));
     if (!session.connected && session.link) Answer(round, session);
   }
 }

@@ -171,12 +171,12 @@ Result<LimitQuestion> ParseLimitTry(std::string_view json) {
   return LimitQuestion{std::move(spec.expr), std::move(spec.cost)};
 }
 
-Result<LimitTable::Filter> ParseLimitQuery(std::string_view text) {
+Result<LimitLooks::Filter> ParseLimitQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"tag", "uuid"};
   static_assert(wire::SameNames(wire::kLimitsQuery, kKnown));
   const Result<Query> query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
-  LimitTable::Filter filter;
+  LimitLooks::Filter filter;
   if (const auto tag = query->Get("tag")) filter.tag = std::string(*tag);
   if (const auto uuid = query->Get("uuid")) filter.uuid = std::string(*uuid);
   return filter;

@@ -26,7 +26,7 @@ struct LimitQuestion {
 };
 Result<LimitQuestion> ParseLimitTry(std::string_view json);
 // tag, uuid.
-Result<LimitTable::Filter> ParseLimitQuery(std::string_view query);
+Result<LimitLooks::Filter> ParseLimitQuery(std::string_view query);
 
 // Do they ask for the same? Leases apart: those end by themselves.
 bool SameTerms(const LimitSpec& a, const LimitSpec& b);

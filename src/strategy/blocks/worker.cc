@@ -13,7 +13,7 @@ class RankView : public Wrapper {
  public:
   using Wrapper::Wrapper;
   Choice Pick(Bit bit, Rng* rng) override {
-    const auto& tiers = context_.verdicts.Tiers(bit);
+    const auto& tiers = context_.verdicts.kinds().Tiers(bit);
     if (tiers.empty()) return below_->Pick(bit, rng);
     for (const auto& [rank, tier] : tiers) {
       const Choice choice = below_->Pick(tier, rng);
@@ -41,7 +41,7 @@ class WorkerBlock : public Block {
   char* WriteTrace(const TracedPick& pick, const Plan& plan, const Plan*& inside, char* out,
                    const char*) const override {
     inside = plan.inner.front().get();
-    const double rank = pick.ranked ? pick.rules.context->verdicts.WorkerRank(pick.kind, pick.job.cls) : 0;
+    const double rank = pick.ranked ? pick.rules.context->verdicts.kinds().Of(pick.kind, pick.job.cls).worker_rank : 0;
     return tracing::Put(out, tracing::Rank{rank, pick.ranked});
   }
   void ReadTrace(const Strategy&, TraceReader& in, PreviewStep& step) const override {

@@ -188,7 +188,7 @@ void CellTrees::AddMask(std::uint32_t group, std::uint64_t* out) const {
 }
 
 void CellTrees::AddAside(Bit kind, std::size_t most, std::vector<std::uint32_t>& out) {
-  std::vector<std::uint64_t> mask(context_.verdicts.mask_words());
+  std::vector<std::uint64_t> mask(context_.verdicts.kinds().mask_words());
   for (std::size_t n = std::min(most, sides_.size()); n > 0; --n) {
     if (++aside_ >= sides_.size()) aside_ = 0;
     const Side* side = sides_[aside_].get();

@@ -13,7 +13,7 @@ int Sign(const T& a, const T& b) {
 // Which of the kind's ranks the cell's class has; less is wanted more.
 std::size_t TierOf(const ViewContext& context, Bit kind, const Cell& cell) {
   std::size_t at = 0;
-  for (const auto& [rank, tier] : context.verdicts.Tiers(kind)) {
+  for (const auto& [rank, tier] : context.verdicts.kinds().Tiers(kind)) {
     if (context.Has(cell, tier)) break;
     ++at;
   }
@@ -50,7 +50,7 @@ int Compare(const Plan& plan, const ViewContext& context, Bit kind, const Choice
       CHECK(false);
       return 0;
     case Compares::kRank:
-      if (!context.verdicts.Tiers(kind).empty()) {
+      if (!context.verdicts.kinds().Tiers(kind).empty()) {
         if (const int order = Sign(TierOf(context, kind, *a.cell), TierOf(context, kind, *b.cell)); order != 0) {
           return order;
         }

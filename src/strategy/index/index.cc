@@ -15,7 +15,7 @@ using order::Plan;
 
 struct StrategyIndex::Parts {
   explicit Parts(ValueTable& values, const ClassTable& verdicts) : context{values, verdicts} {
-    context.width = verdicts.mask_words();
+    context.width = verdicts.kinds().mask_words();
   }
   order::ViewContext context;
   std::unique_ptr<Plan> plan;
@@ -243,9 +243,9 @@ struct StrategyIndex::Parts {
     const auto unknown = [this](KindId bit) {
       return bit / 64 >= context.width || (bit < unpainted.size() && unpainted[bit] != 0);
     };
-    if (painted.empty() && to_paint.empty() && context.width == context.verdicts.mask_words()) return false;
+    if (painted.empty() && to_paint.empty() && context.width == context.verdicts.kinds().mask_words()) return false;
     if (unknown(kind)) return true;
-    const auto& tiers = context.verdicts.Tiers(kind);
+    const auto& tiers = context.verdicts.kinds().Tiers(kind);
     return std::any_of(tiers.begin(), tiers.end(), [&](const auto& tier) { return unknown(tier.second); });
   }
 };
@@ -338,9 +338,9 @@ void StrategyIndex::Remove(PickJob& job) {
 bool StrategyIndex::CaresWhenPicked() const { return parts_->rotates; }
 
 void StrategyIndex::OnQueued(PickJob& job, std::uint32_t before) {
-  MemoryPool::Scope scope(&pool_);
   Parts& parts = *parts_;
   if (!parts.random) return;
+  MemoryPool::Scope scope(&pool_);
   Cell* cell = parts.Find(parts.Seek(job), job);
   CHECK(cell != nullptr);
   cell->lottery->Change(job, before, parts.places);
@@ -348,10 +348,10 @@ void StrategyIndex::OnQueued(PickJob& job, std::uint32_t before) {
 }
 
 void StrategyIndex::OnValue(KeyId id, ValueId value, std::uint32_t fewer) {
-  MemoryPool::Scope scope(&pool_);
   Parts& parts = *parts_;
   const auto at = std::find(parts.context.keys.begin(), parts.context.keys.end(), id);
   if (at == parts.context.keys.end()) return;
+  MemoryPool::Scope scope(&pool_);
   const auto key = static_cast<std::size_t>(at - parts.context.keys.begin());
   order::Rekey(parts.context, key, value);
   if (fewer == 0) return;
@@ -397,16 +397,13 @@ std::size_t StrategyIndex::cost() const { return 1 + (parts_->leaves + parts_->b
 PickJob* StrategyIndex::Pick(KindId kind, StartGate* gate, Rng* rng) {
   MemoryPool::Scope scope(&pool_);
   Parts& parts = *parts_;
-  waited_ = 0;
-  leaf_ = nullptr;
-  random_task_ = waits_ = false;
-  candidates_ = 0;
+  last_pick_ = {};
   if (parts.Waits(kind)) {
     std::size_t few = order::CellTrees::most_moved;
     Step(few);
-    waited_ = order::CellTrees::most_moved - few;
-    waits_ = parts.Waits(kind);
-    if (waits_) return nullptr;
+    last_pick_.moved = order::CellTrees::most_moved - few;
+    last_pick_.unfinished = parts.Waits(kind);  // it does not look while cells are still to be moved
+    if (last_pick_.unfinished) return nullptr;
   }
   const Choice choice = parts.trees->Pick(kind, gate, rng);
   if (parts.context.gave_up) {
@@ -415,17 +412,16 @@ PickJob* StrategyIndex::Pick(KindId kind, StartGate* gate, Rng* rng) {
       parts.crowded.push_back(crowd);
     }
   }
-  random_task_ = choice && choice.leaf->draws();
-  leaf_ = choice.leaf;
-  candidates_ = choice.tasks;
+  last_pick_.unfinished = parts.trees->unfinished();
+  last_pick_.moved += parts.trees->moved();
+  last_pick_.asked = parts.trees->asked();
+  last_pick_.random_task = choice && choice.leaf->draws();
+  last_pick_.leaf = choice.leaf;
+  last_pick_.candidates = choice.tasks;
   if (!choice) return nullptr;
-  if (!random_task_) return choice.cell->orders[choice.leaf->list].Front();
+  if (!last_pick_.random_task) return choice.cell->orders[choice.leaf->list].Front();
   return rng == nullptr ? choice.cell->lottery->Any() : choice.cell->lottery->Draw(*rng);
 }
-
-bool StrategyIndex::unfinished() const { return waits_ || parts_->trees->unfinished(); }
-std::size_t StrategyIndex::asked() const { return waits_ ? 0 : parts_->trees->asked(); }
-std::size_t StrategyIndex::moved() const { return waited_ + (waits_ ? 0 : parts_->trees->moved()); }
 
 bool StrategyIndex::Stepping() const {
   const Parts& parts = *parts_;
@@ -443,7 +439,7 @@ void StrategyIndex::OpenGroup(std::uint32_t group, std::vector<std::uint64_t>* k
   MemoryPool::Scope scope(&pool_);
   parts_->trees->Open(group);
   if (kinds == nullptr) return;
-  kinds->resize(std::max(kinds->size(), parts_->context.verdicts.mask_words()));
+  kinds->resize(std::max(kinds->size(), parts_->context.verdicts.kinds().mask_words()));
   parts_->trees->AddMask(group, kinds->data());
 }
 
@@ -471,7 +467,7 @@ bool StrategyIndex::StepJoining(std::size_t& budget) {
 void StrategyIndex::OnWidth() {
   MemoryPool::Scope scope(&pool_);
   Parts& parts = *parts_;
-  parts.context.width = parts.context.verdicts.mask_words();
+  parts.context.width = parts.context.verdicts.kinds().mask_words();
   parts.stale.clear();
   parts.painted.clear();
   parts.to_paint.clear();
@@ -538,7 +534,7 @@ bool StrategyIndex::Shrink(std::size_t& budget) {
 std::size_t StrategyIndex::JobBytes() const {
   constexpr std::size_t kFairGroup = 400;  // of a value in a block `fair`, with the views below it
   const order::CellShape& shape = parts_->shape;
-  const std::size_t words = parts_->context.verdicts.mask_words();
+  const std::size_t words = parts_->context.verdicts.kinds().mask_words();
   const std::size_t cell = sizeof(Cell) + shape.leaves * sizeof(order::LeafPlace) +
                            shape.orders * sizeof(order::JobList) + shape.links * sizeof(Cell::Links) +
                            (shape.fair_groups + 1) * sizeof(void*) + (shape.values + shape.bins) * 4;

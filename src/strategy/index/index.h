@@ -56,19 +56,10 @@ class StrategyIndex {
   // The job that comes first for workers of this kind, of those whose groups the gate does not block (null: it blocks
   // none); null if there is none, or it met too many that are blocked. With `rng` null a job of `random` is any.
   PickJob* Pick(KindId kind, StartGate* gate, Rng* rng);
-  // The last Pick() gave up: asked again, it goes on.
-  bool unfinished() const;
-  std::size_t moved() const;  // how many cells it moved aside
-  std::size_t asked() const;  // and how many groups it asked about that stand apart
-  // Does the strategy want a random task of the job that the last Pick() gave?
-  bool random_task() const { return random_task_; }
-  // The leaf of the strategy that gave it, and, if that is `random`, how many tasks it was drawn from: some of these
-  // may be blocked, or of values that are full, and would have been drawn for nothing.
-  const order::Plan* leaf() const { return leaf_; }
-  std::uint64_t candidates() const { return candidates_; }
+  const PickReport& last_pick() const { return last_pick_; }
 
   // Where the cells concerned are many, what these change is done in steps (Joining, StepJoining), and picks that
-  // depend on it give up until it is: `unfinished`. OnKind looks at no more cells than `looks`, from which it takes
+  // depend on it give up until it is. OnKind looks at no more cells than `looks`, from which it takes
   // them.
   void OnClass(ClassId cls);
   void OnKind(KindId kind, std::size_t& looks);
@@ -125,11 +116,7 @@ class StrategyIndex {
   bool Step(std::size_t& budget);
 
   std::vector<ClassId> opened_;
-  bool random_task_ = false;
-  bool waits_ = false;      // the last Pick() did not look, because cells are still to be moved
-  std::size_t waited_ = 0;  // how many it moved then
-  const order::Plan* leaf_ = nullptr;
-  std::uint64_t candidates_ = 0;
+  PickReport last_pick_;
 };
 
 }  // namespace allot

@@ -47,7 +47,7 @@ struct ViewContext {
   std::size_t crowded_link = 0;  // where it gave up: of what key
   ValueId crowded = kNoValue;    // and of what value there are too many cells
 
-  std::span<const std::uint64_t> Mask(const Cell& cell) const { return verdicts.Mask(cell.cls).first(width); }
+  std::span<const std::uint64_t> Mask(const Cell& cell) const { return verdicts.kinds().Mask(cell.cls).first(width); }
   // May the pick move one more cell of that value?
   bool Spend(const Plan& plan, const Cell& cell) {
     if (moves_left > 0) {
@@ -65,7 +65,7 @@ struct ViewContext {
     lists.Place(cell, plan.link);
   }
 
-  bool Has(const Cell& cell, Bit bit) const { return verdicts.Matches(bit, cell.cls); }
+  bool Has(const Cell& cell, Bit bit) const { return verdicts.kinds().Matches(bit, cell.cls); }
   const ValueTable::Value& Value(const Cell& cell, std::size_t key) const {
     return values.Get(keys[key], cell.values[key]);
   }

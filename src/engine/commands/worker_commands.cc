@@ -1,18 +1,19 @@
-// Commands of workers: register, pull, report, extend, leave.
+#include "engine/commands/worker_commands.h"
+
 #include <algorithm>
 #include <unordered_set>
 
 #include "base/bounds.h"
 #include "base/check.h"
-#include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/jobs/job_ad.h"
 #include "engine/parts.h"
 
 namespace allot {
 
-Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, std::optional<std::uint64_t> key) {
-  Begin(now);
+Result<RegisterAnswer> WorkerCommands::Register(const Now& now, const WorkerSpec& spec,
+                                                std::optional<std::uint64_t> key) {
+  p_.Begin(now);
   CHECK(spec.id);
   EngineWorker* worker = p_.workers.Find(spec.id);
   if (key && p_.leases.WorkerKey(spec.id) != *key) return UnknownWorker(spec.id);
@@ -113,21 +114,21 @@ Result<RegisterAnswer> Engine::Register(const Now& now, const WorkerSpec& spec, 
   }
   p_.leasing.ArmNext(*worker);
   p_.dealing.UpdateRegistration(*worker);
-  End();
+  p_.End();
   return answer;
 }
 
-Result<void> Engine::Heartbeat(const Now& now, WorkerId id) {
-  Begin(now);
+Result<void> WorkerCommands::Heartbeat(const Now& now, WorkerId id) {
+  p_.Begin(now);
   EngineWorker* worker = p_.workers.FindRegistered(id);
   if (worker == nullptr) return UnknownWorker(id);
   p_.leasing.Seen(*worker);
-  End();
+  p_.End();
   return {};
 }
 
-Result<void> Engine::Pull(const Now& now, WorkerId id, const PullOptions& options) {
-  Begin(now);
+Result<void> WorkerCommands::Pull(const Now& now, WorkerId id, const PullOptions& options) {
+  p_.Begin(now);
   EngineWorker* worker = p_.workers.FindRegistered(id);
   if (worker == nullptr) return UnknownWorker(id);
   p_.leasing.Seen(*worker);
@@ -164,24 +165,25 @@ Result<void> Engine::Pull(const Now& now, WorkerId id, const PullOptions& option
     if (worker->pull_until) p_.leasing.Arm(*worker, *worker->pull_until);
   }
   p_.leasing.ArmIdle(*worker);
-  End();
+  p_.End();
   return {};
 }
 
-Result<std::vector<ReportVerdict>> Engine::ReportAll(const Now& now, WorkerId id, std::span<const Report> reports) {
-  Begin(now);
+Result<std::vector<ReportVerdict>> WorkerCommands::ReportAll(const Now& now, WorkerId id,
+                                                             std::span<const Report> reports) {
+  p_.Begin(now);
   EngineWorker* worker = p_.workers.FindRegistered(id);
   if (worker == nullptr) return UnknownWorker(id);
   p_.leasing.Seen(*worker);
   std::vector<ReportVerdict> verdicts;
   verdicts.reserve(reports.size());
   for (const Report& report : reports) verdicts.push_back(p_.leasing.ReportOne(report));
-  End();
+  p_.End();
   return verdicts;
 }
 
-Result<std::vector<bool>> Engine::Extend(const Now& now, WorkerId id, std::span<const TaskRef> tasks) {
-  Begin(now);
+Result<std::vector<bool>> WorkerCommands::Extend(const Now& now, WorkerId id, std::span<const TaskRef> tasks) {
+  p_.Begin(now);
   EngineWorker* worker = p_.workers.FindRegistered(id);
   if (worker == nullptr) return UnknownWorker(id);
   p_.leasing.Seen(*worker);
@@ -191,12 +193,12 @@ Result<std::vector<bool>> Engine::Extend(const Now& now, WorkerId id, std::span<
     const Lease* lease = p_.leases.Find(task);
     own.push_back(lease != nullptr && lease->worker == id);
   }
-  End();
+  p_.End();
   return own;
 }
 
-Result<void> Engine::Drain(const Now& now, WorkerId id) {
-  Begin(now);
+Result<void> WorkerCommands::Drain(const Now& now, WorkerId id) {
+  p_.Begin(now);
   EngineWorker* worker = p_.workers.FindRegistered(id);
   if (worker == nullptr) return UnknownWorker(id);
   if (!worker->draining) {
@@ -208,12 +210,12 @@ Result<void> Engine::Drain(const Now& now, WorkerId id) {
     p_.dealing.UpdateRegistration(*worker);
     p_.leasing.ArmIdle(*worker);
   }
-  End();
+  p_.End();
   return {};
 }
 
-void Engine::Disconnect(const Now& now, WorkerId id) {
-  Begin(now);
+void WorkerCommands::Disconnect(const Now& now, WorkerId id) {
+  p_.Begin(now);
   EngineWorker* worker = p_.workers.Find(id);
   if (worker != nullptr && worker->registered && !worker->away) {
     p_.pulls.End(*worker);
@@ -224,28 +226,28 @@ void Engine::Disconnect(const Now& now, WorkerId id) {
     worker->away_until = p_.clock.time + p_.options.worker_grace;
     p_.leasing.Arm(*worker, worker->away_until);
   }
-  End();
+  p_.End();
 }
 
-void Engine::Unregister(const Now& now, WorkerId id) {
-  Begin(now);
+void WorkerCommands::Unregister(const Now& now, WorkerId id) {
+  p_.Begin(now);
   if (EngineWorker* worker = p_.workers.FindRegistered(id)) p_.leasing.Unregister(*worker);
-  End();
+  p_.End();
 }
 
-void Engine::Undelivered(const Now& now, std::span<const TaskRef> tasks) {
-  Begin(now);
+void WorkerCommands::Undelivered(const Now& now, std::span<const TaskRef> tasks) {
+  p_.Begin(now);
   for (const TaskRef& task : tasks) {
     if (Lease* lease = p_.leases.Find(task)) {
       p_.limiting.Refund(*lease);
       p_.leasing.GiveBack(*lease, false, "");
     }
   }
-  End();
+  p_.End();
 }
 
-Result<void> Engine::ChangeWorker(const Now& now, WorkerId id, const WorkerChange& change) {
-  Begin(now);
+Result<void> WorkerCommands::Change(const Now& now, WorkerId id, const WorkerChange& change) {
+  p_.Begin(now);
   EngineWorker* worker = p_.workers.FindRegistered(id);
   if (worker == nullptr) return UnknownWorker(id);
   if (change.requirements || change.rank) {
@@ -286,7 +288,7 @@ Result<void> Engine::ChangeWorker(const Now& now, WorkerId id, const WorkerChang
   p_.blocked.OnWorkers();
   p_.tallies.Recount(*worker);
   if (worker->waiting()) p_.pulls.MoveAmong(*worker, worker->waiting_kind);
-  End();
+  p_.End();
   return {};
 }
 

@@ -1,7 +1,7 @@
-// Commands on jobs: submit, change, cancel, pause, resume, retry; one, or all that a filter finds.
+#include "engine/commands/job_commands.h"
+
 #include <algorithm>
 
-#include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/job_sweep.h"
 #include "engine/jobs/job_ad.h"
@@ -24,36 +24,37 @@ constexpr std::int64_t kBusyNanoseconds = 2'000'000;
 
 }  // namespace
 
-Result<SubmitAnswer> Engine::Submit(const Now& now, JobId id, const JobSpec& spec) {
+Result<SubmitAnswer> JobCommands::Submit(const Now& now, JobId id, const JobSpec& spec) {
   auto answers = SubmitAll(now, std::span(&id, 1), std::span(&spec, 1));
   if (!answers) return answers.error();
   return answers->front();
 }
 
-Result<std::vector<SubmitAnswer>> Engine::SubmitAll(const Now& now, std::span<const JobId> ids,
-                                                    std::span<const JobSpec> specs, std::span<const JobFold> folds) {
+Result<std::vector<SubmitAnswer>> JobCommands::SubmitAll(const Now& now, std::span<const JobId> ids,
+                                                         std::span<const JobSpec> specs,
+                                                         std::span<const JobFold> folds) {
   JobBatch batch{specs, folds};
   return SubmitAll(now, ids, batch);
 }
 
-Result<std::vector<SubmitAnswer>> Engine::SubmitAll(const Now& now, std::span<const JobId> ids, JobBatch& batch) {
-  Begin(now);
+Result<std::vector<SubmitAnswer>> JobCommands::SubmitAll(const Now& now, std::span<const JobId> ids, JobBatch& batch) {
+  p_.Begin(now);
   auto answers = p_.staging.SubmitAll(ids, batch);
-  if (answers.ok()) End();
+  if (answers.ok()) p_.End();
   return answers;
 }
 
-Result<bool> Engine::Stage(const Now& now, JobBatch& batch) {
-  Begin(now);
+Result<bool> JobCommands::Stage(const Now& now, JobBatch& batch) {
+  p_.Begin(now);
   const Result<bool> staged = p_.staging.StageSome(batch);
-  End();
+  p_.End();
   return staged;
 }
 
-void Engine::Unstage(JobBatch& batch) { p_.staging.Unstage(batch); }
+void JobCommands::Unstage(JobBatch& batch) { p_.staging.Unstage(batch); }
 
-Result<void> Engine::Change(const Now& now, JobId id, const JobChange& change) {
-  Begin(now);
+Result<void> JobCommands::Change(const Now& now, JobId id, const JobChange& change) {
+  p_.Begin(now);
   EngineJob* job = p_.jobs.Find(id);
   if (job == nullptr) return UnknownJob(id);
   if (Ended(job->state)) return AlreadyEnded(id, job->state);
@@ -99,24 +100,24 @@ Result<void> Engine::Change(const Now& now, JobId id, const JobChange& change) {
   p_.timers.Start(*job);
   p_.flow.LogHeader(*job);
   p_.flow.Refresh(*job);
-  End();
+  p_.End();
   return {};
 }
 
-Result<void> Engine::Cancel(const Now& now, JobId id) {
-  Begin(now);
+Result<void> JobCommands::Cancel(const Now& now, JobId id) {
+  p_.Begin(now);
   EngineJob* job = p_.jobs.Find(id);
   if (job == nullptr) return UnknownJob(id);
   if (!Ended(job->state)) {
     job->reviving = false;
     p_.flow.End(*job, JobState::kCancelled, JobReason::kNone);
   }
-  End();
+  p_.End();
   return {};
 }
 
-Result<void> Engine::Pause(const Now& now, JobId id) {
-  Begin(now);
+Result<void> JobCommands::Pause(const Now& now, JobId id) {
+  p_.Begin(now);
   EngineJob* job = p_.jobs.Find(id);
   if (job == nullptr) return UnknownJob(id);
   if (Ended(job->state)) return AlreadyEnded(id, job->state);
@@ -125,12 +126,12 @@ Result<void> Engine::Pause(const Now& now, JobId id) {
     p_.flow.LogState(*job);
     p_.flow.Refresh(*job);
   }
-  End();
+  p_.End();
   return {};
 }
 
-Result<void> Engine::Resume(const Now& now, JobId id) {
-  Begin(now);
+Result<void> JobCommands::Resume(const Now& now, JobId id) {
+  p_.Begin(now);
   EngineJob* job = p_.jobs.Find(id);
   if (job == nullptr) return UnknownJob(id);
   if (Ended(job->state)) return AlreadyEnded(id, job->state);
@@ -140,12 +141,12 @@ Result<void> Engine::Resume(const Now& now, JobId id) {
     p_.flow.LogState(*job);
     p_.flow.Refresh(*job);
   }
-  End();
+  p_.End();
   return {};
 }
 
-Result<std::uint32_t> Engine::Retry(const Now& now, JobId id) {
-  Begin(now);
+Result<std::uint32_t> JobCommands::Retry(const Now& now, JobId id) {
+  p_.Begin(now);
   EngineJob* job = p_.jobs.Find(id);
   if (job == nullptr) return UnknownJob(id);
   if (!Ended(job->state)) {
@@ -171,23 +172,23 @@ Result<std::uint32_t> Engine::Retry(const Now& now, JobId id) {
     std::size_t budget = 64;  // small jobs are ready at once, large ones by and by
     p_.reviving.Step(budget);
   }
-  End();
+  p_.End();
   return again;
 }
 
-Result<void> Engine::Watch(JobId id) {
+Result<void> JobCommands::Watch(JobId id) {
   EngineJob* job = p_.jobs.Find(id);
   if (job == nullptr) return UnknownJob(id);
   ++job->watchers;
   return {};
 }
 
-void Engine::Unwatch(JobId id) {
+void JobCommands::Unwatch(JobId id) {
   EngineJob* job = p_.jobs.Find(id);
   if (job != nullptr && job->watchers > 0) --job->watchers;
 }
 
-bool Engine::Act(const Now& now, EngineJob& job, SweepAction action, std::int64_t& nanoseconds) {
+bool JobCommands::Act(const Now& now, EngineJob& job, SweepAction action, std::int64_t& nanoseconds) {
   const JobId id = job.id();
   bool acted = false;
   switch (action) {
@@ -213,14 +214,14 @@ bool Engine::Act(const Now& now, EngineJob& job, SweepAction action, std::int64_
       break;
     }
   }
-  nanoseconds -= kActionNanoseconds + kOrderNanoseconds * static_cast<std::int64_t>(p_.orders.cost());
+  nanoseconds -= kActionNanoseconds + kOrderNanoseconds * static_cast<std::int64_t>(p_.orders.updates().cost());
   bool busy = false;
   p_.ForEachStage([&busy](const auto& stage) { busy = busy || stage.busy(); });
   if (busy) nanoseconds -= kBusyNanoseconds;
   return acted;
 }
 
-bool Engine::Sweep(const Now& now, JobSweep& sweep, std::size_t budget) {
+bool JobCommands::Sweep(const Now& now, JobSweep& sweep, std::size_t budget) {
   const SweepRequest& request = sweep.request_;
   sweep.touched_.clear();
   if (!sweep.begun_) {
