@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/json.h"
+#include "base/percent.h"
 #include "base/text.h"
 #include "server/live/event_writer.h"
 #include "server/net/http_text.h"
@@ -12,7 +13,6 @@
 #include "server/ops/clock.h"
 #include "server/queue/asker.h"
 #include "server/wire/reply_json.h"
-#include "server/wire/request_query.h"
 
 namespace allot {
 namespace {
