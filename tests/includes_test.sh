@@ -30,9 +30,10 @@ declare -A may=(
   [server/ops]="$below server/wire"
   [server/queue]="$below server/wire server/ops"
   [server/net]="$below server/wire server/ops server/queue server/web_assets.h"
-  [server/live]="$below server/wire server/ops server/queue server/net"
-  [server/api]="$below server/wire server/ops server/queue server/net server/live server/web_assets.h"
-  [server]="$below server/wire server/ops server/queue server/net server/live server/api"
+  [server/flow]="$below server/wire server/ops server/queue server/net"
+  [server/live]="$below server/wire server/ops server/queue server/net server/flow"
+  [server/api]="$below server/wire server/ops server/queue server/net server/flow server/live server/web_assets.h"
+  [server]="$below server/wire server/ops server/queue server/net server/flow server/live server/api"
   [client]="base wire allotter"
   [cli]="base expr strategy client allotter server server/ops server/wire"
 )

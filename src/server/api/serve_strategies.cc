@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/json.h"
-#include "server/net/call.h"
+#include "server/flow/flow.h"
 #include "server/wire/request_json.h"
 #include "server/wire/request_query.h"
 #include "strategy/strategy.h"
@@ -26,9 +26,8 @@ void AppendStrategy(std::string_view name, const Strategy& strategy, std::string
 }  // namespace
 
 // GET /v1/strategies
-void ListStrategies(Call call) {
-  const Result<void> none = ParseNoQuery(call.request.query);
-  if (!none.ok()) return call.Fail(none.error());
+Flow ListStrategies(Call call) {
+  CO_TRY_OK(ParseNoQuery(call.request.query));
   std::string out = "{\"strategies\":[";
   AppendStrategy("fair", *FairStrategy(), out);
   for (const auto& [name, strategy] : call.server.config.strategies) {
@@ -36,18 +35,16 @@ void ListStrategies(Call call) {
     AppendStrategy(name, *strategy, out);
   }
   out.append("]}");
-  call.reply.Send(200, out);
+  co_return Answer(200, std::move(out));
 }
 
 // POST /v1/strategies/check
-void CheckStrategy(Call call) {
-  const Result<void> json = RequireJson(call.request);
-  if (!json.ok()) return call.Fail(json.error());
-  const Result<StrategyCheck> check = ParseStrategyCheck(call.request.body, &call.server.config.strategies);
-  if (!check.ok()) return call.Fail(check.error());
+Flow CheckStrategy(Call call) {
+  CO_TRY_OK(RequireJson(call.request));
+  CO_TRY(const StrategyCheck check, ParseStrategyCheck(call.request.body, &call.server.config.strategies));
   std::string out;
-  AppendStrategy("", *check->strategy, out);
-  call.reply.Send(200, out);
+  AppendStrategy("", *check.strategy, out);
+  co_return Answer(200, std::move(out));
 }
 
 }  // namespace allot
