@@ -161,6 +161,9 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
   Result<void> AddLine(std::string_view line) {
     const Result<std::string_view> payload = ValidateJsonLine(line);
     if (!payload.ok()) return AtLine(payload.error());
+    if (!spec_.payload.per_task) {
+      return AtLine({Code::kBadValue, "the first line says that there are no tasks", "leave its `count` out"});
+    }
     if (packer_.count() >= bounds::kMaxTasksPerJob) {
       return Error{Code::kTooLarge, "a job has at most " + std::to_string(bounds::kMaxTasksPerJob) + " tasks", ""};
     }
@@ -207,12 +210,15 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
       const Result<void> added = AddLine(last);
       if (!added.ok()) return Fail(added.error());
     }
+    if (spec_.payload.per_task && packer_.count() == 0) {
+      return Fail(
+          {Code::kBadRequest, "the stream has no tasks", "if there are none, the first line has a `count` of 0"});
+    }
     packer_.Seal();
     const Result<void> stored = StoreFull();
     if (!stored.ok()) return Fail(stored.error());
     over_ = true;
     spec_.count = static_cast<std::uint32_t>(packer_.count());
-    spec_.payload.per_task = packer_.count() > 0;
     if (hasher_) spec_.content = hasher_->Finish(packer_.count());
     Request request;
     request.principal = principal_;
