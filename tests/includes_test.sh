@@ -42,10 +42,9 @@ declare -A besides=(
   [src/cli/commands/backup.cc]="store server/queue"   # `restore` puts a queue's file in its place, without a server
   [src/cli/commands/check.cc]="store"                 # reads a queue's files, without a server
   [src/engine/engine_steps_test.cc]="strategy/index"  # its bounds, which the test lowers
-  [src/server/ops/supervisor_test.cc]="server/queue"  # a queue at work is what it asks for signs of life
 )
 # What tests of the server's rooms may include on top: a whole server to talk to.
-helpers="server/testing.h server/testing_tokens.h"
+helpers="server/testing.h server/testing_queue.h server/testing_tokens.h"
 
 # How many sources a folder may have; tests, benchmarks and fuzzers do not count.
 most=40

@@ -5,10 +5,10 @@
 #include <ctime>
 
 #include "base/json.h"
-#include "base/percent.h"
 #include "base/text.h"
 #include "cli/text/output.h"
 #include "expr/expr.h"
+#include "server/wire/percent.h"
 
 namespace allot::cli {
 namespace {

@@ -17,7 +17,7 @@
 #include "server/flow/places.h"
 #include "server/flow/step.h"
 #include "server/net/context.h"
-#include "store/memory/memory_store.h"
+#include "server/testing_queue.h"
 
 namespace allot {
 namespace {
@@ -75,17 +75,10 @@ class FlowTest : public ::testing::Test {
     home_.Stop();
   }
   void SetUp() override {
-    queue_ = OpenQueue();
+    queue_ = testing::OpenMemoryQueue(server_.ids);
     queue_->Post([this](Round&) { engine_thread_ = std::this_thread::get_id(); });
     OnHome([this] { home_thread_ = std::this_thread::get_id(); });
     Settle();
-  }
-  QueuePtr OpenQueue() {
-    QueueRuntime::Options options;
-    options.name = "q";
-    options.ids = &server_.ids;
-    options.on_fatal = [](const Error& error) { FAIL() << error.message; };
-    return *QueueRuntime::Open(std::move(*MemoryStore::Open(std::make_shared<MemoryDisk>())), std::move(options));
   }
   template <typename F>
   void OnHome(F f) {
@@ -308,7 +301,7 @@ Flow CountJobs(Call call, std::vector<QueuePtr> queues) {
 }
 
 TEST_F(FlowTest, AQueueThatIsGoneIsNotWaitedFor) {
-  const QueuePtr gone = OpenQueue();
+  const QueuePtr gone = testing::OpenMemoryQueue(server_.ids);
   gone->Finish();
   const auto asker = Start(CountJobs, std::vector<QueuePtr>{queue_, gone, queue_});
   EXPECT_EQ(asker->Wait(), 200);
@@ -338,7 +331,7 @@ TEST_F(FlowTest, WaitsForTheEndOfAJobOrOfItsQueue) {
   EXPECT_EQ(asker->body, "1");
 
   queue_->Finish();
-  queue_ = OpenQueue();
+  queue_ = testing::OpenMemoryQueue(server_.ids);
   waits = false;
   const auto other = Start(WaitForJob, &waits);
   while (!waits) Settle();

@@ -5,13 +5,13 @@
 #include <optional>
 
 #include "base/json.h"
-#include "base/percent.h"
 #include "base/text.h"
 #include "server/live/event_writer.h"
 #include "server/net/http_text.h"
 #include "server/net/serve.h"
 #include "server/ops/clock.h"
 #include "server/queue/asker.h"
+#include "server/wire/percent.h"
 #include "server/wire/reply_json.h"
 
 namespace allot {

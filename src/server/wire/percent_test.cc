@@ -1,4 +1,4 @@
-#include "base/percent.h"
+#include "server/wire/percent.h"
 
 #include <gtest/gtest.h>
 
