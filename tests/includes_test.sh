@@ -30,9 +30,10 @@ declare -A may=(
   [server/ops]="$below server/wire"
   [server/queue]="$below server/wire server/ops"
   [server/net]="$below server/wire server/ops server/queue server/web_assets.h"
-  [server/live]="$below server/wire server/ops server/queue server/net"
-  [server/api]="$below server/wire server/ops server/queue server/net server/live server/web_assets.h"
-  [server]="$below server/wire server/ops server/queue server/net server/live server/api"
+  [server/flow]="$below server/wire server/ops server/queue server/net"
+  [server/live]="$below server/wire server/ops server/queue server/net server/flow"
+  [server/api]="$below server/wire server/ops server/queue server/net server/flow server/live server/web_assets.h"
+  [server]="$below server/wire server/ops server/queue server/net server/flow server/live server/api"
   [client]="base wire allotter"
   [cli]="base expr strategy client allotter server server/ops server/wire"
 )
@@ -41,10 +42,9 @@ declare -A besides=(
   [src/cli/commands/backup.cc]="store server/queue"   # `restore` puts a queue's file in its place, without a server
   [src/cli/commands/check.cc]="store"                 # reads a queue's files, without a server
   [src/engine/engine_steps_test.cc]="strategy/index"  # its bounds, which the test lowers
-  [src/server/ops/supervisor_test.cc]="server/queue"  # a queue at work is what it asks for signs of life
 )
 # What tests of the server's rooms may include on top: a whole server to talk to.
-helpers="server/testing.h server/testing_tokens.h"
+helpers="server/testing.h server/testing_queue.h server/testing_tokens.h"
 
 # How many sources a folder may have; tests, benchmarks and fuzzers do not count.
 most=40

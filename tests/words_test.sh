@@ -44,8 +44,6 @@ cancel order: stop request
 # Files that may have a word, and why.
 besides='
 src/base/sharded_set.h home       # where a hash says that an entry belongs: the usual term of such tables
-src/server/net/net_thread.h tell  # until the handlers say Post(), with the next
-src/server/net/call.h tell
 '
 
 # Complains about each fault of the tree in folder $1; prints nothing if there is none.

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/text/output.h"
 #include "expr/expr.h"
+#include "server/wire/percent.h"
 
 namespace allot::cli {
 namespace {
@@ -22,23 +23,6 @@ std::optional<Number> Whole(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
-}
-
-// `%2C` for a comma; as in a URL.
-std::optional<std::string> PercentDecoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    unsigned byte = 0;
-    if (text[i] != '%') {
-      out.push_back(text[i]);
-      continue;
-    }
-    const char* const end = text.data() + std::min(i + 3, text.size());
-    if (i + 2 >= text.size() || std::from_chars(text.data() + i + 1, end, byte, 16).ptr != end) return std::nullopt;
-    out.push_back(static_cast<char>(byte));
-    i += 2;
-  }
-  return out;
 }
 
 constexpr const char* kConstraintHelp = "The worker must have this property; may be repeated, then all of them";
@@ -161,7 +145,7 @@ Result<std::vector<allotter::Properties>> ToConstraints(const std::vector<std::s
       const std::size_t comma = std::min(text.find(',', at), text.size());
       auto pair = ParseProperty("--alternative", text.substr(at, comma - at));
       if (!pair) return Bad("--alternative", text, "it looks like gpu=a100,mem=high");
-      const auto value = PercentDecoded(pair->second);
+      const auto value = PercentDecode(pair->second, false);
       if (!value) return Bad("--alternative", text, "a percent sign is written as %25, a comma as %2C");
       one.emplace_back(std::move(pair->first), *value);
       at = comma + 1;

@@ -43,21 +43,37 @@ Result<std::vector<SubmittedId>> Jobs::SubmitBatch(std::span<const JobSpec> spec
   return connection_->Change<std::vector<SubmittedId>>("POST", connection_->Path("/jobs/batch"), body);
 }
 
+namespace {
+
+// That there are no tasks has to be said: without it, a stream that has none is a mistake.
+void AppendFirstLine(const JobSpec& spec, bool has_tasks, std::string& out) {
+  if (has_tasks) {
+    AppendSpec(spec, true, out);
+  } else {
+    JobSpec none = spec;
+    none.payloads.clear();
+    none.count = 0;
+    AppendSpec(none, false, out);
+  }
+  out.push_back('\n');
+}
+
+}  // namespace
+
 Result<Submitted> Jobs::SubmitStream(const JobSpec& spec, const NextPayload& next) {
   bool begun = false;
   std::string payload;
   const std::string path = connection_->Path("/jobs");
   auto answer = connection_->http().SendStream({.method = "POST", .target = path, .type = kNdjson},
                                                [&](std::string& piece) -> Result<bool> {
-                                                 if (!begun) {
-                                                   begun = true;
-                                                   AppendSpec(spec, true, piece);
-                                                   piece.push_back('\n');
-                                                 }
                                                  while (piece.size() < kStreamPieceBytes) {
                                                    payload.clear();
                                                    auto more = next(payload);
                                                    if (!more) return more.error();
+                                                   if (!begun) {
+                                                     begun = true;
+                                                     AppendFirstLine(spec, *more, piece);
+                                                   }
                                                    if (!*more) return false;
                                                    if (payload.find_first_of("\r\n") != std::string::npos)
                                                      payload = OneLine(payload);

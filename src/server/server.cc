@@ -19,6 +19,7 @@
 
 #include "base/bounds.h"
 #include "base/close_on_exec.h"
+#include "base/try.h"
 #include "server/live/live_views.h"
 #include "server/net/context.h"
 #include "server/net/http_connection.h"
@@ -130,8 +131,7 @@ class Server::Impl {
     Result<std::unique_ptr<TokenBook>> tokens = TokenBook::Open(config.tokens_file());
     if (!tokens.ok()) return tokens.error();
     context_.tokens = std::move(*tokens);
-    const Result<void> exposed = CheckExposure(config, context_.tokens->required());
-    if (!exposed.ok()) return exposed.error();
+    TRY_OK(CheckExposure(config, context_.tokens->required()));
     if (!config.tls() && !IsLoopback(config.listen.host)) {
       LogWarning("without TLS everyone on the way can read tokens and jobs, and use them",
                  {{"address", config.listen.Text()},
@@ -150,8 +150,7 @@ class Server::Impl {
     views_ = std::make_unique<LiveViews>(context_, *nets_.back());
     context_.views = views_.get();
     // The port first: a second server must not wait for a large file before it learns that it is one too many.
-    const Result<void> bound = Bind();
-    if (!bound.ok()) return bound.error();
+    TRY_OK(Bind());
     if (config.memory_ready > 0) MakeMemoryReady(config.memory_ready);
     QueueSet::Options options;
     options.data = config.data;
@@ -175,8 +174,7 @@ class Server::Impl {
         .status = [this] { return Status(); },
     });
     supervisor_->Loading("loading the queues of " + config.data);
-    const Result<void> opened = context_.queues->Open();
-    if (!opened.ok()) return opened.error();
+    TRY_OK(context_.queues->Open());
     if (start.stop_on_signals) signals_ = std::make_unique<asio::signal_set>(nets_[0]->io(), SIGTERM, SIGINT);
     error_code ec;
     acceptor_->listen(kBacklog, ec);
@@ -367,8 +365,7 @@ Server::~Server() = default;
 Result<std::unique_ptr<Server>> Server::Start(const Config& config, std::span<const WebAsset> web,
                                               const StartOptions& options) {
   auto impl = std::make_unique<Impl>(config, web);
-  const Result<void> started = impl->Start(options);
-  if (!started.ok()) return started.error();
+  TRY_OK(impl->Start(options));
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 

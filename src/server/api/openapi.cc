@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "server/api/route_table.h"
-#include "server/net/call.h"
+#include "server/flow/flow.h"
 #include "server/net/http_text.h"
 #include "server/wire/request_query.h"
 #include "wire/server.h"
@@ -21,10 +22,16 @@ constexpr std::string_view kAbout =
     "fields and words may come at any time: ignore what you do not know. Errors have the schema ErrorAnswer, whatever "
     "their status. The schemas of WebSocket messages stand at their routes, in `x-websocket`.";
 
+// As the keys of a path are called.
+std::string LowerMethod(const Route& route) {
+  std::string method(MethodText(route.method));
+  std::transform(method.begin(), method.end(), method.begin(), AsciiLower);
+  return method;
+}
+
 // `GET /v1/queues/{queue}/jobs` → `getQueuesByQueueJobs`.
 std::string OperationId(const Route& route) {
-  std::string out(MethodText(route.method));
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::string out = LowerMethod(route);
   for (std::size_t i = 0; i < route.path.size(); ++i) {
     std::string word(route.path.word(i));
     if (i == 0 && word == "v1") continue;
@@ -124,9 +131,7 @@ std::string ScopesOf(const ScopeRule& rule) {
 }
 
 void AppendOperation(const Route& route, JsonWriter& json) {
-  std::string method(MethodText(route.method));
-  std::transform(method.begin(), method.end(), method.begin(), [](unsigned char c) { return std::tolower(c); });
-  json.Key(method).BeginObject();
+  json.Key(LowerMethod(route)).BeginObject();
   json.Key("operationId").String(OperationId(route)).Key("summary").String(route.words);
   json.Key("tags").BeginArray().String(TagOf(route)).EndArray();
   json.Key("x-scope").String(ScopesOf(route.scope));
@@ -213,11 +218,10 @@ std::string OpenApi() {
   return out;
 }
 
-void ShowOpenApi(Call call) {
-  const Result<void> none = ParseNoQuery(call.request.query);
-  if (!none.ok()) return call.Fail(none.error());
+Flow ShowOpenApi(Call call) {
+  CO_TRY_OK(ParseNoQuery(call.request.query));
   static const std::string kText = OpenApi();
-  call.reply.Send(200, kText);
+  co_return Answer(200, kText);
 }
 
 }  // namespace allot

@@ -22,75 +22,75 @@ namespace allot {
 // The handlers, by the file that has them. Nobody else calls them, so they are declared here alone.
 
 // serve_server.cc
-void ShowAlive(Call call);
-void ShowReady(Call call);
-void ShowMetrics(Call call);
-void ShowServer(Call call);
+Flow ShowAlive(Call call);
+Flow ShowReady(Call call);
+Flow ShowMetrics(Call call);
+Flow ShowServer(Call call);
 // openapi.cc
-void ShowOpenApi(Call call);
+Flow ShowOpenApi(Call call);
 // serve_strategies.cc, serve_try.cc
-void ListStrategies(Call call);
-void CheckStrategy(Call call);
-void TryStrategy(Call call);
+Flow ListStrategies(Call call);
+Flow CheckStrategy(Call call);
+Flow TryStrategy(Call call);
 // serve_queues.cc, serve_backup.cc
-void ListQueues(Call call);
-void CreateQueue(Call call);
-void ShowQueue(Call call);
-void ChangeQueue(Call call);
-void DeleteQueue(Call call);
-void PauseQueue(Call call);
-void ResumeQueue(Call call);
-void SendBackup(Call call);
+Flow ListQueues(Call call);
+Flow CreateQueue(Call call);
+Flow ShowQueue(Call call);
+Flow ChangeQueue(Call call);
+Flow DeleteQueue(Call call);
+Flow PauseQueue(Call call);
+Flow ResumeQueue(Call call);
+Flow SendBackup(Call call);
 // serve_overview.cc, serve_users.cc, serve_demand.cc, serve_receipts.cc
-void ShowOverview(Call call);
-void ShowHistory(Call call);
-void ListUsers(Call call);
-void ShowDemand(Call call);
-void ListReceipts(Call call);
-void ShowReceipt(Call call);
+Flow ShowOverview(Call call);
+Flow ShowHistory(Call call);
+Flow ListUsers(Call call);
+Flow ShowDemand(Call call);
+Flow ListReceipts(Call call);
+Flow ShowReceipt(Call call);
 // serve_jobs.cc
-void ListJobs(Call call);
-void SubmitJob(Call call);
-void SubmitBatch(Call call);
-void ShowJob(Call call);
-void ChangeJob(Call call);
-void CancelJob(Call call);
-void PauseJob(Call call);
-void ResumeJob(Call call);
-void RetryJob(Call call);
+Flow ListJobs(Call call);
+Flow SubmitJob(Call call);
+Flow SubmitBatch(Call call);
+Flow ShowJob(Call call);
+Flow ChangeJob(Call call);
+Flow CancelJob(Call call);
+Flow PauseJob(Call call);
+Flow ResumeJob(Call call);
+Flow RetryJob(Call call);
 // serve_many_jobs.cc
-void CancelJobs(Call call);
-void PauseJobs(Call call);
-void ResumeJobs(Call call);
-void RetryJobs(Call call);
+Flow CancelJobs(Call call);
+Flow PauseJobs(Call call);
+Flow ResumeJobs(Call call);
+Flow RetryJobs(Call call);
 // serve_explain.cc
-void ExplainJob(Call call);
-void ExplainSpec(Call call);
+Flow ExplainJob(Call call);
+Flow ExplainSpec(Call call);
 // serve_job_views.cc, serve_results.cc
-void ShowPicture(Call call);
-void ListErrors(Call call);
-void ListTasks(Call call);
-void ShowTask(Call call);
-void ListResults(Call call);
-void FollowJob(Call call);
+Flow ShowPicture(Call call);
+Flow ListErrors(Call call);
+Flow ListTasks(Call call);
+Flow ShowTask(Call call);
+Flow ListResults(Call call);
+Flow FollowJob(Call call);
 // serve_limits.cc
-void ListLimits(Call call);
-void CreateLimit(Call call);
-void TryLimit(Call call);
-void ShowLimit(Call call);
-void PutLimit(Call call);
-void DeleteLimit(Call call);
-void RenewLimit(Call call);
-void ShowLimitHistory(Call call);
+Flow ListLimits(Call call);
+Flow CreateLimit(Call call);
+Flow TryLimit(Call call);
+Flow ShowLimit(Call call);
+Flow PutLimit(Call call);
+Flow DeleteLimit(Call call);
+Flow RenewLimit(Call call);
+Flow ShowLimitHistory(Call call);
 // serve_workers.cc, serve_outlook.cc
-void ListWorkers(Call call);
-void RegisterWorker(Call call);
-void ShowWorker(Call call);
-void ChangeWorker(Call call);
-void UnregisterWorker(Call call);
-void PullTasks(Call call);
-void DrainWorker(Call call);
-void ShowOutlook(Call call);
+Flow ListWorkers(Call call);
+Flow RegisterWorker(Call call);
+Flow ShowWorker(Call call);
+Flow ChangeWorker(Call call);
+Flow UnregisterWorker(Call call);
+Flow PullTasks(Call call);
+Flow DrainWorker(Call call);
+Flow ShowOutlook(Call call);
 
 namespace {
 

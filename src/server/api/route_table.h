@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "server/flow/flow.h"
 #include "server/net/call.h"
 #include "server/net/path_pattern.h"
 #include "server/net/request.h"
@@ -42,7 +43,7 @@ struct ScopeRule {
 
 struct Route {
   // Gets a call whose queue is found, where it has one, and whose token satisfies `scope` and may reach that queue.
-  using Handler = void (*)(Call);
+  using Handler = Flow (*)(Call);
   // A WebSocket. The same holds for who asks.
   using Upgrade = std::shared_ptr<WsConnection> (*)(ServerContext& server, NetThread& net, QueuePtr queue,
                                                     const Request& request);

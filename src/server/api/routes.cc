@@ -1,6 +1,7 @@
 // From a request to its route: what is checked for all of them, in this order, and nothing of single ones.
 #include <utility>
 
+#include "base/try.h"
 #include "server/api/route_table.h"
 #include "server/api/serve_web.h"
 #include "server/live/live_views.h"
@@ -18,8 +19,7 @@ bool IsStopping(const ServerContext& server) { return server.stopping.load(std::
 
 // The queue of that name, if the token may reach it.
 Result<QueuePtr> FindQueue(ServerContext& server, const Principal& principal, const std::string& name) {
-  const Result<void> reachable = RequireQueue(principal, name);
-  if (!reachable.ok()) return reachable.error();
+  TRY_OK(RequireQueue(principal, name));
   QueuePtr queue = server.queues->Find(name);
   if (queue == nullptr) {
     return Error{Code::kUnknownQueue, "there is no queue " + name, "GET /v1/queues lists them"};
@@ -30,8 +30,7 @@ Result<QueuePtr> FindQueue(ServerContext& server, const Principal& principal, co
 // The same where a connection is taken over, or a body as it comes in: there the scope comes first.
 Result<QueuePtr> AdmitToQueue(ServerContext& server, const RouteMatch& match, const Request& request) {
   if (IsStopping(server)) return Stopping();
-  const Result<void> may = match.route->scope.Check(*request.principal);
-  if (!may.ok()) return may.error();
+  TRY_OK(match.route->scope.Check(*request.principal));
   return FindQueue(server, *request.principal, *match.queue);
 }
 
@@ -60,7 +59,7 @@ void ServeCall(ServerContext& server, Call call) {
   if (call.request.events && (*route)->Is(Route::kWatched)) return server.views->Open(std::move(call));
   call.queue = std::move(queue);
   call.path = &(*route)->path;
-  (*route)->serve(std::move(call));
+  (*route)->serve(std::move(call)).Start();
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "base/try.h"
+#include "server/flow/places.h"
 #include "server/net/call.h"
 #include "server/ops/log.h"
 #include "server/wire/request_query.h"
@@ -31,6 +33,19 @@ class OpenFile {
   const int fd_;
 };
 
+// A copy of the queue's file as it is now, which nobody else sees.
+Result<std::shared_ptr<OpenFile>> Copy(Store& store, const std::string& path) {
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+  const Result<void> copied = store.Backup(path);
+  const int fd = copied.ok() ? ::open(path.c_str(), O_RDONLY | O_CLOEXEC) : -1;
+  const int error = errno;
+  std::filesystem::remove(path, ignored);  // it lives as long as it is open
+  TRY_OK(copied);
+  if (fd < 0) return Error{Code::kStoreFailed, "cannot open the backup: " + std::string(std::strerror(error)), ""};
+  return std::make_shared<OpenFile>(fd);
+}
+
 // Writes the next piece; called again whenever it is sent.
 void SendPiece(const std::shared_ptr<OpenResponse>& connection, const OpenFile& file) {
   std::string piece(kBackupPieceBytes, '\0');
@@ -46,44 +61,32 @@ void SendPiece(const std::shared_ptr<OpenResponse>& connection, const OpenFile& 
   if (n == 0) connection->EndResponse();
 }
 
+void SendFile(const std::shared_ptr<OpenResponse>& connection, std::shared_ptr<OpenFile> file) {
+  ResponseHead head;
+  head.type = "application/octet-stream";
+  head.chunked = true;
+  head.close = true;
+  std::string text;
+  AppendHead(head, text);
+  connection->Write(text);
+  connection->OnDrained([weak = std::weak_ptr<OpenResponse>(connection), file = std::move(file)](bool there) {
+    const std::shared_ptr<OpenResponse> to = weak.lock();
+    if (there && to) SendPiece(to, *file);
+  });
+}
+
 }  // namespace
 
-void SendBackup(Call call) {
-  const Result<void> none = ParseNoQuery(call.request.query);
-  if (!none.ok()) return call.Fail(none.error());
+Flow SendBackup(Call call) {
+  CO_TRY_OK(ParseNoQuery(call.request.query));
   Audit(call.principal(), "queue.backup", call.queue->name());
-  ServerContext& server = call.server;
-  server.backups.Post([held = std::make_shared<Call>(std::move(call))] {
-    const std::string path = held->server.config.data + "/backup-" + std::to_string(held->reply.owner()) + ".tmp";
-    std::error_code ignored;
-    std::filesystem::remove(path, ignored);
-    Result<void> copied = held->queue->store().Backup(path);
-    std::shared_ptr<OpenFile> file;
-    if (copied.ok()) {
-      const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-      if (fd < 0)
-        copied = Error{Code::kStoreFailed, "cannot open the backup: " + std::string(std::strerror(errno)), ""};
-      else
-        file = std::make_shared<OpenFile>(fd);
-    }
-    std::filesystem::remove(path, ignored);  // it lives as long as it is open
-    held->reply.net().Post(Closure([held, copied, file] {
-      if (!copied.ok()) return held->Fail(copied.error());
-      const std::shared_ptr<OpenResponse> connection = held->reply.Hijack();
-      if (connection == nullptr) return;
-      ResponseHead head;
-      head.type = "application/octet-stream";
-      head.chunked = true;
-      head.close = true;
-      std::string text;
-      AppendHead(head, text);
-      connection->Write(text);
-      connection->OnDrained([weak = std::weak_ptr<OpenResponse>(connection), file](bool there) {
-        const std::shared_ptr<OpenResponse> to = weak.lock();
-        if (there && to) SendPiece(to, *file);
-      });
-    }));
-  });
+  co_await OnLane(call.server.backups);
+  const std::string path = call.server.config.data + "/backup-" + std::to_string(call.reply.owner()) + ".tmp";
+  CO_TRY(std::shared_ptr<OpenFile> file, Copy(call.queue->store(), path));
+  co_await OnNetwork(call);
+  const std::shared_ptr<OpenResponse> connection = call.reply.Hijack();
+  if (connection != nullptr) SendFile(connection, std::move(file));
+  co_return kAnswered;
 }
 
 }  // namespace allot

@@ -1,13 +1,14 @@
-// /v1/queues/Q/jobs…: submitting, looking, changing.
+// /v1/queues/Q/jobs…: looking at jobs, and changing them. Submitting is in serve_submit.cc.
 #include <algorithm>
-#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
-#include <vector>
 
 #include "base/json.h"
+#include "base/try.h"
 #include "engine/looks/view_bounds.h"
-#include "server/api/payload_packer.h"
-#include "server/net/call.h"
+#include "server/flow/job_news.h"
+#include "server/flow/places.h"
 #include "server/ops/access.h"
 #include "server/ops/clock.h"
 #include "server/ops/log.h"
@@ -21,306 +22,134 @@
 namespace allot {
 namespace {
 
-void AddPayloads(Round& round, std::vector<PayloadSegment>& segments, JobId set) {
-  for (PayloadSegment& segment : segments) {
-    segment.set = set;
-    round.batch.payloads.push_back(std::move(segment));
-  }
+Answer JobAnswer(const Call& call, const JobView& view) {
+  std::string out;
+  AppendJob(view, call.queue->name(), out);
+  return Answer(200, std::move(out));
 }
 
-void NameSet(JobSpec& spec, JobId id) {
-  if (spec.payload.common || spec.payload.per_task) spec.payload.set = id;
-}
-
-// Longer bodies are parsed apart: no network thread stands still for them. A batch has many expressions, and each may
-// take its time.
-constexpr std::size_t kLongBodyBytes = 64 * 1024;
-constexpr std::size_t kLongBatchBytes = 1024;
-
-struct OneJob {
-  JobSpec spec;
-  std::vector<PayloadSegment> segments;
-};
-
-// All that is needed of the body, which goes then.
-Result<OneJob> ParseOne(Call& call) {
-  Result<JobRequest> request = ParseJobSpec(call.request.body, OptionsOf(call));
-  if (!request.ok()) return request.error();
-  const Result<void> claimed = ClaimUser(call.principal(), *request);
-  if (!claimed.ok()) return claimed.error();
-  HashContent(*request);
-  OneJob job;
-  job.segments = PackPayloads(*request);
-  job.spec = std::move(request->spec);
-  call.request.body = {};
-  return job;
-}
-
-void SubmitOne(Call call, OneJob job) {
-  AskEngine(std::move(call),
-            [spec = std::move(job.spec), segments = std::move(job.segments)](Round& round, Call c) mutable {
-              if (std::optional<Error> refused = RefuseNew(round))
-                return AnswerError(round, std::move(c), std::move(*refused));
-              const JobId id{round.ids.Next(round.now.wall)};
-              NameSet(spec, id);
-              const Result<SubmitAnswer> answer = round.engine.jobs().Submit(round.now, id, spec);
-              if (!answer.ok()) return AnswerError(round, std::move(c), answer.error());
-              if (!answer->existing) {
-                round.Created(id);
-                AddPayloads(round, segments, id);
-              }
-              Result<JobView> view = round.engine.looks().Describe(answer->job);
-              if (!view.ok()) return AnswerError(round, std::move(c), view.error());
-              Answer(round, std::move(c), answer->existing ? 200 : 201,
-                     [answer = *answer, view = std::move(*view)](Call& done, std::string& out) {
-                       AppendSubmitted(answer, view, done.queue->name(), out);
-                     });
-            });
-}
-
-}  // namespace
-
-void SubmitJob(Call call) {
-  const Result<void> none = ParseNoQuery(call.request.query);
-  if (!none.ok()) return call.Fail(none.error());
-  if (call.request.body.size() > kLongBodyBytes) return ParseApart(std::move(call), ParseOne, SubmitOne);
-  Result<OneJob> job = ParseOne(call);
-  if (!job.ok()) return call.Fail(job.error());
-  SubmitOne(std::move(call), std::move(*job));
-}
-
-namespace {
-
-struct BatchOfJobs {
-  std::vector<JobSpec> specs;
-  std::vector<JobFold> folds;  // not on the engine thread, which all wait for
-  std::vector<std::vector<PayloadSegment>> segments;
-  JobBatch batch;
-};
-
-Result<BatchOfJobs> ParseMany(Call& call) {
-  Result<std::vector<JobRequest>> requests = ParseBatch(call.request.body, OptionsOf(call));
-  if (!requests.ok()) return requests.error();
-  BatchOfJobs jobs;
-  for (JobRequest& request : *requests) {
-    const Result<void> claimed = ClaimUser(call.principal(), request);
-    if (!claimed.ok()) return claimed.error();
-    HashContent(request);
-    jobs.segments.push_back(PackPayloads(request));
-    jobs.folds.push_back(FoldOf(request.spec));
-    jobs.specs.push_back(std::move(request.spec));
-  }
-  call.request.body = {};
-  return jobs;
-}
-
-// Each command makes some of them ready: others need not wait for all.
-void SubmitStaged(Round& round, Call call, BatchOfJobs& jobs) {
-  if (std::optional<Error> refused = RefuseNew(round)) {
-    round.engine.jobs().Unstage(jobs.batch);
-    return AnswerError(round, std::move(call), std::move(*refused));
-  }
-  const Result<bool> ready = round.engine.jobs().Stage(round.now, jobs.batch);
-  if (!ready.ok()) return AnswerError(round, std::move(call), ready.error());
-  if (!*ready) {
-    const QueuePtr queue = call.queue;
-    const AskerId asker = call.asker();
-    auto next = [call = std::move(call), &jobs](Round& later) mutable { SubmitStaged(later, std::move(call), jobs); };
-    queue->Post(Command::Look(std::move(next)).By(asker));
-    return;
-  }
-  std::vector<JobId> ids;
-  for (JobSpec& spec : jobs.specs) {
-    ids.push_back(JobId{round.ids.Next(round.now.wall)});
-    NameSet(spec, ids.back());
-  }
-  Result<std::vector<SubmitAnswer>> answers = round.engine.jobs().SubmitAll(round.now, ids, jobs.batch);
-  if (!answers.ok()) return AnswerError(round, std::move(call), answers.error());
-  for (std::size_t i = 0; i < answers->size(); ++i) {
-    if ((*answers)[i].existing) continue;
-    round.Created(ids[i]);
-    AddPayloads(round, jobs.segments[i], ids[i]);
-  }
-  Answer(round, std::move(call), 201, [answers = std::move(*answers)](Call&, std::string& out) {
+std::string JobsText(const JobPage& page, const std::string& queue) {
+  std::string out;
+  {
     JsonWriter json(out);
-    wire::Writer<wire::kSubmittedBatch>(json).List("jobs", answers, AppendSubmitItem);
-  });
+    wire::Writer<wire::kJobsPage> w(json);
+    JobId next = page.next.value_or(JobId{});
+    w.List("jobs", page.jobs, [&](const JobView& job, std::string& to) {
+      AppendJob(job, queue, to);
+      if (to.size() < kMaxPageBytes || &job == &page.jobs.back()) return true;
+      next = job.id;
+      return false;
+    });
+    w.IdOrNull("next", next.value);
+  }
+  return out;
 }
 
-void SubmitMany(Call call, BatchOfJobs parsed) {
-  auto jobs = std::make_shared<BatchOfJobs>(std::move(parsed));
-  jobs->batch = {jobs->specs, jobs->folds};
-  call.parsed = jobs;
-  AskEngine(std::move(call), [&jobs = *jobs](Round& round, Call c) { SubmitStaged(round, std::move(c), jobs); });
+std::string RetriedText(const JobView& view, const std::string& queue, std::uint32_t retried) {
+  std::string out;
+  {
+    JsonWriter json(out);
+    wire::Writer<wire::kRetried> w(json);
+    AppendJob(view, queue, w.Place("job"));
+    w.Count("retried", retried);
+  }
+  return out;
 }
 
 }  // namespace
 
-void SubmitBatch(Call call) {
-  if (call.request.body.size() > kLongBatchBytes) return ParseApart(std::move(call), ParseMany, SubmitMany);
-  Result<BatchOfJobs> jobs = ParseMany(call);
-  if (!jobs.ok()) return call.Fail(jobs.error());
-  SubmitMany(std::move(call), std::move(*jobs));
-}
-
-void ListJobs(Call call) {
-  Result<JobQuery> query = ParseJobQuery(call.request.query);
-  if (!query.ok()) return call.Fail(query.error());
-  const Result<void> narrowed = NarrowToSeen(call.principal(), *query);
-  if (!narrowed.ok()) return call.Fail(narrowed.error());
-  BrowseEngine(std::move(call), [query = std::move(*query)](Round& round, Call c) {
-    JobPage found = round.engine.looks().List(query);
-    std::erase_if(found.jobs, [&](const JobView& job) { return !round.MayList(job.id); });
-    for (const JobView& job : found.jobs) round.DependsOn(job.id);
-    AnswerApart(round, std::move(c), [page = std::move(found)](const Call& done, std::string& out) {
-      JsonWriter json(out);
-      wire::Writer<wire::kJobsPage> w(json);
-      JobId next = page.next.value_or(JobId{});
-      w.List("jobs", page.jobs, [&](const JobView& job, std::string& to) {
-        AppendJob(job, done.queue->name(), to);
-        if (to.size() < kMaxPageBytes || &job == &page.jobs.back()) return true;
-        next = job.id;
-        return false;
-      });
-      w.IdOrNull("next", next.value);
-    });
-  });
-}
-
-namespace {
-
-void AnswerJob(Round& round, Call call, JobView view) {
-  Answer(round, std::move(call), 200,
-         [view = std::move(view)](Call& done, std::string& out) { AppendJob(view, done.queue->name(), out); });
+Flow ListJobs(Call call) {
+  CO_TRY(JobQuery query, ParseJobQuery(call.request.query));
+  CO_TRY_OK(NarrowToSeen(call.principal(), query));
+  RoundHere round = co_await Browse(call);
+  JobPage page = round->engine.looks().List(query);
+  std::erase_if(page.jobs, [&](const JobView& job) { return !round->MayList(job.id); });
+  for (const JobView& job : page.jobs) round->DependsOn(job.id);
+  co_await AfterCommit(round);
+  co_await OnRenderLane(call);
+  co_return Answer(200, JobsText(page, call.queue->name()));
 }
 
 // GET …/jobs/ID?wait_ms=
-class EndWait final : public JobWatcher {
- public:
-  EndWait(Call call, Instant deadline) : call_(std::move(call)), deadline_(deadline) {}
-  Next Look(Round& round, JobId job, News) override {
-    Result<JobView> view = round.engine.looks().Describe(job);
-    if (view.ok())
-      AnswerJob(round, std::move(call_), std::move(*view));
-    else
-      AnswerError(round, std::move(call_), view.error());
-    return Next::kGo;
+Flow ShowJob(Call call) {
+  CO_TRY(const JobName name, ParseJobName(call.part("job")));
+  CO_TRY(const milliseconds wait, ParseWaitQuery(call.request.query));
+  if (wait.count() > 0) WaitNoLongerThanClient(call);
+  RoundHere round = co_await Look(call);
+  Result<JobView> view = FindJob(*round, call, name);
+  if (!view.ok()) co_return view.error();
+  if (wait.count() > 0 && !Ended(view->state) && !round->stopping) {
+    const JobId id = view->id;
+    CO_TRY_OK(round->waits.Admit(*round, id));
+    co_await JobEnd(round, id, round->now.mono + wait);
+    view = round->engine.looks().Describe(id);
+    if (!view.ok()) co_return view.error();
   }
-  void OnQueueGone(Round& round, const Error& why) override { AnswerError(round, std::move(call_), why); }
-  std::optional<Instant> deadline() const override { return deadline_; }
-
- private:
-  Call call_;
-  const Instant deadline_;
-};
-
-}  // namespace
-
-void ShowJob(Call call) {
-  const Result<JobName> name = ParseJobName(call.part("job"));
-  if (!name.ok()) return call.Fail(name.error());
-  const Result<milliseconds> wait = ParseWaitQuery(call.request.query);
-  if (!wait.ok()) return call.Fail(wait.error());
-  if (wait->count() > 0) {
-    // Should the client go away, nobody waits any more.
-    call.reply.OnAbort([queue = call.queue, &net = call.reply.net(), owner = call.reply.owner(), asker = call.asker()] {
-      net.Tell(queue, Command::Look([owner](Round& round) { round.waits.RemoveOwner(round.engine, owner); }).By(asker));
-    });
-  }
-  AskEngine(std::move(call), [name = *name, wait = *wait](Round& round, Call c) {
-    Result<JobView> view = FindJob(round, c, name);
-    if (!view.ok()) return AnswerError(round, std::move(c), view.error());
-    if (wait.count() == 0 || Ended(view->state) || round.stopping)
-      return AnswerJob(round, std::move(c), std::move(*view));
-    const Result<void> admitted = round.waits.Admit(round, view->id);
-    if (!admitted.ok()) return AnswerError(round, std::move(c), admitted.error());
-    const std::uint64_t owner = c.reply.owner();
-    round.waits.Add(round, view->id, owner, std::make_unique<EndWait>(std::move(c), round.now.mono + wait), false);
-  });
+  co_await AfterCommit(round);
+  co_return JobAnswer(call, *view);
 }
 
 namespace {
 
-// What changes a job: `apply` on the engine thread, then the job as it is then.
-template <typename F>
-void Apply(Call call, JobName name, std::string_view action, F apply) {
-  OnEngine(std::move(call), [name, action, apply = std::move(apply)](Round& round, Call c) mutable {
-    const Result<JobView> found = FindOwnJob(round, c, name);
-    if (!found.ok()) return AnswerError(round, std::move(c), found.error());
-    round.Touch(found->id);
-    const Result<void> changed = apply(round, found->id);
-    if (!changed.ok()) return AnswerError(round, std::move(c), changed.error());
-    Result<JobView> view = round.engine.looks().Describe(found->id);
-    if (!view.ok()) return AnswerError(round, std::move(c), view.error());
-    Answer(round, std::move(c), 200, [action, view = std::move(*view)](Call& done, std::string& out) {
-      Audit(done.principal(), action, done.queue->name() + "/" + ToText(view.id));
-      AppendJob(view, done.queue->name(), out);
-    });
-  });
-}
-
 // The job's name, where nothing else is asked.
 Result<JobName> NameAlone(const Call& call) {
-  Result<JobName> name = ParseJobName(call.part("job"));
-  if (!name.ok()) return name;
-  const Result<void> empty = ParseEmptyBody(call.request.body);
-  if (!empty.ok()) return empty.error();
+  TRY(const JobName name, ParseJobName(call.part("job")));
+  TRY_OK(ParseEmptyBody(call.request.body));
   return name;
+}
+
+// What changes a job: `change` on the engine thread, and the job as it is then.
+template <typename Change>
+Result<JobView> ChangeOwnJob(Round& round, const Call& call, const JobName& name, Change change) {
+  TRY(const JobView& found, FindOwnJob(round, call, name));
+  round.Touch(found.id);
+  TRY_OK(change(found.id));
+  return round.engine.looks().Describe(found.id);
+}
+
+void AuditJob(const Call& call, std::string_view action, JobId job) {
+  Audit(call.principal(), action, call.queue->name() + "/" + ToText(job));
+}
+
+// One that needs no more than the job's name.
+Flow ChangeByName(Call call, std::string_view action, Result<void> (Engine::*change)(const Now&, JobId)) {
+  CO_TRY(const JobName name, NameAlone(call));
+  RoundHere round = co_await OnEngine(call);
+  CO_TRY(const JobView& view,
+         ChangeOwnJob(*round, call, name, [&](JobId job) { return (round->engine.*change)(round->now, job); }));
+  co_await AfterCommit(round);
+  AuditJob(call, action, view.id);
+  co_return JobAnswer(call, view);
 }
 
 }  // namespace
 
-void ChangeJob(Call call) {
-  const Result<JobName> name = ParseJobName(call.part("job"));
-  if (!name.ok()) return call.Fail(name.error());
-  Result<JobChange> change = ParseJobChange(call.request.body, ReadClock().wall, call.queue->property_keys());
-  if (!change.ok()) return call.Fail(change.error());
-  Apply(std::move(call), *name, "job.set", [change = std::move(*change)](Round& round, JobId job) {
-    return round.engine.jobs().Change(round.now, job, change);
-  });
+Flow ChangeJob(Call call) {
+  CO_TRY(const JobName name, ParseJobName(call.part("job")));
+  CO_TRY(const JobChange change, ParseJobChange(call.request.body, ReadClock().wall, call.queue->property_keys()));
+  RoundHere round = co_await OnEngine(call);
+  CO_TRY(const JobView& view,
+         ChangeOwnJob(*round, call, name, [&](JobId job) { return round->engine.jobs().Change(round->now, job, change); }));
+  co_await AfterCommit(round);
+  AuditJob(call, "job.set", view.id);
+  co_return JobAnswer(call, view);
 }
 
-void CancelJob(Call call) {
-  const Result<JobName> name = NameAlone(call);
-  if (!name.ok()) return call.Fail(name.error());
-  Apply(std::move(call), *name, "job.cancel",
-        [](Round& round, JobId job) { return round.engine.jobs().Cancel(round.now, job); });
-}
+Flow CancelJob(Call call) { return ChangeByName(std::move(call), "job.cancel", &Engine::Cancel); }
+Flow PauseJob(Call call) { return ChangeByName(std::move(call), "job.pause", &Engine::Pause); }
+Flow ResumeJob(Call call) { return ChangeByName(std::move(call), "job.resume", &Engine::Resume); }
 
-void PauseJob(Call call) {
-  const Result<JobName> name = NameAlone(call);
-  if (!name.ok()) return call.Fail(name.error());
-  Apply(std::move(call), *name, "job.pause",
-        [](Round& round, JobId job) { return round.engine.jobs().Pause(round.now, job); });
-}
-
-void ResumeJob(Call call) {
-  const Result<JobName> name = NameAlone(call);
-  if (!name.ok()) return call.Fail(name.error());
-  Apply(std::move(call), *name, "job.resume",
-        [](Round& round, JobId job) { return round.engine.jobs().Resume(round.now, job); });
-}
-
-void RetryJob(Call call) {
-  const Result<JobName> name = NameAlone(call);
-  if (!name.ok()) return call.Fail(name.error());
-  OnEngine(std::move(call), [name = *name](Round& round, Call c) {
-    const Result<JobView> found = FindOwnJob(round, c, name);
-    if (!found.ok()) return AnswerError(round, std::move(c), found.error());
-    if (std::optional<Error> refused = RefuseNew(round)) return AnswerError(round, std::move(c), std::move(*refused));
-    round.Touch(found->id);
-    const Result<std::uint32_t> retried = round.engine.jobs().Retry(round.now, found->id);
-    if (!retried.ok()) return AnswerError(round, std::move(c), retried.error());
-    Result<JobView> view = round.engine.looks().Describe(found->id);
-    if (!view.ok()) return AnswerError(round, std::move(c), view.error());
-    Answer(round, std::move(c), 200, [retried = *retried, view = std::move(*view)](Call& done, std::string& out) {
-      Audit(done.principal(), "job.retry", done.queue->name() + "/" + ToText(view.id));
-      JsonWriter json(out);
-      wire::Writer<wire::kRetried> w(json);
-      AppendJob(view, done.queue->name(), w.Place("job"));
-      w.Count("retried", retried);
-    });
-  });
+Flow RetryJob(Call call) {
+  CO_TRY(const JobName name, NameAlone(call));
+  RoundHere round = co_await OnEngine(call);
+  CO_TRY(const JobView& found, FindOwnJob(*round, call, name));
+  CO_TRY_OK(RefuseNew(*round));
+  round->Touch(found.id);
+  CO_TRY(const std::uint32_t retried, round->engine.jobs().Retry(round->now, found.id));
+  CO_TRY(const JobView& view, round->engine.looks().Describe(found.id));
+  co_await AfterCommit(round);
+  AuditJob(call, "job.retry", view.id);
+  co_return Answer(200, RetriedText(view, call.queue->name(), retried));
 }
 
 }  // namespace allot

@@ -2,8 +2,10 @@
 // the engine stands still, and so they cannot be changed.
 #include <openssl/rand.h>
 
-#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -11,7 +13,6 @@
 #include "engine/looks/limit_trial.h"
 #include "server/api/overview_json.h"
 #include "server/api/stepped_walk.h"
-#include "server/net/call.h"
 #include "server/ops/log.h"
 #include "server/wire/limit_json.h"
 #include "server/wire/request_query.h"
@@ -20,8 +21,6 @@
 
 namespace allot {
 namespace {
-
-constexpr WalkBounds kTrialBounds{.most_at_once = 2, .busy = "others are trying limits at the moment"};
 
 // Random, in the form of a version 4.
 Result<std::string> NewUuid() {
@@ -48,153 +47,140 @@ Error NoLimit(const std::string& uuid) {
   return {Code::kUnknownLimit, "there is no limit " + uuid.substr(0, 100), "it may have expired: set it anew"};
 }
 
+// What is logged as a change: one that is repeated, to keep it alive, is none.
+enum class Change { kNone, kSet };
+
 // The uuid goes into the log only once the engine has taken it.
-void AnswerLease(Round& round, Call call, int status, LimitLease lease, std::optional<bool> created, bool audit) {
-  Return(round, std::move(call), [lease = std::move(lease), status, created, audit](Call done) {
-    if (audit) Audit(done.principal(), "limit.set", done.queue->name() + "/" + lease.uuid, done.request.body);
-    std::string out;
-    AppendLease(lease, created, out);
-    done.reply.Send(status, out);
-  });
+Answer LeaseAnswer(const Call& call, int status, const LimitLease& lease, std::optional<bool> created, Change change) {
+  if (change == Change::kSet) {
+    Audit(call.principal(), "limit.set", call.queue->name() + "/" + lease.uuid, call.request.body);
+  }
+  std::string out;
+  AppendLease(lease, created, out);
+  return Answer(status, std::move(out));
+}
+
+// The limit with that uuid. kUnknownLimit.
+Result<LimitView> FindLimit(Round& round, const std::string& uuid) {
+  std::vector<LimitView> found = round.engine.looks().Limits(round.now, {std::nullopt, uuid});
+  if (!found.empty()) return std::move(found.front());
+  return NoLimit(uuid);
 }
 
 }  // namespace
 
 // POST …/limits
-void CreateLimit(Call call) {
-  const Result<void> none = ParseNoQuery(call.request.query);
-  if (!none.ok()) return call.Fail(none.error());
-  Result<LimitSpec> spec = ParseLimit(call.request.body);
-  if (!spec.ok()) return call.Fail(spec.error());
-  Result<std::string> uuid = NewUuid();
-  if (!uuid.ok()) return call.Fail(uuid.error());
-  AskEngine(std::move(call), [spec = std::move(*spec), uuid = std::move(*uuid)](Round& round, Call c) {
-    if (auto refused = RefuseNew(round)) return AnswerError(round, std::move(c), std::move(*refused));
-    Result<LimitLease> lease = round.engine.limits().Create(round.now, uuid, spec);
-    if (!lease.ok()) return AnswerError(round, std::move(c), lease.error());
-    c.queue->history().ExpectLimits();
-    AnswerLease(round, std::move(c), 201, std::move(*lease), std::nullopt, true);
-  });
+Flow CreateLimit(Call call) {
+  CO_TRY_OK(ParseNoQuery(call.request.query));
+  CO_TRY(const LimitSpec& spec, ParseLimit(call.request.body));
+  CO_TRY(const std::string uuid, NewUuid());
+  RoundHere round = co_await Look(call);
+  CO_TRY_OK(RefuseNew(*round));
+  CO_TRY(const LimitLease lease, round->engine.limits().Create(round->now, uuid, spec));
+  call.queue->history().ExpectLimits();
+  co_await AfterCommit(round);
+  co_return LeaseAnswer(call, 201, lease, std::nullopt, Change::kSet);
 }
 
 // PUT …/limits/UUID
-void PutLimit(Call call) {
-  const Result<void> none = ParseNoQuery(call.request.query);
-  if (!none.ok()) return call.Fail(none.error());
-  Result<LimitSpec> spec = ParseLimit(call.request.body);
-  if (!spec.ok()) return call.Fail(spec.error());
-  AskEngine(std::move(call), [spec = std::move(*spec)](Round& round, Call c) {
-    if (auto refused = RefuseNew(round)) return AnswerError(round, std::move(c), std::move(*refused));
-    const std::string& uuid = c.part("uuid");
-    const std::vector<LimitView> before = round.engine.looks().Limits(round.now, {std::nullopt, uuid});
-    Result<LimitLease> lease = round.engine.limits().Update(round.now, uuid, spec);
-    // Also where its lease has ended just now.
-    const bool created = !lease.ok() && lease.error().code == Code::kUnknownLimit;
-    if (created) lease = round.engine.limits().Create(round.now, uuid, spec);
-    if (!lease.ok()) return AnswerError(round, std::move(c), lease.error());
-    c.queue->history().ExpectLimits();
-    // Repeating it, to keep it alive, is no change.
-    const bool audit = created || before.empty() || !SameTerms(before.front().spec, spec);
-    AnswerLease(round, std::move(c), created ? 201 : 200, std::move(*lease), created, audit);
-  });
+Flow PutLimit(Call call) {
+  CO_TRY_OK(ParseNoQuery(call.request.query));
+  CO_TRY(const LimitSpec& spec, ParseLimit(call.request.body));
+  const std::string& uuid = call.part("uuid");
+  RoundHere round = co_await Look(call);
+  CO_TRY_OK(RefuseNew(*round));
+  const Result<LimitView> before = FindLimit(*round, uuid);
+  Result<LimitLease> lease = round->engine.limits().Update(round->now, uuid, spec);
+  // Also where its lease has ended just now.
+  const bool created = !lease.ok() && lease.error().code == Code::kUnknownLimit;
+  if (created) lease = round->engine.limits().Create(round->now, uuid, spec);
+  if (!lease.ok()) co_return lease.error();
+  call.queue->history().ExpectLimits();
+  const bool same = !created && before.ok() && SameTerms(before->spec, spec);
+  co_await AfterCommit(round);
+  co_return LeaseAnswer(call, created ? 201 : 200, *lease, created, same ? Change::kNone : Change::kSet);
 }
 
 // POST …/limits/UUID/renew
-void RenewLimit(Call call) {
-  const Result<void> none = ParseNoQuery(call.request.query);
-  if (!none.ok()) return call.Fail(none.error());
-  const Result<std::optional<Duration>> expires = ParseLimitRenewal(call.request.body);
-  if (!expires.ok()) return call.Fail(expires.error());
-  AskEngine(std::move(call), [expires = *expires](Round& round, Call c) {
-    if (auto refused = RefuseNew(round)) return AnswerError(round, std::move(c), std::move(*refused));
-    Result<LimitLease> lease = round.engine.limits().Renew(round.now, c.part("uuid"), expires);
-    if (!lease.ok()) return AnswerError(round, std::move(c), lease.error());
-    AnswerLease(round, std::move(c), 200, std::move(*lease), std::nullopt, false);
-  });
+Flow RenewLimit(Call call) {
+  CO_TRY_OK(ParseNoQuery(call.request.query));
+  CO_TRY(const std::optional<Duration> expires, ParseLimitRenewal(call.request.body));
+  RoundHere round = co_await Look(call);
+  CO_TRY_OK(RefuseNew(*round));
+  CO_TRY(const LimitLease lease, round->engine.limits().Renew(round->now, call.part("uuid"), expires));
+  co_await AfterCommit(round);
+  co_return LeaseAnswer(call, 200, lease, std::nullopt, Change::kNone);
 }
 
 // DELETE …/limits/UUID
-void DeleteLimit(Call call) {
-  const Result<void> none = ParseNoQuery(call.request.query);
-  if (!none.ok()) return call.Fail(none.error());
-  const Result<void> empty = ParseEmptyBody(call.request.body);
-  if (!empty.ok()) return call.Fail(empty.error());
-  AskEngine(std::move(call), [](Round& round, Call c) {
-    if (auto refused = RefuseNew(round)) return AnswerError(round, std::move(c), std::move(*refused));
-    const Result<void> deleted = round.engine.limits().Delete(round.now, c.part("uuid"));
-    if (!deleted.ok()) return AnswerError(round, std::move(c), deleted.error());
-    Return(round, std::move(c), [](Call done) {
-      const std::string& uuid = done.part("uuid");
-      Audit(done.principal(), "limit.delete", done.queue->name() + "/" + uuid);
-      std::string out;
-      JsonWriter json(out);
-      wire::Writer<wire::kDeleted>(json).Text("deleted", uuid);
-      done.reply.Send(200, out);
-    });
-  });
+Flow DeleteLimit(Call call) {
+  CO_TRY_OK(ParseNoQuery(call.request.query));
+  CO_TRY_OK(ParseEmptyBody(call.request.body));
+  const std::string& uuid = call.part("uuid");
+  RoundHere round = co_await Look(call);
+  CO_TRY_OK(RefuseNew(*round));
+  CO_TRY_OK(round->engine.limits().Delete(round->now, uuid));
+  co_await AfterCommit(round);
+  Audit(call.principal(), "limit.delete", call.queue->name() + "/" + uuid);
+  std::string out;
+  {
+    JsonWriter json(out);
+    wire::Writer<wire::kDeleted>(json).Text("deleted", uuid);
+  }
+  co_return Answer(200, std::move(out));
 }
 
 // GET …/limits?tag=&uuid=
-void ListLimits(Call call) {
-  const Result<void> may = MayRead(call);
-  if (!may.ok()) return call.Fail(may.error());
-  Result<LimitLooks::Filter> filter = ParseLimitQuery(call.request.query);
-  if (!filter.ok()) return call.Fail(filter.error());
-  BrowseEngine(std::move(call), [filter = std::move(*filter)](Round& round, Call c) {
-    AnswerApart(round, std::move(c),
-                [limits = round.engine.looks().Limits(round.now, filter), now = round.now.mono](
-                    const Call&, std::string& out) { AppendLimits(limits, now, out); });
-  });
+Flow ListLimits(Call call) {
+  CO_TRY_OK(MayRead(call));
+  CO_TRY(const LimitTable::Filter filter, ParseLimitQuery(call.request.query));
+  RoundHere round = co_await Browse(call);
+  const std::vector<LimitView> limits = round->engine.looks().Limits(round->now, filter);
+  const Instant now = round->now.mono;
+  co_await AfterCommit(round);
+  co_await OnRenderLane(call);
+  std::string out;
+  AppendLimits(limits, now, out);
+  co_return Answer(200, std::move(out));
 }
 
 // GET …/limits/UUID
-void ShowLimit(Call call) {
-  const Result<void> may = MayRead(call);
-  if (!may.ok()) return call.Fail(may.error());
-  const Result<void> none = ParseNoQuery(call.request.query);
-  if (!none.ok()) return call.Fail(none.error());
-  AskEngine(std::move(call), [](Round& round, Call c) {
-    std::vector<LimitView> found = round.engine.looks().Limits(round.now, {std::nullopt, c.part("uuid")});
-    if (found.empty()) {
-      Error error = NoLimit(c.part("uuid"));
-      return AnswerError(round, std::move(c), std::move(error));
-    }
-    Answer(round, std::move(c), 200, [limit = std::move(found.front()), now = round.now.mono](Call&, std::string& out) {
-      AppendLimit(limit, now, out);
-    });
-  });
+Flow ShowLimit(Call call) {
+  CO_TRY_OK(MayRead(call));
+  CO_TRY_OK(ParseNoQuery(call.request.query));
+  RoundHere round = co_await Look(call);
+  CO_TRY(const LimitView& limit, FindLimit(*round, call.part("uuid")));
+  const Instant now = round->now.mono;
+  co_await AfterCommit(round);
+  std::string out;
+  AppendLimit(limit, now, out);
+  co_return Answer(200, std::move(out));
 }
 
 // GET …/limits/UUID/history
-void ShowLimitHistory(Call call) {
-  const Result<void> may = MayRead(call);
-  if (!may.ok()) return call.Fail(may.error());
-  const Result<void> none = ParseNoQuery(call.request.query);
-  if (!none.ok()) return call.Fail(none.error());
-  AskEngine(std::move(call), [](Round& round, Call c) {
-    const std::string& uuid = c.part("uuid");
-    if (round.engine.looks().Limits(round.now, {std::nullopt, uuid}).empty()) {
-      Error error = NoLimit(uuid);
-      return AnswerError(round, std::move(c), std::move(error));
-    }
-    QueueHistory::LimitSeries series = c.queue->history().Limit(uuid);
-    Answer(round, std::move(c), 200,
-           [series = std::move(series)](Call&, std::string& out) { AppendLimitHistory(series, out); });
-  });
+Flow ShowLimitHistory(Call call) {
+  CO_TRY_OK(MayRead(call));
+  CO_TRY_OK(ParseNoQuery(call.request.query));
+  RoundHere round = co_await Look(call);
+  CO_TRY_OK(FindLimit(*round, call.part("uuid")));
+  const QueueHistory::LimitSeries series = call.queue->history().Limit(call.part("uuid"));
+  co_await AfterCommit(round);
+  std::string out;
+  AppendLimitHistory(series, out);
+  co_return Answer(200, std::move(out));
 }
 
 // POST …/limits/try
-void TryLimit(Call call) {
-  const Result<void> may = MayRead(call);
-  if (!may.ok()) return call.Fail(may.error());
-  const Result<void> none = ParseNoQuery(call.request.query);
-  if (!none.ok()) return call.Fail(none.error());
-  Result<LimitQuestion> question = ParseLimitTry(call.request.body);
-  if (!question.ok()) return call.Fail(question.error());
-  auto& under_way = call.server.limit_trials;
-  WalkInSteps(std::move(call), under_way, kTrialBounds,
-              std::make_unique<LimitTrial>(std::move(question->expr), std::move(question->cost)),
-              [](const LimitTrial& trial, Duration took, std::string& out) { AppendTrial(trial, took, out); });
+Flow TryLimit(Call call) {
+  CO_TRY_OK(MayRead(call));
+  CO_TRY_OK(ParseNoQuery(call.request.query));
+  CO_TRY(LimitQuestion question, ParseLimitTry(call.request.body));
+  CO_TRY(const Admission::Entry place, Admit(call.server.limit_trials, call, "others are trying limits at the moment"));
+  LimitTrial trial(std::move(question.expr), std::move(question.cost));
+  CO_TRY(const Duration took, co_await WalkToAnswer(call, trial, kLookAround));
+  std::string out;
+  AppendTrial(trial, took, out);
+  co_return Answer(200, std::move(out));
 }
 
 }  // namespace allot

@@ -3,37 +3,34 @@
 
 #include "server/api/overview_json.h"
 #include "server/api/queue_view.h"
-#include "server/net/call.h"
+#include "server/flow/places.h"
 #include "server/wire/request_query.h"
 
 namespace allot {
 
-void ShowOverview(Call call) {
-  const Result<void> none = ParseNoQuery(call.request.query);
-  if (!none.ok()) return call.Fail(none.error());
-  BrowseEngine(std::move(call), [](Round& round, Call c) {
-    OverviewFacts facts{round.engine.looks().Stats(), c.queue->history().LastRates(), round.engine.looks().Reasons(),
-                        round.disk_full};
-    Return(round, std::move(c), [facts = std::move(facts)](Call done) {
-      std::string queue;
-      const Result<void> appended = AppendQueueView(done.principal(), *done.queue, facts.stats, queue);
-      if (!appended.ok()) return done.Fail(appended.error());
-      std::string out;
-      AppendOverview(facts, queue, !done.principal().user, out);
-      done.reply.Send(200, out);
-    });
-  });
+Flow ShowOverview(Call call) {
+  CO_TRY_OK(ParseNoQuery(call.request.query));
+  RoundHere round = co_await Browse(call);
+  const OverviewFacts facts{round->engine.looks().Stats(), call.queue->history().LastRates(),
+                            round->engine.looks().Reasons(), round->disk_full};
+  co_await AfterCommit(round);
+  std::string queue;
+  CO_TRY_OK(AppendQueueView(call.principal(), *call.queue, facts.stats, queue));
+  std::string out;
+  AppendOverview(facts, queue, !call.principal().user, out);
+  co_return Answer(200, std::move(out));
 }
 
-void ShowHistory(Call call) {
-  const Result<HistoryStep> step = ParseHistoryQuery(call.request.query);
-  if (!step.ok()) return call.Fail(step.error());
-  BrowseEngine(std::move(call), [step = *step](Round& round, Call c) {
-    const QueueHistory& history = c.queue->history();
-    QueueHistory::Series series = step == HistoryStep::kSecond ? history.Seconds() : history.Minutes();
-    AnswerApart(round, std::move(c),
-                [series = std::move(series)](const Call&, std::string& out) { AppendHistory(series, out); });
-  });
+Flow ShowHistory(Call call) {
+  CO_TRY(const HistoryStep step, ParseHistoryQuery(call.request.query));
+  RoundHere round = co_await Browse(call);
+  const QueueHistory& history = call.queue->history();
+  const QueueHistory::Series series = step == HistoryStep::kSecond ? history.Seconds() : history.Minutes();
+  co_await AfterCommit(round);
+  co_await OnRenderLane(call);
+  std::string out;
+  AppendHistory(series, out);
+  co_return Answer(200, std::move(out));
 }
 
 }  // namespace allot

@@ -1,11 +1,12 @@
 // /v1/queues and /v1/queues/Q…: the queues themselves.
-#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/json.h"
 #include "server/api/queue_view.h"
-#include "server/net/call.h"
+#include "server/flow/each_queue.h"
+#include "server/flow/places.h"
 #include "server/ops/access.h"
 #include "server/ops/log.h"
 #include "server/wire/reply_json.h"
@@ -18,152 +19,131 @@
 namespace allot {
 namespace {
 
-void AnswerQueue(Round& round, Call call, int status) {
-  Return(round, std::move(call), [stats = round.engine.looks().Stats(), status](Call done) {
-    std::string out;
-    const Result<void> appended = AppendQueueView(done.principal(), *done.queue, stats, out);
-    if (!appended.ok()) return done.Fail(appended.error());
-    done.reply.Send(status, out);
-  });
+Result<Answer> QueueAnswer(const Call& call, const EngineStats& stats, int status) {
+  std::string out;
+  TRY_OK(AppendQueueView(call.principal(), *call.queue, stats, out));
+  return Answer(status, std::move(out));
 }
 
-void Show(Call call, int status) {
-  AskEngine(std::move(call), [status](Round& round, Call c) { AnswerQueue(round, std::move(c), status); });
-}
-
-// Collects the answers of several engines, on one network thread.
-struct Gathering {
-  explicit Gathering(Call c) : call(std::move(c)) {}
-  Call call;
-  std::vector<QueuePtr> queues;
-  std::vector<std::optional<EngineStats>> stats;
-  std::size_t missing = 0;
-
-  void Finish() {
-    std::string out;
-    {
-      JsonWriter json(out);
-      wire::Writer<wire::kQueues> w(json);
-      w.Value("queues").BeginArray();
-      for (std::size_t i = 0; i < queues.size(); ++i) {
-        if (!stats[i]) continue;  // deleted meanwhile
-        const Result<void> appended = AppendQueueView(call.principal(), *queues[i], *stats[i], json.Raw({}).out());
-        if (!appended.ok()) return call.Fail(appended.error());
-      }
-      json.EndArray();
-    }
-    call.reply.Send(200, out);
+// The store thread changes them; then the network thread.
+class SettingsHop final : public HopAwaiter {
+ public:
+  explicit SettingsHop(const QueueSettingsChange& change) : change_(change) {}
+  Result<void> await_resume() { return std::move(changed_); }
+  void Leave(FlowPtr flow) override {
+    const QueuePtr queue = flow->call().queue;
+    queue->ChangeSettings(change_, [this, flow = std::move(flow)](Result<void> changed) mutable {
+      changed_ = std::move(changed);
+      NetThread& home = flow->home();
+      home.Post(FlowState::ToHome(std::move(flow)));
+    });
   }
+
+ private:
+  const QueueSettingsChange& change_;
+  Result<void> changed_;
 };
 
 }  // namespace
 
-void ListQueues(Call call) {
-  const Result<void> none = ParseNoQuery(call.request.query);
-  if (!none.ok()) return call.Fail(none.error());
-  NetThread& net = call.reply.net();
-  const AskerId asker = call.asker();
-  const auto gathering = std::make_shared<Gathering>(std::move(call));
-  for (const QueuePtr& queue : gathering->call.server.queues->All()) {
-    if (RequireQueue(gathering->call.principal(), queue->name()).ok()) gathering->queues.push_back(queue);
+Flow ListQueues(Call call) {
+  CO_TRY_OK(ParseNoQuery(call.request.query));
+  std::vector<QueuePtr> queues = call.server.queues->All();
+  std::erase_if(queues, [&](const QueuePtr& queue) { return !RequireQueue(call.principal(), queue->name()).ok(); });
+  std::vector<std::optional<EngineStats>> stats(queues.size());
+  auto visit = [&stats](Round& round, std::size_t i) { stats[i] = round.engine.looks().Stats(); };
+  co_await LookAtEach(call, queues, visit);
+  std::string out;
+  {
+    JsonWriter json(out);
+    wire::Writer<wire::kQueues> w(json);
+    w.Value("queues").BeginArray();
+    for (std::size_t i = 0; i < queues.size(); ++i) {
+      if (!stats[i]) continue;  // deleted meanwhile
+      CO_TRY_OK(AppendQueueView(call.principal(), *queues[i], *stats[i], json.Raw({}).out()));
+    }
+    json.EndArray();
   }
-  gathering->stats.resize(gathering->queues.size());
-  gathering->missing = gathering->queues.size();
-  if (gathering->missing == 0) return gathering->Finish();
-  for (std::size_t i = 0; i < gathering->queues.size(); ++i) {
-    net.Tell(gathering->queues[i], Command::Look([gathering, &net, i](Round& round) {
-                                     round.Send(net, [gathering, i, stats = round.engine.looks().Stats()] {
-                                       gathering->stats[i] = stats;
-                                       if (--gathering->missing == 0) gathering->Finish();
-                                     });
-                                   }).By(asker));
-  }
+  co_return Answer(200, std::move(out));
 }
 
-void CreateQueue(Call call) {
-  Result<QueueCreate> create = ParseQueueCreate(call.request.body, &call.server.config.strategies);
-  if (!create.ok()) return call.Fail(create.error());
-  const Result<void> reachable = RequireQueue(call.principal(), create->name);
-  if (!reachable.ok()) return call.Fail(reachable.error());
-  ServerContext& server = call.server;
-  server.slow.Post([held = std::make_shared<Call>(std::move(call)), create = std::move(*create)] {
-    Result<QueuePtr> queue = held->server.queues->Create(create.name, create.settings);
-    held->reply.net().Post(Closure([held, queue = std::move(queue)]() mutable {
-      if (!queue.ok()) return held->Fail(queue.error());
-      Audit(held->principal(), "queue.create", (*queue)->name(), held->request.body);
-      held->queue = std::move(*queue);
-      Show(std::move(*held), 201);
-    }));
-  });
+Flow CreateQueue(Call call) {
+  CO_TRY(const QueueCreate create, ParseQueueCreate(call.request.body, &call.server.config.strategies));
+  CO_TRY_OK(RequireQueue(call.principal(), create.name));
+  co_await OnLane(call.server.slow);
+  CO_TRY(QueuePtr queue, call.server.queues->Create(create.name, create.settings));
+  co_await OnNetwork(call);
+  Audit(call.principal(), "queue.create", queue->name(), call.request.body);
+  call.queue = std::move(queue);
+  RoundHere round = co_await Look(call);
+  const EngineStats stats = round->engine.looks().Stats();
+  co_await AfterCommit(round);
+  co_return QueueAnswer(call, stats, 201);
 }
 
-void ShowQueue(Call call) { Show(std::move(call), 200); }
+Flow ShowQueue(Call call) {
+  RoundHere round = co_await Look(call);
+  const EngineStats stats = round->engine.looks().Stats();
+  co_await AfterCommit(round);
+  co_return QueueAnswer(call, stats, 200);
+}
 
-void ChangeQueue(Call call) {
-  const Result<QueueSettingsChange> change = ParseQueueChange(call.request.body, &call.server.config.strategies);
-  if (!change.ok()) return call.Fail(change.error());
-  const QueuePtr queue = call.queue;
-  NetThread& net = call.reply.net();
-  queue->ChangeSettings(*change, [call = std::move(call), &net](Result<void> changed) mutable {
-    net.Post(Closure([c = std::move(call), changed = std::move(changed)]() mutable {
-      if (!changed.ok()) return c.Fail(changed.error());
-      Audit(c.principal(), "queue.set", c.queue->name(), c.request.body);
-      Show(std::move(c), 200);
-    }));
-  });
+Flow ChangeQueue(Call call) {
+  CO_TRY(const QueueSettingsChange change, ParseQueueChange(call.request.body, &call.server.config.strategies));
+  SettingsHop changed(change);
+  CO_TRY_OK(co_await changed);
+  Audit(call.principal(), "queue.set", call.queue->name(), call.request.body);
+  RoundHere round = co_await Look(call);
+  const EngineStats stats = round->engine.looks().Stats();
+  co_await AfterCommit(round);
+  co_return QueueAnswer(call, stats, 200);
 }
 
 namespace {
 
-void SetPaused(Call call, bool pause) {
-  const Result<void> empty = ParseEmptyBody(call.request.body);
-  if (!empty.ok()) return call.Fail(empty.error());
-  OnEngine(std::move(call), [pause](Round& round, Call c) {
-    if (pause)
-      round.engine.queue().Pause(round.now);
-    else
-      round.engine.queue().Resume(round.now);
-    AuditLater(round, c, pause ? "queue.pause" : "queue.resume", c.queue->name());
-    AnswerQueue(round, std::move(c), 200);
-  });
+Flow SetPaused(Call call, bool pause) {
+  CO_TRY_OK(ParseEmptyBody(call.request.body));
+  RoundHere round = co_await OnEngine(call);
+  if (pause)
+    round->engine.queue().Pause(round->now);
+  else
+    round->engine.queue().Resume(round->now);
+  const EngineStats stats = round->engine.looks().Stats();
+  co_await AfterCommit(round);
+  Audit(call.principal(), pause ? "queue.pause" : "queue.resume", call.queue->name());
+  co_return QueueAnswer(call, stats, 200);
 }
 
 }  // namespace
 
-void PauseQueue(Call call) { SetPaused(std::move(call), true); }
-void ResumeQueue(Call call) { SetPaused(std::move(call), false); }
+Flow PauseQueue(Call call) { return SetPaused(std::move(call), true); }
+Flow ResumeQueue(Call call) { return SetPaused(std::move(call), false); }
 
-void DeleteQueue(Call call) {
-  const Result<bool> force = ParseForceQuery(call.request.query);
-  if (!force.ok()) return call.Fail(force.error());
+Flow DeleteQueue(Call call) {
+  CO_TRY(const bool force, ParseForceQuery(call.request.query));
   if (call.queue->name() == "default") {
-    return call.Fail({Code::kBadRequest, "the queue default cannot be deleted", ""});
+    co_return Error{Code::kBadRequest, "the queue default cannot be deleted", ""};
   }
-  OnEngine(std::move(call), [force = *force](Round& round, Call c) {
-    const EngineStats stats = round.engine.looks().Stats();
-    const std::uint64_t live = stats.jobs_scheduled + stats.jobs_active + stats.jobs_paused;
-    if (live > 0 && !force) {
-      return AnswerError(round, std::move(c),
-                         {Code::kQueueNotEmpty, "it has " + std::to_string(live) + " jobs that have not ended",
-                          "delete it with force=true to lose them"});
-    }
-    Return(round, std::move(c), [](Call there) {
-      ServerContext& server = there.server;
-      server.slow.Post([held = std::make_shared<Call>(std::move(there))] {
-        const std::string name = held->queue->name();
-        held->queue = nullptr;
-        const Result<void> deleted = held->server.queues->Delete(name);
-        held->reply.net().Post(Closure([held, name, deleted] {
-          if (!deleted.ok()) return held->Fail(deleted.error());
-          Audit(held->principal(), "queue.delete", name);
-          std::string out;
-          JsonWriter json(out);
-          wire::Writer<wire::kDeleted>(json).Text("deleted", name);
-          held->reply.Send(200, out);
-        }));
-      });
-    });
-  });
+  RoundHere round = co_await OnEngine(call);
+  const EngineStats stats = round->engine.looks().Stats();
+  const std::uint64_t live = stats.jobs_scheduled + stats.jobs_active + stats.jobs_paused;
+  if (live > 0 && !force) {
+    co_return Error{Code::kQueueNotEmpty, "it has " + std::to_string(live) + " jobs that have not ended",
+                    "delete it with force=true to lose them"};
+  }
+  co_await AfterCommit(round);
+  co_await OnLane(call.server.slow);
+  const std::string name = call.queue->name();
+  call.queue = nullptr;
+  CO_TRY_OK(call.server.queues->Delete(name));
+  co_await OnNetwork(call);
+  Audit(call.principal(), "queue.delete", name);
+  std::string out;
+  {
+    JsonWriter json(out);
+    wire::Writer<wire::kDeleted>(json).Text("deleted", name);
+  }
+  co_return Answer(200, std::move(out));
 }
 
 }  // namespace allot

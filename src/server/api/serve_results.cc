@@ -1,15 +1,16 @@
 // /v1/queues/Q/jobs/ID/tasks…, /results, /events: what became of a job's tasks.
 #include <algorithm>
-#include <charconv>
-#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/bounds.h"
 #include "base/json.h"
 #include "engine/errors.h"
+#include "server/flow/job_news.h"
+#include "server/flow/places.h"
 #include "server/live/event_stream.h"
-#include "server/net/call.h"
 #include "server/queue/wait_table.h"
 #include "server/wire/reply_json.h"
 #include "server/wire/request_json.h"
@@ -36,10 +37,9 @@ Result<OutcomePage> ReadPage(Store& store, JobId job, TaskIndex from, std::uint6
   query.end = end;
   query.max_bytes = kMaxPageBytes;
   for (;;) {
-    Result<std::vector<Outcome>> read = store.ReadOutcomes(query);
-    if (!read.ok()) return read.error();
-    if (read->empty()) return page;
-    for (Outcome& outcome : *read) {
+    TRY(std::vector<Outcome> read, store.ReadOutcomes(query));
+    if (read.empty()) return page;
+    for (Outcome& outcome : read) {
       bytes += outcome.text.size();
       page.outcomes.push_back(std::move(outcome));
     }
@@ -53,98 +53,91 @@ Result<OutcomePage> ReadPage(Store& store, JobId job, TaskIndex from, std::uint6
   }
 }
 
-}  // namespace
-
-void ListTasks(Call call) {
-  const Result<JobName> name = ParseJobName(call.part("job"));
-  if (!name.ok()) return call.Fail(name.error());
-  Result<TaskQuery> query = ParseTaskQuery(call.request.query);
-  if (!query.ok()) return call.Fail(query.error());
-  BrowseEngine(std::move(call), [name = *name, query = std::move(*query)](Round& round, Call c) mutable {
-    const Result<JobView> job = FindJob(round, c, name);
-    if (!job.ok()) return AnswerError(round, std::move(c), job.error());
-    query.job = job->id;
-    Result<TaskPage> page = round.engine.looks().Tasks(query);
-    if (!page.ok()) return AnswerError(round, std::move(c), page.error());
-    AnswerApart(
-        round, std::move(c),
-        [job = job->id, page = std::move(*page)](const Call& done, std::string& out) -> Result<void> {
-          std::vector<Outcome> outcomes;
-          if (!page.tasks.empty()) {
-            const TaskIndex from = page.tasks.front().index;
-            const std::uint64_t end = static_cast<std::uint64_t>(page.tasks.back().index) + 1;
-            // Tasks of one state may lie far apart: then each is looked up on its own.
-            const bool dense = end - from <= 4 * page.tasks.size();
-            for (std::size_t i = 0; i < (dense ? 1 : page.tasks.size()); ++i) {
-              const TaskIndex own = page.tasks[i].index;
-              Result<OutcomePage> found =
-                  dense ? ReadPage(done.queue->store(), job, from, end)
-                        : ReadPage(done.queue->store(), job, own, static_cast<std::uint64_t>(own) + 1);
-              if (!found.ok()) return found.error();
-              for (Outcome& outcome : found->outcomes) outcomes.push_back(std::move(outcome));
-            }
-          }
-          JsonWriter json(out);
-          wire::Writer<wire::kTasksPage> w(json);
-          auto outcome = outcomes.begin();
-          w.List("tasks", page.tasks, [&](const TaskView& task, std::string& to) {
-            while (outcome != outcomes.end() && outcome->index < task.index) ++outcome;
-            TaskExtra extra;
-            if (outcome != outcomes.end() && outcome->index == task.index && outcome->kind == OutcomeKind::kError)
-              extra.error = outcome->text;
-            AppendTask(task, extra, to);
-          });
-          w.Count("next", page.next);
-          return {};
-        });
-  });
+// What the store has of the tasks of a page, in order of index.
+Result<std::vector<Outcome>> OutcomesOf(Store& store, JobId job, const std::vector<TaskView>& tasks) {
+  std::vector<Outcome> outcomes;
+  if (tasks.empty()) return outcomes;
+  const TaskIndex from = tasks.front().index;
+  const std::uint64_t end = static_cast<std::uint64_t>(tasks.back().index) + 1;
+  // Tasks of one state may lie far apart: then each is looked up on its own.
+  const bool dense = end - from <= 4 * tasks.size();
+  for (std::size_t i = 0; i < (dense ? 1 : tasks.size()); ++i) {
+    const TaskIndex own = tasks[i].index;
+    TRY(OutcomePage found,
+        dense ? ReadPage(store, job, from, end) : ReadPage(store, job, own, static_cast<std::uint64_t>(own) + 1));
+    for (Outcome& outcome : found.outcomes) outcomes.push_back(std::move(outcome));
+  }
+  return outcomes;
 }
 
-void ShowTask(Call call) {
-  const Result<JobName> name = ParseJobName(call.part("job"));
-  if (!name.ok()) return call.Fail(name.error());
-  const Result<void> none = ParseNoQuery(call.request.query);
-  if (!none.ok()) return call.Fail(none.error());
-  const std::string& text = call.part("index");
-  TaskIndex index = 0;
-  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), index);
-  if (ec != std::errc() || end != text.data() + text.size()) {
-    return call.Fail({Code::kUnknownTask, "there is no task " + text.substr(0, 100), "an index is a number from 0 on"});
+// What the store has of one task, as it is shown.
+struct TaskTexts {
+  std::optional<std::string> payload;
+  std::vector<Outcome> outcomes;  // one at most
+};
+Result<TaskTexts> ReadTexts(Store& store, JobId job, const PayloadRef& ref, TaskIndex task) {
+  TaskTexts texts;
+  if (ref.per_task || ref.common) {
+    TRY(texts.payload, store.ReadPayload(ref.set, ref.per_task ? static_cast<std::int64_t>(task) : kCommonPayload));
   }
-  AskEngine(std::move(call), [name = *name, index](Round& round, Call c) {
-    const Result<JobView> job = FindJob(round, c, name);
-    if (!job.ok()) return AnswerError(round, std::move(c), job.error());
-    const Result<TaskView> task = round.engine.looks().Task(job->id, index);
-    if (!task.ok()) return AnswerError(round, std::move(c), task.error());
-    Return(round, std::move(c), [job = job->id, ref = job->payload, task = *task](Call done) {
-      Store& store = done.queue->store();
+  Store::OutcomeQuery query;
+  query.job = job;
+  query.from = task;
+  query.end = static_cast<std::uint64_t>(task) + 1;
+  query.max = 1;
+  TRY(texts.outcomes, store.ReadOutcomes(query));
+  return texts;
+}
+
+}  // namespace
+
+Flow ListTasks(Call call) {
+  CO_TRY(const JobName name, ParseJobName(call.part("job")));
+  CO_TRY(TaskQuery query, ParseTaskQuery(call.request.query));
+  RoundHere round = co_await Browse(call);
+  CO_TRY(const JobView& job, FindJob(*round, call, name));
+  query.job = job.id;
+  CO_TRY(const TaskPage& page, round->engine.looks().Tasks(query));
+  co_await AfterCommit(round);
+  co_await OnRenderLane(call);
+  CO_TRY(const std::vector<Outcome>& outcomes, OutcomesOf(call.queue->store(), query.job, page.tasks));
+  std::string out;
+  {
+    JsonWriter json(out);
+    wire::Writer<wire::kTasksPage> w(json);
+    auto outcome = outcomes.begin();
+    w.List("tasks", page.tasks, [&](const TaskView& task, std::string& to) {
+      while (outcome != outcomes.end() && outcome->index < task.index) ++outcome;
       TaskExtra extra;
-      std::optional<std::string> payload;
-      if (ref.per_task || ref.common) {
-        Result<std::optional<std::string>> read =
-            store.ReadPayload(ref.set, ref.per_task ? static_cast<std::int64_t>(task.index) : kCommonPayload);
-        if (!read.ok()) return done.Fail(read.error());
-        payload = std::move(*read);
-        if (payload) extra.payload = *payload;
-      }
-      Store::OutcomeQuery query;
-      query.job = job;
-      query.from = task.index;
-      query.end = static_cast<std::uint64_t>(task.index) + 1;
-      query.max = 1;
-      const Result<std::vector<Outcome>> outcomes = store.ReadOutcomes(query);
-      if (!outcomes.ok()) return done.Fail(outcomes.error());
-      for (const Outcome& outcome : *outcomes) {
-        if (outcome.kind == OutcomeKind::kError)
-          extra.error = outcome.text;
-        else if (task.state == TaskState::kDone)
-          extra.result = outcome.text;
-      }
-      std::string out;
-      AppendTask(task, extra, out);
-      done.reply.Send(200, out);
+      if (outcome != outcomes.end() && outcome->index == task.index && outcome->kind == OutcomeKind::kError)
+        extra.error = outcome->text;
+      AppendTask(task, extra, to);
     });
-  });
+    w.Count("next", page.next);
+  }
+  co_return Answer(200, std::move(out));
+}
+
+Flow ShowTask(Call call) {
+  CO_TRY(const JobName name, ParseJobName(call.part("job")));
+  CO_TRY_OK(ParseNoQuery(call.request.query));
+  CO_TRY(const TaskIndex index, ParseTaskIndex(call.part("index")));
+  RoundHere round = co_await Look(call);
+  CO_TRY(const JobView& job, FindJob(*round, call, name));
+  CO_TRY(const TaskView task, round->engine.looks().Task(job.id, index));
+  co_await AfterCommit(round);
+  CO_TRY(const TaskTexts& texts, ReadTexts(call.queue->store(), job.id, job.payload, index));
+  TaskExtra extra;
+  if (texts.payload) extra.payload = *texts.payload;
+  for (const Outcome& outcome : texts.outcomes) {
+    if (outcome.kind == OutcomeKind::kError)
+      extra.error = outcome.text;
+    else if (task.state == TaskState::kDone)
+      extra.result = outcome.text;
+  }
+  std::string out;
+  AppendTask(task, extra, out);
+  co_return Answer(200, std::move(out));
 }
 
 namespace {
@@ -158,10 +151,6 @@ struct EndedTasks {
   JobState job_state = JobState::kActive;
 };
 
-bool HasEnded(TaskState state) {
-  return state == TaskState::kDone || state == TaskState::kFailed || state == TaskState::kSkipped;
-}
-
 Result<EndedTasks> FindEnded(Round& round, JobId id, const ResultsQuery& query) {
   const Result<JobView> job = round.engine.looks().Describe(id);
   if (!job.ok()) return UnknownJob(id);
@@ -172,16 +161,14 @@ Result<EndedTasks> FindEnded(Round& round, JobId id, const ResultsQuery& query) 
   ended.job_state = job->state;
   if (query.from >= job->count) return ended;
   // Mostly those who wait ask when it has not.
-  const Result<TaskState> first = round.engine.looks().StateOf(id, query.from);
-  if (!first.ok()) return first.error();
-  if (!Ended(job->state) && !HasEnded(*first)) return ended;
+  TRY(const TaskState first, round.engine.looks().StateOf(id, query.from));
+  if (!Ended(job->state) && !HasEnded(first)) return ended;
   TaskQuery tasks;
   tasks.job = id;
   tasks.from = query.from;
   tasks.limit = query.limit;
-  const Result<TaskPage> page = round.engine.looks().Tasks(tasks);
-  if (!page.ok()) return page.error();
-  for (const TaskView& task : page->tasks) {
+  TRY(const TaskPage& page, round.engine.looks().Tasks(tasks));
+  for (const TaskView& task : page.tasks) {
     TaskState state = task.state;
     if (state != TaskState::kDone && state != TaskState::kFailed) {
       // A task that a worker still holds after its job's end comes to nothing, whatever it reports.
@@ -197,10 +184,9 @@ Result<void> AppendResults(Store& store, const EndedTasks& ended, std::string& o
   std::vector<Outcome> outcomes;
   std::size_t told = ended.states.size();
   if (told > 0) {
-    Result<OutcomePage> page = ReadPage(store, ended.job, ended.from, static_cast<std::uint64_t>(ended.from) + told);
-    if (!page.ok()) return page.error();
-    outcomes = std::move(page->outcomes);
-    told = static_cast<std::size_t>(page->end - ended.from);
+    TRY(OutcomePage page, ReadPage(store, ended.job, ended.from, static_cast<std::uint64_t>(ended.from) + told));
+    outcomes = std::move(page.outcomes);
+    told = static_cast<std::size_t>(page.end - ended.from);
   }
   JsonWriter json(out);
   wire::Writer<wire::kResultsPage> w(json);
@@ -223,85 +209,30 @@ Result<void> AppendResults(Store& store, const EndedTasks& ended, std::string& o
   return {};
 }
 
-void SendResults(Round& round, Call call, EndedTasks ended) {
-  // Few are read where they are sent. Until they are read, results are small: no waits are refused for them.
-  constexpr std::size_t kFew = 8;
-  if (ended.states.size() > kFew) {
-    return AnswerApart(
-        round, std::move(call),
-        [ended = std::move(ended)](const Call& done, std::string& out) {
-          return AppendResults(done.queue->store(), ended, out);
-        },
-        true);
-  }
-  Return(round, std::move(call), [ended = std::move(ended)](Call done) {
-    std::string out;
-    const Result<void> appended = AppendResults(done.queue->store(), ended, out);
-    if (!appended.ok()) return done.Fail(appended.error());
-    done.reply.Send(200, out);
-  });
-}
-
-class ResultsWait final : public JobWatcher {
- public:
-  ResultsWait(Call call, const ResultsQuery& query, Instant deadline)
-      : call_(std::move(call)), query_(query), deadline_(deadline) {}
-  Next Look(Round& round, JobId job, News news) override {
-    if (news == News::kProgress) {
-      const Result<TaskState> first = round.engine.looks().StateOf(job, query_.from);
-      if (first.ok() && !HasEnded(*first)) return Next::kStay;
-    }
-    Result<EndedTasks> ended = FindEnded(round, job, query_);
-    if (!ended.ok()) {
-      AnswerError(round, std::move(call_), ended.error());
-      return Next::kGo;
-    }
-    if (news == News::kProgress && ended->states.empty()) return Next::kStay;
-    SendResults(round, std::move(call_), std::move(*ended));
-    return Next::kGo;
-  }
-  void OnQueueGone(Round& round, const Error& why) override { AnswerError(round, std::move(call_), why); }
-  std::optional<Instant> deadline() const override { return deadline_; }
-
- private:
-  Call call_;
-  const ResultsQuery query_;
-  const Instant deadline_;
-};
-
 }  // namespace
 
-void ListResults(Call call) {
-  const Result<JobName> name = ParseJobName(call.part("job"));
-  if (!name.ok()) return call.Fail(name.error());
-  const Result<ResultsQuery> query = ParseResultsQuery(call.request.query);
-  if (!query.ok()) return call.Fail(query.error());
-  if (query->wait.count() > 0) {
-    call.reply.OnAbort([queue = call.queue, &net = call.reply.net(), owner = call.reply.owner(), asker = call.asker()] {
-      net.Tell(queue, Command::Look([owner](Round& round) { round.waits.RemoveOwner(round.engine, owner); }).By(asker));
-    });
+Flow ListResults(Call call) {
+  CO_TRY(const JobName name, ParseJobName(call.part("job")));
+  CO_TRY(const ResultsQuery query, ParseResultsQuery(call.request.query));
+  if (query.wait.count() > 0) WaitNoLongerThanClient(call);
+  RoundHere round = co_await Look(call);
+  CO_TRY(const JobView& job, FindJob(*round, call, name));
+  CO_TRY(EndedTasks ended, FindEnded(*round, job.id, query));
+  if (ended.states.empty() && !Ended(job.state) && query.from < job.count && query.wait.count() > 0 &&
+      !round->stopping) {
+    CO_TRY_OK(round->waits.Admit(*round, job.id));
+    co_await TaskEnd(round, job.id, query.from, round->now.mono + query.wait);
+    CO_TRY(ended, FindEnded(*round, job.id, query));
   }
-  AskEngine(std::move(call), [name = *name, query = *query](Round& round, Call c) {
-    const Result<JobView> job = FindJob(round, c, name);
-    if (!job.ok()) return AnswerError(round, std::move(c), job.error());
-    Result<EndedTasks> ended = FindEnded(round, job->id, query);
-    if (!ended.ok()) return AnswerError(round, std::move(c), ended.error());
-    if (!ended->states.empty() || Ended(job->state) || query.from >= job->count || query.wait.count() == 0 ||
-        round.stopping) {
-      return SendResults(round, std::move(c), std::move(*ended));
-    }
-    const Result<void> admitted = round.waits.Admit(round, job->id);
-    if (!admitted.ok()) return AnswerError(round, std::move(c), admitted.error());
-    const std::uint64_t owner = c.reply.owner();
-    round.waits.Add(round, job->id, owner,
-                    std::make_unique<ResultsWait>(std::move(c), query, round.now.mono + query.wait), true);
-  });
+  // Few are read where they are sent. Until they are read, results are small: no waits are refused for them.
+  constexpr std::size_t kFew = 8;
+  co_await AfterCommit(round);
+  if (ended.states.size() > kFew) co_await OnRenderLane(call, RenderRule::kSmall);
+  std::string out;
+  CO_TRY_OK(AppendResults(call.queue->store(), ended, out));
+  co_return Answer(200, std::move(out));
 }
 
-void FollowJob(Call call) {
-  const Result<JobName> name = ParseJobName(call.part("job"));
-  if (!name.ok()) return call.Fail(name.error());
-  ServeEvents(std::move(call), *name);
-}
+Flow FollowJob(Call call) { return ServeEvents(std::move(call)); }
 
 }  // namespace allot

@@ -1,10 +1,9 @@
 // What is of no queue: /livez, /readyz, /metrics, /v1/server.
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "base/json.h"
-#include "server/net/call.h"
+#include "server/flow/each_queue.h"
 #include "server/ops/clock.h"
 #include "server/wire/reply_json.h"
 #include "server/wire/request_query.h"
@@ -18,10 +17,10 @@ constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=ut
 
 }  // namespace
 
-void ShowAlive(Call call) { call.reply.Send(200, "{\"status\":\"ok\"}"); }
+Flow ShowAlive(Call /*call*/) { co_return Answer(200, "{\"status\":\"ok\"}"); }
 
-void ShowReady(Call call) {
-  if (call.server.stopping.load(std::memory_order_relaxed)) return call.Fail(Stopping());
+Flow ShowReady(Call call) {
+  if (call.server.stopping.load(std::memory_order_relaxed)) co_return Stopping();
   for (const QueuePtr& queue : call.server.queues->All()) {
     if (queue->disk_full()) {
       // Not 507, the code's own status: whoever asks here looks at the status alone, and 503 means "not now" to all.
@@ -29,49 +28,29 @@ void ShowReady(Call call) {
       AppendError({Code::kDiskFull, "no space for the queue " + queue->name(),
                    "free some space; the server recovers by itself"},
                   body);
-      return call.reply.Send(503, body);
+      co_return Answer(503, std::move(body));
     }
   }
-  call.reply.Send(200, "{\"status\":\"ok\"}");
+  co_return Answer(200, "{\"status\":\"ok\"}");
 }
 
-namespace {
-
-// A reading of all metrics. It is answered when the last queue has let go of it, having told its numbers or, because it
-// was just being deleted, not.
-struct Scrape {
-  explicit Scrape(Call c) : call(std::move(c)) {}
-  ~Scrape() {
-    NetThread& net = call.reply.net();
-    net.Post(Closure(
-        [held = std::move(call)]() mutable { held.reply.Send(200, held.server.metrics.Render(), kMetricsType); }));
-  }
-  Scrape(const Scrape&) = delete;
-  Scrape& operator=(const Scrape&) = delete;
-  Call call;
-};
-
-}  // namespace
-
-void ShowMetrics(Call call) {
+Flow ShowMetrics(Call call) {
   if (call.principal().queue || call.principal().user) {
-    return call.Fail({Code::kForbidden, "metrics speak of all queues, this token only of its own",
-                      "use a token that is fixed to neither queue nor user"});
+    co_return Error{Code::kForbidden, "metrics speak of all queues, this token only of its own",
+                    "use a token that is fixed to neither queue nor user"};
   }
-  const auto scrape = std::make_shared<Scrape>(std::move(call));
-  NetThread& net = scrape->call.reply.net();
-  const AskerId asker = scrape->call.asker();
-  for (const QueuePtr& queue : scrape->call.server.queues->All()) {
-    if (queue->metrics() == nullptr) continue;
-    // All of it on the engine thread: that one has ended before a queue's metrics go.
-    net.Tell(queue, Command::Browse(asker, [scrape, queue](Round& round) {
-               queue->PublishSteps();
-               queue->metrics()->Update(round.engine.looks().Stats(), round.engine.looks().Reasons(), round.now.wall);
-               const Result<Store::Usage> usage = queue->store().ReadUsage();
-               if (usage.ok()) queue->metrics()->Update(*usage, round.disk_full);
-               round.Send(scrape->call.reply.net(), [scrape] {});
-             }));
-  }
+  std::vector<QueuePtr> queues = call.server.queues->All();
+  std::erase_if(queues, [](const QueuePtr& queue) { return queue->metrics() == nullptr; });
+  // All of it on the engine thread: that one has ended before a queue's metrics go.
+  auto visit = [&queues](Round& round, std::size_t i) {
+    QueueRuntime& queue = *queues[i];
+    queue.PublishSteps();
+    queue.metrics()->Update(round.engine.looks().Stats(), round.engine.looks().Reasons(), round.now.wall);
+    const Result<Store::Usage> usage = queue.store().ReadUsage();
+    if (usage.ok()) queue.metrics()->Update(*usage, round.disk_full);
+  };
+  co_await BrowseEach(call, queues, visit);
+  co_return Answer(200, call.server.metrics.Render(), kMetricsType);
 }
 
 namespace {
@@ -103,10 +82,10 @@ void AppendServer(const Call& call, std::string& out) {
 
 }  // namespace
 
-void ShowServer(Call call) {
+Flow ShowServer(Call call) {
   std::string out;
   AppendServer(call, out);
-  call.reply.Send(200, out);
+  co_return Answer(200, std::move(out));
 }
 
 }  // namespace allot

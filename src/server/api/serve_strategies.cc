@@ -1,9 +1,10 @@
 // /v1/strategies: those that have a name in the configuration, and what any strategy will do, in words.
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/json.h"
-#include "server/net/call.h"
+#include "server/flow/flow.h"
 #include "server/wire/request_json.h"
 #include "server/wire/request_query.h"
 #include "strategy/strategy.h"
@@ -31,31 +32,30 @@ void AppendNamed(std::string_view name, const Strategy& strategy, std::string& o
 }  // namespace
 
 // GET /v1/strategies
-void ListStrategies(Call call) {
-  const Result<void> none = ParseNoQuery(call.request.query);
-  if (!none.ok()) return call.Fail(none.error());
+Flow ListStrategies(Call call) {
+  CO_TRY_OK(ParseNoQuery(call.request.query));
   std::vector<std::pair<std::string_view, const Strategy*>> named = {{"fair", FairStrategy().get()}};
   for (const auto& [name, strategy] : call.server.config.strategies) named.emplace_back(name, strategy.get());
   std::string out;
-  JsonWriter json(out);
-  wire::Writer<wire::kStrategies>(json).List(
-      "strategies", named, [](const auto& one, std::string& to) { AppendNamed(one.first, *one.second, to); });
-  call.reply.Send(200, out);
+  {
+    JsonWriter json(out);
+    wire::Writer<wire::kStrategies>(json).List(
+        "strategies", named, [](const auto& one, std::string& to) { AppendNamed(one.first, *one.second, to); });
+  }
+  co_return Answer(200, std::move(out));
 }
 
 // POST /v1/strategies/check
-void CheckStrategy(Call call) {
-  const Result<void> json = RequireJson(call.request);
-  if (!json.ok()) return call.Fail(json.error());
-  const Result<StrategyCheck> check = ParseStrategyCheck(call.request.body, &call.server.config.strategies);
-  if (!check.ok()) return call.Fail(check.error());
+Flow CheckStrategy(Call call) {
+  CO_TRY_OK(RequireJson(call.request));
+  CO_TRY(const StrategyCheck check, ParseStrategyCheck(call.request.body, &call.server.config.strategies));
   std::string out;
   {
-    JsonWriter answer(out);
-    wire::Writer<wire::kStrategyCheck> w(answer);
-    StrategyFields(*check->strategy, w);
+    JsonWriter json(out);
+    wire::Writer<wire::kStrategyCheck> w(json);
+    StrategyFields(*check.strategy, w);
   }
-  call.reply.Send(200, out);
+  co_return Answer(200, std::move(out));
 }
 
 }  // namespace allot

@@ -1,25 +1,26 @@
 // GET /v1/queues/Q/users: who has jobs, and how they fare.
 #include <utility>
 
-#include "server/net/call.h"
+#include "server/flow/places.h"
 #include "server/ops/access.h"
 #include "server/wire/users_json.h"
 
 namespace allot {
 
-void ListUsers(Call call) {
-  Result<UserQuery> query = ParseUserQuery(call.request.query);
-  if (!query.ok()) return call.Fail(query.error());
+Flow ListUsers(Call call) {
+  CO_TRY(UserQuery query, ParseUserQuery(call.request.query));
   // As a list of their jobs is.
   JobQuery seen;
-  seen.user = query->only.value_or("");
-  const Result<void> narrowed = NarrowToSeen(call.principal(), seen);
-  if (!narrowed.ok()) return call.Fail(narrowed.error());
-  if (call.principal().user) query->only = call.principal().user;
-  BrowseEngine(std::move(call), [query = std::move(*query)](Round& round, Call c) {
-    AnswerApart(round, std::move(c),
-                [page = round.engine.looks().Users(query)](const Call&, std::string& out) { AppendUsers(page, out); });
-  });
+  seen.user = query.only.value_or("");
+  CO_TRY_OK(NarrowToSeen(call.principal(), seen));
+  if (call.principal().user) query.only = call.principal().user;
+  RoundHere round = co_await Browse(call);
+  const UserPage page = round->engine.looks().Users(query);
+  co_await AfterCommit(round);
+  co_await OnRenderLane(call);
+  std::string out;
+  AppendUsers(page, out);
+  co_return Answer(200, std::move(out));
 }
 
 }  // namespace allot

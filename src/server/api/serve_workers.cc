@@ -1,10 +1,11 @@
 // /v1/queues/Q/workers…: workers over plain HTTP, and a look at all of them.
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "base/bounds.h"
 #include "base/json.h"
-#include "server/net/call.h"
+#include "server/flow/places.h"
 #include "server/ops/access.h"
 #include "server/ops/log.h"
 #include "server/queue/worker_table.h"
@@ -28,59 +29,60 @@ Result<WorkerId> WorkerOf(const Call& call) {
   return WorkerId{*id};
 }
 
-}  // namespace
-
-void ListWorkers(Call call) {
-  const Result<WorkersQuery> query = ParseWorkersQuery(call.request.query);
-  if (!query.ok()) return call.Fail(query.error());
-  BrowseEngine(std::move(call), [query = *query](Round& round, Call c) {
-    WorkerPage page = round.engine.looks().Workers(query.after, query.limit);
-    AnswerApart(round, std::move(c), [page = std::move(page)](const Call& done, std::string& out) {
-      const WorkerDetail detail{.balanced = IsBalanced(done)};
-      JsonWriter json(out);
-      wire::Writer<wire::kWorkersPage> w(json);
-      w.List("workers", page.workers,
-             [&](const WorkerView& worker, std::string& to) { AppendWorker(worker, detail, to); });
-      w.IdOrNull("next", page.more ? page.workers.back().id.value : 0);
-    });
-  });
+// As it is in this round, for who asks.
+Result<WorkerView> DescribeWorker(Round& round, const Call& call, WorkerId worker) {
+  return round.engine.looks().DescribeWorker(worker, call.principal().user);
 }
 
-namespace {
-
-void AnswerWorker(Round& round, Call call, WorkerId worker) {
-  Result<WorkerView> view = round.engine.looks().DescribeWorker(worker, call.principal().user);
-  if (!view.ok()) return AnswerError(round, std::move(call), view.error());
-  Answer(round, std::move(call), 200, [view = std::move(*view)](Call& done, std::string& out) {
-    // Its queue names jobs and users: for those alone who may list the jobs.
-    const bool queue = done.principal().Has(Scope::kRead);
-    AppendWorker(view, {.balanced = IsBalanced(done), .tasks = true, .queue = queue}, out);
-  });
+Answer WorkerAnswer(const Call& call, const WorkerView& view) {
+  // Its queue names jobs and users: for those alone who may list the jobs.
+  const bool queue = call.principal().Has(Scope::kRead);
+  std::string out;
+  AppendWorker(view, {.balanced = IsBalanced(call), .tasks = true, .queue = queue}, out);
+  return Answer(200, std::move(out));
 }
 
 }  // namespace
 
-void ShowWorker(Call call) {
-  const Result<WorkerId> worker = WorkerOf(call);
-  if (!worker.ok()) return call.Fail(worker.error());
-  AskEngine(std::move(call), [worker = *worker](Round& round, Call c) { AnswerWorker(round, std::move(c), worker); });
+Flow ListWorkers(Call call) {
+  CO_TRY(const WorkersQuery query, ParseWorkersQuery(call.request.query));
+  RoundHere round = co_await Browse(call);
+  const WorkerPage page = round->engine.looks().Workers(query.after, query.limit);
+  co_await AfterCommit(round);
+  co_await OnRenderLane(call);
+  const WorkerDetail detail{.balanced = IsBalanced(call)};
+  std::string out;
+  {
+    JsonWriter json(out);
+    wire::Writer<wire::kWorkersPage> w(json);
+    w.List("workers", page.workers,
+           [&](const WorkerView& worker, std::string& to) { AppendWorker(worker, detail, to); });
+    w.IdOrNull("next", page.more ? page.workers.back().id.value : 0);
+  }
+  co_return Answer(200, std::move(out));
 }
 
-void RegisterWorker(Call call) {
-  if (call.server.stopping.load(std::memory_order_relaxed)) return call.Fail(Stopping());
-  Result<Hello> hello = ParseHello(call.request.body, false, call.queue->vocabulary());
-  if (!hello.ok()) return call.Fail(hello.error());
-  OnEngine(std::move(call), [hello = std::move(*hello)](Round& round, Call c) {
-    WorkerTable::Origin origin;
-    origin.address = c.request.peer;
-    origin.user = c.principal().user.value_or("");
-    origin.token = c.principal().id;
-    Result<RegisterAnswer> answer = round.workers.Register(round, hello, origin, nullptr);
-    if (!answer.ok()) return AnswerError(round, std::move(c), answer.error());
-    Answer(round, std::move(c), 201, [answer = std::move(*answer)](Call& done, std::string& out) {
-      AppendWelcome(answer, done.server.config.heartbeat, out);
-    });
-  });
+Flow ShowWorker(Call call) {
+  CO_TRY(const WorkerId worker, WorkerOf(call));
+  RoundHere round = co_await Look(call);
+  CO_TRY(const WorkerView& view, DescribeWorker(*round, call, worker));
+  co_await AfterCommit(round);
+  co_return WorkerAnswer(call, view);
+}
+
+Flow RegisterWorker(Call call) {
+  if (call.server.stopping.load(std::memory_order_relaxed)) co_return Stopping();
+  CO_TRY(const Hello& hello, ParseHello(call.request.body, false, call.queue->vocabulary()));
+  RoundHere round = co_await OnEngine(call);
+  WorkerTable::Origin origin;
+  origin.address = call.request.peer;
+  origin.user = call.principal().user.value_or("");
+  origin.token = call.principal().id;
+  CO_TRY(const RegisterAnswer answer, round->workers.Register(*round, hello, origin, nullptr));
+  co_await AfterCommit(round);
+  std::string out;
+  AppendWelcome(answer, call.server.config.heartbeat, out);
+  co_return Answer(201, std::move(out));
 }
 
 namespace {
@@ -112,7 +114,7 @@ class PullLink final : public WorkerLink {
     Closure on_lost;
     if (!tasks.empty()) {
       on_lost = [queue = call_.queue, &net = call_.reply.net(), tasks = std::move(tasks)]() mutable {
-        net.Tell(queue, [lost = std::move(tasks)](Round& round) { round.workers.GiveBack(round, lost); });
+        net.Post(queue, [lost = std::move(tasks)](Round& round) { round.workers.GiveBack(round, lost); });
       };
     }
     call_.reply.Send(200, out, std::move(on_lost));
@@ -131,7 +133,7 @@ class PullLink final : public WorkerLink {
       return false;
     }
     if (!damaged.empty()) {
-      call_.reply.net().Tell(call_.queue, [worker = worker_, damaged = std::move(damaged)](Round& round) {
+      call_.reply.net().Post(call_.queue, [worker = worker_, damaged = std::move(damaged)](Round& round) {
         round.workers.FailDamaged(round, worker, damaged);
       });
     }
@@ -144,31 +146,19 @@ class PullLink final : public WorkerLink {
   }
   void GiveBack(std::vector<TaskRef> tasks) {
     if (tasks.empty()) return;
-    call_.reply.net().Tell(call_.queue,
+    call_.reply.net().Post(call_.queue,
                            [tasks = std::move(tasks)](Round& round) { round.workers.GiveBack(round, tasks); });
   }
   Call call_;
   const WorkerId worker_;
 };
 
-}  // namespace
-
-void PullTasks(Call call) {
-  const Result<WorkerId> named = WorkerOf(call);
-  if (!named.ok()) return call.Fail(named.error());
-  const WorkerId worker = *named;
-  MessageOptions options;
-  options.http = true;
-  options.max_result_bytes = call.queue->max_result_bytes();
-  options.vocabulary = call.queue->vocabulary();
-  WorkerMessage message;
-  const Result<void> parsed = ParseWorkerMessage(call.request.body, options, message);
-  if (!parsed.ok()) return call.Fail(parsed.error());
+// Its answer comes with what there is for the worker.
+void BeginPull(Call call, WorkerId worker, const WorkerMessage& message, WorkerInput input) {
   const QueuePtr queue = call.queue;
   NetThread& net = call.reply.net();
   const AskerId asker = call.asker();
   const std::uint64_t key = message.key.value_or(0);
-  WorkerInput input = ToInput(message);
   // The request may wait for minutes; its reports do not.
   call.request.body = {};
   InflightBudget::Share body = call.reply.TakeBody();
@@ -177,56 +167,65 @@ void PullTasks(Call call) {
   link->call().reply.OnAbort([queue, &net, worker, weak, asker] {
     const std::shared_ptr<PullLink> gone = weak.lock();
     if (gone == nullptr) return;
-    net.Tell(queue,
+    net.Post(queue,
              Command([worker, gone](Round& round) { round.workers.OnGone(round, worker, gone.get(), {}); }).By(asker));
   });
-  net.Tell(queue, Command([worker, key, wait = message.wait, input = std::move(input), link,
+  net.Post(queue, Command([worker, key, wait = message.wait, input = std::move(input), link,
                            body = std::move(body)](Round& round) mutable {
                     round.workers.OnPull(round, worker, key, wait, std::move(input), std::move(link));
                   }).By(asker));
 }
 
-void UnregisterWorker(Call call) {
-  const Result<WorkerId> worker = WorkerOf(call);
-  if (!worker.ok()) return call.Fail(worker.error());
-  const Result<std::uint64_t> key = ParseKeyBody(call.request.body);
-  if (!key.ok()) return call.Fail(key.error());
-  OnEngine(std::move(call), [worker = *worker, key = *key](Round& round, Call c) {
-    const Result<void> left = round.workers.Unregister(round, worker, key);
-    if (!left.ok()) return AnswerError(round, std::move(c), left.error());
-    Answer(round, std::move(c), 200, [](Call&, std::string& out) { out.append("{}"); });
-  });
+}  // namespace
+
+// It may wait for minutes. What becomes of it is up to the table of workers.
+Flow PullTasks(Call call) {
+  CO_TRY(const WorkerId worker, WorkerOf(call));
+  MessageOptions options;
+  options.http = true;
+  options.max_result_bytes = call.queue->max_result_bytes();
+  options.vocabulary = call.queue->vocabulary();
+  WorkerMessage message;
+  CO_TRY_OK(ParseWorkerMessage(call.request.body, options, message));
+  WorkerInput input = ToInput(message);
+  BeginPull(std::move(call), worker, message, std::move(input));
+  co_return kAnswered;
 }
 
-void DrainWorker(Call call) {
-  const Result<WorkerId> worker = WorkerOf(call);
-  if (!worker.ok()) return call.Fail(worker.error());
-  const Result<void> empty = ParseEmptyBody(call.request.body);
-  if (!empty.ok()) return call.Fail(empty.error());
-  OnEngine(std::move(call), [worker = *worker](Round& round, Call c) {
-    const Result<void> drained = round.engine.workers().Drain(round.now, worker);
-    if (!drained.ok()) return AnswerError(round, std::move(c), drained.error());
-    AuditLater(round, c, "worker.drain", c.queue->name() + "/" + ToText(worker));
-    AnswerWorker(round, std::move(c), worker);
-  });
+Flow UnregisterWorker(Call call) {
+  CO_TRY(const WorkerId worker, WorkerOf(call));
+  CO_TRY(const std::uint64_t key, ParseKeyBody(call.request.body));
+  RoundHere round = co_await OnEngine(call);
+  CO_TRY_OK(round->workers.Unregister(*round, worker, key));
+  co_await AfterCommit(round);
+  co_return Answer(200, "{}");
+}
+
+Flow DrainWorker(Call call) {
+  CO_TRY(const WorkerId worker, WorkerOf(call));
+  CO_TRY_OK(ParseEmptyBody(call.request.body));
+  RoundHere round = co_await OnEngine(call);
+  CO_TRY_OK(round->engine.workers().Drain(round->now, worker));
+  const Result<WorkerView> view = DescribeWorker(*round, call, worker);
+  co_await AfterCommit(round);
+  Audit(call.principal(), "worker.drain", call.queue->name() + "/" + ToText(worker));
+  if (!view.ok()) co_return view.error();
+  co_return WorkerAnswer(call, *view);
 }
 
 // By the worker itself, which proves it by its key, or by an operator.
-void ChangeWorker(Call call) {
-  const Result<void> may_either = RequireEither(call.principal(), Scope::kWork, Scope::kOperate);
-  if (!may_either.ok()) return call.Fail(may_either.error());
-  const Result<WorkerId> worker = WorkerOf(call);
-  if (!worker.ok()) return call.Fail(worker.error());
-  Result<WorkerPatch> patch = ParseWorkerPatch(call.request.body, call.queue->vocabulary());
-  if (!patch.ok()) return call.Fail(patch.error());
-  const Result<void> may = RequireScope(call.principal(), patch->key ? Scope::kWork : Scope::kOperate);
-  if (!may.ok()) return call.Fail(may.error());
-  OnEngine(std::move(call), [worker = *worker, patch = std::move(*patch)](Round& round, Call c) {
-    const Result<void> changed = round.workers.Change(round, worker, patch.key, patch.change);
-    if (!changed.ok()) return AnswerError(round, std::move(c), changed.error());
-    if (!patch.key) AuditLater(round, c, "worker.set", c.queue->name() + "/" + ToText(worker));
-    AnswerWorker(round, std::move(c), worker);
-  });
+Flow ChangeWorker(Call call) {
+  CO_TRY_OK(RequireEither(call.principal(), Scope::kWork, Scope::kOperate));
+  CO_TRY(const WorkerId worker, WorkerOf(call));
+  CO_TRY(const WorkerPatch& patch, ParseWorkerPatch(call.request.body, call.queue->vocabulary()));
+  CO_TRY_OK(RequireScope(call.principal(), patch.key ? Scope::kWork : Scope::kOperate));
+  RoundHere round = co_await OnEngine(call);
+  CO_TRY_OK(round->workers.Change(*round, worker, patch.key, patch.change));
+  const Result<WorkerView> view = DescribeWorker(*round, call, worker);
+  co_await AfterCommit(round);
+  if (!patch.key) Audit(call.principal(), "worker.set", call.queue->name() + "/" + ToText(worker));
+  if (!view.ok()) co_return view.error();
+  co_return WorkerAnswer(call, *view);
 }
 
 }  // namespace allot

@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "base/bounds.h"
+#include "base/try.h"
 #include "server/api/payload_packer.h"
+#include "server/api/submit_core.h"
 #include "server/net/call.h"
 #include "server/ops/access.h"
 #include "server/ops/clock.h"
 #include "server/queue/on_drop.h"
-#include "server/wire/reply_json.h"
 #include "server/wire/request_json.h"
 
 namespace allot {
@@ -42,8 +43,7 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
 
   Result<bool> OnBody(std::string_view bytes) {
     if (set_ || !spec_read_) {
-      const Result<void> taken = Take(bytes);
-      if (!taken.ok()) return taken.error();
+      TRY_OK(Take(bytes));
     } else {
       pending_.append(bytes);  // at most one read: more is not asked for before the set has its id
     }
@@ -101,13 +101,11 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
       }
       ++line_;
       if (!spec_read_) {
-        const Result<void> read = ReadSpec(line);
-        if (!read.ok()) return read;
+        TRY_OK(ReadSpec(line));
         pending_.assign(bytes);  // goes on once the set has its id
         return {};
       }
-      const Result<void> added = AddLine(line);
-      if (!added.ok()) return added;
+      TRY_OK(AddLine(line));
     }
     return {};
   }
@@ -120,18 +118,17 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
     options.property_keys = queue_->property_keys();
     Result<JobRequest> request = ParseJobSpec(line, options);
     if (!request.ok()) return AtLine(request.error());
-    const Result<void> claimed = ClaimUser(*principal_, *request);
-    if (!claimed.ok()) return claimed.error();
+    TRY_OK(ClaimUser(*principal_, *request));
     if (!request->spec.idempotency_key.empty()) hasher_.emplace(*request);
     if (request->spec.payload.common) common_ = request->payload;
     spec_ = std::move(request->spec);
     spec_read_ = true;
     OnDrop gone(net(), [self = shared_from_this()] { self->OnSet(self->queue_->WhyFinished()); });
-    net().Tell(queue_,
+    net().Post(queue_,
                Command::Look([self = shared_from_this(), &home = net(), gone = std::move(gone)](Round& round) mutable {
                  gone.Release();
                  Result<JobId> set = JobId{round.ids.Next(round.now.wall)};
-                 if (std::optional<Error> refused = RefuseNew(round)) set = *refused;
+                 if (const Result<void> room = RefuseNew(round); !room.ok()) set = room.error();
                  round.Send(home, [self, set] { self->OnSet(set); });
                }).By(asker()));
     return {};
@@ -164,6 +161,9 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
   Result<void> AddLine(std::string_view line) {
     const Result<std::string_view> payload = ValidateJsonLine(line);
     if (!payload.ok()) return AtLine(payload.error());
+    if (!spec_.payload.per_task) {
+      return AtLine({Code::kBadValue, "the first line says that there are no tasks", "leave its `count` out"});
+    }
     if (packer_.count() >= bounds::kMaxTasksPerJob) {
       return Error{Code::kTooLarge, "a job has at most " + std::to_string(bounds::kMaxTasksPerJob) + " tasks", ""};
     }
@@ -174,8 +174,7 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
 
   Result<void> StoreFull() {
     for (PayloadSegment& segment : packer_.TakeSegments()) {
-      const Result<void> stored = Store(std::move(segment));
-      if (!stored.ok()) return stored;
+      TRY_OK(Store(std::move(segment)));
     }
     return {};
   }
@@ -211,36 +210,22 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
       const Result<void> added = AddLine(last);
       if (!added.ok()) return Fail(added.error());
     }
+    if (spec_.payload.per_task && packer_.count() == 0) {
+      return Fail(
+          {Code::kBadRequest, "the stream has no tasks", "if there are none, the first line has a `count` of 0"});
+    }
     packer_.Seal();
     const Result<void> stored = StoreFull();
     if (!stored.ok()) return Fail(stored.error());
     over_ = true;
     spec_.count = static_cast<std::uint32_t>(packer_.count());
-    spec_.payload.per_task = packer_.count() > 0;
-    if (spec_.payload.per_task || spec_.payload.common) spec_.payload.set = *set_;
     if (hasher_) spec_.content = hasher_->Finish(packer_.count());
     Request request;
     request.principal = principal_;
+    request.peer = peer_;
     Call call{server_, std::move(request), std::move(*reply_), queue_};
     reply_.reset();
-    AskEngine(std::move(call), [spec = std::move(spec_), set = *set_](Round& round, Call c) {
-      const auto drop = [&] { round.batch.removals.push_back({JobId{}, set}); };
-      if (std::optional<Error> refused = RefuseNew(round)) {
-        drop();
-        return AnswerError(round, std::move(c), std::move(*refused));
-      }
-      const JobId id{round.ids.Next(round.now.wall)};
-      const Result<SubmitAnswer> answer = round.engine.jobs().Submit(round.now, id, spec);
-      if (answer.ok() && !answer->existing) round.Created(id);
-      if (!answer.ok() || answer->existing) drop();
-      if (!answer.ok()) return AnswerError(round, std::move(c), answer.error());
-      Result<JobView> view = round.engine.looks().Describe(answer->job);
-      if (!view.ok()) return AnswerError(round, std::move(c), view.error());
-      Answer(round, std::move(c), answer->existing ? 200 : 201,
-             [answer = *answer, view = std::move(*view)](Call& done, std::string& out) {
-               AppendSubmitted(answer, view, done.queue->name(), out);
-             });
-    });
+    SubmitStreamed(std::move(call), std::move(spec_), *set_).Start();
     connection_.reset();
   }
 

@@ -33,9 +33,22 @@ TEST_F(SubmitTest, AStreamedPayloadForAllTasksComesWithEachOfThem) {
   EXPECT_EQ(task["job_payload"].str(), "common");
 }
 
-TEST_F(SubmitTest, AStreamWithoutLinesIsAnEmptyJobThatIsDone) {
+TEST_F(SubmitTest, AStreamWithoutTasksIsRefused) {
   HttpClient http = Http();
-  const Answer submitted = http.Post(kJobs, R"({"tag":"t"})", kNdjson);
+  for (const char* body : {"", "\n", "{\"tag\":\"t\"}", "{\"tag\":\"t\"}\n", "{\"tag\":\"t\",\"payload\":1}\n"}) {
+    const std::string text = body;
+    const Answer answer = http.Do(http::verb::post, kJobs, text, kNdjson, {{"Content-Type", kNdjson}});
+    EXPECT_EQ(answer.status, 400) << text << answer.body;
+    EXPECT_EQ(answer.code(), text == "\n" ? "bad_json" : "bad_request") << text << answer.body;
+  }
+  EXPECT_EQ(http.Get(kJobs).json["jobs"].size(), 0u);
+  EXPECT_EQ(http.Post(kJobs, "{\"tag\":\"t\",\"count\":0}\n1\n", kNdjson).code(), "bad_value");
+  EXPECT_EQ(http.Get(kJobs).json["jobs"].size(), 0u);
+}
+
+TEST_F(SubmitTest, AStreamThatSaysSoIsAnEmptyJobThatIsDone) {
+  HttpClient http = Http();
+  const Answer submitted = http.Post(kJobs, R"({"tag":"t","count":0})", kNdjson);
   ASSERT_EQ(submitted.status, 201) << submitted.body;
   EXPECT_EQ(submitted.json["job"]["state"].str(), "done");
   EXPECT_EQ(submitted.json["job"]["count"].num(), 0);

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "server/flow/places.h"
 #include "server/live/event_writer.h"
 #include "server/queue/on_drop.h"
 #include "server/queue/wait_table.h"
@@ -95,40 +96,37 @@ class EventsWatcher final : public JobWatcher {
 
 }  // namespace
 
-void ServeEvents(Call call, JobName name) {
-  const Result<void> none = ParseNoQuery(call.request.query);
-  if (!none.ok()) return call.Fail(none.error());
-  AskEngine(std::move(call), [name](Round& round, Call c) {
-    const Result<JobView> job = FindJob(round, c, name);
-    if (!job.ok()) return AnswerError(round, std::move(c), job.error());
-    const Result<void> admitted = round.waits.Admit(round, job->id);
-    if (!admitted.ok()) return AnswerError(round, std::move(c), admitted.error());
-    // Only the network thread can tell whether someone is still there: it takes the connection over, and then asks the
-    // engine thread to watch.
-    Return(round, std::move(c), [id = job->id](Call there) {
-      const QueuePtr queue = there.queue;
-      const AskerId asker = there.asker();
-      const std::shared_ptr<OpenResponse> connection = there.reply.Hijack();
-      if (connection == nullptr) return;
-      const auto stream = std::make_shared<EventStream>(connection, queue, asker);
-      stream->Begin();
-      Executor& executor = connection->home();
-      connection->home().Post(
-          queue,
-          Command::Look([id, stream, &executor, owner = connection->owner(), gone = OnDrop(executor, [stream, queue] {
-                                                                               stream->Fail(queue->WhyFinished());
-                                                                             })](Round& now) mutable {
-            gone.Release();
-            Result<JobView> view = now.engine.looks().Describe(id);
-            if (!view.ok()) return now.Send(executor, [stream, error = view.error()] { stream->Fail(error); });
-            now.DependsOn(id);
-            const bool ended = Ended(view->state);
-            now.Send(executor, [stream, view = std::move(*view), ended] { stream->Send(view, ended); });
-            if (ended) return;
-            now.waits.Add(now, id, owner, std::make_unique<EventsWatcher>(executor, stream, now.now.mono), true);
-          }).By(asker));
-    });
-  });
+Flow ServeEvents(Call call) {
+  CO_TRY(const JobName name, ParseJobName(call.part("job")));
+  CO_TRY_OK(ParseNoQuery(call.request.query));
+  RoundHere round = co_await Look(call);
+  CO_TRY(const JobView& job, FindJob(*round, call, name));
+  CO_TRY_OK(round->waits.Admit(*round, job.id));
+  const JobId id = job.id;
+  // Only the network thread can tell whether someone is still there: it takes the connection over, and then asks the
+  // engine thread to watch.
+  co_await AfterCommit(round);
+  const std::shared_ptr<OpenResponse> connection = call.reply.Hijack();
+  if (connection == nullptr) co_return kAnswered;
+  const auto stream = std::make_shared<EventStream>(connection, call.queue, call.asker());
+  stream->Begin();
+  Executor& executor = connection->home();
+  OnDrop gone(executor, [stream, queue = call.queue] { stream->Fail(queue->WhyFinished()); });
+  round = co_await Look(call);
+  gone.Release();
+  const Result<JobView> view = round->engine.looks().Describe(id);
+  if (!view.ok()) {
+    round->Send(executor, [stream, error = view.error()] { stream->Fail(error); });
+    co_return kAnswered;
+  }
+  round->DependsOn(id);
+  const bool ended = Ended(view->state);
+  round->Send(executor, [stream, view = *view, ended] { stream->Send(view, ended); });
+  if (!ended) {
+    auto watcher = std::make_unique<EventsWatcher>(executor, stream, round->now.mono);
+    round->waits.Add(*round, id, connection->owner(), std::move(watcher), true);
+  }
+  co_return kAnswered;
 }
 
 }  // namespace allot

@@ -1,10 +1,10 @@
 // Server-sent events of one job: /v1/queues/Q/jobs/ID/events.
 #pragma once
 
-#include "server/net/call.h"
+#include "server/flow/flow.h"
 
 namespace allot {
 
-void ServeEvents(Call call, JobName name);
+Flow ServeEvents(Call call);
 
 }  // namespace allot

@@ -11,8 +11,8 @@
 #include "server/net/serve.h"
 #include "server/ops/clock.h"
 #include "server/queue/asker.h"
+#include "server/wire/percent.h"
 #include "server/wire/reply_json.h"
-#include "server/wire/request_query.h"
 
 namespace allot {
 namespace {

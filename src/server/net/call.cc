@@ -1,5 +1,8 @@
 #include "server/net/call.h"
 
+#include <charconv>
+
+#include "base/try.h"
 #include "engine/errors.h"
 #include "server/ops/access.h"
 #include "server/ops/clock.h"
@@ -20,11 +23,14 @@ Error Crowded() {
           "ask fewer at a time"};
 }
 
-Error Busy(AtOnce::Entry entry, std::string_view others) {
-  return {Code::kUnavailable,
-          entry == AtOnce::Entry::kOwn ? "this token or address does the same already, as often as it may at a time"
-                                       : std::string(others),
-          "try again in a few seconds"};
+Result<Admission::Entry> Admit(Admission& few, const Call& call, std::string_view others) {
+  Admission::Entry entry = few.Enter(call.asker());
+  if (entry) return entry;
+  return Error{Code::kUnavailable,
+               entry.full() == Admission::Full::kOwn
+                   ? "this token or address does the same already, as often as it may at a time"
+                   : std::string(others),
+               "try again in a few seconds"};
 }
 
 Error Stopping() { return {Code::kStopping, "the server is going down", "try again soon"}; }
@@ -46,6 +52,14 @@ Result<JobName> ParseJobName(std::string_view text) {
   return JobName{JobId{*id}};
 }
 
+Result<TaskIndex> ParseTaskIndex(std::string_view text) {
+  TaskIndex index = 0;
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), index);
+  if (ec == std::errc() && end == text.data() + text.size()) return index;
+  return Error{Code::kUnknownTask, "there is no task " + std::string(text.substr(0, 100)),
+               "an index is a number from 0 on"};
+}
+
 Result<JobView> FindJob(Round& round, const Call& call, const JobName& name) {
   std::optional<JobId> id = name.id;
   if (!id) {
@@ -55,16 +69,20 @@ Result<JobView> FindJob(Round& round, const Call& call, const JobName& name) {
   Result<JobView> view = round.engine.looks().Describe(*id);
   round.DependsOn(*id);
   if (!view.ok()) return UnknownJob(*id);
-  const Result<void> seen = RequireSeen(call.principal(), *id, view->user);
-  if (!seen.ok()) return seen.error();
+  TRY_OK(RequireSeen(call.principal(), *id, view->user));
   return view;
+}
+
+Result<JobId> FindTask(Round& round, const Call& call, const JobName& name, TaskIndex index) {
+  TRY(const JobView& job, FindJob(round, call, name));
+  TRY_OK(round.engine.looks().Task(job.id, index));
+  return job.id;
 }
 
 Result<JobView> FindOwnJob(Round& round, const Call& call, const JobName& name) {
   Result<JobView> view = FindJob(round, call, name);
   if (!view.ok()) return view;
-  const Result<void> may = RequireChange(call.principal(), view->id, view->user);
-  if (!may.ok()) return may.error();
+  TRY_OK(RequireChange(call.principal(), view->id, view->user));
   return view;
 }
 
@@ -76,13 +94,13 @@ SpecOptions OptionsOf(const Call& call) {
   return options;
 }
 
-std::optional<Error> RefuseNew(const Round& round) {
+Result<void> RefuseNew(const Round& round) {
   if (round.stopping) return Stopping();
   if (round.disk_full) {
     return Error{Code::kDiskFull, "the disk is full: nothing new is taken",
                  "free some space; the server recovers by itself"};
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace allot

@@ -15,7 +15,7 @@
 #include "server/ops/exception_log.h"
 #include "server/ops/metrics.h"
 #include "server/ops/tokens.h"
-#include "server/queue/at_once.h"
+#include "server/queue/admission.h"
 #include "server/queue/queue_set.h"
 #include "server/queue/render_lane.h"
 #include "server/queue/slow_lane.h"
@@ -39,6 +39,12 @@ struct ServerContext {
   ExceptionLog exceptions{metrics};
   InflightBudget inflight;  // requests under way have shares of it: it outlives them
   InflightBudget strangers{InflightBudget::kMaxBytesOfStrangers};
+  // What takes long, and of which few may be under way at once. They outlive whoever is in.
+  Admission trials{Admission::Bounds::OfOne(2)};        // of strategies: a hundred bytes and more for every job each
+  Admission limit_trials{Admission::Bounds::OfOne(2)};  // the same of limits
+  Admission demand_walks{Admission::Bounds::OfOne(4)};
+  Admission sweeps{Admission::Bounds::OfOne(2)};        // over many jobs
+  Admission explanations{Admission::Bounds::OfOne(4)};  // that look at all jobs
   IdAllocator ids;
   std::unique_ptr<TokenBook> tokens;
   std::unique_ptr<QueueSet> queues;
@@ -53,11 +59,6 @@ struct ServerContext {
   std::atomic<bool> stopping{false};
   std::atomic<std::uint32_t> connections{0};
   std::atomic<std::uint32_t> http_connections{0};  // of those, the ones that are no WebSocket
-  AtOnce trials;                                   // of strategies
-  AtOnce limit_trials;                             // the same of limits
-  AtOnce demand_walks;
-  AtOnce sweeps;        // over many jobs
-  AtOnce explanations;  // that look at all jobs
   std::atomic<std::uint64_t> next_connection{1};
 };
 

@@ -279,15 +279,7 @@ Result<PrincipalPtr> HttpConnection::Authenticate() {
   return admission_.principal;
 }
 
-bool HttpConnection::Admitted() {
-  const Now now = ReadClock();
-  if (server_.tokens->Holds(admission_, now)) return true;
-  // The tokens have changed; this one may be as it was.
-  Result<TokenBook::Admission> again = server_.tokens->Verify(authorization_, now);
-  if (!again.ok() || !(*again->principal == *admission_.principal)) return false;
-  admission_ = std::move(*again);
-  return true;
-}
+bool HttpConnection::Admitted() { return server_.tokens->Renew(admission_, authorization_, ReadClock()); }
 
 std::optional<Error> HttpConnection::Inspect() {
   const auto& head = parser_->get();

@@ -77,7 +77,6 @@ class NetThread final : public Executor {
 
   // To the thread of the queue. It goes out when this one has handled what is ready.
   void Post(const QueuePtr& queue, Command command);
-  void Tell(const QueuePtr& queue, Command command) { Post(queue, std::move(command)); }  // its former name
   // Flush() is called once the deliveries under way are through.
   void MarkDirty(Connection& connection);
   // Keeps it, and sweeps it, until Disown().

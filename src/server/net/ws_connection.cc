@@ -193,15 +193,7 @@ void WsConnection::End() {
   net().Disown(*this);
 }
 
-bool WsConnection::Admitted() {
-  const Now now = ReadClock();
-  if (server_.tokens->Holds(admission_, now)) return true;
-  // The tokens have changed; this one may be as it was.
-  Result<TokenBook::Admission> again = server_.tokens->Verify(authorization_, now);
-  if (!again.ok() || !(*again->principal == *admission_.principal)) return false;
-  admission_ = std::move(*again);
-  return true;
-}
+bool WsConnection::Admitted() { return server_.tokens->Renew(admission_, authorization_, ReadClock()); }
 
 void WsConnection::Sweep(Instant now) {
   if (write_deadline_ && now >= *write_deadline_) return Fail();

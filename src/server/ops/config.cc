@@ -12,6 +12,7 @@
 #include <boost/asio/ip/address.hpp>
 
 #include "base/text.h"
+#include "base/try.h"
 #include "base/words.h"
 #include "match/constraints.h"
 
@@ -416,7 +417,7 @@ Result<void> ReadFile(Config& config, const std::string& file) {
                  ""};
   }
   if (const toml::node* strategies = table.get(kStrategies)) {
-    if (const auto read = ReadStrategies(config, file, *strategies); !read.ok()) return read.error();
+    TRY_OK(ReadStrategies(config, file, *strategies));
   }
   for (const auto& [key, node] : table) {
     if (key.str() == kStrategies) continue;
@@ -430,7 +431,7 @@ Result<void> ReadFile(Config& config, const std::string& file) {
                                row->list ? "a string or a list of strings" : "a string or a number"),
                    ""};
     }
-    if (const auto set = Set(config, *row, *text, place); !set.ok()) return set.error();
+    TRY_OK(Set(config, *row, *text, place));
   }
   config.file = file;
   return {};
@@ -510,19 +511,19 @@ Result<Config> LoadConfig(const ConfigSources& sources) {
   std::error_code ignored;
   if (!file && std::filesystem::exists(kDefaultFile, ignored)) file = kDefaultFile;
   if (file) {
-    if (const auto read = ReadFile(config, *file); !read.ok()) return read.error();
+    TRY_OK(ReadFile(config, *file));
   }
   for (const SettingRow& row : kRows) {
     const std::string variable = VariableOf(row.name);
     // Set but empty means not set, as most programs have it.
     const auto text = getenv(variable);
     if (!text || text->empty()) continue;
-    if (const auto set = Set(config, row, *text, "environment " + variable); !set.ok()) return set.error();
+    TRY_OK(Set(config, row, *text, "environment " + variable));
   }
   for (const auto& [name, text] : sources.flags) {
     const SettingRow* row = Find(name);
     if (row == nullptr) return UnknownKey("flag", name);
-    if (const auto set = Set(config, *row, text, "flag " + FlagOf(name)); !set.ok()) return set.error();
+    TRY_OK(Set(config, *row, text, "flag " + FlagOf(name)));
   }
   if (config.tls_cert.empty() != config.tls_key.empty()) {
     return Error{Code::kBadValue, "`tls_cert` and `tls_key` go together: only one of them is set", ""};

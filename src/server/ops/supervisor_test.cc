@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/queue/queue_runtime.h"
-#include "store/memory/memory_store.h"
+#include "server/testing_queue.h"
 
 namespace allot {
 namespace {
@@ -138,15 +137,8 @@ TEST(Supervisor, ItCanStopWhileSomebodyIsStuck) {
 
 TEST(Supervisor, AStuckEngineThreadIsNotSpokenFor) {
   IdAllocator ids;
-  QueueRuntime::Options options;
-  options.name = "q";
-  options.ids = &ids;
-  options.on_fatal = [](const Error& error) { FAIL() << error.message; };
-  auto store = MemoryStore::Open(std::make_shared<MemoryDisk>());
-  ASSERT_TRUE(store.ok());
-  auto opened = QueueRuntime::Open(std::move(*store), std::move(options));
-  ASSERT_TRUE(opened.ok()) << opened.error().message;
-  const std::shared_ptr<QueueRuntime> queue = *opened;
+  const std::shared_ptr<QueueRuntime> queue = testing::OpenMemoryQueue(ids);
+  ASSERT_NE(queue, nullptr);
   Ear ear;
   Supervisor supervisor(
       {.ask = [&](const Supervisor::Answer& answer) { queue->Post(Command::Look([answer](Round&) {})); },

@@ -19,6 +19,7 @@
 
 #include "base/bounds.h"
 #include "base/json.h"
+#include "base/try.h"
 #include "server/ops/log.h"
 #include "server/wire/request_json.h"
 
@@ -250,14 +251,14 @@ Result<void> TokenFile::Write(const std::vector<TokenRecord>& tokens) const {
 Result<TokenFile::Created> TokenFile::Create(const NewToken& token, WallTime now) {
   if (token.scopes.empty())
     return Error{Code::kBadValue, "a token needs a scope", "submit, work, read, operate, admin"};
-  if (const auto check = CheckPlainText("name", token.name, bounds::kMaxNameBytes); !check.ok()) return check.error();
+  TRY_OK(CheckPlainText("name", token.name, bounds::kMaxNameBytes));
   if (token.user) {
     if (token.user->empty()) return Error{Code::kBadValue, "`user` must not be empty", ""};
     if (const auto check = CheckPlainText("user", *token.user, bounds::kMaxUserBytes); !check.ok())
       return check.error();
   }
   if (token.queue) {
-    if (const auto check = CheckQueueName("queue", *token.queue); !check.ok()) return check.error();
+    TRY_OK(CheckQueueName("queue", *token.queue));
   }
   if (token.expires_at && *token.expires_at <= now)
     return Error{Code::kBadValue, "the token would already have expired", ""};
@@ -266,7 +267,7 @@ Result<TokenFile::Created> TokenFile::Create(const NewToken& token, WallTime now
     std::filesystem::permissions(Directory(path_), std::filesystem::perms::owner_all, error);
   }
   Lock lock(path_);
-  if (const auto taken = lock.Take(path_); !taken.ok()) return taken.error();
+  TRY_OK(lock.Take(path_));
   auto tokens = List();
   if (!tokens.ok()) return tokens.error();
   if (tokens->size() >= kMaxTokens)
@@ -288,14 +289,14 @@ Result<TokenFile::Created> TokenFile::Create(const NewToken& token, WallTime now
   record.created_at = now;
   record.expires_at = token.expires_at;
   tokens->push_back(record);
-  if (const auto written = Write(*tokens); !written.ok()) return written.error();
+  TRY_OK(Write(*tokens));
   return created;
 }
 
 Result<TokenRecord> TokenFile::Revoke(std::string_view id_or_name) {
   if (!Exists()) return Error{Code::kNotFound, "there are no tokens", ""};
   Lock lock(path_);
-  if (const auto taken = lock.Take(path_); !taken.ok()) return taken.error();
+  TRY_OK(lock.Take(path_));
   auto tokens = List();
   if (!tokens.ok()) return tokens.error();
   auto found = std::find_if(tokens->begin(), tokens->end(), [&](const TokenRecord& t) { return t.id == id_or_name; });
@@ -313,7 +314,7 @@ Result<TokenRecord> TokenFile::Revoke(std::string_view id_or_name) {
   }
   const TokenRecord revoked = *found;
   tokens->erase(found);
-  if (const auto written = Write(*tokens); !written.ok()) return written.error();
+  TRY_OK(Write(*tokens));
   return revoked;
 }
 
@@ -322,7 +323,7 @@ Result<TokenRecord> TokenFile::Revoke(std::string_view id_or_name) {
 Result<std::unique_ptr<TokenBook>> TokenBook::Open(std::string path) {
   std::unique_ptr<TokenBook> book(new TokenBook(std::move(path)));
   book->state_ = Look(book->path_);
-  if (const auto loaded = book->Reload(); !loaded.ok()) return loaded.error();
+  TRY_OK(book->Reload());
   return book;
 }
 
@@ -343,10 +344,9 @@ Result<void> TokenBook::Reload() {
     if (!required()) return {};
     return Error{Code::kStoreFailed, fmt::format("{} is gone", path_), "the tokens stay as they were until a restart"};
   }
-  const auto tokens = file.List();
-  if (!tokens.ok()) return tokens.error();
+  TRY(const auto tokens, file.List());
   by_id_.clear();
-  for (const TokenRecord& token : *tokens) {
+  for (const TokenRecord& token : tokens) {
     auto principal = std::make_shared<Principal>();
     principal->id = token.id;
     principal->name = token.name;
@@ -417,6 +417,14 @@ bool TokenBook::Holds(const Admission& admission, const Now& now) {
   Refresh(now.mono);
   if (admission.generation != generation_.load(std::memory_order_acquire) || !admission.principal) return false;
   return !admission.principal->expires_at || *admission.principal->expires_at > now.wall;
+}
+
+bool TokenBook::Renew(Admission& admission, std::string_view authorization, const Now& now) {
+  if (Holds(admission, now)) return true;
+  Result<Admission> again = Verify(authorization, now);
+  if (!again.ok() || !(*again->principal == *admission.principal)) return false;
+  admission = std::move(*again);
+  return true;
 }
 
 bool TokenBook::StillHolds(const Principal& principal, const Now& now) {

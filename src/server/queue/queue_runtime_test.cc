@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "expr/expr.h"
+#include "server/testing_queue.h"
 #include "server/wire/limit_json.h"
-#include "store/memory/memory_store.h"
 
 namespace allot {
 namespace {
@@ -32,15 +32,8 @@ void Spin(std::int64_t microseconds) {
 class QueueRuntimeTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    QueueRuntime::Options options;
-    options.name = "q";
-    options.ids = &ids_;
-    options.on_fatal = [](const Error& error) { FAIL() << error.message; };
-    auto store = MemoryStore::Open(std::make_shared<MemoryDisk>());
-    ASSERT_TRUE(store.ok());
-    auto opened = QueueRuntime::Open(std::move(*store), std::move(options));
-    ASSERT_TRUE(opened.ok()) << opened.error().message;
-    queue_ = *opened;
+    queue_ = testing::OpenMemoryQueue(ids_);
+    ASSERT_NE(queue_, nullptr);
   }
   // What `post` posts is there as a whole before the thread takes it; all of it has run when this returns. What ran is
   // in ran_, in order. What is posted by what runs counts in `least`: a queue that finishes takes nothing more.

@@ -8,15 +8,13 @@
 #include <time.h>
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <thread>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "server/ops/exception_log.h"
+#include "server/queue/admission.h"
 #include "server/queue/closure.h"
 #include "server/queue/fair_queue.h"
 #include "server/queue/mailbox.h"
@@ -26,8 +24,8 @@ namespace allot {
 class RenderLane {
  public:
   // That may wait: what waits holds memory.
-  static constexpr std::size_t kMostOfOne = 256;
-  static constexpr std::size_t kMostOfAll = 2048;
+  static constexpr std::uint32_t kMostOfOne = 256;
+  static constexpr std::uint32_t kMostOfAll = 2048;
 
   // What a piece of work throws is logged there; the next one goes on.
   explicit RenderLane(ExceptionLog& exceptions) : exceptions_(exceptions) {
@@ -35,20 +33,13 @@ class RenderLane {
   }
   ~RenderLane() { Finish(); }
 
-  // A place for one piece of work, which is kept until it is done. False: as many wait as may, of this asker or of all.
-  [[nodiscard]] bool Enter(AskerId asker) {
-    std::lock_guard lock(mutex_);
-    if (entered_ >= kMostOfAll) return false;
-    std::size_t& of_one = by_asker_[asker];
-    if (of_one >= kMostOfOne) return false;
-    ++of_one;
-    ++entered_;
-    return true;
+  // A place for one piece of work. None: as many wait as may, of this asker or of all.
+  Admission::Entry Enter(AskerId asker) { return admission_.Enter(asker); }
+  // Those of one asker in order. Dropped once it is finished. The place is left when the work is done; none is needed
+  // where something else bounds how many there are.
+  void Post(AskerId asker, Closure closure, Admission::Entry place = {}) {
+    mailbox_.Push({asker, std::move(closure), std::move(place)});
   }
-  // Those of one asker in order. Dropped once it is finished.
-  // With kEntered it has the place that Enter() gave; with kUnbounded something else bounds how many there are.
-  enum class Place { kEntered, kUnbounded };
-  void Post(AskerId asker, Closure closure, Place place) { mailbox_.Push({asker, std::move(closure), place}); }
   // Does what has been posted, and ends.
   void Finish() {
     mailbox_.Close();
@@ -59,7 +50,7 @@ class RenderLane {
   struct Item {
     AskerId asker;
     Closure closure;
-    Place place;
+    Admission::Entry place;
   };
 
   void Loop() {
@@ -82,15 +73,9 @@ class RenderLane {
       const std::int64_t began = ReadCpu();
       exceptions_.Survives("an answer", [&closure = item.closure] { closure(); });
       item.closure = {};
-      if (item.place == Place::kEntered) Leave(asker);
+      item.place = {};
       waiting.Charge(asker, ReadCpu() - began);
     }
-  }
-  void Leave(AskerId asker) {
-    std::lock_guard lock(mutex_);
-    --entered_;
-    const auto of_one = by_asker_.find(asker);
-    if (--of_one->second == 0) by_asker_.erase(of_one);
   }
   static std::int64_t ReadCpu() {
     timespec time{};
@@ -99,9 +84,7 @@ class RenderLane {
   }
 
   ExceptionLog& exceptions_;
-  std::mutex mutex_;
-  std::size_t entered_ = 0;                            // guarded by mutex_
-  std::unordered_map<AskerId, std::size_t> by_asker_;  // guarded by mutex_
+  Admission admission_{{kMostOfOne, kMostOfAll}};
   Mailbox<Item> mailbox_;
   std::thread thread_;
 };

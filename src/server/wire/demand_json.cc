@@ -4,6 +4,7 @@
 
 #include "base/bounds.h"
 #include "base/json.h"
+#include "base/try.h"
 #include "server/wire/request_json.h"
 #include "server/wire/request_query.h"
 #include "wire/limits.h"
@@ -53,18 +54,17 @@ void AppendRow(const DemandRow& row, WallTime now, JsonWriter& json) {
 Result<DemandQuery> ParseDemandQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"user", "tag", "limit"};
   static_assert(wire::SameNames(wire::kDemandQuery, kKnown));
-  const Result<Query> query = Query::Parse(text, kKnown);
-  if (!query.ok()) return query.error();
+  TRY(const Query query, Query::Parse(text, kKnown));
   DemandQuery out;
-  if (const auto user = query->Get("user")) {
-    if (const auto check = CheckPlainText("user", *user, bounds::kMaxUserBytes); !check.ok()) return check.error();
+  if (const auto user = query.Get("user")) {
+    TRY_OK(CheckPlainText("user", *user, bounds::kMaxUserBytes));
     out.request.user = std::string(*user);
   }
-  if (const auto tag = query->Get("tag")) {
-    if (const auto check = CheckTag("tag", *tag); !check.ok()) return check.error();
+  if (const auto tag = query.Get("tag")) {
+    TRY_OK(CheckTag("tag", *tag));
     out.request.tag = std::string(*tag);
   }
-  const auto limit = query->Number("limit", 1, bounds::kMaxDemandRows);
+  const auto limit = query.Number("limit", 1, bounds::kMaxDemandRows);
   if (!limit.ok()) return limit.error();
   if (*limit) out.limit = static_cast<std::size_t>(**limit);
   return out;

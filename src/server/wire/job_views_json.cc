@@ -2,6 +2,7 @@
 
 #include "base/bounds.h"
 #include "base/json.h"
+#include "base/try.h"
 #include "engine/looks/view_bounds.h"
 #include "server/wire/request_query.h"
 #include "wire/jobs.h"
@@ -25,16 +26,15 @@ void Column(const std::vector<Part>& parts, std::uint32_t Part::*count, JsonWrit
 Result<PictureQuery> ParsePictureQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"parts", "from", "to"};
   static_assert(wire::SameNames(wire::kPictureQuery, kKnown));
-  const Result<Query> query = Query::Parse(text, kKnown);
-  if (!query.ok()) return query.error();
+  TRY(const Query query, Query::Parse(text, kKnown));
   PictureQuery out;
-  const auto parts = query->Number("parts", 1, kMaxPictureParts);
+  const auto parts = query.Number("parts", 1, kMaxPictureParts);
   if (!parts.ok()) return parts.error();
   if (*parts) out.parts = static_cast<std::size_t>(**parts);
-  const auto from = query->Number("from", 0, bounds::kMaxTasksPerJob);
+  const auto from = query.Number("from", 0, bounds::kMaxTasksPerJob);
   if (!from.ok()) return from.error();
   out.from = static_cast<TaskIndex>(from->value_or(0));
-  const auto to = query->Number("to", 1, bounds::kMaxTasksPerJob);
+  const auto to = query.Number("to", 1, bounds::kMaxTasksPerJob);
   if (!to.ok()) return to.error();
   out.to = static_cast<TaskIndex>(to->value_or(0));
   if (*to && out.to <= out.from) return Error{Code::kBadValue, "`to` must be above `from`", ""};
@@ -60,13 +60,12 @@ void AppendPicture(JobId job, const TaskPicture& picture, std::string& out) {
 Result<ErrorsQuery> ParseErrorsQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"from", "limit"};
   static_assert(wire::SameNames(wire::kErrorsQuery, kKnown));
-  const Result<Query> query = Query::Parse(text, kKnown);
-  if (!query.ok()) return query.error();
+  TRY(const Query query, Query::Parse(text, kKnown));
   ErrorsQuery out;
-  const auto from = query->Number("from", 0, bounds::kMaxTasksPerJob);
+  const auto from = query.Number("from", 0, bounds::kMaxTasksPerJob);
   if (!from.ok()) return from.error();
   out.from = static_cast<TaskIndex>(from->value_or(0));
-  const auto limit = query->Number("limit", 1, kMaxErrors);
+  const auto limit = query.Number("limit", 1, kMaxErrors);
   if (!limit.ok()) return limit.error();
   if (*limit) out.limit = static_cast<std::size_t>(**limit);
   return out;

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "base/bounds.h"
+#include "base/try.h"
 #include "server/wire/json_fields.h"
 #include "server/wire/json_reader.h"
 #include "server/wire/request_query.h"
@@ -141,7 +142,7 @@ Result<LimitSpec> ParseLimit(std::string_view json) {
     const bool there = (seen >> field & 1) != 0 && (field != kLimitExpr || spec.expr != nullptr);
     if (!there && !Missing(reader, kLimitNames[field])) return reader.error();
   }
-  if (const Result<void> check = CheckLimit(spec); !check.ok()) return check.error();
+  TRY_OK(CheckLimit(spec));
   return spec;
 }
 
@@ -167,18 +168,17 @@ Result<LimitQuestion> ParseLimitTry(std::string_view json) {
   spec.tag = "try";
   spec.window = std::chrono::seconds(1);
   spec.expires_in = std::chrono::seconds(1);
-  if (const Result<void> check = CheckLimit(spec); !check.ok()) return check.error();
+  TRY_OK(CheckLimit(spec));
   return LimitQuestion{std::move(spec.expr), std::move(spec.cost)};
 }
 
 Result<LimitLooks::Filter> ParseLimitQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"tag", "uuid"};
   static_assert(wire::SameNames(wire::kLimitsQuery, kKnown));
-  const Result<Query> query = Query::Parse(text, kKnown);
-  if (!query.ok()) return query.error();
+  TRY(const Query query, Query::Parse(text, kKnown));
   LimitLooks::Filter filter;
-  if (const auto tag = query->Get("tag")) filter.tag = std::string(*tag);
-  if (const auto uuid = query->Get("uuid")) filter.uuid = std::string(*uuid);
+  if (const auto tag = query.Get("tag")) filter.tag = std::string(*tag);
+  if (const auto uuid = query.Get("uuid")) filter.uuid = std::string(*uuid);
   return filter;
 }
 

@@ -7,6 +7,7 @@
 #include "base/bounds.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/try.h"
 #include "server/wire/preview_json.h"
 #include "server/wire/request_query.h"
 #include "wire/decisions.h"
@@ -51,13 +52,10 @@ std::string LimitWords(const Receipt& receipt) {
 Result<ReceiptsQuery> ParseReceiptsQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"before", "limit"};
   static_assert(wire::SameNames(wire::kReceiptsQuery, kKnown));
-  const Result<Query> query = Query::Parse(text, kKnown);
-  if (!query.ok()) return query.error();
+  TRY(const Query query, Query::Parse(text, kKnown));
   ReceiptsQuery out;
-  const auto before = query->Number("before", 0, std::numeric_limits<std::int64_t>::max());
-  if (!before.ok()) return before.error();
-  out.before = *before;
-  const auto limit = query->Number("limit", 1, bounds::kMaxPageItems);
+  TRY(out.before, query.Number("before", 0, std::numeric_limits<std::int64_t>::max()));
+  const auto limit = query.Number("limit", 1, bounds::kMaxPageItems);
   if (!limit.ok()) return limit.error();
   if (*limit) out.limit = static_cast<std::size_t>(**limit);
   return out;

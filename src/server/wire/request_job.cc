@@ -216,12 +216,12 @@ class SpecReader {
     if (Seen(kDelay) && Seen(kScheduledAt)) return Both("delay_ms", "scheduled_at_ms");
     if (options_.stream) {
       for (const SpecField field : {kCount, kPayloads}) {
-        if (!Seen(field)) continue;
+        if (!Seen(field) || (field == kCount && spec.count == 0)) continue;
         return reader_.Fail(Code::kBadValue,
                             fmt::format("`{}` does not go with a stream: its lines are the tasks", kSpecNames[field]));
       }
       spec.count = 0;
-      spec.payload.per_task = true;
+      spec.payload.per_task = !Seen(kCount);
     } else if (Seen(kPayloads)) {
       if (Seen(kCount)) return Both("count", "payloads");
       spec.count = static_cast<std::uint32_t>(out_.payloads.size());

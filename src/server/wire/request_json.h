@@ -41,13 +41,14 @@ struct Vocabulary {
 struct SpecOptions {
   WallTime now{};                              // bounds scheduled_at_ms
   milliseconds default_retention{86'400'000};  // of a spec that names none
-  bool stream = false;                         // the first line of an NDJSON submit: no count, no payloads
+  bool stream = false;                         // the first line of an NDJSON submit: no count but 0, no payloads
   KeySource property_keys{};
 };
 
 struct JobRequest {
   // Valid, but for: payload.set is 0 (the caller names it if payload.common or .per_task is set); content is zero
-  // (HashContent); user is as given (ops/access.h, ClaimUser). With SpecOptions::stream count is 0 and per_task set.
+  // (HashContent); user is as given (ops/access.h, ClaimUser). With SpecOptions::stream count is 0, and per_task says
+  // whether there will be lines: not where the line has a count of 0.
   JobSpec spec;
   bool user_given = false;
   std::string_view payload;                // JSON text for all tasks; empty: none

@@ -125,13 +125,16 @@ TEST(ParseJobSpec, NoPayloadsMakeAnEmptyJob) {
   EXPECT_FALSE(got->spec.payload.per_task);
 }
 
-TEST(ParseJobSpec, AStreamHasNeitherCountNorPayloads) {
+TEST(ParseJobSpec, AStreamHasNeitherPayloadsNorACountUnlessThereAreNone) {
   SpecOptions options = Options();
   options.stream = true;
   const auto got = ParseJobSpec(R"({"tag": "x", "payload": 1})", options);
   ASSERT_TRUE(got.ok());
   EXPECT_TRUE(got->spec.payload.per_task);
   EXPECT_TRUE(got->spec.payload.common);
+  const auto none = ParseJobSpec(R"({"count": 0})", options);
+  ASSERT_TRUE(none.ok());
+  EXPECT_FALSE(none->spec.payload.per_task);
   EXPECT_FALSE(ParseJobSpec(R"({"count": 1})", options).ok());
   EXPECT_FALSE(ParseJobSpec(R"({"payloads": [1]})", options).ok());
 }

@@ -9,6 +9,8 @@
 #include "base/bounds.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/try.h"
+#include "server/wire/percent.h"
 #include "server/wire/request_json.h"
 #include "wire/jobs.h"
 #include "wire/queues.h"
@@ -24,21 +26,18 @@ std::string ShortName(std::string_view name) {
 }
 
 Result<std::size_t> Limit(const Query& query) {
-  const auto limit = query.Number("limit", 1, bounds::kMaxPageItems);
-  if (!limit.ok()) return limit.error();
-  return static_cast<std::size_t>(limit->value_or(kDefaultPageItems));
+  TRY(const auto limit, query.Number("limit", 1, bounds::kMaxPageItems));
+  return static_cast<std::size_t>(limit.value_or(kDefaultPageItems));
 }
 
 Result<TaskIndex> From(const Query& query) {
-  const auto from = query.Number("from", 0, bounds::kMaxTasksPerJob);
-  if (!from.ok()) return from.error();
-  return static_cast<TaskIndex>(from->value_or(0));
+  TRY(const auto from, query.Number("from", 0, bounds::kMaxTasksPerJob));
+  return static_cast<TaskIndex>(from.value_or(0));
 }
 
 Result<milliseconds> Wait(const Query& query) {
-  const auto wait = query.Number("wait_ms", 0, static_cast<std::uint64_t>(ToMillis(bounds::kMaxWait)));
-  if (!wait.ok()) return wait.error();
-  return milliseconds(wait->value_or(0));
+  TRY(const auto wait, query.Number("wait_ms", 0, static_cast<std::uint64_t>(ToMillis(bounds::kMaxWait))));
+  return milliseconds(wait.value_or(0));
 }
 
 Result<std::optional<std::uint64_t>> Id(const Query& query, std::string_view name) {
@@ -63,27 +62,6 @@ Error NoTaskState(std::string_view word) {
 }
 
 }  // namespace
-
-std::optional<std::string> PercentDecode(std::string_view text, bool in_query) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (c == '+' && in_query) {
-      c = ' ';
-    } else if (c == '%') {
-      if (i + 2 >= text.size()) return std::nullopt;
-      const int high = HexDigit(text[i + 1]), low = HexDigit(text[i + 2]);
-      if (high < 0 || low < 0) return std::nullopt;
-      c = static_cast<char>(high * 16 + low);
-      i += 2;
-    }
-    if (c == '\0') return std::nullopt;
-    out.push_back(c);
-  }
-  if (!IsUtf8(out)) return std::nullopt;
-  return out;
-}
 
 Result<std::vector<std::string>> SplitPath(std::string_view path) {
   std::vector<std::string> parts;
@@ -160,9 +138,7 @@ Result<JobQuery> ParseJobQuery(std::string_view text) {
   const auto query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   JobQuery out;
-  const auto limit = Limit(*query);
-  if (!limit.ok()) return limit.error();
-  out.limit = *limit;
+  TRY(out.limit, Limit(*query));
   const auto before = Id(*query, "before");
   if (!before.ok()) return before.error();
   if (*before) out.before = JobId{**before};
@@ -171,11 +147,11 @@ Result<JobQuery> ParseJobQuery(std::string_view text) {
     if (!out.state) return BadValue("state", kJobStates);
   }
   if (const auto tag = query->Get("tag")) {
-    if (const auto check = CheckTag("tag", *tag); !check.ok()) return check.error();
+    TRY_OK(CheckTag("tag", *tag));
     out.tag = *tag;
   }
   if (const auto user = query->Get("user")) {
-    if (const auto check = CheckPlainText("user", *user, bounds::kMaxUserBytes); !check.ok()) return check.error();
+    TRY_OK(CheckPlainText("user", *user, bounds::kMaxUserBytes));
     out.user = *user;
   }
   return out;
@@ -187,12 +163,8 @@ Result<TaskQuery> ParseTaskQuery(std::string_view text) {
   const auto query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   TaskQuery out;
-  const auto limit = Limit(*query);
-  if (!limit.ok()) return limit.error();
-  out.limit = *limit;
-  const auto from = From(*query);
-  if (!from.ok()) return from.error();
-  out.from = *from;
+  TRY(out.limit, Limit(*query));
+  TRY(out.from, From(*query));
   if (const auto state = query->Get("state")) {
     out.state = ParseTaskState(*state);
     if (!out.state) return NoTaskState(*state);
@@ -205,13 +177,10 @@ Result<ResultsQuery> ParseResultsQuery(std::string_view text) {
   static_assert(wire::SameNames(wire::kResultsQuery, kKnown));
   const auto query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
-  const auto from = From(*query);
-  if (!from.ok()) return from.error();
-  const auto limit = Limit(*query);
-  if (!limit.ok()) return limit.error();
-  const auto wait = Wait(*query);
-  if (!wait.ok()) return wait.error();
-  return ResultsQuery{*from, *limit, *wait};
+  TRY(const auto from, From(*query));
+  TRY(const auto limit, Limit(*query));
+  TRY(const auto wait, Wait(*query));
+  return ResultsQuery{from, limit, wait};
 }
 
 Result<WorkersQuery> ParseWorkersQuery(std::string_view text) {
@@ -220,9 +189,7 @@ Result<WorkersQuery> ParseWorkersQuery(std::string_view text) {
   const auto query = Query::Parse(text, kKnown);
   if (!query.ok()) return query.error();
   WorkersQuery out;
-  const auto limit = Limit(*query);
-  if (!limit.ok()) return limit.error();
-  out.limit = *limit;
+  TRY(out.limit, Limit(*query));
   const auto after = Id(*query, "after");
   if (!after.ok()) return after.error();
   if (*after) out.after = WorkerId{**after};
@@ -240,9 +207,8 @@ Result<milliseconds> ParseWaitQuery(std::string_view text) {
 Result<bool> ParseForceQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"force"};
   static_assert(wire::SameNames(wire::kForceQuery, kKnown));
-  const auto query = Query::Parse(text, kKnown);
-  if (!query.ok()) return query.error();
-  return query->Flag("force");
+  TRY(const auto query, Query::Parse(text, kKnown));
+  return query.Flag("force");
 }
 
 Result<void> ParseNoQuery(std::string_view text) {

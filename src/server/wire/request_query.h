@@ -16,9 +16,6 @@
 
 namespace allot {
 
-// `%41` → `A`. none for a broken escape, a NUL, or what is not UTF-8 afterwards. `+` is a blank only in a query.
-std::optional<std::string> PercentDecode(std::string_view text, bool in_query);
-
 // The decoded parts of a path between its slashes: `/v1/queues/a%2Fb` → v1, queues, a/b. kBadRequest if it does not
 // decode.
 Result<std::vector<std::string>> SplitPath(std::string_view path);

@@ -2,6 +2,7 @@
 
 #include "base/bounds.h"
 #include "base/json.h"
+#include "base/try.h"
 #include "server/wire/request_json.h"
 #include "server/wire/request_query.h"
 #include "wire/queues.h"
@@ -42,20 +43,19 @@ void AppendUser(const UserView& user, const UserPage& page, JsonWriter& json) {
 Result<UserQuery> ParseUserQuery(std::string_view text) {
   constexpr std::string_view kKnown[] = {"after", "limit", "user"};
   static_assert(wire::SameNames(wire::kUsersQuery, kKnown));
-  const Result<Query> query = Query::Parse(text, kKnown);
-  if (!query.ok()) return query.error();
+  TRY(const Query query, Query::Parse(text, kKnown));
   UserQuery out;
   for (const std::string_view name : {"after", "user"}) {
-    const std::optional<std::string_view> user = query->Get(name);
+    const std::optional<std::string_view> user = query.Get(name);
     if (!user) continue;
-    if (const auto check = CheckPlainText(name, *user, bounds::kMaxUserBytes); !check.ok()) return check.error();
+    TRY_OK(CheckPlainText(name, *user, bounds::kMaxUserBytes));
     if (name == "after") {
       out.after = *user;
     } else {
       out.only = std::string(*user);
     }
   }
-  const auto limit = query->Number("limit", 1, bounds::kMaxPageItems);
+  const auto limit = query.Number("limit", 1, bounds::kMaxPageItems);
   if (!limit.ok()) return limit.error();
   if (*limit) out.limit = static_cast<std::size_t>(**limit);
   return out;

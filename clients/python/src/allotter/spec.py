@@ -123,6 +123,7 @@ class Lines:
         self.tasks = 0
         self.ended = False
         self.size = 0
+        self._spec = spec
         self._line(dumps(spec))
 
     def _line(self, text: str) -> None:
@@ -150,6 +151,9 @@ class Lines:
 
     def end(self) -> None:
         self._flush_group()
+        if self.tasks == 0:  # the server takes that for a mistake unless it is said
+            self._new.clear()
+            self._line(dumps({**self._spec, "count": 0}))
         self.ended = True
 
     @property

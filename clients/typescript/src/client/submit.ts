@@ -93,10 +93,13 @@ class Parts {
   private ended = false;
   private error: SourceError | undefined;
   private attempt = 0;
+  private none = true; // no line so far
 
+  // `text` is the first line, `empty` the one of a body that has no others.
   constructor(
     private readonly lines: Iterator<string> | AsyncIterator<string>,
     private text: string,
+    private readonly empty: string,
   ) {}
 
   // Whether there is still all of it.
@@ -128,11 +131,16 @@ class Parts {
 
   private async make(): Promise<void> {
     try {
-      while (!this.ended && this.text.length < PART_BYTES) {
+      while (!this.ended && (this.none || this.text.length < PART_BYTES)) {
         const step = this.lines.next();
         const next = step instanceof Promise ? await step : (step as IteratorResult<string>);
-        if (next.done) this.ended = true;
-        else this.text += next.value + '\n';
+        if (!next.done) {
+          this.none = false;
+          this.text += next.value + '\n';
+          continue;
+        }
+        this.ended = true;
+        if (this.none) this.text = this.empty;
       }
     } catch (error) {
       this.error = new SourceError('the items of the submit raised', { cause: error });
@@ -208,6 +216,8 @@ export async function submitItems<I>(
     new Parts(
       Symbol.asyncIterator in items ? asyncPayloads(task, items, options.chunk) : payloads(task, items, options.chunk),
       stringify(spec)! + '\n',
+      // The server takes a body without tasks for a mistake unless it is said.
+      stringify({ ...spec, count: 0 })! + '\n',
     );
   let parts = begin();
   const { signal } = options;

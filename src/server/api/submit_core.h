@@ -1,0 +1,39 @@
+// Submitting, on the engine thread: one job, whatever form it came in.
+#pragma once
+
+#include <vector>
+
+#include "base/ids.h"
+#include "base/job.h"
+#include "base/result.h"
+#include "engine/looks/views.h"
+#include "engine/types.h"
+#include "server/flow/flow.h"
+#include "server/queue/round.h"
+#include "store/store.h"
+
+namespace allot {
+
+// What the answer says.
+struct Submitted {
+  SubmitAnswer answer;
+  JobView view;
+};
+
+// The job has payloads, or a stream has stored some for it: they are in that set.
+void NameSet(JobSpec& spec, JobId set);
+// They leave with this round's events.
+void AddPayloads(Round& round, std::vector<PayloadSegment>& segments, JobId set);
+
+// Fails, changing nothing, while nothing new is taken, and as Engine::Submit() does.
+Result<Submitted> SubmitWhole(Round& round, JobSpec& spec, std::vector<PayloadSegment>& segments);
+// The same, where the payloads are in `set` already. It is dropped where the job is not made of it.
+Result<Submitted> SubmitStored(Round& round, JobSpec& spec, JobId set);
+
+// On the network thread.
+Answer AnswerOf(const Call& call, const Submitted& submitted);
+
+// A stream has come to its end: the job of `spec`, whose payloads are in `set`.
+Flow SubmitStreamed(Call call, JobSpec spec, JobId set);
+
+}  // namespace allot
