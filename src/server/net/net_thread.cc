@@ -11,11 +11,19 @@ namespace {
 constexpr auto kSweepEvery = std::chrono::milliseconds(500);
 // Handlers that run before the commands that they gave are handed over: enough for a batch, few enough for latency.
 constexpr int kHandlersPerTurn = 64;
+constexpr std::size_t kKeptWords = 1024 * 1024;  // more is given back
 
 }  // namespace
 
 NetThread::NetThread(ExceptionLog& exceptions)
-    : exceptions_(exceptions), io_(1), guard_(io_.get_executor()), sweep_(io_) {}
+    : exceptions_(exceptions),
+      io_(1),
+      guard_(io_.get_executor()),
+      sweep_(io_),
+      sockets_(io_),
+      read_buffer_(kReadBytes) {
+  sockets_.Begin();
+}
 
 NetThread::~NetThread() { Stop(); }
 
@@ -103,6 +111,7 @@ void NetThread::FlushDirty() {
     connection->Guard("writing", [&connection] { connection->Flush(); });
   }
   dirty_.clear();
+  if (words_.capacity() > kKeptWords) std::string().swap(words_);
 }
 
 void NetThread::Adopt(std::shared_ptr<Connection> connection) {

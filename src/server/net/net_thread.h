@@ -12,6 +12,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cstddef>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <unordered_map>
@@ -19,6 +21,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "server/net/ready_sockets.h"
 #include "server/ops/exception_log.h"
 #include "server/queue/outbox.h"
 #include "server/queue/queue_runtime.h"
@@ -71,9 +74,15 @@ class NetThread final : public Executor {
   void Stop();
 
   asio::io_context& io() { return io_; }
+  ReadySockets& sockets() { return sockets_; }
+  // For what one connection reads or writes at a time: nobody else's while that goes on.
+  static constexpr std::size_t kReadBytes = 64 * 1024;
+  std::span<char> read_buffer() { return read_buffer_; }
+  std::string& words() { return words_; }
   ExceptionLog& exceptions() { return exceptions_; }
   using Executor::Post;
   void Post(std::vector<Closure>& closures) override;
+  void Flush() override { FlushDirty(); }
 
   // The command goes out when the thread has handled what is ready.
   void Tell(const QueuePtr& queue, Command command);
@@ -101,6 +110,9 @@ class NetThread final : public Executor {
   asio::io_context io_;
   asio::executor_work_guard<asio::io_context::executor_type> guard_;
   asio::steady_timer sweep_;
+  ReadySockets sockets_;
+  std::vector<char> read_buffer_;
+  std::string words_;
   std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
   std::vector<Pending> pending_;
   std::vector<std::shared_ptr<Connection>> dirty_;

@@ -1,5 +1,6 @@
 #include "server/net/worker_connection.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -124,7 +125,7 @@ void WorkerConnection::Deliver(WorkerNews news) {
 }
 
 void WorkerConnection::TakeNews(WorkerNews news) {
-  if (news.answers && unanswered_ > 0) --unanswered_;
+  unanswered_ -= std::min<std::size_t>(unanswered_, news.answers);
   if (gone()) {
     std::vector<TaskRef> unsent;
     for (const Grant& grant : news.grants) unsent.push_back(grant.task);
@@ -134,16 +135,7 @@ void WorkerConnection::TakeNews(WorkerNews news) {
   }
   if (news.close) CloseSoon();
   if (HasMore(news)) {
-    // Tasks that come with the acknowledgement of the message that asked for them travel with it.
-    if (!news_.empty() && !news_.back().error && news_.back().grants.empty() && !news.ack && !news.error && !news.set) {
-      WorkerNews& last = news_.back();
-      for (auto& stale : news.stale) last.stale.push_back(stale);
-      for (StopRequest& cancel : news.stop_requests) last.stop_requests.push_back(cancel);
-      last.grants = std::move(news.grants);
-      last.drain = last.drain || news.drain;
-    } else {
-      news_.push_back(std::move(news));
-    }
+    if (news_.empty() || !news_.back().Join(news)) news_.push_back(std::move(news));
     net().MarkDirty(*this);
   }
   if (worker_ && HasRoom()) ResumeReading();
@@ -167,8 +159,8 @@ void WorkerConnection::OnSweep() {
 bool WorkerConnection::NextMessage(std::string& out) {
   named_.clear();
   if (!said_.empty()) {
-    out.swap(said_);
-    said_.clear();
+    out.append(said_);
+    std::string().swap(said_);
     return true;
   }
   if (news_.empty()) return false;

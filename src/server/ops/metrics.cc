@@ -451,10 +451,7 @@ void Metrics::RequestServed(int http_status) {
     impl_->client_errors.Increment();
   }
 }
-void Metrics::MessageReceived(std::size_t bytes) {
-  impl_->messages.Increment();
-  BytesIn(bytes);
-}
+void Metrics::MessageReceived() { impl_->messages.Increment(); }
 void Metrics::BytesIn(std::size_t bytes) { impl_->bytes_in.Increment(static_cast<double>(bytes)); }
 void Metrics::BytesOut(std::size_t bytes) { impl_->bytes_out.Increment(static_cast<double>(bytes)); }
 

@@ -418,6 +418,7 @@ void QueueRuntime::RunFullRound(std::vector<Command>& commands) {
   }
   const auto let_go = [this](Round& round) {
     if (round.depends) return PushWork(round);
+    round.news.MoveTo(round.outbox);
     Outbox outbox = std::move(round.outbox);
     round.outbox.clear();
     Release(outbox);
@@ -544,6 +545,7 @@ void QueueRuntime::TakeEffects(Round& round) {
 }
 
 void QueueRuntime::PushWork(Round& round) {
+  round.news.MoveTo(round.outbox);
   const bool content = HasContent(round.batch);
   if (!content && round.outbox.empty()) return;
   if (!content && committer_->idle()) return Release(round.outbox);

@@ -13,6 +13,7 @@
 #include "server/queue/closure.h"
 #include "server/queue/fair_queue.h"
 #include "server/queue/outbox.h"
+#include "server/queue/worker_news.h"
 #include "store/store.h"
 
 namespace allot {
@@ -33,7 +34,8 @@ struct Round {
   std::string_view what{};  // the request that it serves, if it is one; for the log
   bool crowded = false;     // too much of that asker's waits already: the command is to refuse
   Batch batch{};            // payloads and outcomes that go with this round's events
-  Outbox outbox{};          // leaves when they are durable
+  NewsBox news{};           // for workers: leaves when they are durable, before all else
+  Outbox outbox{};          // the same for others
   std::uint32_t events = 0;
   std::size_t starts = 0;  // that this round decided; for metrics
   std::size_t looks = 0;   // of those who wait: they are notified in steps
