@@ -33,8 +33,11 @@ void NameSet(JobSpec& spec, JobId id) {
 // take its time.
 constexpr std::size_t kLongBodyBytes = 64 * 1024;
 constexpr std::size_t kLongBatchBytes = 1024;
+// One of this may run on the network thread.
+constexpr std::size_t kLightBodyBytes = 16 * 1024;
 
 struct OneJob {
+  std::size_t bytes = 0;  // of the body that it came in
   JobSpec spec;
   std::vector<PayloadSegment> segments;
 };
@@ -47,6 +50,7 @@ Result<OneJob> ParseOne(Call& call) {
   if (!claimed.ok()) return claimed.error();
   HashContent(*request);
   OneJob job;
+  job.bytes = call.request.body.size();
   job.segments = PackPayloads(*request);
   job.spec = std::move(request->spec);
   call.request.body = {};
@@ -54,6 +58,7 @@ Result<OneJob> ParseOne(Call& call) {
 }
 
 void SubmitOne(Call call, OneJob job) {
+  const bool light = job.bytes <= kLightBodyBytes;
   AskEngine(std::move(call),
             [spec = std::move(job.spec), segments = std::move(job.segments)](Round& round, Call c) mutable {
               if (std::optional<Error> refused = RefuseNew(round))
@@ -72,7 +77,8 @@ void SubmitOne(Call call, OneJob job) {
                      [answer = *answer, view = std::move(*view)](Call& done, std::string& out) {
                        AppendSubmitted(answer, view, done.queue->name(), out);
                      });
-            });
+            },
+            light);
 }
 
 }  // namespace

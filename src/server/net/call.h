@@ -51,16 +51,17 @@ void OnEngine(Call call, F f) {
                   }).By(asker));
 }
 
-// The same for what only looks, at one thing, or refuses to change anything while the disk is full.
+// The same for what only looks, at one thing, or refuses to change anything while the disk is full. With `light` it is
+// surely short: it may run on this thread.
 template <typename F>
-void AskEngine(Call call, F f) {
+void AskEngine(Call call, F f, bool light = false) {
   NetThread& net = call.reply.net();
   const QueuePtr queue = call.queue;
   const AskerId asker = call.asker();
   net.Tell(queue, Command::Look([call = std::move(call), f = std::move(f)](Round& round) mutable {
                     round.what = call.what();
                     f(round, std::move(call));
-                  }).By(asker));
+                  }).By(asker).Light(light));
 }
 
 // The answer where too many looks of one asker wait.

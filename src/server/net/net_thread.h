@@ -1,7 +1,8 @@
 // A network thread: its sockets, and the connections on them.
 //
-// Commands that its connections give to engines are collected while it handles what is ready, and handed over together;
-// what comes back is delivered together, and every connection that has something to say then writes once.
+// Commands that its connections give to queues are collected while it handles what is ready, and brought together: where
+// nobody is at it, this thread runs them. What comes back is delivered together, and every connection that has something
+// to say then writes once.
 //
 // Threading: Run(), Stop() from any thread; everything else on the thread itself.
 #pragma once
@@ -12,6 +13,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -101,7 +103,11 @@ class NetThread final : public Executor {
     std::vector<Command> commands;
   };
   void Loop();
+  // Brings the commands, and delivers what comes of them at once.
+  void HandOver();
   void FlushCommands();
+  // All that was posted. False: nothing.
+  bool Deliver();
   void FlushDirty();
   void ArmSweep();
   std::vector<std::shared_ptr<Connection>> All() const;
@@ -115,6 +121,10 @@ class NetThread final : public Executor {
   std::string words_;
   std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
   std::vector<Pending> pending_;
+  std::mutex inbox_mutex_;
+  std::vector<Closure> inbox_;  // guarded by inbox_mutex_
+  bool woken_ = false;          // Deliver() will run; guarded by inbox_mutex_
+  std::vector<Closure> delivering_;
   std::vector<std::shared_ptr<Connection>> dirty_;
   Instant now_{};
   std::thread thread_;

@@ -21,6 +21,7 @@ constexpr std::size_t kMaxUnanswered = 256;
 constexpr std::size_t kMaxNews = 1024;
 // Longer messages are taken one at a time.
 constexpr std::size_t kLongMessageBytes = 64 * 1024;
+constexpr std::size_t kLightMessageBytes = 16 * 1024;
 
 bool HasMore(const WorkerNews& news) {
   return news.ack || !news.stale.empty() || !news.grants.empty() || !news.stop_requests.empty() || news.drain ||
@@ -55,9 +56,13 @@ WsConnection::Reading WorkerConnection::OnMessage(std::string_view text) {
     return Reading::kPause;
   }
   ++unanswered_;
-  TellQueue([link = Link(), worker = worker_, input = ToInput(message_)](Round& round) mutable {
-    round.workers.OnMessage(round, worker, link, std::move(input));
-  });
+  // What it wants from now on may have to be matched anew, and many reports take their time.
+  const bool light = !message_.set && !message_.strategy && text.size() <= kLightMessageBytes;
+  TellQueue(
+      [link = Link(), worker = worker_, input = ToInput(message_)](Round& round) mutable {
+        round.workers.OnMessage(round, worker, link, std::move(input));
+      },
+      light);
   return text.size() <= kLongMessageBytes && HasRoom() ? Reading::kGoOn : Reading::kPause;
 }
 
@@ -116,7 +121,7 @@ void WorkerConnection::Say(const Error& error, std::optional<std::uint64_t> seq)
 
 void WorkerConnection::OnSign() {
   if (!worker_) return;
-  TellQueue([worker = worker_](Round& round) { static_cast<void>(round.engine.Heartbeat(round.now, worker)); });
+  TellQueue([worker = worker_](Round& round) { static_cast<void>(round.engine.Heartbeat(round.now, worker)); }, true);
 }
 
 void WorkerConnection::Deliver(WorkerNews news) {

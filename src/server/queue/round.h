@@ -1,4 +1,4 @@
-// What a command sees while it runs on a queue's engine thread.
+// What a command sees while it runs.
 #pragma once
 
 #include <string_view>
@@ -21,7 +21,7 @@ namespace allot {
 class WaitTable;
 class WorkerTable;
 
-// Threading: the engine thread. Lives for one round.
+// Threading: whoever runs the queue's commands (command_box.h). Lives for one round.
 struct Round {
   Engine& engine;
   IdAllocator& ids;
@@ -37,7 +37,8 @@ struct Round {
   NewsBox news{};           // for workers: leaves when they are durable, before all else
   Outbox outbox{};          // the same for others
   std::uint32_t events = 0;
-  std::size_t starts = 0;  // that this round decided; for metrics
+  std::size_t starts = 0;     // that this round decided; for metrics
+  std::size_t commands = 0;   // that it has run
   std::size_t looks = 0;   // of those who wait: they are notified in steps
 
   std::vector<JobId> touched{};                        // jobs that this round changed
@@ -92,6 +93,12 @@ class Command {
     refuses_ = true;
     return std::move(*this);
   }
+  // Whether it is surely short, so that it may run on the network thread that brings it.
+  Command Light(bool light) && {
+    light_ = light;
+    return std::move(*this);
+  }
+  bool light() const { return light_; }
   AskerId asker() const { return asker_; }
   bool looks() const { return looks_; }
   bool browses() const { return browses_; }
@@ -108,6 +115,7 @@ class Command {
   bool looks_ = false;
   bool browses_ = false;
   bool refuses_ = false;
+  bool light_ = false;
 };
 
 }  // namespace allot
