@@ -39,11 +39,9 @@ class WsWireTest : public ServerTest {
            "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
   }
-  HttpClient Open() {
-    HttpClient client(port());
+  void Open(HttpClient& client) const {
     client.Write(Handshake());
     EXPECT_NE(client.ReadUntil("\r\n\r\n").find("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), std::string::npos);
-    return client;
   }
 };
 
@@ -54,13 +52,15 @@ TEST_F(WsWireTest, WhatComesWithTheHandshakeIsNotLost) {
 }
 
 TEST_F(WsWireTest, AMessageMayComeByteByByte) {
-  HttpClient client = Open();
+  HttpClient client(port());
+  Open(client);
   for (const char byte : Text(kHello)) client.Write(std::string(1, byte));
   Await(client, kWelcome);
 }
 
 TEST_F(WsWireTest, APingBetweenFragmentsIsAnsweredBeforeTheMessageIsThere) {
-  HttpClient client = Open();
+  HttpClient client(port());
+  Open(client);
   client.Write(Masked(0x01, kHello.substr(0, 10)) + Masked(0x89, "are you there"));
   Await(client, "\x8a\x0d""are you there");
   client.Write(Masked(0x00, "") + Masked(0x80, kHello.substr(10)));
@@ -68,7 +68,8 @@ TEST_F(WsWireTest, APingBetweenFragmentsIsAnsweredBeforeTheMessageIsThere) {
 }
 
 TEST_F(WsWireTest, ManyMessagesInOnePieceAreAnsweredInOrder) {
-  HttpClient client = Open();
+  HttpClient client(port());
+  Open(client);
   std::string all = Text(kHello);
   for (int n = 1; n <= 1000; ++n) all += Text("{\"seq\":" + std::to_string(n) + "}");
   client.Write(all);
@@ -97,7 +98,8 @@ TEST_F(WsWireTest, WhoeverBreaksTheRulesIsToldWhy) {
       {"too long", "\x81\xff\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00"s, 1009},
   };
   for (const auto& row : kRows) {
-    HttpClient client = Open();
+    HttpClient client(port());
+    Open(client);
     client.Write(row.bytes);
     Await(client, "\x88");
     Await(client, ""s + static_cast<char>(row.code >> 8) + static_cast<char>(row.code));
@@ -105,7 +107,8 @@ TEST_F(WsWireTest, WhoeverBreaksTheRulesIsToldWhy) {
 }
 
 TEST_F(WsWireTest, ACloseIsAnsweredWithItsCodeAndThenItIsOver) {
-  HttpClient client = Open();
+  HttpClient client(port());
+  Open(client);
   client.Write(Text(kHello));
   Await(client, kWelcome);
   client.Write(Masked(0x88, "\x0f\xa0""bye"));  // 4000
@@ -114,7 +117,8 @@ TEST_F(WsWireTest, ACloseIsAnsweredWithItsCodeAndThenItIsOver) {
 }
 
 TEST_F(WsWireTest, AFloodOfPingsDoesNotGrowWhatWaitsToBeRead) {
-  HttpClient client = Open();
+  HttpClient client(port());
+  Open(client);
   client.Write(Text(kHello));
   Await(client, kWelcome);
   std::string pings;

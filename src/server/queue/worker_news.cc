@@ -33,10 +33,7 @@ void NewsBox::MoveTo(Outbox& outbox) {
     });
     std::vector<ForOne> rest(std::make_move_iterator(others), std::make_move_iterator(news_.end()));
     news_.erase(others, news_.end());
-    first.push_back({executor, [executor, news = std::move(news_)]() mutable {
-                       Deliver(news);
-                       executor->Flush();
-                     }});
+    first.push_back({executor, [news = std::move(news_)]() mutable { Deliver(news); }});
     news_ = std::move(rest);
   }
   outbox.insert(outbox.begin(), std::make_move_iterator(first.begin()), std::make_move_iterator(first.end()));

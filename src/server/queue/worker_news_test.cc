@@ -21,7 +21,6 @@ class FakeThread final : public Executor {
     }
     closures.clear();
   }
-  void Flush() override { said += " flush"; }
   std::string said;
   int posts = 0;
 };
@@ -98,12 +97,12 @@ TEST_F(NewsBoxTest, AWorkersNewsAreOneMessageAndGoBeforeAnswers) {
   box_.Add(a_, Grants(2));
   box_.Add(b_, Stop());
   box_.Add(other_, Grants(1));
-  EXPECT_EQ(Send(), " a:1 ack1 grants2 b:1 ack7 stops1 flush answer");
-  EXPECT_EQ(two_.said, " other:1 ack3 grants1 flush");
+  EXPECT_EQ(Send(), " a:1 ack1 grants2 b:1 ack7 stops1 answer");
+  EXPECT_EQ(two_.said, " other:1 ack3 grants1");
   EXPECT_EQ(one_.posts + two_.posts, 2);
   // The next round begins anew.
   box_.Add(a_, Stop());
-  EXPECT_EQ(Send(), " a:0 stops1 flush answer");
+  EXPECT_EQ(Send(), " a:0 stops1 answer");
   EXPECT_EQ(Send(), " answer");
 }
 
@@ -113,17 +112,17 @@ TEST_F(NewsBoxTest, EachAcknowledgementHasItsMessageAndNothingOvertakes) {
   box_.Add(a_, Grants(1));
   box_.Add(a_, Grants(2));
   box_.Add(a_, Stop());
-  EXPECT_EQ(Send(), " a:1 ack1 a:1 ack2 grants1 a:0 grants2 a:0 stops1 flush answer");
+  EXPECT_EQ(Send(), " a:1 ack1 a:1 ack2 grants1 a:0 grants2 a:0 stops1 answer");
   box_.Add(a_, Failed());
   box_.Add(a_, Grants(1));
-  EXPECT_EQ(Send(), " a:0 error a:0 grants1 flush answer");
+  EXPECT_EQ(Send(), " a:0 error a:0 grants1 answer");
 }
 
 TEST_F(NewsBoxTest, MessagesWithoutAWordAreCounted) {
   box_.Add(a_, Silent());
   box_.Add(a_, Silent());
   box_.Add(a_, Grants(1));
-  EXPECT_EQ(Send(), " a:2 grants1 flush answer");
+  EXPECT_EQ(Send(), " a:2 grants1 answer");
 }
 
 TEST_F(NewsBoxTest, WhoThrowsThrowsForItself) {
