@@ -6,8 +6,8 @@
 #include <new>
 #include <utility>
 
+#include "base/memory_owner.h"
 #include "base/memory_range.h"
-#include "base/memory_turn.h"
 #include "base/sanitizers.h"
 
 namespace allot {
@@ -71,15 +71,15 @@ namespace {
 
 constinit thread_local MemoryPool* t_pool = nullptr;
 constinit thread_local char t_here = 0;
-constinit thread_local const void* t_turn = nullptr;
+constinit thread_local const void* t_owner = nullptr;
 
 // To whom a pool belongs whose scope is open here.
-const void* Here() { return t_turn != nullptr ? t_turn : &t_here; }
+const void* Here() { return t_owner != nullptr ? t_owner : &t_here; }
 
 }  // namespace
 
-MemoryTurn::MemoryTurn(const void* whose) : before_(std::exchange(t_turn, whose)) {}
-MemoryTurn::~MemoryTurn() { t_turn = before_; }
+MemoryOwner::MemoryOwner(const void* whose) : before_(std::exchange(t_owner, whose)) {}
+MemoryOwner::~MemoryOwner() { t_owner = before_; }
 
 struct MemoryHooks {
   using Block = MemoryPool::Block;

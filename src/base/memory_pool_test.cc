@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/memory_turn.h"
+#include "base/memory_owner.h"
 #include "base/rng.h"
 #include "base/testing_memory.h"
 
@@ -100,13 +100,13 @@ TEST_F(MemoryPoolTest, OtherThreadsMayDeleteWhatItMade) {
 // One whose turn is over deletes while the next one has its own.
 TEST_F(MemoryPoolTest, ThreadsMayTakeTurns) {
   MemoryPool pool;
-  std::mutex turn;
+  std::mutex mutex;
   const auto work = [&] {
     for (int round = 0; round < 2000; ++round) {
       std::vector<std::string> texts, kept;
       {
-        std::lock_guard lock(turn);
-        const MemoryTurn memory(&pool);
+        std::lock_guard lock(mutex);
+        const MemoryOwner owner(&pool);
         MemoryPool::Scope scope(&pool);
         for (int i = 0; i < 20; ++i) texts.emplace_back(50 + i, 'x');
         for (int i = 0; i < 20; ++i) kept.emplace_back(50 + i, 'y');

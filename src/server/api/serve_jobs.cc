@@ -59,26 +59,27 @@ Result<OneJob> ParseOne(Call& call) {
 
 void SubmitOne(Call call, OneJob job) {
   const bool light = job.bytes <= kLightBodyBytes;
-  AskEngine(std::move(call),
-            [spec = std::move(job.spec), segments = std::move(job.segments)](Round& round, Call c) mutable {
-              if (std::optional<Error> refused = RefuseNew(round))
-                return AnswerError(round, std::move(c), std::move(*refused));
-              const JobId id{round.ids.Next(round.now.wall)};
-              NameSet(spec, id);
-              const Result<SubmitAnswer> answer = round.engine.Submit(round.now, id, spec);
-              if (!answer.ok()) return AnswerError(round, std::move(c), answer.error());
-              if (!answer->existing) {
-                round.Created(id);
-                AddPayloads(round, segments, id);
-              }
-              Result<JobView> view = round.engine.looks().Describe(answer->job);
-              if (!view.ok()) return AnswerError(round, std::move(c), view.error());
-              Answer(round, std::move(c), answer->existing ? 200 : 201,
-                     [answer = *answer, view = std::move(*view)](Call& done, std::string& out) {
-                       AppendSubmitted(answer, view, done.queue->name(), out);
-                     });
-            },
-            light);
+  AskEngine(
+      std::move(call),
+      [spec = std::move(job.spec), segments = std::move(job.segments)](Round& round, Call c) mutable {
+        if (std::optional<Error> refused = RefuseNew(round))
+          return AnswerError(round, std::move(c), std::move(*refused));
+        const JobId id{round.ids.Next(round.now.wall)};
+        NameSet(spec, id);
+        const Result<SubmitAnswer> answer = round.engine.Submit(round.now, id, spec);
+        if (!answer.ok()) return AnswerError(round, std::move(c), answer.error());
+        if (!answer->existing) {
+          round.Created(id);
+          AddPayloads(round, segments, id);
+        }
+        Result<JobView> view = round.engine.looks().Describe(answer->job);
+        if (!view.ok()) return AnswerError(round, std::move(c), view.error());
+        Answer(round, std::move(c), answer->existing ? 200 : 201,
+               [answer = *answer, view = std::move(*view)](Call& done, std::string& out) {
+                 AppendSubmitted(answer, view, done.queue->name(), out);
+               });
+      },
+      light);
 }
 
 }  // namespace

@@ -61,7 +61,9 @@ void AskEngine(Call call, F f, bool light = false) {
   net.Tell(queue, Command::Look([call = std::move(call), f = std::move(f)](Round& round) mutable {
                     round.what = call.what();
                     f(round, std::move(call));
-                  }).By(asker).Light(light));
+                  })
+                      .By(asker)
+                      .Light(light));
 }
 
 // The answer where too many looks of one asker wait.

@@ -13,7 +13,7 @@ constexpr auto kSweepEvery = std::chrono::milliseconds(500);
 // Handlers that run before the commands that they gave are handed over: enough for a batch, few enough for latency.
 constexpr int kHandlersPerTurn = 64;
 // Commands that follow from what the ones before led to, before others have their turn.
-constexpr int kTurnsInARow = 4;
+constexpr int kHandOversInARow = 4;
 constexpr std::size_t kKeptWords = 1024 * 1024;  // more is given back
 
 }  // namespace
@@ -107,7 +107,7 @@ bool NetThread::Deliver() {
 }
 
 void NetThread::HandOver() {
-  for (int turn = 0; turn < kTurnsInARow && !pending_.empty(); ++turn) {
+  for (int n = 0; n < kHandOversInARow && !pending_.empty(); ++n) {
     {
       // Of what comes of it here this thread need not be woken.
       std::lock_guard lock(inbox_mutex_);

@@ -1,8 +1,8 @@
 // A network thread: its sockets, and the connections on them.
 //
-// Commands that its connections give to queues are collected while it handles what is ready, and brought together: where
-// nobody is at it, this thread runs them. What comes back is delivered together, and every connection that has something
-// to say then writes once.
+// Commands that its connections give to queues are collected while it handles what is ready, and brought together:
+// where nobody is at it, this thread runs them. What comes back is delivered together, and every connection that has
+// something to say then writes once.
 //
 // Threading: Run(), Stop() from any thread; everything else on the thread itself.
 #pragma once
@@ -84,7 +84,6 @@ class NetThread final : public Executor {
   ExceptionLog& exceptions() { return exceptions_; }
   using Executor::Post;
   void Post(std::vector<Closure>& closures) override;
-  void Flush() override { FlushDirty(); }
 
   // The command goes out when the thread has handled what is ready.
   void Tell(const QueuePtr& queue, Command command);

@@ -58,11 +58,9 @@ WsConnection::Reading WorkerConnection::OnMessage(std::string_view text) {
   ++unanswered_;
   // What it wants from now on may have to be matched anew, and many reports take their time.
   const bool light = !message_.set && !message_.strategy && text.size() <= kLightMessageBytes;
-  TellQueue(
-      [link = Link(), worker = worker_, input = ToInput(message_)](Round& round) mutable {
-        round.workers.OnMessage(round, worker, link, std::move(input));
-      },
-      light);
+  TellQueue([link = Link(), worker = worker_, input = ToInput(message_)](
+                Round& round) mutable { round.workers.OnMessage(round, worker, link, std::move(input)); },
+            light);
   return text.size() <= kLongMessageBytes && HasRoom() ? Reading::kGoOn : Reading::kPause;
 }
 

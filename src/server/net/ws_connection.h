@@ -1,7 +1,7 @@
 // One WebSocket connection: whole text messages in, one message at a time out.
 //
-// A message that is there whole is parsed where the thread has read it, and one that the kernel takes at once leaves from
-// where it was put into words: between messages a connection has no memory for them.
+// A message that is there whole is parsed where the thread has read it, and one that the kernel takes at once leaves
+// from where it was put into words: between messages a connection has no memory for them.
 //
 // Threading: confined to its network thread.
 #pragma once

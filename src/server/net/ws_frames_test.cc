@@ -151,7 +151,9 @@ std::vector<Case> Cases() {
       {"a close without a code", Frame(8, ""), {"close 1005:"}},
       {"a close", CloseFrame(1000, "bye"), {"close 1000:bye"}},
       {"a close with half a code", Frame(8, "\x03"), {"!1002"}},
-      {"a close with the longest text", CloseFrame(1001, std::string(123, 'y')), {"close 1001:" + std::string(123, 'y')}},
+      {"a close with the longest text",
+       CloseFrame(1001, std::string(123, 'y')),
+       {"close 1001:" + std::string(123, 'y')}},
       {"a close that is too long", CloseFrame(1001, std::string(124, 'y')), {"!1002"}},
       {"a close in no UTF-8", CloseFrame(1000, "\xFF"), {"!1007"}},
       {"after a close nothing counts", CloseFrame(1000) + Frame(1, "a"), {"close 1000:"}},
@@ -160,8 +162,8 @@ std::vector<Case> Cases() {
 
 TEST(WsFrames, WhatAClientMaySendAndMayNot) {
   for (const Case& c : Cases()) {
-    for (const std::size_t piece : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{7}, std::size_t{64},
-                                    std::size_t{1} << 20}) {
+    for (const std::size_t piece :
+         {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{7}, std::size_t{64}, std::size_t{1} << 20}) {
       if (piece < 64 && c.bytes.size() > 70'000) continue;  // slow, and says nothing more
       EXPECT_EQ(ReadAll(c.bytes, piece), c.want) << c.name << ", " << piece << " bytes at a time";
     }
@@ -169,7 +171,8 @@ TEST(WsFrames, WhatAClientMaySendAndMayNot) {
 }
 
 TEST(WsFrames, CloseCodes) {
-  for (const int code : {1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 3999, 4000, 4999}) {
+  for (const int code :
+       {1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 3999, 4000, 4999}) {
     EXPECT_EQ(ReadAll(CloseFrame(code), 100), std::vector<std::string>{"close " + std::to_string(code) + ":"});
   }
   for (const int code : {0, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 65535}) {

@@ -62,7 +62,9 @@ TEST_F(WsWireTest, APingBetweenFragmentsIsAnsweredBeforeTheMessageIsThere) {
   HttpClient client(port());
   Open(client);
   client.Write(Masked(0x01, kHello.substr(0, 10)) + Masked(0x89, "are you there"));
-  Await(client, "\x8a\x0d""are you there");
+  Await(client,
+        "\x8a\x0d"
+        "are you there");
   client.Write(Masked(0x00, "") + Masked(0x80, kHello.substr(10)));
   Await(client, kWelcome);
 }
@@ -111,7 +113,9 @@ TEST_F(WsWireTest, ACloseIsAnsweredWithItsCodeAndThenItIsOver) {
   Open(client);
   client.Write(Text(kHello));
   Await(client, kWelcome);
-  client.Write(Masked(0x88, "\x0f\xa0""bye"));  // 4000
+  client.Write(Masked(0x88,
+                      "\x0f\xa0"
+                      "bye"));  // 4000
   const std::string rest = client.ReadAll();
   EXPECT_TRUE(rest.ends_with("\x88\x02\x0f\xa0")) << rest;
 }

@@ -316,7 +316,8 @@ struct Metrics::Impl {
         commit_seconds(HistogramFamily("allotter_commit_seconds", "How long a group commit took.")),
         commit_batches(HistogramFamily("allotter_commit_batches", "Batches of a group commit.")),
         commit_events(HistogramFamily("allotter_commit_events", "Events of a group commit.")),
-        commits_inline(CounterFamily("allotter_inline_commits_total", "Commits made by the thread that ran the round.")),
+        commits_inline(
+            CounterFamily("allotter_inline_commits_total", "Commits made by the thread that ran the round.")),
         rounds_inline(CounterFamily("allotter_inline_rounds_total", "Rounds run by network threads.")),
         decide_seconds(HistogramFamily("allotter_decide_seconds", "How long the engine took for a round of commands.")),
         pick_seconds(HistogramFamily("allotter_pick_seconds",

@@ -68,9 +68,9 @@ class Metrics {
   // The network's side.
   void ConnectionOpened();
   void ConnectionClosed();
-  void ConnectionFailed();        // something that was done for it threw an exception
-  void RequestServed(int http_status);      // counted, errors of client and server apart
-  void MessageReceived();         // WebSocket
+  void ConnectionFailed();              // something that was done for it threw an exception
+  void RequestServed(int http_status);  // counted, errors of client and server apart
+  void MessageReceived();               // WebSocket
   void BytesIn(std::size_t bytes);
   void BytesOut(std::size_t bytes);
 

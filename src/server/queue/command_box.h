@@ -1,12 +1,13 @@
 // The commands that wait for a queue, and who runs them: one thread at a time, in the order in which they were brought.
 //
-// A network thread that brings commands runs them itself, with all that waits before them, if nobody is at it and all of
-// it is light: so an idle queue answers without a hop from thread to thread. Otherwise they stay for whoever is at it,
-// or for the engine thread, which has the timers and all that may take long, and goes before others when it is due.
+// A network thread that brings commands runs them itself, with all that waits before them, if nobody is at it and all
+// of it is light: so an idle queue answers without a hop from thread to thread. Otherwise they stay for whoever is at
+// it, or for the engine thread, which has the timers and all that may take long, and goes before others when it is due.
 //
 // Threading:  Push(), Bring() and Close() from any thread; TakeMore() and Leave() from the one whose Bring() gave kRun;
 //             Take() from the engine thread.
-// Invariants: commands are taken under the lock that makes the taker the one who runs them, all of them at once: so none
+// Invariants: commands are taken under the lock that makes the taker the one who runs them, all of them at once: so
+// none
 //             overtakes another. While a thread runs them nobody else does.
 #pragma once
 
@@ -26,7 +27,7 @@ class CommandBox {
  public:
   using Time = std::chrono::steady_clock::time_point;
   using Deadline = std::optional<Time>;
-  enum class Turn {
+  enum class Brought {
     kClosed,  // nothing was taken in
     kLeft,    // others run them
     kRun,     // it is on the caller to run what it got, and then to Leave()
@@ -50,17 +51,17 @@ class CommandBox {
   }
 
   // Puts `commands` there, and leaves it empty, or with all that there is to run.
-  Turn Bring(std::vector<Command>& commands) {
+  Brought Bring(std::vector<Command>& commands) {
     std::lock_guard lock(mutex_);
-    if (closed_) return Turn::kClosed;
+    if (closed_) return Brought::kClosed;
     Add(commands);
     if (runner_ == Runner::kNobody && heavy_ == 0 && !due_) {
       runner_ = Runner::kBringer;
       commands.swap(commands_);
-      return Turn::kRun;
+      return Brought::kRun;
     }
     WakeIfNobody();
-    return Turn::kLeft;
+    return Brought::kLeft;
   }
   // After a round: what has come meanwhile, if that may run here too. REQUIRES: `out` is empty.
   bool TakeMore(std::vector<Command>& out) {
@@ -139,10 +140,10 @@ class CommandBox {
   std::mutex mutex_;
   std::condition_variable wakeup_;  // of the engine thread
   std::vector<Command> commands_;
-  std::size_t heavy_ = 0;             // of them, those that only the engine thread may run
-  Runner runner_ = Runner::kEngine;   // until its first Take()
-  Deadline deadline_;  // of the engine thread, while it waits
-  bool due_ = false;   // it wants to go next
+  std::size_t heavy_ = 0;            // of them, those that only the engine thread may run
+  Runner runner_ = Runner::kEngine;  // until its first Take()
+  Deadline deadline_;                // of the engine thread, while it waits
+  bool due_ = false;                 // it wants to go next
   bool closed_ = false;
 };
 

@@ -13,7 +13,7 @@ namespace allot {
 namespace {
 
 using namespace std::chrono_literals;
-using Turn = CommandBox::Turn;
+using Brought = CommandBox::Brought;
 
 Command Of(bool light) {
   return Command([](Round&) {}).Light(light);
@@ -56,11 +56,11 @@ void Await(F f) {
 }
 
 // As soon as the engine thread waits.
-Turn BringWhenIdle(CommandBox& box, std::vector<Command>& commands) {
+Brought BringWhenIdle(CommandBox& box, std::vector<Command>& commands) {
   for (;;) {
     std::vector<Command> none;
-    const Turn turn = box.Bring(none);
-    if (turn == Turn::kRun) break;
+    const Brought brought = box.Bring(none);
+    if (brought == Brought::kRun) break;
     std::this_thread::sleep_for(1ms);
   }
   box.Leave(std::nullopt);
@@ -70,7 +70,7 @@ Turn BringWhenIdle(CommandBox& box, std::vector<Command>& commands) {
 TEST(CommandBox, UntilTheEngineThreadWaitsNobodyElseRuns) {
   CommandBox box;
   std::vector<Command> commands = Many({true});
-  EXPECT_EQ(box.Bring(commands), Turn::kLeft);
+  EXPECT_EQ(box.Bring(commands), Brought::kLeft);
   EXPECT_TRUE(commands.empty());
   EngineThread engine(box);
   Await([&] { return engine.took == 1; });
@@ -80,11 +80,11 @@ TEST(CommandBox, WhoBringsWhatIsLightRunsIt) {
   CommandBox box;
   EngineThread engine(box);
   std::vector<Command> commands = Many({true, true});
-  ASSERT_EQ(BringWhenIdle(box, commands), Turn::kRun);
+  ASSERT_EQ(BringWhenIdle(box, commands), Brought::kRun);
   EXPECT_EQ(commands.size(), 2u);
   // Meanwhile others leave theirs.
   std::vector<Command> others = Many({true});
-  EXPECT_EQ(box.Bring(others), Turn::kLeft);
+  EXPECT_EQ(box.Bring(others), Brought::kLeft);
   std::vector<Command> more;
   EXPECT_TRUE(box.TakeMore(more));
   EXPECT_EQ(more.size(), 1u);
@@ -98,11 +98,11 @@ TEST(CommandBox, WhatIsHeavyIsForTheEngineThreadAndAllBehindIt) {
   CommandBox box;
   EngineThread engine(box);
   std::vector<Command> commands = Many({true, false, true});
-  EXPECT_EQ(BringWhenIdle(box, commands), Turn::kLeft);
+  EXPECT_EQ(BringWhenIdle(box, commands), Brought::kLeft);
   Await([&] { return engine.took == 3; });
   // Also when it comes while somebody is at it.
   commands = Many({true});
-  ASSERT_EQ(BringWhenIdle(box, commands), Turn::kRun);
+  ASSERT_EQ(BringWhenIdle(box, commands), Brought::kRun);
   EXPECT_TRUE(box.Push(Of(false)));
   std::vector<Command> more;
   EXPECT_FALSE(box.TakeMore(more));
@@ -114,9 +114,9 @@ TEST(CommandBox, WhatIsLeftWhenTheTurnEndsIsNotForgotten) {
   CommandBox box;
   EngineThread engine(box);
   std::vector<Command> commands = Many({true});
-  ASSERT_EQ(BringWhenIdle(box, commands), Turn::kRun);
+  ASSERT_EQ(BringWhenIdle(box, commands), Brought::kRun);
   std::vector<Command> others = Many({true, true});
-  EXPECT_EQ(box.Bring(others), Turn::kLeft);
+  EXPECT_EQ(box.Bring(others), Brought::kLeft);
   box.Leave(std::nullopt);
   Await([&] { return engine.took == 2; });
 }
@@ -125,7 +125,7 @@ TEST(CommandBox, ADeadlineThatARoundBringsForwardWakesTheEngineThread) {
   CommandBox box;
   EngineThread engine(box);
   std::vector<Command> commands = Many({true});
-  ASSERT_EQ(BringWhenIdle(box, commands), Turn::kRun);
+  ASSERT_EQ(BringWhenIdle(box, commands), Brought::kRun);
   const std::size_t before = engine.wakes;
   box.Leave(std::chrono::steady_clock::now() + 5ms);
   Await([&] { return engine.wakes > before; });
@@ -135,12 +135,12 @@ TEST(CommandBox, AnEngineThreadThatIsDueGoesFirst) {
   CommandBox box;
   EngineThread engine(box);
   std::vector<Command> commands = Many({true});
-  ASSERT_EQ(BringWhenIdle(box, commands), Turn::kRun);
+  ASSERT_EQ(BringWhenIdle(box, commands), Brought::kRun);
   box.Leave(CommandBox::Time());
   std::vector<Command> next = Many({true});
-  const Turn turn = box.Bring(next);
+  const Brought brought = box.Bring(next);
   // It may have been quick.
-  if (turn == Turn::kRun) {
+  if (brought == Brought::kRun) {
     EXPECT_GE(engine.wakes, 1u);
     box.Leave(std::nullopt);
   } else {
@@ -153,7 +153,7 @@ TEST(CommandBox, AfterTheEndNothingIsTakenInAndWhatWasThereIsRun) {
   EXPECT_TRUE(box.Push(Of(true)));
   box.Close();
   std::vector<Command> commands = Many({true});
-  EXPECT_EQ(box.Bring(commands), Turn::kClosed);
+  EXPECT_EQ(box.Bring(commands), Brought::kClosed);
   EXPECT_EQ(commands.size(), 1u);
   EXPECT_FALSE(box.Push(Of(true)));
   std::vector<Command> out;
@@ -191,7 +191,7 @@ TEST(CommandBox, CommandsOfEachRunInOrderByOneThreadAtATime) {
         for (int i = 0; i < 3 && n <= kEach; ++i, ++n) {
           commands.push_back(Of(n % 97 != 0).By(t << 32 | n));
         }
-        if (box.Bring(commands) != Turn::kRun) continue;
+        if (box.Bring(commands) != Brought::kRun) continue;
         do {
           run(commands);
         } while (box.TakeMore(commands));

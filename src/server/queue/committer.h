@@ -95,7 +95,7 @@ class Committer {
   std::atomic<std::uint64_t> commits_here_{0};
   std::mutex store_mutex_;  // whoever has it uses the store
   Pace pace_;               // guarded by store_mutex_
-  bool untidy_ = true;  // after a start there may be something left to sweep
+  bool untidy_ = true;      // after a start there may be something left to sweep
   std::size_t commits_since_tidy_ = 0;
   std::vector<Batch> batches_;  // guarded by store_mutex_
   std::thread thread_;

@@ -19,8 +19,6 @@ class Executor {
     one.push_back(std::move(closure));
     Post(one);
   }
-  // On its own thread, in a closure: what was delivered so far need not wait for the closures behind.
-  virtual void Flush() {}
 };
 
 struct OutMessage {

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "base/memory_turn.h"
+#include "base/memory_owner.h"
 #include "server/ops/clock.h"
 #include "server/ops/log.h"
 #include "server/queue/queue_set.h"
@@ -25,7 +25,7 @@ constexpr std::size_t kMaxCommandsPerRound = 4096;
 constexpr std::int64_t kRoundTime = 2'000'000;
 constexpr std::int64_t kShortTime = 500'000;  // for commands, where a tick or a look is late
 constexpr std::int64_t kBrowseTime = 1'000'000;
-constexpr Duration kTurnTime = 2ms;  // of rounds that a network thread runs, one after the other
+constexpr Duration kHereTime = 2ms;            // of rounds that a network thread runs, one after the other
 constexpr std::size_t kMaxBrowsesOfOne = 256;  // that wait
 // Steps that are logged: those that miss what is promised, and those that miss what is aimed for.
 constexpr std::int64_t kTooLong = 20'000'000, kLong = 5'000'000;
@@ -312,7 +312,7 @@ void QueueRuntime::Sample(const Now& now) {
 }
 
 void QueueRuntime::EngineLoop() {
-  const MemoryTurn turn(this);  // while it waits it deletes nothing
+  const MemoryOwner owner(this);  // while it waits it deletes nothing
   last_fold_ = ReadMonotonic();
   Sample(ReadClock());
   std::vector<Command> commands;
@@ -333,12 +333,12 @@ void QueueRuntime::EngineLoop() {
 }
 
 bool QueueRuntime::Bring(std::vector<Command>& commands) {
-  const CommandBox::Turn turn = commands_.Bring(commands);
-  if (turn != CommandBox::Turn::kRun) return turn == CommandBox::Turn::kLeft;
+  const CommandBox::Brought brought = commands_.Bring(commands);
+  if (brought != CommandBox::Brought::kRun) return brought == CommandBox::Brought::kLeft;
   CommandBox::Deadline wake;
   {
-    const MemoryTurn memory(this);
-    const Instant until = ReadMonotonic() + kTurnTime;
+    const MemoryOwner owner(this);
+    const Instant until = ReadMonotonic() + kHereTime;
     do {
       RunRound(commands, Runner::kBringer);
       commands.clear();

@@ -1,11 +1,11 @@
 // One queue at work: its engine thread, its store thread, and the file behind them.
 //
-// Commands are run in rounds: all that wait are taken, run with one reading of the clock, and one batch of effects goes,
-// with the answers that depend on it, to the store thread. Answers that depend on nothing unsaved leave at once.
+// Commands are run in rounds: all that wait are taken, run with one reading of the clock, and one batch of effects
+// goes, with the answers that depend on it, to the store thread. Answers that depend on nothing unsaved leave at once.
 //
 // Rounds are run by whoever brings light commands, if nobody is at it, and otherwise by the engine thread
-// (command_box.h). Ticks, looks at much, folding and what is left over are its alone. A little work for an idle store is
-// committed by whoever ran the round.
+// (command_box.h). Ticks, looks at much, folding and what is left over are its alone. A little work for an idle store
+// is committed by whoever ran the round.
 //
 // A round is short, so that nobody waits long for others: after kRoundTime of commands what is left waits for the next
 // round, by asker, one after the other; looks at many things come after them, for kBrowseTime in a round, likewise.
@@ -153,16 +153,16 @@ class QueueRuntime {
   QueueHistory history_;
   CommandBox commands_;
   bool stopping_ = false;
-  bool folding_ = false;                 // a sweep over what is dirty has begun
+  bool folding_ = false;  // a sweep over what is dirty has begun
   Instant last_tick_{}, last_look_{};
-  bool tick_waits_ = false;              // it was due in a round that was long already
-  bool tick_soon_ = false;               // others have run rounds since the last one
+  bool tick_waits_ = false;  // it was due in a round that was long already
+  bool tick_soon_ = false;   // others have run rounds since the last one
   Instant last_fold_{};
-  Position fold_until_ = 0;              // where the sweep ends
+  Position fold_until_ = 0;  // where the sweep ends
   Position last_position_ = 0;
-  std::uint64_t memory_used_ = 0;        // as others know it
-  FairQueue<Command> changes_;           // left over from earlier rounds
-  FairQueue<Command> browses_;           // looks at much
+  std::uint64_t memory_used_ = 0;  // as others know it
+  FairQueue<Command> changes_;     // left over from earlier rounds
+  FairQueue<Command> browses_;     // looks at much
   StepMeter meter_;
   Instant published_steps_{};
   std::vector<Command> deferred_;        // until there is space

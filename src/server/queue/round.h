@@ -37,9 +37,9 @@ struct Round {
   NewsBox news{};           // for workers: leaves when they are durable, before all else
   Outbox outbox{};          // the same for others
   std::uint32_t events = 0;
-  std::size_t starts = 0;     // that this round decided; for metrics
-  std::size_t commands = 0;   // that it has run
-  std::size_t looks = 0;   // of those who wait: they are notified in steps
+  std::size_t starts = 0;    // that this round decided; for metrics
+  std::size_t commands = 0;  // that it has run
+  std::size_t looks = 0;     // of those who wait: they are notified in steps
 
   std::vector<JobId> touched{};                        // jobs that this round changed
   const std::unordered_set<JobId>* unsaved = nullptr;  // while the disk is full: changed, but not durable

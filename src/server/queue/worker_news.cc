@@ -28,9 +28,8 @@ void NewsBox::MoveTo(Outbox& outbox) {
   Outbox first;
   while (!news_.empty()) {
     Executor* const executor = &news_.front().link->executor();
-    const auto others = std::stable_partition(news_.begin(), news_.end(), [executor](const ForOne& one) {
-      return &one.link->executor() == executor;
-    });
+    const auto others = std::stable_partition(
+        news_.begin(), news_.end(), [executor](const ForOne& one) { return &one.link->executor() == executor; });
     std::vector<ForOne> rest(std::make_move_iterator(others), std::make_move_iterator(news_.end()));
     news_.erase(others, news_.end());
     first.push_back({executor, [news = std::move(news_)]() mutable { Deliver(news); }});

@@ -1,5 +1,5 @@
-// What a round says to workers: gathered while it runs, then one delivery for each thread that has their links, in which
-// each worker's news are one message where they can be.
+// What a round says to workers: gathered while it runs, then one delivery for each thread that has their links, in
+// which each worker's news are one message where they can be.
 //
 // Threading:  NewsBox is confined to its round; links deliver on their own threads.
 // Invariants: of one worker nothing overtakes; an acknowledgement is a message's first, so each has one of its own.
