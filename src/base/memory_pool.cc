@@ -4,7 +4,9 @@
 #include <bit>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
+#include "base/memory_owner.h"
 #include "base/memory_range.h"
 #include "base/sanitizers.h"
 
@@ -69,8 +71,15 @@ namespace {
 
 constinit thread_local MemoryPool* t_pool = nullptr;
 constinit thread_local char t_here = 0;
+constinit thread_local const void* t_owner = nullptr;
+
+// To whom a pool belongs whose scope is open here.
+const void* Here() { return t_owner != nullptr ? t_owner : &t_here; }
 
 }  // namespace
+
+MemoryOwner::MemoryOwner(const void* whose) : before_(std::exchange(t_owner, whose)) {}
+MemoryOwner::~MemoryOwner() { t_owner = before_; }
 
 struct MemoryHooks {
   using Block = MemoryPool::Block;
@@ -155,7 +164,7 @@ struct MemoryHooks {
   static void Delete(void* piece) {
     Block& block = *BlockOf(piece);
     State& state = *block.state;
-    if (state.thread.load(std::memory_order_relaxed) == &t_here) return Delete(state, block, piece);
+    if (state.thread.load(std::memory_order_relaxed) == Here()) return Delete(state, block, piece);
     void* first = state.sent.load(std::memory_order_relaxed);
     do {
       *static_cast<void**>(piece) = first;
@@ -188,11 +197,11 @@ struct MemoryHooks {
 // What the state is in must not come from a scope that happens to be open.
 MemoryPool::MemoryPool(MemorySum* sum) : state_(new (std::malloc(sizeof(State))) State) {
   state_->sum = sum;
-  state_->thread.store(&t_here, std::memory_order_relaxed);
+  state_->thread.store(Here(), std::memory_order_relaxed);
 }
 
 MemoryPool::~MemoryPool() {
-  state_->thread.store(&t_here, std::memory_order_relaxed);
+  state_->thread.store(Here(), std::memory_order_relaxed);
   MemoryHooks::Receive(*state_, MemoryHooks::kAll);
   state_->sum = nullptr;
   if (state_->bytes != 0) {
@@ -214,7 +223,7 @@ MemoryPool::~MemoryPool() {
 bool MemoryPool::Available() { return g_memory_range.Reserve(); }
 
 std::size_t MemoryPool::bytes() const {
-  state_->thread.store(&t_here, std::memory_order_relaxed);
+  state_->thread.store(Here(), std::memory_order_relaxed);
   MemoryHooks::Receive(*state_, MemoryHooks::kReceivedWithCount);
   return static_cast<std::size_t>(state_->bytes);
 }
@@ -230,7 +239,7 @@ MemoryPool::Scope::Scope(MemoryPool* pool) : before_(t_pool) {
   }
   static const bool available = Available();
   if (!available) return;
-  pool->state_->thread.store(&t_here, std::memory_order_relaxed);
+  pool->state_->thread.store(Here(), std::memory_order_relaxed);
   t_pool = pool;
 }
 

@@ -7,11 +7,13 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/memory_owner.h"
 #include "base/rng.h"
 #include "base/testing/memory.h"
 
@@ -92,6 +94,31 @@ TEST_F(MemoryPoolTest, OtherThreadsMayDeleteWhatItMade) {
     }
     other.join();
   }
+  EXPECT_EQ(pool.bytes(), 0u);
+}
+
+// One whose turn is over deletes while the next one has its own.
+TEST_F(MemoryPoolTest, ThreadsMayTakeTurns) {
+  MemoryPool pool;
+  std::mutex mutex;
+  const auto work = [&] {
+    for (int round = 0; round < 2000; ++round) {
+      std::vector<std::string> texts, kept;
+      {
+        std::lock_guard lock(mutex);
+        const MemoryOwner owner(&pool);
+        MemoryPool::Scope scope(&pool);
+        for (int i = 0; i < 20; ++i) texts.emplace_back(50 + i, 'x');
+        for (int i = 0; i < 20; ++i) kept.emplace_back(50 + i, 'y');
+        texts.clear();
+      }
+      for (const std::string& text : kept) EXPECT_EQ(text[49], 'y');
+      kept.clear();
+    }
+  };
+  std::thread one(work), other(work);
+  one.join();
+  other.join();
   EXPECT_EQ(pool.bytes(), 0u);
 }
 

@@ -23,6 +23,8 @@ namespace {
 // take its time.
 constexpr std::size_t kLongBodyBytes = 64 * 1024;
 constexpr std::size_t kLongBatchBytes = 1024;
+// One of this may run on the network thread.
+constexpr std::size_t kBriefBodyBytes = 16 * 1024;
 
 struct OneJob {
   JobSpec spec;
@@ -91,8 +93,9 @@ Result<std::vector<SubmitAnswer>> SubmitAll(Round& round, BatchOfJobs& jobs) {
 Flow SubmitJob(Call call) {
   CO_TRY_OK(ParseNoQuery(call.request.query));
   if (call.request.body.size() > kLongBodyBytes) co_await OnParseLane(call);
+  const bool brief = call.request.body.size() <= kBriefBodyBytes;
   CO_TRY(OneJob job, ParseOne(call));
-  RoundHere round = co_await Look(call);
+  RoundHere round = co_await (brief ? LookBriefly(call) : Look(call));
   CO_TRY(const Submitted& submitted, SubmitWhole(*round, job.spec, job.segments));
   co_await AfterCommit(round);
   co_return AnswerOf(call, submitted);

@@ -18,7 +18,8 @@ void EngineHop::Leave(FlowPtr flow) {
       command = Command(std::move(go_on)).By(asker);
       break;
     case Kind::kLook:
-      command = Command::Look(std::move(go_on)).By(asker);
+    case Kind::kBriefLook:
+      command = Command::Look(std::move(go_on)).By(asker).Light(kind_ == Kind::kBriefLook);
       break;
     case Kind::kBrowse:
       command = Command::Browse(asker, std::move(go_on));

@@ -14,7 +14,7 @@ namespace allot {
 
 class EngineHop final : public HopAwaiter {
  public:
-  enum class Kind { kChange, kLook, kBrowse, kBrowseOn };
+  enum class Kind { kChange, kLook, kBriefLook, kBrowse, kBrowseOn };
   explicit EngineHop(Kind kind) : kind_(kind) {}
   RoundHere await_resume() const noexcept { return RoundHere(flow()); }
   void Leave(FlowPtr flow) override;
@@ -27,6 +27,8 @@ class EngineHop final : public HopAwaiter {
 inline EngineHop OnEngine(Call&) { return EngineHop(EngineHop::Kind::kChange); }
 // To look, at one thing, or to refuse a change while the disk is full.
 inline EngineHop Look(Call&) { return EngineHop(EngineHop::Kind::kLook); }
+// The same for what is surely short: it may run on this thread.
+inline EngineHop LookBriefly(Call&) { return EngineHop(EngineHop::Kind::kBriefLook); }
 // To look at many things: it waits in line with what others ask, and has a fair part of the engine's time. The flow
 // ends with kUnavailable where too many of the same asker wait already, unless the server asks on behalf of those who
 // watch.

@@ -2,6 +2,7 @@
 
 #include <boost/asio/post.hpp>
 #include <chrono>
+#include <iterator>
 
 #include "server/ops/clock.h"
 
@@ -11,13 +12,31 @@ namespace {
 constexpr auto kSweepEvery = std::chrono::milliseconds(500);
 // Handlers that run before the commands that they gave are handed over: enough for a batch, few enough for latency.
 constexpr int kHandlersPerTurn = 64;
+// Commands that follow from what the ones before led to, before others have their turn.
+constexpr int kHandOversInARow = 4;
+constexpr std::size_t kKeptWords = 1024 * 1024;  // more is given back
 
 }  // namespace
 
 NetThread::NetThread(ExceptionLog& exceptions)
-    : exceptions_(exceptions), io_(1), guard_(io_.get_executor()), sweep_(io_) {}
+    : exceptions_(exceptions),
+      io_(1),
+      guard_(io_.get_executor()),
+      sweep_(io_),
+      sockets_(io_),
+      read_buffer_(kReadBytes) {
+  sockets_.Begin();
+}
 
-NetThread::~NetThread() { Stop(); }
+NetThread::~NetThread() {
+  Stop();
+  // What goes may post once more.
+  for (std::vector<Closure> left;; left.clear()) {
+    std::lock_guard lock(inbox_mutex_);
+    left.swap(inbox_);
+    if (left.empty()) return;
+  }
+}
 
 void NetThread::Start() {
   thread_ = std::thread([this] { Loop(); });
@@ -51,20 +70,53 @@ void NetThread::Loop() {
       }
     });
     FlushDirty();
-    FlushCommands();
+    HandOver();
   }
 }
 
 void NetThread::Post(std::vector<Closure>& closures) {
-  asio::post(io_, [this, batch = std::move(closures)]() mutable {
-    for (Closure& closure : batch) {
-      // What it holds, such as the duty to answer, goes with it.
-      exceptions_.Survives("an answer", [&closure] { closure(); });
-      closure = {};
+  bool wake = false;
+  {
+    std::lock_guard lock(inbox_mutex_);
+    if (inbox_.empty()) {
+      inbox_.swap(closures);
+    } else {
+      inbox_.insert(inbox_.end(), std::make_move_iterator(closures.begin()), std::make_move_iterator(closures.end()));
     }
-    FlushDirty();
-  });
+    wake = !std::exchange(woken_, true);
+  }
   closures.clear();
+  if (wake) asio::post(io_, [this] { Deliver(); });
+}
+
+bool NetThread::Deliver() {
+  {
+    std::lock_guard lock(inbox_mutex_);
+    woken_ = false;
+    inbox_.swap(delivering_);
+  }
+  if (delivering_.empty()) return false;
+  for (Closure& closure : delivering_) {
+    // What it holds, such as the duty to answer, goes with it.
+    exceptions_.Survives("an answer", [&closure] { closure(); });
+    closure = {};
+  }
+  delivering_.clear();
+  FlushDirty();
+  return true;
+}
+
+void NetThread::HandOver() {
+  for (int n = 0; n < kHandOversInARow && !pending_.empty(); ++n) {
+    {
+      // Of what comes of it here this thread need not be woken.
+      std::lock_guard lock(inbox_mutex_);
+      woken_ = true;
+    }
+    FlushCommands();
+    Deliver();
+  }
+  if (!pending_.empty()) asio::post(io_, [] {});
 }
 
 void NetThread::Post(const QueuePtr& queue, Command command) {
@@ -83,7 +135,7 @@ void NetThread::Post(const QueuePtr& queue, Command command) {
 void NetThread::FlushCommands() {
   if (pending_.empty()) return;
   for (Pending& pending : pending_) {
-    if (pending.queue->Post(pending.commands)) continue;
+    if (pending.queue->Bring(pending.commands)) continue;
     pending.commands.clear();  // the queue is gone; those who wait notice
   }
   pending_.clear();
@@ -103,6 +155,7 @@ void NetThread::FlushDirty() {
     connection->Guard("writing", [&connection] { connection->Flush(); });
   }
   dirty_.clear();
+  if (words_.capacity() > kKeptWords) std::string().swap(words_);
 }
 
 void NetThread::Adopt(std::shared_ptr<Connection> connection) {

@@ -1,7 +1,8 @@
 // A network thread: its sockets, and the connections on them.
 //
-// Commands that its connections give to engines are collected while it handles what is ready, and handed over together;
-// what comes back is delivered together, and every connection that has something to say then writes once.
+// Commands that its connections give to queues are collected while it handles what is ready, and brought together:
+// where nobody is at it, this thread runs them. What comes back is delivered together, and every connection that has
+// something to say then writes once.
 //
 // Threading: Run(), Stop() from any thread; everything else on the thread itself.
 #pragma once
@@ -12,6 +13,9 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cstddef>
 #include <memory>
+#include <mutex>
+#include <span>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <unordered_map>
@@ -19,6 +23,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "server/net/ready_sockets.h"
 #include "server/ops/exception_log.h"
 #include "server/queue/outbox.h"
 #include "server/queue/queue_runtime.h"
@@ -71,6 +76,11 @@ class NetThread final : public Executor {
   void Stop();
 
   asio::io_context& io() { return io_; }
+  ReadySockets& sockets() { return sockets_; }
+  // For what one connection reads or writes at a time: nobody else's while that goes on.
+  static constexpr std::size_t kReadBytes = 64 * 1024;
+  std::span<char> read_buffer() { return read_buffer_; }
+  std::string& words() { return words_; }
   ExceptionLog& exceptions() { return exceptions_; }
   using Executor::Post;
   void Post(std::vector<Closure>& closures) override;
@@ -92,7 +102,11 @@ class NetThread final : public Executor {
     std::vector<Command> commands;
   };
   void Loop();
+  // Brings the commands, and delivers what comes of them at once.
+  void HandOver();
   void FlushCommands();
+  // All that was posted. False: nothing.
+  bool Deliver();
   void FlushDirty();
   void ArmSweep();
   std::vector<std::shared_ptr<Connection>> All() const;
@@ -101,8 +115,15 @@ class NetThread final : public Executor {
   asio::io_context io_;
   asio::executor_work_guard<asio::io_context::executor_type> guard_;
   asio::steady_timer sweep_;
+  ReadySockets sockets_;
+  std::vector<char> read_buffer_;
+  std::string words_;
   std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
   std::vector<Pending> pending_;
+  std::mutex inbox_mutex_;
+  std::vector<Closure> inbox_;  // guarded by inbox_mutex_
+  bool woken_ = false;          // Deliver() will run; guarded by inbox_mutex_
+  std::vector<Closure> delivering_;
   std::vector<std::shared_ptr<Connection>> dirty_;
   Instant now_{};
   std::thread thread_;

@@ -47,6 +47,7 @@ class Stream {
 
   // Bytes that were read too early: the next reads give these first.
   void Unread(std::string bytes) { unread_ = std::move(bytes); }
+  std::string TakeUnread() { return std::exchange(unread_, {}); }
 
   template <typename Buffers, typename Handler>
   void async_read_some(const Buffers& buffers, Handler&& handler) {

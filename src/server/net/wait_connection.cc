@@ -131,8 +131,8 @@ bool WaitConnection::NextMessage(std::string& out) {
     return true;
   }
   if (error_.empty()) return false;
-  out.swap(error_);
-  error_.clear();
+  out.append(error_);
+  std::string().swap(error_);
   return true;
 }
 

@@ -1,5 +1,6 @@
 #include "server/net/worker_connection.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -23,6 +24,7 @@ constexpr std::size_t kMaxUnanswered = 256;
 constexpr std::size_t kMaxNews = 1024;
 // Longer messages are taken one at a time.
 constexpr std::size_t kLongMessageBytes = 64 * 1024;
+constexpr std::size_t kLightMessageBytes = 16 * 1024;
 
 bool HasMore(const WorkerNews& news) {
   return news.ack || !news.stale.empty() || !news.grants.empty() || !news.stop_requests.empty() || news.drain ||
@@ -57,9 +59,11 @@ WsConnection::Reading WorkerConnection::OnMessage(std::string_view text) {
     return Reading::kPause;
   }
   ++unanswered_;
-  PostToQueue([link = Link(), worker = worker_, input = ToInput(message_)](Round& round) mutable {
-    round.workers.OnMessage(round, worker, link, std::move(input));
-  });
+  // What it wants from now on may have to be matched anew, and many reports take their time.
+  const bool light = !message_.set && !message_.strategy && text.size() <= kLightMessageBytes;
+  PostToQueue([link = Link(), worker = worker_, input = ToInput(message_)](
+                  Round& round) mutable { round.workers.OnMessage(round, worker, link, std::move(input)); },
+              light);
   return text.size() <= kLongMessageBytes && HasRoom() ? Reading::kGoOn : Reading::kPause;
 }
 
@@ -119,7 +123,8 @@ void WorkerConnection::Say(const Error& error, std::optional<std::uint64_t> seq)
 void WorkerConnection::OnSign() {
   if (!worker_) return;
   PostToQueue(
-      [worker = worker_](Round& round) { static_cast<void>(round.engine.workers().Heartbeat(round.now, worker)); });
+      [worker = worker_](Round& round) { static_cast<void>(round.engine.workers().Heartbeat(round.now, worker)); },
+      true);
 }
 
 void WorkerConnection::Deliver(WorkerNews news) {
@@ -128,7 +133,7 @@ void WorkerConnection::Deliver(WorkerNews news) {
 }
 
 void WorkerConnection::TakeNews(WorkerNews news) {
-  if (news.answers && unanswered_ > 0) --unanswered_;
+  unanswered_ -= std::min<std::size_t>(unanswered_, news.answers);
   if (gone()) {
     std::vector<TaskRef> unsent;
     for (const Grant& grant : news.grants) unsent.push_back(grant.task);
@@ -138,16 +143,7 @@ void WorkerConnection::TakeNews(WorkerNews news) {
   }
   if (news.close) CloseSoon();
   if (HasMore(news)) {
-    // Tasks that come with the acknowledgement of the message that asked for them travel with it.
-    if (!news_.empty() && !news_.back().error && news_.back().grants.empty() && !news.ack && !news.error && !news.set) {
-      WorkerNews& last = news_.back();
-      for (auto& stale : news.stale) last.stale.push_back(stale);
-      for (StopRequest& cancel : news.stop_requests) last.stop_requests.push_back(cancel);
-      last.grants = std::move(news.grants);
-      last.drain = last.drain || news.drain;
-    } else {
-      news_.push_back(std::move(news));
-    }
+    if (news_.empty() || !news_.back().Join(news)) news_.push_back(std::move(news));
     net().MarkDirty(*this);
   }
   if (worker_ && HasRoom()) ResumeReading();
@@ -171,8 +167,8 @@ void WorkerConnection::OnSweep() {
 bool WorkerConnection::NextMessage(std::string& out) {
   named_.clear();
   if (!said_.empty()) {
-    out.swap(said_);
-    said_.clear();
+    out.append(said_);
+    std::string().swap(said_);
     return true;
   }
   if (news_.empty()) return false;

@@ -42,8 +42,8 @@ class WorkerConnection final : public WsConnection, public WorkerLink {
   bool HasRoom() const;  // for more of its messages
   // To its queue, in order with all others of the connection.
   template <typename F>
-  void PostToQueue(F&& f) {
-    net().Post(queue_, Command(std::forward<F>(f)).By(asker_));
+  void PostToQueue(F&& f, bool light = false) {
+    net().Post(queue_, Command(std::forward<F>(f)).By(asker_).Light(light));
   }
   WorkerLinkPtr Link() { return {shared_from_this(), static_cast<WorkerLink*>(this)}; }
 

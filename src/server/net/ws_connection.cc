@@ -1,7 +1,6 @@
 #include "server/net/ws_connection.h"
 
 #include <algorithm>
-#include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/websocket/stream.hpp>
 #include <utility>
 
@@ -16,18 +15,22 @@ namespace {
 namespace websocket = beast::websocket;
 using namespace std::chrono_literals;
 
-constexpr std::size_t kKeptFrameBytes = 4 * 1024;  // larger buffers are given back after use
+constexpr std::size_t kKeptBytes = 4 * 1024;  // larger buffers are given back after use
 constexpr int kSilentHeartbeats = 3;
 constexpr Duration kCloseTimeout = 5s;
-constexpr std::size_t kFrameReadBytes = 64 * 1024;
+// Of one connection, before others have their turn.
+constexpr int kReadsAtOnce = 8;
+constexpr std::size_t kReadBytes = 16 * 1024, kLongReadBytes = NetThread::kReadBytes;
 constexpr Duration kLeastBetweenSigns = 100ms;  // a flood of pings is one sign of life
 
 }  // namespace
 
-struct WsConnection::Wire {
-  explicit Wire(Stream stream) : ws(std::move(stream)) {}
-  websocket::stream<Stream, false> ws;
-  beast::flat_buffer in;
+// Beast answers it; what follows is read and written here.
+struct WsConnection::Handshake {
+  explicit Handshake(WsUpgrade upgrade) : stream(std::move(upgrade.stream)), request(std::move(upgrade.request)) {}
+  Stream stream;
+  beast::http::request<beast::http::empty_body> request;
+  websocket::stream<Stream&, false> ws{stream};
 };
 
 WsConnection::WsConnection(NetThread& net, ServerContext& server)
@@ -47,64 +50,139 @@ void WsConnection::Accept(WsUpgrade upgrade) {
   write_deadline_ = last_heard_ + server_.config.write_timeout;
   authorization_ = std::move(upgrade.authorization);
   admission_ = std::move(upgrade.admission);
-  wire_ = std::make_unique<Wire>(std::move(upgrade.stream));
-  auto& ws = wire_->ws;
-  ws.read_message_max(kMaxFirstMessageBytes);
-  ws.auto_fragment(false);
-  ws.text(true);
-  ws.control_callback([this](websocket::frame_type, beast::string_view) {
-    last_heard_ = net().now();
-    if (gone_ || last_heard_ < next_sign_) return;
-    next_sign_ = last_heard_ + kLeastBetweenSigns;
-    Guard("a sign of life", [this] { OnSign(); });
-  });
-  const auto held = std::make_shared<beast::http::request<beast::http::empty_body>>(std::move(upgrade.request));
-  ws.async_accept(*held, [self = Self(), held](error_code ec) {
+  handshake_ = std::make_unique<Handshake>(std::move(upgrade));
+  handshake_->ws.async_accept(handshake_->request, [self = Self()](error_code ec) {
     self->Guard("beginning a WebSocket", [&self, ec] {
-      if (ec) return self->Fail();
-      self->open_ = true;
-      self->write_deadline_.reset();
-      if (self->expects_hello()) self->read_deadline_ = self->net().now() + self->server_.config.request_timeout;
-      self->Flush();
-      if (!self->paused_) self->Read();
+      if (ec || self->ended_) return self->Fail();
+      self->Begin();
     });
   });
 }
 
-void WsConnection::Read() {
-  if (reading_ || !open_ || gone_ || closing_) return;
-  reading_ = true;
-  wire_->ws.async_read_some(wire_->in, kFrameReadBytes, [self = Self()](error_code ec, std::size_t n) {
-    self->Guard("a message", [&self, ec, n] { self->OnRead(ec, n); });
+void WsConnection::Begin() {
+  ahead_ = handshake_->stream.TakeUnread();
+  Stream stream = std::move(handshake_->stream);
+  handshake_.reset();
+  socket_ = std::make_unique<WsSocket>(net(), std::move(stream), static_cast<WsSocket::User&>(*this));
+  open_ = true;
+  write_deadline_.reset();
+  if (expects_hello()) read_deadline_ = net().now() + server_.config.request_timeout;
+  Flush();
+  Read();
+}
+
+void WsConnection::OnReadable() {
+  Guard("a message", [this] { Read(); });
+}
+
+void WsConnection::OnWritable() {
+  Guard("writing", [this] {
+    if (socket_->broken()) return Fail();
+    if (SendRest()) Flush();
   });
 }
 
-void WsConnection::OnRead(error_code ec, std::size_t n) {
-  reading_ = false;
-  if (gone_ || closing_) return;
-  if (ec) return Fail();
-  auto& ws = wire_->ws;
-  if (ws.got_binary()) return CloseNow(CloseReason::kUnsupported, "messages are text");
-  if (!ws.is_message_done()) {
-    server_.metrics.BytesIn(n);
-    if (!read_deadline_) read_deadline_ = net().now() + server_.config.request_timeout;
-    if (!inflight_.Grow(admission_.principal->id, wire_->in.capacity())) {
-      return CloseNow(CloseReason::kTryAgain, "too many large messages at once");
+void WsConnection::Read() {
+  if (taking_ || !open_) return;
+  taking_ = true;
+  for (int i = 0; i < kReadsAtOnce && !ended_ && (!paused_ || closing_); ++i) {
+    if (!ahead_.empty()) {
+      std::string held = std::exchange(ahead_, {});
+      Take(held);
+      continue;
     }
-    return Read();
+    // What is behind a message that makes it pause is kept: not much, unless a long one is under way.
+    const std::span<char> room = net().read_buffer().first(reader_.idle() ? kReadBytes : kLongReadBytes);
+    const std::optional<std::size_t> n = socket_->Read(room);
+    if (!n) {
+      Fail();
+      break;
+    }
+    if (*n == 0) break;
+    server_.metrics.BytesIn(*n);
+    Take(room.first(*n));
   }
+  taking_ = false;
+  if (ended_ || (paused_ && !closing_)) return;
+  if (ahead_.empty() && !socket_->readable()) return;
+  asio::post(net().io(), [self = Self()] { self->OnReadable(); });
+}
+
+void WsConnection::Take(std::span<char> bytes) {
+  while (!ended_ && !peer_closed_ && !deaf_) {
+    const ws::FrameReader::Event event = reader_.Next(bytes);
+    if (event.kind == ws::FrameReader::Kind::kNothing || !OnFrame(event)) break;
+  }
+  if (ended_ || gone_) return;
+  reader_.Trim(kKeptBytes);
+  ahead_.assign(bytes.data(), bytes.size());
+  Account();
+}
+
+bool WsConnection::OnFrame(const ws::FrameReader::Event& event) {
+  using Kind = ws::FrameReader::Kind;
+  switch (event.kind) {
+    case Kind::kMessage:
+      return OnText(event.data);
+    case Kind::kPing:
+      if (!closing_) pong_ = event.data;  // of several the last one is answered
+      OnControl();
+      SendControls();
+      return !gone_;
+    case Kind::kPong:
+      OnControl();
+      return !gone_;
+    case Kind::kClose:
+      OnPeerCloses(event.code);
+      return false;
+    case Kind::kBroken:
+      deaf_ = true;
+      if (closing_) {
+        Fail();
+      } else {
+        CloseNow(event.code, event.data);
+      }
+      return false;
+    case Kind::kNothing:
+      break;
+  }
+  return false;
+}
+
+bool WsConnection::OnText(std::string_view text) {
+  heard_ = true;
   last_heard_ = net().now();
   read_deadline_.reset();
-  server_.metrics.MessageReceived(n);
-  const auto data = wire_->in.data();
-  const Reading next = OnMessage({static_cast<const char*>(data.data()), data.size()});
-  wire_->in.consume(wire_->in.size());
-  if (wire_->in.capacity() > kKeptFrameBytes) wire_->in.shrink_to_fit();
-  if (next == Reading::kPause) {
-    paused_ = true;  // what became of a large message counts until there is room for the next
-  } else {
-    inflight_.Clear();
-    Read();
+  server_.metrics.MessageReceived();
+  paused_ = OnMessage(text) == Reading::kPause;
+  // What became of a large message counts until there is room for the next.
+  if (!paused_) inflight_.Clear();
+  return !paused_ && !gone_;
+}
+
+void WsConnection::OnControl() {
+  last_heard_ = net().now();
+  if (gone_ || last_heard_ < next_sign_) return;
+  next_sign_ = last_heard_ + kLeastBetweenSigns;
+  OnSign();
+}
+
+void WsConnection::OnPeerCloses(ws::CloseCode code) {
+  peer_closed_ = true;
+  if (!closing_) SayClose(code, {});
+  if (!std::exchange(gone_, true)) Forget();
+  if (!sending()) End();  // else as soon as that is out
+}
+
+void WsConnection::Account() {
+  if (paused_) return;
+  if (!reader_.idle()) {
+    if (!read_deadline_) read_deadline_ = net().now() + server_.config.request_timeout;
+    if (!inflight_.Grow(admission_.principal->id, reader_.held())) {
+      CloseNow(ws::CloseCode::kTryAgain, "too many large messages at once");
+    }
+  } else if (heard_ || !expects_hello()) {
+    read_deadline_.reset();
   }
 }
 
@@ -116,39 +194,86 @@ void WsConnection::ResumeReading() {
 }
 
 void WsConnection::Flush() {
-  if (!open_ || gone_ || writing_ || closing_) return;
-  out_.clear();
-  if (!NextMessage(out_)) {
-    if (out_.capacity() > kKeptFrameBytes) out_.shrink_to_fit();
-    unread_.Shrink(out_.capacity());
-    if (close_soon_) {
-      closing_ = true;
-      write_deadline_ = CloseDeadline();
-      wire_->ws.async_close(websocket::close_code::normal,
-                            [self = Self()](error_code) { self->Guard("closing", [&self] { self->Fail(); }); });
+  if (!open_ || gone_) return;
+  while (!gone_ && !closing_ && !sending()) {
+    std::string& message = net().words();
+    message.clear();
+    if (!NextMessage(message)) {
+      if (close_soon_) SayClose(ws::CloseCode::kNormal, {});
+      return;
     }
-    return;
+    if (!unread_.Grow(admission_.principal->id, message.size())) {
+      OnRefused();
+      return CloseNow(ws::CloseCode::kTryAgain, "too many messages wait to be read");
+    }
+    message_under_way_ = true;
+    if (!Send(ws::Opcode::kText, message)) return;
+    if (sending()) return;
+    unread_.Clear();
+    Sent();
   }
-  if (!unread_.Grow(admission_.principal->id, out_.capacity())) {
-    OnRefused();
-    return CloseNow(CloseReason::kTryAgain, "too many messages wait to be read");
-  }
-  writing_ = true;
-  write_deadline_ = net().now() + server_.config.write_timeout;
-  wire_->ws.async_write(asio::buffer(out_), [self = Self()](error_code ec, std::size_t n) {
-    self->Guard("writing", [&self, ec, n] { self->OnWritten(ec, n); });
-  });
 }
 
-void WsConnection::OnWritten(error_code ec, std::size_t n) {
-  writing_ = false;
+bool WsConnection::Send(ws::Opcode opcode, std::string_view body) {
+  const ws::FrameHead head(opcode, body.size());
+  std::size_t taken = 0;
+  if (out_.empty()) {
+    const std::optional<std::size_t> n = socket_->Write(head.bytes(), body);
+    if (!n) {
+      Fail();
+      return false;
+    }
+    taken = *n;
+  }
+  server_.metrics.BytesOut(taken);
+  if (taken < head.bytes().size()) {
+    out_.append(head.bytes().substr(taken)).append(body);
+  } else {
+    out_.append(body.substr(taken - head.bytes().size()));
+  }
+  if (sending() && !write_deadline_) write_deadline_ = net().now() + server_.config.write_timeout;
+  return true;
+}
+
+bool WsConnection::SendRest() {
+  if (out_begin_ < out_.size()) {
+    const std::optional<std::size_t> n = socket_->Write(std::string_view(out_).substr(out_begin_), {});
+    if (!n) {
+      Fail();
+      return false;
+    }
+    server_.metrics.BytesOut(*n);
+    out_begin_ += *n;
+    if (out_begin_ < out_.size()) return false;
+  }
+  out_.clear();
+  out_begin_ = 0;
+  if (out_.capacity() > kKeptBytes) std::string().swap(out_);
+  if (sending()) return false;
   unread_.Clear();
-  if (gone_ || closing_) return;  // the deadline is that of the close
+  if (peer_closed_) End();
+  if (closing_) return false;  // the deadline is that of the close
   write_deadline_.reset();
-  if (ec) return Fail();
-  server_.metrics.BytesOut(n);
+  if (message_under_way_) Sent();
+  SendControls();
+  return !gone_;
+}
+
+void WsConnection::Sent() {
+  message_under_way_ = false;
   OnSent();
-  Flush();
+}
+
+void WsConnection::SendControls() {
+  if (!open_ || closing_ || sending()) return;
+  if (pong_) {
+    const std::string body = *std::exchange(pong_, std::nullopt);
+    if (!Send(ws::Opcode::kPong, body)) return;
+  }
+  if (ping_ && !sending()) {
+    ping_ = false;
+    Send(ws::Opcode::kPing, {});
+  }
 }
 
 void WsConnection::CloseSoon() {
@@ -156,24 +281,23 @@ void WsConnection::CloseSoon() {
   net().MarkDirty(*this);
 }
 
-void WsConnection::AllowLargeMessages() {
-  if (wire_) wire_->ws.read_message_max(bounds::kMaxMessageBytes);
+void WsConnection::AllowLargeMessages() { reader_.set_max_message(bounds::kMaxMessageBytes); }
+
+void WsConnection::SayClose(ws::CloseCode code, std::string_view why) {
+  closing_ = true;
+  reader_.DropMessages();
+  write_deadline_ = net().now() + std::min<Duration>(kCloseTimeout, server_.config.write_timeout);
+  if (!Send(ws::Opcode::kClose, ws::CloseBody(code, why))) return;
+  // The peer's own is read, and what comes before it dropped.
+  if (!taking_ && !peer_closed_) OnReadable();
 }
 
-void WsConnection::CloseNow(CloseReason reason, std::string_view why) {
+void WsConnection::CloseNow(ws::CloseCode code, std::string_view why) {
   if (gone_) return;
   if (!open_ || closing_) return Fail();
-  closing_ = true;
   gone_ = true;
-  write_deadline_ = CloseDeadline();
-  websocket::close_reason said(static_cast<websocket::close_code>(reason));
-  said.reason.assign(why.data(), std::min(why.size(), said.reason.max_size()));
-  wire_->ws.async_close(said, [self = Self()](error_code) { self->Guard("closing", [&self] { self->End(); }); });
+  SayClose(code, why);
   Forget();
-}
-
-Instant WsConnection::CloseDeadline() const {
-  return net().now() + std::min<Duration>(kCloseTimeout, server_.config.write_timeout);
 }
 
 void WsConnection::Fail() {
@@ -189,7 +313,8 @@ void WsConnection::Forget() {
 
 void WsConnection::End() {
   if (std::exchange(ended_, true)) return;
-  if (wire_) wire_->ws.next_layer().Close();
+  if (handshake_) handshake_->stream.Close();
+  if (socket_) socket_->Close();
   net().Disown(*this);
 }
 
@@ -198,17 +323,17 @@ bool WsConnection::Admitted() { return server_.tokens->Renew(admission_, authori
 void WsConnection::Sweep(Instant now) {
   if (write_deadline_ && now >= *write_deadline_) return Fail();
   if (gone_) return;
-  if (!Admitted()) return CloseNow(CloseReason::kPolicy, "the token is no longer valid");
-  if (read_deadline_ && now >= *read_deadline_) return CloseNow(CloseReason::kPolicy, "a message came too slowly");
+  if (!Admitted()) return CloseNow(ws::CloseCode::kPolicy, "the token is no longer valid");
+  if (read_deadline_ && now >= *read_deadline_) return CloseNow(ws::CloseCode::kPolicy, "a message came too slowly");
   OnSweep();
   if (gone_) return;
   // While it is not being read it cannot be heard.
   if (paused_ || !open_) return;
   const Duration silent = now - last_heard_;
   if (silent >= server_.config.heartbeat * kSilentHeartbeats) return Fail();
-  if (asks_for_signs() && silent >= server_.config.heartbeat && !pinging_ && !closing_) {
-    pinging_ = true;
-    wire_->ws.async_ping({}, [self = Self()](error_code) { self->pinging_ = false; });
+  if (asks_for_signs() && silent >= server_.config.heartbeat) {
+    ping_ = true;
+    SendControls();
   }
 }
 

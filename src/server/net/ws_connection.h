@@ -1,19 +1,24 @@
-// One WebSocket connection: whole text messages in, one message at a time out. Beast stays behind it.
+// One WebSocket connection: whole text messages in, one message at a time out.
+//
+// A message that is there whole is parsed where the thread has read it, and one that the kernel takes at once leaves
+// from where it was put into words: between messages a connection has no memory for them.
 //
 // Threading: confined to its network thread.
 #pragma once
 
-#include <boost/system/error_code.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "base/time.h"
 #include "server/net/inflight.h"
 #include "server/net/net_thread.h"
+#include "server/net/ws_frames.h"
+#include "server/net/ws_socket.h"
 #include "server/ops/tokens.h"
 
 namespace allot {
@@ -25,7 +30,7 @@ struct WsUpgrade;
 // about half of this.
 inline constexpr std::size_t kMaxFirstMessageBytes = 2 * 1024 * 1024;
 
-class WsConnection : public Connection {
+class WsConnection : public Connection, private WsSocket::User {
  public:
   WsConnection(NetThread& net, ServerContext& server);
   ~WsConnection() override;
@@ -39,7 +44,7 @@ class WsConnection : public Connection {
 
  protected:
   enum class Reading { kGoOn, kPause };
-  // A text message. Padding behind it may be read.
+  // A text message.
   virtual Reading OnMessage(std::string_view text) = 0;
   // A ping, or a pong: a sign of life.
   virtual void OnSign() {}
@@ -70,38 +75,64 @@ class WsConnection : public Connection {
   ServerContext& server() const { return server_; }
 
  private:
-  struct Wire;  // Beast's part
+  struct Handshake;
+  void OnReadable() final;
+  void OnWritable() final;
+  std::shared_ptr<void> Keep() final { return shared_from_this(); }
+  void Begin();
+  // Reads and looks at what there is, unless it is paused.
   void Read();
-  void OnRead(boost::system::error_code ec, std::size_t n);
-  void OnWritten(boost::system::error_code ec, std::size_t n);
-  // Codes of RFC 6455.
-  enum class CloseReason : std::uint16_t { kUnsupported = 1003, kPolicy = 1008, kTryAgain = 1013 };
+  // Looks at them. What is behind a message that makes it pause is kept.
+  void Take(std::span<char> bytes);
+  // False: what is behind it waits.
+  bool OnFrame(const ws::FrameReader::Event& event);
+  bool OnText(std::string_view text);
+  void OnControl();
+  void OnPeerCloses(ws::CloseCode code);
+  // What is not complete has a deadline and a part of the budget.
+  void Account();
+  // The rest of it is written when there is room. REQUIRES: nothing is left of what came before, or it is a control
+  // frame. False: the connection is over.
+  bool Send(ws::Opcode opcode, std::string_view body);
+  bool SendRest();
+  void SendControls();
+  bool sending() const { return !out_.empty() || !socket_->sent(); }
+  // The message under way was taken by the kernel.
+  void Sent();
+  void SayClose(ws::CloseCode code, std::string_view why);
   // Ends it for whoever uses it at once, and for the peer with a close frame.
-  void CloseNow(CloseReason reason, std::string_view why);
+  void CloseNow(ws::CloseCode code, std::string_view why);
   void Fail();
   void Forget();
-  Instant CloseDeadline() const;
   void End();
   // Its token is as good as when it came.
   bool Admitted();
   std::shared_ptr<WsConnection> Self() { return std::static_pointer_cast<WsConnection>(shared_from_this()); }
 
   ServerContext& server_;
-  std::unique_ptr<Wire> wire_;
+  std::unique_ptr<Handshake> handshake_;
+  std::unique_ptr<WsSocket> socket_;
+  ws::FrameReader reader_{kMaxFirstMessageBytes};
   std::string authorization_;
   TokenBook::Admission admission_;
-  std::string out_;
+  std::string ahead_;          // read, and not yet looked at
+  std::string out_;            // of what is being sent: what the kernel did not take yet
+  std::size_t out_begin_ = 0;  // of it, what it took since
+  std::optional<std::string> pong_;
   InflightBudget::Share inflight_;  // of what it reads, until that is worked off
   InflightBudget::Share unread_;    // of what it writes
   bool open_ = false;
-  bool reading_ = false;
+  bool heard_ = false;  // a message
+  bool taking_ = false;
   bool paused_ = false;
-  bool writing_ = false;
+  bool message_under_way_ = false;
   bool close_soon_ = false;
-  bool closing_ = false;
-  bool pinging_ = false;
-  bool gone_ = false;   // for whoever uses it
-  bool ended_ = false;  // for the network thread
+  bool closing_ = false;      // a close frame was sent, or is about to be
+  bool peer_closed_ = false;  // one was read
+  bool deaf_ = false;         // what comes now has no meaning
+  bool ping_ = false;         // is to be sent
+  bool gone_ = false;         // for whoever uses it
+  bool ended_ = false;        // for the network thread
   Instant last_heard_{};
   Instant next_sign_{};
   std::optional<Instant> read_deadline_;  // of hello, or of a message that has begun

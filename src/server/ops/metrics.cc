@@ -166,6 +166,8 @@ struct QueueMetrics::Impl {
   Histogram* commit_seconds = nullptr;
   Histogram* commit_batches = nullptr;
   Histogram* commit_events = nullptr;
+  Counter* commits_inline = nullptr;
+  Counter* rounds_inline = nullptr;
   Histogram* decide_seconds = nullptr;
   Histogram* pick_seconds = nullptr;
   std::array<Histogram*, kStepWords.size()> step_seconds{};
@@ -211,13 +213,15 @@ void QueueMetrics::Update(const Store::Usage& usage, bool disk_full) {
   impl_->disk_full->Set(disk_full ? 1 : 0);
 }
 
-void QueueMetrics::Committed(Duration took, std::size_t batches, std::size_t events) {
+void QueueMetrics::Committed(Duration took, std::size_t batches, std::size_t events, bool here) {
+  if (here) impl_->commits_inline->Increment();
   impl_->commit_seconds->Observe(Seconds(took));
   impl_->commit_batches->Observe(static_cast<double>(batches));
   impl_->commit_events->Observe(static_cast<double>(events));
 }
 
-void QueueMetrics::Decided(Duration took, std::size_t starts) {
+void QueueMetrics::Decided(Duration took, std::size_t starts, bool engine_thread) {
+  if (!engine_thread) impl_->rounds_inline->Increment();
   impl_->decide_seconds->Observe(Seconds(took));
   if (starts == 0) return;
   const double each = Seconds(took) / static_cast<double>(starts);
@@ -256,6 +260,8 @@ struct Metrics::Impl {
   Family<Histogram>& commit_seconds;
   Family<Histogram>& commit_batches;
   Family<Histogram>& commit_events;
+  Family<Counter>& commits_inline;
+  Family<Counter>& rounds_inline;
   Family<Histogram>& decide_seconds;
   Family<Histogram>& pick_seconds;
   Family<Histogram>& step_seconds;
@@ -288,9 +294,10 @@ struct Metrics::Impl {
   Family<Histogram>& HistogramFamily(const char* name, const char* help) {
     return Register(prometheus::BuildHistogram(), registry, name, help);
   }
-  Counter& OneCounter(const char* name, const char* help) {
-    return Register(prometheus::BuildCounter(), registry, name, help).Add({});
+  Family<Counter>& CounterFamily(const char* name, const char* help) {
+    return Register(prometheus::BuildCounter(), registry, name, help);
   }
+  Counter& OneCounter(const char* name, const char* help) { return CounterFamily(name, help).Add({}); }
   Gauge& OneGauge(const char* name, const char* help) { return GaugeFamily(name, help).Add({}); }
 
   explicit Impl(const std::string& data_dir)
@@ -309,6 +316,9 @@ struct Metrics::Impl {
         commit_seconds(HistogramFamily("allotter_commit_seconds", "How long a group commit took.")),
         commit_batches(HistogramFamily("allotter_commit_batches", "Batches of a group commit.")),
         commit_events(HistogramFamily("allotter_commit_events", "Events of a group commit.")),
+        commits_inline(
+            CounterFamily("allotter_inline_commits_total", "Commits made by the thread that ran the round.")),
+        rounds_inline(CounterFamily("allotter_inline_rounds_total", "Rounds run by network threads.")),
         decide_seconds(HistogramFamily("allotter_decide_seconds", "How long the engine took for a round of commands.")),
         pick_seconds(HistogramFamily("allotter_pick_seconds",
                                      "Of starts: their part of the round of commands that decided them.")),
@@ -396,6 +406,8 @@ QueueMetrics& Metrics::ForQueue(const std::string& name) {
   queue->commit_seconds = &impl_->commit_seconds.Add(labels, TimeBuckets());
   queue->commit_batches = &impl_->commit_batches.Add(labels, SizeBuckets());
   queue->commit_events = &impl_->commit_events.Add(labels, SizeBuckets());
+  queue->commits_inline = &impl_->commits_inline.Add(labels);
+  queue->rounds_inline = &impl_->rounds_inline.Add(labels);
   queue->decide_seconds = &impl_->decide_seconds.Add(labels, TimeBuckets());
   queue->pick_seconds = &impl_->pick_seconds.Add(labels, PickBuckets());
   for (std::size_t i = 0; i < kStepWords.size(); ++i) {
@@ -429,6 +441,8 @@ void Metrics::RemoveQueue(const std::string& name) {
   impl_->commit_seconds.Remove(queue.commit_seconds);
   impl_->commit_batches.Remove(queue.commit_batches);
   impl_->commit_events.Remove(queue.commit_events);
+  impl_->commits_inline.Remove(queue.commits_inline);
+  impl_->rounds_inline.Remove(queue.rounds_inline);
   impl_->decide_seconds.Remove(queue.decide_seconds);
   impl_->pick_seconds.Remove(queue.pick_seconds);
   for (Histogram* const steps : queue.step_seconds) impl_->step_seconds.Remove(steps);
@@ -451,10 +465,7 @@ void Metrics::RequestServed(int http_status) {
     impl_->client_errors.Increment();
   }
 }
-void Metrics::MessageReceived(std::size_t bytes) {
-  impl_->messages.Increment();
-  BytesIn(bytes);
-}
+void Metrics::MessageReceived() { impl_->messages.Increment(); }
 void Metrics::BytesIn(std::size_t bytes) { impl_->bytes_in.Increment(static_cast<double>(bytes)); }
 void Metrics::BytesOut(std::size_t bytes) { impl_->bytes_out.Increment(static_cast<double>(bytes)); }
 

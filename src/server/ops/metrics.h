@@ -37,10 +37,10 @@ class QueueMetrics {
   // is not among `held` any more holds nothing back.
   void Update(const EngineStats& stats, const std::vector<ReasonRow>& held, WallTime now);
   void Update(const Store::Usage& usage, bool disk_full);
-  // One group commit: how long it took, how many batches and events it held.
-  void Committed(Duration took, std::size_t batches, std::size_t events);
-  // One round of the engine thread: how long it decided, and how many starts came of it.
-  void Decided(Duration took, std::size_t starts);
+  // One group commit: how long it took, how many batches and events it held; with `here` made by whoever ran the round.
+  void Committed(Duration took, std::size_t batches, std::size_t events, bool here = false);
+  // One round: how long it decided, how many starts came of it, and whether the engine thread ran it.
+  void Decided(Duration took, std::size_t starts, bool engine_thread = true);
   // Steps of the engine thread since the last time, by kind. Called by the thread that calls Update(); the longest is
   // told by the next one, and begins anew.
   void Stepped(const StepMeter::Totals& steps);
@@ -70,9 +70,9 @@ class Metrics {
   // The network's side.
   void ConnectionOpened();
   void ConnectionClosed();
-  void ConnectionFailed();                  // something that was done for it threw an exception
-  void RequestServed(int http_status);      // counted, errors of client and server apart
-  void MessageReceived(std::size_t bytes);  // WebSocket
+  void ConnectionFailed();              // something that was done for it threw an exception
+  void RequestServed(int http_status);  // counted, errors of client and server apart
+  void MessageReceived();               // WebSocket
   void BytesIn(std::size_t bytes);
   void BytesOut(std::size_t bytes);
 

@@ -233,8 +233,8 @@ TEST(Metrics, TheNetworksSide) {
   metrics.ConnectionFailed();
   metrics.ConnectionClosed();
   for (const int status : {200, 201, 404, 500, 503}) metrics.RequestServed(status);
-  metrics.MessageReceived(100);
-  metrics.BytesIn(11);
+  metrics.MessageReceived();
+  metrics.BytesIn(111);
   metrics.BytesOut(7);
   const std::string text = metrics.Render();
   EXPECT_TRUE(Has(text, "allotter_connections 1")) << text;

@@ -1,5 +1,6 @@
 #include "server/queue/committer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -27,7 +28,25 @@ std::size_t Bytes(const Batch& batch) {
   return n;
 }
 
+// What may be committed by whoever brings it: a thread with sockets must not stand still for long, and where there is
+// more, a commit for all of it costs less.
+constexpr double kFewCommands = 4;
+constexpr double kQuickMicros = 1000;
+constexpr double kForget = 0.125;  // of what was, with each commit
+
 }  // namespace
+
+void Committer::Pace::Note(Duration took, std::size_t commands) {
+  const auto now = static_cast<double>(commands);
+  // Many at once are a load; few are the end of it only if they stay few.
+  commands_ = std::max(now, commands_ + (now - commands_) * kForget);
+  const double micros = std::chrono::duration<double, std::micro>(took).count();
+  micros_ = micros_ == 1e9 ? micros : micros_ + (micros - micros_) * kForget;
+}
+
+bool Committer::Pace::LittleAndQuick(std::size_t commands) const {
+  return static_cast<double>(commands) <= kFewCommands && commands_ <= kFewCommands && micros_ <= kQuickMicros;
+}
 
 bool HasContent(const Batch& batch) {
   return !batch.events.empty() || !batch.payloads.empty() || !batch.outcomes.empty() || !batch.records.empty() ||
@@ -55,6 +74,31 @@ bool Committer::Push(CommitWork work) {
   return false;
 }
 
+bool Committer::CommitHere(CommitWork& work) {
+  if (work.task || work.batch.floor != 0 || !work.batch.removals.empty()) return false;  // leaves something to tidy
+  if (pending() != 0 || disk_full() || closing_.load(std::memory_order_acquire)) return false;
+  std::unique_lock lock(store_mutex_, std::try_to_lock);
+  if (!lock || !pace_.LittleAndQuick(work.commands)) return false;
+  batches_.clear();
+  batches_.push_back(std::move(work.batch));
+  const Instant began = ReadMonotonic();
+  const Result<void> committed = store_.Commit(batches_);
+  if (!committed.ok()) {
+    if (committed.error().code != Code::kDiskFull) on_fatal_(committed.error());
+    // The store thread tries again, and waits for space.
+    work.batch = std::move(batches_.front());
+    return false;
+  }
+  const Duration took = ReadMonotonic() - began;
+  pace_.Note(took, work.commands);
+  lock.unlock();
+  commits_.fetch_add(1, std::memory_order_relaxed);
+  commits_here_.fetch_add(1, std::memory_order_relaxed);
+  if (metrics_ != nullptr) metrics_->Committed(took, 1, work.events, true);
+  Release(work.outbox);
+  return true;
+}
+
 void Committer::Loop() {
   std::vector<CommitWork> works;
   for (;;) {
@@ -77,6 +121,7 @@ void Committer::Loop() {
 void Committer::CommitAll(std::vector<CommitWork>& works) {
   std::size_t begin = 0;
   while (begin < works.size()) {
+    std::unique_lock lock(store_mutex_);
     std::size_t bytes = 0;
     std::size_t end = begin;
     do {
@@ -84,16 +129,20 @@ void Committer::CommitAll(std::vector<CommitWork>& works) {
       bytes += Bytes(works[end].batch);
       ++end;
     } while (end < works.size() && bytes < kMaxCommitBytes);
-    CommitSlice(works, begin, end);
+    Outbox outbox = CommitSlice(works, begin, end);
+    lock.unlock();
+    Release(outbox);
     begin = end;
   }
 }
 
-void Committer::CommitSlice(std::vector<CommitWork>& works, std::size_t begin, std::size_t end) {
-  if (given_up_) return;  // nothing may be written behind what could not be
+Outbox Committer::CommitSlice(std::vector<CommitWork>& works, std::size_t begin, std::size_t end) {
+  if (given_up_) return {};  // nothing may be written behind what could not be
   batches_.clear();
   std::size_t events = 0;
+  std::size_t commands = 0;
   for (std::size_t i = begin; i < end; ++i) {
+    commands += works[i].commands;
     Batch& batch = works[i].batch;
     if (!HasContent(batch)) continue;
     if (batch.floor != 0 || !batch.removals.empty()) untidy_ = true;
@@ -105,17 +154,22 @@ void Committer::CommitSlice(std::vector<CommitWork>& works, std::size_t begin, s
     for (int tries = 0;; ++tries) {
       const Result<void> committed = store_.Commit(batches_);
       if (committed.ok()) break;
-      if (committed.error().code != Code::kDiskFull) return on_fatal_(committed.error());
+      if (committed.error().code != Code::kDiskFull) {
+        on_fatal_(committed.error());
+        return {};
+      }
       disk_full_.store(true, std::memory_order_release);
       if (closing_.load(std::memory_order_acquire) && tries >= kDiskFullTriesWhenClosing) {
         given_up_ = true;
-        return;
+        return {};
       }
       std::this_thread::sleep_for(kDiskFullRetry);
     }
     disk_full_.store(false, std::memory_order_release);
     commits_.fetch_add(1, std::memory_order_relaxed);
-    if (metrics_ != nullptr) metrics_->Committed(ReadMonotonic() - began, batches_.size(), events);
+    const Duration took = ReadMonotonic() - began;
+    pace_.Note(took, commands);
+    if (metrics_ != nullptr) metrics_->Committed(took, batches_.size(), events);
   }
   Outbox outbox;
   for (std::size_t i = begin; i < end; ++i) {
@@ -125,10 +179,11 @@ void Committer::CommitSlice(std::vector<CommitWork>& works, std::size_t begin, s
       for (OutMessage& message : works[i].outbox) outbox.push_back(std::move(message));
     }
   }
-  Release(outbox);
+  return outbox;
 }
 
 void Committer::TidyOnce() {
+  std::lock_guard lock(store_mutex_);
   commits_since_tidy_ = 0;
   const Result<bool> more = store_.Tidy();
   if (!more.ok()) {

@@ -1,6 +1,7 @@
-// A queue's store thread: takes all work waiting, commits it as one transaction, then lets go what depended on it.
+// A queue's store thread: takes all work waiting, commits it as one transaction, then lets go what depended on it. A
+// little work for a store that has nothing to do is committed by whoever brings it, which spares two hops.
 //
-// Threading: Push(), idle(), disk_full() from any thread; everything else of the store happens on its own thread.
+// Threading: all methods may be called from any thread, except as said. Only one thread at a time uses the store.
 // Errors:    a full disk is waited out, in order; any other error of the store goes to `on_fatal`, which must not
 // return.
 #pragma once
@@ -9,9 +10,11 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/time.h"
 #include "server/ops/metrics.h"
 #include "server/queue/closure.h"
 #include "server/queue/mailbox.h"
@@ -25,6 +28,7 @@ struct CommitWork {
   Outbox outbox;                      // leaves when the batch, and all before it, are durable
   UniqueFunction<void(Store&)> task;  // runs on the store thread, before the batch
   std::uint32_t events = 0;           // in the batch; for metrics
+  std::size_t commands = 0;           // that it came of
 };
 
 // True if committing it changes the file.
@@ -44,6 +48,10 @@ class Committer {
   void Close();
   // In order. False, dropping it, once it is closed.
   bool Push(CommitWork work);
+  // Commits it here and now, and lets go what depends on it, if all before it is durable, it is little, and so was what
+  // came lately: under load a commit is shared. False, changing nothing, otherwise: it is to be pushed. REQUIRES: work
+  // that must come after it is pushed by this thread, or later.
+  bool CommitHere(CommitWork& work);
   // Everything pushed so far is durable, and has been let go. Seen by the pushing thread, it stays so until it pushes
   // again.
   bool idle() const { return pending_.load(std::memory_order_acquire) == 0; }
@@ -54,11 +62,23 @@ class Committer {
   std::uint64_t pushed() const { return pushed_.load(std::memory_order_acquire); }
   std::uint64_t done() const { return done_.load(std::memory_order_acquire); }
   std::uint64_t commits() const { return commits_.load(std::memory_order_relaxed); }
+  std::uint64_t commits_here() const { return commits_here_.load(std::memory_order_relaxed); }
 
  private:
+  // What decides whether a commit may be made by whoever brings it.
+  class Pace {
+   public:
+    void Note(Duration took, std::size_t commands);
+    bool LittleAndQuick(std::size_t commands) const;
+
+   private:
+    double commands_ = 0;  // of a commit, lately
+    double micros_ = 1e9;  // that it took; nothing is known yet
+  };
   void Loop();
   void CommitAll(std::vector<CommitWork>& works);
-  void CommitSlice(std::vector<CommitWork>& works, std::size_t begin, std::size_t end);
+  // What may leave then.
+  Outbox CommitSlice(std::vector<CommitWork>& works, std::size_t begin, std::size_t end);
   void TidyOnce();
 
   Store& store_;
@@ -72,9 +92,12 @@ class Committer {
   std::atomic<bool> disk_full_{false};
   std::atomic<bool> closing_{false};
   std::atomic<std::uint64_t> commits_{0};
-  bool untidy_ = true;  // after a start there may be something left to sweep
+  std::atomic<std::uint64_t> commits_here_{0};
+  std::mutex store_mutex_;  // whoever has it uses the store
+  Pace pace_;               // guarded by store_mutex_
+  bool untidy_ = true;      // after a start there may be something left to sweep
   std::size_t commits_since_tidy_ = 0;
-  std::vector<Batch> batches_;
+  std::vector<Batch> batches_;  // guarded by store_mutex_
   std::thread thread_;
 };
 

@@ -148,5 +148,91 @@ TEST(Committer, AnyOtherErrorIsFatal) {
   EXPECT_EQ(sent.load(), 0);  // nothing is told that is not there
 }
 
+CommitWork Little(Position position, std::size_t commands = 1) {
+  CommitWork work;
+  work.batch.position = position;
+  work.batch.events = "e";
+  work.commands = commands;
+  return work;
+}
+
+void AwaitIdle(const Committer& committer) {
+  while (!committer.idle()) std::this_thread::yield();
+}
+
+TEST(Committer, ALittleIsCommittedByWhoeverBringsItToAnIdleStore) {
+  FakeStore store;
+  DirectExecutor executor;
+  Committer committer(
+      store, [](const Error&) { FAIL(); }, nullptr);
+  CommitWork first = Little(1);
+  EXPECT_FALSE(committer.CommitHere(first)) << "nothing is known of the store yet";
+  committer.Push(std::move(first));
+  AwaitIdle(committer);
+  std::thread::id sent_by;
+  CommitWork work = Little(2);
+  work.outbox.push_back({&executor, [&] { sent_by = std::this_thread::get_id(); }});
+  EXPECT_TRUE(committer.CommitHere(work));
+  EXPECT_EQ(sent_by, std::this_thread::get_id());
+  EXPECT_EQ(committer.commits_here(), 1u);
+  // Not while the store is at something, ...
+  store.Set(store.stopped, true);
+  committer.Push(Little(3));
+  store.WaitForTries(3);
+  CommitWork behind = Little(4);
+  EXPECT_FALSE(committer.CommitHere(behind));
+  EXPECT_EQ(behind.batch.position, 4u);
+  committer.Push(std::move(behind));
+  store.Set(store.stopped, false);
+  AwaitIdle(committer);
+  // ... nor what is not little, or leaves something to tidy.
+  CommitWork much = Little(5, 5);
+  EXPECT_FALSE(committer.CommitHere(much));
+  CommitWork folds = Little(5);
+  folds.batch.floor = 2;
+  EXPECT_FALSE(committer.CommitHere(folds));
+  CommitWork last = Little(5);
+  EXPECT_TRUE(committer.CommitHere(last));
+  EXPECT_EQ(store.positions, (std::vector<Position>{1, 2, 3, 4, 5}));
+}
+
+TEST(Committer, UnderLoadAndForAWhileAfterItCommitsAreShared) {
+  FakeStore store;
+  Committer committer(
+      store, [](const Error&) { FAIL(); }, nullptr);
+  committer.Push(Little(1, 27));
+  AwaitIdle(committer);
+  Position position = 2;
+  int pushed = 0;
+  for (; pushed < 100; ++pushed, ++position) {
+    CommitWork work = Little(position);
+    if (committer.CommitHere(work)) break;
+    committer.Push(std::move(work));
+    AwaitIdle(committer);
+  }
+  EXPECT_GT(pushed, 5);
+  EXPECT_LT(pushed, 50);
+}
+
+TEST(Committer, WhatFindsNoSpaceIsLeftToTheStoreThread) {
+  FakeStore store;
+  Committer committer(
+      store, [](const Error&) { FAIL(); }, nullptr);
+  committer.Push(Little(1));
+  AwaitIdle(committer);
+  store.Set(store.full, true);
+  CommitWork work = Little(2);
+  EXPECT_FALSE(committer.CommitHere(work));
+  ASSERT_TRUE(HasContent(work.batch));
+  committer.Push(std::move(work));
+  store.WaitForTries(4);
+  EXPECT_TRUE(committer.disk_full());
+  CommitWork refused = Little(3);
+  EXPECT_FALSE(committer.CommitHere(refused));
+  store.Set(store.full, false);
+  AwaitIdle(committer);
+  EXPECT_EQ(store.positions, (std::vector<Position>{1, 2}));
+}
+
 }  // namespace
 }  // namespace allot

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/memory_owner.h"
 #include "server/ops/clock.h"
 #include "server/ops/log.h"
 #include "server/queue/queue_set.h"
@@ -24,6 +25,7 @@ constexpr std::size_t kMaxCommandsPerRound = 4096;
 constexpr std::int64_t kRoundTime = 2'000'000;
 constexpr std::int64_t kShortTime = 500'000;  // for commands, where a tick or a look is late
 constexpr std::int64_t kBrowseTime = 1'000'000;
+constexpr Duration kHereTime = 2ms;            // of rounds that a network thread runs, one after the other
 constexpr std::size_t kMaxBrowsesOfOne = 256;  // that wait
 // Steps that are logged: those that miss what is promised, and those that miss what is aimed for.
 constexpr std::int64_t kTooLong = 20'000'000, kLong = 5'000'000;
@@ -250,7 +252,7 @@ void QueueRuntime::BeginStop() {
 void QueueRuntime::Finish(Instant fold_until, bool leaving) {
   if (finished_.exchange(true)) return;
   stop_folding_at_ = fold_until.time_since_epoch().count();
-  mailbox_.Close();
+  commands_.Close();
   if (engine_thread_.joinable()) engine_thread_.join();
   if (options_.memory != nullptr) options_.memory->Renew(std::exchange(memory_used_, 0), 0, 0);
   if (leaving) {
@@ -283,7 +285,7 @@ void QueueRuntime::FinishDeleted() {
   Finish();
 }
 
-Mailbox<Command>::Deadline QueueRuntime::NextWake() {
+CommandBox::Deadline QueueRuntime::NextWake() {
   const Now now = ReadClock();
   std::optional<Instant> wake = engine_->NextWake(now);
   const auto sooner = [&wake](Instant at) {
@@ -294,6 +296,7 @@ Mailbox<Command>::Deadline QueueRuntime::NextWake() {
     sooner(folding_ ? (committer_->idle() ? now.mono : now.mono + kFoldPause) : last_fold_ + kFoldEvery);
   if (committer_->disk_full() || !deferred_.empty()) wake = now.mono + kLookForSpace;
   if (const std::optional<Instant> limits = history_.NextLimits()) sooner(*limits);
+  if (tick_soon_) sooner(last_tick_ + kBusyTickEvery);
   if (!wake) return std::nullopt;
   return ToSteady(*wake);
 }
@@ -313,15 +316,16 @@ void QueueRuntime::Sample(const Now& now) {
 }
 
 void QueueRuntime::EngineLoop() {
+  const MemoryOwner owner(this);  // while it waits it deletes nothing
   last_fold_ = ReadMonotonic();
   Sample(ReadClock());
   std::vector<Command> commands;
   for (;;) {
     commands.clear();
     const bool waiting = Waiting();
-    const bool open = mailbox_.Take(commands, waiting ? std::chrono::steady_clock::time_point() : NextWake());
-    if (!open && !waiting) break;
-    RunRound(commands);
+    const bool open = commands_.Take(commands, waiting ? CommandBox::Time() : NextWake());
+    if (!open && !waiting && !Waiting()) break;
+    RunRound(commands, Runner::kEngineThread);
   }
   Round round = NewRound();
   round.stopping = true;
@@ -330,6 +334,23 @@ void QueueRuntime::EngineLoop() {
   // Connections keep their queue: as long as it kept them, neither could go.
   workers_.Clear();
   waits_.Clear();
+}
+
+bool QueueRuntime::Bring(std::vector<Command>& commands) {
+  const CommandBox::Brought brought = commands_.Bring(commands);
+  if (brought != CommandBox::Brought::kRun) return brought == CommandBox::Brought::kLeft;
+  CommandBox::Deadline wake;
+  {
+    const MemoryOwner owner(this);
+    const Instant until = ReadMonotonic() + kHereTime;
+    do {
+      RunRound(commands, Runner::kBringer);
+      commands.clear();
+    } while (!Waiting() && ReadMonotonic() < until && commands_.TakeMore(commands));
+    wake = Waiting() ? CommandBox::Time() : NextWake();
+  }
+  commands_.Leave(wake);
+  return true;
 }
 
 Round QueueRuntime::NewRound() {
@@ -374,7 +395,7 @@ void QueueRuntime::Run(Round& round, Command& command) {
 }
 
 void QueueRuntime::RunCommands(Round& round, std::vector<Command>& commands, std::int64_t nanoseconds) {
-  std::size_t ran = 0;
+  std::size_t& ran = round.commands;
   const auto enough = [&] { return ran >= kMaxCommandsPerRound || meter_.SinceBegin() >= nanoseconds; };
   std::size_t next = 0;
   if (changes_.empty()) {
@@ -422,6 +443,7 @@ void QueueRuntime::RunFullRound(std::vector<Command>& commands) {
   }
   const auto let_go = [this](Round& round) {
     if (round.depends) return PushWork(round);
+    round.news.MoveTo(round.outbox);
     Outbox outbox = std::move(round.outbox);
     round.outbox.clear();
     Release(outbox);
@@ -462,7 +484,20 @@ void QueueRuntime::RunFullRound(std::vector<Command>& commands) {
   meter_.EndRound();
 }
 
-void QueueRuntime::RunRound(std::vector<Command>& commands) {
+void QueueRuntime::TickIfDue(Round& round, bool tick_late, bool look_late) {
+  const std::optional<Instant> wake = engine_->NextWake(round.now);
+  tick_waits_ = wake && *wake <= round.now.mono;
+  // A busy queue ticks, too: the engine sees by its ticks how long it was held up.
+  const bool may = tick_late || (!look_late && meter_.SinceBegin() < kRoundTime);
+  if (!(tick_waits_ && may) && round.now.mono - last_tick_ < kBusyTickEvery) return;
+  engine_->Tick(round.now);
+  last_tick_ = round.now.mono;
+  tick_waits_ = tick_soon_ = false;
+  round.what = {};
+  EndStep(StepKind::kTick, round);
+}
+
+void QueueRuntime::RunRound(std::vector<Command>& commands, Runner runner) {
   if (committer_->disk_full()) return RunFullRound(commands);
   if (!unsaved_.empty() || !deferred_.empty()) {
     unsaved_.clear();
@@ -475,29 +510,23 @@ void QueueRuntime::RunRound(std::vector<Command>& commands) {
   Sample(round.now);
   // Tick and look wait for the next round where this one is long already. What is late need not, but then there is less
   // time for commands, and never both: whoever comes meanwhile is served between them.
-  const Duration since_tick = round.now.mono - last_tick_;
-  const bool tick_late = tick_waits_ && since_tick >= kLate;
-  const bool look_late = !tick_late && !browses_.empty() && round.now.mono - last_look_ >= kLate;
+  const bool own = runner == Runner::kEngineThread;
+  const bool tick_late = own && tick_waits_ && round.now.mono - last_tick_ >= kLate;
+  const bool look_late = own && !tick_late && !browses_.empty() && round.now.mono - last_look_ >= kLate;
   RunCommands(round, commands, tick_late || look_late ? kShortTime : kRoundTime);
-  const auto in_time = [this] { return meter_.SinceBegin() < kRoundTime; };
-  const std::optional<Instant> wake = engine_->NextWake(round.now);
-  tick_waits_ = wake && *wake <= round.now.mono;
-  // A busy queue ticks, too: the engine sees by its ticks how long it was held up.
-  if ((tick_waits_ && (tick_late || (!look_late && in_time()))) || since_tick >= kBusyTickEvery) {
-    engine_->Tick(round.now);
-    last_tick_ = round.now.mono;
-    tick_waits_ = false;
-    round.what = {};
-    EndStep(StepKind::kTick, round);
+  if (own) {
+    TickIfDue(round, tick_late, look_late);
+    waits_.OnTime(round);
+  } else {
+    tick_soon_ = true;
   }
-  waits_.OnTime(round);
   TakeEffects(round);
   meter_.End(StepKind::kEffects);
-  if (options_.metrics != nullptr) options_.metrics->Decided(ReadMonotonic() - round.now.mono, round.starts);
-  FoldSome(round);
-  PushWork(round);
+  if (options_.metrics != nullptr) options_.metrics->Decided(ReadMonotonic() - round.now.mono, round.starts, own);
+  if (own) FoldSome(round);
+  PushWork(round, runner);
   meter_.End(StepKind::kFold);
-  if (!browses_.empty() && (look_late || in_time())) {
+  if (own && !browses_.empty() && (look_late || meter_.SinceBegin() < kRoundTime)) {
     last_look_ = round.now.mono;
     Round looking = NewRound();
     for (std::int64_t nanoseconds = kBrowseTime; BrowseNext(looking, nanoseconds);) {
@@ -547,7 +576,8 @@ void QueueRuntime::TakeEffects(Round& round) {
   }
 }
 
-void QueueRuntime::PushWork(Round& round) {
+void QueueRuntime::PushWork(Round& round, Runner runner) {
+  round.news.MoveTo(round.outbox);
   const bool content = HasContent(round.batch);
   if (!content && round.outbox.empty()) return;
   if (!content && committer_->idle()) return Release(round.outbox);
@@ -557,8 +587,15 @@ void QueueRuntime::PushWork(Round& round) {
   work.batch.payloads_spoken_for = !work.batch.events.empty();
   work.outbox = std::move(round.outbox);
   work.events = std::exchange(round.events, 0);
+  work.commands = std::exchange(round.commands, 0);
   round.batch = {};
   round.outbox.clear();
+  if (runner == Runner::kBringer && committer_->CommitHere(work)) {
+    touched_.clear();
+    round.touched.clear();
+    round.created.clear();
+    return;
+  }
   // Others push too, payloads of streams, so a number may be off by a few.
   constexpr std::uint64_t kSlack = 64;
   if (committer_->idle()) touched_.clear();

@@ -1,8 +1,11 @@
 // One queue at work: its engine thread, its store thread, and the file behind them.
 //
-// Commands come in through a mailbox. The engine thread takes all that wait, runs them with one reading of the clock,
-// takes one batch of effects and hands it, with the answers that depend on it, to the store thread. Answers that
-// depend on nothing unsaved leave at once.
+// Commands are run in rounds: all that wait are taken, run with one reading of the clock, and one batch of effects
+// goes, with the answers that depend on it, to the store thread. Answers that depend on nothing unsaved leave at once.
+//
+// Rounds are run by whoever brings light commands, if nobody is at it, and otherwise by the engine thread
+// (command_box.h). Ticks, looks at much, folding and what is left over are its alone. A little work for an idle store
+// is committed by whoever ran the round.
 //
 // A round is short, so that nobody waits long for others: after kRoundTime of commands what is left waits for the next
 // round, by asker, one after the other; looks at many things come after them, for kBrowseTime in a round, likewise.
@@ -27,9 +30,9 @@
 #include "server/ops/memory_quota.h"
 #include "server/ops/metrics.h"
 #include "server/ops/step_meter.h"
+#include "server/queue/command_box.h"
 #include "server/queue/committer.h"
 #include "server/queue/fair_queue.h"
-#include "server/queue/mailbox.h"
 #include "server/queue/queue_history.h"
 #include "server/queue/round.h"
 #include "server/queue/wait_table.h"
@@ -70,7 +73,7 @@ class QueueRuntime {
   Store& store() { return *store_; }
   bool disk_full() const { return committer_->disk_full(); }
   QueueMetrics* metrics() const { return options_.metrics; }
-  // On the engine thread alone.
+  // In a round alone.
   QueueHistory& history() { return history_; }
   // It was deleted, or the server stops: its file may be gone.
   bool finished() const { return finished_; }
@@ -78,15 +81,16 @@ class QueueRuntime {
   bool deleted() const { return deleted_.load(std::memory_order_relaxed); }
   // The answer for those whose commands are dropped: kUnknownQueue, or kStopping.
   Error WhyFinished() const;
-  // Metrics know all steps so far. On the engine thread alone.
+  // Metrics know all steps so far. In a round alone.
   void PublishSteps();
   // The store cannot be read: nothing more may be promised.
   [[noreturn]] void Fatal(const Error& error);
 
-  // Runs on the engine thread. False, dropping it, once the queue is finished: whoever waits for an answer must notice
+  // Runs in a round. False, dropping it, once the queue is finished: whoever waits for an answer must notice
   // by its destruction.
-  bool Post(Command command) { return mailbox_.Push(std::move(command)); }
-  bool Post(std::vector<Command>& commands) { return mailbox_.Push(commands); }
+  bool Post(Command command) { return commands_.Push(std::move(command)); }
+  // The same for a network thread; they may run before this returns. Empties `commands`.
+  bool Bring(std::vector<Command>& commands);
   // Straight to the store thread: payloads of a stream that is still coming in.
   bool PostWork(CommitWork work) { return committer_->Push(std::move(work)); }
 
@@ -106,7 +110,9 @@ class QueueRuntime {
   void EngineLoop();
   bool Waiting() const { return !changes_.empty() || !browses_.empty(); }
   Round NewRound();
-  void RunRound(std::vector<Command>& commands);
+  enum class Runner { kEngineThread, kBringer };
+  void RunRound(std::vector<Command>& commands, Runner runner);
+  void TickIfDue(Round& round, bool tick_late, bool look_late);
   // Commands in order, or, once some are left over, by asker; as long as the round is no older than that.
   void RunCommands(Round& round, std::vector<Command>& commands, std::int64_t nanoseconds);
   // One that looks at much goes into its line, any other runs.
@@ -118,10 +124,10 @@ class QueueRuntime {
   // While the disk is full: what only looks, runs; the rest is put off.
   void RunFullRound(std::vector<Command>& commands);
   void TakeEffects(Round& round);
-  void PushWork(Round& round);
+  void PushWork(Round& round, Runner runner = Runner::kEngineThread);
   void FoldSome(Round& round);
   void FoldAll(Round& round);
-  Mailbox<Command>::Deadline NextWake();
+  CommandBox::Deadline NextWake();
   // The step that ends now; a long one is logged. Its length in nanoseconds.
   std::int64_t EndStep(StepKind kind, const Round& round);
   // At the beginning of a round: what was since the last one.
@@ -140,32 +146,34 @@ class QueueRuntime {
   std::atomic<bool> deleted_{false};
   std::atomic<Instant::rep> stop_folding_at_{Instant::max().time_since_epoch().count()};
 
-  std::unique_ptr<Engine> engine_;  // engine thread; null once that has ended
+  // From here to committer_: whoever runs commands, one thread at a time.
+  std::unique_ptr<Engine> engine_;  // null once the engine thread has ended
   WaitTable waits_;
   WorkerTable workers_;
   QueueHistory history_;
-  Mailbox<Command> mailbox_;
-  bool stopping_ = false;                // engine thread
-  bool folding_ = false;                 // engine thread: a sweep over what is dirty has begun
-  Instant last_tick_{}, last_look_{};    // engine thread
-  bool tick_waits_ = false;              // it was due in a round that was long already
-  Instant last_fold_{};                  // engine thread
-  Position fold_until_ = 0;              // engine thread: where the sweep ends
-  Position last_position_ = 0;           // engine thread
-  std::uint64_t memory_used_ = 0;        // engine thread: as others know it
-  FairQueue<Command> changes_;           // engine thread: left over from earlier rounds
-  FairQueue<Command> browses_;           // engine thread: looks at much
-  StepMeter meter_;                      // engine thread
-  Instant published_steps_{};            // engine thread
-  std::vector<Command> deferred_;        // engine thread: until there is space
-  std::unordered_set<JobId> unsaved_;    // engine thread: while the disk is full
-  std::unordered_set<JobId> uncreated_;  // engine thread: of those, the new ones
+  CommandBox commands_;
+  bool stopping_ = false;
+  bool folding_ = false;  // a sweep over what is dirty has begun
+  Instant last_tick_{}, last_look_{};
+  bool tick_waits_ = false;  // it was due in a round that was long already
+  bool tick_soon_ = false;   // others have run rounds since the last one
+  Instant last_fold_{};
+  Position fold_until_ = 0;  // where the sweep ends
+  Position last_position_ = 0;
+  std::uint64_t memory_used_ = 0;  // as others know it
+  FairQueue<Command> changes_;     // left over from earlier rounds
+  FairQueue<Command> browses_;     // looks at much
+  StepMeter meter_;
+  Instant published_steps_{};
+  std::vector<Command> deferred_;        // until there is space
+  std::unordered_set<JobId> unsaved_;    // while the disk is full
+  std::unordered_set<JobId> uncreated_;  // of those, the new ones
   struct Touched {
     std::uint64_t work;  // its number at the committer
     std::vector<JobId> jobs;
     std::vector<JobId> created;
   };
-  std::deque<Touched> touched_;  // engine thread: by work that may not be durable yet
+  std::deque<Touched> touched_;  // by work that may not be durable yet
   std::unique_ptr<Committer> committer_;
   std::thread engine_thread_;
 };

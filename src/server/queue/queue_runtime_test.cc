@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <time.h>
 
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "expr/expr.h"
@@ -188,6 +190,89 @@ TEST_F(QueueRuntimeTest, ACommandKnowsWhoAsked) {
   AskerId seen = 0;
   RunTogether([&] { queue_->Post(Command([&](Round& round) { seen = round.asker; }).By(kBobAsks)); });
   EXPECT_EQ(seen, kBobAsks);
+}
+
+// As a network thread does.
+class Bringer {
+ public:
+  explicit Bringer(std::shared_ptr<QueueRuntime> queue) : queue_(std::move(queue)) {}
+  bool Bring(std::function<void(Round&)> run, bool light = true) {
+    std::vector<Command> commands;
+    commands.push_back(Command([run = std::move(run)](Round& round) { run(round); }).Light(light));
+    return queue_->Bring(commands);
+  }
+  // The thread that ran it.
+  std::thread::id Run(bool light = true) {
+    std::promise<std::thread::id> by;
+    EXPECT_TRUE(Bring([&](Round&) { by.set_value(std::this_thread::get_id()); }, light));
+    return by.get_future().get();
+  }
+  // As soon as the engine thread sleeps.
+  bool RunsHere() {
+    for (int i = 0; i < 1000; ++i) {
+      if (Run() == std::this_thread::get_id()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return false;
+  }
+
+ private:
+  std::shared_ptr<QueueRuntime> queue_;
+};
+
+TEST_F(QueueRuntimeTest, WhoBringsALightCommandRunsItAndTheEngineThreadAllElse) {
+  Bringer bringer(queue_);
+  EXPECT_TRUE(bringer.RunsHere());
+  EXPECT_NE(bringer.Run(false), std::this_thread::get_id());
+  EXPECT_TRUE(bringer.RunsHere());
+}
+
+TEST_F(QueueRuntimeTest, CommandsOfManyBringersRunInTheirOrder) {
+  constexpr int kThreads = 3, kEach = 5000;
+  std::vector<int> last(kThreads, 0);  // plain: one thread at a time
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      Bringer bringer(queue_);
+      for (int n = 1; n <= kEach; ++n) {
+        bringer.Bring(
+            [&last, t, n](Round&) {
+              EXPECT_EQ(last[static_cast<std::size_t>(t)] + 1, n);
+              last[static_cast<std::size_t>(t)] = n;
+            },
+            n % 101 != 0);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  queue_->Finish();
+  EXPECT_EQ(last, std::vector<int>(kThreads, kEach));
+  EXPECT_FALSE(Bringer(queue_).Bring([](Round&) { FAIL(); }));
+}
+
+TEST_F(QueueRuntimeTest, ADeadlineThatABroughtCommandSetsIsKept) {
+  // Whoever waits for a time is served by the engine thread, which slept.
+  class Once final : public JobWatcher {
+   public:
+    Once(Instant at, std::promise<void>& looked) : at_(at), looked_(looked) {}
+    Next Look(Round&, JobId, News news) override {
+      EXPECT_EQ(news, News::kDeadline);
+      looked_.set_value();
+      return Next::kGo;
+    }
+    std::optional<Instant> deadline() const override { return at_; }
+
+   private:
+    const Instant at_;
+    std::promise<void>& looked_;
+  };
+  Bringer bringer(queue_);
+  ASSERT_TRUE(bringer.RunsHere());
+  std::promise<void> looked;
+  bringer.Bring([&](Round& round) {
+    round.waits.Add(round, JobId{1}, 1, std::make_unique<Once>(round.now.mono + Duration(20'000), looked), false);
+  });
+  looked.get_future().wait();
 }
 
 }  // namespace

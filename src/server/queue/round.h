@@ -1,4 +1,4 @@
-// What a command sees while it runs on a queue's engine thread.
+// What a command sees while it runs.
 #pragma once
 
 #include <string_view>
@@ -13,6 +13,7 @@
 #include "server/queue/closure.h"
 #include "server/queue/fair_queue.h"
 #include "server/queue/outbox.h"
+#include "server/queue/worker_news.h"
 #include "store/store.h"
 
 namespace allot {
@@ -20,7 +21,7 @@ namespace allot {
 class WaitTable;
 class WorkerTable;
 
-// Threading: the engine thread. Lives for one round.
+// Threading: whoever runs the queue's commands (command_box.h). Lives for one round.
 struct Round {
   Engine& engine;
   IdAllocator& ids;
@@ -33,10 +34,12 @@ struct Round {
   std::string_view what{};  // the request that it serves, if it is one; for the log
   bool crowded = false;     // too much of that asker's waits already: the command is to refuse
   Batch batch{};            // payloads and outcomes that go with this round's events
-  Outbox outbox{};          // leaves when they are durable
+  NewsBox news{};           // for workers: leaves when they are durable, before all else
+  Outbox outbox{};          // the same for others
   std::uint32_t events = 0;
-  std::size_t starts = 0;  // that this round decided; for metrics
-  std::size_t looks = 0;   // of those who wait: they are notified in steps
+  std::size_t starts = 0;    // that this round decided; for metrics
+  std::size_t commands = 0;  // that it has run
+  std::size_t looks = 0;     // of those who wait: they are notified in steps
 
   std::vector<JobId> touched{};                        // jobs that this round changed
   const std::unordered_set<JobId>* unsaved = nullptr;  // while the disk is full: changed, but not durable
@@ -90,6 +93,12 @@ class Command {
     refuses_ = true;
     return std::move(*this);
   }
+  // Whether it is surely short, so that it may run on the network thread that brings it.
+  Command Light(bool light) && {
+    light_ = light;
+    return std::move(*this);
+  }
+  bool light() const { return light_; }
   AskerId asker() const { return asker_; }
   bool looks() const { return looks_; }
   bool browses() const { return browses_; }
@@ -106,6 +115,7 @@ class Command {
   bool looks_ = false;
   bool browses_ = false;
   bool refuses_ = false;
+  bool light_ = false;
 };
 
 }  // namespace allot

@@ -12,8 +12,8 @@ Error Unknown(WorkerId worker) {
 }
 
 // Both, one after the other.
-void Add(std::optional<WorkerChange>& to, const WorkerChange& change) {
-  if (!to) to.emplace();
+void Add(std::unique_ptr<WorkerChange>& to, const WorkerChange& change) {
+  if (!to) to = std::make_unique<WorkerChange>();
   if (change.tags) to->tags = change.tags;
   if (change.properties) to->properties = change.properties;
   if (change.attributes) to->attributes = change.attributes;
@@ -60,10 +60,6 @@ WorkerInput ToInput(WorkerMessage& message) {
 WorkerTable::Session* WorkerTable::Find(WorkerId worker) {
   const auto it = sessions_.find(worker);
   return it == sessions_.end() ? nullptr : &it->second;
-}
-
-void WorkerTable::Send(Round& round, const WorkerLinkPtr& link, WorkerNews news) {
-  round.Send(link->executor(), [link, news = std::move(news)]() mutable { link->Deliver(std::move(news)); });
 }
 
 Result<RegisterAnswer> WorkerTable::Register(Round& round, const Hello& hello, const Origin& origin,
@@ -124,7 +120,7 @@ Result<void> WorkerTable::Change(Round& round, WorkerId worker, std::optional<st
   if (session == nullptr) return {};
   if (session->connected) {
     WorkerNews news;
-    news.set = change;
+    news.set = std::make_unique<WorkerChange>(change);
     Send(round, session->link, std::move(news));
   } else {
     Add(session->undelivered.set, change);
@@ -166,7 +162,7 @@ void WorkerTable::OnMessage(Round& round, WorkerId worker, const WorkerLinkPtr& 
   Session* const session = Find(worker);
   if (session == nullptr || session->link != link) return;  // already notified, when it was replaced or removed
   WorkerNews news;
-  news.answers = true;
+  news.answers = 1;
   // First, so that a pull beside it sees it, and that a message which is refused has changed nothing.
   if (input.set || input.strategy) {
     Result<void> set = AdmitStrategies(round, worker, input);
@@ -190,7 +186,7 @@ void WorkerTable::OnMessage(Round& round, WorkerId worker, const WorkerLinkPtr& 
   }
   if (!applied.ok()) {
     news = {};
-    news.answers = true;
+    news.answers = 1;
     news.error = applied.error();
     news.seq = input.seq;
     news.close = true;

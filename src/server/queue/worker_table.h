@@ -15,39 +15,12 @@
 #include <vector>
 
 #include "engine/types.h"
-#include "server/queue/outbox.h"
 #include "server/queue/round.h"
+#include "server/queue/worker_news.h"
 #include "server/wire/grants_json.h"
 #include "server/wire/request_json.h"
 
 namespace allot {
-
-// What is sent to a worker, in one message if possible.
-struct WorkerNews {
-  bool answers = false;  // to a message of the worker, whether or not there is anything to say
-  std::optional<std::uint64_t> ack;
-  std::vector<std::pair<TaskRef, ReportVerdict>> stale;
-  std::vector<Grant> grants;
-  std::vector<StopRequest> stop_requests;
-  bool drain = false;
-  std::optional<WorkerChange> set;  // others changed it
-  std::optional<Error> error;
-  std::optional<std::uint64_t> seq;  // of the message that `error` answers
-  bool close = false;                // nothing comes after this
-};
-
-class WorkerLink {
- public:
-  explicit WorkerLink(Executor& executor) : executor_(executor) {}
-  virtual ~WorkerLink() = default;
-  Executor& executor() const { return executor_; }
-  // On its own thread.
-  virtual void Deliver(WorkerNews news) = 0;
-
- private:
-  Executor& executor_;
-};
-using WorkerLinkPtr = std::shared_ptr<WorkerLink>;
 
 // A worker's message without ties to the text that it came in.
 struct WorkerInput {
@@ -114,7 +87,7 @@ class WorkerTable {
   static Result<void> Set(Round& round, WorkerId worker, const WorkerChange& change);
   // Reports, results, errors, extensions. Fills stale.
   Result<void> Apply(Round& round, WorkerId worker, WorkerInput& input, WorkerNews& news);
-  static void Send(Round& round, const WorkerLinkPtr& link, WorkerNews news);
+  static void Send(Round& round, const WorkerLinkPtr& link, WorkerNews news) { round.news.Add(link, std::move(news)); }
   // Answers the HTTP pull that waits with what there is.
   void Answer(Round& round, Session& session);
 
