@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/rng.h"
+#include "store/journal/journal.h"
 #include "store/sqlite/file_lock.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/sql.h"
@@ -97,28 +98,51 @@ class SqliteStoreTest : public ::testing::Test {
 TEST_F(SqliteStoreTest, FilesAreForTheirOwnerOnly) {
   Open();
   AddJobs(1, 1, 100);
-  for (const char* suffix : {"", "-wal", "-shm", ".lock", ".mark"}) {
+  for (const char* suffix : {"", "-wal", "-shm", ".lock", ".mark", ".journal-1"}) {
     struct stat there {};
     ASSERT_EQ(stat((file_ + suffix).c_str(), &there), 0) << suffix;
     EXPECT_EQ(there.st_mode & 0777, 0600u) << suffix;
   }
 }
 
-TEST_F(SqliteStoreTest, TheLogHasItsLengthBeforeItIsUsedAndWhatIsBehindItsEndDoesNotMatter) {
+TEST_F(SqliteStoreTest, AQueueThatIsIdleTakesLittleSpaceAndItsJournalHasItsLengthBeforeItIsUsed) {
+  const auto bytes = [this] {
+    std::int64_t sum = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_.path())) {
+      sum += static_cast<std::int64_t>(entry.file_size());
+    }
+    return sum;
+  };
   Open();
-  EXPECT_EQ(SizeOf(file_ + "-wal"), sqlite::kLogFileBytes);
+  TidyUp();
+  EXPECT_LE(bytes(), 1'000'000);
   AddJobs(1, 150, 100);
-  EXPECT_EQ(SizeOf(file_ + "-wal"), sqlite::kLogFileBytes);
-  // As after a crash: nobody has moved the log into the file.
+  EXPECT_EQ(SizeOf(file_ + ".journal-1"), static_cast<std::int64_t>(journal::kSmallSegmentBytes));
+  // What a load of any kind needed is given back.
+  AddJobs(1000, 3000, 2000);
+  EXPECT_GT(store_->ReadUsage()->journal_segments, 2u);
+  for (std::uint64_t job = 1000; job < 4000; job += 100) {
+    Batch batch;
+    for (std::uint64_t i = job; i < job + 100; ++i) batch.removals.push_back({JobId{i}, JobId{i}});
+    Commit(batch);
+  }
+  TidyUp();
+  EXPECT_LE(store_->ReadUsage()->journal_segments, 2u);
+  EXPECT_EQ(store_->ReadUsage()->unapplied_bytes, 0u);
+  EXPECT_LE(bytes(), 1'500'000);
+  AddJobs(151, 1, 100);
+  // As after a crash.
   const std::string copy = directory_ / "copy.db";
-  for (const char* suffix : {"", "-wal", ".mark"}) WriteFile(copy + suffix, Contents(file_ + suffix));
+  for (const char* suffix : {"", "-wal", ".mark", ".journal-1", ".journal-2"}) {
+    if (std::filesystem::exists(file_ + suffix)) WriteFile(copy + suffix, Contents(file_ + suffix));
+  }
   SqliteOptions options;
   options.file = copy;
   auto store = SqliteStore::Open(options);
   ASSERT_TRUE(store.ok()) << store.error().message;
   std::size_t records = 0;
   ASSERT_TRUE(Load(**store, &records).ok());
-  EXPECT_EQ(records, 150u);
+  EXPECT_EQ(records, 151u);
 }
 
 TEST_F(SqliteStoreTest, AnEmptyFileIsANewQueue) {
@@ -369,7 +393,8 @@ TEST_F(SqliteStoreTest, ABackupMadeDuringCommitsIsWhole) {
   EXPECT_TRUE(verified.ok()) << verified.error().message;
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(directory_.path())) {
-    names.push_back(entry.path().filename().string());
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("queue.db.journal-")) names.push_back(name);
   }
   EXPECT_THAT(names, ::testing::UnorderedElementsAre("queue.db", "queue.db-wal", "queue.db-shm", "queue.db.lock",
                                                      "queue.db.mark", "copy"));
