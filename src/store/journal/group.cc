@@ -47,7 +47,7 @@ void PutPayloads(const PayloadSegment& segment, ByteWriter& writer, std::string&
 }
 
 // Counts that do not fit into what is left are damage, not a reason to reserve memory.
-bool CanHold(const ByteReader& reader, std::uint64_t count) { return reader.ok() && count <= reader.rest().size(); }
+bool HasSpaceFor(const ByteReader& reader, std::uint64_t count) { return reader.ok() && count <= reader.rest().size(); }
 
 bool DecodeBatch(ByteReader& reader, BatchView& batch) {
   batch.position = reader.Varint();
@@ -55,7 +55,7 @@ bool DecodeBatch(ByteReader& reader, BatchView& batch) {
   batch.payloads_spoken_for = (flags & 1) != 0;
   batch.events = reader.Text();
   std::uint64_t count = reader.Varint();
-  if (!CanHold(reader, count)) return false;
+  if (!HasSpaceFor(reader, count)) return false;
   batch.payloads.reserve(count);
   for (; count > 0; --count) {
     SegmentView& segment = batch.payloads.emplace_back();
@@ -64,7 +64,7 @@ bool DecodeBatch(ByteReader& reader, BatchView& batch) {
     segment.packed = reader.Text();
   }
   count = reader.Varint();
-  if (!CanHold(reader, count)) return false;
+  if (!HasSpaceFor(reader, count)) return false;
   batch.outcomes.reserve(count);
   for (; count > 0; --count) {
     OutcomeView& outcome = batch.outcomes.emplace_back();
@@ -76,7 +76,7 @@ bool DecodeBatch(ByteReader& reader, BatchView& batch) {
     outcome.text = reader.Text();
   }
   count = reader.Varint();
-  if (!CanHold(reader, count)) return false;
+  if (!HasSpaceFor(reader, count)) return false;
   batch.records.reserve(count);
   for (; count > 0; --count) {
     RecordView& record = batch.records.emplace_back();
@@ -85,7 +85,7 @@ bool DecodeBatch(ByteReader& reader, BatchView& batch) {
     record.blob = reader.Text();
   }
   count = reader.Varint();
-  if (!CanHold(reader, count)) return false;
+  if (!HasSpaceFor(reader, count)) return false;
   batch.removals.reserve(count);
   for (; count > 0; --count) {
     Removal& removal = batch.removals.emplace_back();
@@ -136,6 +136,18 @@ bool IsWhole(std::string_view header_and_body) {
 }
 
 void EncodeBatches(std::span<const Batch> batches, std::string& out) {
+  // Near enough, so that it need not grow on the way.
+  std::size_t bytes = out.size() + 16;
+  for (const Batch& batch : batches) {
+    bytes += batch.events.size() + batch.removals.size() * 10 + 48;
+    for (const PayloadSegment& segment : batch.payloads) {
+      for (const std::string& payload : segment.payloads) bytes += payload.size() + 5;
+      bytes += 24;
+    }
+    for (const Outcome& outcome : batch.outcomes) bytes += outcome.text.size() + 24;
+    for (const Record& record : batch.records) bytes += record.blob.size() + 16;
+  }
+  out.reserve(bytes);
   ByteWriter writer(out);
   writer.Varint(0);
   writer.Varint(batches.size());
@@ -207,13 +219,13 @@ std::size_t CountForOneTransaction(Groups groups, Position last, std::size_t max
 bool DecodeBody(std::string_view body, GroupView& out) {
   ByteReader reader(body);
   std::uint64_t count = reader.Varint();
-  if (!CanHold(reader, count)) return false;
+  if (!HasSpaceFor(reader, count)) return false;
   for (; count > 0; --count) {
     const std::string_view name = reader.Text();
     out.settings.emplace_back(name, reader.Text());
   }
   count = reader.Varint();
-  if (!CanHold(reader, count)) return false;
+  if (!HasSpaceFor(reader, count)) return false;
   out.batches.resize(count);
   for (BatchView& batch : out.batches) {
     if (!DecodeBatch(reader, batch)) return false;

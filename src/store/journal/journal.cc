@@ -117,8 +117,11 @@ Result<void> Journal::Shrink() {
     if (sum > 2 * kSmallSegmentBytes) break;
   }
   if (keep == segments_.size()) return {};
+  if (failed_.segment != kNone) {
+    if (Result<void> done = Undo(failed_.segment, failed_.offset); !done) return done;
+    failed_ = {};
+  }
   active_ = kNone;
-  failed_ = {};
   if (Result<void> done = on_segments_(static_cast<std::uint32_t>(keep)); !done) return done;
   while (segments_.size() > keep) {
     const std::string name = SegmentName(file_, static_cast<std::uint32_t>(segments_.size()));

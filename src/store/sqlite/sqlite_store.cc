@@ -389,7 +389,12 @@ Result<void> StoreImpl::Commit(std::span<const Batch> batches) {
 
 Result<void> StoreImpl::Append(std::string body, Position position) {
   if (Result<void> done = MakeRoom(body.size()); !done) return done;
-  if (Result<void> done = journal_.Append(body, position); !done) return done;
+  Result<void> done = journal_.Append(body, position);
+  // No space for another segment: there is one, perhaps, once SQLite has taken all.
+  if (!done && done.error().code == Code::kDiskFull && ApplyAll() && SyncApplied()) {
+    done = journal_.Append(body, position);
+  }
+  if (!done) return done;
   guard_.Committed(position, journal_.last());
   auto group = std::make_shared<journal::Group>();
   group->sequence = journal_.last();

@@ -323,6 +323,50 @@ TEST_F(SqliteStoreTest, AFullDiskStopsCommitsButNotReadsAndAllGoesOnWithSpace) {
   EXPECT_EQ(records, 2100u);
 }
 
+TEST_F(SqliteStoreTest, WhereSqliteHasNoSpaceCommitsGoOnAsLongAsTheJournalHas) {
+  PowerLoss::Register();
+  PowerLoss::SetChance(0, 1);
+  Open(kPowerLossVfs);
+  AddJobs(1, 1, 400);
+  TidyUp();
+  PowerLoss::SetDiskFull(true);
+  std::uint64_t committed = 0;
+  Result<void> done;
+  while (committed < 1000) {
+    Batch batch;
+    batch.position = committed + 1;
+    batch.events = std::string(3000, 'e');
+    batch.payloads.push_back({JobId{100 + committed}, 0, {"payload"}});
+    done = store_->Commit({&batch, 1});
+    if (!done) break;
+    ++committed;
+  }
+  ASSERT_FALSE(done.ok());
+  EXPECT_EQ(done.error().code, Code::kDiskFull) << done.error().message;
+  EXPECT_GT(committed, 10u);
+  for (int i = 0; i < 3; ++i) {
+    const Result<bool> tidied = store_->Tidy();
+    EXPECT_TRUE(tidied.ok() || tidied.error().code == Code::kDiskFull);
+  }
+  EXPECT_EQ(store_->LastPosition(), committed);
+  EXPECT_EQ(*store_->ReadPayload(JobId{99 + committed}, 0), "payload");
+  EXPECT_FALSE(store_->ReadPayload(JobId{100 + committed}, 0)->has_value());
+  const std::string copy = directory_ / "copy";
+  EXPECT_TRUE(store_->Backup(copy).ok()) << "to another disk";
+  // Stopped and started without space: what was answered is still there.
+  store_.reset();
+  PowerLoss::SetDiskFull(false);
+  Open(kPowerLossVfs);
+  EXPECT_EQ(store_->LastPosition(), committed);
+  EXPECT_EQ(*store_->ReadPayload(JobId{99 + committed}, 0), "payload");
+  SqliteOptions options;
+  options.file = copy;
+  auto backup = SqliteStore::Open(options);
+  ASSERT_TRUE(backup.ok());
+  ASSERT_TRUE(Load(**backup).ok());
+  EXPECT_EQ((*backup)->LastPosition(), committed);
+}
+
 TEST_F(SqliteStoreTest, AStoreOpensOnAFullDiskAndCommitsOnceThereIsSpace) {
   PowerLoss::Register();
   PowerLoss::SetChance(0, 1);
@@ -446,11 +490,17 @@ TEST_F(SqliteStoreTest, OnlyWholeBackupsOfThisProgramAreVerified) {
   EXPECT_EQ(SqliteStore::VerifyBackup(directory_ / "nowhere").error().code, Code::kStoreFailed);
 }
 
-TEST_F(SqliteStoreTest, WhatAKilledProcessCommittedIsThere) {
+class KilledTest : public SqliteStoreTest, public ::testing::WithParamInterface<journal::Writing> {};
+INSTANTIATE_TEST_SUITE_P(Ways, KilledTest, ::testing::Values(journal::Writing::kDirect, journal::Writing::kSynced));
+
+TEST_P(KilledTest, WhatAKilledProcessCommittedIsThere) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    auto store = TryOpen();
+    SqliteOptions options;
+    options.file = file_;
+    options.writing = GetParam();
+    auto store = SqliteStore::Open(options);
     if (!store.ok() || !Load(**store).ok()) _exit(1);
     for (std::uint64_t n = 1; n <= 100; ++n) {
       Batch batch;
