@@ -47,6 +47,13 @@ constexpr int kFatalExit = 70;
 // a revoked token from being noticed.
 constexpr rlim_t kOtherFiles = 64 + 16 * bounds::kMaxQueues;
 
+// Tests: a queue's journal is written as on a file system that takes nothing else.
+journal::Writing JournalWriting() {
+  const char* const forced = std::getenv("ALLOT_TEST_JOURNAL_WRITING");
+  if (forced == nullptr) return journal::Writing::kAuto;
+  return std::string_view(forced) == "synced" ? journal::Writing::kSynced : journal::Writing::kDirect;
+}
+
 // How many files this process may have open. Ten thousand connections need more than most shells give.
 rlim_t RaiseFileLimit() {
   rlimit limit{};
@@ -166,6 +173,11 @@ class Server::Impl {
       sqlite.file = file;
       sqlite.accept_loss = accept_loss;
       sqlite.on_loss = [](const std::string& what) { LogWarning("goes on with a loss", {{"lost", what}}); };
+      sqlite.on_migrated = [&file](std::int64_t from, std::int64_t to) {
+        LogInfo("a queue's file was brought to the format of this version; older programs do not open it any more",
+                {{"file", file}, {"from", from}, {"to", to}});
+      };
+      sqlite.writing = JournalWriting();
       return SqliteStore::Open(sqlite);
     };
     context_.queues = std::make_unique<QueueSet>(std::move(options));

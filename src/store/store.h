@@ -115,6 +115,10 @@ class Store {
     std::uint64_t file_bytes = 0;  // all of the store's files
     std::uint64_t journal_rows = 0;
     std::uint64_t garbage_jobs = 0;  // removed, but not yet swept
+    // Of a journal that is a file of its own, before what has the rows.
+    std::uint64_t unapplied_bytes = 0;   // in it alone
+    std::uint64_t journal_segments = 0;  // files
+    const char* journal_writing = "";    // how it is written: "direct" or "synced"; empty before the first commit
   };
   virtual Result<Usage> ReadUsage() = 0;
 };

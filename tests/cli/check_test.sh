@@ -10,7 +10,7 @@ has "$(allot check copy.db)" "copy.db: whole"
 exits 6 allot check data
 has "$err" "stop it first"
 
-# As a kill leaves it: its log is needed, and whole.
+# As a kill leaves it: its journal is needed, and whole.
 kill -KILL "$server_pid"
 ends "$server_pid"
 # All that is kept; the index of the log (-shm) is SQLite's, and made anew by whoever reads.
@@ -19,15 +19,17 @@ before=$(kept)
 exits 0 allot check data
 has "$out" "default: whole"
 has "$out" "not closed"
-json "$(allot check --data data -o json)" '.ok and .files[0].name == "default" and (.files[0].closed | not) and .files[0].log_pages > 0'
+json "$(allot check --data data -o json)" '.ok and .files[0].name == "default" and (.files[0].closed | not) and .files[0].position > 0'
 same "$before" "$(kept)"
 
-# Without its log.
+# Without its log, which the journal makes up for; and without its journal.
 mkdir broken && cp -r data/queues broken/
 rm broken/queues/default.db-wal
+exits 0 allot check broken
+rm broken/queues/default.db.journal-1
 exits 7 allot check broken
 has "$out" "DAMAGED"
-has "$out" "default.db-wal is missing"
+has "$out" "default.db.journal-1 is missing"
 
 # A flipped byte of a payload.
 flip() {

@@ -1,5 +1,6 @@
 // Files that were damaged between a kill and the next start, or taken away under a running server: it says so instead
 // of answering for what is gone.
+#include <cstring>
 #include <filesystem>
 #include <thread>
 
@@ -35,7 +36,7 @@ class DamagedData : public ::testing::Test {
     Http http = server.http();
     for (int i = 0; i < kJobsKept; ++i) SubmitJob(http, R"({"tag":"kept"})");
     server.Kill();
-    ASSERT_TRUE(fs::exists(file_ + "-wal"));
+    ASSERT_TRUE(fs::exists(journal_));
   }
   Finished Serve(std::vector<std::string> flags = {}) {
     std::vector<std::string> argv = {AllotBin(), "serve",      "--listen", "127.0.0.1:" + std::to_string(FreePort()),
@@ -59,6 +60,7 @@ class DamagedData : public ::testing::Test {
 
   TempDir dir_;
   const std::string file_ = dir_ / "data/queues/default.db";
+  const std::string journal_ = file_ + ".journal-1";
 };
 
 TEST_F(DamagedData, AKilledServerStartsWithAllItsJobs) {
@@ -68,19 +70,46 @@ TEST_F(DamagedData, AKilledServerStartsWithAllItsJobs) {
   EXPECT_EQ(CountJobs(http), kJobsKept);
 }
 
-TEST_F(DamagedData, ARemovedLogRefusesToStart) {
+TEST_F(DamagedData, WithoutItsLogItStartsWithAllItsJobs) {
   fs::remove(file_ + "-wal");
-  ExpectRefused("-wal is missing");
+  LiveServer server({.data = dir_ / "data"});
+  ASSERT_TRUE(server.Start()) << server.Log();
+  Http http = server.http();
+  EXPECT_EQ(CountJobs(http), kJobsKept);
 }
 
-TEST_F(DamagedData, ALogThatWasCutRefusesToStart) {
-  fs::resize_file(file_ + "-wal", 200'000);
-  ExpectRefused("-wal was cut at byte 200000");
+TEST_F(DamagedData, ARemovedJournalRefusesToStart) {
+  fs::remove(journal_);
+  ExpectRefused(".journal-1 is missing");
 }
 
-TEST_F(DamagedData, AFlippedBitInTheLogRefusesToStart) {
-  Flip(file_ + "-wal", 100'000);
-  ExpectRefused("-wal is damaged at byte");
+TEST_F(DamagedData, AJournalThatWasCutRefusesToStart) {
+  fs::resize_file(journal_, 50'000);
+  ExpectRefused(".journal-1 was cut at byte 50000");
+}
+
+TEST_F(DamagedData, AFlippedBitInTheLastCommitRefusesToStart) {
+  // The last one is behind the others, or in another segment; whatever is not zeros at its end.
+  std::string segment = journal_;
+  std::uint64_t newest = 0;
+  std::uint64_t at = 0;
+  for (int n = 1; n <= 8; ++n) {
+    const std::string name = file_ + ".journal-" + std::to_string(n);
+    if (!fs::exists(name)) break;
+    const std::string content = ReadFile(name);
+    for (std::uint64_t block = 0; block + 64 <= content.size(); block += 4096) {
+      if (content.compare(block, 7, "AlltGrp") != 0) continue;
+      std::uint64_t sequence = 0;
+      std::memcpy(&sequence, content.data() + block + 24, sizeof sequence);
+      if (sequence < newest) continue;
+      newest = sequence;
+      segment = name;
+      at = block + 70;
+    }
+  }
+  ASSERT_GT(newest, 0u);
+  Flip(segment, at);
+  ExpectRefused(" is damaged at byte " + std::to_string(at - 70));
 }
 
 TEST_F(DamagedData, AnEmptyFileBesideItsLogRefusesToStart) {
@@ -93,13 +122,15 @@ TEST_F(DamagedData, AMissingFileBesideItsLogRefusesToStart) {
   ExpectRefused("default.db is missing");
 }
 
-TEST_F(DamagedData, ARemovedLogIsNoticedThoughAllBesideTheFileWent) {
-  for (const char* suffix : {"-wal", "-shm", ".lock", ".mark"}) fs::remove(file_ + suffix);
+TEST_F(DamagedData, ARemovedJournalIsNoticedThoughAllBesideTheFileWent) {
+  for (const auto& entry : fs::directory_iterator(dir_ / "data/queues")) {
+    if (entry.path() != file_) fs::remove(entry.path());
+  }
   ExpectRefused("the file was not closed");
 }
 
 TEST(RemovedFiles, StopTheServerBeforeItAnswersForLong) {
-  for (const char* suffix : {"", "-wal"}) {
+  for (const char* suffix : {"", "-wal", ".journal-1"}) {
     LiveServer server;
     ASSERT_TRUE(server.Start()) << server.Log();
     Http http = server.http();

@@ -64,7 +64,9 @@ void AppendJson(const Checked& checked, std::string& out) {
   out += std::string(",\"ok\":") + (report.ok() ? "true" : "false");
   out += std::string(",\"closed\":") + (report.closed ? "true" : "false");
   out += ",\"format\":" + std::to_string(report.format) + ",\"bytes\":" + std::to_string(report.file_bytes);
-  out += ",\"log_pages\":" + std::to_string(report.log_pages) + ",\"position\":" + std::to_string(report.position);
+  out += ",\"log_pages\":" + std::to_string(report.log_pages) +
+         ",\"journal_commits\":" + std::to_string(report.journal_commits) +
+         ",\"position\":" + std::to_string(report.position);
   out += ",\"tables\":[";
   for (const CheckReport::Rows& rows : report.tables) {
     if (out.back() != '[') out += ',';
@@ -91,7 +93,7 @@ void Print(const Checked& checked) {
   std::cout << Visible(checked.name) << ": " << (report.ok() ? "whole" : "DAMAGED") << ", "
             << FormatSize(report.file_bytes) << ", " << FormatCount(rows) << " rows";
   if (without_sum > 0) std::cout << " (" << FormatCount(without_sum) << " from before there were checksums)";
-  std::cout << (report.closed ? "" : ", not closed: its log is needed") << '\n';
+  std::cout << (report.closed ? "" : ", not closed: its journal is needed") << '\n';
   for (const std::string& problem : report.problems) std::cout << "  " << Visible(problem) << '\n';
   if (report.more_problems > 0) std::cout << "  and " << FormatCount(report.more_problems) << " more\n";
 }

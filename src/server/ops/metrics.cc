@@ -147,6 +147,9 @@ struct Reported {
 
 }  // namespace
 
+// As the store says it.
+constexpr std::array<std::string_view, 2> kWritingWords = {"direct", "synced"};
+
 struct QueueMetrics::Impl {
   std::array<Counter*, std::size(kCounters)> counters{};
   std::array<std::uint64_t, std::size(kCounters)> reported{};
@@ -160,6 +163,9 @@ struct QueueMetrics::Impl {
   Gauge* store_bytes = nullptr;
   Gauge* journal_rows = nullptr;
   Gauge* garbage_jobs = nullptr;
+  Gauge* unapplied_bytes = nullptr;
+  Gauge* journal_segments = nullptr;
+  std::array<Gauge*, kWritingWords.size()> journal_writing{};
   Gauge* disk_full = nullptr;
   Reported wait;
   Reported run;
@@ -210,6 +216,10 @@ void QueueMetrics::Update(const Store::Usage& usage, bool disk_full) {
   impl_->store_bytes->Set(static_cast<double>(usage.file_bytes));
   impl_->journal_rows->Set(static_cast<double>(usage.journal_rows));
   impl_->garbage_jobs->Set(static_cast<double>(usage.garbage_jobs));
+  impl_->unapplied_bytes->Set(static_cast<double>(usage.unapplied_bytes));
+  impl_->journal_segments->Set(static_cast<double>(usage.journal_segments));
+  for (std::size_t i = 0; i < kWritingWords.size(); ++i)
+    impl_->journal_writing[i]->Set(kWritingWords[i] == usage.journal_writing ? 1 : 0);
   impl_->disk_full->Set(disk_full ? 1 : 0);
 }
 
@@ -254,6 +264,9 @@ struct Metrics::Impl {
   Family<Gauge>& store_bytes;
   Family<Gauge>& journal_rows;
   Family<Gauge>& garbage_jobs;
+  Family<Gauge>& unapplied_bytes;
+  Family<Gauge>& journal_segments;
+  Family<Gauge>& journal_writing;
   Family<Gauge>& disk_full;
   Family<Histogram>& wait_seconds;
   Family<Histogram>& run_seconds;
@@ -310,6 +323,11 @@ struct Metrics::Impl {
         store_bytes(GaugeFamily("allotter_store_bytes", "Bytes of the queue's files.")),
         journal_rows(GaugeFamily("allotter_store_journal_rows", "Rows of the journal.")),
         garbage_jobs(GaugeFamily("allotter_store_garbage_jobs", "Removed jobs whose rows are still in the files.")),
+        unapplied_bytes(GaugeFamily("allotter_store_journal_bytes",
+                                    "Bytes of commits that are in the journal and not yet in the queue's file.")),
+        journal_segments(GaugeFamily("allotter_store_journal_segments", "Files of the journal.")),
+        journal_writing(
+            GaugeFamily("allotter_store_journal_writing", "1 for the way in which the journal is written.")),
         disk_full(GaugeFamily("allotter_disk_full", "1 while there is no space for the queue's files.")),
         wait_seconds(HistogramFamily("allotter_wait_seconds", "Of starts: how long since their job could run.")),
         run_seconds(HistogramFamily("allotter_run_seconds", "Of attempts: how long, however they ended.")),
@@ -400,6 +418,10 @@ QueueMetrics& Metrics::ForQueue(const std::string& name) {
   queue->store_bytes = &impl_->store_bytes.Add(labels);
   queue->journal_rows = &impl_->journal_rows.Add(labels);
   queue->garbage_jobs = &impl_->garbage_jobs.Add(labels);
+  queue->unapplied_bytes = &impl_->unapplied_bytes.Add(labels);
+  queue->journal_segments = &impl_->journal_segments.Add(labels);
+  for (std::size_t i = 0; i < kWritingWords.size(); ++i)
+    queue->journal_writing[i] = &impl_->journal_writing.Add({{"queue", name}, {"mode", std::string(kWritingWords[i])}});
   queue->disk_full = &impl_->disk_full.Add(labels);
   queue->wait.histogram = &impl_->wait_seconds.Add(labels, TaskBuckets());
   queue->run.histogram = &impl_->run_seconds.Add(labels, TaskBuckets());
@@ -435,6 +457,9 @@ void Metrics::RemoveQueue(const std::string& name) {
   impl_->store_bytes.Remove(queue.store_bytes);
   impl_->journal_rows.Remove(queue.journal_rows);
   impl_->garbage_jobs.Remove(queue.garbage_jobs);
+  impl_->unapplied_bytes.Remove(queue.unapplied_bytes);
+  impl_->journal_segments.Remove(queue.journal_segments);
+  for (Gauge* const mode : queue.journal_writing) impl_->journal_writing.Remove(mode);
   impl_->disk_full.Remove(queue.disk_full);
   impl_->wait_seconds.Remove(queue.wait.histogram);
   impl_->run_seconds.Remove(queue.run.histogram);

@@ -92,7 +92,13 @@ TEST(Metrics, CommitsAreInSeconds) {
   QueueMetrics& queue = metrics.ForQueue("q");
   queue.Committed(2ms, 3, 40);
   queue.Decided(20us, 0);
-  queue.Update(Store::Usage{.file_bytes = 4096, .journal_rows = 2, .garbage_jobs = 7}, false);
+  queue.Update(Store::Usage{.file_bytes = 4096,
+                            .journal_rows = 2,
+                            .garbage_jobs = 7,
+                            .unapplied_bytes = 300,
+                            .journal_segments = 2,
+                            .journal_writing = "direct"},
+               false);
   const std::string text = metrics.Render();
   EXPECT_TRUE(Has(text, "allotter_commit_seconds_count{queue=\"q\"} 1")) << text;
   EXPECT_TRUE(Has(text, "allotter_commit_seconds_sum{queue=\"q\"} 0.002"));
@@ -100,6 +106,10 @@ TEST(Metrics, CommitsAreInSeconds) {
   EXPECT_TRUE(Has(text, "allotter_commit_seconds_bucket{queue=\"q\",le=\"0.003\"} 1"));
   EXPECT_TRUE(Has(text, "allotter_store_bytes{queue=\"q\"} 4096"));
   EXPECT_TRUE(Has(text, "allotter_store_garbage_jobs{queue=\"q\"} 7"));
+  EXPECT_TRUE(Has(text, "allotter_store_journal_bytes{queue=\"q\"} 300"));
+  EXPECT_TRUE(Has(text, "allotter_store_journal_segments{queue=\"q\"} 2"));
+  EXPECT_TRUE(Has(text, "allotter_store_journal_writing{mode=\"direct\",queue=\"q\"} 1"));
+  EXPECT_TRUE(Has(text, "allotter_store_journal_writing{mode=\"synced\",queue=\"q\"} 0"));
   EXPECT_TRUE(Has(text, "allotter_disk_full{queue=\"q\"} 0"));
   queue.Update(Store::Usage(), true);
   EXPECT_TRUE(Has(metrics.Render(), "allotter_disk_full{queue=\"q\"} 1"));

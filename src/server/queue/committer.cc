@@ -145,7 +145,8 @@ Outbox Committer::CommitSlice(std::vector<CommitWork>& works, std::size_t begin,
     commands += works[i].commands;
     Batch& batch = works[i].batch;
     if (!HasContent(batch)) continue;
-    if (batch.floor != 0 || !batch.removals.empty()) untidy_ = true;
+    // What is only in the store's journal is to be tidied, too.
+    untidy_ = true;
     batches_.push_back(std::move(batch));
     events += works[i].events;
   }

@@ -9,6 +9,8 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "store/journal/applier.h"
+#include "store/journal/scan.h"
 #include "store/sqlite/check.h"
 #include "store/sqlite/recovery.h"
 #include "store/sqlite/schema.h"
@@ -43,7 +45,21 @@ Result<void> CopyPages(Database& source, Database& target) {
   return source.Exec("COMMIT");
 }
 
-Result<void> WriteCopy(const std::string& from, const std::string& vfs, const std::string& part) {
+// All of them, which follow each other.
+Result<void> ApplyAll(Database& db, journal::Groups groups) {
+  journal::Applier applier(db);
+  if (Result<void> done = applier.Prepare(); !done) return done;
+  while (!groups.empty() && groups.front()->sequence <= applier.applied()) groups = groups.subspan(1);
+  while (!groups.empty()) {
+    const std::size_t n = journal::CountForOneTransaction(groups, applier.last_position(), SIZE_MAX, SIZE_MAX);
+    if (auto done = applier.Apply(groups.first(n)); !done) return done.error();
+    groups = groups.subspan(n);
+  }
+  return {};
+}
+
+Result<void> WriteCopy(const std::string& from, const std::string& vfs, const std::string& part,
+                       journal::Groups young) {
   Result<Database> source = Database::Open(from, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, vfs);
   if (!source) return source.error();
   Result<Database> target = Database::Open(part, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, "");
@@ -54,6 +70,7 @@ Result<void> WriteCopy(const std::string& from, const std::string& vfs, const st
   // The file has no name yet that anybody trusts: it is synced once, at the end.
   if (Result<void> done = target->Exec("PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF"); !done) return done;
   if (Result<void> done = CopyPages(*source, *target); !done) return done;
+  if (Result<void> done = ApplyAll(*target, young); !done) return done;
   // The copy is nobody's: it needs no mark beside it.
   return target->Exec("UPDATE state SET in_use = 0");
 }
@@ -77,14 +94,14 @@ std::string Immutable(const std::string& file) {
 
 }  // namespace
 
-Result<void> BackUp(const std::string& from, const std::string& vfs, const std::string& to) {
+Result<void> BackUp(const std::string& from, const std::string& vfs, const std::string& to, journal::Groups young) {
   static std::atomic<unsigned> serial{0};
   struct stat there {};
   if (lstat(to.c_str(), &there) == 0) return Exists(to);
   const std::string part = to + ".part-" + std::to_string(getpid()) + "-" + std::to_string(++serial);
   const int fd = open(part.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return SystemError("write " + part, errno);
-  Result<void> done = WriteCopy(from, vfs, part);
+  Result<void> done = WriteCopy(from, vfs, part, young);
   if (done && fsync(fd) != 0) done = SystemError("sync " + part, errno);
   close(fd);
   // link() and not rename(): it does not replace a file that somebody made meanwhile.
@@ -126,14 +143,25 @@ Result<void> PrepareRestored(const std::string& file, std::span<const std::strin
 
 namespace {
 
-// Moves the log into the file, which then needs nothing beside it. False if the file is too damaged for that.
-bool MergeLog(const std::string& file) {
+// Moves journal and log into the file, which then needs nothing beside it. False if the file is too damaged for that.
+bool MergeLog(const FileState& state) {
+  const std::string& file = state.file;
   Result<Database> db = Database::Open(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, "");
   if (!db) return false;
   // A log that cannot be moved stays.
   CHECK(sqlite3_db_config(db->get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr) == SQLITE_OK);
   const Result<std::int64_t> version = CheckFile(*db, Migrations());
   if (!version) return false;
+  if (*version >= kFirstFormatWithJournal) {
+    const Result<std::int64_t> store = db->QueryInt("SELECT store FROM state");
+    const Result<std::int64_t> applied = db->QueryInt("SELECT applied FROM state");
+    if (!store || !applied) return false;
+    const auto salt = static_cast<std::uint64_t>(*store);
+    const auto up_to = static_cast<std::uint64_t>(*applied);
+    if (FindJournalLoss(state, salt, false, up_to)) return false;
+    const auto groups = journal::ReadGroups(state.journal, state.journal.After(salt, up_to), {});
+    if (!groups || !ApplyAll(*db, *groups)) return false;
+  }
   if (*version >= 2 && !db->Exec("UPDATE state SET in_use = 0")) return false;
   return sqlite3_wal_checkpoint_v2(db->get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr) == SQLITE_OK;
 }
@@ -143,11 +171,13 @@ bool MergeLog(const std::string& file) {
 Result<void> MakeWay(const std::string& file) {
   Result<FileState> state = LookAtFiles(file);
   if (!state) return state.error();
-  if (FindLoss(*state) || state->bytes == 0 || !MergeLog(file)) {
-    // It would not start as it is. What is left of its log must not be taken for the new one's.
+  if (FindLoss(*state) || state->bytes == 0 || !MergeLog(*state)) {
+    // It would not start as it is. What is left of its log and its journal must not be taken for the new one's.
     if (Result<std::optional<std::string>> kept = KeepLog(*state, false); !kept) return kept.error();
+    if (Result<std::optional<std::string>> kept = journal::KeepJournal(file, {}); !kept) return kept.error();
   }
   for (const char* suffix : {".mark", "-wal", "-shm"}) unlink((file + suffix).c_str());
+  if (Result<void> gone = journal::RemoveJournal(file, {}); !gone) return gone;
   return SyncDirectoryOf(file);
 }
 

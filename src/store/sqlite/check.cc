@@ -152,7 +152,7 @@ class Checker {
     const Result<std::int64_t> position =
         db_.QueryInt("SELECT max(floor, ifnull((SELECT max(pos) FROM journal), 0)) FROM state");
     if (!position) return Problem(position.error().message);
-    report_.position = static_cast<std::uint64_t>(*position);
+    report_.position = std::max(report_.position, static_cast<std::uint64_t>(*position));
   }
 
   Database& db_;
@@ -162,6 +162,19 @@ class Checker {
 // What a start would refuse is a problem, without what to do about it.
 void Note(const std::optional<Error>& loss, Checker& checker) {
   if (loss) checker.Problem(loss->message);
+}
+
+// What the file does not have yet.
+void CheckJournal(const FileState& state, Database& db, std::uint64_t store, bool in_use, Checker& checker,
+                  CheckReport& report) {
+  const Result<std::int64_t> applied = db.QueryInt("SELECT applied FROM state");
+  if (!applied) return checker.Problem(applied.error().message);
+  const auto up_to = static_cast<std::uint64_t>(*applied);
+  Note(FindJournalLoss(state, store, in_use, up_to), checker);
+  const auto groups = journal::ReadGroups(state.journal, state.journal.After(store, up_to), {});
+  if (!groups) return checker.Problem(groups.error().message);
+  report.journal_commits = groups->size();
+  if (!groups->empty()) report.position = groups->back()->position;
 }
 
 // Whether the error says that there is nothing of ours to check.
@@ -190,7 +203,7 @@ Result<CheckReport> CheckQueueFile(const std::string& file) {
   const std::unique_ptr<void, decltype(tidy)> tidied(&report, tidy);
   Result<FileState> state = LookAtFiles(file);
   if (!state) return state.error();
-  report.file_bytes = state->bytes + state->log.bytes;
+  report.file_bytes = state->bytes + state->log.bytes + state->journal.bytes();
   report.log_pages = state->log.committed;
   report.closed = !state->mark.content || state->mark.content->state != MarkState::kOpen;
   if (const std::optional<Error> loss = FindLoss(*state)) report.problems.push_back(loss->message);
@@ -216,6 +229,9 @@ Result<CheckReport> CheckQueueFile(const std::string& file) {
         if (store && in_use) {
           report.closed = report.closed && *in_use == 0;
           Note(FindMismatch(*state, static_cast<std::uint64_t>(*store), *in_use != 0), checker);
+        }
+        if (store && in_use && *version >= kFirstFormatWithJournal) {
+          CheckJournal(*state, *db, static_cast<std::uint64_t>(*store), *in_use != 0, checker, report);
         }
       }
       checker.Everything();

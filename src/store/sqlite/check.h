@@ -10,11 +10,12 @@
 namespace allot::sqlite {
 
 struct CheckReport {
-  std::int64_t format = 0;       // number of the last migration
-  bool closed = true;            // stopped in order; false: killed, so that its log is still needed
-  std::uint64_t file_bytes = 0;  // file and log
-  std::uint64_t log_pages = 0;   // committed in the log
-  std::uint64_t position = 0;    // of the last event
+  std::int64_t format = 0;            // number of the last migration
+  bool closed = true;                 // stopped in order; false: killed, so that its log is still needed
+  std::uint64_t file_bytes = 0;       // file and log
+  std::uint64_t log_pages = 0;        // committed in the log
+  std::uint64_t journal_commits = 0;  // in the journal alone
+  std::uint64_t position = 0;         // of the last event
   struct Rows {
     const char* table = "";
     std::uint64_t checked = 0;      // rows

@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 
 Result<void> RemoveAll(const std::string& file) {
   std::error_code ec;
+  if (Result<void> done = journal::RemoveJournal(file, {}); !done) return done;
   // The mark last: as long as it is there, it says that the others are to go.
   for (const char* suffix : {"", "-wal", "-shm", ".lock", ".mark"}) {
     fs::remove(file + suffix, ec);
@@ -25,11 +26,15 @@ Result<void> RemoveAll(const std::string& file) {
   return SyncDirectoryOf(file);
 }
 
-}  // namespace
-
-FileGuard::~FileGuard() {
-  if (log_fd_ >= 0) close(log_fd_);
+// All of the log goes into the file, durably.
+bool MoveLog(Database& db) {
+  int log = 0;
+  int moved = 0;
+  const int code = sqlite3_wal_checkpoint_v2(db.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, &log, &moved);
+  return code == SQLITE_OK && log == moved;
 }
+
+}  // namespace
 
 Result<void> FileGuard::Refuse(const Error& loss) {
   if (!options_.accept_loss) return loss;
@@ -43,7 +48,7 @@ Result<void> FileGuard::Take() {
   Result<FileLock> lock = FileLock::Take(file);
   if (!lock) return lock.error();
   lock_ = std::move(*lock);
-  Result<FileState> found = LookAtFiles(file);
+  Result<FileState> found = LookAtFiles(file, options_.disk);
   if (!found) return found.error();
   found_ = std::move(*found);
   if (const std::optional<Error> loss = FindLoss(found_)) {
@@ -52,6 +57,11 @@ Result<void> FileGuard::Take() {
     if (!kept) return kept.error();
     if (*kept && options_.on_loss) options_.on_loss("what is left of the log is kept as " + **kept);
     if (found_.bytes == 0) {
+      const auto kept_journal = journal::KeepJournal(file, options_.disk);
+      if (!kept_journal) return kept_journal.error();
+      if (*kept_journal && options_.on_loss) {
+        options_.on_loss("what is left of the journal is kept as " + **kept_journal);
+      }
       found_ = FileState();
       found_.file = file;
     }
@@ -74,76 +84,123 @@ Result<void> FileGuard::Admit(Database& db, std::int64_t version) {
   if (!store) return store.error();
   const Result<std::int64_t> in_use = db.QueryInt("SELECT in_use FROM state");
   if (!in_use) return in_use.error();
-  const auto loss = FindMismatch(found_, static_cast<std::uint64_t>(*store), *in_use != 0);
-  if (loss) return Refuse(*loss);
+  const auto id = static_cast<std::uint64_t>(*store);
+  if (const auto loss = FindMismatch(found_, id, *in_use != 0)) {
+    if (Result<void> done = Refuse(*loss); !done) return done;
+  }
+  salt_ = id;
+  if (version < kFirstFormatWithJournal) return {};
+  const Result<std::int64_t> applied = db.QueryInt("SELECT applied FROM state");
+  if (!applied) return applied.error();
+  const auto loss = FindJournalLoss(found_, id, *in_use != 0, static_cast<std::uint64_t>(*applied));
+  if (!loss) return {};
+  lost_journal_ = true;
+  return Refuse(*loss);
+}
+
+Result<std::vector<std::shared_ptr<const journal::Group>>> FileGuard::Recover(std::uint64_t applied) {
+  return journal::ReadGroups(found_.journal, found_.journal.After(salt_, applied), options_.disk);
+}
+
+Result<void> FileGuard::CheckPosition(Position position) {
+  if (lost_journal_) return {};  // it is known that it does not
+  if (const std::optional<Error> loss = FindLostEvents(found_, position)) return Refuse(*loss);
   return {};
 }
 
-Result<void> FileGuard::Begin(Database& db, const std::function<int()>& log_pages) {
+Result<void> FileGuard::Begin(Database& db) {
   const std::string& file = options_.file;
   const Result<std::int64_t> store = db.QueryInt("SELECT store FROM state");
   if (!store) return store.error();
+  const Result<std::int64_t> applied = db.QueryInt("SELECT applied FROM state");
+  if (!applied) return applied.error();
   // What the mark demands stays demanded until the first commit.
   MarkContent content = found_.mark.content.value_or(MarkContent{});
+  // What a mark from before there was a journal demands of the log goes into the file first.
+  if (content.log.frames > 0 && !MoveLog(db))
+    return Error{Code::kStoreFailed, file + "-wal cannot be moved into it", ""};
+  content.log = {};
   if (content.state == MarkState::kNew) content.position = 0;
   if (loaded_) content.position = *loaded_;
+  if (options_.accept_loss) content.sequence = static_cast<std::uint64_t>(*applied);
   content.store = static_cast<std::uint64_t>(*store);
-  if (options_.accept_loss) content.log = {};
+  content.state = MarkState::kOpen;
   Result<Mark> mark = Mark::Open(file, content);
   if (!mark) return mark.error();
   mark_ = std::move(*mark);
+  // The mark first: so what says that it is in use while its mark says that it is closed has an old mark.
   if (Result<void> done = db.Exec("UPDATE state SET in_use = 1"); !done) return done;
-  if (log_fd_ < 0) log_fd_ = open((file + "-wal").c_str(), O_RDONLY | O_CLOEXEC);
-  if (log_fd_ < 0) {
-    return Error{Code::kStoreFailed, "cannot read " + file + "-wal: " + std::strerror(errno),
-                 "make the file and its directory writable for this user"};
-  }
-  Committed(content.position, log_pages());
-  // Once for each start: from here on a loss of power cannot leave a mark that demands no log.
-  if (Result<void> done = mark_.Sync(); !done) return done;
   return watch_.Begin({file, file + "-wal", file + ".lock", MarkOf(file)});
 }
 
+Result<std::uint64_t> FileGuard::BeginJournal(Database& db) {
+  if (!lost_journal_) {
+    const Result<std::int64_t> store = db.QueryInt("SELECT store FROM state");
+    if (!store) return store.error();
+    return static_cast<std::uint64_t>(*store);
+  }
+  // What is behind the loss must never be taken for what comes now: it is put aside, and has another salt.
+  Result<std::optional<std::string>> kept = journal::KeepJournal(options_.file, options_.disk);
+  if (!kept) return kept.error();
+  if (*kept && options_.on_loss) options_.on_loss("what is left of the journal is kept as " + **kept);
+  if (Result<void> done = db.Exec("UPDATE state SET store = random()"); !done) return done.error();
+  if (!MoveLog(db)) return Error{Code::kStoreFailed, options_.file + "-wal cannot be moved into it", ""};
+  const Result<std::int64_t> store = db.QueryInt("SELECT store FROM state");
+  if (!store) return store.error();
+  MarkContent content = mark_.content();
+  content.store = static_cast<std::uint64_t>(*store);
+  content.segments = 0;
+  if (Result<void> done = mark_.Write(content); !done) return done.error();
+  if (Result<void> done = mark_.Sync(); !done) return done.error();
+  lost_journal_ = false;
+  return content.store;
+}
+
 Result<void> FileGuard::Loaded(Position position) {
-  if (const std::optional<Error> loss = FindLostEvents(found_, position)) {
-    if (Result<void> done = Refuse(*loss); !done) return done;
+  if (!in_use()) {
+    if (const std::optional<Error> loss = FindLostEvents(found_, position); loss && !options_.accept_loss) return *loss;
   }
   loaded_ = position;
-  if (!mark_.open()) return {};
+  if (!in_use()) return {};
   // It may be less than the mark demands, if that loss was accepted: what is there now counts from here on.
   MarkContent content = mark_.content();
   content.position = position;
   return mark_.Write(content);
 }
 
-void FileGuard::Committed(Position position, int log_pages) {
+void FileGuard::Committed(Position position, std::uint64_t sequence) {
   MarkContent content = mark_.content();
-  content.state = MarkState::kOpen;
   if (loaded_) content.position = position;
-  content.log = ReadLogPlace(log_fd_, static_cast<std::uint32_t>(std::max(log_pages, 0)));
+  content.sequence = sequence;
   // A mark that cannot be written now is merely older.
   static_cast<void>(mark_.Write(content));
 }
 
-Result<void> FileGuard::ForgetLog() {
+Result<void> FileGuard::SetSegments(std::uint32_t count) {
   MarkContent content = mark_.content();
-  content.log = {};
-  if (Result<void> done = mark_.Write(content); !done) return done;
-  return mark_.Sync();
+  if (content.segments != count) {
+    content.segments = count;
+    if (Result<void> done = mark_.Write(content); !done) return done;
+    if (Result<void> done = mark_.Sync(); !done) return done;
+  }
+  if (Result<void> done = watch_.Check(); !done) return done;
+  const std::string& file = options_.file;
+  std::vector<std::string> names = {file, file + "-wal", file + ".lock", MarkOf(file)};
+  for (std::uint32_t n = 1; n <= count; ++n) names.push_back(journal::SegmentName(file, n));
+  return watch_.Begin(std::move(names));
 }
 
-bool FileGuard::End(Database& db, const std::function<int()>& log_pages) {
+bool FileGuard::End(Database& db) {
   if (!watch_.Check()) return false;
   if (!db.Exec("UPDATE state SET in_use = 0")) return false;
+  if (!MoveLog(db)) return false;
   MarkContent content = mark_.content();
-  Committed(content.position, log_pages());
-  int log = 0;
-  int moved = 0;
-  const int code = sqlite3_wal_checkpoint_v2(db.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, &log, &moved);
-  if (code != SQLITE_OK || log != moved) return false;
   content.state = MarkState::kClosed;
-  content.log = {};
-  return mark_.Write(content).ok() && mark_.Sync().ok();
+  content.segments = 0;
+  if (!mark_.Write(content).ok() || !mark_.Sync().ok()) return false;
+  // One that stays is used again.
+  static_cast<void>(journal::RemoveJournal(options_.file, options_.disk));
+  return true;
 }
 
 Result<void> DeleteFiles(const std::string& file) {

@@ -4,12 +4,17 @@
 // Threading: the store thread, but Sync() any.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
+#include "store/journal/group.h"
+#include "store/journal/scan.h"
 #include "store/sqlite/file_lock.h"
 #include "store/sqlite/files_watch.h"
 #include "store/sqlite/mark.h"
@@ -22,11 +27,11 @@ class FileGuard {
  public:
   struct Options {
     std::string file;
+    journal::Disk disk;                                    // of the journal
     bool accept_loss = false;                              // goes on where it would refuse
     std::function<void(const std::string& what)> on_loss;  // told what that costs; may be null
   };
   explicit FileGuard(Options options) : options_(std::move(options)) {}
-  ~FileGuard();
   FileGuard(const FileGuard&) = delete;
   FileGuard& operator=(const FileGuard&) = delete;
 
@@ -36,36 +41,45 @@ class FileGuard {
   Result<void> Take();
   // The file is open, and can be read.
   Result<void> Admit(Database& db, std::int64_t version);
+  // What the journal has that the file, which has groups up to `applied`, has not: in order, without a gap. Where a
+  // loss was accepted, only what is before it.
+  Result<std::vector<std::shared_ptr<const journal::Group>>> Recover(std::uint64_t applied);
+  // Before anything is changed: whether the file, with what was recovered, ends where it should.
+  Result<void> CheckPosition(Position position);
   // Everything was read, up to `position`.
   Result<void> Loaded(Position position);
-  // From here on it is in use, and changes. `log_pages` is asked after a commit. A new file may begin before it is
-  // read.
-  Result<void> Begin(Database& db, const std::function<int()>& log_pages);
+  // From here on it is in use, and changes. A new file may begin before it is read.
+  Result<void> Begin(Database& db);
+  // The file has durably what was recovered. What is left of a journal of which a loss was accepted is put aside. Gives
+  // the salt of the groups to come.
+  Result<std::uint64_t> BeginJournal(Database& db);
   // There was a log to begin with.
   bool found_log() const { return found_.log.there; }
 
-  // After a commit that is durable.
-  void Committed(Position position, int log_pages);
+  // After a commit that is durable, with the journal's group `sequence`.
+  void Committed(Position position, std::uint64_t sequence);
+  // The journal has so many files now; it is durable on return.
+  Result<void> SetSegments(std::uint32_t count);
   // kStoreFailed once a file was removed or replaced; within a quarter of a second.
   Result<void> CheckFiles() { return watch_.CheckSometimes(); }
-  // All of the log is in the file, and it is about to be cut to nothing.
-  Result<void> ForgetLog();
   // Makes the mark durable. On any thread, after Begin().
   Result<void> Sync() { return mark_.Sync(); }
-  // Everything goes into the file, which is closed from here on. False: it stays in use as it is, with its log, as
-  // after a crash.
-  bool End(Database& db, const std::function<int()>& log_pages);
+  // Everything goes into the file, which is closed from here on. False: it stays in use as it is, with its log and its
+  // journal, as after a crash. REQUIRES: the file has all of the journal.
+  bool End(Database& db);
 
  private:
   Result<void> Refuse(const Error& loss);
+  bool in_use() const { return mark_.open() && mark_.content().state == MarkState::kOpen; }
 
   const Options options_;
   FileLock lock_;
   FileState found_;
   std::optional<Position> loaded_;
+  std::uint64_t salt_ = 0;     // of the groups that were found
+  bool lost_journal_ = false;  // of which a loss was accepted
   Mark mark_;
   FilesWatch watch_;
-  int log_fd_ = -1;
 };
 
 // Deletes a queue's files, surely: a deletion that is cut short is finished by the next FinishDeletion() or start.

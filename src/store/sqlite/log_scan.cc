@@ -132,10 +132,4 @@ Result<LogScan> ScanLog(const std::string& file) {
   return scan;
 }
 
-LogPlace ReadLogPlace(int fd, std::uint32_t frames) {
-  unsigned char header[kHeaderBytes];
-  if (pread(fd, header, sizeof header, 0) != sizeof header) return {};
-  return {BigEndian(header + 16), BigEndian(header + 20), frames};
-}
-
 }  // namespace allot::sqlite

@@ -33,7 +33,4 @@ struct LogScan {
 // Of FILE-wal. Fails only if it cannot be read.
 Result<LogScan> ScanLog(const std::string& file);
 
-// The salts of the log now, from its header; 0, 0 if it has none. `fd` is open on FILE-wal.
-LogPlace ReadLogPlace(int fd, std::uint32_t frames);
-
 }  // namespace allot::sqlite

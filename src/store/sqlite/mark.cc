@@ -15,7 +15,7 @@
 namespace allot::sqlite {
 namespace {
 
-constexpr std::uint32_t kMarkVersion = 1;
+constexpr std::uint32_t kMarkVersion = 2;
 constexpr off_t kSlotDistance = 4096;
 
 // As it lies on the disk, little-endian as all of the store's own bytes.
@@ -26,7 +26,8 @@ struct Slot {
   std::uint64_t number;
   std::uint64_t store;
   std::uint64_t position;
-  std::uint32_t salt1, salt2, frames;
+  std::uint64_t sequence;  // version 1: the salts of the log
+  std::uint32_t segments;  // version 1: its frames
   std::uint32_t reserved;
   std::uint32_t unused;
   std::uint32_t sum;  // of all before
@@ -45,8 +46,9 @@ Error SystemError(const std::string& what, const std::string& name) {
 }
 
 bool IsWhole(const Slot& slot) {
-  return std::memcmp(slot.magic, kMarkMagic, sizeof kMarkMagic) == 0 && slot.version == kMarkVersion &&
-         slot.sum == SumOf(slot) && slot.state >= static_cast<std::uint32_t>(MarkState::kNew) &&
+  return std::memcmp(slot.magic, kMarkMagic, sizeof kMarkMagic) == 0 &&
+         (slot.version == kMarkVersion || slot.version == 1) && slot.sum == SumOf(slot) &&
+         slot.state >= static_cast<std::uint32_t>(MarkState::kNew) &&
          slot.state <= static_cast<std::uint32_t>(MarkState::kDeleted);
 }
 
@@ -80,8 +82,15 @@ Result<Mark::Found> Mark::Read(const std::string& file) {
   }
   found.there = true;
   if (const std::optional<Slot> slot = ReadSlots(fd)) {
-    found.content = MarkContent{static_cast<MarkState>(slot->state), slot->store, slot->position,
-                                LogPlace{slot->salt1, slot->salt2, slot->frames}};
+    MarkContent content{static_cast<MarkState>(slot->state), slot->store, slot->position, 0, 0, {}};
+    if (slot->version == 1) {
+      content.log = {static_cast<std::uint32_t>(slot->sequence), static_cast<std::uint32_t>(slot->sequence >> 32),
+                     slot->segments};
+    } else {
+      content.sequence = slot->sequence;
+      content.segments = slot->segments;
+    }
+    found.content = content;
   }
   found.blank = IsBlank(fd);
   close(fd);
@@ -122,9 +131,8 @@ Result<void> Mark::Write(const MarkContent& content) {
   slot.number = ++number_;
   slot.store = content.store;
   slot.position = content.position;
-  slot.salt1 = content.log.salt1;
-  slot.salt2 = content.log.salt2;
-  slot.frames = content.log.frames;
+  slot.sequence = content.sequence;
+  slot.segments = content.segments;
   slot.sum = SumOf(slot);
   if (pwrite(fd_, &slot, sizeof slot, static_cast<off_t>(number_ % 2) * kSlotDistance) != sizeof slot) {
     return SystemError("write", "the mark");

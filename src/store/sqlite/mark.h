@@ -1,14 +1,14 @@
 // What must be on the disk at the next start, kept outside of SQLite's files: FILE.mark.
 //
-// After a crash SQLite takes a log that is missing, cut or damaged for one that was never written, without a word. The
-// mark says how much of the log was durable when the last answer left, and which position that was; so the next start
-// can tell what was never promised from what got lost.
+// The mark says up to where the journal was written when the last answer left, and which position that was; so the next
+// start can tell what was never promised from what got lost.
 //
 // It is written after every durable commit, but synced only now and then: a killed process leaves it exact, a loss of
 // power leaves one that is older. It never says more than what is durable, so an old one is merely weaker.
 //
 // On disk: two slots of 64 bytes, 4096 bytes apart, written in turn; the whole one with the higher number counts.
-// Changing it: raise kMarkVersion; a version that is not known is refused as damaged.
+// Changing it: raise kMarkVersion; a version that is not known is refused as damaged. Version 1, from before there was
+// a journal, says how much of SQLite's log was durable, and is still read.
 //
 // Threading: one thread at a time, but Sync() may be called from any.
 #pragma once
@@ -31,7 +31,7 @@ enum class MarkState : std::uint32_t {  // persisted: add at the end
   kDeleted,                             // the queue was deleted: what is left of its files goes
 };
 
-// How far a log was durable. Each time it begins anew it has other salts, the first of them one higher.
+// Of version 1: how far a log was durable. Each time it begins anew it has other salts, the first of them one higher.
 struct LogPlace {
   std::uint32_t salt1 = 0;
   std::uint32_t salt2 = 0;
@@ -41,9 +41,11 @@ struct LogPlace {
 
 struct MarkContent {
   MarkState state = MarkState::kNew;
-  std::uint64_t store = 0;  // which file it belongs to: its state.store
-  Position position = 0;    // the highest that is durable
-  LogPlace log;
+  std::uint64_t store = 0;     // which file it belongs to: its state.store
+  Position position = 0;       // the highest that is durable
+  std::uint64_t sequence = 0;  // the last group of the journal that is durable
+  std::uint32_t segments = 0;  // of the journal: so many files must be there
+  LogPlace log;                // none in what is written today
 };
 
 inline std::string MarkOf(const std::string& file) { return file + ".mark"; }

@@ -6,10 +6,10 @@
 
 namespace allot::sqlite {
 
-void PackEvents(Position row, const Batch& batch, std::string& out) {
+void PackEvents(Position row, Position position, std::string_view events, std::string& out) {
   ByteWriter writer(out);
-  writer.Varint(row - batch.position);
-  writer.Text(batch.events);
+  writer.Varint(row - position);
+  writer.Text(events);
 }
 
 Result<bool> UnpackEvents(Position row, std::string_view blob,
@@ -61,7 +61,7 @@ std::string_view UnpackedPayloads::At(std::uint64_t nth) const {
   return std::string_view(segment_).substr(begin_ + from, ends_[nth] - from);
 }
 
-void PackOutcome(const Outcome& outcome, std::string& out) {
+void PackOutcome(const PackedOutcome& outcome, std::string& out) {
   ByteWriter writer(out);
   writer.Varint(outcome.index % kSliceTasks);
   writer.Varint(std::uint64_t{outcome.attempt} * 4 + static_cast<std::uint64_t>(outcome.kind));

@@ -22,7 +22,7 @@ namespace allot::sqlite {
 // larger more reading for a page of results.
 inline constexpr std::uint32_t kSliceTasks = 4096;
 
-void PackEvents(Position row, const Batch& batch, std::string& out);
+void PackEvents(Position row, Position position, std::string_view events, std::string& out);
 // Calls `each(position, events)`; false if the blob is damaged, or the first error.
 Result<bool> UnpackEvents(Position row, std::string_view blob,
                           const std::function<Result<void>(Position, std::string_view)>& each);
@@ -45,13 +45,13 @@ class UnpackedPayloads {
   std::vector<std::uint32_t> ends_;  // counted from there
 };
 
-void PackOutcome(const Outcome& outcome, std::string& out);
 struct PackedOutcome {
   TaskIndex index = 0;
   OutcomeKind kind = OutcomeKind::kResult;
   std::uint32_t attempt = 0;
   std::string_view text;
 };
+void PackOutcome(const PackedOutcome& outcome, std::string& out);
 // All of a row, in the order they were written; false if the blob is damaged.
 bool UnpackOutcomes(std::uint32_t slice, std::string_view blob, std::vector<PackedOutcome>& out);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "store/journal/scan.h"
 #include "store/sqlite/file_guard.h"
 #include "store/sqlite/mark.h"
 
@@ -12,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::string_view kSuffix = ".db";
 // A file that is missing is noticed by what is beside it.
-constexpr std::string_view kSuffixes[] = {kSuffix, ".db.mark", ".db-wal"};
+constexpr std::string_view kSuffixes[] = {kSuffix, ".db.mark", ".db-wal", ".db.journal-1"};
 
 }  // namespace
 
@@ -42,7 +43,7 @@ Result<bool> QueueFiles::FinishDeletion(std::string_view queue) const { return s
 
 bool QueueFiles::IsQueueFile(const std::string& file) {
   std::error_code ec;
-  return fs::exists(MarkOf(file), ec) || fs::exists(file + "-wal", ec);
+  return fs::exists(MarkOf(file), ec) || fs::exists(file + "-wal", ec) || fs::exists(journal::SegmentName(file, 1), ec);
 }
 
 }  // namespace allot::sqlite

@@ -25,9 +25,9 @@ class QueueFiles {
   // REQUIRES: a valid name of a queue.
   std::string FileOf(std::string_view queue) const;
 
-  // The names of all queues, in order; also of those whose file is missing while its log or its mark is there. Some may
-  // be no valid names of queues: files of others.
-  // Fails with kStoreFailed; the message is only why, for the caller to say what it could not read.
+  // The names of all queues, in order; also of those whose file is missing while its log, its mark or its journal is
+  // there. Some may be no valid names of queues: files of others. Fails with kStoreFailed; the message is only why, for
+  // the caller to say what it could not read.
   Result<std::vector<std::string>> List() const;
 
   // Removes a queue's files. Cut short, it is finished by FinishDeletion(), or by the next SqliteStore::Open() of it.
@@ -35,7 +35,7 @@ class QueueFiles {
   // Whether the queue was deleted; if so, what is left of its files goes.
   Result<bool> FinishDeletion(std::string_view queue) const;
 
-  // Whether `file` is a queue's own, there or missing, and not a backup: it has a log or a mark beside it.
+  // Whether `file` is a queue's own, there or missing, and not a backup: it has a log, a mark or a journal beside it.
   static bool IsQueueFile(const std::string& file);
 
  private:

@@ -59,16 +59,17 @@ TEST_F(QueueFilesTest, NamesOnDiskStayAsTheyAre) {
 
 TEST_F(QueueFilesTest, QueuesAreListedOnceAndInOrderAlsoWhereTheFileIsMissing) {
   EXPECT_THAT(Listed(), IsEmpty());
-  for (const char* name : {"whole.db", "whole.db-wal", "whole.db-shm", "whole.db.lock", "whole.db.mark", "alone.db",
-                           "logged.db-wal", "marked.db.mark"}) {
+  for (const char* name :
+       {"whole.db", "whole.db-wal", "whole.db-shm", "whole.db.lock", "whole.db.mark", "alone.db", "logged.db-wal",
+        "marked.db.mark", "young.db.journal-1", "whole.db.journal-1", "whole.db.journal-2"}) {
     Touch(name);
   }
-  EXPECT_THAT(Listed(), ElementsAre("alone", "logged", "marked", "whole"));
+  EXPECT_THAT(Listed(), ElementsAre("alone", "logged", "marked", "whole", "young"));
 }
 
 TEST_F(QueueFilesTest, WhatIsNoQueueIsNotListed) {
   for (const char* name : {".db", ".db.mark", ".db-wal", "locked.db.lock", "index.db-shm", "copied.db.part",
-                           "damaged.db-wal.lost", "db", "notes.txt", "upper.DB"}) {
+                           "damaged.db-wal.lost", "damaged.db.journal-1.lost", "db", "notes.txt", "upper.DB"}) {
     Touch(name);
   }
   EXPECT_THAT(Listed(), IsEmpty());
@@ -120,6 +121,9 @@ TEST_F(QueueFilesTest, AFileWithALogOrAMarkBesideItIsAQueuesOwn) {
   Touch("q.db.mark");
   EXPECT_TRUE(QueueFiles::IsQueueFile(file));
   fs::remove(file + ".mark");
+  Touch("q.db.journal-1");
+  EXPECT_TRUE(QueueFiles::IsQueueFile(file));
+  fs::remove(file + ".journal-1");
   Touch("q.db-wal");
   EXPECT_TRUE(QueueFiles::IsQueueFile(file));
   fs::remove(file);

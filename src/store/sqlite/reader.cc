@@ -40,6 +40,8 @@ Result<void> Pick(JobId set, const Statement& row, int column, std::int64_t inde
   return {};
 }
 
+}  // namespace
+
 // The outcomes with the lowest indices, as many as an answer may hold; of several for a task the last one.
 class LowestOutcomes {
  public:
@@ -84,8 +86,6 @@ class LowestOutcomes {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace
-
 Result<std::unique_ptr<Reader>> Reader::Open(const std::string& file, const std::string& vfs) {
   auto reader = std::make_unique<Reader>();
   Result<Database> db = Database::Open(file, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, vfs);
@@ -99,6 +99,9 @@ Result<std::unique_ptr<Reader>> Reader::Open(const std::string& file, const std:
        {&reader->segment_,
         "SELECT first, segment, sum FROM payloads WHERE set_id = ?1 AND first BETWEEN ?2 AND ?3 ORDER BY first "
         "DESC LIMIT 1"},
+       {&reader->begin_, "BEGIN"},
+       {&reader->end_, "COMMIT"},
+       {&reader->applied_, "SELECT applied FROM state"},
        {&reader->outcomes_,
         "SELECT slice, lowest, packed, sum, seq, highest FROM outcome_index CROSS JOIN outcomes USING (seq)"
         " WHERE job = ?1 AND slice BETWEEN ?2 AND ?3 AND highest >= ?4 AND lowest < ?5 ORDER BY slice, seq"}});
@@ -153,9 +156,35 @@ Result<void> Reader::ReadHeads(JobId set, std::int64_t index, PayloadCache& cach
   return {};
 }
 
-Result<std::vector<Outcome>> Reader::ReadOutcomes(const Store::OutcomeQuery& query) {
+Result<std::vector<Outcome>> Reader::ReadOutcomes(const Store::OutcomeQuery& query,
+                                                  const journal::Young::FoundOutcomes& young) {
   LowestOutcomes lowest(query);
   if (query.end <= query.from || query.max == 0) return lowest.Take();
+  if (young.outcomes.empty()) {
+    if (Result<void> done = AddOutcomes(query, lowest); !done) return done.error();
+    return lowest.Take();
+  }
+  // What SQLite took meanwhile, and what came after that, is seen in one state of the file.
+  if (const int code = begin_.Run(); code != SQLITE_OK) return db_.ErrorOf(code, "begin to read");
+  applied_.Start();
+  Result<void> done;
+  std::uint64_t applied = 0;
+  if (const int code = applied_.Step(); code == SQLITE_ROW) {
+    applied = static_cast<std::uint64_t>(applied_.Int(0));
+    done = AddOutcomes(query, lowest);
+  } else {
+    done = db_.ErrorOf(code, "read its state");
+  }
+  applied_.Reset();
+  end_.Run();
+  if (!done) return done.error();
+  for (const auto& [sequence, outcome] : young.outcomes) {
+    if (sequence > applied) lowest.Add(query.job, {outcome.index, outcome.kind, outcome.attempt, outcome.text});
+  }
+  return lowest.Take();
+}
+
+Result<void> Reader::AddOutcomes(const Store::OutcomeQuery& query, LowestOutcomes& lowest) {
   const ResetAtEnd reset(outcomes_);
   const std::uint64_t last = std::min<std::uint64_t>(query.end - 1, 0xFFFFFFFF);
   outcomes_.Start(query.job.value, query.from / kSliceTasks, last / kSliceTasks, query.from, last + 1);
@@ -181,7 +210,7 @@ Result<std::vector<Outcome>> Reader::ReadOutcomes(const Store::OutcomeQuery& que
     }
     for (const PackedOutcome& packed : unpacked) lowest.Add(query.job, packed);
   }
-  return lowest.Take();
+  return {};
 }
 
 Result<ReaderPool::Lease> ReaderPool::Borrow() {

@@ -8,11 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "store/journal/young.h"
 #include "store/sqlite/payload_cache.h"
 #include "store/sqlite/sql.h"
 #include "store/store.h"
 
 namespace allot::sqlite {
+
+class LowestOutcomes;
 
 // One connection with its statements.
 // Threading: one thread at a time.
@@ -22,18 +25,22 @@ class Reader {
 
   // From the file; puts what it read, and some sets that follow it, into `cache`.
   Result<std::optional<std::string>> ReadPayload(JobId set, std::int64_t index, PayloadCache& cache);
-  Result<std::vector<Outcome>> ReadOutcomes(const Store::OutcomeQuery& query);
+  // With those of `young`, as far as they are not in the file yet.
+  Result<std::vector<Outcome>> ReadOutcomes(const Store::OutcomeQuery& query,
+                                            const journal::Young::FoundOutcomes& young);
   Database& db() { return db_; }
 
  private:
   Database db_;
   // If the segment has the task's payload, it is in `found`.
   Result<void> ReadSegment(JobId set, std::int64_t index, PayloadCache& cache, std::optional<std::string>& found);
+  Result<void> AddOutcomes(const Store::OutcomeQuery& query, LowestOutcomes& lowest);
   Result<void> ReadHeads(JobId set, std::int64_t index, PayloadCache& cache, std::optional<std::string>& found);
 
   Statement segment_;
   Statement heads_;
   Statement outcomes_;
+  Statement begin_, end_, applied_;
 };
 
 // Threading: all methods may be called from any thread.

@@ -50,10 +50,10 @@ std::optional<Error> FindLogLoss(const std::string& name, const LogScan& log, co
 
 bool FileState::is_new() const {
   if (mark.content) return mark.content->state == MarkState::kNew;
-  return (!mark.there || mark.blank) && bytes == 0 && log.frames == 0;
+  return (!mark.there || mark.blank) && bytes == 0 && log.frames == 0 && journal.files.empty();
 }
 
-Result<FileState> LookAtFiles(const std::string& file) {
+Result<FileState> LookAtFiles(const std::string& file, const journal::Disk& disk) {
   FileState state;
   state.file = file;
   struct stat info {};
@@ -69,6 +69,9 @@ Result<FileState> LookAtFiles(const std::string& file) {
   Result<LogScan> log = ScanLog(file);
   if (!log) return log.error();
   state.log = *log;
+  Result<journal::Scan> journal = journal::ScanJournal(file, disk);
+  if (!journal) return journal.error();
+  state.journal = std::move(*journal);
   return state;
 }
 
@@ -77,13 +80,18 @@ std::optional<Error> FindLoss(const FileState& state) {
   const std::optional<MarkContent>& mark = state.mark.content;
   if (state.bytes == 0) {
     return Loss(state.file + (state.there ? " is empty" : " is missing") + ", but its " +
-                (state.log.frames > 0 ? "log" : "mark") + " is there");
+                (state.log.frames > 0           ? "log"
+                 : !state.journal.files.empty() ? "journal"
+                                                : "mark") +
+                " is there");
   }
   // Without a mark it is of an earlier version, or cannot have been promised anything of: the file itself says which.
   if (!mark) return std::nullopt;
   if (mark->state == MarkState::kOpen && mark->log.frames > 0) {
     if (std::optional<Error> loss = FindLogLoss(state.file + "-wal", state.log, mark->log)) return loss;
   }
+  // With a journal, what the log has lost is in the journal, or missing from it.
+  if (mark->log.frames == 0) return std::nullopt;
   // The mark may be older than the log. What a loss of power leaves unsynced is the commit under way, and few of the
   // tidier's before it.
   if (state.log.lost_commits > kMaxUnsyncedCommits + 1) {
@@ -98,14 +106,23 @@ std::optional<Error> FindMismatch(const FileState& state, std::uint64_t store, b
   if (!mark) {
     if (!in_use) return std::nullopt;
     return Loss(MarkOf(state.file) + (state.mark.there ? " is damaged" : " is missing") +
-                ", and the file was not closed: whether its log is whole cannot be told");
+                ", and the file was not closed: whether its journal is whole cannot be told");
   }
-  // It is told to the file that it is in use before anybody is told anything: then there is a log.
-  if (in_use && mark->state == MarkState::kClosed && !state.log.there) {
+  if (in_use && mark->state == MarkState::kClosed && !state.log.there && state.journal.files.empty()) {
     return Loss(state.file + "-wal is missing, and the file was not closed");
   }
   if (mark->state == MarkState::kNew || mark->store == store) return std::nullopt;
   return Loss(state.file + " is not the file that " + MarkOf(state.file) + " belongs to");
+}
+
+std::optional<Error> FindJournalLoss(const FileState& state, std::uint64_t store, bool in_use, std::uint64_t applied) {
+  MarkContent mark = state.mark.content.value_or(MarkContent{});
+  if (mark.state != MarkState::kOpen) mark.segments = 0;
+  // The file says that it is in use once the mark does: this mark is an older one, so there may be more than it knows.
+  if (in_use && mark.state == MarkState::kClosed) mark.segments = 1;
+  const auto gap = journal::FindGap(state.journal, store, applied, mark.sequence, mark.segments);
+  if (!gap) return std::nullopt;
+  return Loss(*gap);
 }
 
 std::optional<Error> FindLostEvents(const FileState& state, Position position) {

@@ -8,6 +8,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "store/journal/applier.h"
+#include "store/journal/journal.h"
+#include "store/journal/young.h"
 #include "store/sqlite/backup.h"
 #include "store/sqlite/checkpointer.h"
 #include "store/sqlite/checksum.h"
@@ -23,17 +26,20 @@ namespace allot {
 namespace sqlite {
 namespace {
 
-// Two rows of this length fill a page of the file; an outcome that is longer has a row of its own.
-constexpr std::size_t kOutcomeRowBytes = 2000;
 constexpr std::size_t kCachedSegmentBytes = 4 * 1024;  // longer ones are not kept when they are written
 
-constexpr std::uint64_t kRemovedAtOnce = 128;  // jobs of one commit: one or two milliseconds
+// SQLite takes so much at once, or so many removals.
+constexpr std::size_t kApplyBytes = 256 * 1024;
+constexpr std::size_t kApplyRemovals = 128;
+// Where SQLite cannot take anything, commits go on until there is so much.
+constexpr std::uint64_t kMaxYoungBytes = 4 << 20;
 
 class StoreImpl final : public Store {
  public:
   explicit StoreImpl(const SqliteOptions& options)
       : options_(options),
-        guard_({options.file, options.accept_loss, options.on_loss}),
+        guard_({options.file, DiskOf(options), options.accept_loss, options.on_loss}),
+        journal_(options.file, DiskOf(options), [this](std::uint32_t count) { return guard_.SetSegments(count); }),
         cache_(options.payload_cache_bytes),
         readers_(options.file, options.vfs, std::max<std::size_t>(options.max_readers, 1)) {}
 
@@ -48,58 +54,54 @@ class StoreImpl final : public Store {
   Result<std::optional<std::string>> GetSetting(std::string_view name) override;
   Result<std::optional<std::string>> ReadPayload(JobId set, std::int64_t index) override;
   Result<std::vector<Outcome>> ReadOutcomes(const OutcomeQuery& query) override;
-  Result<void> Backup(const std::string& file) override { return BackUp(options_.file, options_.vfs, file); }
+  Result<void> Backup(const std::string& file) override {
+    return BackUp(options_.file, options_.vfs, file, young_.All());
+  }
   Result<Usage> ReadUsage() override;
 
  private:
-  // What a commit changes in memory once it is durable.
-  struct Pending {
-    Position floor = 0;
-    Position last_position = 0;
-    std::uint64_t journal_rows = 0;
-    std::uint64_t dropped_rows = 0;
-    std::uint64_t garbage = 0;
-    std::uint64_t removed = 0;
-    std::int64_t next_seq = 0;
-    std::vector<std::pair<const PayloadSegment*, std::string>> fresh;
-  };
-
   Result<void> PrepareFile();
   // Before the first write: what is refused until then was not changed.
   Result<void> BeginUse();
   // Whether the log goes into the file, and away, when the last connection closes.
   void MoveLogOnClose(bool move);
-  void LengthenLog();
   Result<void> PrepareStatements();
   Result<void> LoadRecords(const Loader& loader);
   Result<void> LoadEvents(const Loader& loader);
   Result<void> DropDeadSets(const std::function<bool(JobId set)>& live_set);
 
-  // Each gives SQLITE_OK or an error of SQLite.
-  int Write(std::span<const Batch> batches, Pending& pending);
-  int WriteEvents(std::span<const Batch> batches, Pending& pending);
-  int WritePayloads(const Batch& batch, Pending& pending);
-  int WriteOutcomes(std::span<const Batch> batches, Pending& pending);
-  int WriteRecord(const Record& record);
-  void Rollback();
-  // After each durable commit: the mark, and whether the files are still those that others will find.
-  Result<void> Committed();
+  static journal::Disk DiskOf(const SqliteOptions& options) { return {options.writing, options.vfs}; }
+  // What an earlier life left in the journal.
+  Result<void> Recover();
+  struct Positions {
+    Position floor = 0;
+    Position last = 0;
+  };
+  // Where they go with these batches.
+  Positions Advance(std::span<const Batch> batches) const;
+  // Durable on return, or none of it is there.
+  Result<void> Append(std::string body, Position position);
+  Result<void> MakeRoom(std::size_t body_bytes);
+  // SQLite takes some of what only the journal has, or all of it.
+  Result<void> ApplySome();
+  Result<void> ApplyAll();
+  // SQLite has durably what it took: here and now, or as far as the other thread has come.
+  Result<void> SyncApplied();
+  Result<void> TakeSynced();
+  Result<bool> Settle();
 
   const SqliteOptions options_;
   FileGuard guard_;
   Database db_;
   bool in_use_ = false;  // the guard has begun
-  Statement begin_, commit_, rollback_;
-  Statement put_events_, drop_events_, put_head_, put_segment_, put_loose_, put_outcomes_, put_outcome_index_;
-  Statement put_job_, delete_job_, put_page_, delete_page_, put_garbage_, put_floor_;
-  Statement put_setting_, get_setting_;
-  std::string scratch_;
-  std::vector<const Outcome*> outcomes_;
+  Statement put_garbage_, get_setting_;
 
+  journal::Journal journal_;
+  journal::Young young_;
+  std::unique_ptr<journal::Applier> applier_;
   Position floor_ = 0;
   Position last_position_ = 0;
-  std::int64_t next_seq_ = 0;
-  std::uint64_t log_commits_ = 0;  // as of the last mark
+  bool committed_since_tidy_ = false;
   Counters counters_;
   std::unique_ptr<Checkpointer> checkpointer_;
   std::unique_ptr<Tidier> tidier_;
@@ -124,17 +126,39 @@ Result<void> StoreImpl::Open() {
   if (Result<void> done = PrepareFile(); !done) return done;
   if (Result<void> done = PrepareStatements(); !done) return done;
   checkpointer_ = std::make_unique<Checkpointer>(options_.file, options_.vfs, [this] { return guard_.Sync(); });
-  tidier_ = std::make_unique<Tidier>(db_, *checkpointer_, guard_, counters_, options_.log_pages);
-  return tidier_->Prepare();
+  tidier_ = std::make_unique<Tidier>(db_, *checkpointer_, counters_, options_.log_pages);
+  if (Result<void> done = tidier_->Prepare(); !done) return done;
+  applier_ = std::make_unique<journal::Applier>(
+      db_, [this](const Removal& removal, bool& gone) { return tidier_->RemoveNow(removal, gone); });
+  if (Result<void> done = applier_->Prepare(); !done) return done;
+  return Recover();
+}
+
+Result<void> StoreImpl::Recover() {
+  const auto groups = guard_.Recover(applier_->applied());
+  if (!groups) return groups.error();
+  last_position_ = applier_->last_position();
+  for (const auto& group : *groups) {
+    last_position_ = std::max(last_position_, group->position);
+    young_.Add(group);
+  }
+  return guard_.CheckPosition(last_position_);
 }
 
 Result<void> StoreImpl::BeginUse() {
   if (in_use_) return {};
-  if (options_.vfs.empty()) LengthenLog();
-  if (Result<void> done = guard_.Begin(db_, [this] { return tidier_->log_pages(); }); !done) return done;
-  in_use_ = true;
+  if (Result<void> done = guard_.Begin(db_); !done) return done;
+  // What is in the journal only, and may be behind a loss, is in the file before the journal is written over.
+  if (Result<void> done = ApplyAll(); !done) return done;
   // That it is in use must be in the file itself, in case its log goes.
-  return tidier_->Checkpoint();
+  if (Result<void> done = tidier_->Checkpoint(); !done) return done;
+  if (Result<void> done = SyncLogOf(db_); !done) return done;
+  const Result<std::uint64_t> salt = guard_.BeginJournal(db_);
+  if (!salt) return salt.error();
+  if (Result<void> done = journal_.Begin(*salt, applier_->applied()); !done) return done;
+  guard_.Committed(last_position_, journal_.last());
+  in_use_ = true;
+  return {};
 }
 
 StoreImpl::~StoreImpl() {
@@ -144,7 +168,9 @@ StoreImpl::~StoreImpl() {
     return;
   }
   checkpointer_->Wait(std::chrono::minutes(1));
-  if (guard_.End(db_, [this] { return tidier_->log_pages(); })) MoveLogOnClose(true);
+  if (!ApplyAll()) return;  // it is in the journal
+  journal_.Close();
+  if (guard_.End(db_)) MoveLogOnClose(true);
 }
 
 void StoreImpl::MoveLogOnClose(bool move) {
@@ -174,65 +200,30 @@ Result<void> StoreImpl::PrepareFile() {
   wal->Reset();
   // The log is moved into the file by Tidy(), not by whichever commit happens to fill it.
   const Result<void> set = db_.Exec(
-      "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -4096; PRAGMA journal_size_limit "
+      "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -4096; PRAGMA "
+      "journal_size_limit "
       "= " +
       std::to_string(kLogFileBytes));
   if (!set) return set;
-  return Migrate(db_, Migrations());
-}
-
-// A sync after overwriting a file writes its data; one after appending writes its length too, and takes half as long
-// again. So the log gets its length before it is used. What SQLite finds behind its last frame does not matter: frames
-// carry salts and checksums. A disk without space for it merely stays slower.
-void StoreImpl::LengthenLog() {
-  const int fd = open((options_.file + "-wal").c_str(), O_WRONLY | O_CLOEXEC);
-  struct stat info {};
-  if (fd < 0) return;
-  if (fstat(fd, &info) == 0 && info.st_size < kLogFileBytes) {
-    const std::string zeros(1 << 20, '\0');
-    off_t end = info.st_size;
-    while (end < kLogFileBytes) {
-      const auto n = pwrite(fd, zeros.data(),
-                            std::min<std::size_t>(zeros.size(), static_cast<std::size_t>(kLogFileBytes - end)), end);
-      if (n <= 0) break;
-      end += n;
-    }
-    if (end < kLogFileBytes || fsync(fd) != 0) static_cast<void>(!ftruncate(fd, info.st_size));
-  }
-  close(fd);
+  if (Result<void> done = Migrate(db_, Migrations()); !done) return done;
+  const auto today = static_cast<std::int64_t>(Migrations().size());
+  if (*version > 0 && *version < today && options_.on_migrated) options_.on_migrated(*version, today);
+  return {};
 }
 
 Result<void> StoreImpl::PrepareStatements() {
-  return PrepareAll(db_, {{&begin_, "BEGIN IMMEDIATE"},
-                          {&commit_, "COMMIT"},
-                          {&rollback_, "ROLLBACK"},
-                          {&put_events_, "INSERT INTO journal VALUES (?1, ?2, ?3)"},
-                          {&drop_events_, "DELETE FROM journal WHERE pos <= ?1"},
-                          {&put_head_, "INSERT OR IGNORE INTO payload_heads VALUES (?1, ?2, ?3, ?4)"},
-                          {&put_segment_, "INSERT OR REPLACE INTO payloads VALUES (?1, ?2, ?3, ?4)"},
-                          {&put_loose_, "INSERT OR IGNORE INTO loose VALUES (?1)"},
-                          {&put_outcomes_, "INSERT INTO outcomes VALUES (?1, ?2, ?3)"},
-                          {&put_outcome_index_, "INSERT INTO outcome_index VALUES (?1, ?2, ?3, ?4, ?5)"},
-                          {&put_job_, "INSERT OR REPLACE INTO jobs VALUES (?1, ?2, ?3)"},
-                          {&delete_job_, "DELETE FROM jobs WHERE id = ?1"},
-                          {&put_page_, "INSERT OR REPLACE INTO pages VALUES (?1, ?2, ?3, ?4)"},
-                          {&delete_page_, "DELETE FROM pages WHERE job = ?1 AND page = ?2"},
-                          {&put_garbage_, "INSERT INTO garbage (job, set_id) VALUES (?1, ?2)"},
-                          {&put_floor_, "UPDATE state SET floor = ?1"},
-                          {&put_setting_, "INSERT OR REPLACE INTO settings VALUES (CAST(?1 AS TEXT), ?2, ?3)"},
+  return PrepareAll(db_, {{&put_garbage_, "INSERT INTO garbage (job, set_id) VALUES (?1, ?2)"},
                           {&get_setting_, "SELECT value, sum FROM settings WHERE name = CAST(?1 AS TEXT)"}});
 }
 
 Result<void> StoreImpl::Load(const Loader& loader, const std::function<bool(JobId set)>& live_set) {
-  Result<Statement> state =
-      Statement::Prepare(db_, "SELECT floor, (SELECT ifnull(max(seq), 0) FROM outcomes) FROM state");
-  if (!state) return state.error();
-  const int code = state->Step();
-  if (code == SQLITE_DONE) return CorruptRow(options_.file, "state");
-  if (code != SQLITE_ROW) return db_.ErrorOf(code, "read its state");
-  floor_ = last_position_ = static_cast<Position>(state->Int(0));
-  next_seq_ = state->Int(1) + 1;
-  state->Reset();
+  // What only the journal has is read as rows, too.
+  if (!young_.empty()) {
+    if (Result<void> done = BeginUse(); !done) return done;
+    if (Result<void> done = ApplyAll(); !done) return done;
+  }
+  floor_ = last_position_ = applier_->floor();
+  counters_.garbage_jobs = 0;
   if (Result<void> done = LoadRecords(loader); !done) return done;
   if (Result<void> done = LoadEvents(loader); !done) return done;
   if (Result<void> done = guard_.Loaded(last_position_); !done) return done;
@@ -334,229 +325,213 @@ Result<void> StoreImpl::DropDeadSets(const std::function<bool(JobId set)>& live_
   // Without space they are asked about again at the next start.
   if (!any || !in_use_) return {};
   // A set that a job speaks of goes by the removal of that job alone, so it need not be asked about again.
-  int code = begin_.Run();
+  const auto exec = [this](const char* text) { return sqlite3_exec(db_.get(), text, nullptr, nullptr, nullptr); };
+  int code = exec("BEGIN IMMEDIATE");
   for (std::size_t i = 0; code == SQLITE_OK && i < dead.size(); ++i) code = put_garbage_.Run(std::int64_t{0}, dead[i]);
-  if (code == SQLITE_OK) code = sqlite3_exec(db_.get(), "DELETE FROM loose", nullptr, nullptr, nullptr);
-  if (code == SQLITE_OK) code = commit_.Run();
+  if (code == SQLITE_OK) code = exec("DELETE FROM loose");
+  if (code == SQLITE_OK) code = exec("COMMIT");
   if (code != SQLITE_OK) {
     const Error error = db_.ErrorOf(code, "drop payloads of broken uploads");
-    Rollback();
+    // Some errors have rolled back already.
+    if (sqlite3_get_autocommit(db_.get()) == 0) exec("ROLLBACK");
     if (error.code == Code::kDiskFull) return {};
     return error;
   }
   counters_.garbage_jobs += dead.size();
-  return Committed();
+  return guard_.CheckFiles();
+}
+
+StoreImpl::Positions StoreImpl::Advance(std::span<const Batch> batches) const {
+  Positions to{floor_, last_position_};
+  Position last = 0;
+  for (const Batch& batch : batches) {
+    if (batch.events.empty()) continue;
+    // Numbering may begin anew once everything is folded.
+    if (last == 0 && batch.position <= last_position_ && last_position_ <= floor_) to = {};
+    CHECK(batch.position > std::max(last, to.last));
+    last = batch.position;
+  }
+  for (const Batch& batch : batches) to.floor = std::max(to.floor, batch.floor);
+  to.last = std::max({to.last, last, to.floor});
+  return to;
 }
 
 Result<void> StoreImpl::Commit(std::span<const Batch> batches) {
   if (Result<void> done = BeginUse(); !done) return done;
+  committed_since_tidy_ = true;
   // What comes in faster than it can be cleared away waits for that, so that the file stays in proportion.
   if (tidier_->behind()) {
     const Result<bool> more = tidier_->Step();
     if (!more && more.error().code != Code::kDiskFull) return more.error();
   }
-  Pending pending;
-  pending.floor = floor_;
-  pending.last_position = last_position_;
-  pending.next_seq = next_seq_;
-  int code = begin_.Run();
-  if (code == SQLITE_OK) code = Write(batches, pending);
-  if (code == SQLITE_OK) code = commit_.Run();
-  if (code != SQLITE_OK) {
-    const Error error = db_.ErrorOf(code, "write");
-    Rollback();
-    // An empty log has room, if the file itself need not grow.
-    if (error.code == Code::kDiskFull) static_cast<void>(tidier_->Checkpoint());
-    return error;
+  if (young_.bytes() >= kApplyBytes || young_.removals() >= kApplyRemovals) {
+    const Result<void> applied = ApplySome();
+    if (!applied && (applied.error().code != Code::kDiskFull || young_.bytes() >= kMaxYoungBytes)) return applied;
   }
-  floor_ = pending.floor;
-  last_position_ = pending.last_position;
-  next_seq_ = pending.next_seq;
-  counters_.journal_rows += pending.journal_rows;
-  counters_.journal_rows -= pending.dropped_rows;
-  counters_.garbage_jobs += pending.garbage;
-  tidier_->SetFloor(floor_);
-  if (pending.garbage > 0) tidier_->AddedGarbage();
-  tidier_->WatchFile(pending.removed > 0);
-  for (auto& [segment, packed] : pending.fresh) {
-    cache_.Put(segment->set, segment->first, UnpackedPayloads::From(std::move(packed)), false);
-  }
+  const bool anything = std::any_of(batches.begin(), batches.end(), [](const Batch& batch) {
+    return !batch.events.empty() || !batch.payloads.empty() || !batch.outcomes.empty() || !batch.records.empty() ||
+           !batch.removals.empty() || batch.floor != 0;
+  });
+  if (!anything) return guard_.CheckFiles();
+  const Positions to = Advance(batches);
+  std::string body;
+  journal::EncodeBatches(batches, body);
+  if (Result<void> done = Append(std::move(body), to.last); !done) return done;
+  floor_ = to.floor;
+  last_position_ = to.last;
   for (const Batch& batch : batches) {
     for (const Removal& removal : batch.removals) {
       if (removal.payload_set) cache_.Remove(removal.payload_set);
     }
   }
-  if (Result<void> done = Committed(); !done) return done;
-  // It is durable; a log that cannot be moved just now stays longer.
+  return guard_.CheckFiles();
+}
+
+Result<void> StoreImpl::Append(std::string body, Position position) {
+  if (Result<void> done = MakeRoom(body.size()); !done) return done;
+  Result<void> done = journal_.Append(body, position);
+  // No space for another segment: there is one, perhaps, once SQLite has taken all.
+  if (!done && done.error().code == Code::kDiskFull && ApplyAll() && SyncApplied()) {
+    done = journal_.Append(body, position);
+  }
+  if (!done) return done;
+  guard_.Committed(position, journal_.last());
+  auto group = std::make_shared<journal::Group>();
+  group->sequence = journal_.last();
+  group->position = position;
+  group->body = std::move(body);
+  CHECK(journal::DecodeBody(group->body, group->view));
+  young_.Add(std::move(group));
+  return {};
+}
+
+Result<void> StoreImpl::MakeRoom(std::size_t body_bytes) {
+  if (journal_.HasRoom(body_bytes)) return {};
+  if (Result<void> done = TakeSynced(); !done) return done;
+  if (journal_.HasRoom(body_bytes) || journal_.bytes() < journal::kMaxJournalBytes) return {};
+  // SQLite, or the disk below it, does not keep up: from here on the commits wait for it.
+  if (Result<void> done = ApplyAll(); !done) return done;
+  return SyncApplied();
+}
+
+Result<void> StoreImpl::ApplySome() {
+  const std::vector<std::shared_ptr<const journal::Group>> young = young_.All();
+  const std::size_t n = journal::CountForOneTransaction(young, applier_->last_position(), kApplyBytes, kApplyRemovals);
+  const journal::Groups groups = journal::Groups(young).first(n);
+  if (groups.empty()) return {};
+  const Result<journal::Applier::Done> done = applier_->Apply(groups);
+  if (!done) {
+    // An empty log has room, if the file itself need not grow.
+    if (done.error().code == Code::kDiskFull) static_cast<void>(tidier_->Checkpoint());
+    return done.error();
+  }
+  // What is likely to be asked for soon stays in memory.
+  for (const auto& group : groups) {
+    for (const journal::BatchView& batch : group->view.batches) {
+      for (const journal::SegmentView& segment : batch.payloads) {
+        if (segment.packed.size() > kCachedSegmentBytes) continue;
+        cache_.Put(segment.set, segment.first, UnpackedPayloads::From(std::string(segment.packed)), false);
+      }
+      for (const Removal& removal : batch.removals) {
+        if (removal.payload_set) cache_.Remove(removal.payload_set);
+      }
+    }
+  }
+  counters_.journal_rows += done->journal_rows;
+  counters_.journal_rows -= done->dropped_rows;
+  counters_.garbage_jobs += done->garbage;
+  young_.Remove(applier_->applied());
+  tidier_->SetFloor(applier_->floor());
+  if (done->garbage > 0) tidier_->AddedGarbage();
+  tidier_->WatchFile(done->removed > 0);
+  if (in_use_ && journal_.WantsRelease()) checkpointer_->RequestSync(applier_->applied());
+  // A log that cannot be moved just now stays longer.
   const Result<void> bounded = tidier_->WatchLog();
   if (!bounded && bounded.error().code != Code::kDiskFull) return bounded;
   return {};
 }
 
-Result<void> StoreImpl::Committed() {
-  // One that changed nothing wrote nothing, and waited for nothing: what the tidier wrote before is no more durable.
-  if (std::exchange(log_commits_, tidier_->log_commits()) != tidier_->log_commits()) {
-    guard_.Committed(last_position_, tidier_->log_pages());
-    tidier_->Synced();
+Result<void> StoreImpl::ApplyAll() {
+  while (!young_.empty()) {
+    if (Result<void> done = ApplySome(); !done) return done;
   }
-  return guard_.CheckFiles();
+  return {};
+}
+
+Result<void> StoreImpl::SyncApplied() {
+  if (Result<void> done = SyncLogOf(db_); !done) return done;
+  journal_.Release(applier_->applied());
+  return {};
+}
+
+Result<void> StoreImpl::TakeSynced() {
+  const Result<std::uint64_t> synced = checkpointer_->synced();
+  if (!synced) return synced.error();
+  if (*synced > journal_.released()) journal_.Release(*synced);
+  return {};
 }
 
 Result<bool> StoreImpl::Tidy() {
   if (Result<void> done = BeginUse(); !done) return done.error();
   if (Result<void> done = guard_.CheckFiles(); !done) return done.error();
-  return tidier_->Step();
+  if (Result<void> done = TakeSynced(); !done) return done.error();
+  // Between commits that follow each other SQLite takes what is worth a transaction; else when nothing else is to do.
+  const bool idle = !std::exchange(committed_since_tidy_, false);
+  if (young_.bytes() >= (idle ? 1 : kApplyBytes / 4)) {
+    if (Result<void> done = ApplySome(); !done) return done.error();
+    return true;
+  }
+  const Result<bool> more = tidier_->Step();
+  if (!more || *more || !young_.empty()) return more.ok() ? Result<bool>(true) : more;
+  return Settle();
 }
 
-int StoreImpl::Write(std::span<const Batch> batches, Pending& pending) {
-  int code = WriteEvents(batches, pending);
-  // Before removals: what a job had goes with it, also what came in the same commit.
-  if (code == SQLITE_OK) code = WriteOutcomes(batches, pending);
-  for (const Batch& batch : batches) {
-    if (code == SQLITE_OK) code = WritePayloads(batch, pending);
-    for (const Record& record : batch.records) {
-      if (code == SQLITE_OK) code = WriteRecord(record);
-    }
-    for (const Removal& removal : batch.removals) {
-      // A small job goes at once, which costs less than to remember it; large ones, and many at once, go in steps.
-      bool gone = false;
-      if (code == SQLITE_OK && pending.removed < kRemovedAtOnce) code = tidier_->RemoveNow(removal, gone);
-      pending.removed += gone ? 1 : kRemovedAtOnce;
-      if (gone) continue;
-      if (code == SQLITE_OK) code = put_garbage_.Run(removal.job.value, removal.payload_set.value);
-      ++pending.garbage;
-    }
-    pending.floor = std::max(pending.floor, batch.floor);
-  }
-  pending.last_position = std::max(pending.last_position, pending.floor);
-  if (code == SQLITE_OK && pending.floor != floor_) code = put_floor_.Run(pending.floor);
-  return code;
-}
-
-int StoreImpl::WriteEvents(std::span<const Batch> batches, Pending& pending) {
-  Position last = 0;
-  for (const Batch& batch : batches) {
-    if (batch.events.empty()) continue;
-    if (last == 0 && batch.position <= last_position_ && last_position_ <= floor_) {
-      // Everything was folded, and numbering began anew: what is left of the old must not stand behind the new.
-      const int code = drop_events_.Run(last_position_);
-      if (code != SQLITE_OK) return code;
-      pending.dropped_rows = static_cast<std::uint64_t>(sqlite3_changes(db_.get()));
-      pending.floor = pending.last_position = 0;
-    }
-    CHECK(batch.position > std::max(last, pending.last_position));
-    last = batch.position;
-  }
-  if (last == 0) return SQLITE_OK;
-  scratch_.clear();
-  for (const Batch& batch : batches) {
-    if (!batch.events.empty()) PackEvents(last, batch, scratch_);
-  }
-  pending.last_position = last;
-  pending.journal_rows = 1;
-  return put_events_.Run(last, scratch_, RowSum({last}, scratch_));
-}
-
-int StoreImpl::WritePayloads(const Batch& batch, Pending& pending) {
-  JobId loose;
-  for (const PayloadSegment& segment : batch.payloads) {
-    if (segment.payloads.empty()) continue;
-    std::string packed;
-    PackPayloads(segment.payloads, packed);
-    const std::int64_t sum = RowSum({segment.set.value, static_cast<std::uint64_t>(segment.first)}, packed);
-    int code = SQLITE_OK;
-    bool stored = false;
-    if (segment.first <= 0) {
-      code = put_head_.Run(segment.set.value, segment.first, packed, sum);
-      stored = code == SQLITE_OK && sqlite3_changes(db_.get()) > 0;
-    }
-    if (code == SQLITE_OK && !stored) code = put_segment_.Run(segment.set.value, segment.first, packed, sum);
-    if (code == SQLITE_OK && !batch.payloads_spoken_for && segment.set != loose) {
-      loose = segment.set;
-      code = put_loose_.Run(segment.set.value);
-    }
-    if (code != SQLITE_OK) return code;
-    if (packed.size() <= kCachedSegmentBytes) pending.fresh.emplace_back(&segment, std::move(packed));
-  }
-  return SQLITE_OK;
-}
-
-int StoreImpl::WriteOutcomes(std::span<const Batch> batches, Pending& pending) {
-  outcomes_.clear();
-  for (const Batch& batch : batches) {
-    for (const Outcome& outcome : batch.outcomes) outcomes_.push_back(&outcome);
-  }
-  // Stable: of two for one task, the later one stays the later one.
-  std::stable_sort(outcomes_.begin(), outcomes_.end(), [](const Outcome* a, const Outcome* b) {
-    return std::pair(a->job, a->index / kSliceTasks) < std::pair(b->job, b->index / kSliceTasks);
-  });
-  for (std::size_t i = 0; i < outcomes_.size();) {
-    const JobId job = outcomes_[i]->job;
-    const std::uint32_t slice = outcomes_[i]->index / kSliceTasks;
-    TaskIndex lowest = outcomes_[i]->index;
-    TaskIndex highest = lowest;
-    scratch_.clear();
-    for (; i < outcomes_.size(); ++i) {
-      const Outcome& outcome = *outcomes_[i];
-      if (outcome.job != job || outcome.index / kSliceTasks != slice) break;
-      if (!scratch_.empty() && scratch_.size() + outcome.text.size() > kOutcomeRowBytes) break;
-      lowest = std::min(lowest, outcome.index);
-      highest = std::max(highest, outcome.index);
-      PackOutcome(outcome, scratch_);
-    }
-    const std::int64_t seq = pending.next_seq++;
-    int code = put_outcomes_.Run(seq, scratch_, RowSum({job.value, slice, static_cast<std::uint64_t>(seq)}, scratch_));
-    if (code == SQLITE_OK) code = put_outcome_index_.Run(job.value, slice, seq, lowest, highest);
-    if (code != SQLITE_OK) return code;
-  }
-  return SQLITE_OK;
-}
-
-int StoreImpl::WriteRecord(const Record& record) {
-  if (record.page == kJobPage) {
-    if (record.blob.empty()) return delete_job_.Run(record.job.value);
-    return put_job_.Run(record.job.value, record.blob, RowSum({record.job.value}, record.blob));
-  }
-  if (record.blob.empty()) return delete_page_.Run(record.job.value, record.page);
-  return put_page_.Run(record.job.value, record.page, record.blob,
-                       RowSum({record.job.value, record.page}, record.blob));
-}
-
-void StoreImpl::Rollback() {
-  // Some errors have rolled back already.
-  if (sqlite3_get_autocommit(db_.get()) == 0) rollback_.Run();
+// Nothing is left to do: the journal becomes small.
+Result<bool> StoreImpl::Settle() {
+  if (!journal_.is_large()) return false;
+  if (Result<void> done = SyncApplied(); !done) return done.error();
+  if (Result<void> done = journal_.Shrink(); !done) return done.error();
+  return false;
 }
 
 Result<void> StoreImpl::PutSetting(std::string_view name, std::string_view value) {
   if (Result<void> done = BeginUse(); !done) return done;
-  const int code = put_setting_.Run(name, value, RowSum({}, std::string(name) + "=" + std::string(value)));
-  if (code != SQLITE_OK) return db_.ErrorOf(code, "write a setting");
-  return Committed();
+  committed_since_tidy_ = true;
+  std::string body;
+  journal::EncodeSetting(name, value, body);
+  if (Result<void> done = Append(std::move(body), last_position_); !done) return done;
+  return guard_.CheckFiles();
 }
 
 Result<std::optional<std::string>> StoreImpl::GetSetting(std::string_view name) {
+  if (std::optional<std::string> young = young_.FindSetting(name)) return young;
   const ResetAtEnd reset(get_setting_);
   get_setting_.Start(name);
   const int code = get_setting_.Step();
   if (code == SQLITE_DONE) return std::optional<std::string>();
   if (code != SQLITE_ROW) return db_.ErrorOf(code, "read a setting");
   std::string value(get_setting_.Blob(0));
-  if (!get_setting_.HasSum(1, RowSum({}, std::string(name) + "=" + value)))
-    return CorruptRow(options_.file, "settings");
+  if (!get_setting_.HasSum(1, journal::SettingSum(name, value))) return CorruptRow(options_.file, "settings");
   return std::optional<std::string>(std::move(value));
 }
 
 Result<std::optional<std::string>> StoreImpl::ReadPayload(JobId set, std::int64_t index) {
   if (std::optional<std::string> payload = cache_.Find(set, index)) return payload;
+  if (std::optional<journal::Young::Payload> young = young_.FindPayload(set, index)) {
+    if (young->unpacked) cache_.Put(set, young->first, std::move(young->unpacked), false);
+    return std::optional<std::string>(std::move(young->text));
+  }
   Result<ReaderPool::Lease> reader = readers_.Borrow();
   if (!reader) return reader.error();
   return (*reader)->ReadPayload(set, index, cache_);
 }
 
 Result<std::vector<Outcome>> StoreImpl::ReadOutcomes(const OutcomeQuery& query) {
+  // First: what is taken from here meanwhile, SQLite has.
+  const journal::Young::FoundOutcomes young = young_.FindOutcomes(query);
   Result<ReaderPool::Lease> reader = readers_.Borrow();
   if (!reader) return reader.error();
-  return (*reader)->ReadOutcomes(query);
+  return (*reader)->ReadOutcomes(query, young);
 }
 
 Result<Store::Usage> StoreImpl::ReadUsage() {
@@ -567,8 +542,13 @@ Result<Store::Usage> StoreImpl::ReadUsage() {
       usage.file_bytes += static_cast<std::uint64_t>(file.st_size);
     }
   }
-  usage.journal_rows = counters_.journal_rows;
-  usage.garbage_jobs = counters_.garbage_jobs;
+  const journal::Journal::Counts journal = journal_.counts();
+  usage.file_bytes += journal.bytes;
+  usage.journal_rows = counters_.journal_rows + young_.event_rows();
+  usage.garbage_jobs = counters_.garbage_jobs + young_.removals();
+  usage.unapplied_bytes = young_.bytes();
+  usage.journal_segments = journal.segments;
+  usage.journal_writing = journal.mode;
   return usage;
 }
 

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/rng.h"
+#include "store/journal/journal.h"
 #include "store/sqlite/file_lock.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/sql.h"
@@ -97,28 +98,51 @@ class SqliteStoreTest : public ::testing::Test {
 TEST_F(SqliteStoreTest, FilesAreForTheirOwnerOnly) {
   Open();
   AddJobs(1, 1, 100);
-  for (const char* suffix : {"", "-wal", "-shm", ".lock", ".mark"}) {
+  for (const char* suffix : {"", "-wal", "-shm", ".lock", ".mark", ".journal-1"}) {
     struct stat there {};
     ASSERT_EQ(stat((file_ + suffix).c_str(), &there), 0) << suffix;
     EXPECT_EQ(there.st_mode & 0777, 0600u) << suffix;
   }
 }
 
-TEST_F(SqliteStoreTest, TheLogHasItsLengthBeforeItIsUsedAndWhatIsBehindItsEndDoesNotMatter) {
+TEST_F(SqliteStoreTest, AQueueThatIsIdleTakesLittleSpaceAndItsJournalHasItsLengthBeforeItIsUsed) {
+  const auto bytes = [this] {
+    std::int64_t sum = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_.path())) {
+      sum += static_cast<std::int64_t>(entry.file_size());
+    }
+    return sum;
+  };
   Open();
-  EXPECT_EQ(SizeOf(file_ + "-wal"), sqlite::kLogFileBytes);
+  TidyUp();
+  EXPECT_LE(bytes(), 1'000'000);
   AddJobs(1, 150, 100);
-  EXPECT_EQ(SizeOf(file_ + "-wal"), sqlite::kLogFileBytes);
-  // As after a crash: nobody has moved the log into the file.
+  EXPECT_EQ(SizeOf(file_ + ".journal-1"), static_cast<std::int64_t>(journal::kSmallSegmentBytes));
+  // What a load of any kind needed is given back.
+  AddJobs(1000, 3000, 2000);
+  EXPECT_GT(store_->ReadUsage()->journal_segments, 2u);
+  for (std::uint64_t job = 1000; job < 4000; job += 100) {
+    Batch batch;
+    for (std::uint64_t i = job; i < job + 100; ++i) batch.removals.push_back({JobId{i}, JobId{i}});
+    Commit(batch);
+  }
+  TidyUp();
+  EXPECT_LE(store_->ReadUsage()->journal_segments, 2u);
+  EXPECT_EQ(store_->ReadUsage()->unapplied_bytes, 0u);
+  EXPECT_LE(bytes(), 1'500'000);
+  AddJobs(151, 1, 100);
+  // As after a crash.
   const std::string copy = directory_ / "copy.db";
-  for (const char* suffix : {"", "-wal", ".mark"}) WriteFile(copy + suffix, Contents(file_ + suffix));
+  for (const char* suffix : {"", "-wal", ".mark", ".journal-1", ".journal-2"}) {
+    if (std::filesystem::exists(file_ + suffix)) WriteFile(copy + suffix, Contents(file_ + suffix));
+  }
   SqliteOptions options;
   options.file = copy;
   auto store = SqliteStore::Open(options);
   ASSERT_TRUE(store.ok()) << store.error().message;
   std::size_t records = 0;
   ASSERT_TRUE(Load(**store, &records).ok());
-  EXPECT_EQ(records, 150u);
+  EXPECT_EQ(records, 151u);
 }
 
 TEST_F(SqliteStoreTest, AnEmptyFileIsANewQueue) {
@@ -299,6 +323,50 @@ TEST_F(SqliteStoreTest, AFullDiskStopsCommitsButNotReadsAndAllGoesOnWithSpace) {
   EXPECT_EQ(records, 2100u);
 }
 
+TEST_F(SqliteStoreTest, WhereSqliteHasNoSpaceCommitsGoOnAsLongAsTheJournalHas) {
+  PowerLoss::Register();
+  PowerLoss::SetChance(0, 1);
+  Open(kPowerLossVfs);
+  AddJobs(1, 1, 400);
+  TidyUp();
+  PowerLoss::SetDiskFull(true);
+  std::uint64_t committed = 0;
+  Result<void> done;
+  while (committed < 1000) {
+    Batch batch;
+    batch.position = committed + 1;
+    batch.events = std::string(3000, 'e');
+    batch.payloads.push_back({JobId{100 + committed}, 0, {"payload"}});
+    done = store_->Commit({&batch, 1});
+    if (!done) break;
+    ++committed;
+  }
+  ASSERT_FALSE(done.ok());
+  EXPECT_EQ(done.error().code, Code::kDiskFull) << done.error().message;
+  EXPECT_GT(committed, 10u);
+  for (int i = 0; i < 3; ++i) {
+    const Result<bool> tidied = store_->Tidy();
+    EXPECT_TRUE(tidied.ok() || tidied.error().code == Code::kDiskFull);
+  }
+  EXPECT_EQ(store_->LastPosition(), committed);
+  EXPECT_EQ(*store_->ReadPayload(JobId{99 + committed}, 0), "payload");
+  EXPECT_FALSE(store_->ReadPayload(JobId{100 + committed}, 0)->has_value());
+  const std::string copy = directory_ / "copy";
+  EXPECT_TRUE(store_->Backup(copy).ok()) << "to another disk";
+  // Stopped and started without space: what was answered is still there.
+  store_.reset();
+  PowerLoss::SetDiskFull(false);
+  Open(kPowerLossVfs);
+  EXPECT_EQ(store_->LastPosition(), committed);
+  EXPECT_EQ(*store_->ReadPayload(JobId{99 + committed}, 0), "payload");
+  SqliteOptions options;
+  options.file = copy;
+  auto backup = SqliteStore::Open(options);
+  ASSERT_TRUE(backup.ok());
+  ASSERT_TRUE(Load(**backup).ok());
+  EXPECT_EQ((*backup)->LastPosition(), committed);
+}
+
 TEST_F(SqliteStoreTest, AStoreOpensOnAFullDiskAndCommitsOnceThereIsSpace) {
   PowerLoss::Register();
   PowerLoss::SetChance(0, 1);
@@ -369,7 +437,8 @@ TEST_F(SqliteStoreTest, ABackupMadeDuringCommitsIsWhole) {
   EXPECT_TRUE(verified.ok()) << verified.error().message;
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(directory_.path())) {
-    names.push_back(entry.path().filename().string());
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("queue.db.journal-")) names.push_back(name);
   }
   EXPECT_THAT(names, ::testing::UnorderedElementsAre("queue.db", "queue.db-wal", "queue.db-shm", "queue.db.lock",
                                                      "queue.db.mark", "copy"));
@@ -421,11 +490,17 @@ TEST_F(SqliteStoreTest, OnlyWholeBackupsOfThisProgramAreVerified) {
   EXPECT_EQ(SqliteStore::VerifyBackup(directory_ / "nowhere").error().code, Code::kStoreFailed);
 }
 
-TEST_F(SqliteStoreTest, WhatAKilledProcessCommittedIsThere) {
+class KilledTest : public SqliteStoreTest, public ::testing::WithParamInterface<journal::Writing> {};
+INSTANTIATE_TEST_SUITE_P(Ways, KilledTest, ::testing::Values(journal::Writing::kDirect, journal::Writing::kSynced));
+
+TEST_P(KilledTest, WhatAKilledProcessCommittedIsThere) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    auto store = TryOpen();
+    SqliteOptions options;
+    options.file = file_;
+    options.writing = GetParam();
+    auto store = SqliteStore::Open(options);
     if (!store.ok() || !Load(**store).ok()) _exit(1);
     for (std::uint64_t n = 1; n <= 100; ++n) {
       Batch batch;

@@ -24,7 +24,6 @@ std::int64_t PagesLeftFree(std::int64_t all) { return 128 + all / 32; }
 // From here on they take more room than what is in use, and some: then commits wait for it.
 bool TooManyFree(std::int64_t free, std::int64_t all) { return free > (all - free) + 2048; }
 constexpr std::uint64_t kMuchGarbage = 4096;  // jobs
-constexpr int kWatchEvery = 16;               // commits
 
 }  // namespace
 
@@ -38,7 +37,6 @@ Result<void> Tidier::Prepare() {
           tidier->moved_pages_ = tidier->tried_pages_ = 0;
         }
         tidier->log_pages_ = pages;
-        ++tidier->log_commits_;
         return SQLITE_OK;
       },
       this);
@@ -80,8 +78,6 @@ void Tidier::SetFloor(Position floor) {
 template <typename Work>
 Result<bool> Tidier::InTransaction(const char* doing, Work work) {
   const auto end = Clock::now() + kStep;
-  const bool sync = unsynced_commits_ + 1 >= kMaxUnsyncedCommits;
-  if (!sync) CHECK(sqlite3_exec(db_.get(), "PRAGMA synchronous = NORMAL", nullptr, nullptr, nullptr) == SQLITE_OK);
   swept_jobs_ = dropped_rows_ = 0;
   bool more = true;
   int code = begin_.Run();
@@ -98,9 +94,7 @@ Result<bool> Tidier::InTransaction(const char* doing, Work work) {
     counters_.garbage_jobs -= swept_jobs_;
     counters_.journal_rows -= dropped_rows_;
     settled_ = false;
-    unsynced_commits_ = sync ? 0 : unsynced_commits_ + 1;
   }
-  if (!sync) CHECK(sqlite3_exec(db_.get(), "PRAGMA synchronous = FULL", nullptr, nullptr, nullptr) == SQLITE_OK);
   if (error) return *error;
   return more;
 }
@@ -197,8 +191,6 @@ bool Tidier::WantsVacuum() {
 
 void Tidier::WatchFile(bool freed) {
   if (freed) settled_ = false;
-  if (!garbage_pending_ && ++commits_unwatched_ < kWatchEvery) return;
-  commits_unwatched_ = 0;
   const std::int64_t before = file_pages_;
   CountPages();
   behind_ = (garbage_pending_ && (file_pages_ > before || counters_.garbage_jobs > kMuchGarbage)) ||
@@ -237,6 +229,16 @@ bool Tidier::CanFinishLog() {
 }
 
 Result<void> Tidier::WatchLog() {
+  // What was freed in the middle is given back with the file's end, which goes when all of the log is in the file.
+  if (vacuumed_ && !behind_ && !checkpointer_.busy()) {
+    if (Result<void> done = TakeAnswer(); !done) return done;
+    if (log_pages_to_move() > little_log_) {
+      checkpointer_.Request(log_generation_);
+      return {};
+    }
+    vacuumed_ = false;
+    return Checkpoint();
+  }
   if (log_pages_ < long_log_) return {};
   if (Result<void> done = TakeAnswer(); !done) return done;
   if (log_pages_ >= max_log_ && log_pages_ - tried_pages_ >= long_log_) {
@@ -272,8 +274,7 @@ Result<bool> Tidier::Settle() {
   }
   const char* file = sqlite3_db_filename(db_.get(), "main");
   struct stat log {};
-  if (stat((std::string(file) + "-wal").c_str(), &log) == 0 && log.st_size > kLogFileBytes) {
-    if (Result<void> done = guard_.ForgetLog(); !done) return done.error();
+  if (stat((std::string(file) + "-wal").c_str(), &log) == 0 && log.st_size > kIdleLogBytes) {
     // Who reads just now keeps it from happening; then it happens another time.
     sqlite3_busy_timeout(db_.get(), 0);
     const Result<void> done = Checkpoint(SQLITE_CHECKPOINT_TRUNCATE);

@@ -2,7 +2,6 @@
 // jobs, giving free pages back to the file system, and moving the write-ahead log into the file.
 //
 // Nothing of it needs to be durable at once, so its transactions do not wait for the disk: a crash merely repeats them.
-// But every kMaxUnsyncedCommits-th does, so that a hole in the log can be told from what a loss of power leaves.
 #pragma once
 
 #include <atomic>
@@ -11,14 +10,14 @@
 #include <string>
 
 #include "store/sqlite/checkpointer.h"
-#include "store/sqlite/file_guard.h"
 #include "store/sqlite/sql.h"
 #include "store/store.h"
 
 namespace allot::sqlite {
 
-// A log file that grew longer is cut to this length once it is empty.
+// A log file that grew longer is cut to this length when it begins anew, and to nothing when little is going on.
 inline constexpr std::int64_t kLogFileBytes = 12 << 20;
+inline constexpr std::int64_t kIdleLogBytes = 400 << 10;
 
 // What is there to be tidied; readable from any thread.
 struct Counters {
@@ -31,10 +30,9 @@ class Tidier {
   // `db` is the writing connection; all outlive this.
   // A log of `log_pages` pages is moved into the file, beside the commits. What came meanwhile is moved between two of
   // them, when it is little; then the log begins anew. A log two and a half times as long makes commits wait.
-  Tidier(Database& db, Checkpointer& checkpointer, FileGuard& guard, Counters& counters, int log_pages)
+  Tidier(Database& db, Checkpointer& checkpointer, Counters& counters, int log_pages)
       : db_(db),
         checkpointer_(checkpointer),
-        guard_(guard),
         counters_(counters),
         long_log_(log_pages),
         little_log_(log_pages / 8),
@@ -49,7 +47,7 @@ class Tidier {
   // Within a commit: sweeps a removed job whole, if it is small; else some of it, and `gone` is false.
   int RemoveNow(const Removal& removal, bool& gone);
 
-  // After a commit: looks, now and then, whether the file grows though it need not. `freed`: it may have free pages
+  // After a commit, of many at once: looks whether the file grows though it need not. `freed`: it may have free pages
   // now.
   void WatchFile(bool freed);
   // It does: Step() should go before the next commit.
@@ -59,12 +57,6 @@ class Tidier {
 
   // After a commit: keeps the log bounded, even if Step() is never called.
   Result<void> WatchLog();
-  // How long the log is, as of the last commit.
-  int log_pages() const { return log_pages_; }
-  // How many commits have written to it.
-  std::uint64_t log_commits() const { return log_commits_; }
-  // A commit has waited for the disk: everything before it is durable too.
-  void Synced() { unsynced_commits_ = 0; }
   // Makes room in the log, as far as possible now.
   Result<void> Checkpoint(int mode = SQLITE_CHECKPOINT_PASSIVE);
 
@@ -100,26 +92,22 @@ class Tidier {
 
   Database& db_;
   Checkpointer& checkpointer_;
-  FileGuard& guard_;
   Counters& counters_;
   const int long_log_;    // pages
   const int little_log_;  // pages
   const int max_log_;     // pages
   Position floor_ = 0;
-  std::uint64_t log_commits_ = 0;
   bool journal_pending_ = false;
   bool garbage_pending_ = false;
   bool vacuuming_ = false;
   bool vacuumed_ = false;  // since the log was last moved
   bool settled_ = true;
   bool behind_ = false;
-  int commits_unwatched_ = 0;
   std::int64_t file_pages_ = 0;     // of the file, as of the last look
   std::int64_t file_free_ = 0;      // of them
   std::deque<Garbage> garbage_;     // the first rows of the table
   std::uint64_t swept_jobs_ = 0;    // in the running transaction
   std::uint64_t dropped_rows_ = 0;  // in the running transaction
-  std::uint32_t unsynced_commits_ = 0;
   int log_pages_ = 0;
   int moved_pages_ = 0;               // of them, are in the file
   int tried_pages_ = 0;               // how long it was when it was last moved to its end
