@@ -28,6 +28,7 @@ inline std::string Text(const Record& record) {
 class StoreContract : public ::testing::TestWithParam<StoreKind> {
  protected:
   void SetUp() override {
+    if (const auto missing = GetParam().missing()) GTEST_SKIP() << *missing;
     harness_ = GetParam().make();
     Reopen();
   }

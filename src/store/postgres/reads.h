@@ -1,0 +1,26 @@
+// Reading payloads and outcomes beside the owner's connection.
+//
+// Threading: any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "store/postgres/database.h"
+#include "store/sqlite/payload_cache.h"
+#include "store/store.h"
+
+namespace allot::postgres {
+
+std::span<const Statement> ReadStatements();
+
+// The payload of one task, from `cache` or else from the database; what lies behind it is put into `cache` with it.
+Result<std::optional<std::string>> ReadPayload(PostgresDatabase& database, std::int64_t queue, JobId set,
+                                               std::int64_t index, sqlite::PayloadCache& cache);
+Result<std::vector<Outcome>> ReadOutcomes(PostgresDatabase& database, std::int64_t queue,
+                                          const Store::OutcomeQuery& query);
+
+}  // namespace allot::postgres
