@@ -13,7 +13,7 @@ void ShowOverview(Call call) {
   if (!none.ok()) return call.Fail(none.error());
   BrowseEngine(std::move(call), [](Round& round, Call c) {
     OverviewFacts facts{round.engine.looks().Stats(), c.queue->history().LastRates(), round.engine.looks().Reasons(),
-                        round.disk_full};
+                        round.stall};
     Return(round, std::move(c), [facts = std::move(facts)](Call done) {
       std::string queue;
       const Result<void> appended = AppendQueueView(done.principal(), *done.queue, facts.stats, queue);

@@ -109,6 +109,11 @@ class PullLink final : public WorkerLink {
       std::vector<DamagedGrant> damaged;
       const Result<std::size_t> end =
           AppendGrants(call_.queue->store(), news.grants, 0, bounds::kMaxBodyBytes, out, damaged);
+      if (!end.ok() && end.error().code == Code::kUnavailable) {
+        // The database is away: the tasks go back.
+        GiveBack(std::move(tasks));
+        return call_.Fail(end.error());
+      }
       if (!end.ok()) {
         if (!call_.queue->finished()) call_.queue->Fatal(end.error());
         // The queue was deleted, and its file is gone: that ends the request, and nothing else.

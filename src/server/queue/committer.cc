@@ -11,8 +11,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kDiskFullRetry = 250ms;
-// A closing server does not wait for space for ever: what could not be written was never promised.
-constexpr int kDiskFullTriesWhenClosing = 8;
+constexpr auto kUnavailableRetry = 50ms;  // a try waits by itself
+// A closing server does not wait for ever: what could not be written was never promised.
+constexpr int kTriesWhenClosing = 8;
 constexpr auto kIdleBeforeTidy = 5ms;
 constexpr std::size_t kCommitsPerTidy = 64;                // under load
 constexpr std::size_t kMaxCommitBytes = 16 * 1024 * 1024;  // of one transaction, unless a single batch is larger
@@ -105,15 +106,16 @@ void Committer::CommitSlice(std::vector<CommitWork>& works, std::size_t begin, s
     for (int tries = 0;; ++tries) {
       const Result<void> committed = store_.Commit(batches_);
       if (committed.ok()) break;
-      if (committed.error().code != Code::kDiskFull) return on_fatal_(committed.error());
-      disk_full_.store(true, std::memory_order_release);
-      if (closing_.load(std::memory_order_acquire) && tries >= kDiskFullTriesWhenClosing) {
+      const Stall stall = StallOf(committed.error());
+      if (stall == Stall::kNone) return on_fatal_(committed.error());
+      stall_.store(stall, std::memory_order_release);
+      if (closing_.load(std::memory_order_acquire) && tries >= kTriesWhenClosing) {
         given_up_ = true;
         return;
       }
-      std::this_thread::sleep_for(kDiskFullRetry);
+      std::this_thread::sleep_for(stall == Stall::kDiskFull ? kDiskFullRetry : kUnavailableRetry);
     }
-    disk_full_.store(false, std::memory_order_release);
+    stall_.store(Stall::kNone, std::memory_order_release);
     commits_.fetch_add(1, std::memory_order_relaxed);
     if (metrics_ != nullptr) metrics_->Committed(ReadMonotonic() - began, batches_.size(), events);
   }
@@ -133,7 +135,7 @@ void Committer::TidyOnce() {
   const Result<bool> more = store_.Tidy();
   if (!more.ok()) {
     // Tidying needs a little space itself; what it wanted to do stays to be done.
-    if (more.error().code != Code::kDiskFull) on_fatal_(more.error());
+    if (StallOf(more.error()) == Stall::kNone) on_fatal_(more.error());
     return;
   }
   untidy_ = *more;

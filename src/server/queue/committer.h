@@ -1,8 +1,8 @@
 // A queue's store thread: takes all work waiting, commits it as one transaction, then lets go what depended on it.
 //
-// Threading: Push(), idle(), disk_full() from any thread; everything else of the store happens on its own thread.
-// Errors:    a full disk is waited out, in order; any other error of the store goes to `on_fatal`, which must not
-// return.
+// Threading: Push(), idle(), stall() from any thread; everything else of the store happens on its own thread.
+// Errors:    a full disk, or a database that is away, is waited out, in order; any other error of the store goes to
+// `on_fatal`, which must not return.
 #pragma once
 
 #include <atomic>
@@ -16,6 +16,7 @@
 #include "server/queue/closure.h"
 #include "server/queue/mailbox.h"
 #include "server/queue/outbox.h"
+#include "server/queue/stall.h"
 #include "store/store.h"
 
 namespace allot {
@@ -48,8 +49,8 @@ class Committer {
   // again.
   bool idle() const { return pending_.load(std::memory_order_acquire) == 0; }
   std::size_t pending() const { return pending_.load(std::memory_order_acquire); }
-  // The last try to commit found no space.
-  bool disk_full() const { return disk_full_.load(std::memory_order_acquire); }
+  // Why the last try to commit did not come to its end, if it did not.
+  Stall stall() const { return stall_.load(std::memory_order_acquire); }
   // How much work was pushed, and how much of it is durable.
   std::uint64_t pushed() const { return pushed_.load(std::memory_order_acquire); }
   std::uint64_t done() const { return done_.load(std::memory_order_acquire); }
@@ -68,8 +69,8 @@ class Committer {
   std::atomic<std::size_t> pending_{0};
   std::atomic<std::uint64_t> pushed_{0};
   std::atomic<std::uint64_t> done_{0};
-  bool given_up_ = false;  // there was no space when it was closed
-  std::atomic<bool> disk_full_{false};
+  bool given_up_ = false;  // the store took nothing when it was closed
+  std::atomic<Stall> stall_{Stall::kNone};
   std::atomic<bool> closing_{false};
   std::atomic<std::uint64_t> commits_{0};
   bool untidy_ = true;  // after a start there may be something left to sweep

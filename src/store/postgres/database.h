@@ -27,7 +27,7 @@ struct PostgresOptions {
   std::size_t payload_cache_bytes = 32 << 20;        // of each queue
   std::chrono::milliseconds claim_patience{20'000};  // how long to wait for an owner that may be dying
   std::chrono::milliseconds commit_patience{1'500};  // before a commit says that it waits
-  std::chrono::milliseconds read_patience{10'000};   // before a reading is given up
+  std::chrono::milliseconds read_patience{2'000};    // before a reading is given up
   bool take_over = false;                            // ends an owner that is alive
 };
 

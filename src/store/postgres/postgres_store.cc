@@ -28,6 +28,7 @@ class StoreImpl final : public Store {
   Result<void> Claim() { return writer_.Claim(); }
 
   Result<void> Load(const Loader& loader, const std::function<bool(JobId set)>& live_set) override;
+  bool remote() const override { return true; }
   Position LastPosition() const override { return writer_.head().pos; }
   Result<void> Commit(std::span<const Batch> batches) override;
   Result<bool> Tidy() override { return tidier_.Step(); }
@@ -35,6 +36,10 @@ class StoreImpl final : public Store {
   Result<std::optional<std::string>> GetSetting(std::string_view name) override;
   Result<std::optional<std::string>> ReadPayload(JobId set, std::int64_t index) override {
     return postgres::ReadPayload(*database_, queue_, set, index, cache_);
+  }
+  std::vector<Result<std::optional<std::string>>> ReadPayloads(std::span<const PayloadKey> keys,
+                                                               std::size_t max_bytes) override {
+    return postgres::ReadPayloads(*database_, queue_, keys, max_bytes, cache_);
   }
   Result<std::vector<Outcome>> ReadOutcomes(const OutcomeQuery& query) override {
     return postgres::ReadOutcomes(*database_, queue_, query);
@@ -139,6 +144,11 @@ Result<Store::Usage> StoreImpl::ReadUsage() {
   usage.file_bytes = bytes_;
   usage.journal_rows = tidier_.journal_rows();
   usage.garbage_jobs = tidier_.garbage_jobs();
+  usage.epoch = writer_.epoch;
+  usage.reconnects = writer_.reconnects;
+  usage.doubts = writer_.doubts;
+  usage.fenced = writer_.fenced;
+  usage.read_time = database_->read_time();
   return usage;
 }
 

@@ -1,6 +1,7 @@
 #include "store/postgres/reads.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "store/sqlite/checksum.h"
@@ -27,6 +28,22 @@ constexpr Statement kReadSegment{
     "FROM "
     "(SELECT * FROM payloads WHERE queue = $1::bigint AND set_id > $2::bigint ORDER BY set_id, first LIMIT $5::bigint) "
     "behind WHERE octet_length(segment) <= $6::bigint)"};
+
+// The segments of several tasks, each once, in the order in which they are wanted; without those behind so many bytes,
+// but for the first.
+constexpr Statement kReadSegments{
+    "read_segments",
+    "WITH k AS (SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) WITH ORDINALITY AS k (set_id, low, "
+    "high, "
+    "n)), d AS (SELECT k.set_id, f.first, min(k.n) AS n FROM k CROSS JOIN LATERAL (SELECT first FROM payloads WHERE "
+    "queue "
+    "= $1::bigint AND set_id = k.set_id AND first BETWEEN k.low AND k.high ORDER BY first DESC LIMIT 1) f GROUP BY "
+    "k.set_id, f.first), s AS (SELECT d.set_id, d.first, d.n, p.segment, p.sum, sum(octet_length(p.segment)) OVER "
+    "(ORDER "
+    "BY d.n) - octet_length(p.segment) AS before FROM d CROSS JOIN LATERAL (SELECT segment, sum FROM payloads WHERE "
+    "queue "
+    "= $1::bigint AND set_id = d.set_id AND first = d.first LIMIT 1) p) SELECT n, set_id, first, CASE WHEN before < "
+    "$5::bigint OR before = 0 THEN segment END, sum FROM s ORDER BY n"};
 
 // Rows of outcomes in order behind (slice, seq), so many and so long at most; always one, if there is one. The last
 // column is how many there would be, were they not too long.
@@ -105,7 +122,7 @@ class OutcomeReading {
 }  // namespace
 
 std::span<const Statement> ReadStatements() {
-  static constexpr Statement kAll[] = {kReadSegment, kReadOutcomes};
+  static constexpr Statement kAll[] = {kReadSegment, kReadSegments, kReadOutcomes};
   return kAll;
 }
 
@@ -133,6 +150,64 @@ Result<std::optional<std::string>> ReadPayload(PostgresDatabase& database, std::
   return found;
 }
 
+std::vector<Result<std::optional<std::string>>> ReadPayloads(PostgresDatabase& database, std::int64_t queue,
+                                                             std::span<const Store::PayloadKey> keys,
+                                                             std::size_t max_bytes, sqlite::PayloadCache& cache) {
+  using Payload = Result<std::optional<std::string>>;
+  std::vector<Payload> out;
+  std::vector<std::optional<std::string>> cached(keys.size());
+  Array sets = Array::OfInts(), lows = Array::OfInts(), highs = Array::OfInts();
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if ((cached[i] = cache.Find(keys[i].set, keys[i].index))) continue;
+    sets.Add(static_cast<std::int64_t>(keys[i].set.value));
+    lows.Add(std::min<std::int64_t>(keys[i].index, 0));
+    highs.Add(keys[i].index);
+  }
+  // By where they begin; none: it is left out for now, or damaged.
+  struct Segment {
+    std::shared_ptr<const UnpackedPayloads> payloads;
+    bool left_out = false;
+  };
+  std::map<std::pair<std::uint64_t, std::int64_t>, Segment> segments;
+  std::optional<Error> failed;
+  if (sets.size() > 0) {
+    Result<Rows> rows =
+        database.Read(kReadSegments, Params(queue, sets, lows, highs, static_cast<std::int64_t>(max_bytes)));
+    if (!rows) failed = rows.error();
+    for (int row = 0; rows && row < rows->size(); ++row) {
+      Segment& segment = segments[{rows->Id(row, 1), rows->Int(row, 2)}];
+      segment.left_out = rows->IsNull(row, 3);
+      if (segment.left_out) continue;
+      segment.payloads = SegmentOf(*rows, row);
+      if (segment.payloads) cache.Put(JobId{rows->Id(row, 1)}, rows->Int(row, 2), segment.payloads, false);
+    }
+  }
+  std::size_t bytes = 0;
+  const auto read = [&](const Store::PayloadKey& key) -> std::optional<Payload> {
+    if (failed) return Payload(*failed);
+    auto it = segments.upper_bound({key.set.value, key.index});
+    if (it == segments.begin()) return Payload(std::optional<std::string>());
+    --it;
+    const auto [set, first] = it->first;
+    const auto nth = static_cast<std::uint64_t>(key.index - first);
+    if (set != key.set.value || first < std::min<std::int64_t>(key.index, 0)) {
+      return Payload(std::optional<std::string>());
+    }
+    if (it->second.left_out) return std::nullopt;
+    if (!it->second.payloads) return Payload(DamagedPayloads(key.set, first));
+    if (nth >= it->second.payloads->count()) return Payload(std::optional<std::string>());
+    return Payload(std::optional<std::string>(it->second.payloads->At(nth)));
+  };
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    std::optional<Payload> payload = cached[i] ? Payload(std::move(cached[i])) : read(keys[i]);
+    if (!payload) break;
+    if (*payload && (*payload)->has_value()) bytes += (**payload)->size();
+    if (!out.empty() && bytes > max_bytes) break;
+    out.push_back(std::move(*payload));
+  }
+  return out;
+}
+
 Result<std::vector<Outcome>> ReadOutcomes(PostgresDatabase& database, std::int64_t queue,
                                           const Store::OutcomeQuery& query) {
   if (query.end <= query.from || query.max == 0) return std::vector<Outcome>();
@@ -147,18 +222,18 @@ Result<std::vector<Outcome>> ReadOutcomes(PostgresDatabase& database, std::int64
   // Once more from the beginning, now as of one moment: half a commit must not be seen.
   Result<PostgresDatabase::Lease> reader = database.Borrow();
   if (!reader) return reader.error();
-  const auto deadline = std::chrono::steady_clock::now() + database.options().read_patience;
-  if (Result<Rows> begun = (*reader)->Run(kBeginReading, Params(), deadline); !begun) return begun.error();
+  const auto deadline = [&] { return std::chrono::steady_clock::now() + database.options().read_patience; };
+  if (Result<Rows> begun = (*reader)->Run(kBeginReading, Params(), deadline()); !begun) return begun.error();
   OutcomeReading reading(queue, query);
   Result<void> done;
   for (bool going_on = true; going_on;) {
-    Result<Rows> rows = (*reader)->Run(kReadOutcomes, reading.Next(), deadline);
+    Result<Rows> rows = (*reader)->Run(kReadOutcomes, reading.Next(), deadline());
     if (!rows) return rows.error();
     const Result<bool> more = reading.Take(*rows);
     if (!more) done = more.error();
     going_on = more && *more;
   }
-  if (Result<Rows> ended = (*reader)->Run(kEndReading, Params(), deadline); !ended) return ended.error();
+  if (Result<Rows> ended = (*reader)->Run(kEndReading, Params(), deadline()); !ended) return ended.error();
   if (!done) return done.error();
   return reading.Answer();
 }

@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/check.h"
 #include "store/postgres/statements.h"
 
 namespace allot::postgres {
@@ -14,6 +15,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kLookAgain = 50ms;
 constexpr auto kShortWait = 10s;  // for what waits for no other
+constexpr auto kRaiseWait = 5s;   // it may wait for a standby: then it is tried again, and whoever commits hears of it
 constexpr int kTries = 3;
 
 std::string NewIncarnation() {
@@ -132,7 +134,7 @@ Result<void> Writer::RaiseEpoch() {
       "UPDATE heads SET epoch = epoch + 1 WHERE queue = $1::bigint AND incarnation = $2::text RETURNING epoch, "
       "commits, "
       "pos, floor, next_seq, bytes",
-      Params(queue_, incarnation_));
+      Params(queue_, incarnation_), Clock::now() + kRaiseWait);
   if (!raised) return unusable(raised.error());
   if (raised->empty()) return unusable(Fenced());
   const Head found = HeadOf(*raised);
@@ -179,6 +181,8 @@ Result<bool> Writer::Settle(Connection::Deadline deadline, std::vector<Rows>* ro
 
 Result<void> Writer::Commit(std::uint64_t work, const Send& send, std::vector<Rows>* rows) {
   const auto deadline = work == kSmallWork ? Connection::kForever : Clock::now() + database_->options().commit_patience;
+  // A commit is tried again as it was: together with others, or without, nobody could say what became of it.
+  CHECK(!in_flight_ || work == kSmallWork || in_flight_->work == work || in_flight_->work == kSmallWork);
   if (in_flight_ && (in_flight_->work != work || work == kSmallWork)) {
     // Whoever wanted it has given it up.
     if (Result<bool> settled = Settle(Connection::kForever, nullptr); !settled && in_flight_) return settled.error();
