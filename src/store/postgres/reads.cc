@@ -4,8 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "store/lowest_outcomes.h"
 #include "store/sqlite/checksum.h"
-#include "store/sqlite/lowest_outcomes.h"
 #include "store/sqlite/packing.h"
 
 namespace allot::postgres {

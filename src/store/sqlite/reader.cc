@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "store/lowest_outcomes.h"
 #include "store/sqlite/checksum.h"
-#include "store/sqlite/lowest_outcomes.h"
 #include "store/sqlite/packing.h"
 
 namespace allot::sqlite {
