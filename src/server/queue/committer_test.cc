@@ -125,12 +125,12 @@ TEST(Committer, AFullDiskIsWaitedOut) {
   store.Set(store.full, true);
   committer.Push(WorkAt(1, executor, [&] { sent = 1; }));
   store.WaitForTries(2);
-  EXPECT_TRUE(committer.disk_full());
+  EXPECT_EQ(committer.stall(), Stall::kDiskFull);
   EXPECT_EQ(sent.load(), 0);
   store.Set(store.full, false);
   while (!committer.idle()) std::this_thread::yield();
   EXPECT_EQ(sent.load(), 1);
-  EXPECT_FALSE(committer.disk_full());
+  EXPECT_EQ(committer.stall(), Stall::kNone);
 }
 
 TEST(Committer, AnyOtherErrorIsFatal) {
@@ -226,7 +226,7 @@ TEST(Committer, WhatFindsNoSpaceIsLeftToTheStoreThread) {
   ASSERT_TRUE(HasContent(work.batch));
   committer.Push(std::move(work));
   store.WaitForTries(4);
-  EXPECT_TRUE(committer.disk_full());
+  EXPECT_EQ(committer.stall(), Stall::kDiskFull);
   CommitWork refused = Little(3);
   EXPECT_FALSE(committer.CommitHere(refused));
   store.Set(store.full, false);
