@@ -14,11 +14,9 @@ src/strategy/trees/mask_tree.h   # a template
 src/expr/naive/bridge.h          # the naive evaluator, which only tests have
 src/expr/naive/evaluator.h       #
 src/expr/naive/functions.h       #
-include/allotter/types.h         # goes with the classes of the client: is to be split
 '
 # Classes that may have more, and why. Take a line away when it is not needed any more: the test says which.
 classes='
-include/allotter/client.h Client            # has a method for each route; is to be split
 src/dispatch/testing_world.h DispatchWorld  # a test helper: commands on all of a world
 '
 
@@ -94,7 +92,7 @@ fi
 # And it would notice.
 broken=$(mktemp -d)
 trap 'rm -rf "$broken"' EXIT
-mkdir -p "$broken/src" "$broken/include/allotter"
+mkdir -p "$broken/src/dispatch"
 for ((i = 0; i <= most_lines; ++i)); do echo '// long' >>"$broken/src/long.h"; done
 {
   echo 'class Large : public Base { public: Large(); ~Large(); Large(const Large&) = delete; enum class Way { kOne };'
@@ -109,7 +107,7 @@ for ((i = 0; i <= most_lines; ++i)); do echo '// long' >>"$broken/src/long.h"; d
   for ((i = 0; i < most_methods; ++i)); do echo "  template <typename T> T Method$i(T t);"; done
   echo '};'
 } >"$broken/src/fine.h"
-echo 'class Client { void One(); };' >"$broken/include/allotter/client.h"
+echo 'class DispatchWorld { void One(); };' >"$broken/src/dispatch/testing_world.h"
 # A long header, a large class, and one that is on the list and not large.
 if [[ $(check "$broken" | wc -l) != 3 ]]; then
   echo "the test itself is broken: of three faults it found these:" >&2

@@ -61,7 +61,7 @@ void Ceilings::Count(const Running& lease, int by) {
   add("job." + std::to_string(lease.task.job.value));
 }
 
-std::uint64_t Ceilings::Running(const StrategyKey& key, JobId job) const {
+std::uint64_t Ceilings::RunningOf(const StrategyKey& key, JobId job) const {
   const Values& values = values_.at(job);
   std::string name = key.name + ".";
   if (key.kind == StrategyKey::Kind::kJob) {
@@ -94,7 +94,7 @@ bool Ceilings::MayStart(const Strategy& strategy, const Strategy& worker, JobId 
         for (const Worker& one : workers_) slots += one.registered ? one.slots : 0;
         max = std::max<std::uint64_t>(1, slots * max / 100);
       }
-      return Running(strategy.key, job) < max && inner(strategy.inner[0]);
+      return RunningOf(strategy.key, job) < max && inner(strategy.inner[0]);
     }
     case Strategy::Kind::kPreferDistinct:
     case Strategy::Kind::kFair:

@@ -70,7 +70,7 @@ class Ceilings : public World {
   void Pass(Duration time);
   // May a task of that job start now by that strategy, given what runs?
   bool MayStart(const Strategy& strategy, const Strategy& worker, JobId job) const;
-  std::uint64_t Running(const StrategyKey& key, JobId job) const;
+  std::uint64_t RunningOf(const StrategyKey& key, JobId job) const;
   void Count(const Running& lease, int by);
   void CheckBooks();
   void CheckWaiting();

@@ -27,8 +27,8 @@ class QueueCommands {
   // New jobs, strategies and limits that would take it beyond are refused (kMemoryFull); what is there stays, also if
   // it is more. 0: none.
   void SetMemoryBudget(std::uint64_t bytes);
-  // Who holds queued tasks. From one to the other, or to another balance, nothing is lost: queued tasks are promised, or
-  // are open again, in steps.
+  // Who holds queued tasks. From one to the other, or to another balance, nothing is lost: queued tasks are promised,
+  // or are open again, in steps.
   void SetDispatch(const Now& now, const DispatchOptions& dispatch);
   void Pause(const Now& now);
   void Resume(const Now& now);

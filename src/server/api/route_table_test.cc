@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/testing_page.h"
+#include "base/testing/page.h"
 #include "server/net/serve.h"
 #include "server/wire/request_query.h"
 

@@ -112,11 +112,11 @@ void AuditJob(const Call& call, std::string_view action, JobId job) {
 }
 
 // One that needs no more than the job's name.
-Flow ChangeByName(Call call, std::string_view action, Result<void> (Engine::*change)(const Now&, JobId)) {
+Flow ChangeByName(Call call, std::string_view action, Result<void> (JobCommands::*change)(const Now&, JobId)) {
   CO_TRY(const JobName name, NameAlone(call));
   RoundHere round = co_await OnEngine(call);
   CO_TRY(const JobView& view,
-         ChangeOwnJob(*round, call, name, [&](JobId job) { return (round->engine.*change)(round->now, job); }));
+         ChangeOwnJob(*round, call, name, [&](JobId job) { return (round->engine.jobs().*change)(round->now, job); }));
   co_await AfterCommit(round);
   AuditJob(call, action, view.id);
   co_return JobAnswer(call, view);
@@ -128,16 +128,17 @@ Flow ChangeJob(Call call) {
   CO_TRY(const JobName name, ParseJobName(call.part("job")));
   CO_TRY(const JobChange change, ParseJobChange(call.request.body, ReadClock().wall, call.queue->property_keys()));
   RoundHere round = co_await OnEngine(call);
-  CO_TRY(const JobView& view,
-         ChangeOwnJob(*round, call, name, [&](JobId job) { return round->engine.jobs().Change(round->now, job, change); }));
+  CO_TRY(const JobView& view, ChangeOwnJob(*round, call, name, [&](JobId job) {
+           return round->engine.jobs().Change(round->now, job, change);
+         }));
   co_await AfterCommit(round);
   AuditJob(call, "job.set", view.id);
   co_return JobAnswer(call, view);
 }
 
-Flow CancelJob(Call call) { return ChangeByName(std::move(call), "job.cancel", &Engine::Cancel); }
-Flow PauseJob(Call call) { return ChangeByName(std::move(call), "job.pause", &Engine::Pause); }
-Flow ResumeJob(Call call) { return ChangeByName(std::move(call), "job.resume", &Engine::Resume); }
+Flow CancelJob(Call call) { return ChangeByName(std::move(call), "job.cancel", &JobCommands::Cancel); }
+Flow PauseJob(Call call) { return ChangeByName(std::move(call), "job.pause", &JobCommands::Pause); }
+Flow ResumeJob(Call call) { return ChangeByName(std::move(call), "job.resume", &JobCommands::Resume); }
 
 Flow RetryJob(Call call) {
   CO_TRY(const JobName name, NameAlone(call));

@@ -133,7 +133,7 @@ Flow DeleteLimit(Call call) {
 // GET …/limits?tag=&uuid=
 Flow ListLimits(Call call) {
   CO_TRY_OK(MayRead(call));
-  CO_TRY(const LimitTable::Filter filter, ParseLimitQuery(call.request.query));
+  CO_TRY(const LimitLooks::Filter filter, ParseLimitQuery(call.request.query));
   RoundHere round = co_await Browse(call);
   const std::vector<LimitView> limits = round->engine.looks().Limits(round->now, filter);
   const Instant now = round->now.mono;

@@ -36,8 +36,7 @@ Flow ListReceipts(Call call) {
   {
     JsonWriter json(out);
     wire::Writer<wire::kReceiptsPage> w(json);
-    w.List("receipts", receipts,
-           [&](const Receipt& receipt, std::string& to) { AppendReceipt(receipt, !user, to); });
+    w.List("receipts", receipts, [&](const Receipt& receipt, std::string& to) { AppendReceipt(receipt, !user, to); });
     w.Count("next", next);
   }
   co_return Answer(200, std::move(out));

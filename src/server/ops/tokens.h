@@ -96,8 +96,8 @@ class TokenBook {
   // True while the admission is as good as a new Verify() of the same header. A few nanoseconds; at most once a second
   // it looks at the file.
   bool Holds(const Admission& admission, const Now& now);
-  // Does it still hold? Where the tokens have changed, `authorization`, the text that it came from, is verified anew, and
-  // has to give the same principal.
+  // Does it still hold? Where the tokens have changed, `authorization`, the text that it came from, is verified anew,
+  // and has to give the same principal.
   bool Renew(Admission& admission, std::string_view authorization, const Now& now);
   // May the principal still do what it may? For work that goes on for long, and for the engine thread: it goes by what
   // was read last, and does not wait for whoever reads meanwhile (true: ask again later).

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <simdjson.h>
 
-#include "base/testing_page.h"
+#include "base/testing/page.h"
 #include "expr/expr.h"
 #include "server/wire/request_json.h"
 
