@@ -48,7 +48,7 @@ Flow ShowMetrics(Call call) {
     queue.PublishSteps();
     queue.metrics()->Update(round.engine.looks().Stats(), round.engine.looks().Reasons(), round.now.wall);
     const Result<Store::Usage> usage = queue.store().ReadUsage();
-    if (usage.ok()) 
+    if (usage.ok())
       queue.metrics()->Update(*usage, round.stall == Stall::kDiskFull, round.stall == Stall::kUnavailable);
   };
   co_await BrowseEach(call, queues, visit);

@@ -235,7 +235,7 @@ bool WorkerConnection::NextMessage(std::string& out) {
         for (std::size_t i = &other == &news_.front() ? next_grant_ : 0; i < other.grants.size(); ++i)
           unsent.push_back(other.grants[i].task);
       }
-      TellQueue([unsent = std::move(unsent)](Round& round) { round.workers.GiveBack(round, unsent); });
+      net().Post(queue_, [unsent = std::move(unsent)](Round& round) { round.workers.GiveBack(round, unsent); });
       news_.clear();
       next_grant_ = 0;
       CloseSoon();

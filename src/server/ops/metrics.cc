@@ -185,7 +185,7 @@ struct QueueMetrics::Impl {
   Gauge* epoch = nullptr;
   Gauge* read_time = nullptr;
   std::array<Counter*, std::size(kStoreCounters)> store_counters{};
-  std::array<std::uint64_t, std::size(kStoreCounters)> told_store{};
+  std::array<std::uint64_t, std::size(kStoreCounters)> reported_store{};
   Reported wait;
   Reported run;
   Histogram* commit_seconds = nullptr;
@@ -245,9 +245,9 @@ void QueueMetrics::Update(const Store::Usage& usage, bool disk_full, bool unavai
   impl_->read_time->Set(static_cast<double>(usage.read_time.count()) * 1e-9);
   for (std::size_t i = 0; i < std::size(kStoreCounters); ++i) {
     const std::uint64_t value = kStoreCounters[i].value(usage);
-    if (value <= impl_->told_store[i]) continue;
-    impl_->store_counters[i]->Increment(static_cast<double>(value - impl_->told_store[i]));
-    impl_->told_store[i] = value;
+    if (value <= impl_->reported_store[i]) continue;
+    impl_->store_counters[i]->Increment(static_cast<double>(value - impl_->reported_store[i]));
+    impl_->reported_store[i] = value;
   }
 }
 

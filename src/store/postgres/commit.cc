@@ -4,9 +4,9 @@
 #include <map>
 
 #include "base/check.h"
-#include "store/postgres/statements.h"
 #include "store/packed/checksum.h"
 #include "store/packed/packing.h"
+#include "store/postgres/statements.h"
 
 namespace allot::postgres {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "store/packed/checksum.h"
 #include "store/postgres/commit.h"
 #include "store/postgres/loader.h"
 #include "store/postgres/queues.h"
@@ -10,7 +11,6 @@
 #include "store/postgres/tidier.h"
 #include "store/postgres/transfer.h"
 #include "store/postgres/writer.h"
-#include "store/packed/checksum.h"
 
 namespace allot {
 namespace postgres {

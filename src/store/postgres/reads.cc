@@ -4,8 +4,8 @@
 #include <map>
 #include <utility>
 
-#include "store/packed/lowest_outcomes.h"
 #include "store/packed/checksum.h"
+#include "store/packed/lowest_outcomes.h"
 #include "store/packed/packing.h"
 
 namespace allot::postgres {

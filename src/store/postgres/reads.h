@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "store/postgres/database.h"
 #include "store/packed/payload_cache.h"
+#include "store/postgres/database.h"
 #include "store/store.h"
 
 namespace allot::postgres {

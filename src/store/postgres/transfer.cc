@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <functional>
 
+#include "store/packed/checksum.h"
 #include "store/postgres/writer.h"
 #include "store/sqlite/backup.h"
-#include "store/packed/checksum.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/sql.h"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "store/packed/lowest_outcomes.h"
 #include "store/packed/checksum.h"
+#include "store/packed/lowest_outcomes.h"
 #include "store/packed/packing.h"
 
 namespace allot::sqlite {
