@@ -408,8 +408,8 @@ Scope ScopeFromText(std::string_view name) {
 }
 
 std::string_view ScopeText(Scope scope) {
-  constexpr std::string_view kTexts[] = {"", "MY", "TARGET", "JOB", "MACHINE"};
-  return kTexts[static_cast<std::size_t>(scope)];
+  constexpr std::string_view kScopeTexts[] = {"", "MY", "TARGET", "JOB", "MACHINE"};
+  return kScopeTexts[static_cast<std::size_t>(scope)];
 }
 
 std::unique_ptr<const Program> ParseProgram(std::string_view text, ParseError& error) {
