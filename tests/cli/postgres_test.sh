@@ -8,13 +8,15 @@ programs=${ALLOT_POSTGRES_BIN:-$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | s
 base=$work_dir/pg
 mkdir "$base"
 chmod 711 "$work_dir"
-as_user() {
-  if [ "$(id -u)" = 0 ]; then setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME="$base" "$@"; else "$@"; fi
-}
-if [ "$(id -u)" = 0 ]; then chown nobody:nogroup "$base"; fi
-as_user "$programs/initdb" -D "$base/data" -U allot -A trust -E UTF8 --locale=C --no-sync >"$work_dir/initdb.log" 2>&1
+as_user=()
+if [ "$(id -u)" = 0 ]; then
+  as_user=(setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME="$base")
+  chown nobody:nogroup "$base"
+fi
+"${as_user[@]}" "$programs/initdb" -D "$base/data" -U allot -A trust -E UTF8 --locale=C --no-sync >"$work_dir/initdb.log" 2>&1
 start_database() {
-  as_user "$programs/postgres" -D "$base/data" -k "$base" -h '' >>"$work_dir/postgres.log" 2>&1 &
+  # Not by a function: in the background its process id would be that of a shell.
+  "${as_user[@]}" "$programs/postgres" -D "$base/data" -k "$base" -h '' >>"$work_dir/postgres.log" 2>&1 &
   database_pid=$!
   pids+=("$database_pid")
   eventually "$programs/pg_isready" -h "$base" -q
@@ -61,10 +63,21 @@ kill -KILL "$server_pid"
 wait "$server_pid" 2>/dev/null || true
 serve --config allot.toml
 same 3 "$(allot jobs -o id | wc -l)"
-as_user kill -INT "$database_pid"
+kill -INT "$database_pid"
 ends "$database_pid"
-exits 7 timeout 60 allot submit --tag later --count 1 --quiet
+# Whoever comes first waits, and what it wants is done in the end; who comes later hears of it.
+allot submit --tag first --count 1 --quiet >first.id 2>first.log &
+first_pid=$!
+unready() { [ "$(curl -s -o /dev/null -w '%{http_code}' "$ALLOT_SERVER/readyz")" = 503 ]; }
+eventually unready
+has "$(curl -s "$ALLOT_SERVER/readyz")" "no database for the queue default"
+exits 3 timeout 60 allot submit --tag later --count 1 --quiet
+has "$err" "the database does not answer"
+json "$(allot job "$open_id" -o json)" '.queued == 3'
 start_database
+ends "$first_pid"
+same 0 "$code"
+json "$(allot job "$(cat first.id)" -o json)" '.queued == 1'
 eventually allot submit --tag later --count 1 --quiet
 json "$(allot job "$open_id" -o json)" '.queued == 3'
 allot queue create second >/dev/null

@@ -139,6 +139,7 @@ Refusal ReadWord(std::string_view text, std::span<const std::string_view> words,
 constexpr std::string_view kLevels[] = {"trace", "debug", "info", "warning", "error", "off"};
 constexpr std::string_view kFormats[] = {"auto", "text", "json"};
 
+constexpr std::string_view kBool = "BOOL";  // a setting's operand: in the file a truth value
 constexpr std::string_view kBools[] = {"false", "true"};
 Refusal ReadBool(std::string_view text, bool& out) {
   if (text != kBools[0] && text != kBools[1]) return MustBeOneOf(kBools);
@@ -178,7 +179,7 @@ constexpr SettingRow kRows[] = {
        return std::nullopt;
      },
      [](const Config& c) { return c.store_file; }},
-    {"allow_no_standby", "BOOL", "true: a database without a synchronous standby will do; false: it is refused",
+    {"allow_no_standby", kBool, "true: a database without a synchronous standby will do; false: it is refused",
      [](Config& c, std::string_view t) { return ReadBool(t, c.allow_no_standby); },
      [](const Config& c) { return std::string(kBools[c.allow_no_standby ? 1 : 0]); }},
     {"node", "NAME", "how others that use the same database know this server; empty: by the host's name",
@@ -383,13 +384,15 @@ Result<void> Set(Config& config, const SettingRow& row, std::string_view text, s
 constexpr std::string_view kStrategies = "strategies";
 
 // The text that the same value would be on a command line; none for what no setting can be.
-std::optional<std::string> TextOf(const toml::node& node, bool list) {
+std::optional<std::string> TextOf(const toml::node& node, const SettingRow& row) {
   if (const auto* text = node.as_string()) return text->get();
-  if (const auto* truth = node.as_boolean()) return std::string(kBools[truth->get() ? 1 : 0]);
+  if (const auto* truth = node.as_boolean(); truth != nullptr && row.operand == kBool) {
+    return std::string(kBools[truth->get() ? 1 : 0]);
+  }
   if (const auto* number = node.as_integer()) return std::to_string(number->get());
   if (const auto* real = node.as_floating_point()) return fmt::format("{}", real->get());
   const auto* array = node.as_array();
-  if (array == nullptr || !list) return std::nullopt;
+  if (array == nullptr || !row.list) return std::nullopt;
   std::string joined;
   for (const toml::node& item : *array) {
     const auto* text = item.as_string();
@@ -459,7 +462,7 @@ Result<void> ReadFile(Config& config, const std::string& file) {
     const std::string place = fmt::format("{}:{}", file, key.source().begin.line);
     const SettingRow* row = Find(key.str());
     if (row == nullptr) return UnknownKey(place, key.str());
-    const auto text = TextOf(node, row->list);
+    const auto text = TextOf(node, *row);
     if (!text) {
       return Error{Code::kBadValue,
                    fmt::format("{}: `{}` must be {}", place, row->name,

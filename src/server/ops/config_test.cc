@@ -200,6 +200,7 @@ TEST_F(ConfigTest, BadValuesSayWhereAndWhy) {
       {"listen = \"::1\"", "`listen`"},
       {"listen = true", "`listen` must be a string or a number"},
       {"listen = [\"a\"]", "`listen` must be a string or a number"},
+      {"allow_no_standby = 1", "`allow_no_standby` must be"},
       {"data = \"\"", "`data` must not be empty"},
       {"worker_grace = \"soon\"", "`worker_grace` is not a duration"},
       {"worker_grace = -1", "`worker_grace` is not a duration"},
