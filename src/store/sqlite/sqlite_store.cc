@@ -49,7 +49,14 @@ class StoreImpl final : public Store {
   Result<void> Load(const Loader& loader, const std::function<bool(JobId set)>& live_set) override;
   Position LastPosition() const override { return last_position_; }
   Result<void> Commit(std::span<const Batch> batches) override;
-  Result<bool> Tidy() override;
+  Result<bool> Tidy() override {
+    Result<bool> done = TidySome();
+    // Whatever failed: if the files are gone, that is why.
+    if (!done && done.error().code == Code::kStoreFailed) {
+      if (Result<void> there = guard_.CheckFilesNow(); !there) return there.error();
+    }
+    return done;
+  }
   Result<void> PutSetting(std::string_view name, std::string_view value) override;
   Result<std::optional<std::string>> GetSetting(std::string_view name) override;
   Result<std::optional<std::string>> ReadPayload(JobId set, std::int64_t index) override;
@@ -88,6 +95,7 @@ class StoreImpl final : public Store {
   // SQLite has durably what it took: here and now, or as far as the other thread has come.
   Result<void> SyncApplied();
   Result<void> TakeSynced();
+  Result<bool> TidySome();
   Result<bool> Settle();
 
   const SqliteOptions options_;
@@ -471,7 +479,7 @@ Result<void> StoreImpl::TakeSynced() {
   return {};
 }
 
-Result<bool> StoreImpl::Tidy() {
+Result<bool> StoreImpl::TidySome() {
   if (Result<void> done = BeginUse(); !done) return done.error();
   if (Result<void> done = guard_.CheckFiles(); !done) return done.error();
   if (Result<void> done = TakeSynced(); !done) return done.error();
