@@ -391,8 +391,12 @@ Result<void> StoreImpl::Append(std::string body, Position position) {
   if (Result<void> done = MakeRoom(body.size()); !done) return done;
   Result<void> done = journal_.Append(body, position);
   // No space for another segment: there is one, perhaps, once SQLite has taken all.
-  if (!done && done.error().code == Code::kDiskFull && ApplyAll() && SyncApplied()) {
-    done = journal_.Append(body, position);
+  if (!done && done.error().code == Code::kDiskFull) {
+    Result<void> taken = ApplyAll();
+    if (taken) taken = SyncApplied();
+    // A sync that failed once proves nothing when it is tried again.
+    if (!taken && taken.error().code != Code::kDiskFull) return taken;
+    if (taken) done = journal_.Append(body, position);
   }
   if (!done) return done;
   guard_.Committed(position, journal_.last());
