@@ -33,6 +33,7 @@ constexpr std::size_t kApplyBytes = 256 * 1024;
 constexpr std::size_t kApplyRemovals = 128;
 // Where SQLite cannot take anything, commits go on until there is so much.
 constexpr std::uint64_t kMaxYoungBytes = 4 << 20;
+constexpr std::size_t kSmallCommitBytes = 16 * 1024;
 
 class StoreImpl final : public Store {
  public:
@@ -49,6 +50,7 @@ class StoreImpl final : public Store {
   Result<void> Load(const Loader& loader, const std::function<bool(JobId set)>& live_set) override;
   Position LastPosition() const override { return last_position_; }
   Result<void> Commit(std::span<const Batch> batches) override;
+  bool CommitsAtOnce() const override;
   Result<bool> Tidy() override;
   Result<void> PutSetting(std::string_view name, std::string_view value) override;
   Result<std::optional<std::string>> GetSetting(std::string_view name) override;
@@ -385,6 +387,11 @@ Result<void> StoreImpl::Commit(std::span<const Batch> batches) {
     }
   }
   return guard_.CheckFiles();
+}
+
+bool StoreImpl::CommitsAtOnce() const {
+  return in_use_ && !tidier_->behind() && young_.bytes() < kApplyBytes && young_.removals() < kApplyRemovals &&
+         journal_.HasRoom(kSmallCommitBytes);
 }
 
 Result<void> StoreImpl::Append(std::string body, Position position) {
