@@ -78,7 +78,7 @@ bool Committer::CommitHere(CommitWork& work) {
   if (work.task || work.batch.floor != 0 || !work.batch.removals.empty()) return false;  // leaves something to tidy
   if (pending() != 0 || disk_full() || closing_.load(std::memory_order_acquire)) return false;
   std::unique_lock lock(store_mutex_, std::try_to_lock);
-  if (!lock || !pace_.LittleAndQuick(work.commands)) return false;
+  if (!lock || !pace_.LittleAndQuick(work.commands) || !store_.CommitsAtOnce()) return false;
   batches_.clear();
   batches_.push_back(std::move(work.batch));
   const Instant began = ReadMonotonic();

@@ -50,6 +50,9 @@ class LowestOutcomes {
   // Outcomes from here on cannot be part of the answer.
   std::uint64_t end() const { return end_; }
   bool full() const { return !found_.empty() && (found_.size() >= query_.max || bytes_ >= query_.max_bytes); }
+  // Those from `index` on were not looked at: even if there is room again, because a shorter one takes the place of
+  // another, none behind them may be part of the answer.
+  void EndAt(std::uint64_t index) { end_ = std::min(end_, index); }
 
   void Add(JobId job, const PackedOutcome& packed) {
     if (packed.index < query_.from || packed.index >= end_) return;
@@ -195,7 +198,10 @@ Result<void> Reader::AddOutcomes(const Store::OutcomeQuery& query, LowestOutcome
     if (code == SQLITE_DONE) break;
     if (code != SQLITE_ROW) return db_.ErrorOf(code, "read outcomes");
     const std::int64_t slice = outcomes_.Int(0);
-    if (slice != current && lowest.full()) break;
+    if (slice != current && lowest.full()) {
+      lowest.EndAt(static_cast<std::uint64_t>(slice) * kSliceTasks);
+      break;
+    }
     current = slice;
     // What cannot be part of the answer is not unpacked, nor are its overflow pages read.
     if (static_cast<std::uint64_t>(outcomes_.Int(1)) >= lowest.end()) continue;

@@ -33,6 +33,7 @@ constexpr std::size_t kApplyBytes = 256 * 1024;
 constexpr std::size_t kApplyRemovals = 128;
 // Where SQLite cannot take anything, commits go on until there is so much.
 constexpr std::uint64_t kMaxYoungBytes = 4 << 20;
+constexpr std::size_t kSmallCommitBytes = 16 * 1024;
 
 class StoreImpl final : public Store {
  public:
@@ -57,6 +58,7 @@ class StoreImpl final : public Store {
     }
     return done;
   }
+  bool CommitsAtOnce() const override;
   Result<void> PutSetting(std::string_view name, std::string_view value) override;
   Result<std::optional<std::string>> GetSetting(std::string_view name) override;
   Result<std::optional<std::string>> ReadPayload(JobId set, std::int64_t index) override;
@@ -395,12 +397,21 @@ Result<void> StoreImpl::Commit(std::span<const Batch> batches) {
   return guard_.CheckFiles();
 }
 
+bool StoreImpl::CommitsAtOnce() const {
+  return in_use_ && !tidier_->behind() && young_.bytes() < kApplyBytes && young_.removals() < kApplyRemovals &&
+         journal_.HasRoom(kSmallCommitBytes);
+}
+
 Result<void> StoreImpl::Append(std::string body, Position position) {
   if (Result<void> done = MakeRoom(body.size()); !done) return done;
   Result<void> done = journal_.Append(body, position);
   // No space for another segment: there is one, perhaps, once SQLite has taken all.
-  if (!done && done.error().code == Code::kDiskFull && ApplyAll() && SyncApplied()) {
-    done = journal_.Append(body, position);
+  if (!done && done.error().code == Code::kDiskFull) {
+    Result<void> taken = ApplyAll();
+    if (taken) taken = SyncApplied();
+    // A sync that failed once proves nothing when it is tried again.
+    if (!taken && taken.error().code != Code::kDiskFull) return taken;
+    if (taken) done = journal_.Append(body, position);
   }
   if (!done) return done;
   guard_.Committed(position, journal_.last());
