@@ -84,14 +84,15 @@ class Store {
   // speaks: `live_sets` is asked after the last on_events.
   virtual Result<void> Load(const Loader& loader, const std::function<bool(JobId set)>& live_set) = 0;
 
-  // Whether commits and reads wait for a network, and not only for a disk: then not on a thread that serves others.
-  virtual bool remote() const { return false; }
-
   // The highest position known, of events or floor; 0 if none. Numbering goes on above it.
   virtual Position LastPosition() const = 0;
 
   // All of it is durable on return, or none of it is there.
   virtual Result<void> Commit(std::span<const Batch> batches) = 0;
+
+  // Whether a small Commit() just now is one write to the disk, and nothing of what it may have to do first. Never where
+  // it waits for a network, and may have to be repeated as it was. As Commit().
+  virtual bool CommitsAtOnce() const { return true; }
 
   // Does about a millisecond of background work: dropping folded journal rows and removed jobs, giving space back.
   // True while there is more to do. kDiskFull and kUnavailable: it may be tried again.

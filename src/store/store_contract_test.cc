@@ -256,6 +256,23 @@ TEST_P(StoreContract, ManyLongOutcomesStayWithinTheBytesAskedFor) {
   EXPECT_EQ(total, 128u);
 }
 
+TEST_P(StoreContract, AShorterOutcomeThatComesLaterLeavesNoHoleInAPage) {
+  const std::string longer(5'000, 'r');
+  Commit({Outcomes({{JobId{1}, 0, OutcomeKind::kError, 1, longer}, {JobId{1}, 1, OutcomeKind::kResult, 1, longer}})});
+  Commit({Outcomes({{JobId{1}, 5'000, OutcomeKind::kResult, 1, "far"}})});
+  TidyUp();
+  Commit({Outcomes({{JobId{1}, 0, OutcomeKind::kResult, 2, "r"}})});
+  Commit({Outcomes({{JobId{1}, 9'000, OutcomeKind::kResult, 1, "farther"}})});
+  std::vector<TaskIndex> indices;
+  for (TaskIndex from = 0;;) {
+    const auto page = *store_->ReadOutcomes({.job = JobId{1}, .from = from, .end = 10'000, .max_bytes = 9'000});
+    if (page.empty()) break;
+    for (const Outcome& outcome : page) indices.push_back(outcome.index);
+    from = page.back().index + 1;
+  }
+  EXPECT_EQ(indices, (std::vector<TaskIndex>{0, 1, 5'000, 9'000}));
+}
+
 TEST_P(StoreContract, ARemovedJobIsNotLoadedAndSweptInTheEnd) {
   std::vector<Record> records;
   Batch content;

@@ -98,7 +98,7 @@ void Load::SubmitBatch(Http& http, const std::string& key, std::mt19937_64& rand
 
 void Load::SubmitStream(Http& http, const std::string& key, std::mt19937_64& random) {
   LedgerJob job{.key = key, .count = static_cast<std::uint32_t>(random() % 200)};
-  std::vector<std::string> pieces = {Spec(job, random, false) + "\n"};
+  std::vector<std::string> pieces = {Spec(job, random, job.count == 0) + "\n"};
   for (std::uint32_t i = 0; i < job.count; ++i) {
     std::string line = R"({"line":)" + std::to_string(i) + "}\n";
     if (random() % 3 == 0) {

@@ -142,7 +142,9 @@ TEST(RemovedFiles, StopTheServerBeforeItAnswersForLong) {
       std::this_thread::sleep_for(milliseconds(10));
     }
     EXPECT_FALSE(server.Running()) << answered << " submits were answered";
-    EXPECT_NE(server.Log().find("was removed while it was in use"), std::string::npos) << server.Log();
+    // A log that was removed is made anew by SQLite, and so is found to be another.
+    EXPECT_NE(server.Log().find(std::string("default.db") + suffix + " was re"), std::string::npos) << server.Log();
+    EXPECT_NE(server.Log().find(" while it was in use"), std::string::npos) << server.Log();
   }
 }
 

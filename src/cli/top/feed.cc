@@ -9,9 +9,9 @@
 namespace allot::cli::top {
 
 Feed::Feed(allotter::ConnectionOptions options, int wake_fd) : options_(std::move(options)), wake_fd_(wake_fd) {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, &before);
+  sigset_t blocked, before;
+  ::sigfillset(&blocked);
+  ::pthread_sigmask(SIG_BLOCK, &blocked, &before);
   for (Slot& slot : slots_) slot.thread = std::thread([this, &slot] { Follow(slot); });
   worker_ = std::thread([this] { Work(); });
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);

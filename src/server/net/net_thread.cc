@@ -134,11 +134,13 @@ void NetThread::Post(const QueuePtr& queue, Command command) {
 
 void NetThread::FlushCommands() {
   if (pending_.empty()) return;
-  for (Pending& pending : pending_) {
+  // What runs here, or is dropped here, may give further commands.
+  bringing_.swap(pending_);
+  for (Pending& pending : bringing_) {
     if (pending.queue->Bring(pending.commands)) continue;
     pending.commands.clear();  // the queue is gone; those who wait notice
   }
-  pending_.clear();
+  bringing_.clear();
 }
 
 void NetThread::MarkDirty(Connection& connection) {

@@ -120,6 +120,7 @@ class NetThread final : public Executor {
   std::string words_;
   std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
   std::vector<Pending> pending_;
+  std::vector<Pending> bringing_;  // of those, the ones that are being brought
   std::mutex inbox_mutex_;
   std::vector<Closure> inbox_;  // guarded by inbox_mutex_
   bool woken_ = false;          // Deliver() will run; guarded by inbox_mutex_

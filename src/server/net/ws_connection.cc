@@ -128,10 +128,10 @@ bool WsConnection::OnFrame(const ws::FrameReader::Event& event) {
       if (!closing_) pong_ = event.data;  // of several the last one is answered
       OnControl();
       SendControls();
-      return !gone_;
+      return !ended_;  // also while it closes: what is behind it may be the peer's close frame
     case Kind::kPong:
       OnControl();
-      return !gone_;
+      return !ended_;
     case Kind::kClose:
       OnPeerCloses(event.code);
       return false;

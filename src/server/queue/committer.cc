@@ -76,12 +76,10 @@ bool Committer::Push(CommitWork work) {
 }
 
 bool Committer::CommitHere(CommitWork& work) {
-  // A commit to a database may have to be repeated as it is, and a thread with sockets does not wait for a network.
-  if (store_.remote()) return false;
   if (work.task || work.batch.floor != 0 || !work.batch.removals.empty()) return false;  // leaves something to tidy
   if (pending() != 0 || stall() != Stall::kNone || closing_.load(std::memory_order_acquire)) return false;
   std::unique_lock lock(store_mutex_, std::try_to_lock);
-  if (!lock || !pace_.LittleAndQuick(work.commands)) return false;
+  if (!lock || !pace_.LittleAndQuick(work.commands) || !store_.CommitsAtOnce()) return false;
   batches_.clear();
   batches_.push_back(std::move(work.batch));
   const Instant began = ReadMonotonic();

@@ -49,9 +49,9 @@ class Committer {
   void Close();
   // In order. False, dropping it, once it is closed.
   bool Push(CommitWork work);
-  // Commits it here and now, and lets go what depends on it, if the store is not remote, all before it is durable, it
-  // is little, and so was what came lately: under load a commit is shared. False, changing nothing, otherwise: it is to
-  // be pushed. REQUIRES: work that must come after it is pushed by this thread, or later.
+  // Commits it here and now, and lets go what depends on it, if all before it is durable, it is little, and so was what
+  // came lately: under load a commit is shared. And if the store commits at once: a database does not. False, changing
+  // nothing, otherwise: it is to be pushed. REQUIRES: work that must come after it is pushed by this thread, or later.
   bool CommitHere(CommitWork& work);
   // Everything pushed so far is durable, and has been let go. Seen by the pushing thread, it stays so until it pushes
   // again.

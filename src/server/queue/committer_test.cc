@@ -15,7 +15,7 @@ namespace {
 class FakeStore final : public Store {
  public:
   Result<void> Load(const Loader&, const std::function<bool(JobId)>&) override { return {}; }
-  bool remote() const override { return far; }
+  bool CommitsAtOnce() const override { return !far; }
   Position LastPosition() const override { return 0; }
   Result<void> Commit(std::span<const Batch> batches) override {
     std::unique_lock lock(mutex);

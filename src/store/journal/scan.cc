@@ -38,7 +38,8 @@ Result<void> ScanFile(BlockFile& file, std::uint32_t number, Scan& scan) {
       at += kBlockBytes;
       continue;
     }
-    info.demanded_bytes = std::max(info.demanded_bytes, header->file_blocks * std::uint64_t{kBlockBytes});
+    std::uint64_t& demanded = info.demanded_bytes[header->salt];
+    demanded = std::max(demanded, header->file_blocks * std::uint64_t{kBlockBytes});
     const std::size_t length = kHeaderBytes + header->body_bytes;
     if (length > all.size() - at || !IsWhole(all.substr(at, length))) {
       at += kBlockBytes;
@@ -133,7 +134,7 @@ std::optional<std::string> FindGap(const Scan& scan, std::uint64_t salt, std::ui
     const Scan::File& file = scan.files[before->segment - 1];
     const std::string name = SegmentName(scan.file, before->segment);
     if (before->end() >= file.bytes) {
-      if (file.demanded_bytes > file.bytes)
+      if (file.IsShort(salt))
         return name + " was cut at byte " + std::to_string(file.bytes) + ": " + what;
       // It began another file.
       const std::uint32_t other = before->segment < scan.files.size() ? before->segment + 1 : 1;
@@ -143,7 +144,7 @@ std::optional<std::string> FindGap(const Scan& scan, std::uint64_t salt, std::ui
   }
   for (std::uint32_t n = 1; n <= segments; ++n) {
     const Scan::File& file = scan.files[n - 1];
-    if (file.bytes < file.demanded_bytes || file.bytes % kBlockBytes != 0) {
+    if (file.IsShort(salt) || file.bytes % kBlockBytes != 0) {
       return SegmentName(scan.file, n) + " was cut at byte " + std::to_string(file.bytes) +
              ": commits may have been behind it";
     }

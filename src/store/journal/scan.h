@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,7 +29,13 @@ struct Scan {
   struct File {
     bool there = false;
     std::uint64_t bytes = 0;
-    std::uint64_t demanded_bytes = 0;  // at least so long, by what is in it
+    // At least so long, by what heads of groups say: of each salt. What people submit may look like a head, but nobody
+    // knows the salt.
+    std::map<std::uint64_t, std::uint64_t> demanded_bytes;
+    bool IsShort(std::uint64_t salt) const {
+      const auto found = demanded_bytes.find(salt);
+      return found != demanded_bytes.end() && bytes < found->second;
+    }
   };
   struct Found {
     std::uint64_t salt = 0;

@@ -1,6 +1,7 @@
 // What Store::ReadOutcomes() answers, gathered from packed rows.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -23,6 +24,9 @@ class LowestOutcomes {
   // Outcomes from here on cannot be part of the answer.
   std::uint64_t end() const { return end_; }
   bool full() const { return !found_.empty() && (found_.size() >= query_.max || bytes_ >= query_.max_bytes); }
+  // Those from `index` on were not looked at: even if there is room again, because a shorter one takes the place of
+  // another, none behind them may be part of the answer.
+  void EndAt(std::uint64_t index) { end_ = std::min(end_, index); }
 
   void Add(JobId job, const PackedOutcome& packed) {
     if (packed.index < query_.from || packed.index >= end_) return;

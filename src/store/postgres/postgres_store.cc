@@ -28,7 +28,7 @@ class StoreImpl final : public Store {
   Result<void> Claim() { return writer_.Claim(); }
 
   Result<void> Load(const Loader& loader, const std::function<bool(JobId set)>& live_set) override;
-  bool remote() const override { return true; }
+  bool CommitsAtOnce() const override { return false; }
   Position LastPosition() const override { return writer_.head().pos; }
   Result<void> Commit(std::span<const Batch> batches) override;
   Result<bool> Tidy() override { return tidier_.Step(); }

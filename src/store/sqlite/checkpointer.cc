@@ -77,8 +77,8 @@ void Checkpointer::Run() {
       lock.lock();
       if (done) {
         synced_ = std::max(synced_, applied);
-      } else {
-        sync_error_ = done.error();
+      } else if (done.error().code != Code::kDiskFull) {
+        sync_error_ = done.error();  // without space nothing was tried yet: it is asked for again
       }
       sync_request_.reset();
       continue;

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "store/sqlite/sync_directory.h"
 
@@ -179,9 +180,14 @@ void FileGuard::Committed(Position position, std::uint64_t sequence) {
 Result<void> FileGuard::SetSegments(std::uint32_t count) {
   MarkContent content = mark_.content();
   if (content.segments != count) {
-    content.segments = count;
+    const std::uint32_t before = std::exchange(content.segments, count);
     if (Result<void> done = mark_.Write(content); !done) return done;
-    if (Result<void> done = mark_.Sync(); !done) return done;
+    if (Result<void> done = mark_.Sync(); !done) {
+      // Who asked takes the file back, so it must not be demanded.
+      content.segments = before;
+      static_cast<void>(mark_.Write(content));
+      return done;
+    }
   }
   if (Result<void> done = watch_.Check(); !done) return done;
   const std::string& file = options_.file;

@@ -62,6 +62,7 @@ class FileGuard {
   Result<void> SetSegments(std::uint32_t count);
   // kStoreFailed once a file was removed or replaced; within a quarter of a second.
   Result<void> CheckFiles() { return watch_.CheckSometimes(); }
+  Result<void> CheckFilesNow() const { return watch_.Check(); }
   // Makes the mark durable. On any thread, after Begin().
   Result<void> Sync() { return mark_.Sync(); }
   // Everything goes into the file, which is closed from here on. False: it stays in use as it is, with its log and its

@@ -151,7 +151,10 @@ Result<void> Reader::AddOutcomes(const Store::OutcomeQuery& query, LowestOutcome
     if (code == SQLITE_DONE) break;
     if (code != SQLITE_ROW) return db_.ErrorOf(code, "read outcomes");
     const std::int64_t slice = outcomes_.Int(0);
-    if (slice != current && lowest.full()) break;
+    if (slice != current && lowest.full()) {
+      lowest.EndAt(static_cast<std::uint64_t>(slice) * kSliceTasks);
+      break;
+    }
     current = slice;
     // What cannot be part of the answer is not unpacked, nor are its overflow pages read.
     if (static_cast<std::uint64_t>(outcomes_.Int(1)) >= lowest.end()) continue;

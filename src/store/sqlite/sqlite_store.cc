@@ -33,6 +33,7 @@ constexpr std::size_t kApplyBytes = 256 * 1024;
 constexpr std::size_t kApplyRemovals = 128;
 // Where SQLite cannot take anything, commits go on until there is so much.
 constexpr std::uint64_t kMaxYoungBytes = 4 << 20;
+constexpr std::size_t kSmallCommitBytes = 16 * 1024;
 
 class StoreImpl final : public Store {
  public:
@@ -49,7 +50,15 @@ class StoreImpl final : public Store {
   Result<void> Load(const Loader& loader, const std::function<bool(JobId set)>& live_set) override;
   Position LastPosition() const override { return last_position_; }
   Result<void> Commit(std::span<const Batch> batches) override;
-  Result<bool> Tidy() override;
+  Result<bool> Tidy() override {
+    Result<bool> done = TidySome();
+    // Whatever failed: if the files are gone, that is why.
+    if (!done && done.error().code == Code::kStoreFailed) {
+      if (Result<void> there = guard_.CheckFilesNow(); !there) return there.error();
+    }
+    return done;
+  }
+  bool CommitsAtOnce() const override;
   Result<void> PutSetting(std::string_view name, std::string_view value) override;
   Result<std::optional<std::string>> GetSetting(std::string_view name) override;
   Result<std::optional<std::string>> ReadPayload(JobId set, std::int64_t index) override;
@@ -88,6 +97,7 @@ class StoreImpl final : public Store {
   // SQLite has durably what it took: here and now, or as far as the other thread has come.
   Result<void> SyncApplied();
   Result<void> TakeSynced();
+  Result<bool> TidySome();
   Result<bool> Settle();
 
   const SqliteOptions options_;
@@ -387,12 +397,21 @@ Result<void> StoreImpl::Commit(std::span<const Batch> batches) {
   return guard_.CheckFiles();
 }
 
+bool StoreImpl::CommitsAtOnce() const {
+  return in_use_ && !tidier_->behind() && young_.bytes() < kApplyBytes && young_.removals() < kApplyRemovals &&
+         journal_.HasRoom(kSmallCommitBytes);
+}
+
 Result<void> StoreImpl::Append(std::string body, Position position) {
   if (Result<void> done = MakeRoom(body.size()); !done) return done;
   Result<void> done = journal_.Append(body, position);
   // No space for another segment: there is one, perhaps, once SQLite has taken all.
-  if (!done && done.error().code == Code::kDiskFull && ApplyAll() && SyncApplied()) {
-    done = journal_.Append(body, position);
+  if (!done && done.error().code == Code::kDiskFull) {
+    Result<void> taken = ApplyAll();
+    if (taken) taken = SyncApplied();
+    // A sync that failed once proves nothing when it is tried again.
+    if (!taken && taken.error().code != Code::kDiskFull) return taken;
+    if (taken) done = journal_.Append(body, position);
   }
   if (!done) return done;
   guard_.Committed(position, journal_.last());
@@ -471,7 +490,7 @@ Result<void> StoreImpl::TakeSynced() {
   return {};
 }
 
-Result<bool> StoreImpl::Tidy() {
+Result<bool> StoreImpl::TidySome() {
   if (Result<void> done = BeginUse(); !done) return done.error();
   if (Result<void> done = guard_.CheckFiles(); !done) return done.error();
   if (Result<void> done = TakeSynced(); !done) return done.error();
