@@ -5,6 +5,7 @@ namespace allot {
 std::vector<Result<std::optional<std::string>>> Store::ReadPayloads(std::span<const PayloadKey> keys,
                                                                     std::size_t max_bytes) {
   std::vector<Result<std::optional<std::string>>> out;
+  out.reserve(keys.size());
   std::size_t bytes = 0;
   for (const PayloadKey& key : keys) {
     Result<std::optional<std::string>> payload = ReadPayload(key.set, key.index);

@@ -41,6 +41,7 @@ class PayloadsInOrder {
     // Those behind what was read so far.
     if (read_ == keys_.size()) {
       keys_.clear();
+      keys_.reserve(std::min(grants_.size() * 2, kGrantsAtOnce + 1));
       read_ = 0;
       while (!grants_.empty() && keys_.size() < kGrantsAtOnce) {
         Keys(grants_.front(), common_of_, keys_);
