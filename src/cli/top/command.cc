@@ -49,13 +49,13 @@ int FromEnvironment(const char* name, int otherwise) {
 }
 
 // Where a signal is told: the handler may do no more than write there.
-int wake_fd = -1;
+int signal_wake_fd = -1;
 volatile sig_atomic_t interrupted = 0;
 
 void OnSignal(int) {
   interrupted = 1;
   const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = ::write(wake_fd, &one, sizeof one);
+  [[maybe_unused]] const auto written = ::write(signal_wake_fd, &one, sizeof one);
 }
 
 // `rate`, or `-rate` for the other way round.
@@ -126,11 +126,11 @@ void Take(Model& model, Feed& feed) {
 
 Result<void> Live(Model model, const Options& options, const allotter::ConnectionOptions& connection,
                   std::chrono::milliseconds interval) {
-  wake_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  CHECK(wake_fd >= 0);
+  signal_wake_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  CHECK(signal_wake_fd >= 0);
   allotter::ConnectionOptions patient = connection;
   patient.timeout = std::min<std::chrono::milliseconds>(patient.timeout, kPatience);
-  Feed feed(std::move(patient), wake_fd);
+  Feed feed(std::move(patient), signal_wake_fd);
   auto screen = Screen::Open(!options.no_colour && StdoutStyle().colour);
   if (!screen) return screen.error();
   // After ncurses, which would end the program in its own way.
@@ -174,11 +174,11 @@ Result<void> Live(Model model, const Options& options, const allotter::Connectio
     const auto until =
         draw ? std::min(drawn + interval, ticked + std::chrono::seconds(1)) : ticked + std::chrono::seconds(1);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
-    pollfd pollers[] = {{STDIN_FILENO, POLLIN, 0}, {wake_fd, POLLIN, 0}};
+    pollfd pollers[] = {{STDIN_FILENO, POLLIN, 0}, {signal_wake_fd, POLLIN, 0}};
     const int ready = ::poll(pollers, 2, static_cast<int>(std::max<std::int64_t>(0, left.count())));
     if (ready > 0 && pollers[1].revents != 0) {
       std::uint64_t count = 0;
-      [[maybe_unused]] const auto got = ::read(wake_fd, &count, sizeof count);
+      [[maybe_unused]] const auto got = ::read(signal_wake_fd, &count, sizeof count);
       draw = true;
     }
     if (ready > 0 && (pollers[0].revents & (POLLHUP | POLLERR)) != 0) quit = true;  // the terminal is gone
