@@ -8,10 +8,11 @@ std::vector<Result<std::optional<std::string>>> Store::ReadPayloads(std::span<co
   out.reserve(keys.size());
   std::size_t bytes = 0;
   for (const PayloadKey& key : keys) {
-    Result<std::optional<std::string>> payload = ReadPayload(key.set, key.index);
+    const Result<std::optional<std::string>>& payload = out.emplace_back(ReadPayload(key.set, key.index));
     if (payload && payload->has_value()) bytes += (*payload)->size();
-    if (!out.empty() && bytes > max_bytes) break;
-    out.push_back(std::move(payload));
+    if (bytes <= max_bytes) continue;
+    if (out.size() > 1) out.pop_back();
+    break;
   }
   return out;
 }

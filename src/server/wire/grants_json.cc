@@ -21,10 +21,11 @@ class PayloadsInOrder {
       : store_(store), grants_(grants), max_bytes_(max_bytes) {}
 
   // Of the next grant that has one of that kind; neighbours mostly are of one job, and share what is for all its tasks.
-  PayloadRead Next() {
+  // It stays until the next one is asked for.
+  PayloadRead& Next() {
     if (next_ == payloads_.size()) Read();
     ++read_;
-    return std::move(payloads_[next_++]);
+    return payloads_[next_++];
   }
 
   // The kinds of payloads that a grant needs, when its neighbour before had what is for all tasks of `common_of`.
@@ -74,14 +75,13 @@ Result<std::size_t> AppendGrants(Store& store, const std::vector<Grant>& grants,
   for (; i < grants.size() && (i == begin || out.size() < max_bytes); ++i) {
     const Grant& grant = grants[i];
     if (grant.payload.common && common_of != grant.payload.set) {
-      common = payloads.Next();
+      common = std::move(payloads.Next());
       common_of = grant.payload.set;
     }
-    PayloadRead own = std::optional<std::string>();
-    if (grant.payload.per_task) own = payloads.Next();
+    const PayloadRead* const own = grant.payload.per_task ? &payloads.Next() : nullptr;
     const Error* error = nullptr;
     if (grant.payload.common && !common) error = &common.error();
-    if (error == nullptr && !own) error = &own.error();
+    if (error == nullptr && own != nullptr && !*own) error = &own->error();
     if (error != nullptr) {
       if (error->code != Code::kStoreCorrupt) return *error;
       damaged.push_back({grant.task, error->message});
@@ -89,7 +89,7 @@ Result<std::size_t> AppendGrants(Store& store, const std::vector<Grant>& grants,
     }
     GrantPayloads texts;
     if (grant.payload.common && common->has_value()) texts.common = **common;
-    if (own->has_value()) texts.own = **own;
+    if (own != nullptr && (*own)->has_value()) texts.own = ***own;
     if (!first) out.push_back(',');
     first = false;
     AppendAssignment(grant, texts, out);
