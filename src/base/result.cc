@@ -53,6 +53,7 @@ constexpr Row kRows[] = {
     {Code::kStoreCorrupt, "store_corrupt", 500},
     {Code::kStoreFailed, "store_failed", 500},
     {Code::kInternal, "internal", 500},
+    {Code::kFenced, "fenced", 503},
 };
 
 constexpr bool InOrder() {

@@ -56,6 +56,7 @@ enum class Code {
   kStoreCorrupt,         //
   kStoreFailed,          // any other error of the store
   kInternal,             //
+  kFenced,               // another server has taken the queue over
 };
 
 // The code's text on the wire: `bad_request` for kBadRequest.

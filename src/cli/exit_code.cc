@@ -44,6 +44,7 @@ ExitCode ExitCodeOf(Code code) {
     case Code::kDiskFull:
     case Code::kStopping:
     case Code::kUnavailable:
+    case Code::kFenced:
       return ExitCode::kUnreachable;
     case Code::kStoreForeign:
     case Code::kStoreNewer:

@@ -1,6 +1,7 @@
 #include "server/server.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -30,7 +31,8 @@
 #include "server/ops/memory_keeper.h"
 #include "server/ops/supervisor.h"
 #include "server/queue/queue_set.h"
-#include "store/sqlite/sqlite_store.h"
+#include "store/postgres/postgres_catalogue.h"
+#include "store/sqlite/sqlite_catalogue.h"
 
 namespace allot {
 namespace {
@@ -101,6 +103,33 @@ Result<asio::ssl::context> MakeTls(const Config& config) {
   return tls;
 }
 
+std::string HostName() {
+  char name[256] = "";
+  if (gethostname(name, sizeof name - 1) != 0) return "";
+  return name;
+}
+
+// Where the queues are: in a database if one is configured, or else in the data directory.
+std::unique_ptr<Catalogue> MakeCatalogue(const Config& config, const StartOptions& start) {
+  if (config.store.empty()) {
+    SqliteOptions sqlite;
+    sqlite.accept_loss = start.accept_loss;
+    sqlite.on_loss = [](const std::string& what) { LogWarning("goes on with a loss", {{"lost", what}}); };
+    sqlite.on_migrated = [](const std::string& file, std::int64_t from, std::int64_t to) {
+      LogInfo("a queue's file was brought to the format of this version; older programs do not open it any more",
+              {{"file", file}, {"from", from}, {"to", to}});
+    };
+    sqlite.writing = JournalWriting();
+    return std::make_unique<SqliteCatalogue>(config.data, std::move(sqlite));
+  }
+  PostgresOptions postgres;
+  postgres.url = config.store;
+  postgres.node = config.node.empty() ? HostName() : config.node;
+  postgres.allow_no_standby = config.allow_no_standby;
+  postgres.warn = [](const std::string& what) { LogWarning("the database", {{"warning", what}}); };
+  return std::make_unique<PostgresCatalogue>(std::move(postgres));
+}
+
 std::size_t ThreadCount(const Config& config) {
   if (config.network_threads != 0) return config.network_threads;
   // Most of a server's time goes into the kernel's send and receive: a second network thread pays even on two cores,
@@ -160,7 +189,7 @@ class Server::Impl {
     TRY_OK(Bind());
     if (config.memory_ready > 0) MakeMemoryReady(config.memory_ready);
     QueueSet::Options options;
-    options.data = config.data;
+    options.catalogue = MakeCatalogue(config, start);
     options.defaults = config.queue_defaults;
     options.strategies = &context_.config.strategies;
     options.restart_grace = config.restart_grace;
@@ -168,24 +197,13 @@ class Server::Impl {
     options.metrics = &context_.metrics;
     options.memory_budget = config.memory_budget != 0 ? config.memory_budget : MachineMemory() / 2;
     options.on_fatal = Die;
-    options.open_store = [accept_loss = start.accept_loss](const std::string& file) {
-      SqliteOptions sqlite;
-      sqlite.file = file;
-      sqlite.accept_loss = accept_loss;
-      sqlite.on_loss = [](const std::string& what) { LogWarning("goes on with a loss", {{"lost", what}}); };
-      sqlite.on_migrated = [&file](std::int64_t from, std::int64_t to) {
-        LogInfo("a queue's file was brought to the format of this version; older programs do not open it any more",
-                {{"file", file}, {"from", from}, {"to", to}});
-      };
-      sqlite.writing = JournalWriting();
-      return SqliteStore::Open(sqlite);
-    };
+    const std::string where = options.catalogue->Where();
     context_.queues = std::make_unique<QueueSet>(std::move(options));
     supervisor_.emplace(Supervisor::Options{
         .ask = [this](const Supervisor::Answer& answer) { AskAll(answer); },
         .status = [this] { return Status(); },
     });
-    supervisor_->Loading("loading the queues of " + config.data);
+    supervisor_->Loading("loading the queues of " + where);
     TRY_OK(context_.queues->Open());
     if (start.stop_on_signals) signals_ = std::make_unique<asio::signal_set>(nets_[0]->io(), SIGTERM, SIGINT);
     error_code ec;
@@ -197,7 +215,7 @@ class Server::Impl {
     LogInfo("listening", {{"address", Endpoint{config.listen.host, port_}.Text()},
                           {"tls", config.tls()},
                           {"queues", context_.queues->size()},
-                          {"data", config.data}});
+                          {"data", where}});
     supervisor_->Ready();
     // One that came meanwhile was kept.
     if (signals_) asio::post(nets_[0]->io(), [this] { StopOnSignal(); });
@@ -312,7 +330,9 @@ class Server::Impl {
   std::string Status() const {
     const std::vector<QueuePtr> queues = context_.queues->All();
     for (const QueuePtr& queue : queues) {
-      if (queue->disk_full()) return "no space for the queue " + queue->name() + ": reads go on, the rest waits";
+      if (queue->stall() == Stall::kNone) continue;
+      return (queue->stall() == Stall::kDiskFull ? "no space for the queue " : "no database for the queue ") +
+             queue->name() + ": reads go on, the rest waits";
     }
     return "listening on " + Endpoint{context_.config.listen.host, port_}.Text() + ", " +
            std::to_string(queues.size()) + (queues.size() == 1 ? " queue" : " queues");

@@ -13,10 +13,13 @@
 // Threading: Load(), Commit(), Tidy() and settings by one thread at a time (the queue's store thread, once it runs);
 //            the destructor when nobody uses it any more, on any thread. The Read…() and Backup() may be called from
 //            any thread, at any time after Load(), and see only what was committed.
-// Errors:    Code::kDiskFull from Commit() means that nothing of it was written and that it may be tried again;
-//            any other error is final.
+// Errors:    Code::kDiskFull from Commit() means that nothing of it was written and that it may be tried again.
+//            Code::kUnavailable: it may be under way. The very same is to be tried again, which goes on with it, until
+//            there is another answer; whoever gives it up does not learn whether it was written. Code::kFenced: another
+//            server has the queue, and nothing was written. Any other error is final.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -87,11 +90,12 @@ class Store {
   // All of it is durable on return, or none of it is there.
   virtual Result<void> Commit(std::span<const Batch> batches) = 0;
 
-  // Whether a small Commit() just now is one write to the disk, and nothing of what it may have to do first. As Commit().
+  // Whether a small Commit() just now is one write to the disk, and nothing of what it may have to do first. Never where
+  // it waits for a network, and may have to be repeated as it was. As Commit().
   virtual bool CommitsAtOnce() const { return true; }
 
   // Does about a millisecond of background work: dropping folded journal rows and removed jobs, giving space back.
-  // True while there is more to do. kDiskFull: nothing was done, and it may be tried again.
+  // True while there is more to do. kDiskFull and kUnavailable: it may be tried again.
   virtual Result<bool> Tidy() = 0;
 
   // Small values that belong to the queue: its key, its settings. Durable on return; on the store thread.
@@ -100,6 +104,14 @@ class Store {
 
   // The payload of one task, none if the set has none for it; with kCommonPayload the one for all tasks.
   virtual Result<std::optional<std::string>> ReadPayload(JobId set, std::int64_t index) = 0;
+  // The same of several tasks, in their order, in one go where that is less than one by one. More bytes than
+  // `max_bytes` end it early, but never before the first.
+  struct PayloadKey {
+    JobId set;
+    std::int64_t index = 0;
+  };
+  virtual std::vector<Result<std::optional<std::string>>> ReadPayloads(std::span<const PayloadKey> keys,
+                                                                       std::size_t max_bytes);
   // The outcomes of tasks from `from` on, before `end`, in order of index, one per task, at most `max`. More bytes
   // than `max_bytes` end it early, but never before the first: only an empty answer says that there are no more.
   struct OutcomeQuery {
@@ -115,13 +127,19 @@ class Store {
   virtual Result<void> Backup(const std::string& file) = 0;
 
   struct Usage {
-    std::uint64_t file_bytes = 0;  // all of the store's files
+    std::uint64_t file_bytes = 0;  // all of the store's files, or what is stored of the queue
     std::uint64_t journal_rows = 0;
     std::uint64_t garbage_jobs = 0;  // removed, but not yet swept
     // Of a journal that is a file of its own, before what has the rows.
     std::uint64_t unapplied_bytes = 0;   // in it alone
     std::uint64_t journal_segments = 0;  // files
     const char* journal_writing = "";    // how it is written: "direct" or "synced"; empty before the first commit
+    // Of a store in a database; zero elsewhere.
+    std::uint64_t epoch = 0;                // how often the queue has changed its owner, or its owner's connection
+    std::uint64_t reconnects = 0;           // of the owner's connection
+    std::uint64_t doubts = 0;               // commits whose answer was lost
+    std::uint64_t fenced = 0;               // commits that came after another server had taken the queue over
+    std::chrono::nanoseconds read_time{0};  // of the last readings, smoothed
   };
   virtual Result<Usage> ReadUsage() = 0;
 };

@@ -116,6 +116,40 @@ TEST_P(StoreContract, PayloadsAreFoundByTask) {
   }
 }
 
+TEST_P(StoreContract, SeveralPayloadsAreReadAtOnce) {
+  Batch batch = Payloads({{JobId{1}, kCommonPayload, {"all"}},
+                          {JobId{1}, 0, {"a", "b"}},
+                          {JobId{1}, 2, {"c"}},
+                          {JobId{2}, 0, {std::string(50'000, 'x')}},
+                          {JobId{3}, 0, {std::string(50'000, 'y')}}});
+  Commit({batch});
+  const std::vector<Store::PayloadKey> keys = {
+      {JobId{1}, 2}, {JobId{1}, kCommonPayload}, {JobId{2}, 0}, {JobId{4}, 0}, {JobId{1}, 1}, {JobId{3}, 0},
+      {JobId{1}, 3}, {JobId{2}, kCommonPayload}};
+  const auto read = [&](std::size_t from, std::size_t max_bytes) {
+    std::vector<std::string> out;
+    for (const auto& payload : store_->ReadPayloads(std::span(keys).subspan(from), max_bytes)) {
+      EXPECT_TRUE(payload.ok());
+      out.push_back(payload->has_value() ? (*payload)->substr(0, 3) : "-");
+    }
+    return out;
+  };
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_THAT(read(0, 1 << 20), ElementsAre("c", "all", "xxx", "-", "b", "yyy", "-", "-"));
+    EXPECT_THAT(read(8, 1 << 20), IsEmpty());
+    // As much as may be, and always one.
+    std::vector<std::string> all;
+    while (all.size() < keys.size()) {
+      const std::vector<std::string> some = read(all.size(), 40'000);
+      ASSERT_FALSE(some.empty());
+      EXPECT_LE(std::count(some.begin(), some.end(), "xxx") + std::count(some.begin(), some.end(), "yyy"), 1);
+      all.insert(all.end(), some.begin(), some.end());
+    }
+    EXPECT_THAT(all, ElementsAre("c", "all", "xxx", "-", "b", "yyy", "-", "-"));
+    Crash();
+  }
+}
+
 TEST_P(StoreContract, LongPayloadsSurvive) {
   std::vector<std::string> many;
   for (int i = 0; i < 700; ++i) many.push_back(std::string(100, static_cast<char>('a' + i % 26)));

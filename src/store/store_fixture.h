@@ -25,9 +25,31 @@ inline std::string Text(const Record& record) {
   return std::to_string(record.job.value) + page + "=" + record.blob;
 }
 
+inline Loaded LoadFrom(Store& store, const std::set<std::uint64_t>& dead_sets = {}) {
+  Loaded loaded;
+  Store::Loader loader;
+  loader.on_record = [&](const Record& record) -> Result<void> {
+    EXPECT_TRUE(loaded.events.empty()) << "records come before events";
+    loaded.records.push_back(Text(record));
+    return {};
+  };
+  loader.on_events = [&](Position position, std::string_view events) -> Result<void> {
+    EXPECT_TRUE(loaded.asked.empty()) << "sets are asked about after the last event";
+    loaded.events.push_back(std::to_string(position) + ":" + std::string(events));
+    return {};
+  };
+  const Result<void> done = store.Load(loader, [&](JobId set) {
+    loaded.asked.push_back(set.value);
+    return !dead_sets.contains(set.value);
+  });
+  EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().message);
+  return loaded;
+}
+
 class StoreContract : public ::testing::TestWithParam<StoreKind> {
  protected:
   void SetUp() override {
+    if (const auto missing = GetParam().missing()) GTEST_SKIP() << *missing;
     harness_ = GetParam().make();
     Reopen();
   }
@@ -40,26 +62,6 @@ class StoreContract : public ::testing::TestWithParam<StoreKind> {
     EXPECT_TRUE(store.ok()) << (store.ok() ? "" : store.error().message);
     store_ = std::move(*store);
     return LoadFrom(*store_, dead_sets);
-  }
-  static Loaded LoadFrom(Store& store, const std::set<std::uint64_t>& dead_sets = {}) {
-    Loaded loaded;
-    Store::Loader loader;
-    loader.on_record = [&](const Record& record) -> Result<void> {
-      EXPECT_TRUE(loaded.events.empty()) << "records come before events";
-      loaded.records.push_back(Text(record));
-      return {};
-    };
-    loader.on_events = [&](Position position, std::string_view events) -> Result<void> {
-      EXPECT_TRUE(loaded.asked.empty()) << "sets are asked about after the last event";
-      loaded.events.push_back(std::to_string(position) + ":" + std::string(events));
-      return {};
-    };
-    const Result<void> done = store.Load(loader, [&](JobId set) {
-      loaded.asked.push_back(set.value);
-      return !dead_sets.contains(set.value);
-    });
-    EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().message);
-    return loaded;
   }
 
   void Commit(std::vector<Batch> batches) {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <sstream>
 #include <string>
@@ -12,6 +13,9 @@
 
 #include "base/check.h"
 #include "store/memory/memory_store.h"
+#include "store/postgres/postgres_store.h"
+#include "store/postgres/testing_cluster.h"
+#include "store/postgres/transfer.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/sqlite/testing_powerloss.h"
 #include "store/store.h"
@@ -96,9 +100,64 @@ class SqliteHarness final : public StoreHarness {
   TempDirectory directory_;
 };
 
+// A queue of its own in the database that all tests share.
+class PostgresHarness final : public StoreHarness {
+ public:
+  PostgresHarness() {
+    static int serial = 0;
+    name_ = "test-" + std::to_string(++serial);
+    auto database = PostgresDatabase::Open(Options(postgres::TestCluster::Shared().Url()));
+    CHECK(database.ok());
+    database_ = *database;
+  }
+  ~PostgresHarness() override { SetDiskFull(false); }
+  static PostgresOptions Options(const std::string& url) {
+    PostgresOptions options;
+    options.url = url;
+    options.allow_no_standby = true;
+    options.payload_cache_bytes = 64 * 1024;  // small, so that the database is asked as well
+    options.claim_patience = std::chrono::milliseconds(200);
+    return options;
+  }
+  Result<std::unique_ptr<Store>> Open() override { return PostgresStore::Open(database_, name_); }
+  // What a server without space answers, to whoever writes to this queue.
+  void SetDiskFull(bool full) override {
+    const postgres::TestCluster& cluster = postgres::TestCluster::Shared();
+    const std::string trigger = "\"full " + name_ + "\"";
+    if (full) {
+      cluster.Sql(
+          "CREATE OR REPLACE FUNCTION allotter.full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE "
+          "EXCEPTION 'no space' USING ERRCODE = '53100'; END $$; CREATE TRIGGER " +
+          trigger + " BEFORE UPDATE ON allotter.heads FOR EACH ROW WHEN (NEW.queue = " +
+          cluster.Sql("SELECT number FROM allotter.queues WHERE name = '" + name_ + "'") +
+          ") EXECUTE FUNCTION allotter.full()");
+    } else if (full_) {
+      cluster.Sql("DROP TRIGGER " + trigger + " ON allotter.heads");
+    }
+    full_ = full;
+  }
+  std::string BackupName(const std::string& name) override { return directory_ / name; }
+  // As another queue of the database.
+  Result<std::unique_ptr<Store>> OpenBackup(const std::string& file) override {
+    const std::string copy = name_ + " restored";
+    if (Result<void> done = SqliteStore::VerifyBackup(file); !done) return done.error();
+    if (Result<void> done = RestoreIntoPostgres(*database_, {.file = file, .queue = copy}); !done) return done.error();
+    return PostgresStore::Open(database_, copy);
+  }
+  const std::string& name() const { return name_; }
+  const std::shared_ptr<PostgresDatabase>& database() const { return database_; }
+
+ private:
+  TempDirectory directory_;
+  std::string name_;
+  std::shared_ptr<PostgresDatabase> database_;
+  bool full_ = false;
+};
+
 struct StoreKind {
   const char* name;
   std::function<std::unique_ptr<StoreHarness>()> make;
+  std::function<std::optional<std::string>()> missing = [] { return std::nullopt; };  // why there can be none here
   friend std::ostream& operator<<(std::ostream& out, const StoreKind& kind) { return out << kind.name; }
 };
 
@@ -106,6 +165,7 @@ inline std::vector<StoreKind> AllStoreKinds() {
   return {
       {"Memory", [] { return std::make_unique<MemoryHarness>(); }},
       {"Sqlite", [] { return std::make_unique<SqliteHarness>(); }},
+      {"Postgres", [] { return std::make_unique<PostgresHarness>(); }, postgres::TestCluster::Missing},
   };
 }
 

@@ -14,6 +14,7 @@
 #include "cli/setting_flags.h"
 #include "server/queue/queue_set.h"
 #include "server/wire/request_json.h"
+#include "store/postgres/transfer.h"
 #include "store/sqlite/file_lock.h"
 #include "store/sqlite/queue_files.h"
 #include "store/sqlite/sqlite_store.h"
@@ -116,12 +117,46 @@ Result<void> CopyInto(const std::string& from, NewFile& to) {
   return result;
 }
 
+// As a copy, which is brought into today's form, and without what must not be restored.
+Result<void> PrepareCopy(const std::string& from, NewFile& copy) {
+  if (auto opened = copy.Open(); !opened) return opened;
+  if (auto copied = CopyInto(from, copy); !copied) return copied;
+  // Leases that were granted since the backup was made must not be granted again: under a new key no id is the same.
+  constexpr std::string_view kForget[] = {kQueueKeySetting};
+  return SqliteStore::PrepareRestored(copy.part(), kForget);
+}
+
+void ShowRestored(Context& context, const std::string& file, const std::string& queue, const std::string& where,
+                  std::uint64_t bytes) {
+  Show(context, "{\"queue\":" + JsonString(queue) + ",\"bytes\":" + std::to_string(bytes) + "}", queue, [&] {
+    std::cout << Visible(file) << " → queue " << queue << " in " << Visible(where) << ", " << FormatSize(bytes) << '\n';
+  });
+}
+
+Result<void> RestoreIntoDatabase(Context& context, const Config& config, const std::string& file,
+                                 const std::string& queue, bool force) {
+  PostgresOptions options;
+  options.url = config.store;
+  options.allow_no_standby = config.allow_no_standby;
+  auto database = PostgresDatabase::Open(std::move(options));
+  if (!database) return database.error();
+  std::error_code ec;
+  fs::create_directories(config.data, ec);
+  NewFile copy(config.data + "/restore-" + std::to_string(::getpid()));  // never gets this name: it goes at the end
+  if (auto prepared = PrepareCopy(file, copy); !prepared) return prepared;
+  auto restored = RestoreIntoPostgres(**database, {.file = copy.part(), .queue = queue, .replace = force});
+  if (!restored) return restored;
+  ShowRestored(context, file, queue, (*database)->Where(), copy.size());
+  return {};
+}
+
 Result<void> Restore(Context& context, const SettingFlags& flags, const std::string& file, const std::string& queue,
                      bool force) {
   auto config = flags.Load();
   if (!config) return config.error();
   if (auto valid = CheckQueueName("queue", queue); !valid) return valid;
   if (auto whole = SqliteStore::VerifyBackup(file); !whole) return whole;
+  if (!config->store.empty()) return RestoreIntoDatabase(context, *config, file, queue, force);
   const sqlite::QueueFiles files(config->data);
   const std::string target = files.FileOf(queue);
   std::error_code ec;
@@ -147,18 +182,11 @@ Result<void> Restore(Context& context, const SettingFlags& flags, const std::str
                  "--force replaces it; --queue names another"};
   }
   NewFile copy(target);
-  if (auto opened = copy.Open(); !opened) return opened;
-  if (auto copied = CopyInto(file, copy); !copied) return copied;
-  // Leases that were granted since the backup was made must not be granted again: under a new key no id is the same.
-  constexpr std::string_view kForget[] = {kQueueKeySetting};
-  if (auto prepared = SqliteStore::PrepareRestored(copy.part(), kForget); !prepared) return prepared;
+  if (auto prepared = PrepareCopy(file, copy); !prepared) return prepared;
   if (auto synced = copy.Sync(); !synced) return synced;
   if (auto gone = SqliteStore::MakeWay(target); !gone) return gone;
   if (auto finished = copy.Finish(); !finished) return finished;
-  Show(context, "{\"queue\":" + JsonString(queue) + ",\"bytes\":" + std::to_string(copy.size()) + "}", queue, [&] {
-    std::cout << Visible(file) << " → queue " << queue << " in " << Visible(config->data) << ", "
-              << FormatSize(copy.size()) << '\n';
-  });
+  ShowRestored(context, file, queue, config->data, copy.size());
   return {};
 }
 
@@ -173,7 +201,8 @@ void AddBackupCommands(CLI::App& app, Context& context) {
   OnRun(backup, context,
         [&context, file, force](allotter::Client& client) { return Backup(context, client, *file, *force); });
 
-  CLI::App& restore = *app.add_subcommand("restore", "Put a backup into the data directory of a stopped server");
+  CLI::App& restore =
+      *app.add_subcommand("restore", "Put a backup into the data directory, or the database, of a stopped server");
   auto from = std::make_shared<std::string>();
   auto queue = std::make_shared<std::string>("default");
   auto flags = std::make_shared<SettingFlags>();
@@ -181,7 +210,7 @@ void AddBackupCommands(CLI::App& app, Context& context) {
   restore.add_option("FILE", *from, "The backup")->required();
   restore.add_option("-q,--queue", *queue, "The queue that it becomes (default)")->type_name("NAME");
   restore.add_flag("--force", *replace, "Replace the queue if it is there");
-  AddSettingFlags(restore, *flags, {"data"});
+  AddSettingFlags(restore, *flags, {"data", "store", "store_file", "allow_no_standby"});
   AddOutputOption(restore, context);
   restore.callback([&context, from, queue, flags, replace] {
     if (auto restored = Restore(context, *flags, *from, *queue, *replace); !restored) context.Fail(restored.error());

@@ -130,6 +130,10 @@ void AddCheckCommand(CLI::App& app, Context& context) {
     if (!path->empty()) return Check(context, *path);
     auto config = flags->Load();
     if (!config) return context.Fail(config.error());
+    if (!config->store.empty()) {
+      return context.Fail({Code::kBadValue, "the queues are in a database, not in a data directory",
+                           "check a backup: allot backup FILE, allot check FILE"});
+    }
     Check(context, config->data);
   });
 }

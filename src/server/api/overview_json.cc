@@ -25,9 +25,10 @@ struct Banner {
 
 std::vector<Banner> Banners(const OverviewFacts& facts) {
   std::vector<Banner> banners;
-  if (facts.disk_full) {
-    banners.push_back({"error", "disk_full", "the disk is full: nothing new is taken, and nothing is handed out",
-                       "free some space; the server recovers by itself", std::nullopt});
+  if (facts.stall != Stall::kNone) {
+    const Error error = ErrorOf(facts.stall);
+    banners.push_back(
+        {"error", CodeText(error.code), error.message + ", and nothing is handed out", error.hint, std::nullopt});
   }
   const std::uint64_t held = facts.stats.tasks_queued + facts.stats.tasks_retrying;
   if (facts.stats.paused) {

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "engine/looks/views.h"
 #include "server/queue/queue_history.h"
+#include "server/queue/stall.h"
 
 namespace allot {
 
@@ -17,7 +18,7 @@ struct OverviewFacts {
   EngineStats stats;
   QueueHistory::Rates rates;
   std::vector<ReasonRow> reasons;
-  bool disk_full = false;
+  Stall stall = Stall::kNone;
 };
 inline constexpr std::size_t kMaxReasons = 20;
 

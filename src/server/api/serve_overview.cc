@@ -12,7 +12,7 @@ Flow ShowOverview(Call call) {
   CO_TRY_OK(ParseNoQuery(call.request.query));
   RoundHere round = co_await Browse(call);
   const OverviewFacts facts{round->engine.looks().Stats(), call.queue->history().LastRates(),
-                            round->engine.looks().Reasons(), round->disk_full};
+                            round->engine.looks().Reasons(), round->stall};
   co_await AfterCommit(round);
   std::string queue;
   CO_TRY_OK(AppendQueueView(call.principal(), *call.queue, facts.stats, queue));

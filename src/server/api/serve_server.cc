@@ -22,12 +22,13 @@ Flow ShowAlive(Call /*call*/) { co_return Answer(200, "{\"status\":\"ok\"}"); }
 Flow ShowReady(Call call) {
   if (call.server.stopping.load(std::memory_order_relaxed)) co_return Stopping();
   for (const QueuePtr& queue : call.server.queues->All()) {
-    if (queue->disk_full()) {
+    if (const Stall stall = queue->stall(); stall != Stall::kNone) {
       // Not 507, the code's own status: whoever asks here looks at the status alone, and 503 means "not now" to all.
       std::string body;
-      AppendError({Code::kDiskFull, "no space for the queue " + queue->name(),
-                   "free some space; the server recovers by itself"},
-                  body);
+      Error error = ErrorOf(stall);
+      error.message =
+          (stall == Stall::kDiskFull ? "no space for the queue " : "no database for the queue ") + queue->name();
+      AppendError(error, body);
       co_return Answer(503, std::move(body));
     }
   }
@@ -47,7 +48,8 @@ Flow ShowMetrics(Call call) {
     queue.PublishSteps();
     queue.metrics()->Update(round.engine.looks().Stats(), round.engine.looks().Reasons(), round.now.wall);
     const Result<Store::Usage> usage = queue.store().ReadUsage();
-    if (usage.ok()) queue.metrics()->Update(*usage, round.disk_full);
+    if (usage.ok())
+      queue.metrics()->Update(*usage, round.stall == Stall::kDiskFull, round.stall == Stall::kUnavailable);
   };
   co_await BrowseEach(call, queues, visit);
   co_return Answer(200, call.server.metrics.Render(), kMetricsType);

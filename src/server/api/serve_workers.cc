@@ -126,6 +126,12 @@ class PullLink final : public WorkerLink {
     if (grants.empty()) return true;
     std::vector<DamagedGrant> damaged;
     const Result<std::size_t> end = AppendGrants(call_.queue->store(), grants, 0, bounds::kMaxBodyBytes, out, damaged);
+    if (!end.ok() && end.error().code == Code::kUnavailable) {
+      // The database is away: the tasks go back.
+      GiveBack(std::move(tasks));
+      call_.Fail(end.error());
+      return false;
+    }
     if (!end.ok()) {
       if (!call_.queue->finished()) call_.queue->Fatal(end.error());
       // The queue was deleted, and its file is gone: that ends the request, and nothing else.

@@ -160,7 +160,7 @@ TEST_F(FlowTest, GoesFromPlaceToPlaceAndAnswersOnItsNetworkThread) {
 Flow FailOnEngine(Call call, std::vector<ThreadId>* destroyed) {
   call.parsed = std::make_shared<Trace>(destroyed);
   RoundHere round = co_await OnEngine(call);
-  if (round->disk_full) co_return kAnswered;
+  if (round->stall != Stall::kNone) co_return kAnswered;
   co_return Error{Code::kUnknownJob, "there is no such job", ""};
 }
 

@@ -96,10 +96,7 @@ SpecOptions OptionsOf(const Call& call) {
 
 Result<void> RefuseNew(const Round& round) {
   if (round.stopping) return Stopping();
-  if (round.disk_full) {
-    return Error{Code::kDiskFull, "the disk is full: nothing new is taken",
-                 "free some space; the server recovers by itself"};
-  }
+  if (round.stall != Stall::kNone) return ErrorOf(round.stall);
   return {};
 }
 

@@ -19,6 +19,18 @@ namespace {
 using tcp = asio::ip::tcp;
 using namespace std::chrono_literals;
 
+class NoCatalogue final : public Catalogue {
+ public:
+  std::string Where() const override { return "nowhere"; }
+  Result<void> Prepare() override { return {}; }
+  Result<std::vector<std::string>> List() override { return std::vector<std::string>(); }
+  Result<bool> FinishDeletion(const std::string&) override { return false; }
+  Result<std::unique_ptr<Store>> Open(const std::string&) override {
+    return Error{Code::kStoreFailed, "none today", ""};
+  }
+  Result<void> Delete(const std::string&) override { return {}; }
+};
+
 class HttpConnectionTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -30,10 +42,7 @@ class HttpConnectionTest : public ::testing::Test {
     ASSERT_TRUE(tokens.ok());
     context_->tokens = std::move(*tokens);
     QueueSet::Options options;
-    options.data = config.data;
-    options.open_store = [](const std::string&) -> Result<std::unique_ptr<Store>> {
-      return Error{Code::kStoreFailed, "none today", ""};
-    };
+    options.catalogue = std::make_unique<NoCatalogue>();
     context_->queues = std::make_unique<QueueSet>(std::move(options));
     // Nothing is answered before the end of the test.
     context_->slow.Post([this] { go_.get_future().wait(); });

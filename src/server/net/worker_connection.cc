@@ -226,6 +226,21 @@ bool WorkerConnection::NextMessage(std::string& out) {
     std::vector<DamagedGrant> damaged;
     const Result<std::size_t> end =
         AppendGrants(queue_->store(), news.grants, next_grant_, kGoodMessageBytes, out, damaged);
+    if (!end.ok() && end.error().code == Code::kUnavailable) {
+      // The database is away. What it was to be given goes back, and it may come again.
+      out.clear();
+      AppendError(end.error(), std::nullopt, out);
+      std::vector<TaskRef> unsent;
+      for (const WorkerNews& other : news_) {
+        for (std::size_t i = &other == &news_.front() ? next_grant_ : 0; i < other.grants.size(); ++i)
+          unsent.push_back(other.grants[i].task);
+      }
+      net().Post(queue_, [unsent = std::move(unsent)](Round& round) { round.workers.GiveBack(round, unsent); });
+      news_.clear();
+      next_grant_ = 0;
+      CloseSoon();
+      return true;
+    }
     if (!end.ok()) {
       if (!queue_->finished()) queue_->Fatal(end.error());
       // The queue was deleted, and its file is gone: this connection ends, and only it.

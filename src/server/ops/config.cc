@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
@@ -15,6 +16,7 @@
 #include "base/try.h"
 #include "base/words.h"
 #include "match/constraints.h"
+#include "store/postgres/connection.h"
 
 namespace allot {
 namespace {
@@ -137,6 +139,14 @@ Refusal ReadWord(std::string_view text, std::span<const std::string_view> words,
 constexpr std::string_view kLevels[] = {"trace", "debug", "info", "warning", "error", "off"};
 constexpr std::string_view kFormats[] = {"auto", "text", "json"};
 
+constexpr std::string_view kBool = "BOOL";  // a setting's operand: in the file a truth value
+constexpr std::string_view kBools[] = {"false", "true"};
+Refusal ReadBool(std::string_view text, bool& out) {
+  if (text != kBools[0] && text != kBools[1]) return MustBeOneOf(kBools);
+  out = text == kBools[1];
+  return std::nullopt;
+}
+
 // --- The table: every setting once.
 
 constexpr SettingRow kRows[] = {
@@ -155,6 +165,31 @@ constexpr SettingRow kRows[] = {
        return std::nullopt;
      },
      [](const Config& c) { return c.data; }},
+    {"store", "URL", "database that has the queues, postgres://USER@HOST/NAME; empty: files in `data`",
+     [](Config& c, std::string_view t) -> Refusal {
+       if (!t.empty() && !t.starts_with("postgres://") && !t.starts_with("postgresql://"))
+         return "is not a URL like `postgres://USER@HOST/NAME`";
+       c.store = t;
+       return std::nullopt;
+     },
+     [](const Config& c) { return postgres::RedactedUrl(c.store); }},
+    {"store_file", "FILE", "file whose first line is that URL, so that nobody sees its password",
+     [](Config& c, std::string_view t) -> Refusal {
+       c.store_file = t;
+       return std::nullopt;
+     },
+     [](const Config& c) { return c.store_file; }},
+    {"allow_no_standby", kBool, "true: a database without a synchronous standby will do; false: it is refused",
+     [](Config& c, std::string_view t) { return ReadBool(t, c.allow_no_standby); },
+     [](const Config& c) { return std::string(kBools[c.allow_no_standby ? 1 : 0]); }},
+    {"node", "NAME", "how others that use the same database know this server; empty: by the host's name",
+     [](Config& c, std::string_view t) -> Refusal {
+       if (t.size() > 200 || std::any_of(t.begin(), t.end(), [](char ch) { return ch < ' ' || ch > '~'; }))
+         return "must be at most 200 printable letters of ASCII";
+       c.node = t;
+       return std::nullopt;
+     },
+     [](const Config& c) { return c.node; }},
     {"tls_cert", "FILE", "certificate chain in PEM; with tls_key, only TLS is spoken",
      [](Config& c, std::string_view t) -> Refusal {
        c.tls_cert = t;
@@ -349,12 +384,15 @@ Result<void> Set(Config& config, const SettingRow& row, std::string_view text, s
 constexpr std::string_view kStrategies = "strategies";
 
 // The text that the same value would be on a command line; none for what no setting can be.
-std::optional<std::string> TextOf(const toml::node& node, bool list) {
+std::optional<std::string> TextOf(const toml::node& node, const SettingRow& row) {
   if (const auto* text = node.as_string()) return text->get();
+  if (const auto* truth = node.as_boolean(); truth != nullptr && row.operand == kBool) {
+    return std::string(kBools[truth->get() ? 1 : 0]);
+  }
   if (const auto* number = node.as_integer()) return std::to_string(number->get());
   if (const auto* real = node.as_floating_point()) return fmt::format("{}", real->get());
   const auto* array = node.as_array();
-  if (array == nullptr || !list) return std::nullopt;
+  if (array == nullptr || !row.list) return std::nullopt;
   std::string joined;
   for (const toml::node& item : *array) {
     const auto* text = item.as_string();
@@ -424,7 +462,7 @@ Result<void> ReadFile(Config& config, const std::string& file) {
     const std::string place = fmt::format("{}:{}", file, key.source().begin.line);
     const SettingRow* row = Find(key.str());
     if (row == nullptr) return UnknownKey(place, key.str());
-    const auto text = TextOf(node, row->list);
+    const auto text = TextOf(node, *row);
     if (!text) {
       return Error{Code::kBadValue,
                    fmt::format("{}: `{}` must be {}", place, row->name,
@@ -435,6 +473,21 @@ Result<void> ReadFile(Config& config, const std::string& file) {
   }
   config.file = file;
   return {};
+}
+
+// The URL is the file's first line.
+Result<void> ReadStoreFile(Config& config) {
+  if (!config.store.empty()) {
+    return Error{Code::kBadValue, "`store` and `store_file` are both set", "leave one of them out"};
+  }
+  std::ifstream file(config.store_file);
+  std::string line;
+  if (!std::getline(file, line)) {
+    return Error{Code::kBadValue, fmt::format("`store_file`: cannot read {}", config.store_file), ""};
+  }
+  while (!line.empty() && (line.back() == ' ' || line.back() == '\r' || line.back() == '\t')) line.pop_back();
+  if (line.empty()) return Error{Code::kBadValue, fmt::format("the first line of {} is empty", config.store_file), ""};
+  return Set(config, *Find("store"), line, config.store_file);
 }
 
 std::optional<std::string> ProcessEnvironment(const std::string& name) {
@@ -527,6 +580,9 @@ Result<Config> LoadConfig(const ConfigSources& sources) {
   }
   if (config.tls_cert.empty() != config.tls_key.empty()) {
     return Error{Code::kBadValue, "`tls_cert` and `tls_key` go together: only one of them is set", ""};
+  }
+  if (!config.store_file.empty()) {
+    if (const auto read = ReadStoreFile(config); !read.ok()) return read.error();
   }
   const QueueSettings& queue = config.queue_defaults;
   if (const auto check = CheckPropertyKeys(queue.property_keys, static_cast<std::size_t>(queue.max_property_keys));

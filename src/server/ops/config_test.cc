@@ -147,6 +147,28 @@ TEST_F(ConfigTest, EverySettingReadsBackWhatItPrints) {
   }
 }
 
+TEST_F(ConfigTest, ADatabasesPasswordIsReadFromAFileAndNotShown) {
+  const std::string file = File("postgres://u:tell-nobody@h/queues \nand more\n");
+  environment_["ALLOT_STORE_FILE"] = file;
+  const auto got = LoadConfig(sources_);
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  EXPECT_EQ(got->store, "postgres://u:tell-nobody@h/queues");
+  for (const SettingValue& value : DescribeConfig(*got)) {
+    EXPECT_EQ(value.value.find("tell-nobody"), std::string::npos) << value.name;
+    if (value.name == "store") {
+      EXPECT_EQ(value.value, "postgres://u:***@h/queues");
+      EXPECT_EQ(value.origin, file);
+    }
+  }
+  sources_.flags["store"] = "postgres://h/other";
+  EXPECT_EQ(LoadConfig(sources_).error().code, Code::kBadValue);
+  environment_.erase("ALLOT_STORE_FILE");
+  EXPECT_EQ(LoadConfig(sources_)->store, "postgres://h/other");
+  sources_.flags["store"] = "mysql://u:tell-nobody@h/other";
+  const Error error = LoadConfig(sources_).error();
+  EXPECT_EQ(error.message.find("tell-nobody"), std::string::npos) << error.message;
+}
+
 TEST_F(ConfigTest, TheTableNamesEverySettingOnce) {
   std::set<std::string> flags;
   for (const SettingInfo& setting : Settings()) {
@@ -178,6 +200,7 @@ TEST_F(ConfigTest, BadValuesSayWhereAndWhy) {
       {"listen = \"::1\"", "`listen`"},
       {"listen = true", "`listen` must be a string or a number"},
       {"listen = [\"a\"]", "`listen` must be a string or a number"},
+      {"allow_no_standby = 1", "`allow_no_standby` must be"},
       {"data = \"\"", "`data` must not be empty"},
       {"worker_grace = \"soon\"", "`worker_grace` is not a duration"},
       {"worker_grace = -1", "`worker_grace` is not a duration"},

@@ -57,6 +57,20 @@ constexpr MetricRow kCounters[] = {
     {"allotter_dispatch_wasted_pops_total", "Tasks of a worker's queue that somebody else had taken: always 0.",
      [](const EngineStats& s) { return s.wasted_pops; }},
 };
+struct StoreMetricRow {
+  const char* name;
+  const char* help;
+  std::uint64_t (*value)(const Store::Usage&);
+};
+constexpr StoreMetricRow kStoreCounters[] = {
+    {"allotter_store_reconnects_total", "Times that the connection by which the queue is written was made anew.",
+     [](const Store::Usage& u) { return u.reconnects; }},
+    {"allotter_store_doubts_total",
+     "Commits whose answer was lost, so that the database was asked what became of them.",
+     [](const Store::Usage& u) { return u.doubts; }},
+    {"allotter_store_fenced_total", "Commits that were refused since another server had taken the queue over.",
+     [](const Store::Usage& u) { return u.fenced; }},
+};
 constexpr MetricRow kGauges[] = {
     {"allotter_jobs_scheduled", "Jobs that wait for their time.",
      [](const EngineStats& s) { return s.jobs_scheduled; }},
@@ -167,6 +181,11 @@ struct QueueMetrics::Impl {
   Gauge* journal_segments = nullptr;
   std::array<Gauge*, kWritingWords.size()> journal_writing{};
   Gauge* disk_full = nullptr;
+  Gauge* unavailable = nullptr;
+  Gauge* epoch = nullptr;
+  Gauge* read_time = nullptr;
+  std::array<Counter*, std::size(kStoreCounters)> store_counters{};
+  std::array<std::uint64_t, std::size(kStoreCounters)> reported_store{};
   Reported wait;
   Reported run;
   Histogram* commit_seconds = nullptr;
@@ -212,7 +231,7 @@ void QueueMetrics::Update(const EngineStats& stats, const std::vector<ReasonRow>
   for (const auto& [code, gauge] : impl_->held) gauge->Set(static_cast<double>(tasks[code]));
 }
 
-void QueueMetrics::Update(const Store::Usage& usage, bool disk_full) {
+void QueueMetrics::Update(const Store::Usage& usage, bool disk_full, bool unavailable) {
   impl_->store_bytes->Set(static_cast<double>(usage.file_bytes));
   impl_->journal_rows->Set(static_cast<double>(usage.journal_rows));
   impl_->garbage_jobs->Set(static_cast<double>(usage.garbage_jobs));
@@ -221,6 +240,15 @@ void QueueMetrics::Update(const Store::Usage& usage, bool disk_full) {
   for (std::size_t i = 0; i < kWritingWords.size(); ++i)
     impl_->journal_writing[i]->Set(kWritingWords[i] == usage.journal_writing ? 1 : 0);
   impl_->disk_full->Set(disk_full ? 1 : 0);
+  impl_->unavailable->Set(unavailable ? 1 : 0);
+  impl_->epoch->Set(static_cast<double>(usage.epoch));
+  impl_->read_time->Set(static_cast<double>(usage.read_time.count()) * 1e-9);
+  for (std::size_t i = 0; i < std::size(kStoreCounters); ++i) {
+    const std::uint64_t value = kStoreCounters[i].value(usage);
+    if (value <= impl_->reported_store[i]) continue;
+    impl_->store_counters[i]->Increment(static_cast<double>(value - impl_->reported_store[i]));
+    impl_->reported_store[i] = value;
+  }
 }
 
 void QueueMetrics::Committed(Duration took, std::size_t batches, std::size_t events, bool here) {
@@ -268,6 +296,10 @@ struct Metrics::Impl {
   Family<Gauge>& journal_segments;
   Family<Gauge>& journal_writing;
   Family<Gauge>& disk_full;
+  Family<Gauge>& unavailable;
+  Family<Gauge>& epoch;
+  Family<Gauge>& read_time;
+  std::array<Family<Counter>*, std::size(kStoreCounters)> store_counters{};
   Family<Histogram>& wait_seconds;
   Family<Histogram>& run_seconds;
   Family<Histogram>& commit_seconds;
@@ -329,6 +361,10 @@ struct Metrics::Impl {
         journal_writing(
             GaugeFamily("allotter_store_journal_writing", "1 for the way in which the journal is written.")),
         disk_full(GaugeFamily("allotter_disk_full", "1 while there is no space for the queue's files.")),
+        unavailable(GaugeFamily("allotter_store_unavailable", "1 while the database does not answer.")),
+        epoch(GaugeFamily("allotter_store_epoch",
+                          "How often the queue has changed its owner, or its owner's connection; 0: no database.")),
+        read_time(GaugeFamily("allotter_store_read_seconds", "How long the database took to be read, smoothed.")),
         wait_seconds(HistogramFamily("allotter_wait_seconds", "Of starts: how long since their job could run.")),
         run_seconds(HistogramFamily("allotter_run_seconds", "Of attempts: how long, however they ended.")),
         commit_seconds(HistogramFamily("allotter_commit_seconds", "How long a group commit took.")),
@@ -363,6 +399,10 @@ struct Metrics::Impl {
         queues_gauge(OneGauge("allotter_queues", "Queues.")) {
     for (std::size_t i = 0; i < std::size(kCounters); ++i) {
       counters[i] = &Register(prometheus::BuildCounter(), registry, kCounters[i].name, kCounters[i].help);
+    }
+    for (std::size_t i = 0; i < std::size(kStoreCounters); ++i) {
+      store_counters[i] =
+          &Register(prometheus::BuildCounter(), registry, kStoreCounters[i].name, kStoreCounters[i].help);
     }
     for (std::size_t i = 0; i < std::size(kGauges); ++i) gauges[i] = &GaugeFamily(kGauges[i].name, kGauges[i].help);
     if (!data.empty())
@@ -423,6 +463,11 @@ QueueMetrics& Metrics::ForQueue(const std::string& name) {
   for (std::size_t i = 0; i < kWritingWords.size(); ++i)
     queue->journal_writing[i] = &impl_->journal_writing.Add({{"queue", name}, {"mode", std::string(kWritingWords[i])}});
   queue->disk_full = &impl_->disk_full.Add(labels);
+  queue->unavailable = &impl_->unavailable.Add(labels);
+  queue->epoch = &impl_->epoch.Add(labels);
+  queue->read_time = &impl_->read_time.Add(labels);
+  for (std::size_t i = 0; i < std::size(kStoreCounters); ++i)
+    queue->store_counters[i] = &impl_->store_counters[i]->Add(labels);
   queue->wait.histogram = &impl_->wait_seconds.Add(labels, TaskBuckets());
   queue->run.histogram = &impl_->run_seconds.Add(labels, TaskBuckets());
   queue->commit_seconds = &impl_->commit_seconds.Add(labels, TimeBuckets());
@@ -461,6 +506,10 @@ void Metrics::RemoveQueue(const std::string& name) {
   impl_->journal_segments.Remove(queue.journal_segments);
   for (Gauge* const mode : queue.journal_writing) impl_->journal_writing.Remove(mode);
   impl_->disk_full.Remove(queue.disk_full);
+  impl_->unavailable.Remove(queue.unavailable);
+  impl_->epoch.Remove(queue.epoch);
+  impl_->read_time.Remove(queue.read_time);
+  for (std::size_t i = 0; i < std::size(kStoreCounters); ++i) impl_->store_counters[i]->Remove(queue.store_counters[i]);
   impl_->wait_seconds.Remove(queue.wait.histogram);
   impl_->run_seconds.Remove(queue.run.histogram);
   impl_->commit_seconds.Remove(queue.commit_seconds);

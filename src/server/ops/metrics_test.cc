@@ -113,6 +113,12 @@ TEST(Metrics, CommitsAreInSeconds) {
   EXPECT_TRUE(Has(text, "allotter_disk_full{queue=\"q\"} 0"));
   queue.Update(Store::Usage(), true);
   EXPECT_TRUE(Has(metrics.Render(), "allotter_disk_full{queue=\"q\"} 1"));
+  queue.Update(Store::Usage{.epoch = 5, .doubts = 3, .read_time = 2ms}, false, true);
+  queue.Update(Store::Usage{.epoch = 6, .doubts = 4, .read_time = 2ms}, false, true);
+  EXPECT_TRUE(Has(metrics.Render(), "allotter_store_unavailable{queue=\"q\"} 1"));
+  EXPECT_TRUE(Has(metrics.Render(), "allotter_store_epoch{queue=\"q\"} 6"));
+  EXPECT_TRUE(Has(metrics.Render(), "allotter_store_doubts_total{queue=\"q\"} 4"));
+  EXPECT_TRUE(Has(metrics.Render(), "allotter_store_read_seconds{queue=\"q\"} 0.002"));
 }
 
 TEST(Metrics, ARoundsTimeIsSharedByItsStarts) {

@@ -12,8 +12,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kDiskFullRetry = 250ms;
-// A closing server does not wait for space for ever: what could not be written was never promised.
-constexpr int kDiskFullTriesWhenClosing = 8;
+constexpr auto kUnavailableRetry = 50ms;  // a try waits by itself
+// A closing server does not wait for ever: what could not be written was never promised.
+constexpr int kTriesWhenClosing = 8;
 constexpr auto kIdleBeforeTidy = 5ms;
 constexpr std::size_t kCommitsPerTidy = 64;                // under load
 constexpr std::size_t kMaxCommitBytes = 16 * 1024 * 1024;  // of one transaction, unless a single batch is larger
@@ -76,7 +77,7 @@ bool Committer::Push(CommitWork work) {
 
 bool Committer::CommitHere(CommitWork& work) {
   if (work.task || work.batch.floor != 0 || !work.batch.removals.empty()) return false;  // leaves something to tidy
-  if (pending() != 0 || disk_full() || closing_.load(std::memory_order_acquire)) return false;
+  if (pending() != 0 || stall() != Stall::kNone || closing_.load(std::memory_order_acquire)) return false;
   std::unique_lock lock(store_mutex_, std::try_to_lock);
   if (!lock || !pace_.LittleAndQuick(work.commands) || !store_.CommitsAtOnce()) return false;
   batches_.clear();
@@ -84,7 +85,7 @@ bool Committer::CommitHere(CommitWork& work) {
   const Instant began = ReadMonotonic();
   const Result<void> committed = store_.Commit(batches_);
   if (!committed.ok()) {
-    if (committed.error().code != Code::kDiskFull) on_fatal_(committed.error());
+    if (StallOf(committed.error()) == Stall::kNone) on_fatal_(committed.error());
     // The store thread tries again, and waits for space.
     work.batch = std::move(batches_.front());
     return false;
@@ -155,18 +156,19 @@ Outbox Committer::CommitSlice(std::vector<CommitWork>& works, std::size_t begin,
     for (int tries = 0;; ++tries) {
       const Result<void> committed = store_.Commit(batches_);
       if (committed.ok()) break;
-      if (committed.error().code != Code::kDiskFull) {
+      const Stall stall = StallOf(committed.error());
+      if (stall == Stall::kNone) {
         on_fatal_(committed.error());
         return {};
       }
-      disk_full_.store(true, std::memory_order_release);
-      if (closing_.load(std::memory_order_acquire) && tries >= kDiskFullTriesWhenClosing) {
+      stall_.store(stall, std::memory_order_release);
+      if (closing_.load(std::memory_order_acquire) && tries >= kTriesWhenClosing) {
         given_up_ = true;
         return {};
       }
-      std::this_thread::sleep_for(kDiskFullRetry);
+      std::this_thread::sleep_for(stall == Stall::kDiskFull ? kDiskFullRetry : kUnavailableRetry);
     }
-    disk_full_.store(false, std::memory_order_release);
+    stall_.store(Stall::kNone, std::memory_order_release);
     commits_.fetch_add(1, std::memory_order_relaxed);
     const Duration took = ReadMonotonic() - began;
     pace_.Note(took, commands);
@@ -189,7 +191,7 @@ void Committer::TidyOnce() {
   const Result<bool> more = store_.Tidy();
   if (!more.ok()) {
     // Tidying needs a little space itself; what it wanted to do stays to be done.
-    if (more.error().code != Code::kDiskFull) on_fatal_(more.error());
+    if (StallOf(more.error()) == Stall::kNone) on_fatal_(more.error());
     return;
   }
   untidy_ = *more;

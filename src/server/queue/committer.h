@@ -2,8 +2,8 @@
 // little work for a store that has nothing to do is committed by whoever brings it, which spares two hops.
 //
 // Threading: all methods may be called from any thread, except as said. Only one thread at a time uses the store.
-// Errors:    a full disk is waited out, in order; any other error of the store goes to `on_fatal`, which must not
-// return.
+// Errors:    a full disk, or a database that is away, is waited out, in order; any other error of the store goes to
+// `on_fatal`, which must not return.
 #pragma once
 
 #include <atomic>
@@ -19,6 +19,7 @@
 #include "server/queue/closure.h"
 #include "server/queue/mailbox.h"
 #include "server/queue/outbox.h"
+#include "server/queue/stall.h"
 #include "store/store.h"
 
 namespace allot {
@@ -49,15 +50,15 @@ class Committer {
   // In order. False, dropping it, once it is closed.
   bool Push(CommitWork work);
   // Commits it here and now, and lets go what depends on it, if all before it is durable, it is little, and so was what
-  // came lately: under load a commit is shared. False, changing nothing, otherwise: it is to be pushed. REQUIRES: work
-  // that must come after it is pushed by this thread, or later.
+  // came lately: under load a commit is shared. And if the store commits at once: a database does not. False, changing
+  // nothing, otherwise: it is to be pushed. REQUIRES: work that must come after it is pushed by this thread, or later.
   bool CommitHere(CommitWork& work);
   // Everything pushed so far is durable, and has been let go. Seen by the pushing thread, it stays so until it pushes
   // again.
   bool idle() const { return pending_.load(std::memory_order_acquire) == 0; }
   std::size_t pending() const { return pending_.load(std::memory_order_acquire); }
-  // The last try to commit found no space.
-  bool disk_full() const { return disk_full_.load(std::memory_order_acquire); }
+  // Why the last try to commit did not come to its end, if it did not.
+  Stall stall() const { return stall_.load(std::memory_order_acquire); }
   // How much work was pushed, and how much of it is durable.
   std::uint64_t pushed() const { return pushed_.load(std::memory_order_acquire); }
   std::uint64_t done() const { return done_.load(std::memory_order_acquire); }
@@ -88,8 +89,8 @@ class Committer {
   std::atomic<std::size_t> pending_{0};
   std::atomic<std::uint64_t> pushed_{0};
   std::atomic<std::uint64_t> done_{0};
-  bool given_up_ = false;  // there was no space when it was closed
-  std::atomic<bool> disk_full_{false};
+  bool given_up_ = false;  // the store took nothing when it was closed
+  std::atomic<Stall> stall_{Stall::kNone};
   std::atomic<bool> closing_{false};
   std::atomic<std::uint64_t> commits_{0};
   std::atomic<std::uint64_t> commits_here_{0};

@@ -11,17 +11,21 @@
 namespace allot {
 namespace {
 
-// Counts commits, and can be full or held up.
+// Counts commits, and can be full, away or held up.
 class FakeStore final : public Store {
  public:
   Result<void> Load(const Loader&, const std::function<bool(JobId)>&) override { return {}; }
+  bool CommitsAtOnce() const override { return !far; }
   Position LastPosition() const override { return 0; }
   Result<void> Commit(std::span<const Batch> batches) override {
     std::unique_lock lock(mutex);
     ++tries;
     changed.notify_all();
     changed.wait(lock, [this] { return !stopped; });
+    tried.emplace_back();
+    for (const Batch& batch : batches) tried.back().push_back(batch.position);
     if (full) return Error{Code::kDiskFull, "full", ""};
+    if (away) return Error{Code::kUnavailable, "away", ""};
     if (broken) return Error{Code::kStoreFailed, "broken", ""};
     ++commits;
     for (const Batch& batch : batches) positions.push_back(batch.position);
@@ -51,8 +55,9 @@ class FakeStore final : public Store {
   std::condition_variable changed;
   int tries = 0;
   int commits = 0;
-  bool stopped = false, full = false, broken = false;
+  bool stopped = false, full = false, broken = false, away = false, far = false;
   std::vector<Position> positions;
+  std::vector<std::vector<Position>> tried;  // each try, in order
 };
 
 // Runs what it gets at once, and remembers that.
@@ -125,12 +130,12 @@ TEST(Committer, AFullDiskIsWaitedOut) {
   store.Set(store.full, true);
   committer.Push(WorkAt(1, executor, [&] { sent = 1; }));
   store.WaitForTries(2);
-  EXPECT_TRUE(committer.disk_full());
+  EXPECT_EQ(committer.stall(), Stall::kDiskFull);
   EXPECT_EQ(sent.load(), 0);
   store.Set(store.full, false);
   while (!committer.idle()) std::this_thread::yield();
   EXPECT_EQ(sent.load(), 1);
-  EXPECT_FALSE(committer.disk_full());
+  EXPECT_EQ(committer.stall(), Stall::kNone);
 }
 
 TEST(Committer, AnyOtherErrorIsFatal) {
@@ -226,12 +231,46 @@ TEST(Committer, WhatFindsNoSpaceIsLeftToTheStoreThread) {
   ASSERT_TRUE(HasContent(work.batch));
   committer.Push(std::move(work));
   store.WaitForTries(4);
-  EXPECT_TRUE(committer.disk_full());
+  EXPECT_EQ(committer.stall(), Stall::kDiskFull);
   CommitWork refused = Little(3);
   EXPECT_FALSE(committer.CommitHere(refused));
   store.Set(store.full, false);
   AwaitIdle(committer);
   EXPECT_EQ(store.positions, (std::vector<Position>{1, 2}));
+}
+
+TEST(Committer, WhatADatabaseDidNotAnswerIsRepeatedAsItWas) {
+  FakeStore store;
+  store.far = store.away = true;
+  Committer committer(
+      store, [](const Error&) { FAIL(); }, nullptr);
+  committer.Push(Little(1));
+  store.WaitForTries(2);
+  EXPECT_EQ(committer.stall(), Stall::kUnavailable);
+  committer.Push(Little(2));
+  committer.Push(Little(3));
+  store.WaitForTries(4);
+  store.Set(store.away, false);
+  AwaitIdle(committer);
+  EXPECT_EQ(committer.stall(), Stall::kNone);
+  ASSERT_GE(store.tried.size(), 5u);
+  const std::vector<Position> last = store.tried.back();
+  store.tried.pop_back();
+  EXPECT_EQ(last, (std::vector<Position>{2, 3}));
+  for (const std::vector<Position>& positions : store.tried) EXPECT_EQ(positions, std::vector<Position>{1});
+}
+
+TEST(Committer, NobodyElseThanItsThreadWaitsForADatabase) {
+  FakeStore store;
+  store.far = true;
+  Committer committer(
+      store, [](const Error&) { FAIL(); }, nullptr);
+  committer.Push(Little(1));
+  AwaitIdle(committer);
+  CommitWork work = Little(2);
+  EXPECT_FALSE(committer.CommitHere(work));
+  EXPECT_EQ(work.batch.position, 2u);
+  EXPECT_EQ(committer.commits_here(), 0u);
 }
 
 }  // namespace

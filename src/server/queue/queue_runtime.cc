@@ -215,7 +215,7 @@ void QueueRuntime::ChangeSettings(const QueueSettingsChange& change, UniqueFunct
     AppendQueueSettings(next, json);
     const Result<void> put = store.PutSetting(kSettingsSetting, json);
     if (!put.ok()) {
-      if (put.error().code != Code::kDiskFull) options_.on_fatal(put.error());
+      if (StallOf(put.error()) == Stall::kNone) options_.on_fatal(put.error());
       return done(put.error());
     }
     {
@@ -294,7 +294,7 @@ CommandBox::Deadline QueueRuntime::NextWake() {
   if (const std::optional<Instant> deadline = waits_.NextDeadline()) sooner(*deadline);
   if (engine_->looks().UnfoldedEvents() > 0)
     sooner(folding_ ? (committer_->idle() ? now.mono : now.mono + kFoldPause) : last_fold_ + kFoldEvery);
-  if (committer_->disk_full() || !deferred_.empty()) wake = now.mono + kLookForSpace;
+  if (committer_->stall() != Stall::kNone || !deferred_.empty()) wake = now.mono + kLookForSpace;
   if (const std::optional<Instant> limits = history_.NextLimits()) sooner(*limits);
   if (tick_soon_) sooner(last_tick_ + kBusyTickEvery);
   if (!wake) return std::nullopt;
@@ -357,7 +357,7 @@ Round QueueRuntime::NewRound() {
   Round round{*engine_, *options_.ids, waits_, workers_};
   round.now = ReadClock();
   round.stopping = stopping_;
-  round.disk_full = committer_->disk_full();
+  round.stall = committer_->stall();
   return round;
 }
 
@@ -432,7 +432,7 @@ bool QueueRuntime::BrowseNext(Round& round, std::int64_t& nanoseconds) {
   return true;
 }
 
-void QueueRuntime::RunFullRound(std::vector<Command>& commands) {
+void QueueRuntime::RunStalledRound(std::vector<Command>& commands, Stall stall) {
   // The engine stands still meanwhile: what is not durable yet is what was under way when the disk ran full. Deadlines
   // do not pass either; the engine takes it for a stall.
   if (unsaved_.empty()) {
@@ -449,9 +449,9 @@ void QueueRuntime::RunFullRound(std::vector<Command>& commands) {
     Release(outbox);
     PushWork(round);
   };
-  const auto fresh = [this] {
+  const auto fresh = [this, stall] {
     Round round = NewRound();
-    round.disk_full = true;
+    round.stall = stall;
     round.unsaved = &unsaved_;
     round.uncreated = &uncreated_;
     return round;
@@ -498,7 +498,7 @@ void QueueRuntime::TickIfDue(Round& round, bool tick_late, bool look_late) {
 }
 
 void QueueRuntime::RunRound(std::vector<Command>& commands, Runner runner) {
-  if (committer_->disk_full()) return RunFullRound(commands);
+  if (const Stall stall = committer_->stall(); stall != Stall::kNone) return RunStalledRound(commands, stall);
   if (!unsaved_.empty() || !deferred_.empty()) {
     unsaved_.clear();
     uncreated_.clear();
@@ -619,7 +619,7 @@ void QueueRuntime::FoldSome(Round& round) {
     fold_until_ = last_position_;
   }
   // One step a round, and not while the store is behind, unless there is too much.
-  if (committer_->disk_full() || (committer_->pending() > 1 && unfolded < kFoldFirst)) return;
+  if (committer_->stall() != Stall::kNone || (committer_->pending() > 1 && unfolded < kFoldFirst)) return;
   Position floor = 0;
   do {
     FoldStep step = engine_->records().Fold(kFoldBytes);
@@ -627,7 +627,7 @@ void QueueRuntime::FoldSome(Round& round) {
     round.batch.floor = floor = std::max(round.batch.floor, step.floor);
     unfolded = engine_->looks().UnfoldedEvents();
     if (unfolded >= kFoldFirst) PushWork(round);
-  } while (unfolded >= kFoldFirst && !committer_->disk_full());
+  } while (unfolded >= kFoldFirst && committer_->stall() == Stall::kNone);
   // A sweep ends with what was there when it began; what came since can wait for the next one.
   if (unfolded == 0 || floor >= fold_until_) folding_ = false;
   last_fold_ = round.now.mono;
@@ -638,7 +638,7 @@ void QueueRuntime::FoldAll(Round& round) {
   PushWork(round);
   // What is left is replayed at the next start.
   const Instant until{Duration(stop_folding_at_.load())};
-  while (engine_->looks().UnfoldedEvents() > 0 && !committer_->disk_full() && ReadMonotonic() < until) {
+  while (engine_->looks().UnfoldedEvents() > 0 && committer_->stall() == Stall::kNone && ReadMonotonic() < until) {
     FoldStep step = engine_->records().Fold(kFoldBytes * 16);
     round.batch.records = std::move(step.records);
     round.batch.floor = step.floor;

@@ -63,7 +63,7 @@ class QueueRuntime {
   WallTime created_at() const { return created_at_; }
   QueueSettings settings() const;
   // Durable when `done` runs, on the store thread. kBadValue, changing nothing, for settings that do not go together;
-  // kDiskFull likewise.
+  // kDiskFull and kUnavailable likewise.
   void ChangeSettings(const QueueSettingsChange& change, UniqueFunction<void(Result<void>)> done);
   std::uint64_t max_result_bytes() const { return max_result_bytes_.load(std::memory_order_relaxed); }
   DispatchMode dispatch() const { return dispatch_.load(std::memory_order_relaxed); }
@@ -71,7 +71,8 @@ class QueueRuntime {
   KeySource property_keys() const;
   Vocabulary vocabulary() const { return {property_keys(), options_.strategies}; }
   Store& store() { return *store_; }
-  bool disk_full() const { return committer_->disk_full(); }
+  // Why it takes nothing new at the moment, if so.
+  Stall stall() const { return committer_->stall(); }
   QueueMetrics* metrics() const { return options_.metrics; }
   // In a round alone.
   QueueHistory& history() { return history_; }
@@ -121,8 +122,8 @@ class QueueRuntime {
   void Line(Round& round, Command command);
   // The next in line. False: none, or enough for this round.
   bool BrowseNext(Round& round, std::int64_t& nanoseconds);
-  // While the disk is full: what only looks, runs; the rest is put off.
-  void RunFullRound(std::vector<Command>& commands);
+  // While the store takes nothing: what only looks, runs; the rest is put off.
+  void RunStalledRound(std::vector<Command>& commands, Stall stall);
   void TakeEffects(Round& round);
   void PushWork(Round& round, Runner runner = Runner::kEngineThread);
   void FoldSome(Round& round);

@@ -1,7 +1,6 @@
 #include "server/queue/queue_set.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "base/bounds.h"
@@ -12,30 +11,22 @@
 namespace allot {
 namespace {
 
-namespace fs = std::filesystem;
 constexpr std::string_view kDefaultQueue = "default";
 
 }  // namespace
 
 Result<void> QueueSet::Open() {
-  std::error_code ec;
-  fs::create_directories(files_.folder(), ec);
-  if (ec) {
-    return Error{Code::kStoreFailed, "cannot make the directory " + files_.folder() + ": " + ec.message(),
-                 "choose another one with --data"};
-  }
-  Result<std::vector<std::string>> listed = files_.List();
-  if (!listed.ok()) {
-    return Error{Code::kStoreFailed, "cannot read the directory " + files_.folder() + ": " + listed.error().message,
-                 ""};
-  }
+  Catalogue& catalogue = *options_.catalogue;
+  if (const Result<void> ready = catalogue.Prepare(); !ready.ok()) return ready;
+  Result<std::vector<std::string>> listed = catalogue.List();
+  if (!listed.ok()) return listed.error();
   std::vector<std::string> names = std::move(*listed);
   std::erase_if(names, [](const std::string& name) { return !CheckQueueName("name", name).ok(); });
   names.emplace_back(kDefaultQueue);
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   for (const std::string& name : names) {
-    const Result<bool> deleted = files_.FinishDeletion(name);
+    const Result<bool> deleted = catalogue.FinishDeletion(name);
     if (!deleted.ok()) return deleted.error();
     if (*deleted && name != kDefaultQueue) continue;
     Result<std::shared_ptr<QueueRuntime>> queue = OpenOne(name, options_.defaults);
@@ -47,7 +38,7 @@ Result<void> QueueSet::Open() {
 }
 
 Result<std::shared_ptr<QueueRuntime>> QueueSet::OpenOne(const std::string& name, const QueueSettings& defaults) {
-  Result<std::unique_ptr<Store>> store = options_.open_store(files_.FileOf(name));
+  Result<std::unique_ptr<Store>> store = options_.catalogue->Open(name);
   if (!store.ok()) return store.error();
   QueueRuntime::Options options;
   options.name = name;
@@ -111,7 +102,7 @@ Result<void> QueueSet::Delete(const std::string& name) {
   if (options_.metrics != nullptr) options_.metrics->RemoveQueue(name);
   // Requests under way may still read payloads: on an unlinked file they can. Not answered before a loss of power could
   // bring it back.
-  return files_.Delete(name);
+  return options_.catalogue->Delete(name);
 }
 
 void QueueSet::BeginStop() {

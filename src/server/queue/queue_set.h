@@ -1,7 +1,7 @@
-// The queues of a server, by name: one store each in the data directory.
+// The queues of a server, by name: one store each, of one catalogue.
 //
-// Threading: all methods may be called from any thread. Open(), Create() and Delete() read and write files: not from a
-//            network thread.
+// Threading: all methods may be called from any thread. Open(), Create() and Delete() wait for a disk or a
+//            database: not from a network thread.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 #include "server/ops/config.h"
 #include "server/ops/metrics.h"
 #include "server/queue/queue_runtime.h"
-#include "store/sqlite/queue_files.h"
+#include "store/catalogue.h"
 
 namespace allot {
 
@@ -27,9 +27,8 @@ inline constexpr std::string_view kQueueKeySetting = "engine_key";
 
 class QueueSet {
  public:
-  using StoreOpener = std::function<Result<std::unique_ptr<Store>>(const std::string& file)>;
   struct Options {
-    std::string data;
+    std::unique_ptr<Catalogue> catalogue;
     QueueSettings defaults;
     const NamedStrategies* strategies = nullptr;  // of the configuration
     Duration restart_grace{0};
@@ -37,10 +36,8 @@ class QueueSet {
     Metrics* metrics = nullptr;
     std::uint64_t memory_budget = 0;  // of all queues; 0: none
     std::function<void(const std::string& queue, const Error& error)> on_fatal;
-    StoreOpener open_store;
   };
-  explicit QueueSet(Options options)
-      : options_(std::move(options)), files_(options_.data), memory_(options_.memory_budget) {}
+  explicit QueueSet(Options options) : options_(std::move(options)), memory_(options_.memory_budget) {}
 
   // Opens what is there, as far as it was not deleted; makes `default` if it is not.
   Result<void> Open();
@@ -51,7 +48,7 @@ class QueueSet {
 
   // kQueueExists, kTooManyQueues, kBadValue for settings that do not go together, or what the store says.
   Result<std::shared_ptr<QueueRuntime>> Create(const std::string& name, const QueueSettingsChange& settings);
-  // Ends the queue and removes its files. kUnknownQueue if it is gone already.
+  // Ends the queue and removes it from the catalogue. kUnknownQueue if it is gone already.
   Result<void> Delete(const std::string& name);
 
   void BeginStop();
@@ -62,7 +59,6 @@ class QueueSet {
   Result<std::shared_ptr<QueueRuntime>> OpenOne(const std::string& name, const QueueSettings& defaults);
 
   const Options options_;
-  const sqlite::QueueFiles files_;
   MemoryQuota memory_;
   std::mutex changing_;  // one creation or deletion at a time
   mutable std::mutex mutex_;

@@ -13,6 +13,7 @@
 #include "server/queue/closure.h"
 #include "server/queue/fair_queue.h"
 #include "server/queue/outbox.h"
+#include "server/queue/stall.h"
 #include "server/queue/worker_news.h"
 #include "store/store.h"
 
@@ -28,14 +29,14 @@ struct Round {
   WaitTable& waits;
   WorkerTable& workers;
   Now now{};
-  bool stopping = false;    // nothing is handed out, nothing new is taken
-  bool disk_full = false;   // nothing new is taken
-  AskerId asker = 0;        // who asked for the command that runs
-  std::string_view what{};  // the request that it serves, if it is one; for the log
-  bool crowded = false;     // too much of that asker's waits already: the command is to refuse
-  Batch batch{};            // payloads and outcomes that go with this round's events
-  NewsBox news{};           // for workers: leaves when they are durable, before all else
-  Outbox outbox{};          // the same for others
+  bool stopping = false;       // nothing is handed out, nothing new is taken
+  Stall stall = Stall::kNone;  // unless it is none, nothing new is taken
+  AskerId asker = 0;           // who asked for the command that runs
+  std::string_view what{};     // the request that it serves, if it is one; for the log
+  bool crowded = false;        // too much of that asker's waits already: the command is to refuse
+  Batch batch{};               // payloads and outcomes that go with this round's events
+  NewsBox news{};              // for workers: leaves when they are durable, before all else
+  Outbox outbox{};             // the same for others
   std::uint32_t events = 0;
   std::size_t starts = 0;    // that this round decided; for metrics
   std::size_t commands = 0;  // that it has run

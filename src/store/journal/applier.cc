@@ -5,8 +5,8 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "store/sqlite/checksum.h"
-#include "store/sqlite/packing.h"
+#include "store/packed/checksum.h"
+#include "store/packed/packing.h"
 
 namespace allot::journal {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "base/bytes.h"
 #include "store/journal/block_file.h"
-#include "store/sqlite/checksum.h"
-#include "store/sqlite/packing.h"
+#include "store/packed/checksum.h"
+#include "store/packed/packing.h"
 
 namespace allot::journal {
 namespace {
@@ -33,7 +33,7 @@ std::uint32_t HeaderSum(const RawHeader& raw) {
   return sqlite::Checksum({reinterpret_cast<const char*>(&raw), offsetof(RawHeader, header_sum)});
 }
 
-// Payloads of `segment`, packed as sqlite/packing.h does it, with their length before.
+// Payloads of `segment`, packed as packed/packing.h does it, with their length before.
 void PutPayloads(const PayloadSegment& segment, ByteWriter& writer, std::string& out) {
   const auto varint_bytes = [](std::uint64_t v) {
     std::size_t n = 1;

@@ -5,7 +5,7 @@
 //              another file, or an earlier time, left is not taken for its own. Sequence: one higher with each group.
 //   body       settings: how many; name, value each
 //              batches: how many; of each: position, flags, events, payload segments (set, first + 1, packed segment as
-//              in sqlite/packing.h), outcomes (job, index, attempt * 4 + kind, text), records (job, page, blob),
+//              in packed/packing.h), outcomes (job, index, attempt * 4 + kind, text), records (job, page, blob),
 //              removals (job, set), floor. All numbers are varints, all counts stand before what they count.
 //   zeros      up to the end of the block
 //

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "store/journal/group.h"
-#include "store/sqlite/packing.h"
+#include "store/packed/packing.h"
 #include "store/store.h"
 
 namespace allot::journal {

@@ -95,13 +95,17 @@ std::string Immutable(const std::string& file) {
 }  // namespace
 
 Result<void> BackUp(const std::string& from, const std::string& vfs, const std::string& to, journal::Groups young) {
+  return MakeNewFile(to, [&](const std::string& part) { return WriteCopy(from, vfs, part, young); });
+}
+
+Result<void> MakeNewFile(const std::string& to, const std::function<Result<void>(const std::string& part)>& write) {
   static std::atomic<unsigned> serial{0};
   struct stat there {};
   if (lstat(to.c_str(), &there) == 0) return Exists(to);
   const std::string part = to + ".part-" + std::to_string(getpid()) + "-" + std::to_string(++serial);
   const int fd = open(part.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return SystemError("write " + part, errno);
-  Result<void> done = WriteCopy(from, vfs, part, young);
+  Result<void> done = write(part);
   if (done && fsync(fd) != 0) done = SystemError("sync " + part, errno);
   close(fd);
   // link() and not rename(): it does not replace a file that somebody made meanwhile.

@@ -1,6 +1,7 @@
 // Copies of queue files.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,10 @@ namespace allot::sqlite {
 // kStoreFailed if `to` exists. While it runs, the log of `from` cannot begin anew, so that it grows by what is written
 // meanwhile.
 Result<void> BackUp(const std::string& from, const std::string& vfs, const std::string& to, journal::Groups young);
+
+// The new file `to`, made by `write`, which gets the name that it has until it is whole and durable. Fails with
+// kStoreFailed if `to` exists; when it fails, nothing is left.
+Result<void> MakeNewFile(const std::string& to, const std::function<Result<void>(const std::string& part)>& write);
 
 // Whether `file` is whole and undamaged (check.h).
 Result<void> VerifyBackup(const std::string& file);

@@ -11,10 +11,10 @@
 #include <optional>
 
 #include "base/check.h"
+#include "store/packed/checksum.h"
+#include "store/packed/packing.h"
 #include "store/sqlite/backup.h"
-#include "store/sqlite/checksum.h"
 #include "store/sqlite/file_lock.h"
-#include "store/sqlite/packing.h"
 #include "store/sqlite/recovery.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/sql.h"

@@ -64,7 +64,7 @@ TEST_F(OldFormatTest, IsMigratedWithAllThatIsInItsLog) {
   SqliteOptions options;
   options.file = file_;
   std::string migrated;
-  options.on_migrated = [&](std::int64_t from, std::int64_t to) {
+  options.on_migrated = [&](const std::string&, std::int64_t from, std::int64_t to) {
     migrated = std::to_string(from) + " to " + std::to_string(to);
   };
   std::uint64_t events = 0;

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "store/sqlite/checksum.h"
+#include "store/packed/checksum.h"
 #include "store/sqlite/sync_directory.h"
 
 namespace allot::sqlite {

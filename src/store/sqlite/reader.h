@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "store/journal/young.h"
-#include "store/sqlite/payload_cache.h"
+#include "store/packed/payload_cache.h"
 #include "store/sqlite/sql.h"
 #include "store/store.h"
 

@@ -11,12 +11,12 @@
 #include "store/journal/applier.h"
 #include "store/journal/journal.h"
 #include "store/journal/young.h"
+#include "store/packed/checksum.h"
+#include "store/packed/packing.h"
+#include "store/packed/payload_cache.h"
 #include "store/sqlite/backup.h"
 #include "store/sqlite/checkpointer.h"
-#include "store/sqlite/checksum.h"
 #include "store/sqlite/file_guard.h"
-#include "store/sqlite/packing.h"
-#include "store/sqlite/payload_cache.h"
 #include "store/sqlite/reader.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/sql.h"
@@ -217,7 +217,7 @@ Result<void> StoreImpl::PrepareFile() {
   if (!set) return set;
   if (Result<void> done = Migrate(db_, Migrations()); !done) return done;
   const auto today = static_cast<std::int64_t>(Migrations().size());
-  if (*version > 0 && *version < today && options_.on_migrated) options_.on_migrated(*version, today);
+  if (*version > 0 && *version < today && options_.on_migrated) options_.on_migrated(options_.file, *version, today);
   return {};
 }
 

@@ -33,7 +33,7 @@ struct SqliteOptions {
   bool accept_loss = false;
   std::function<void(const std::string& what)> on_loss;
   // Told when a file of an earlier format was brought to today's.
-  std::function<void(std::int64_t from, std::int64_t to)> on_migrated;
+  std::function<void(const std::string& file, std::int64_t from, std::int64_t to)> on_migrated;
 };
 
 class SqliteStore {

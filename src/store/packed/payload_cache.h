@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "base/ids.h"
-#include "store/sqlite/packing.h"
+#include "store/packed/packing.h"
 
 namespace allot::sqlite {
 

@@ -1,4 +1,4 @@
-#include "store/sqlite/packing.h"
+#include "store/packed/packing.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "store/sqlite/payload_cache.h"
+#include "store/packed/payload_cache.h"
 
 #include <algorithm>
 
