@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An engine with a backlog in virtual time, and what a pick, claim and report cost on it.
 #pragma once
 

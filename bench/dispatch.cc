@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What holding a task for one worker costs, beside letting all of them see it: promising a large job and taking it
 // back, a worker that dies with a long queue, one that comes, a pull from its own queue and one that has to steal,
 // another mode for a large queue, memory; and how well workers of mixed speeds are kept busy.

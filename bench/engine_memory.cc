@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the engine alone keeps in memory: for tasks that nobody touched, for tasks touched in random order, for waiting
 // one-task jobs, and for tasks that wait for a retry.
 //

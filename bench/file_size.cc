@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How large a queue's file is when a tenth of a job's tasks are done, in order and at random.
 //
 //   allot_file_size [TASKS]     (default 100,000,000)

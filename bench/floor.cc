@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a durable queue cannot be faster than on this machine: one synced write of 4 KiB, and one round trip to a
 // process that answers at once.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What limits on starts cost: a start that many limits look at, jobs beside a million that are held back, each start
 // that a limit pays for, and a limit that is new to a large queue.
 //

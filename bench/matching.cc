@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What matching costs: one requirement, a worker of a new kind, picking among many classes and kinds, and a rare tag
 // beside a large backlog.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A random order of 0 … n-1 that needs no memory: a Feistel network over the next power of four, walked until it lands
 // below n.
 #pragma once

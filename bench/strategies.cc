@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What choosing costs: a pick, claim and report under every strategy, at a billion tasks and at a million jobs; what a
 // value that flips costs for each of its cells; the memory of ten strategies at once; and how a strategy that is new to
 // a large queue gets ready while others are served.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the programs of this folder share: virtual time, results that must be good, and a way to end.
 #pragma once
 

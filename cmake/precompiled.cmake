@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Headers that are parsed once instead of once for each source, and how sanitizers optimise.
 #
 #   allot_compiled(TARGET [ROOM])  builds TARGET, which belongs to ROOM, with the precompiled headers of that room.

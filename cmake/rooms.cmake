@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A room is a folder of src/: a library of its sources, and one test program of its *_test.cc files and what they share
 # (testing.cc, testing_*.cc). Files are found by their names, so that none can fall out of the build.
 #

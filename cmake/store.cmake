@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Embeds the stores' numbered migrations: src/store/KIND/migrations/NNNN_name.sql becomes one entry each of
 # build/generated/NAME.inc, in order of number.
 function(allot_migrations kind name)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Warnings, sanitizers and the compiler cache are chosen here and nowhere else.
 #
 # Warnings are errors where the project is checked (CI=true, and with sanitizers), not where a compiler that we have not

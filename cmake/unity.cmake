@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Unity builds: neighbours of a folder are compiled together, as one source that includes them.
 #
 # Most of what a source costs is what it includes, and the templates that it instantiates; neighbours share both. From

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Builds the dashboard (web/) with npm and embeds its files: library web_assets, which implements server/web_assets.h.
 # With ALLOT_WEB off it has none.
 option(ALLOT_WEB "Build the dashboard into the program" ON)

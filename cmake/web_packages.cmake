@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Installs the packages of the dashboard, or of another folder with a lock file, where they are not those of that file:
 # cmake -DWEB_DIR=… -DNPM=… -P web_packages.cmake
 # The stamp is inside its node_modules: all build folders share both, and who removes one removes the other.

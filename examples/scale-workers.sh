@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Starts and drains workers on this machine, as many as the queue has work for.
 #
 #   scale-workers.sh TAG MIN MAX COMMAND...

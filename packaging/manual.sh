@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The manual page, from what the program says of itself: manual.sh PROGRAM VERSION DATE
 set -eu
 program=$1 version=$2 date=$3

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Dependencies between the rooms of src/ point one way, every room says what it is for, and none grows too large: fails
 # on an include that points the wrong way, on a room that is not listed here, on one without its README.md, and on a
 # folder with too many sources.

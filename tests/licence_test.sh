@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Every source says its licence, and so do LICENSE and whatever describes a package: licence_test.sh SOURCE_DIR
 set -euo pipefail
 cd "$1"

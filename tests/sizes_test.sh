@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # No header and no class grows too large: fails on a header of more than 300 lines, and on a class with more than 30
 # public methods. Those of a base class do not count, nor do constructors, destructors and what is deleted; each
 # overload does. What folders may have is in includes_test.sh.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # One meaning a word, inside the code: fails on an identifier that is made with a word that was given up, and says which
 # words there are instead (docs/architecture.md, "Words in the code"). Strings, comments and the names of tests are
 # sentences: they may have it.

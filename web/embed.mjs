@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes a C++ source of the files of a built dashboard: each plain and gzipped, as the program serves them.
 //
 //   node embed.mjs DIRECTORY OUTPUT

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // beanstalkd: without a log, or with one that is synced at every write (f0) or every 50 ms (f50).
 #include <cstdlib>
 

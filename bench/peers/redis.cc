@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Redis as a queue that loses nothing: a list of waiting jobs and one of those that are being worked on. Without a
 // file, or with one that is synced before each answer (always) or once a second (everysec).
 #include <cstdlib>

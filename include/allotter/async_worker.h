@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AsyncWorker: a worker on its WebSocket, driven by an io_context: thousands share one thread.
 //
 // It introduces itself, keeps up to `capacity` tasks in hand, reports what is finished (reports and the next pull

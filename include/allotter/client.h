@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Client: everything of the protocol but the worker's WebSocket, as blocking calls over one kept-alive connection.
 //
 //   auto client = allotter::Client::Open({.server = "http://127.0.0.1:7420"});

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why a job does not run, as the server explains it.
 // What the fields mean is in docs/reference/protocol/explain.md.
 //

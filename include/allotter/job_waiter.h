@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JobWaiter: waiting for many jobs at once.
 #pragma once
 

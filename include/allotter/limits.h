@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits on starts, and the demand that those read who start and stop workers.
 // What the fields mean is in docs/reference/protocol: limits.md, demand.md.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LiveView: what a GET shows, again whenever it changed, over a connection of its own.
 //
 //   auto view = allotter::LiveView::Open({}, allotter::OverviewPath("default"));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a queue stands, for people who watch it: overview, history, users, pictures, receipts, and one action on many
 // jobs.
 //

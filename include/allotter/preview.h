@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a worker with some strategy would get, as the server shows it.
 // What the fields mean is in docs/reference/protocol/strategies.md.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Queues, and the server that has them, as values: see types.h.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Result<T> and Error: how every call of this library fails.
 //
 // A call that could not reach the server, or lost it before the answer came, fails with Code::kUnavailable; everything

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tasks, their results, and tasks in the hands of workers, as values: see types.h.
 #pragma once
 

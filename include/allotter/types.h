@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The objects of the protocol, as values: all of them.
 //
 // What is optional and not set is not sent: the server's default holds. Fields named `json` hold an object as the

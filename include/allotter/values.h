@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What objects of the protocol are made of, and where the server is.
 #pragma once
 

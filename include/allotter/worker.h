@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Worker: runs a function for every task, on `slots` threads.
 //
 //   allotter::Worker worker({.connection = {...}, .tags = {"square"}, .slots = 4}, [](const allotter::TaskContext&

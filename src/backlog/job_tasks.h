@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state of every task of one job.
 //
 // A task is queued, out (running: by whom is dispatch's business), retrying (for a retry, until a due time), done or

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the states of a job's tasks cost, in time and in bytes.
 #include <benchmark/benchmark.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What JobTasks is made of. For its own .cc files only.
 #pragma once
 

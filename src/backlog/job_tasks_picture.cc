@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the tasks of a job stand over the range of their indices.
 #include <algorithm>
 

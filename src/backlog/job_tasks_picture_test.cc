@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pictures of a job's tasks, against counting them one by one.
 #include <gtest/gtest.h>
 

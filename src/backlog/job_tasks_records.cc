@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A page of a job as bytes, and back.
 #include <algorithm>
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tasks of one page as bits, and how a set of them is written into records.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The members of a set that are in one page of 32,768 tasks, by their offsets in it.
 //
 // Stored in whichever form is smallest: a sorted array of 16-bit offsets, a split array (how many members each of 128

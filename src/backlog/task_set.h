@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A set of task indices that stays small at any density.
 //
 // Chunks of 32,768 indices, each stored in whichever form is smallest (task_chunk.h): at most 2 bytes an index, a

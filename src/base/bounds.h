@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every bound of the product, by name. docs/reference/bounds.md quotes them:
 // a test compares the two.
 #pragma once

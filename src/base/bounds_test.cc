@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The protocol page quotes bounds and error codes: here they are compared with the code, both ways.
 #include "base/bounds.h"
 

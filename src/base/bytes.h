@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packing into bytes, for journal and records: little-endian varints and length-prefixed text.
 //
 // ByteReader never reads past its end: after any failure ok() is false and every further read gives zero.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CHECK: our own mistakes end the program, in every build. Never for input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Descriptors stay with this process: no program that it starts inherits them.
 //
 // Asio makes and accepts sockets without the flag, so whoever gets one from it sets the flag. Between the two there is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Members of a struct that stand in a list, each with what has to be known of it: whoever reads, stores, counts or
 // shows them goes by the list, and none names them one by one.
 //

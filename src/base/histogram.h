@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How often something took how long, in buckets that double: enough for percentiles that people read, and for
 // Prometheus.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ids. A job or worker id is a 63-bit snowflake: 41 bits of milliseconds since 2024-01-01, 10 bits of node, 12 bits of
 // sequence. On the wire it is a decimal string.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Something that never changes again, and that all who refer to it have in common: a copy costs a pointer. It may be
 // read, and let go of, by any thread.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a person submits, and the states that it goes through.
 #pragma once
 

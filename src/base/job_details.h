@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What few jobs say of themselves, and nothing decides by. Each stands here alone: the readers of requests, the wire's
 // tables, idempotency's content, memory, records, views and answers come from the list.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writing JSON by appending to a string. Reading is simdjson's business.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a program of the project uses the C library's allocator.
 #pragma once
 

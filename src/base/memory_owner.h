@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that take turns with memory pools (memory_pool.h), never two at a time.
 //
 // A pool belongs to the thread whose scope was the last: what that thread deletes goes back at once, what others delete

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that is counted by what it is for, and goes back to the system when that is gone.
 //
 // While a Scope is open on a thread, everything that the thread makes with `new` comes from the scope's pool:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The addresses that all memory pools of the process take their blocks from.
 //
 // Memory that was never used, or was given back to the system, costs some microseconds for each page when it is used

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A bound that several owners have together, each with a quota: nobody may use it up alone.
 //
 // The rule: who wants more may then have at most three times what is still free, and at least one while anything is. So

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the engine hands to a store, and gets back from it: both sides know these words, neither knows the other.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Result<T>: a value, or an Error whose code is stable on the wire.
 //
 // Changing it: codes are part of the protocol (docs/reference/errors.md, which also says what to do). Add new ones at

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small seeded generator (splitmix64): the same seed gives the same choices. Not for secrets.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many different kinds of things there are, by a look at some of them.
 //
 // From how many kinds were seen once, and how many twice, follows about how many there are of all (Chao's estimate,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a sanitizer that has an allocator of its own watches this build: address, thread or memory.
 //
 // ALLOT_SANITIZED is 1 or 0, and always defined. Such a build replaces no operator new, counts no bytes, and tests less

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hash map of many small tables, so that none of them takes long when it grows.
 #pragma once
 

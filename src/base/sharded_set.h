@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hash set of many small tables, so that none of them takes long when it grows.
 //
 // Use: the caller brings the hash of what it looks for, spread over all bits, and knows it when it sees it.

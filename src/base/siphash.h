@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SipHash-2-4 with a 128-bit key: short keyed hashes that strangers cannot make up. Inline because a grant computes
 // one.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The states of jobs and tasks, in the words that everybody sees. In the order of JobState and TaskState.
 #pragma once
 

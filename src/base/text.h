@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Durations and sizes as people write them, the nearest of several words, and kinds of characters.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The two clocks of the design, as types that cannot be mixed up. Nothing here reads a clock: time is passed in.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Going on with what a Result has, or returning its error: the one way in which errors are passed up.
 //
 //   Result<Thing> Make(std::string_view text) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program's version, as the build names it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Settings whose values are a few words, numbered as those of an enumeration.
 #pragma once
 

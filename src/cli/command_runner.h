@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A command per task: what it is given, and what its end means.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // allot completion bash|zsh|fish: scripts made from the tree of commands itself.
 #include <fmt/format.h>
 

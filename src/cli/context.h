@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What all commands share: the globals of the command line, and how a command ends.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exit codes.
 //
 // Changing it: scripts depend on them. Add, never renumber.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Staying with a job until it has ended.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Ctrl-C leaves behind, said as it ends the program: whoever broke something off wants to know what became of it.
 //
 // Threading: from the main thread alone.

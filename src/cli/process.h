@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Child processes on an io_context: no thread each, nothing blocks.
 //
 // A child runs in a process group of its own, gets `input` on stdin, and its output is collected. It inherits no

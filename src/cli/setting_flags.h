@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The server's settings as flags: one for every row of the configuration's table.
 #pragma once
 

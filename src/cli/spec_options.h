@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A job's spec, and changes to it, from the command line.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a worker is, from the command line: `allot work`, `allot worker set`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "allotter/async_worker.h"
 
 #include <unistd.h>

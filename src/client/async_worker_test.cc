@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The worker against a scripted server: what it says, in which order, and what it does when the connection breaks.
 #include "allotter/async_worker.h"
 

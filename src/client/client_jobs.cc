@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Jobs and Tasks of allotter/client.h.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The protocol's objects, to and from JSON text.
 //
 // Reading ignores fields that it does not know; a known one of a wrong type is an error. Nothing here throws.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The connection that all parts of a Client speak over. Inner header.
 #pragma once
 

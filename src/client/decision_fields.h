@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What several of the codecs read: reasons, and the blocks that a pick went through.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "client/event_stream.h"
 
 #include <algorithm>

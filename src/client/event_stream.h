@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Server-sent events, out of the pieces in which they come.
 #pragma once
 

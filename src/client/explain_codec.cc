@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "client/decision_fields.h"
 #include "client/fields.h"
 #include "wire/explanation.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which field of an object of the protocol (wire/field.h) is read into which member. Inner header of the codecs.
 //
 //   template <>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HTTP/1.1 over one kept-alive Transport: requests go out in one write, answers are parsed by Beast.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Walking JSON with simdjson's on-demand parser: one pass, fields in whatever order they come.
 //
 // The walkers throw simdjson's exceptions; Document() turns them into an Error, so that none leaves this folder.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits and demand, to and from JSON text. As codec.h.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the server sends to workers: its own file, since this is the path that a load of 10^5 tasks a second takes.
 #include "client/codec.h"
 #include "client/fields.h"

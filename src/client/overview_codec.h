@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Overview, history, users, pictures, receipts and actions on many jobs, to and from JSON text. As codec.h.
 #pragma once
 

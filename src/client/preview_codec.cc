@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "client/preview_codec.h"
 
 #include "base/json.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a strategy would give: the question as JSON text, and the answer from it.
 #pragma once
 

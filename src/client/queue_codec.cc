@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Queues and their settings; all else is in codec.cc.
 #include "base/json.h"
 #include "client/codec.h"

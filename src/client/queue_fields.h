@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue, which the overview has as well.
 #pragma once
 

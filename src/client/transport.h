@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A blocking byte stream to the server, plain or TLS.
 //
 // On bare sockets rather than Asio's: a request is then one send and one recv, with the kernel keeping the timeouts.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "client/ws_link.h"
 
 #include <simdjson.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One WebSocket to the server, as callbacks: plain or TLS behind one interface.
 //
 // Threading: confined to the io_context's thread.

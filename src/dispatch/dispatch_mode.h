@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // To whom a queued task is open: to everybody who may run it, or to one of them, to whom it is promised.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Modes, workers, picking, and where queues stand among others.
 #include "dispatch/dispatcher.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whom what is open is promised to.
 #include <algorithm>
 #include <bit>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Promises come and go, and find their places in the orders of their queues.
 #include <algorithm>
 

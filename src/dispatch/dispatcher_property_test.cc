@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Worlds in which anything happens at any moment: whatever is done, a dispatcher is in order, and what it gives is what
 // a naive look at all jobs allows.
 #include <gtest/gtest.h>

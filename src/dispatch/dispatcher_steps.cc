@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Larger work, in steps: promising what is open, queues of workers that are gone or changed, levelling.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who holds which task, and since when.
 //
 // Threading:  confined to the queue's engine thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many of several tasks each of several workers gets, so that all end up as level as they can.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "dispatch/levelling.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a dispatcher is in order, looked at from outside: for tests.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue without an engine, for tests: classes, orders and a dispatcher, with jobs and workers that are given to them
 // in the order in which the engine does so.
 #pragma once

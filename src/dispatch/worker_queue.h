@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the dispatcher keeps: of each job to whom how much of it is promised, and of each worker what it was promised.
 //
 // A promise is (job, worker, count): it belongs to the job's promises, and stands in the worker's queue. Which task of

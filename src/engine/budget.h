@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What there is room for: the queue's memory budget.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine's time: what came with commands, and the same without the time for which the server stood still.
 #pragma once
 

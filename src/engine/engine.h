@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one decision: which worker gets which task next. One engine per queue.
 //
 // A deterministic state machine: no clock, no threads, no I/O, no chance of its own. Commands go in with the time,

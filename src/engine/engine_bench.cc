@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the engine's commands cost: a task's whole life, and a start from records.
 #include "engine/engine.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the engine may cost in memory, at a scale that a test can afford; bench/ measures the same at full size.
 //
 // Counted is what the allocator has given out, its own overhead included.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Demand is what really starts once workers are there.
 #include "engine/looks/demand_walk.h"
 #include "engine/testing_limits.h"

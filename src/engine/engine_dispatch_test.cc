@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Promised tasks inside the engine: what the dispatcher's own tests and the simulation do not reach, or what should be
 // seen by name.
 #include "engine/testing.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What explanations say agrees with what the engine does next.
 #include <algorithm>
 #include <set>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sharing between users, to the letter: who is next, while slots fill up, afterwards, and after a restart.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits on starts: what they block, what goes on beside it, and what time and refunds open again.
 #include <set>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How limits stand to a job, and what one would apply to before it is set.
 #include <algorithm>
 

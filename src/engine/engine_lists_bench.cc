@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What lists, users, reasons and statistics cost the engine where there are many jobs, users and classes.
 #include <benchmark/benchmark.h>
 

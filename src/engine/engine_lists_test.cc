@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lists by filter and sweeps: against looking at every job.
 #include <algorithm>
 #include <set>

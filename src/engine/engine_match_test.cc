@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matching inside the engine: what tests of match/ and the simulation do not reach, or what should be seen by name.
 #include "engine/testing.h"
 #include "expr/testing.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory budget, and the quotas of users.
 #include "base/testing/memory.h"
 #include "base/text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever concerns a job is told to the orders of all strategies: where there are many, in steps. Nothing is lost by
 // it, and nothing is given that a strategy does not give.
 #include <gtest/gtest.h>

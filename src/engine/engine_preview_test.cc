@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A preview is what real pulls then give.
 #include <set>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why what waits does not run, as lists tell it: one code for every class, and since when.
 #include <algorithm>
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How starts were decided. That the steps are those of a preview taken just before is seen in engine_preview_test.cc.
 #include "engine/receipt_log.h"
 #include "engine/testing_limits.h"

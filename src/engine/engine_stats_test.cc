@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the engine counts for pages and metrics, in virtual time.
 #include "engine/testing.h"
 

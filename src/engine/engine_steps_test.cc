@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nobody keeps the engine from others for long: what is large goes in steps. Bounds here are counts of what a command
 // does; `LongestCommands` prints times too, at 10^6 jobs with ALLOT_STEPS_JOBS=1000000 ALLOT_STEPS_WORKERS=10000.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strategies and policies inside the engine: what tests of strategy/ do not reach, or what should be seen by name.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches that are made ready in parts, with other commands between them.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How users fare: against what a look at all jobs says.
 #include <algorithm>
 #include <map>

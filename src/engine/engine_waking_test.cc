@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who waits is woken by exactly the changes that give him work: nobody is forgotten, and no change stirs up a crowd.
 #include <functional>
 

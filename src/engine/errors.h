@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the engine says of ids that it does not know, and of its bounds.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What older programs have stored is read for ever: records and journal of each format, kept as files.
 //
 // testdata/format_N.txt has lines `record JOB PAGE HEX` and `journal POSITION HEX`, as a store would give them back,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All jobs that a filter finds: counted, and cancelled, paused, resumed or retried where that is wanted. A walk in
 // steps between which others are served.
 //

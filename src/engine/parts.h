@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an engine is made of: tables with data, and what goes on with them.
 //
 // Each part owns its data. Tables know nothing of each other but what they are given; what goes on (jobs/job_flow.h,

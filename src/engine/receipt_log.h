@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The last starts of a queue, and how each was decided, in a hundred bytes or two each.
 //
 // They stand one behind the other in pieces of memory, which are taken as they fill and used anew when all that is in

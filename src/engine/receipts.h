@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a start was decided: which stages the task went through, what each of them set aside, which branch of the
 // strategy gave it, and which key won. Kept for the last starts of a queue (receipt_log.h), in memory.
 #pragma once

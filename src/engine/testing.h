@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests: an engine in virtual time, with shorthand for its commands, and what a store would keep of it.
 #pragma once
 

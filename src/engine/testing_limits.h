@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests: an engine with users' jobs, workers at sites, and limits on what starts where.
 #pragma once
 

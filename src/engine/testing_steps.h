@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests: how long the engine keeps others waiting. Runs commands and remembers the longest of each name, in time of
 // this thread's processor (which others on the machine do not lengthen by much) and in cells that were moved.
 #pragma once

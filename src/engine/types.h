@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What goes into the engine and what comes out of it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one side (a job, a worker) shows to expressions: values by name, names without regard to case.
 //
 // An ad owns its values. Looking up costs one hash comparison per step of a binary search; names are hashed when the

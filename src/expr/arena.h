@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of an evaluation, an ad or an expression: taken piece by piece, given back all at once, bounded.
 #pragma once
 

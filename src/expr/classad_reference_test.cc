@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every function with a value of every type in every place, and what HTCondor's reference and tests say of the
 // language. What differs from them on purpose is in docs/reference/expressions.md, "For those who know ClassAds".
 #include <set>

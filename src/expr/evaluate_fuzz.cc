@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any expression on any ads: the value is a sound one, the same every time, and prints so that it parses back.
 #include <cstdint>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One evaluation of a program, or of a part of it. For what is not in expr.h: flatten.
 #pragma once
 

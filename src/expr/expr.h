@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The expression language: an expression, parsed once and evaluated often.
 // Its reference is docs/reference/expressions.md.
 //

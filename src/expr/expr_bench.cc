@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What expressions cost: evaluated for a pair of job and worker, parsed, and flattened.
 #include <benchmark/benchmark.h>
 

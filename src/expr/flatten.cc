@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is left of an expression when one side is known.
 //
 // Exact for every other side: nothing is dropped that could have been ERROR or UNDEFINED. So `x && false` stays, since

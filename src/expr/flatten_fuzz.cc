@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any expression with either side known, or both: the residual means what the expression meant, with the known side
 // there and with it gone.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the functions of the language have in common. Of use to functions*.cc alone.
 #pragma once
 

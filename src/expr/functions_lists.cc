@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is in a list.
 #include <algorithm>
 #include <cstdint>

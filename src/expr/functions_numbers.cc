@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rounding, powers, and numbers out of lists of numbers.
 #include <cmath>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lists that are written as one string: "a, b, c".
 #include <cstdint>
 

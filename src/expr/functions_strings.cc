@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strings: put together, cut, compared.
 #include <algorithm>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What kind of value something is, from one kind to another, and the two that fit nowhere else.
 #include <charconv>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Versions: text in which runs of digits compare as numbers.
 #include <algorithm>
 #include <cstdint>

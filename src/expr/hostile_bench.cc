@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The worst that strangers can do. The bars: 10 ms to parse, 100 µs to evaluate.
 #include <benchmark/benchmark.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Expressions that want to cost more than they should, for hostile_test.cc and hostile_bench.cc.
 #pragma once
 

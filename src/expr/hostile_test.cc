@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hostile expressions stay inside the bounds. What is counted here is bytes and steps; the time that these take is
 // measured by hostile_bench.cc.
 #include <atomic>

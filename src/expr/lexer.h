@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cuts the text of an expression into tokens.
 #pragma once
 

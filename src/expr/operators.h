@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the operators make of values: shared by the evaluator, by functions that compare, and by flatten.
 #pragma once
 

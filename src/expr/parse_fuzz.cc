@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as an expression: it parses or says where it does not, stays inside its bounds, and prints so that it
 // parses back to itself.
 #include <cstdint>

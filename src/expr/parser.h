@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From text to program, by recursive descent.
 // The grammar is in docs/reference/expressions.md.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiled regular expressions, kept for the next use.
 //
 // RE2 matches in linear time, but not every pattern is cheap to compile: `\pL` alone takes half a millisecond. So the

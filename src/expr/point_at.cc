@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where in a text a mistake is, for people.
 #include <algorithm>
 #include <string>

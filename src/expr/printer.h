@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From program to text: canonical, with brackets where they are needed and nowhere else.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The compact form of an expression: nodes in one vector, children before their parents.
 //
 // Chains of operators of one level (`a && b && c`, `a + b - c`) are one node, however long, so that recursion over a

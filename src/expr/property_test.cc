@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random expressions on random ads: the evaluator agrees with the naive one, printing and parsing are inverse, and a
 // flattened expression means what it meant before.
 #include <cmath>

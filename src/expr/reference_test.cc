@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // docs/reference/expressions.md says what holds: every example in it is run, and every function has one.
 //
 // Blocks by their language: `ads` gives the attributes, `expr` has lines `EXPRESSION → VALUE` (`expr worker`: MY is the

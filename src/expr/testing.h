@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Expressions from text, for tests and benchmarks.
 #pragma once
 

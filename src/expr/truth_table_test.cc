@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every operator over every pair of values of every kind, against the naive evaluator.
 #include <string>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An expression that was kept, and that this version of the language does not read any more.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A value of the expression language.
 //
 // A Value is a view of 16 bytes: strings, lists and records point into what they came from (an expression's constants,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A token bucket that is exact: it holds whole numbers, of which no refill, however small, loses anything.
 //
 // It begins with `count` tokens, is refilled evenly by `count` per `window`, and never holds more than `count`. A draw

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whose open jobs are in which group: what tells the users that a blocked group stands for.
 //
 // A group of one user, or a few, takes a small array; one of many users an index beside it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Users of whom one limit denied a start: the last ones, each with when that was.
 //
 // Threading:  confined to the queue's engine thread.

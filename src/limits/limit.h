@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A limit on starts, as it is asked for and as it is shown.
 #pragma once
 

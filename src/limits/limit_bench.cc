@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What limits cost a start: a draw, a denial, a token that wakes what waits, and finding a job's group.
 #include <benchmark/benchmark.h>
 

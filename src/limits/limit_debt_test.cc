@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is owed stays owed, whatever becomes of the terms: the table against a ledger in rational numbers.
 #include <algorithm>
 #include <string>

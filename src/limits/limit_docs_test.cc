@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // docs/reference/limits.md and demand.md: what they draw and count is what a bucket does, and they quote the bounds.
 //
 // Blocks are told apart by the word after their fence. `draws RATE burst B cap C`: below a line of headings, one line

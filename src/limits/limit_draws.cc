@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The starts' part of LimitTable: draws and refunds.
 #include <algorithm>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the limits of a queue can pay within a time, shared among all that would like to start.
 //
 // Whoever comes first takes from every limit that applies to it, whatever the worker, and what is left is for those

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is forecast is what could then be drawn, one start after the other.
 #include "limits/limit_forecast.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every user whose start was denied is known, with when, while it waits and for the ban window after.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Looks at limits: the part of the table (limits/limit_table.h) for lists, demand, explanations and those who ask
 // before they start. Neither counts nor blocks anything.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "limits/limit_matcher.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which limits apply to which starts, and at what cost.
 //
 // Jobs that look alike to all limits (equal in every attribute that one of them reads) are evaluated once. What comes

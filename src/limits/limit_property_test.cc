@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table against the plainest way to say what it does: for every start, every limit is evaluated, on all that job
 // and worker show.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is to be said of limits now and then: the part of the table (limits/limit_table.h) for the log.
 //
 // Threading: confined to the queue's engine thread.

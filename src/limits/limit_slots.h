@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All limits of a queue, each in a slot, and what matches what. The other parts of the table (limits/limit_table.h) see
 // limits through this: whether one denies a cost, and from when on it would not.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a table keeps of each of its limits (limits/limit_table.h), and of what waits for them.
 //
 // Threading: confined to the queue's engine thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What many groups wait for opens, moves and is forgotten a bounded part at a time.
 #include <gtest/gtest.h>
 

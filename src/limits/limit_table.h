@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // May it start now? All limits of a queue: their buckets, leases and counts, who waits for them, and until when.
 //
 // How an engine uses it. Each job is in a group (AddJob), each worker has a handle. The claim asks Draw(), which takes

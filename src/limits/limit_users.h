@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whose starts were denied: the part of the table (limits/limit_table.h) that knows users.
 //
 // One is ignored by a limit that denied a start of it: while that waits, and for the ban window after. A denial of one

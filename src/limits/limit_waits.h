@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is blocked, by which limit, and until when: the part of the table (limits/limit_table.h) that waits.
 //
 // Since a denial at cost c denies every cost above it as well, what waits for a limit stands in order of cost, and only

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups of jobs that have waited for a limit within the ban window, and do so no more.
 //
 // Threading: confined to the queue's engine thread.

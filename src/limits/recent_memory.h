@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Remembers what was used last: up to kKept things and kKeptBytes, and what was there before those.
 //
 // It lies in many small tables, so that none takes long to grow. What is forgotten is freed a table at a time, with

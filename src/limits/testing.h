@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits, jobs and workers for tests.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A row of bits for each class. Rows are as long as the longest needs to be, and they become longer before the bits are
 // wanted, some with each bit that is new: so not all at once, however many there are.
 #pragma once

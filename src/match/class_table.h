@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which workers may run which jobs. Jobs alike for matching share a class, workers with the same verdicts on all
 // classes a kind; a verdict is computed once for each pair and kept until either side changes.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constraint tags: `c:gpu=a100,mem=high` for a set of declared properties.
 //
 // A worker has the tag of every subset of its properties; a job has one tag for each of its alternatives, and may run

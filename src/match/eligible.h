@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // May this worker run this job, and how do they rank each other? Nothing else decides it: neither for those that are
 // registered (match/class_table.h) nor for a worker that is only described.
 //

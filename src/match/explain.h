@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why a job does not run: how far each worker comes on its way through the conditions of matching, what is missing for
 // the nearest one, and what to do about it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an explanation costs: on a network thread, never on the engine's.
 #include <benchmark/benchmark.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The conditions of matching on one worker, spelled out. Inside of explain.
 //
 // Threading: confined to one thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Explain against the conditions of matching as plainly as they can be written.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From what was counted to what it means, in words. Inside of explain.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What was probably meant. Inside of explain.
 #pragma once
 

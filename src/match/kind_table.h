@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What was found of who may run what: kinds of workers, which are sets of profiles with equal verdicts on all classes,
 // their bits in the masks of classes, and the tiers of those that rank. ClassTable finds verdicts, and puts them here.
 //

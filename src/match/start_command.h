@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command that starts a worker which could run a job, for hints.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random jobs and workers for tests, and the four conditions of matching as plainly as they can be written.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What jobs and workers bring to matching, and what comes of it for a pair.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who holds a queued task, over real sockets: the settings, what workers and jobs tell of promises, and to whom.
 #include <functional>
 #include <set>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Looks agree about what limits and ceilings stop, over real sockets: overview, lists, metrics, trying a strategy.
 #include "server/ops/tokens.h"
 #include "server/testing.h"

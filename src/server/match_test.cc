@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What decides who may run what, over real sockets: declared keys, constraints, expressions, and changes of workers.
 #include <atomic>
 

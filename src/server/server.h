@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The server: queues, network threads and the port, from start to a graceful stop.
 //
 // Threading: all methods may be called from any thread, except as said.

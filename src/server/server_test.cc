@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole server over real sockets: submitting, looking, the server's own pages.
 #include "server/testing.h"
 

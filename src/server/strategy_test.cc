@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which task first, over real sockets: strategies of workers and of single pulls, policies, weights and names.
 #include <string>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests: a server in this process on a free port, and clients that talk to it over real sockets. What they are made
 // of is in testing.cc: it takes half a minute to compile.
 #pragma once

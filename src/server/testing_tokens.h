@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests: tokens in the file of a server that is about to start.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waiting and watching, and a restart in between.
 #include "base/sanitizers.h"
 #include "server/testing.h"

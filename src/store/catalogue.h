@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The queues of a place, be it a data directory or a database: which there are, how each one is opened, and how one is
 // removed. What names its parts have there, nobody else knows.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What must survive. One Store holds one queue: a journal of packed events, the records that they are folded into, and
 // the payloads and results that the engine never looks at.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What store.h promises, for every kind of store.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

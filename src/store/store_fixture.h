@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests: a store of each kind, with short words for what they do to it.
 #pragma once
 

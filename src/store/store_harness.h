@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests: how to open each kind of store, crash it, fill its disk. A new kind is one line at the end.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every kind of store against a naive model.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

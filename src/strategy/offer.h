@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Does a strategy give out a job now, and if not, what blocks it? Reads the rules of an index; takes the time of
 // its blocks, whatever the number of jobs.
 //

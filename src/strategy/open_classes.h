@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Classes that have open jobs, and how many of them workers of a kind may run: for whoever tells how a start was
 // decided.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How indices come and go: built for those who want them, one at a time, and taken apart.
 //
 // Building is a walk over all jobs in the order of their ids, in steps: the owner gives them to Add() one after the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups whose starts are blocked, in all orders (StrategyIndex says what these are), and what goes on in steps there.
 //
 // Threading: confined to the queue's engine thread.

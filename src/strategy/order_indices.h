@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The indices of all orders: the one in force for each strategy in use, and the one that is being built for it; those
 // that nobody uses any more; and the table of values that all of them share.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All orders of a queue: one index for each strategy that workers use, below the queue's policy, and the table of
 // values that they share. Indices are built for those who want them, shared, kept up to date and dropped.
 //

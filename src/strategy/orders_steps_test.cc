@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What orders leave behind goes in small steps, while jobs come and go.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a strategy would give, and why, found by looking at all jobs for every pick. For whoever tries a strategy that
 // nothing has an index for; and for tests, the plain reading of the rules that every index is compared with.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The strategy language: the order in which a worker wants tasks, as a small expression.
 //
 // docs/reference/strategies.md is its reference, and that of the JSON form.

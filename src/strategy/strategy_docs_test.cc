@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // docs/reference/strategies.md: every strategy in it parses, and every order that it draws is what a naive reading of
 // its rules gives.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random strategies: printing and parsing are inverse, and whatever a text has become, it parses or is told where it
 // does not.
 #include <cmath>

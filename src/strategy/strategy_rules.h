@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the parser and CheckStrategy() have in common, so that a text is told the place of what JSON is refused for.
 #pragma once
 

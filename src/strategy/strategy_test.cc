@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The language: what parses and to what, what is refused and where.
 #include "strategy/strategy.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which strategies workers use, each by a number, and how many use it. Two that print alike are one.
 //
 // Threading: confined to the queue's engine thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strategies from text, jobs that they can tell apart, and a gate that blocks some of them, for tests.
 #pragma once
 

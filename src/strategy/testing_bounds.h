@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests: as if two cells were many, so that all that is done in steps is.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All that a step of a pick tells, in a line, for tests.
 #pragma once
 

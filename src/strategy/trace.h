@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a strategy came to a pick, in few bytes: which branches it took, and what its blocks looked at before the grant
 // changed it. Written for every start, so without a search and without memory of its own: the leaf that gave the job
 // tells the branches, and what a value has is in the value table. Only who asks pays for words.

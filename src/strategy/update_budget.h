@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much of what concerns all orders a command may do. Whatever concerns a job is applied to every order: so where
 // there are many, a command does little, and the rest follows.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights of `fair`: how much a value may have of what others have once. They are named as people write them,
 // `user.acme`, by the key in lower case and the value; whether a value of that text is a string or a number does not
 // matter.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order that one strategy gives among the jobs that one worker was promised.
 //
 // It goes by the rules of the strategy's index, which is over all jobs of the queue, and looks at what those say when

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why something does not run, what would come next, and how a start was decided.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why a job does not run.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The objects of the protocol, field by field: what the server writes, what the client reads, what openapi.json and the
 // dashboard's types.ts say all comes from tables of these. They are constants: a writer or reader that names a field
 // which is not in its table, or takes it for something else, does not compile.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Jobs, their tasks and what becomes of them: requests and answers.
 #pragma once
 

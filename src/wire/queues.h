@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Queues, how they stand, and who shares them.
 #pragma once
 

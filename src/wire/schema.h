@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables of fields as JSON Schema (2020-12, as OpenAPI 3.1 has it) and as TypeScript.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is of no queue: errors, the server, strategies.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texts of the protocol that are one of some words.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workers, and what goes between them and the server.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes an object of the protocol, whose table (wire/field.h) knows its fields: a name that is not in it, or of
 // another type, does not compile. What it costs is what JsonWriter costs.
 //

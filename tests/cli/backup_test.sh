@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A backup taken while the server runs is a whole queue; it is restored offline, and never over something by accident.
 . "$(dirname "$0")/lib.sh"
 serve

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What is damaged in a data directory or a backup is found, and nothing is changed by looking.
 . "$(dirname "$0")/lib.sh"
 serve

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Every command at least once, its JSON read by jq.
 . "$(dirname "$0")/lib.sh"
 serve

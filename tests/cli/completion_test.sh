@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Completion scripts are valid in their shells, and know the commands.
 . "$(dirname "$0")/lib.sh"
 for shell in bash zsh fish; do

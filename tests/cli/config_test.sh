@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Settings: flags over variables over the file over defaults, and where each comes from.
 . "$(dirname "$0")/lib.sh"
 value() { allot config show "${@:2}" -o json | jq -r --arg name "$1" '.settings[] | select(.name == $name) | "\(.value) \(.from)"'; }

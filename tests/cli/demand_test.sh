@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What could start if workers were there, what a limit would apply to, and which limits hold a job back.
 . "$(dirname "$0")/lib.sh"
 serve --max-limit-expiration 1h

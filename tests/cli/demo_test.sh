@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # `allot demo` needs nothing, shows users, jobs and workers at once, ends with Ctrl-C and leaves nothing behind.
 . "$(dirname "$0")/lib.sh"
 export TMPDIR=$work_dir/temporary

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Who holds a queued task: set by flags, shown for workers and jobs, and changed while the queue runs.
 . "$(dirname "$0")/lib.sh"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A worker that is told to stop finishes what it has, gives back what it has not begun, and goes with 0.
 . "$(dirname "$0")/lib.sh"
 serve

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Exit codes: scripts depend on them.
 . "$(dirname "$0")/lib.sh"
 

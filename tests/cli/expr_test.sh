@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Expressions without a server: values, residuals, references, one at a time and in batches.
 . "$(dirname "$0")/lib.sh"
 same true "$(allot expr eval 'TARGET.Memory >= 4096 && TARGET.Arch == "X86_64"' --target '{"memory": 8192, "Arch": "x86_64"}')"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A server that is told to stop exits with 0 and keeps leases: the worker goes on with its task over the restart.
 . "$(dirname "$0")/lib.sh"
 serve

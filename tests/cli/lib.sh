@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Shared by the tests of the command line: a server of one's own, workers in the background, and checks that say what
 # they wanted. Everything ends, and every file goes, with the script.
 set -euo pipefail

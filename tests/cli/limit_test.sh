@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Limits from the command line: set, looked at, renewed, changed, ended; and what holds jobs back.
 . "$(dirname "$0")/lib.sh"
 serve

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The first thing that a newcomer tries.
 . "$(dirname "$0")/lib.sh"
 serve

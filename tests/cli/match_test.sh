@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Constraints, expressions, properties: what jobs demand, what workers are, and how both change.
 . "$(dirname "$0")/lib.sh"
 serve --property-keys gpu,mem

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Submits that are not as expected say what they did.
 . "$(dirname "$0")/lib.sh"
 serve

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Priority decides which job comes first, and `job set` changes it while the job waits.
 . "$(dirname "$0")/lib.sh"
 serve

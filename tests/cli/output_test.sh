@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Output: tables for people, without colours where nobody sees them, and harmless whatever strangers call their jobs.
 . "$(dirname "$0")/lib.sh"
 serve

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Queues in a PostgreSQL database: nothing is lost by a kill, a second server is kept off, the password stays hidden, and
 # backups move queues from files into the database and back.
 . "$(dirname "$0")/lib.sh"

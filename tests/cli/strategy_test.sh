@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Strategies, policies, weights and names, from the command line.
 . "$(dirname "$0")/lib.sh"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What a strategy would give, from the command line.
 . "$(dirname "$0")/lib.sh"
 serve

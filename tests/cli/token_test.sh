@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Tokens: shown once, stored hashed, taken from the environment or a file, and followed by a running server.
 . "$(dirname "$0")/lib.sh"
 serve

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The dashboard in a terminal, in a real one: tmux has the terminal, this looks at it and types.
 . "$(dirname "$0")/lib.sh"
 command -v tmux >/dev/null || fail "tmux is needed: ./dev test installs it"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # allot work: what a command gets, and what becomes of it.
 . "$(dirname "$0")/lib.sh"
 serve

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The Python client's own tests, with a real server: python_test.sh. Skipped where pytest is missing.
 set -euo pipefail
 

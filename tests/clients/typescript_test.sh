@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The TypeScript client: format, types, and its tests against the real server. typescript_test.sh [FILE...] runs those
 # test files alone. Skipped (77) where there is no Node, or its packages cannot be had.
 set -euo pipefail

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The promises of the protocol over crashes: the real server under load, killed at random moments and started again on
 // the same files, with a ledger on the client's side (ledger.h).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the clients of a server that is killed again and again were told, and whether the server still stands by it.
 //
 // Everything that the server acknowledged is entered here; a statement of the server that contradicts an earlier one is

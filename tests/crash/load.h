@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The clients of the crash test: submitters, workers over WebSocket and HTTP, and one that cancels. Each runs in a
 // thread of its own until it is told to stop, takes a server that is away for granted, and enters everything that it is
 // told into the ledger.

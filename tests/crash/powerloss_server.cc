@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `allot` on a disk that forgets what was not synced: killing it is a loss of power (store/sqlite/testing_powerloss.h).
 //
 // ALLOT_POWERLOSS_CHANCE: how likely an unsynced sector has reached the disk all the same.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The half of Load that submits and cancels.
 #include <algorithm>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The half of Load that works.
 #include <algorithm>
 #include <cstdlib>

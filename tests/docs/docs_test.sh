@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Every command that a document shows is run: docs_test.sh DOCUMENT
 #
 # The blocks run in the document's order, in a new directory, with a live server behind ALLOT_SERVER, and a worker with

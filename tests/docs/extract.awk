@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Cuts the fenced `sh` and `bash` blocks out of a Markdown document.
 #
 #   awk -v out=DIR -f extract.awk FILE.md

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The pages of limits and demand: what is refused is refused in the words shown, and what KEDA is told to read is there.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/cli/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Holds the documents to their form: pages_test.py ROOT.
 
 - No line is over 100 characters, but for tables, code, and lines that are one link.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The loop that scales local workers by demand: they come with the work, go down to the minimum without it, and all of
 # them end with the loop. What a limit holds back calls nobody.
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The worker in shell that a page shows does what a worker does.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/cli/lib.sh"

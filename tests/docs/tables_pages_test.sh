@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Tables of pages against the program: the settings that it has with their defaults, and the commands. And the server for
 # Kubernetes: the page shows the file, and the server takes what it says.
 root=$(cd "$(dirname "$0")/../.." && pwd)

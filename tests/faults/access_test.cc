@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who may do what: tokens with their scopes, users and queues; pages of other sites; addresses beyond loopback.
 #include <thread>
 

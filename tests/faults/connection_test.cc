@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Clients that misbehave below the level of requests: garbage, slowness, silence, streams that break.
 #include <random>
 #include <thread>

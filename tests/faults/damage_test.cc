@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files that were damaged between a kill and the next start, or taken away under a running server: it says so instead
 // of answering for what is gone.
 #include <cstring>

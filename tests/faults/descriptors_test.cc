@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Descriptors stay with the program that opened them: a socket that a child inherits outlives its owner, and carries
 // the owner's rights with it.
 #include <fcntl.h>

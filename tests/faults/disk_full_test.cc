@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A disk that is full: what is under way waits, new jobs are refused, reads go on, and all is well once there is space.
 #include <sys/mount.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One live server for all tests of a suite, and a way to see that nothing changed.
 #pragma once
 

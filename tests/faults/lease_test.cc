@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports that must not count: stale and made-up leases, reports of others, results that are too large.
 #include "faults/fixture.h"
 

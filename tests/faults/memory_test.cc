@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory budget over the wire, and a stop that does not wait for memory to be taken apart.
 #include <sys/resource.h>
 #include <unistd.h>

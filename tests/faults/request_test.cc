@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests that are wrong: each has its stable code, and changes nothing.
 #include "base/testing/text.h"
 #include "faults/fixture.h"

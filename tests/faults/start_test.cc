@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A server that cannot start says why, with an exit code that scripts can use, and leaves the files as they were.
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // As a service: the service manager hears on its socket that the server is ready, alive and stopping, as systemd would.
 #include <poll.h>
 #include <sys/socket.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How bytes become requests and messages: every part has a bound, and nothing can be read in two ways.
 #include <functional>
 #include <set>

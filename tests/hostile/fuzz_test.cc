@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A fuzzer of the grammar over real sockets: the server lives, its memory does not grow, and others are served.
 //
 // ALLOT_FUZZ_REQUESTS: how many requests and frames (20,000). ALLOT_FUZZ_SEED: to repeat what a failure printed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The grammar of HTTP/1.1 and of WebSockets as this server speaks them, and everything that can be done to its parts:
 // left out, doubled, repeated, cut, made huge, swapped for others, filled with noise.
 #pragma once

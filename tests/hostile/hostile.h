@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A server with tokens, for those who have none, or the wrong one, or bad intentions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A token that is revoked ends all that goes on in its name, at once.
 #include "hostile/hostile.h"
 

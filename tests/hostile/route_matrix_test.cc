@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every route of docs/reference/protocol, asked for with every kind of token: its tables are the list, so a route that
 // is added there is tried here. That the page lists all routes there are is tested beside the server's own table
 // (src/server/api/route_table_test.cc).

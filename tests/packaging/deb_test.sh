@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The Debian package: made, looked into, unpacked elsewhere, and run from there. deb_test.sh BUILD_DIR
 build=$(realpath "$1")
 root=$(cd "$(dirname "$0")/../.." && pwd)

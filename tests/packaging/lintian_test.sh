@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The Debian package by Debian's own rules. lintian_test.sh BUILD_DIR
 build=$(realpath "$1")
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What watches a server names only what a server has: alerts, dashboard and the page's table, against a real exposition.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/cli/lib.sh"

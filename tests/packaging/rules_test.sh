@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The alerts are rules that Prometheus takes, and fire when they should.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/cli/lib.sh"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The unit is one that systemd takes, and leaves the server little that it could do harm with.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/cli/lib.sh"

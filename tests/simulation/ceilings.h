@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A crowd of workers on a small backlog, with ceilings: every grant is compared with what runs at that moment, counted
 // by hand from what went in and what came out. In virtual time, with crashes that lose what was not durable.
 //

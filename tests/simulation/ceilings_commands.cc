@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happens to the crowd, and by it.
 #include <algorithm>
 

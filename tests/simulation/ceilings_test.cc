@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workers in a crowd never get more of a value than its maximum, whatever happens, and afterwards exactly as much.
 #include "simulation/ceilings.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a simulated queue decided, as one number: whoever changes how the engine is built, and not what it does, writes
 // these down before and after, and compares.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue whose tasks are promised to workers, and open to all again, while workers and jobs come and go: after every
 // command what everybody runs is counted, and whoever waits is compared with what could start. In virtual time,
 // with crashes.

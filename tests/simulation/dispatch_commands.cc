@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happens to a queue whose tasks are promised: jobs, workers, limits, and the mode itself.
 #include <algorithm>
 

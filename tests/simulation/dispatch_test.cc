@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Promised tasks are lost, doubled or forgotten by nobody, whatever happens to workers, jobs and the mode; and slow
 // workers do not hold up the others.
 #include "simulation/dispatch.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one limit pays for, kept by hand: the bucket as the documents define it, in whole numbers, with all that was
 // ever drawn from it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue under limits on starts: every start is compared with what each limit could pay at that instant, and whoever
 // waits against what could start, both found by asking every limit about every job and worker. In virtual time, with
 // books kept by hand, and crashes that take all limits away.

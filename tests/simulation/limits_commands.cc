@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happens to a queue under limits: jobs, workers, and the limits themselves.
 #include <algorithm>
 

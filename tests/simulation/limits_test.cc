@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // No start is paid for by less than it costs, and nothing waits that may start, whatever happens to limits.
 #include "simulation/limits.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The queue as one would write it without a thought for speed: plain maps and vectors, every question answered by
 // looking at everything. Written from the design and from the contracts in engine.h, as the other half of a comparison.
 //

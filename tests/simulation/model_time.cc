@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What time brings, and what a crash takes.
 #include <algorithm>
 

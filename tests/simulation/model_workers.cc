@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workers, and what becomes of their leases.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs simulated worlds, one for each seed, and sees to it that they got everywhere.
 //
 //   ALLOT_<NAME>_SEED=n   runs that seed alone

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The real engine with a memory store, in virtual time, side by side with the model: random commands, late ticks, steps
 // of the clock, folding, group commits and crashes, compared after every step.
 //

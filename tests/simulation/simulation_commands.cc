@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the simulation does: random jobs, random workers, random words of theirs.
 #include <algorithm>
 #include <iterator>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A million random steps of engine and model side by side.
 //
 //   ALLOT_SIM_SEED=n   runs that seed alone

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether engine and model show the same, wherever one can look.
 #include <map>
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What simulated queues have in common: an engine in virtual time, the store that it is loaded from, workers as they
 // know themselves, and a dice. Everything follows from the seed.
 #pragma once

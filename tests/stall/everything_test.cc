@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everything that bounds allow, at once: memory stays within its budget, and the engine thread serves others.
 //
 // Clients without manners fill the queue with jobs, requirements, strategies and limits until they are refused, while

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A server with a large backlog and many workers, and a client that submits and pulls beside whatever goes on.
 #pragma once
 

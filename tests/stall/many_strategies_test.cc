@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // As many strategies as a queue may have: whatever concerns a job concerns the order of each of them, so what one
 // command may do is less the more there are.
 #include "stall/large_backlog.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs the stall tests, and the cases that failed again, each time with new servers, until none fails or five runs were
 # not enough. Of each step the least of all runs counts (large_backlog.h): what the engine does comes again, what the
 # machine does to it does not.

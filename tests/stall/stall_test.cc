@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // No standstill: whatever a client asks, the engine thread serves others within 20 ms.
 //
 // One server with a large backlog and many workers; a prober that submits and pulls all the time; and one abuse after

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading the server's JSON in tests: values by JSON pointer, with a default where there is none of that type.
 #pragma once
 

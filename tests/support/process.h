@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs that a test starts, and the places that they live in. Everything ends with the object that started it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a fuzzer's function on every file of its corpus: replay_corpus DIR. Fails if there is none, since a folder that
 // was renamed would else be a test that nobody misses.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sockets, HTTP and WebSocket in the plainest form: a test says every byte that is sent, and sees every message that
 // comes. Written from docs/reference/protocol, and apart from the client library on purpose.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is done by pages is done: the API tells.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts the headless Chromium of the system for tests of the dashboard. Nothing of it talks to anyone but the page.
 //
 //   import { launch } from './browser.mjs';

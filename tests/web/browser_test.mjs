@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dashboard in a real Chromium, with real servers. ALLOT_BIN names the program.
 //
 //   ALLOT_BIN=build/allot node tests/web/browser_test.mjs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever users put in is shown as text: nothing of it becomes markup, a script or a link elsewhere.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happens is seen as it happens: without loading anew, by streams.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';

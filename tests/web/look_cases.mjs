@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How pages look: nothing sticks out on a phone, and both themes are drawn. With ALLOT_SHOTS pictures of all are taken.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';

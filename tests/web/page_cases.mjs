@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every page opens and shows what is there, with nothing from elsewhere.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What tests do with pages: they open one as a person would, look at what it shows, and see to it that nothing went wrong
 // meanwhile: no error, nothing that the content security policy forbids, no request to anyone else.
 import assert from 'node:assert/strict';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue in which there is something of everything: for tests that look at all pages.
 import { eventually } from './server.mjs';
 

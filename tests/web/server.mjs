@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A real server for tests of the dashboard: `allot serve` from ALLOT_BIN on a free port of this machine, with a folder of
 // its own. It ends, and its folder goes, with stop(); at the latest with this process.
 import assert from 'node:assert/strict';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // With tokens: who one is decides what is seen, and what can be done.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Many jobs, and one of a billion tasks: every page opens. With a bar (in milliseconds) what pages ask for must be answered
 // within it.
 import assert from 'node:assert/strict';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dashboard of a queue with a million jobs, and what its pages cost the server. Timing: not for a busy machine.
 import { after, before, describe } from 'node:test';
 import { launch } from './browser.mjs';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the server says of itself, /v1/openapi.json, and whether what it then says is that.
 import assert from 'node:assert/strict';
 

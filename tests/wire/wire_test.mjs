@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A real server says what its description says, and all of it: every route is asked, every parameter given, every field
 // of every object comes by. What is sent is held against the description too.
 import assert from 'node:assert/strict';

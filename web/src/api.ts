@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests to the server. Every failure is an ApiError with the protocol's code, message and hint.
 import { rawMembers } from './raw_json';
 import { token } from './token';

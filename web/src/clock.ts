@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The server's clock as far as it is known here, and a tick every second for what shows ages.
 import { signal } from '@preact/signals';
 

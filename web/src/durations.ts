@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Durations as they are typed: "90s", "1h30m", "250ms". As the command line takes them; a bare number is refused, since
 // nobody can tell of what.
 const kUnits: [string, number][] = [

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers, durations and times for people. Pure: the present is an argument.
 
 const kThin = '\u202f';

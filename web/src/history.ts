@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // History that goes on: asked for once in a while, and in between continued with what the live overview tells.
 import type { History, Overview } from './types';
 

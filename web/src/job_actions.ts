@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What can be done to jobs: to one, to several, to all that a filter finds.
 import { apiPath, post } from './api';
 import { confirm, toast } from './components/feedback';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The keyboard: `g` and a letter go to a page, `/` to the filter, j/k or arrows through lists, Enter opens, ? lists all.
 import { signal } from '@preact/signals';
 import { href, navigate, route } from './router';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import page from '../../docs/reference/errors.md?raw';
 import { ApiError, statusOf } from './api';

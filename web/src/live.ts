@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Live views: what a GET answers, now and whenever it changed, by server-sent events.
 //
 // A browser opens six connections to a server and no more, in all tabs together, and what a button does needs one, too.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arithmetic of a picture of tasks: which part of the range is where, and where zooming goes. Pure.
 import type { Picture, TaskState } from './types';
 

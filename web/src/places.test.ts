@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import { describe, expect, it } from 'vitest';
 import { ApiError } from './api';
 import { excerpt, indexOfByte, placeOf } from './places';

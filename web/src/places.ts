@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where in a text an error is: the server tells the field, and the place in bytes of UTF-8 from its beginning.
 import { ApiError } from './api';
 

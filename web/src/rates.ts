@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fast a job goes, and how long it still takes: estimated from what live views told of it.
 
 interface Sample {

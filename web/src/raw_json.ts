@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JSON as text, without going through numbers: payloads and results are shown to the digit as they are.
 
 // The end of the string that begins at `at`, behind its closing quote.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the codes of reasons mean, in a sentence for people. New codes may come: they are shown as they are.
 const kSentences: Record<string, string> = {
   can_start: 'A worker with a free slot could take it',

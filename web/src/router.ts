@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which page is shown, by the address. Filters are in the query string, so that a page can be bookmarked and shared.
 //
 //   /                     all queues              /q/QUEUE              a queue's overview

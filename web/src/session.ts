@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who looks: signing in, and which scopes there are.
 import { computed, signal } from '@preact/signals';
 import { ApiError, get, whenUnauthorized } from './api';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is around every page: queue, navigation, theme, who one is, the state of the connection.
 import { useEffect, useState } from 'preact/hooks';
 import { get } from './api';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sorting of what a page shows, by the query string: `sort=running` the least first, `sort=-running` the most first.
 import { setQuery } from './router';
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A parser of server-sent events, fed with text in any pieces.
 export interface SseEvent {
   event: string;

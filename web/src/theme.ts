@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Light, dark, or as the system is.
 import { computed, effect, signal } from '@preact/signals';
 

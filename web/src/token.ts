@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The token of this tab. It is kept for as long as the tab is: neither on disk nor in other tabs.
 import { signal } from '@preact/signals';
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What can be done to workers.
 import { apiPath, post } from './api';
 import { confirm, toast } from './components/feedback';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The load that `allot bench` puts on our own server, for a peer: same loop, same payloads, same shape.
 //
 // A peer says what its messages look like; all else is here, so that each is measured alike: putting for a time, taking

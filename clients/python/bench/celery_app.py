@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same no-op for Celery, beside which bench/run.py --celery measures."""
 
 from __future__ import annotations

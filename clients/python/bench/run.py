@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """CPU of worker and producer against a real server: `ALLOT_BIN=build/allot bench/run.py [--items N] [--celery]`.
 
 Times of processes, not of walls: they hold on a busy machine. A command, not a test.

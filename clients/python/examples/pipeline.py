@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two steps: results of the first are the items of the second, and stream from one to the other."""
 
 from __future__ import annotations

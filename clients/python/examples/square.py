@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Squares numbers: a worker and a client in one program."""
 
 from __future__ import annotations

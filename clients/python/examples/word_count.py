@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts words of many texts, in chunks, as they are done."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks that tests run, importable by child processes."""
 
 from __future__ import annotations

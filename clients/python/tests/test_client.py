@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Client and AsyncClient against a real server."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expressions and strategies as objects: the server understands what they write as what was meant."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package itself: types, generated files, the wheel, and every program that the README shows."""
 
 from __future__ import annotations

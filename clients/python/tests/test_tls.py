@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same over TLS: client, asynchronous client, worker."""
 
 from __future__ import annotations

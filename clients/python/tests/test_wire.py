@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The protocol core, which has no I/O: bytes and messages in, bytes and messages out."""
 
 from __future__ import annotations

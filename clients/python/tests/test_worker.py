@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workers in each way of running tasks, against a real server."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes the synchronous client from the asynchronous one: src/allotter/sync/ from src/allotter/aio/.
 
     tools/unasync.py           writes the files

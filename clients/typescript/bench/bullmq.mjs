@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The same of BullMQ: run.mjs puts it where its packages are.
 import { Queue, Worker } from 'bullmq';
 

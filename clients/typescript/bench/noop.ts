@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker of no-ops in this process, and what a task costs it. The program of run.mjs.
 import { Client, task, Worker } from 'allotter';
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a no-op task costs a worker in Node, beside BullMQ on a volatile Redis: npm run bench [-- TASKS CONCURRENCY].
 // ALLOT_BIN is the program. BullMQ takes its turn where redis-server is there; its packages come from the registry.
 import { execFileSync, spawn } from 'node:child_process';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker and a client of it in one program: squares of the first ten numbers.
 import { Client, task, Worker } from 'allotter';
 

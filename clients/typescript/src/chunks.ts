@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Many items in one task: {"$chunk": [item, …]}, answered by {"$chunk": [result, …]} of the same length. A worker's
 // function is called for each item, in order; if it throws for one, the task has failed.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What servers can beyond the first version of the protocol: their words for it, in one place. A server that has none of
 // them says none, and then everything works as well as that version allows.
 

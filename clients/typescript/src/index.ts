@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workers and clients of Allotter.
 
 export { task, threadTask } from './task.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The words for states of jobs and tasks, in one place.
 
 export type JobState = 'scheduled' | 'active' | 'paused' | 'done' | 'failed' | 'cancelled';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A task: the name under which jobs ask for it, and the function that does it.
 
 import type { JobHeader } from './wire.js';

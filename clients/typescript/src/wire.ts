@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The objects of the protocol (docs/reference/protocol), as they are on the wire. Fields that older servers do not send are
 // optional here; fields that servers add later are ignored.
 

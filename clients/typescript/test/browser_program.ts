@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a page does: run by browser.test.ts with the package's files for browsers.
 
 import './browser_socket.js';

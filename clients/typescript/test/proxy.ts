@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A proxy of TCP that breaks connections: after so many bytes one way or the other.
 
 import { once } from 'node:events';

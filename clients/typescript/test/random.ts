@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers that look random and come again with the same seed. A test prints its seed; ALLOT_SEED sets it.
 
 export class Random {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The real `allot serve` on a free port of 127.0.0.1: ALLOT_BIN says which.
 
 import { spawn } from 'node:child_process';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import { task, Worker } from 'allotter';
 
 const slow = task<number, number>('sigterm', async (n) => {

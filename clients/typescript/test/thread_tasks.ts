@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tests' worker threads run.
 
 import { GiveUp } from 'allotter';

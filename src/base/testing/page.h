@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests: a page of the documents, taken apart into its fenced blocks and what stands between them.
 #pragma once
 

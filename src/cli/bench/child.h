@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A server under measurement: a child process with a fresh directory, ended and removed with its object.
 #pragma once
 

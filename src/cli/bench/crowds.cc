@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // connections, waits, dashboards: many that are there and mostly silent.
 #include <algorithm>
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What was measured: named figures, printed as a table or as JSON.
 //
 // Changing it: names and units are what bench/run and others read. Add, never rename.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One thread, many connections: what the load generators are made of, ours and those for peers alike, so that all are
 // measured with the same cost on the client's side. Plain epoll: server and generator share the machine, and every
 // microsecond that the generator needs is taken from what it measures.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // submit, drain, drain_jobs, latency, bulk: how fast.
 #include <fmt/format.h>
 

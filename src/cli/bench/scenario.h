@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The scenarios of `allot bench`. Each measures one thing, on a server of its own unless a running one is named, is
 // bounded in count and time, and adds its figures.
 #pragma once

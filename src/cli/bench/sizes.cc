@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // memory, restart: how much, and what it costs to come back.
 #include <string>
 #include <vector>

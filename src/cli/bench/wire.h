@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Our protocol as lean as a load generator needs it: requests and frames are built by hand, answers looked at just as
 // far as is needed.
 //

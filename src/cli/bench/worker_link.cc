@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/bench/worker_link.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workers that finish every task the moment they get it: what remains is the queue's own cost.
 #pragma once
 

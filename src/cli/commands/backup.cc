@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // allot backup FILE, allot restore FILE.
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // allot bench: the load generator, in bench/.
 #pragma once
 

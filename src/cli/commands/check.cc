@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // allot check [PATH].
 #include <filesystem>
 #include <iostream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // allot config show|check|template, allot version.
 #include <cstdlib>
 #include <iostream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // allot demo: a server in a temporary folder, with users, jobs and workers to look at.
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // allot expr eval|flatten|refs: expressions without a server, one at a time or one per line of stdin.
 #include "expr/expr.h"
 

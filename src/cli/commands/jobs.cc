@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // allot jobs, job, job set, cancel, pause, resume, retry.
 #include <iostream>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // allot limit set|renew|list|show|delete|try: limits on starts.
 #include <iostream>
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // allot queue create|list|show|set|pause|resume|delete.
 #include <iostream>
 #include <sstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // allot receipt, receipts: how starts were decided.
 #include <iostream>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // allot serve.
 #include "server/server.h"
 #include "server/web_assets.h"

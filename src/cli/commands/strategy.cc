@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // allot strategy check|list|try: what a strategy will do, before anything does it.
 #include "strategy/strategy.h"
 

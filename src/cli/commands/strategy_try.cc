@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // allot strategy try: which tasks a worker would get, and why.
 #include <iostream>
 #include <memory>

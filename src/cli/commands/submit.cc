@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // allot submit: lines of a file or stdin, a count, or one payload, as a job.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // allot tasks, results, wait.
 #include <iostream>
 #include <iterator>

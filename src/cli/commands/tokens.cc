@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // allot token create|list|revoke: directly on the data directory; a running server follows within a second.
 #include "server/ops/tokens.h"
 

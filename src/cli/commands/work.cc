@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // allot work: runs a command per task.
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // allot workers, worker, worker set, drain.
 #include <iostream>
 

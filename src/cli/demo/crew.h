@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The workers of the demo: they take tasks, let time pass, and report.
 //
 // Threading: a thread of its own; the constructor and the destructor on any other.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps jobs of all producers in the queue.
 //
 // Threading: a thread of its own; the constructor and the destructor on any other.

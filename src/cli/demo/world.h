@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who is in the world of `allot demo`: its users, what their tasks are like, and the workers.
 #pragma once
 

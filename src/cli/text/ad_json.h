@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a side shows to expressions, written as a JSON object: for trying expressions out without a server.
 #pragma once
 

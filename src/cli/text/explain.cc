@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // allot explain: why a job does not run.
 #include "cli/text/explain.h"
 

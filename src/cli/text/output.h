@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Printing for people: tables, times, colours; and text from strangers made harmless.
 #pragma once
 

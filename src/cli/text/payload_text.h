@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes of programs ↔ JSON values of tasks.
 #pragma once
 

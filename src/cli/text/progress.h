@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The line that tells how far a job is, on a terminal.
 #pragma once
 

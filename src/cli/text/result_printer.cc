@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/text/result_printer.h"
 
 #include "cli/text/payload_text.h"

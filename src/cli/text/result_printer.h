@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results as they come: one per line, in order of index.
 #pragma once
 

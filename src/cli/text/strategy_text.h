@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strategies as they are typed: names that only the server knows are asked for there.
 #pragma once
 

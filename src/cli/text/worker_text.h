@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workers for people: a list of them, and what one was promised.
 #pragma once
 

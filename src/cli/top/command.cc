@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // allot top: how a queue stands, live.
 #include <langinfo.h>
 #include <poll.h>

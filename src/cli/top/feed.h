@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `allot top` hears from the server: views that are followed, each on a thread of its own, and commands, one after
 // the other on another.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A screen's worth of cells, filled without a terminal.
 //
 // Every text is made Visible() first, and laid out by the columns that its characters take: a wide one has two cells, a

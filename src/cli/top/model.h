@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `allot top` knows, and what whoever sits before it has chosen.
 //
 // Everything that is shown comes out of here (render.h), and everything that a key does changes this or is a Command

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is laid over the table: help, a job's explanation, a worker, the queues.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ncurses' names are many and short: they are seen here alone, and as functions.
 #define NCURSES_NOMACROS 1
 #define NCURSES_WIDECHAR 1

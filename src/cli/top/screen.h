@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The terminal, by ncurses: puts grids on it and reads keys. Nothing else knows of ncurses.
 //
 // While a Screen lives the terminal is in its own mode; it is put back when it ends, when the program is stopped

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of `allot top`: what each tab has in which column, sorted and filtered as it was chosen.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model with something of everything in it, for tests.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Commands on jobs: submit, change, cancel, pause, resume, retry; one, or all that a filter finds.
 //
 // Each but SubmitAll() and what goes with it fails with kUnknownJob where there is none of that id.

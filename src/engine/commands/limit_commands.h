@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Commands on limits, of starts (limits/limit.h). These end with their lease, or the engine. What fails changes
 // nothing.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Commands on the queue as a whole: what holds for all of its jobs and workers.
 //
 // Threading: confined to the queue's engine thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records: what is stored of an engine beside its events, and how it comes back.
 //
 // Start: Load() for every record, Replay() for every journal entry, then FinishLoad(), before any other command.

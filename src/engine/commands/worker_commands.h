@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Commands of workers: register, pull, report, extend, leave.
 //
 // Each fails with kUnknownWorker where there is none of that id. Any of them is a sign of life.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The facts of the journal. A fact is applied, never decided again.
 //
 // Changing it: types are persisted. Add at the end; never change the fields of one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A job and a worker inside the engine.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a job says of itself: to others that are alike, and to expressions. And the same of workers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Jobs that are submitted together, and stay with whoever does.
 #pragma once
 

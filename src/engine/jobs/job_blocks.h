@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What there is in each stretch of up to 64 jobs, in the order of their ids: how many in which state, how many open,
 // and which users and tags may occur. So that whoever looks for few among many jobs passes by the others.
 //

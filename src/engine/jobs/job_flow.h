@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The way of a job: it opens and closes, changes its state, ends, and is dropped.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Jobs by filter, and the oldest that is open, without looking at every job.
 //
 // Whoever changes a job's state, tags or whether it is open says so here (job_blocks.h keeps what there is in each

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All jobs by id, in many small tables, so that none of them takes long when it grows.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A job as it is stored: in records, and in the journal's events of submits and changes.
 //
 // Changing it: kRecordVersion is the first byte of every record, and readers know all versions there ever were. The

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What goes on with jobs: those that are due, those that come back, and what follows when they end.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All jobs of a queue: by id, in order of their ids, by idempotency key; and what they have in common.
 //
 // Threading:  confined to the queue's engine thread.

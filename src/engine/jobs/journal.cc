@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/jobs/journal.h"
 
 #include "base/memory_pool.h"

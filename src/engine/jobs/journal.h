@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What leaves the engine: effects of commands, the events among them, and which records have changed since they were
 // stored.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From records and journal back to jobs, after a start. How they are written is in job_record.h.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How jobs come in: whether there is room, idempotency keys; one, many, and many in parts.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Moments at which something is due.
 //
 // A timer is never taken back: whoever sets one remembers for which moment, and one that no longer holds is recognised,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What could start if workers were there.
 #include <algorithm>
 #include <deque>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What could start if workers were there: the list that a provisioner or autoscaler reads.
 //
 // One row for every class of jobs and user with queued tasks. How many of them could start is bounded by what limits

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why a job, or one of its tasks, does not run: all that keeps it from running now, whichever stage says so, what
 // decides first.
 //

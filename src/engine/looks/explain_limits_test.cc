@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How limits join the reasons of matching: what decides, and in which words.
 #include "engine/looks/explain.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What explanations are made from.
 #include <algorithm>
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Jobs and tasks, one by one and page by page.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How limits stand to a job, and what one that is not set yet would apply to.
 #include <algorithm>
 #include <deque>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a limit would apply to, before it is set.
 //
 // Use:       Looks::Collect() until it says that it is through. After four seconds it is, with what was seen by then.

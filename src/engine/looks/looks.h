@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Looking at a queue: nothing here changes anything that anyone could see.
 //
 // Threading:  confined to the queue's engine thread.

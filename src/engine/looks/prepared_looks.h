@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Looking that prepares what it looks at: it puts jobs into groups of limits, or counts who comes first, as a pull
 // would. What is granted later, and what is stored, is the same as if nobody had looked.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a worker with some strategy would get now, without an order for it.
 #include <algorithm>
 #include <set>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a worker with some strategy would get, found without an order for it: a walk over all jobs of an engine, in
 // steps between which others are served, then picking, which needs the engine no more.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The queue as a whole: counts, memory, reasons, users, receipts, limits.
 #include <algorithm>
 #include <span>

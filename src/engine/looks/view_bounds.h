@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bounds of looks at the engine that those who ask must know too.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What looks at a queue give.
 #pragma once
 

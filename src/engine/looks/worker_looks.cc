@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workers: what they are and hold, and why one does not get what it may not run.
 #include <algorithm>
 

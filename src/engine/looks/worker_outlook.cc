@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/looks/worker_outlook.h"
 
 #include <algorithm>

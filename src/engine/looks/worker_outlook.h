@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a worker could take next, and why not the others: of the jobs with queued tasks that it may not run, the
 // condition that fails, those alike together.
 //

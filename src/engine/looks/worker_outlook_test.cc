@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a worker would get next, and why not the others.
 #include "engine/looks/worker_outlook.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // To whom it is promised: workers and jobs are given to the dispatcher, and jobs are promised.
 #pragma once
 

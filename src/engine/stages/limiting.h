@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // May it start now: which jobs look alike to limits, what these block, and what opens with time.
 //
 // Open jobs are in a group of those that look alike to limits. One of an older epoch is to be grouped before anything

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who may run what: the classes of jobs, which users they belong to, and what changes when workers read more of jobs.
 //
 // Invariants: a job that has not ended has a class; a class belongs to the user, and token, whose job made it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // In which order: the orders of all strategies are updated, and built, in steps.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What goes on in an engine beside commands: larger work in small steps, and what is due.
 //
 // The engine has a list of its stages, in the order in which they come (parts.h). Commands, ticks and the time of the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which strategies are in use, by whom, and for how long after.
 #pragma once
 

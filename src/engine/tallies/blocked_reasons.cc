@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/tallies/blocked_reasons.h"
 
 #include <algorithm>

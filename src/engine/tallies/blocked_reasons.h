@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which queued tasks a limit or a ceiling stops, counted in tasks: what the reason of a class
 // (engine/tallies/class_reasons.h) cannot know.
 //

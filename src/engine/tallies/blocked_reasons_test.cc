@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What limits and ceilings stop, counted in tasks, agrees with a look at every job and with what the engine then does.
 #include "engine/tallies/blocked_reasons.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why what is open of a class does not run, in one word, and since when: known of every class at all times, at the cost
 // of a few operations on words.
 //

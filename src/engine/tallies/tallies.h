@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What lists, pages and metrics know without looking at jobs: counts by state, user and class, and why classes do not
 // run. Called by those who change something; looked at in steps.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How each user fares that has jobs which have not ended, or tasks that run.
 //
 // Starts a second are of the last minute or so: each start counts less the longer ago it is, by half after 42 s. In the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Leases: how they end, and what is due for the workers that hold them.
 #pragma once
 

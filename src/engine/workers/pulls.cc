@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/workers/pulls.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workers that wait for something to start: among whom, for how long, and whom to look after next.
 #pragma once
 

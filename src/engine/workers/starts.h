@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts: which job a worker gets next, and which waiting worker is served first.
 #pragma once
 

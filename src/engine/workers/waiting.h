@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workers that wait for something to start, by what they may find: alike in order, in kind, and in what limits read of
 // them. Of each such list one look tells for all, and the first has waited longest.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All workers of a queue: those that are registered, and those of which only the leases are known.
 //
 // Threading:  confined to the queue's engine thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Between the naive evaluator and the real one, for tests: values, ads, and random trees.
 #pragma once
 

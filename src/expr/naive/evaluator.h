@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The language once more, for tests: as slow and as plain as can be, with trees, values and rules of its own, written
 // from the reference and from nothing else. Where the two disagree, one of them is wrong.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions, as plainly as can be. Regular expressions are those of the standard library: for the patterns of the
 // tests, which are few and mean the same there.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Demand and the try of a limit over real sockets: what they count, for whom, and how they are filtered.
 #include "server/ops/tokens.h"
 #include "server/testing.h"

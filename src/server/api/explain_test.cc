@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why a job does not run, over real sockets: the answers' form, and who may see what.
 #include "server/ops/tokens.h"
 #include "server/testing.h"

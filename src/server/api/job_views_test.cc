@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A job's tasks seen from afar, over real sockets: picture, errors in groups, why it is held.
 #include "server/testing.h"
 #include "server/testing_tokens.h"

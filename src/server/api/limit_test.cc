@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits over real sockets: setting, renewing and looking at them, what is refused, and who may do what.
 #include <chrono>
 #include <thread>

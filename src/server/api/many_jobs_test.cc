@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Many jobs at once, over real sockets.
 #include "server/testing.h"
 #include "server/testing_tokens.h"

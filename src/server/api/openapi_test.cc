@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The description of the API, and the files made from it. What a real server says is held against it by tests/wire.
 #include "server/api/openapi.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a queue stands, and why what waits does not run, as the protocol's JSON. Each function appends one value to
 // `out`.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Payloads on their way into the store, in segments of a good size.
 #pragma once
 

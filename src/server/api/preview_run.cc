@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/api/preview_run.h"
 
 #include "server/ops/clock.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A preview (engine/looks/preview_walk.h) on its way: the engine thread only looks at jobs, a little at a time; picking
 // has a thread of its own, because it may take long. What is told is about as old as the request.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/api/queue_view.h"
 
 #include "server/wire/reply_json.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue as the protocol shows it: its numbers, settings and use of the disk.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which routes there are: one row for each method and path of the protocol. What answers, who may ask, and what may be
 // watched all come from here. All other paths are the dashboard's (serve_web.h), or nobody's.
 //

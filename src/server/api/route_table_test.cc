@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of routes is sound, finds what it should, and says the same as docs/reference/protocol, both ways.
 #include "server/api/route_table.h"
 

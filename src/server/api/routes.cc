@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a request to its route: what is checked for all of them, in this order, and nothing of single ones.
 #include <utility>
 

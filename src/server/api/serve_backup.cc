@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GET /v1/queues/Q/backup: a copy of the queue's file, made beside it and sent piece by piece.
 #include <fcntl.h>
 #include <unistd.h>

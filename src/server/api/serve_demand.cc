@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GET /v1/queues/Q/demand: what could start if workers were there, for those who start and stop workers.
 #include <utility>
 

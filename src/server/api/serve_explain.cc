@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // /v1/queues/Q/jobs/ID/explain and /v1/queues/Q/explain: why a job does not run, or would not.
 //
 // The engine thread only takes a snapshot; all looking at workers happens on the thread for large answers, within a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // /v1/queues/Q/jobs/ID/picture and /errors: a job's tasks seen from afar.
 #include <algorithm>
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // /v1/queues/Q/jobs…: looking at jobs, and changing them. Submitting is in serve_submit.cc.
 #include <algorithm>
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // /v1/queues/Q/limits…: limits on starts. They live in memory: nothing here waits for the disk, but while it is full
 // the engine stands still, and so they cannot be changed.
 #include <openssl/rand.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // POST /v1/queues/Q/jobs/cancel, /pause, /resume, /retry: the same for all jobs that a filter finds.
 #include <string>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GET /v1/queues/Q/workers/ID/next: what a worker would get next, and why not the others.
 #include <utility>
 

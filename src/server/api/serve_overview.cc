@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // /v1/queues/Q/overview and /history: how the queue stands, and how it fared.
 #include <utility>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // /v1/queues and /v1/queues/Q…: the queues themselves.
 #include <optional>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // /v1/queues/Q/receipts and /v1/queues/Q/jobs/ID/tasks/INDEX/receipt: how starts were decided.
 #include <optional>
 #include <string>

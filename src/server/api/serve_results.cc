@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // /v1/queues/Q/jobs/ID/tasks…, /results, /events: what became of a job's tasks.
 #include <algorithm>
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is of no queue: /livez, /readyz, /metrics, /v1/server.
 #include <utility>
 #include <vector>

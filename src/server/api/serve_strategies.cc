@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // /v1/strategies: those that have a name in the configuration, and what any strategy will do, in words.
 #include <string>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // POST /v1/queues/Q/jobs and /v1/queues/Q/jobs/batch: submitting. Streams of tasks are in submit_stream.h.
 #include <memory>
 #include <string>

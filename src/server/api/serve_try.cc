@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // POST /v1/queues/Q/strategy/try: what a worker with some strategy would get, without taking it.
 #include <utility>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GET /v1/queues/Q/users: who has jobs, and how they fare.
 #include <utility>
 

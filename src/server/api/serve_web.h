@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dashboard's files: the page at `/`, and what it is made of.
 //
 // They are the same for everyone and tell nothing, so they need no token; what the page shows, it asks for with one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dashboard's files over real sockets, with files of the test's own.
 #include "server/api/serve_web.h"
 

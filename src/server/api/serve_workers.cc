@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // /v1/queues/Q/workers…: workers over plain HTTP, and a look at all of them.
 #include <memory>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A walk over all jobs of a queue, a little of its engine thread at a time: others are served between the steps.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Submitting, on the engine thread: one job, whatever form it came in.
 #pragma once
 

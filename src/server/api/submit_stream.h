@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A submit whose tasks are streamed in: lines are checked, packed and stored as they come, in bounded memory, which
 // counts in that of all requests (net/inflight.h): where there is none left, it is not read until its own is stored.
 // The job exists once its last line is stored; a stream that breaks leaves nothing.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Submitting over real sockets: single, in batches, as streams.
 #include "server/testing.h"
 

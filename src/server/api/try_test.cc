@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a strategy would give, over real sockets: the answer's form, and who may see what.
 #include "server/ops/tokens.h"
 #include "server/testing.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How users fare and how starts were decided, over real sockets.
 #include "server/testing.h"
 #include "server/testing_tokens.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Looking at many queues at once: each on its own engine thread.
 //
 //   co_await LookAtEach(call, queues, visit);  // then the network thread

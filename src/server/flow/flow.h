@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A request's way through the server as one function: a coroutine in which `co_await` names the place where it goes on
 // (places.h).
 //

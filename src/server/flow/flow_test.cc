@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Flows on real threads: where they go on, how they end, and who destroys what.
 #include "server/flow/flow.h"
 

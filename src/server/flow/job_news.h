@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waiting for a job, on the engine thread of its queue (queue/wait_table.h).
 //
 //   CO_TRY_OK(round->waits.Admit(*round, id));

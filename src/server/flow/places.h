@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a flow goes on, as words: what is awaited in a handler.
 //
 // Commands of one flow, and of one asker, run in the order in which they are awaited. A queue that is gone drops what

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A part of a flow with a name of its own: a coroutine that another one awaits, and that goes from place to place as
 // that one does. It begins when it is awaited, where that one is; where it ends, that one goes on.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Server-sent events of one job: /v1/queues/Q/jobs/ID/events.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Server-sent events on one connection: the head, texts, pings and the end. All streams of events go through here.
 //
 // A text is shared with other readers until it is sent: a connection has only a piece of it at a time. A reader that is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Views that are looked at for as long as somebody watches: the answers to plain GETs, told anew whenever they changed,
 // as server-sent events.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watching, over real sockets.
 #include "server/live/live_views.h"
 

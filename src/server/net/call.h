@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One request: what was asked, the duty to answer, and what its handler needs of the server. How it goes from thread to
 // thread is in flow/.
 #pragma once

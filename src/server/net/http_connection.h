@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One HTTP/1.1 connection: requests come in, are answered in order, and the connection is kept alive.
 //
 // Bounded throughout: heads and bodies by their limits (http_framing.h), all bodies together (inflight.h), what is read

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What others throw does not keep a connection: over a real socket, with a request that stays unanswered.
 #include "server/net/http_connection.h"
 

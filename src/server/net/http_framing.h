@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a request's head ends, and what its body is: the part of HTTP/1.1 that decides how bytes become requests.
 //
 // Stricter than RFC 9112 where leniency lets two readers of the same bytes see different requests: no bare CR or LF, no

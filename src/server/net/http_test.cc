@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HTTP itself: errors, bounds, pipelining, slow and foreign clients, queues and tokens.
 #include "server/ops/tokens.h"
 #include "server/testing.h"

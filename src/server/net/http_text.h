@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The text of HTTP/1.1 responses.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of what is under way: bodies of requests until they are answered, messages of WebSockets, answers that are not
 // read yet. Each of them is bounded, but there may be many.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A network thread: its sockets, and the connections on them.
 //
 // Commands that its connections give to queues are collected while it handles what is ready, and brought together:

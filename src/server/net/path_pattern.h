@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pattern of a path: `/v1/queues/{queue}/jobs/{job}`. A part in braces has a name and takes any word, the empty one
 // too; any other part takes itself alone.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sockets that are read and written without the library: an epoll of their own, told of edges, that is one of the
 // library's descriptors itself. So a socket is registered once, and no read is needed to learn that there is nothing.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A request, and the duty to answer it, as those see them who serve it: without sockets.
 #pragma once
 

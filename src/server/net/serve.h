@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a request to the one who serves it. Declared here, since connections and live views ask; what it does is in
 // api/routes.cc by the table of api/route_table.cc and, for the dashboard, in api/serve_web.cc.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A connection's bytes, with or without TLS: one type for everything above it.
 //
 // Threading: confined to the network thread of its io_context.

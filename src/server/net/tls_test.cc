@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The same server behind TLS, with a certificate made on the spot.
 #include <openssl/evp.h>
 #include <openssl/pem.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is under way has memory of its own, and an end: bodies, uploads, unread answers, closes that nobody answers.
 #include <poll.h>
 #include <sys/socket.h>

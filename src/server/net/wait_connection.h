@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A client that waits for many jobs on a WebSocket: /v1/queues/Q/wait.
 //
 // Threading: confined to its network thread, except as said.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker on a WebSocket: /v1/queues/Q/work.
 //
 // Threading: confined to its network thread.

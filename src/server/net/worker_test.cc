@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workers over WebSocket and over plain HTTP.
 #include "server/testing.h"
 #include "server/testing_tokens.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One WebSocket connection: whole text messages in, one message at a time out.
 //
 // A message that is there whole is parsed where the thread has read it, and one that the kernel takes at once leaves

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The frames of WebSockets (RFC 6455), seen from the server: bytes in, whole messages and control frames out; heads for
 // what is sent. No extensions, so the reserved bits are zero. No I/O.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hostile bytes as frames: whatever comes, a message is UTF-8 and within its bounds, and what is read does not depend
 // on how it was cut. The first byte says where it is cut.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bytes of a WebSocket behind its handshake. A plain socket is read and written at once, as far as the kernel goes
 // along; one with TLS through the library, a piece at a time. Both look the same to whoever uses them.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A connection that becomes a WebSocket.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // WebSockets byte by byte, as hostile and as clumsy clients speak them. What the frames themselves may be is in
 // ws_frames_test.cc.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a request may do: where it comes from, which scope it has, whose jobs it sees.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one place that reads the two clocks. Engine threads call it once a round.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The server's configuration: flags over ALLOT_* variables over a TOML file over defaults.
 //
 // One table (in config.cc) holds every setting once: its name gives the flag (`--worker-grace`), the variable

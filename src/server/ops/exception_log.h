@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What was thrown while something was done for a client.
 //
 // Libraries throw on some input (a field that is too long, memory that is not there). Whoever runs code on behalf of

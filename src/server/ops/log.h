@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The log: text with colours on a terminal, JSON lines otherwise, to standard error.
 //
 // Field values are hostile (names of users, jobs, hosts): in text they are quoted and escaped where they are not plain

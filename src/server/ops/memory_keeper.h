@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The thread that keeps memory ready for all queues, and gives back what they let go of (base/memory_range.h).
 #pragma once
 

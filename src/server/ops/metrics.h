@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Prometheus reads: counters, gauges and histograms, in base units. Labels are `queue` and, from small fixed sets,
 // `mode`, `reason` and `kind`; never a user, a job, a worker or a limit. So the number of series is bounded by that of
 // queues.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who asks, and what it may do.
 //
 // Changing it: scope names are on the wire, on the command line and in the token file. Add at the end, never rename.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long an engine thread's steps take, in CPU time of that thread: what others wait for at most, whatever else the
 // machine does.
 //

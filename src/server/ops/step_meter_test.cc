@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/ops/step_meter.h"
 
 #include <gtest/gtest.h>

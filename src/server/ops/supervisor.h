@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the service manager (systemd) is told of the server: that it loads, is ready, how it stands, that it stops, and,
 // if it wants to know ($WATCHDOG_USEC), again and again that it is alive. Without a service manager ($NOTIFY_SOCKET)
 // all of this does nothing.

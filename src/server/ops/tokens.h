@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tokens: who may reach the server. They live in one file of the data directory, hashed; the secret itself is shown
 // once, when it is created.
 //

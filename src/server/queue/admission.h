@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // At most so many at once: of all, and of one asker, which leaves room for others.
 //
 // Threading: all methods may be called from any thread. It outlives its entries.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whose requests count together where time and room are shared out: those of one token, or, where there are no tokens,
 // of one address.
 #pragma once

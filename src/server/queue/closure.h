@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A function that is called once, may own things that cannot be copied, and costs one allocation, or none.
 #pragma once
 

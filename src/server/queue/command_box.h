@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The commands that wait for a queue, and who runs them: one thread at a time, in the order in which they were brought.
 //
 // A network thread that brings commands runs them itself, with all that waits before them, if nobody is at it and all

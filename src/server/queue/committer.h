@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue's store thread: takes all work waiting, commits it as one transaction, then lets go what depended on it. A
 // little work for a store that has nothing to do is committed by whoever brings it, which spares two hops.
 //

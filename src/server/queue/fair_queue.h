@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What waits for a thread's time, shared out fairly between those who asked.
 //
 // Items of one asker go in the order in which they came. Between askers, the one goes next that has used the least time

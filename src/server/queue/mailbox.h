@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From many threads to one: whatever waits is taken as a whole.
 //
 // Threading: Push() and Close() from any thread; Take() from the one that owns it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is to happen if a command, or an answer, is dropped on its way: because its queue is gone, or because of an
 // exception.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What leaves the engine thread for network threads, once what it says is durable.
 #pragma once
 

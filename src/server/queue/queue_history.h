@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a queue fared over time: what was submitted, started, done and failed in each second and minute, and how limits
 // stood. In memory, of fixed size, since the start of the server.
 //

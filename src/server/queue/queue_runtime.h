@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One queue at work: its engine thread, its store thread, and the file behind them.
 //
 // Commands are run in rounds: all that wait are taken, run with one reading of the clock, and one batch of effects

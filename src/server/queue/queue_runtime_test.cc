@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rounds of an engine thread: who waits for whom.
 #include "server/queue/queue_runtime.h"
 

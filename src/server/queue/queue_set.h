@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The queues of a server, by name: one store each, of one catalogue.
 //
 // Threading: all methods may be called from any thread. Open(), Create() and Delete() wait for a disk or a

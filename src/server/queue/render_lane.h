@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread for what takes long and is bounded in nothing but its size: putting large answers into words, parsing large
 // bodies. Neither an engine thread nor the sockets of a network thread wait for it. Askers take turns by the time that
 // theirs takes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One thread for what may take long and must not hold up a network thread: opening and deleting files, backups. They
 // wait for one another.
 //

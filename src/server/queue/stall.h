@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why a queue's store takes nothing at the moment. What waits for it is tried again until it does; reads go on as far
 // as they can, and nothing new is taken.
 #pragma once

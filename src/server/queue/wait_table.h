@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who waits for which job: requests that wait for its end, results to come, and those who watch.
 //
 // Threading:  confined to the queue's engine thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a round says to workers: gathered while it runs, then one delivery for each thread that has their links, in
 // which each worker's news are one message where they can be.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The workers of a queue as connections: where their grants go.
 //
 // A worker over WebSocket has a link that stays; one over HTTP has one only while a pull of it waits, and what comes in

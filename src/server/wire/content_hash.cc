@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The content of a submit, for idempotency keys (request_json.h).
 #include <algorithm>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors of tasks, those with the same text together.
 //
 // Threading: one thread at a time.

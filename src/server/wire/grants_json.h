@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Assignments with their payloads, as JSON.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A job's tasks seen from afar, as the protocol's JSON: their picture, and their errors in groups.
 #pragma once
 

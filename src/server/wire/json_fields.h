@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fields that several requests have. Inner header of request_json; false after a failure, as in json_reader.h.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading JSON field by field with simdjson's on-demand parser, such that the whole text is validated: what is only
 // handed on is walked through, because on-demand does not look at what it skips.
 //

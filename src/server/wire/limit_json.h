@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits on starts as the protocol's JSON: the questions, and the answers.
 #pragma once
 

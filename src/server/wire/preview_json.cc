@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/wire/preview_json.h"
 
 #include "base/bounds.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a strategy would give, as the protocol's JSON: the question, and the answer.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What can be set for one queue, while it runs. Kept with the queue, as the JSON object of the protocol.
 #pragma once
 

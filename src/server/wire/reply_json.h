@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the engine's views to the protocol's JSON. Each function appends one value to `out`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replies are compared with the examples of docs/reference/protocol: the same fields in the same order.
 #include "server/wire/reply_json.h"
 #include "expr/testing.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The job's half of request_json.h.
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workers, waits and queues; jobs are in request_job.cc.
 #include "server/wire/request_json.h"
 

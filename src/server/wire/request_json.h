@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From hostile JSON to valid types. Everything behind this file may trust what it gets.
 //
 // Every function validates the whole text, also the parts that it only hands on: a payload or result that comes out is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every parser of the edge on any bytes: no crash, no read out of bounds, and what comes out valid is within its
 // bounds. The first byte chooses the parser, so that the corpus stays useful for each.
 #include <cstdint>

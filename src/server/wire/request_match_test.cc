@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What matching needs, from hostile JSON: constraints, expressions, properties, attributes, and changes of them.
 #include <map>
 #include <string>

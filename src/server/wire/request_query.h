@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a request's target to valid types: percent-decoding, and the parameters of every list.
 #pragma once
 

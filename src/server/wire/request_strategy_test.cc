@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strategies, policies and weights in requests.
 #include <gtest/gtest.h>
 

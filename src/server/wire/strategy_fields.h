@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strategies in requests: a text, or an object for each block, as docs/reference/strategies.md has them.
 //
 // Inner header of request_json; false after a failure, as in json_reader.h.

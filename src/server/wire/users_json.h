@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How users fare, as the protocol's JSON.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups become rows of a queue's file.
 //
 // Threading: that of its Database.

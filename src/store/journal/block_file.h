@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file of whole blocks that is made at its full length, and then written over: each write is durable on return.
 //
 // A write that changes neither length nor blocks of a file needs nothing but itself: one O_DIRECT write with RWF_DSYNC.

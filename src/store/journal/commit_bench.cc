@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a commit costs, beside the least that a durable write can cost: one block, written over, with O_DIRECT and
 // RWF_DSYNC. Both take turns, so that what else the disk does hits them alike.
 //

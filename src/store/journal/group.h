@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one Commit() wrote, as bytes: a header and a body, in whole blocks, under one checksum.
 //
 //   header     64 bytes, little-endian: see the struct in group.cc. Salt: of the queue's file (state.store), so that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes groups, one durable write each, into a few files that are made beforehand and used again and again.
 //
 // A segment is used again when SQLite has all of its groups durably: Release() says so. When none is, another one is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What was answered and is in the journal alone is there at the next start, or it refuses and says which file is to
 // blame; whichever bit is damaged.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a queue's journal files hold, read before anything is written: which groups are whole, and where others should
 // be.
 //

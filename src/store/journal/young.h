@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The groups that the journal has and SQLite does not, for those who read: payloads, outcomes and settings are found
 // here first.
 //

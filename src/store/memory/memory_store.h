@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A store in memory, for tests. What is committed lives on a MemoryDisk, which outlives the store: a test that destroys
 // the store and opens another on the same disk has seen a crash.
 #pragma once

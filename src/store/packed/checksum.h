@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checksums of what a queue's files hold: CRC-32, as zlib computes it.
 //
 // Changing it: sums are in files that must stay readable.

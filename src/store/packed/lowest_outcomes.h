@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Store::ReadOutcomes() answers, gathered from packed rows.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The packed blobs of a queue file. All numbers are varints.
 //
 //   journal.events     one per batch: how far its position lies below the row's, its length, the bytes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packed payload segments that were just written or read, the least recently used out first. A set's payloads never
 // change, so nothing here can be stale.
 //

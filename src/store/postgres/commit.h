@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches as statements: those of a commit are joined, so that it has at most one of each kind.
 #pragma once
 

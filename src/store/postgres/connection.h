@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thin skin over libpq: connections that close themselves, statements with binary parameters and results, pipelines,
 // and errors with our codes.
 //

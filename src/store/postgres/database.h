@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A database that holds queues, as all queues of a server use it: how to connect, and connections for reading.
 //
 // Threading: all methods may be called from any thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Handing a queue's records and events out: all of it as of one moment, or what came behind a position.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue in a PostgreSQL database, which may hold many: shared tables, keyed by the queue's number.
 //
 // Opening: makes the queue this server's, and fails with kStoreLocked while another one has it that is alive,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is special about queues in a database: who may write, what becomes of a commit whose answer is lost, databases
 // that are away, too new, not to be relied on, or without rights; and backups that move between kinds of stores.
 #include "store/postgres/postgres_store.h"

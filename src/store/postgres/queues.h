@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The queues of a database, by name and number.
 //
 // Threading: any thread; each call asks the database.

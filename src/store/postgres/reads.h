@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading payloads and outcomes beside the owner's connection.
 //
 // Threading: any thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tables look like, and how old ones become new ones.
 //
 // Changing it: add migrations/NNNN_name.sql with the next number; never edit one that was released. Programs of the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The statements of an owner's connection. Integers are given as 8 bytes, whatever the column's width.
 #pragma once
 

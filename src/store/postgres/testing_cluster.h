@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests: PostgreSQL itself, in a temporary folder, reached by a Unix socket, as a user without privileges. It waits
 // for its disk as it would anywhere.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Background work of an owner, in steps: dropping folded events, sweeping removed jobs, and what deleted queues left.
 //
 // Threading: the store thread; the counters from any.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue of a database as a file and back: the same file that a queue in SQLite is, or is backed up to. So a backup
 // moves a queue from either kind of store to either.
 //

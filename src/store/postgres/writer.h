@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one connection by which a queue's owner writes: claims the queue, commits under the fence, and finds out what
 // became of a commit whose answer was lost.
 //

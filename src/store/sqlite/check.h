@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads all of a queue's file, its log and its mark, and says what is damaged. Changes nothing.
 #pragma once
 

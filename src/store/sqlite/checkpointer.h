@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waits for the disk where commits should not: moves the write-ahead log into the file, or only syncs the log, on a
 // thread and a connection of its own.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What got lost or damaged between a stop and the next start, or under a running store, is noticed; what an unclean
 // stop leaves is not taken for damage.
 #include <gmock/gmock.h>

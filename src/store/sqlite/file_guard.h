@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watches over a queue's files where SQLite does not: keeps a second server off, refuses what was damaged while nobody
 // looked, notices what happens to the files while they are in use, and keeps the mark up to date.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps two servers off one file. The lock ends with the process that holds it, however that ends.
 #pragma once
 

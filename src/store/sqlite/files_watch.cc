@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "store/sqlite/files_watch.h"
 
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Notices that files in use were removed, replaced or cut: writing goes on into files that nobody will find again, and
 // no call fails.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The files stay in proportion to what is alive, however long and without a pause the load goes on. Counted, not timed.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a write-ahead log as SQLite wrote it, without SQLite: how far it is whole, and what lies behind.
 //
 // SQLite ends its recovery at the first frame that does not fit and takes that for the end. Frames carry the checksum

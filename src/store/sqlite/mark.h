@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What must be on the disk at the next start, kept outside of SQLite's files: FILE.mark.
 //
 // The mark says up to where the journal was written when the last answer left, and which position that was; so the next

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every acknowledged commit survives a power cut, whole; and no commit is there in part.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The queues of a data directory, as files: which there are, where each one is, and how one is removed.
 //
 // Files:     DATA/queues/NAME.db, and beside it what sqlite_store.h lists. Outside of this folder nobody composes or

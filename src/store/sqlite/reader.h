@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading payloads and outcomes, beside the store thread: a few read-only connections, lent to whoever asks.
 #pragma once
 

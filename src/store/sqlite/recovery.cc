@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "store/sqlite/recovery.h"
 
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What lies on the disk under a queue's name, looked at before SQLite touches it; and whether a start may go on with
 // it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a queue file looks like, and how an old one becomes a new one.
 //
 // Changing it: add migrations/NNNN_name.sql with the next number; never edit one that was released. The file's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thin skin over SQLite's C interface: connections and prepared statements that close themselves, and errors with our
 // codes.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue in one SQLite file, with a journal of its own before it: a commit is durable when it is in the journal
 // (store/journal/); SQLite takes many of them at once, later.
 //

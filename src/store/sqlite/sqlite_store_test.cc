@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is special about queue files: opening good and bad ones, full disks, backups, space.
 #include "store/sqlite/sqlite_store.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests of damage: stores as a kill leaves them, and what a start says to them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests: a file system for SQLite whose disk forgets, at a power cut, what was not synced.
 //
 // Writes are kept in memory until the file is synced, and only then reach the real file; so a process that is killed

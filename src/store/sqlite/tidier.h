@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Background work of the store thread, in steps of about a millisecond: dropping folded journal rows, sweeping removed
 // jobs, giving free pages back to the file system, and moving the write-ahead log into the file.
 //

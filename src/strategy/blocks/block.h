@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A block of the strategy language as an object: how it is written, what it passes, how it compares, how it traces and
 // describes itself. Parser, printer, index, a worker's own order, offer, trace and demand ask here, and name no
 // block themselves. (Preview does not: it is the plain reading of the rules that all of this is compared with.)

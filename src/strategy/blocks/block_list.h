@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All blocks of the strategy language, a line each: its name in the code, its word, and its shape. All else that there
 // is to say about a block stands in its own file, which has its word for a name.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fair: evenly between the values of a key.
 #include <fmt/format.h>
 

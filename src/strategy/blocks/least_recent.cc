@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // least_recent: the job that was picked from longest ago.
 #include <fmt/format.h>
 

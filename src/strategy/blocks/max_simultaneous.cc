@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // max_simultaneous: no task of a value that has as many running tasks as it may have.
 #include <fmt/format.h>
 

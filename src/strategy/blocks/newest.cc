@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // newest: jobs in the order of submission, the last one first.
 #include "strategy/blocks/parts.h"
 #include "strategy/blocks/tracing.h"

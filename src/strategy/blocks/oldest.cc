@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // oldest: jobs in the order of submission.
 #include "strategy/blocks/parts.h"
 #include "strategy/blocks/tracing.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // or_else: the first of its branches that has a task.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What several blocks have in common.
 #pragma once
 

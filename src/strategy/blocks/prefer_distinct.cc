@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // prefer_distinct: values with fewer running tasks first, in steps of a maximum; nothing is blocked.
 #include <map>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // priority: the highest first, jobs without one last; of equals the one scheduled first, then the oldest.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // random: every queued task is equally likely.
 #include <map>
 #include <memory>

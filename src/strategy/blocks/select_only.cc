@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // select_only: only jobs whose key has that value.
 #include "strategy/blocks/parts.h"
 #include "strategy/index/wrapper_view.h"

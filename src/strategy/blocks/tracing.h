@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What blocks write into a trace, and read from it: plain records, one behind the other, from the outside in.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // worker: the asking worker's own rank and strategy.
 #include "base/json.h"
 #include "strategy/blocks/parts.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The jobs that are alike for one strategy: of one class and group, with the same values under all keys that it names.
 #pragma once
 

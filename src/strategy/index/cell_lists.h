@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cells of an index by the values of those keys that a block with levels or a gate has, so that a value that flips
 // finds its cells without a look at others.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The trees of views over the cells of one index: the main one, and beside it one for each group of jobs whose starts
 // were found to be blocked.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which cells a strategy gives, and which of two choices comes first, for those who look at cells one by one.
 #include "base/check.h"
 #include "strategy/index/views.h"

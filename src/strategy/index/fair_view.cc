@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fair groups: cells of one value, those first that have least.
 #include <algorithm>
 

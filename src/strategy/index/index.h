@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order that one strategy gives, kept up to date: the next job for a worker of any kind, without looking at those
 // that are saturated, blocked or not for it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A block of a policy or strategy as an index has it: with numbers for all that it refers to.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which values have changed lately (their leases, when they were served, their weights): for those who look at few
 // values now and then, and would not be told of each change of any. Of long ago nothing is known.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What jobs are grouped by, queue-wide: for every key that some strategy names its values, how many tasks of each are
 // running, and when each was served last. One table for all indices of a queue.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The blocks of a strategy as live structures over cells. Each view stands for one block in one context: below a
 // grouping block there is one of its kind for each group.
 //

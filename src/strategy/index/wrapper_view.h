@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For blocks with one view below.
 #pragma once
 

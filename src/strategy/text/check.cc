@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rules that texts and JSON have in common.
 #include <algorithm>
 #include <cmath>

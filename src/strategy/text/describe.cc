@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a strategy will do, for whoever is about to use it.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Words and names that stand for strategies.
 #include <algorithm>
 #include <iterator>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texts of strategies. By hand, as the places and hints of errors are most of it.
 #include <algorithm>
 #include <charconv>

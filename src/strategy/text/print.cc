@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strategies as text and as JSON, canonical both.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Words that blocks describe themselves with: what they will do, and what they did in a pick.
 #pragma once
 

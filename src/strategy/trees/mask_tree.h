@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An ordered set of keys, each with a mask of bits: the first key that has a given bit, in logarithmic time.
 //
 // A B+-tree whose inner nodes hold, for every child, the smallest key and the OR of all masks below it. A search goes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "strategy/trees/mask_tree.h"
 
 #include <gtest/gtest.h>

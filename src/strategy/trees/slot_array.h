@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An array that grows page by page: nothing that it holds ever moves, and no single step is long.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Items in the order of their keys, of which only the first is asked for: a plain vector while they are few, a tree
 // when they are many.
 #pragma once

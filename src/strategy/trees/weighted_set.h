@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Items with weights, drawn with a chance proportional to them, in constant time.
 //
 // Weights are rounded up to powers of two, and items of one power stand in one bucket: a draw takes a bucket by its

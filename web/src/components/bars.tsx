@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bars: how the tasks of a job stand, and plain shares. Order and pattern tell states apart as well as colour does.
 import * as format from '../format';
 import type { TaskState } from '../types';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What tells how something went: dialogs, toasts, empty, loading and error states.
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The level of a limit's bucket: from what it may owe, on the left of 0, to what it may hold.
 import * as format from '../format';
 import type { Limit } from '../types';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What would be handed out next, in order, each with the blocks of policy and strategy that led to it.
 import * as format from '../format';
 import { href, route } from '../router';

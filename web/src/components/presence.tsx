@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a worker is there: a mark that differs in form as well as in colour, and the word.
 import type { Worker } from '../types';
 import { ShareBar } from './bars';

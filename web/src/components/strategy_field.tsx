@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A field for a strategy or a policy, checked as one types: what is wrong and where, or what it will do in words.
 import { useEffect, useState } from 'preact/hooks';
 import { ApiError, post } from '../api';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A table that becomes a list of cards where it is narrow. Rows can be walked with j and k, and opened with Enter.
 import { signal } from '@preact/signals';
 import type { Signal } from '@preact/signals';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small pieces of text that look the same everywhere. Whatever users named is shown as text, never as markup.
 import type { ComponentChildren } from 'preact';
 import { useNow } from '../clock';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The blocks of a policy and a strategy on the way to a pick, as words.
 import type { Reason, Why } from '../types';
 import { kKinds } from '../reasons';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One job: how it stands, why it does not run, its tasks, what they failed with, and what can be done to it.
 import { useRef, useState } from 'preact/hooks';
 import { apiPath, patch } from '../api';

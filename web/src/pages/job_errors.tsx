@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tasks of a job failed with, those with the same text together.
 import { useEffect, useState } from 'preact/hooks';
 import { apiPath, get, queryText } from '../api';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why a job does not run: the verdict, every reason, how far workers come, limits, and its place in the order.
 import { apiPath } from '../api';
 import { ShareBar } from '../components/bars';

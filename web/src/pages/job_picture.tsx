@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tasks of a job over the range of their indices: a column for each part, stacked by state. A click, a drag or
 // Enter goes into it, down to single tasks; also of a billion.
 import { useEffect, useRef, useState } from 'preact/hooks';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tasks of a job in order of index, and one of them with its payload, result, reasons and receipt.
 import { useEffect, useState } from 'preact/hooks';
 import { apiPath, getTask, queryText } from '../api';

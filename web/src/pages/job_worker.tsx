@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A job and one worker: every condition, and what each side thinks of the other.
 import { useState } from 'preact/hooks';
 import { apiPath, queryText } from '../api';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The jobs of a queue: how far each is, how fast, what holds it; and what can be done to some or all of them.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { apiPath, queryText } from '../api';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One limit: its level over time, its terms, whom it holds back; edit, renew and delete.
 import { useMemo, useState } from 'preact/hooks';
 import { apiPath, queryText } from '../api';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Making a limit, or changing one: all of its terms, with a look at what it would apply to as one types.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, apiPath, post, put } from '../api';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits on starts: how much each still lets start, who waits for it, and for how long it is there.
 import { apiPath, queryText } from '../api';
 import { useNow } from '../clock';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a queue stands: what comes and goes, what waits and why, and what somebody should look at.
 import { useMemo, useRef } from 'preact/hooks';
 import { apiPath, post } from '../api';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All queues.
 import { Empty, Show } from '../components/feedback';
 import { Table } from '../components/table';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who uses how much of a queue, against the share that weights give; and how long each one's tasks wait.
 import { useState } from 'preact/hooks';
 import { apiPath, queryText } from '../api';

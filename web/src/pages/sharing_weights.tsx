@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights: shares under `fair`, by key and value.
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import { useState } from 'preact/hooks';
 import icon from '../icon.svg';
 import { signIn, signInError } from '../session';

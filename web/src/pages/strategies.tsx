@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A playground: type a strategy, see what a worker with it would get from the queue as it is, and why.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ApiError, apiPath, post, queryText } from '../api';

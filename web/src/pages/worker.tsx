@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One worker: what it is, what it does, and what it would get next.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { apiPath, patch } from '../api';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The workers of a queue: whether they are there, what they are, and how busy.
 import { useEffect, useState } from 'preact/hooks';
 import { apiPath, queryText } from '../api';

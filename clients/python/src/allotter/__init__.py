@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Client and worker for Allotter, a durable work-queue server. See the README of the package."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m allotter worker module:task …`: runs a worker from the command line."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The connections of `net`, for asyncio: the same names, to be awaited."""
 
 from __future__ import annotations

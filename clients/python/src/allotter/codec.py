@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values to JSON and back: JSON as it is, and bytes as `{"$base64": …}`.
 
 A codec of one's own has `encode(value)`, which gives what JSON can say, and `decode(value)`, its reverse.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expressions of requirements, ranks and limits as Python objects.
 
     (al.target.memory >= 4096) & (al.target.arch == "x86_64")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions that workers run: `task`, `batch_task`, what they may raise, and their context."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Blocking connections. Ctrl-C ends every wait: a request that is left half-way takes its connection with it."""
 
 from __future__ import annotations

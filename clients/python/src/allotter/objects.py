@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The protocol's objects as the server shows them. `raw` has all of it, with whatever a newer server adds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the server is, and as whom to speak to it: arguments first, then the environment, as `allot` does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Progress bars: tqdm's where it is installed, in a terminal and in Jupyter; or a function of one's own."""
 
 from __future__ import annotations

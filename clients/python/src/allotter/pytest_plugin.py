@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pytest plugin: the fixture `allot_server` is a real server, new for each test.
 
     def test_square(allot_server):

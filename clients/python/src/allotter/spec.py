@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Job specs, and the lines of a submit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strategies as Python objects: which of the tasks that a worker may run comes first.
 
     al.PreferDistinct("company_id", then=al.Random())

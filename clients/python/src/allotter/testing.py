@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real server for tests: it listens after some hundredths of a second, so nobody needs a fake.
 
     with allotter.testing.Server() as server, server.worker(square):

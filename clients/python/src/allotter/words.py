@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The words of the wire that may change, each in one place."""
 
 from __future__ import annotations

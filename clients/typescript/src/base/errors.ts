@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What can go wrong, as classes: one for each code of the protocol, and those of jobs and tasks.
 
 import type { ErrorBody } from '../wire.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests and their answers: JSON over fetch, errors as classes, and asking again where that can do no harm.
 
 import { platform } from '#platform';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JSON with bytes and large integers. Bytes travel as {"$base64": "…"}, at any depth. An integer beyond 2^53 comes as a
 // bigint where that is asked for (`integers: 'bigint'`), and is rounded by JSON.parse where it is not; a bigint that goes
 // out keeps all its digits always.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the server is and as whom to speak to it: from options, else from the environment that the command line reads too.
 
 import { platform } from '#platform';

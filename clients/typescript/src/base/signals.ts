@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waiting, and AbortSignals: some of what newer Nodes have built in.
 
 // Rejects with the signal's reason if it is aborted first.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Expressions as objects: target('memory').ge(4096).and(target('arch').eq('x86_64')). They print with as few brackets as
 // the server itself does. Values never become anything but values, whatever is in them.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A real number as the server prints it: the shorter of plain and scientific digits, always with a point or an exponent.
 
 export function realText(value: number): string {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strategies as objects: preferDistinct('company_id', random()). Their text is the server's own canonical one.
 
 import { Real, realText } from './real.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A client of one queue of a server.
 
 import { Http } from '../base/http.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results of a job as its tasks complete, in any order, each once.
 //
 // The server tells results in the order of indices alone. So this waits for the first that is missing, and meanwhile

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A job of the server, by its id.
 
 import { JobCancelled, JobFailed, TaskFailed } from '../base/errors.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results of a job, in the order of indices.
 
 import { chunkOf, decode } from '../chunks.js';

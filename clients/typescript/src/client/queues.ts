@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Queues and their settings.
 
 import type { Http } from '../base/http.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Submitting: what a job may be told, and streams of tasks that can be sent again.
 
 import { platform } from '#platform';

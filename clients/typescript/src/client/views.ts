@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watching: server-sent events, as an iterator that comes back after a lost connection.
 
 import { errorFrom, worthRetrying } from '../base/errors.js';

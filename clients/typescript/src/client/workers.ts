@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The workers of a queue, seen from outside.
 
 import type { Http } from '../base/http.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import { Unavailable } from '../base/errors.js';
 import type { Platform, Socket, SocketEvents, SocketOptions } from './platform.js';
 

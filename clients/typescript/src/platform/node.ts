@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import { readFileSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
 import { availableParallelism, hostname } from 'node:os';

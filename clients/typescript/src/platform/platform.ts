@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What differs between Node and browsers. `#platform` in package.json says which file a program gets.
 
 import type { Refused, Unavailable } from '../base/errors.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a worker's thread and its threads for tasks say to each other.
 
 export interface Start {

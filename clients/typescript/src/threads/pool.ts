@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that run tasks, one each at a time. One that dies, or does not stop in time when it is told to, fails its task
 // alone and has a successor.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What runs in a thread: one task at a time.
 
 import { parentPort } from 'node:worker_threads';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a task's function for a payload, and says what came of it.
 
 import { chunkOf, chunkText, decode, encode } from '../chunks.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker by requests: registers, and then asks for tasks, waiting for a first one. A report goes with a request of its
 // own, which ends the one that waits. The same words come out as over a WebSocket.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a worker's messages get to the server and back: over a WebSocket, or, where that is out of the question (a browser
 // with a token), by requests.
 

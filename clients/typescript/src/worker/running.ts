@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A task that runs: what its function sees of it.
 
 import { Cancelled } from '../base/errors.js';

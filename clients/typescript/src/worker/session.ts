@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker's conversation with the server: introduces itself, keeps up to `capacity` tasks in hand, reports what is
 // finished (reports and the next pull travel in one message), shows signs of life, and comes back after a lost connection
 // with what it still holds, for as long as it takes. Reports are kept until the server says that they are durable, and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker: takes tasks of a queue, runs their functions, reports.
 
 import { platform } from '#platform';

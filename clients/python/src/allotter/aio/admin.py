@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What operators do: queues, workers, limits, how the server stands."""
 
 from __future__ import annotations

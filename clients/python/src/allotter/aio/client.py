@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """AsyncClient: submit jobs, follow them, and look after the server.
 
 The synchronous `Client` is made from this file by tools/unasync.py.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job that was submitted, or found."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
 # Made from aio/admin.py by tools/unasync.py: change that one, and run it.
+# SPDX-License-Identifier: Apache-2.0
 """What operators do: queues, workers, limits, how the server stands."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
 # Made from aio/client.py by tools/unasync.py: change that one, and run it.
+# SPDX-License-Identifier: Apache-2.0
 """Client: submit jobs, follow them, and look after the server.
 """
 

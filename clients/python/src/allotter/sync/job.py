@@ -1,4 +1,5 @@
 # Made from aio/job.py by tools/unasync.py: change that one, and run it.
+# SPDX-License-Identifier: Apache-2.0
 """A job that was submitted, or found."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HTTP/1.1 without I/O: requests to bytes, bytes to answers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """WebSocket (RFC 6455) of a client, without I/O: text messages to frames, bytes to messages."""
 
 from __future__ import annotations

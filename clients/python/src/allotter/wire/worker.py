@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker's side of its WebSocket, without I/O, clock or threads: what came in, what is to go out, what happened.
 
     session = Session(identity, capacity)

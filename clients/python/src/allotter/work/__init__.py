@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workers: a thread with the connection, and what runs tasks: threads, child processes, or an event loop."""

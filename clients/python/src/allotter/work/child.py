@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A child process: takes tasks from its parent, one frame of several at a time, and runs them in its main thread.
 
 A signal (SIGURG, which does nothing where it is not expected) says that there is something in the control socket: a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The thread with a worker's connection: nothing of the user's runs in it, so that nothing delays its heartbeats."""
 
 from __future__ import annotations

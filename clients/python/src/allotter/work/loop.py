@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs coroutine functions on one event loop: its own in a thread of its own, or the caller's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs tasks in child processes, under a supervisor of its own: the thread with the connection.
 
 A child that dies fails the task that ran in it, and no other; a new one takes its place.

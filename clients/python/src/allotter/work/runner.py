@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What runs tasks, seen from the thread with the connection; and how one task, or a batch, is run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs tasks in threads of this process. Cancelling sets a flag, which `ctx.check()` sees."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Worker: takes tasks from a queue, runs them, reports how they ended."""
 
 from __future__ import annotations
