@@ -135,8 +135,7 @@ std::optional<std::string> FindGap(const Scan& scan, std::uint64_t salt, std::ui
     const Scan::File& file = scan.files[before->segment - 1];
     const std::string name = SegmentName(scan.file, before->segment);
     if (before->end() >= file.bytes) {
-      if (file.IsShort(salt))
-        return name + " was cut at byte " + std::to_string(file.bytes) + ": " + what;
+      if (file.IsShort(salt)) return name + " was cut at byte " + std::to_string(file.bytes) + ": " + what;
       // It began another file.
       const std::uint32_t other = before->segment < scan.files.size() ? before->segment + 1 : 1;
       return SegmentName(scan.file, other) + " is damaged at byte 0: " + what;
