@@ -91,8 +91,8 @@ class Store {
   // All of it is durable on return, or none of it is there.
   virtual Result<void> Commit(std::span<const Batch> batches) = 0;
 
-  // Whether a small Commit() just now is one write to the disk, and nothing of what it may have to do first. Never where
-  // it waits for a network, and may have to be repeated as it was. As Commit().
+  // Whether a small Commit() just now is one write to the disk, and nothing of what it may have to do first. Never
+  // where it waits for a network, and may have to be repeated as it was. As Commit().
   virtual bool CommitsAtOnce() const { return true; }
 
   // Does about a millisecond of background work: dropping folded journal rows and removed jobs, giving space back.
