@@ -186,7 +186,7 @@ TEST(Errors, TheirPageHasEveryCodeWithItsStatusAndWhatToDo) {
     }
   }
   std::map<std::string, int> in_code;
-  for (int i = 0; i <= static_cast<int>(Code::kInternal); ++i) {
+  for (int i = 0; i <= static_cast<int>(Code::kFenced); ++i) {
     const Code code = static_cast<Code>(i);
     in_code[std::string(CodeText(code))] = HttpStatus(code);
     EXPECT_EQ(CodeFromText(CodeText(code)), code);
