@@ -79,11 +79,16 @@ class Socket {
     this.socket.send(JSON.stringify(message));
   }
 
-  // The first message for which `wanted` gives something: that.
+  // The first part of a message that `wanted` gives: that. Other parts of it stay: what the server has to say at one time
+  // comes as one message.
   async next(wanted) {
     for (;;) {
-      const at = this.#messages.findIndex((message) => wanted(message) !== undefined);
-      if (at >= 0) return wanted(this.#messages.splice(at, 1)[0]);
+      const message = this.#messages.find((message) => wanted(message) !== undefined);
+      if (message) {
+        const part = wanted(message);
+        for (const name of Object.keys(message)) if (message[name] === part) delete message[name];
+        return part;
+      }
       await new Promise((resolve) => (this.#wake = resolve));
     }
   }
