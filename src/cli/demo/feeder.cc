@@ -27,10 +27,6 @@ std::string SpecOf(const Producer& producer, std::uint64_t tasks) {
   return spec;
 }
 
-std::string PathOf(const allotter::ConnectionOptions& server, std::string_view rest) {
-  return "/v1/queues/" + server.queue + std::string(rest);
-}
-
 // True if another job of it may come.
 bool HasRoom(Client& client, const Producer& producer) {
   allotter::JobQuery query;
@@ -66,6 +62,7 @@ void Feeder::Loop() {
   auto client = Client::Open(server_);
   if (!client) return;
   // What fails here comes again: the server may be on its way down, and then so are we.
+  const std::string limit = "/v1/queues/" + server_.queue + "/limits/" + std::string(kLimitId);
   std::mt19937_64 random(std::random_device{}());
   std::vector<Clock::time_point> due(Producers().size(), Clock::now());
   Clock::time_point renew = Clock::now();
@@ -73,7 +70,7 @@ void Feeder::Loop() {
     const Clock::time_point now = Clock::now();
     if (now >= renew) {
       renew = now + kRenewLimit;
-      static_cast<void>(client->Call("PUT", PathOf(server_, "/limits/" + std::string(kLimitId)), kLimit));
+      static_cast<void>(client->Call("PUT", limit, kLimit));
     }
     for (std::size_t i = 0; i < due.size(); ++i) {
       const Producer& producer = Producers()[i];

@@ -97,8 +97,6 @@ constexpr Machine kMachines[] = {
 
 }  // namespace
 
-std::span<const Trade> Trades() { return kTrades; }
-
 const Trade* FindTrade(std::string_view tag) {
   const auto found = std::find_if(std::begin(kTrades), std::end(kTrades), [&](const Trade& t) { return t.tag == tag; });
   return found == std::end(kTrades) ? nullptr : &*found;

@@ -16,8 +16,7 @@ struct Trade {
   std::span<const std::string_view> errors = {};
   std::string_view result;  // JSON
 };
-std::span<const Trade> Trades();
-// Null for a tag that is not among them.
+// Null for a tag that nobody here works at.
 const Trade* FindTrade(std::string_view tag);
 
 // Somebody who submits jobs of one tag, again and again.

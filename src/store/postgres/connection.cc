@@ -328,18 +328,22 @@ Result<void> Connection::Script(const std::string& text) {
   return usable_ ? ErrorOf(raw) : Lost();
 }
 
-Result<void> Connection::CopyOut(const std::string& query, const std::function<Result<void>(const Fields&)>& row) {
+Result<void> Connection::BeginCopy(const std::string& command, ExecStatusType wanted) {
   if (!usable_) return Lost();
   Pipeline(false);
   failure_.reset();
-  {
-    const Rows begun(PQexec(connection_, ("COPY (" + query + ") TO STDOUT (FORMAT binary)").c_str()));
-    if (PQresultStatus(begun.raw()) != PGRES_COPY_OUT) {
-      if (PQstatus(connection_) != CONNECTION_OK) usable_ = false;
-      return usable_ ? ErrorOf(begun.raw()) : Lost();
-    }
+  const Rows begun(PQexec(connection_, command.c_str()));
+  if (PQresultStatus(begun.raw()) != wanted) {
+    if (PQstatus(connection_) != CONNECTION_OK) usable_ = false;
+    return usable_ ? ErrorOf(begun.raw()) : Lost();
   }
   usable_ = false;  // unless it comes to its end
+  return {};
+}
+
+Result<void> Connection::CopyOut(const std::string& query, const std::function<Result<void>(const Fields&)>& row) {
+  if (Result<void> begun = BeginCopy("COPY (" + query + ") TO STDOUT (FORMAT binary)", PGRES_COPY_OUT); !begun)
+    return begun;
   bool first = true;
   Fields fields;
   for (;;) {
@@ -404,17 +408,8 @@ Result<void> Connection::PutCopied(std::string_view bytes) {
 }
 
 Result<void> Connection::CopyIn(const std::string& table, const std::function<Result<bool>(Row&)>& next) {
-  if (!usable_) return Lost();
-  Pipeline(false);
-  failure_.reset();
-  {
-    const Rows begun(PQexec(connection_, ("COPY " + table + " FROM STDIN (FORMAT binary)").c_str()));
-    if (PQresultStatus(begun.raw()) != PGRES_COPY_IN) {
-      if (PQstatus(connection_) != CONNECTION_OK) usable_ = false;
-      return usable_ ? ErrorOf(begun.raw()) : Lost();
-    }
-  }
-  usable_ = false;  // unless it comes to its end
+  if (Result<void> begun = BeginCopy("COPY " + table + " FROM STDIN (FORMAT binary)", PGRES_COPY_IN); !begun)
+    return begun;
   std::string buffer(kCopySignature);
   buffer.append(8, '\0');
   Row row;

@@ -173,6 +173,8 @@ class Connection {
   void Pipeline(bool on);
   Answer EndLost();
   Result<void> PutCopied(std::string_view bytes);
+  // The command was taken, and rows may go or come; it is not usable until all have.
+  Result<void> BeginCopy(const std::string& command, ExecStatusType wanted);
 
   PGconn* const connection_;
   bool usable_ = true;
