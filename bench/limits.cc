@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What limits on starts cost: a start that many limits look at, jobs beside a million that are held back, each start
+// What limits on starts cost: a start that many limits look at, jobs beside a million that are blocked, each start
 // that a limit pays for, and a limit that is new to a large queue.
 //
 //   allot_limits [SCALE] [PART...]     (default 1: 10^6 one-task jobs of 10^4 users)

@@ -40,7 +40,7 @@ struct WorkerEvents {
   // New tasks. Each must be finished by Finish(), here or later.
   std::function<void(std::vector<Assignment>&& tasks)> on_tasks;
   // Stop this task. Then Finish() it all the same, unless the reason is `lost`.
-  std::function<void(const CancelOrder& order)> on_cancel;
+  std::function<void(const StopRequest& order)> on_cancel;
   // The server wants it gone; Drain() has been called.
   std::function<void()> on_drain;
   // Others changed what it is. It will say so itself when it has to introduce itself again.

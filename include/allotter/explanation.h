@@ -39,13 +39,13 @@ struct LimitHold {
   bool monitor = false;       // holds nothing back
   bool reads_worker = false;  // holds on some workers alone
   double level = 0, cost = 0;
-  bool holds_back = false;                     // now
+  bool blocks = false;                         // now
   bool never = false;                          // it cannot pay, at any time
   bool stops = false;                          // what it matches: its count is 0
   bool overtaken = false;                      // cheaper starts keep it waiting
-  std::optional<std::uint64_t> payable_in_ms;  // while it holds back, if there are no other draws
-  // Where it reads the worker: of those that may run the job, how many it applies to, and how many it holds back.
-  std::uint64_t workers = 0, workers_held = 0;
+  std::optional<std::uint64_t> payable_in_ms;  // while it blocks, if there are no other draws
+  // Where it reads the worker: of those that may run the job, how many it applies to, and how many it blocks.
+  std::uint64_t workers = 0, workers_blocked = 0;
 };
 
 // A maximum of running tasks that a value has reached.

@@ -57,7 +57,7 @@ struct JobChange {
 
 struct Job {
   // Why what waits of it does not run.
-  struct Held {
+  struct WaitReason {
     std::string code, kind;
     std::optional<std::int64_t> since_at_ms;
   };
@@ -77,7 +77,7 @@ struct Job {
   std::int64_t scheduled_at_ms = 0;
   std::optional<std::int64_t> started_at_ms, ended_at_ms, next_retry_at_ms;
   std::string reason;
-  std::optional<Held> held;  // none: nothing waits, or it is not known
+  std::optional<WaitReason> wait_reason;  // none: nothing waits, or it is not known
   std::string json;
 
   bool ended() const { return state == "done" || state == "failed" || state == "cancelled"; }

@@ -30,8 +30,8 @@ struct Overview {
   struct WorkerCounts {
     std::uint64_t registered = 0, waiting = 0, away = 0, draining = 0, slots = 0, busy = 0;
   };
-  // What holds back queued and retrying tasks, of all that match in the same way together.
-  struct HeldBack {
+  // What blocks queued and retrying tasks, of all that match in the same way together.
+  struct WaitReason {
     // Limits and ceilings that stop them: those that stop the most, a few, for your eyes.
     struct Limit {
       std::string uuid, tag, name;
@@ -60,7 +60,7 @@ struct Overview {
   Rates rates;
   std::optional<OldestWaiting> oldest_waiting;
   WorkerCounts workers;
-  std::vector<HeldBack> reasons;  // those first that hold back the most
+  std::vector<WaitReason> reasons;  // those first that block the most
   std::vector<Banner> banners;
   std::string json;
 };

@@ -39,10 +39,10 @@ struct StrategyPreview {
   std::string strategy, policy;  // in canonical text
   bool paused = false, draining = false, complete = true;
   std::uint64_t jobs_looked_at = 0, may_run = 0, queued_tasks = 0, took_ms = 0;
-  // That limits hold back now: they are left out.
-  std::uint64_t held_jobs = 0, held_tasks = 0;
-  std::string held_job;  // one of them
-  bool limited = false;  // there are fewer picks than asked for, and limits hold back others
+  // That limits block now: they are left out.
+  std::uint64_t blocked_jobs = 0, blocked_tasks = 0;
+  std::string blocked_job;  // one of them
+  bool limited = false;     // there are fewer picks than asked for, and limits block others
   std::vector<Pick> picks;
   std::string json;
 };

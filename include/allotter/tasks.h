@@ -74,7 +74,7 @@ struct Assignment {
   std::string trace;
 };
 
-struct CancelOrder {
+struct StopRequest {
   TaskRef task;
   std::string reason;  // cancelled job_failed timeout expired; lost: another worker has it, do not report
 };

@@ -90,7 +90,7 @@ struct PullRequest {
 struct PullAnswer {
   std::vector<TaskRef> stale;
   std::vector<Assignment> tasks;
-  std::vector<CancelOrder> cancel;
+  std::vector<StopRequest> cancel;
   bool drain = false;
   WorkerChange set;  // what others changed of it: to be said when it registers again
 };

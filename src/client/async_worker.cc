@@ -83,7 +83,7 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void Finish(const TaskRef& task, Outcome outcome) {
-    if (held_.erase(task.lease) == 0) return;
+    if (running_.erase(task.lease) == 0) return;
     pending_.push_back({task, std::move(outcome)});
     FlushSoon();
   }
@@ -113,10 +113,10 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   bool connected() const { return up_; }
-  std::size_t in_hand() const { return held_.size(); }
+  std::size_t in_hand() const { return running_.size(); }
 
  private:
-  struct Held {
+  struct Running {
     std::string job;
     std::uint32_t index = 0;
   };
@@ -193,20 +193,20 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
   // The server does not know this worker any more: what it holds is not its own.
   void ForgetIdentity() {
     identity_ = {};
-    LoseHeldExcept({});
+    LoseRunningExcept({});
   }
 
-  void LoseHeldExcept(const std::unordered_set<std::string_view>& kept) {
-    std::vector<CancelOrder> lost;
-    for (auto it = held_.begin(); it != held_.end();) {
+  void LoseRunningExcept(const std::unordered_set<std::string_view>& kept) {
+    std::vector<StopRequest> lost;
+    for (auto it = running_.begin(); it != running_.end();) {
       if (kept.contains(it->first)) {
         ++it;
         continue;
       }
       lost.push_back({{it->second.job, it->second.index, it->first}, "lost"});
-      it = held_.erase(it);
+      it = running_.erase(it);
     }
-    for (const CancelOrder& order : lost) {
+    for (const StopRequest& order : lost) {
       if (events_.on_cancel) events_.on_cancel(order);
     }
   }
@@ -225,7 +225,7 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
     hello.key = identity_.key;
     if (!identity_.worker.empty()) {
       // Reports that were not acknowledged are still to be taken: their leases go on too.
-      for (const auto& [lease, held] : held_) hello.resume.push_back({held.job, held.index, lease});
+      for (const auto& [lease, task] : running_) hello.resume.push_back({task.job, task.index, lease});
       for (const Sent& sent : unacknowledged_) {
         for (const Report& report : sent.reports) hello.resume.push_back(report.task);
       }
@@ -242,7 +242,7 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
   void Welcomed(Welcome&& welcome) {
     std::unordered_set<std::string_view> kept;
     for (const TaskRef& task : welcome.resumed) kept.insert(task.lease);
-    LoseHeldExcept(kept);
+    LoseRunningExcept(kept);
     identity_.worker = std::move(welcome.worker);
     identity_.key = std::move(welcome.key);
     heartbeat_ = welcome.heartbeat.count() > 0 ? welcome.heartbeat : kDefaultHeartbeat;
@@ -292,7 +292,7 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
     if (silence_ > 3 * heartbeat_) return Lost({Code::kUnavailable, "the server fell silent", "is the network up?"});
     if (!spoke_) {
       // Any message extends the leases; a ping is answered, and shows that the server is there.
-      if (!held_.empty() && !writing_) {
+      if (!running_.empty() && !writing_) {
         writing_ = true;
         link_->Write("{}");
       }
@@ -326,8 +326,8 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
     if (message_.ack) Acknowledged(*message_.ack);
     // A task may come together with the order to stop it.
     if (!message_.tasks.empty()) Take(std::move(message_.tasks));
-    for (const CancelOrder& order : message_.cancel) {
-      if (held_.contains(order.task.lease) && events_.on_cancel) events_.on_cancel(order);
+    for (const StopRequest& order : message_.cancel) {
+      if (running_.contains(order.task.lease) && events_.on_cancel) events_.on_cancel(order);
     }
     if (message_.set) {
       Adopt(*message_.set);
@@ -344,13 +344,13 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
   void Take(std::vector<Assignment>&& tasks) {
     credit_ -= std::min<std::uint32_t>(credit_, static_cast<std::uint32_t>(tasks.size()));
     // A pull may cross an assignment on its way; what comes in excess is better off with another worker.
-    while (!tasks.empty() && (draining_ || held_.size() + tasks.size() > capacity_)) {
+    while (!tasks.empty() && (draining_ || running_.size() + tasks.size() > capacity_)) {
       pending_.push_back({std::move(tasks.back().task), Outcome::Released()});
       tasks.pop_back();
     }
     if (tasks.empty()) return;
     for (const Assignment& assignment : tasks) {
-      held_.insert_or_assign(assignment.task.lease, Held{assignment.task.job, assignment.task.index});
+      running_.insert_or_assign(assignment.task.lease, Running{assignment.task.job, assignment.task.index});
       if (assignment.lease.count() > 0 && (shortest_lease_.count() == 0 || assignment.lease < shortest_lease_)) {
         shortest_lease_ = assignment.lease;
         if (Beat() < armed_) ArmBeat(Beat());
@@ -443,7 +443,7 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
     Flush();
   }
 
-  bool Idle() const { return held_.empty() && pending_.empty() && alone_.empty() && unacknowledged_.empty(); }
+  bool Idle() const { return running_.empty() && pending_.empty() && alone_.empty() && unacknowledged_.empty(); }
 
   void Flush() {
     if (stopped_) return;
@@ -464,7 +464,7 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
       writing_ = true;
       return link_->Write(std::move(set));
     }
-    const std::size_t room = held_.size() >= capacity_ ? 0 : capacity_ - held_.size();
+    const std::size_t room = running_.size() >= capacity_ ? 0 : capacity_ - running_.size();
     const auto want =
         draining_ ? 0u : static_cast<std::uint32_t>(std::min<std::size_t>(room, allot::bounds::kMaxCredit));
     Sent sent;
@@ -539,11 +539,11 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
     std::string worker, key;
   } identity_;
   std::uint32_t capacity_;
-  std::uint32_t credit_ = 0;                    // of the last pull, not used up as far as known
-  std::unordered_map<std::string, Held> held_;  // by lease
-  std::vector<Report> pending_;                 // finished, not sent
-  std::deque<Report> alone_;                    // to be sent one by one
-  std::deque<Sent> unacknowledged_;             // in order of seq
+  std::uint32_t credit_ = 0;                          // of the last pull, not used up as far as known
+  std::unordered_map<std::string, Running> running_;  // by lease
+  std::vector<Report> pending_;                       // finished, not sent
+  std::deque<Report> alone_;                          // to be sent one by one
+  std::deque<Sent> unacknowledged_;                   // in order of seq
   std::uint64_t last_seq_ = 0;
   WorkerChange change_;           // wanted, not sent
   WorkerChange sent_change_;      // under way

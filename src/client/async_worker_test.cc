@@ -86,7 +86,7 @@ class AsyncWorkerTest : public ::testing::Test {
         if (answer_) worker_->Finish(task.task, answer_(task));
       }
     };
-    events.on_cancel = [this](const CancelOrder& order) { cancels_.push_back(order); };
+    events.on_cancel = [this](const StopRequest& order) { cancels_.push_back(order); };
     events.on_acknowledged = [this](std::size_t n) { acknowledged_ += n; };
     events.on_refused = [this](const TaskRef& task, const Error& error) { refused_.emplace_back(task, error); };
     events.on_changed = [this](const WorkerChange& change) { changes_.push_back(change); };
@@ -123,7 +123,7 @@ class AsyncWorkerTest : public ::testing::Test {
   std::optional<AsyncWorker> worker_;
   std::function<Outcome(const Assignment&)> answer_;
   std::vector<Assignment> tasks_;
-  std::vector<CancelOrder> cancels_;
+  std::vector<StopRequest> cancels_;
   std::vector<std::pair<TaskRef, Error>> refused_;
   std::vector<WorkerChange> changes_;
   std::vector<Error> change_errors_;

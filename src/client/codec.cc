@@ -255,9 +255,10 @@ void Read(Value value, Meta& out) {
 }
 
 template <>
-struct FieldsOf<Job::Held> {
-  static constexpr auto kRows = RowsOf<Job::Held, wire::kHeld>(
-      In<&Job::Held::code>("code"), In<&Job::Held::kind>("kind"), In<&Job::Held::since_at_ms>("since_at_ms"));
+struct FieldsOf<Job::WaitReason> {
+  static constexpr auto kRows =
+      RowsOf<Job::WaitReason, wire::kWaitReason>(In<&Job::WaitReason::code>("code"), In<&Job::WaitReason::kind>("kind"),
+                                                 In<&Job::WaitReason::since_at_ms>("since_at_ms"));
 };
 
 template <>
@@ -273,7 +274,7 @@ struct FieldsOf<Job> {
       In<&Job::submitted_at_ms>("submitted_at_ms"), In<&Job::scheduled_at_ms>("scheduled_at_ms"),
       In<&Job::started_at_ms>("started_at_ms"), In<&Job::ended_at_ms>("ended_at_ms"),
       In<&Job::next_retry_at_ms>("next_retry_at_ms"), In<&Job::reason>("reason"), Unread("idempotency_key"),
-      Unread("payload_prefix"), Unread("trace"), In<&Job::held>("held"));
+      Unread("payload_prefix"), Unread("trace"), In<&Job::wait_reason>("wait_reason"));
 };
 
 template <>
@@ -339,7 +340,7 @@ struct FieldsOf<PromisedShare> {
 // A task that a worker has.
 using JobAndIndex = std::pair<std::string, std::uint64_t>;
 constexpr auto kTaskOfWorker =
-    RowsOf<JobAndIndex, wire::kHeldTask>(In<&JobAndIndex::first>("job"), In<&JobAndIndex::second>("index"));
+    RowsOf<JobAndIndex, wire::kWorkerTask>(In<&JobAndIndex::first>("job"), In<&JobAndIndex::second>("index"));
 
 void ReadTasksOfWorker(Value& value, WorkerInfo& out) {
   Each(value, [&](Value item) { kTaskOfWorker.Read(item, out.tasks.emplace_back()); });

@@ -65,7 +65,7 @@ struct ServerMessage {
   std::vector<TaskRef> stale;
   std::vector<std::string> stale_codes;  // as many
   std::vector<Assignment> tasks;
-  std::vector<CancelOrder> cancel;
+  std::vector<StopRequest> cancel;
   bool drain = false;
   std::optional<WorkerChange> set;
   std::optional<Welcome> welcome;

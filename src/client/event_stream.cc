@@ -19,13 +19,13 @@ bool Field(std::string_view line, std::string_view name, std::string_view& value
 }  // namespace
 
 Result<bool> EventStream::Add(std::string_view piece, const OnEvent& on_event) {
-  held_.append(piece);
+  buffered_.append(piece);
   std::size_t end = 0;
-  while ((end = held_.find("\n\n", looked_at_)) != std::string::npos) {
+  while ((end = buffered_.find("\n\n", looked_at_)) != std::string::npos) {
     std::string event, data;
     for (std::size_t at = 0; at < end;) {
-      const std::size_t stop = std::min(held_.find('\n', at), end);
-      const std::string_view line = std::string_view(held_).substr(at, stop - at);
+      const std::size_t stop = std::min(buffered_.find('\n', at), end);
+      const std::string_view line = std::string_view(buffered_).substr(at, stop - at);
       std::string_view value;
       if (Field(line, "event:", value)) event = value;
       if (Field(line, "data:", value)) {
@@ -34,12 +34,12 @@ Result<bool> EventStream::Add(std::string_view piece, const OnEvent& on_event) {
       }
       at = stop + 1;
     }
-    held_.erase(0, end + 2);
+    buffered_.erase(0, end + 2);
     looked_at_ = 0;
     if (!data.empty() && !on_event(event, data)) return false;
   }
-  if (held_.size() > kMaxEventBytes) return Error{Code::kInternal, "an event without an end", ""};
-  looked_at_ = held_.empty() ? 0 : held_.size() - 1;
+  if (buffered_.size() > kMaxEventBytes) return Error{Code::kInternal, "an event without an end", ""};
+  looked_at_ = buffered_.empty() ? 0 : buffered_.size() - 1;
   return true;
 }
 

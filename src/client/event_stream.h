@@ -19,7 +19,7 @@ class EventStream {
   Result<bool> Add(std::string_view piece, const OnEvent& on_event);
 
  private:
-  std::string held_;
+  std::string buffered_;
   std::size_t looked_at_ = 0;  // of it, without an end of an event
 };
 

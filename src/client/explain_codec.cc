@@ -75,10 +75,10 @@ struct FieldsOf<LimitHold> {
   static constexpr auto kRows = RowsOf<LimitHold, wire::kExplainedLimit>(
       In<&LimitHold::uuid>("uuid"), In<&LimitHold::tag>("tag"), In<&LimitHold::name>("name"),
       In<&LimitHold::monitor>("monitor"), In<&LimitHold::reads_worker>("reads_worker"), In<&LimitHold::level>("level"),
-      In<&LimitHold::cost>("cost"), In<&LimitHold::holds_back>("holds_back"), In<&LimitHold::never>("never"),
+      In<&LimitHold::cost>("cost"), In<&LimitHold::blocks>("blocks"), In<&LimitHold::never>("never"),
       In<&LimitHold::stops>("stops"), In<&LimitHold::overtaken>("overtaken"),
       In<&LimitHold::payable_in_ms>("payable_in_ms"), In<&LimitHold::workers>("workers"),
-      In<&LimitHold::workers_held>("workers_held"));
+      In<&LimitHold::workers_blocked>("workers_blocked"));
 };
 
 template <>

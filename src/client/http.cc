@@ -192,13 +192,13 @@ Result<HttpAnswer> HttpConnection::ReadAnswer(const Sink& sink, bool& nothing_ca
   parser.header_limit(static_cast<std::uint32_t>(allot::bounds::kMaxHeaderBytes));
   parser.eager(false);  // stop after the header, to choose where the body goes
   parser.get().body().keep = &answer.body;
-  std::size_t held = 0;  // bytes in the buffer that the parser wants to see again, with more
+  std::size_t buffered = 0;  // bytes in the buffer that the parser wants to see again, with more
   while (!parser.is_done()) {
-    if (held == kReadBytes) {
+    if (buffered == kReadBytes) {
       transport_.reset();
       return Garbled("a line without an end");
     }
-    auto got = transport_->Read(buffer_.get() + held, kReadBytes - held);
+    auto got = transport_->Read(buffer_.get() + buffered, kReadBytes - buffered);
     boost::system::error_code ec;
     if (!got) {
       transport_.reset();
@@ -213,11 +213,11 @@ Result<HttpAnswer> HttpConnection::ReadAnswer(const Sink& sink, bool& nothing_ca
       break;
     }
     nothing_came = false;
-    held += *got;
+    buffered += *got;
     std::size_t used = 0;
-    while (used < held && !parser.is_done()) {
+    while (used < buffered && !parser.is_done()) {
       const bool had_header = parser.is_header_done();
-      const std::size_t n = parser.put(boost::asio::const_buffer(buffer_.get() + used, held - used), ec);
+      const std::size_t n = parser.put(boost::asio::const_buffer(buffer_.get() + used, buffered - used), ec);
       used += n;
       // Only the body of a success goes to the sink: an error is read as a whole.
       if (!had_header && parser.is_header_done()) {
@@ -237,10 +237,10 @@ Result<HttpAnswer> HttpConnection::ReadAnswer(const Sink& sink, bool& nothing_ca
       if (refused) return Error{Code::kUnavailable, "the transfer was broken off", ""};
       return Garbled(ec.message());
     }
-    std::copy(buffer_.get() + used, buffer_.get() + held, buffer_.get());
-    held -= used;
+    std::copy(buffer_.get() + used, buffer_.get() + buffered, buffer_.get());
+    buffered -= used;
   }
-  if (transport_ && (held > 0 || !parser.get().keep_alive())) transport_.reset();
+  if (transport_ && (buffered > 0 || !parser.get().keep_alive())) transport_.reset();
   answer.status = static_cast<int>(parser.get().result_int());
   if (answer.status >= 400) return ErrorOfAnswer(answer.status, answer.body);
   answer.body.reserve(answer.body.size() + simdjson::SIMDJSON_PADDING);

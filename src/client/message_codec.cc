@@ -26,10 +26,10 @@ struct FieldsOf<Assignment> {
 };
 
 template <>
-struct FieldsOf<CancelOrder> {
-  static constexpr auto kRows = RowsOf<CancelOrder, wire::kCancel>(
-      In<&CancelOrder::task, &TaskRef::job>("job"), In<&CancelOrder::task, &TaskRef::index>("index"),
-      In<&CancelOrder::task, &TaskRef::lease>("lease"), In<&CancelOrder::reason>("reason"));
+struct FieldsOf<StopRequest> {
+  static constexpr auto kRows = RowsOf<StopRequest, wire::kCancel>(
+      In<&StopRequest::task, &TaskRef::job>("job"), In<&StopRequest::task, &TaskRef::index>("index"),
+      In<&StopRequest::task, &TaskRef::lease>("lease"), In<&StopRequest::reason>("reason"));
 };
 
 template <>

@@ -34,28 +34,28 @@ struct FieldsOf<Overview::WorkerCounts> {
 };
 
 template <>
-struct FieldsOf<Overview::HeldBack::Limit> {
-  static constexpr auto kRows = RowsOf<Overview::HeldBack::Limit, wire::kHeldByLimit>(
-      In<&Overview::HeldBack::Limit::uuid>("uuid"), In<&Overview::HeldBack::Limit::tag>("tag"),
-      In<&Overview::HeldBack::Limit::name>("name"), In<&Overview::HeldBack::Limit::tasks>("tasks"));
+struct FieldsOf<Overview::WaitReason::Limit> {
+  static constexpr auto kRows = RowsOf<Overview::WaitReason::Limit, wire::kBlockedByLimit>(
+      In<&Overview::WaitReason::Limit::uuid>("uuid"), In<&Overview::WaitReason::Limit::tag>("tag"),
+      In<&Overview::WaitReason::Limit::name>("name"), In<&Overview::WaitReason::Limit::tasks>("tasks"));
 };
 
 template <>
-struct FieldsOf<Overview::HeldBack::Ceiling> {
-  static constexpr auto kRows = RowsOf<Overview::HeldBack::Ceiling, wire::kHeldByCeiling>(
-      In<&Overview::HeldBack::Ceiling::of>("of"), In<&Overview::HeldBack::Ceiling::key>("key"),
-      InRaw<&Overview::HeldBack::Ceiling::value>("value"), In<&Overview::HeldBack::Ceiling::running>("running"),
-      In<&Overview::HeldBack::Ceiling::max>("max"), In<&Overview::HeldBack::Ceiling::tasks>("tasks"));
+struct FieldsOf<Overview::WaitReason::Ceiling> {
+  static constexpr auto kRows = RowsOf<Overview::WaitReason::Ceiling, wire::kBlockedByCeiling>(
+      In<&Overview::WaitReason::Ceiling::of>("of"), In<&Overview::WaitReason::Ceiling::key>("key"),
+      InRaw<&Overview::WaitReason::Ceiling::value>("value"), In<&Overview::WaitReason::Ceiling::running>("running"),
+      In<&Overview::WaitReason::Ceiling::max>("max"), In<&Overview::WaitReason::Ceiling::tasks>("tasks"));
 };
 
 template <>
-struct FieldsOf<Overview::HeldBack> {
-  static constexpr auto kRows = RowsOf<Overview::HeldBack, wire::kOverviewReason>(
-      In<&Overview::HeldBack::code>("code"), In<&Overview::HeldBack::kind>("kind"),
-      In<&Overview::HeldBack::tasks>("tasks"), In<&Overview::HeldBack::jobs>("jobs"),
-      In<&Overview::HeldBack::classes>("classes"), In<&Overview::HeldBack::since_at_ms>("since_at_ms"),
-      InOrEmpty<&Overview::HeldBack::job>("job"), In<&Overview::HeldBack::tags>("tags"),
-      In<&Overview::HeldBack::limits>("limits"), In<&Overview::HeldBack::ceilings>("ceilings"));
+struct FieldsOf<Overview::WaitReason> {
+  static constexpr auto kRows = RowsOf<Overview::WaitReason, wire::kOverviewReason>(
+      In<&Overview::WaitReason::code>("code"), In<&Overview::WaitReason::kind>("kind"),
+      In<&Overview::WaitReason::tasks>("tasks"), In<&Overview::WaitReason::jobs>("jobs"),
+      In<&Overview::WaitReason::classes>("classes"), In<&Overview::WaitReason::since_at_ms>("since_at_ms"),
+      InOrEmpty<&Overview::WaitReason::job>("job"), In<&Overview::WaitReason::tags>("tags"),
+      In<&Overview::WaitReason::limits>("limits"), In<&Overview::WaitReason::ceilings>("ceilings"));
 };
 
 template <>
@@ -114,7 +114,7 @@ struct FieldsOf<Picture> {
 template <>
 struct FieldsOf<Receipt::Stage> {
   static constexpr auto kRows = RowsOf<Receipt::Stage, wire::kReceiptStage>(
-      In<&Receipt::Stage::stage>("stage"), Unread("open"), Unread("passed"), Unread("held"), Unread("met"),
+      In<&Receipt::Stage::stage>("stage"), Unread("open"), Unread("passed"), Unread("blocked"), Unread("met"),
       Unread("mode"), Unread("from"), In<&Receipt::Stage::text>("text"));
 };
 

@@ -126,12 +126,12 @@ TEST(ManyJobs, IsAskedForAndAnswered) {
 }
 
 TEST(ParseJob, SaysWhatHoldsIt) {
-  auto job = Parse<Job>(R"({"id":"7","held":{"code":"all_busy","kind":"wait","since_at_ms":5}})");
-  ASSERT_TRUE(job && job->held);
-  EXPECT_EQ(job->held->code, "all_busy");
-  EXPECT_EQ(job->held->since_at_ms, 5);
-  EXPECT_FALSE(Parse<Job>(R"({"id":"7","held":null})")->held);
-  EXPECT_FALSE(Parse<Job>(R"({"id":"7"})")->held);
+  auto job = Parse<Job>(R"({"id":"7","wait_reason":{"code":"all_busy","kind":"wait","since_at_ms":5}})");
+  ASSERT_TRUE(job && job->wait_reason);
+  EXPECT_EQ(job->wait_reason->code, "all_busy");
+  EXPECT_EQ(job->wait_reason->since_at_ms, 5);
+  EXPECT_FALSE(Parse<Job>(R"({"id":"7","wait_reason":null})")->wait_reason);
+  EXPECT_FALSE(Parse<Job>(R"({"id":"7"})")->wait_reason);
 }
 
 TEST(ParseServer, SaysWhoAsks) {

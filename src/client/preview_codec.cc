@@ -17,9 +17,9 @@ struct FieldsOf<StrategyPreview::Pick> {
       In<&StrategyPreview::Pick::tags>("tags"), In<&StrategyPreview::Pick::why>("why"));
 };
 
-constexpr auto kHeldOfPreview = RowsOf<StrategyPreview, wire::kStrategyHeld>(
-    In<&StrategyPreview::held_jobs>("jobs"), In<&StrategyPreview::held_tasks>("tasks"),
-    InOrEmpty<&StrategyPreview::held_job>("job"));
+constexpr auto kBlockedOfPreview = RowsOf<StrategyPreview, wire::kBlockedByLimits>(
+    In<&StrategyPreview::blocked_jobs>("jobs"), In<&StrategyPreview::blocked_tasks>("tasks"),
+    InOrEmpty<&StrategyPreview::blocked_job>("job"));
 template <>
 struct FieldsOf<StrategyPreview> {
   static constexpr auto kRows = RowsOf<StrategyPreview, wire::kStrategyTry>(
@@ -27,7 +27,7 @@ struct FieldsOf<StrategyPreview> {
       In<&StrategyPreview::paused>("paused"), In<&StrategyPreview::draining>("draining"),
       In<&StrategyPreview::complete>("complete"), In<&StrategyPreview::jobs_looked_at>("jobs_looked_at"),
       In<&StrategyPreview::may_run>("may_run"), In<&StrategyPreview::queued_tasks>("queued_tasks"),
-      In<&StrategyPreview::took_ms>("took_ms"), Inside<StrategyPreview, kHeldOfPreview>("held"),
+      In<&StrategyPreview::took_ms>("took_ms"), Inside<StrategyPreview, kBlockedOfPreview>("blocked"),
       In<&StrategyPreview::limited>("limited"), In<&StrategyPreview::picks>("picks"));
 };
 

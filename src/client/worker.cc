@@ -65,7 +65,7 @@ class Worker::Impl {
       }
       tasks.size() == 1 ? wake_.notify_one() : wake_.notify_all();
     };
-    events.on_cancel = [this](const CancelOrder& order) {
+    events.on_cancel = [this](const StopRequest& order) {
       const auto found = by_lease_.find(order.task.lease);
       if (found != by_lease_.end()) found->second->cancelled_ = true;
     };

@@ -40,14 +40,15 @@ TEST_F(LooksTest, WhatALimitStopsIsNotSaidToStart) {
   EXPECT_EQ(row["job"].str(), id);
   EXPECT_EQ(row["limits"].text(), R"([{"uuid":"stop","tag":"agent","name":"n-stop","tasks":7}])");
   EXPECT_EQ(Row(http, "can_start")["tasks"].num(), 2);
-  EXPECT_EQ(http.Get(kQueue + "/jobs/" + id).json["held"]["code"].str(), "limit_never");
+  EXPECT_EQ(http.Get(kQueue + "/jobs/" + id).json["wait_reason"]["code"].str(), "limit_never");
   const Json banner = http.Get(kQueue + "/overview").json["banners"][0];
   EXPECT_EQ(banner["code"].str(), "limit_never");
   EXPECT_EQ(banner["message"].str(), "limits let 1 job (7 tasks) never start");
   EXPECT_EQ(banner["hint"].str(), "allot limit show stop");
   const std::string metrics = http.Get("/metrics").body;
-  EXPECT_NE(metrics.find(R"(allotter_tasks_held{queue="default",reason="limit_never"} 7)"), std::string::npos);
-  EXPECT_NE(metrics.find(R"(allotter_tasks_held{queue="default",reason="can_start"} 2)"), std::string::npos);
+  EXPECT_NE(metrics.find(R"(allotter_tasks_by_wait_reason{queue="default",reason="limit_never"} 7)"),
+            std::string::npos);
+  EXPECT_NE(metrics.find(R"(allotter_tasks_by_wait_reason{queue="default",reason="can_start"} 2)"), std::string::npos);
 }
 
 TEST_F(LooksTest, WhatACeilingStopsIsNamedWithItsValue) {
@@ -71,7 +72,7 @@ TEST_F(LooksTest, TryingAStrategyLeavesOutWhatLimitsStop) {
   Limit(http, "stop", R"(MY.User == \"ann\")", "0");
   Limit(http, "slow", R"(MY.User == \"bob\")", "2");
   const Json tried = http.Post(kQueue + "/strategy/try", R"({"strategy":"oldest","worker":{"tags":["t"]}})").json;
-  EXPECT_EQ(tried["held"].text(), R"({"jobs":1,"tasks":5,"job":")" + anns + "\"}");
+  EXPECT_EQ(tried["blocked"].text(), R"({"jobs":1,"tasks":5,"job":")" + anns + "\"}");
   ASSERT_EQ(tried["picks"].size(), 2u) << tried.text();
   EXPECT_EQ(tried["picks"][1]["job"].str(), bobs);
   EXPECT_TRUE(tried["limited"].flag());

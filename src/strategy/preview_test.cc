@@ -147,7 +147,7 @@ TEST(Preview, SaysWhy) {
          "the worker's own strategy", "choice 2 of 2: there is no task in the first",
          "values of `customer` by their running tasks, in steps of 2: \"acme\" has 1, on step 1",
          "the oldest job first: submitted 1m 00s ago"},
-        {"nothing of a user whose running tasks take 25 % of all slots: jobs without a user are not held",
+        {"nothing of a user whose running tasks take 25 % of all slots: jobs without a user are not limited",
          "the worker's own strategy", "choice 2 of 2: there is no task in the first",
          "values of `customer` by their running tasks, in steps of 2: jobs without `customer` count as 0",
          "the oldest job first: submitted 1m 00s ago"}}},

@@ -490,7 +490,7 @@ TEST(DescribeStrategy, TellsEveryStep) {
   EXPECT_EQ(DescribeStrategy(*testing::MustParseStrategy("oldest")), "1. the oldest job first, its tasks in order\n");
   EXPECT_EQ(
       DescribeStrategy(*testing::MustParseStrategy("max_simultaneous(customer, 5, fair)")),
-      R"(1. nothing of a value of `customer` that has 5 running tasks already; jobs without `customer` are not held
+      R"(1. nothing of a value of `customer` that has 5 running tasks already; jobs without `customer` are not limited
 2. of the rest: shares between users: the one with the fewest running tasks for its weight first, of equals the one served longest ago; jobs without a user are one group
 3. of its jobs: the first of these that has a task:
    first choice

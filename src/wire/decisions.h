@@ -57,12 +57,12 @@ inline constexpr Field kPickFields[] = {
 };
 inline constexpr Object kPick{"PickedTask", "A task that a worker would be given.", kPickFields};
 
-inline constexpr Field kStrategyHeldFields[] = {
+inline constexpr Field kBlockedByLimitsFields[] = {
     Count("jobs", "how many"),
     Count("tasks", "theirs"),
     OrNull(Id("job", "one of them")),
 };
-inline constexpr Object kStrategyHeld{"HeldByLimits", "What limits hold back.", kStrategyHeldFields};
+inline constexpr Object kBlockedByLimits{"BlockedByLimits", "What limits block.", kBlockedByLimitsFields};
 inline constexpr Field kStrategyTryFields[] = {
     Text("strategy", "as text"),
     Text("policy", "as text"),
@@ -73,8 +73,8 @@ inline constexpr Field kStrategyTryFields[] = {
     Count("may_run", "jobs that the worker may run"),
     Count("queued_tasks", "theirs"),
     Millis("took_ms", "how long it took"),
-    One("held", kStrategyHeld, "what limits hold back, which is left out"),
-    Bool("limited", "there are fewer picks than asked for, and limits hold back others"),
+    One("blocked", kBlockedByLimits, "what limits block, which is left out"),
+    Bool("limited", "there are fewer picks than asked for, and limits block others"),
     Many("picks", kPick, "in order"),
 };
 inline constexpr Object kStrategyTry{"StrategyTry", "What a worker with some strategy would be given.",
@@ -124,7 +124,7 @@ inline constexpr Field kReceiptStageFields[] = {
     Text("stage", "match, limits or dispatch"),
     Maybe(Count("open", "match: classes with open tasks")),
     Maybe(Count("passed", "match: those of them that the worker may run")),
-    Maybe(Count("held", "limits: groups that were held back")),
+    Maybe(Count("blocked", "limits: groups that they blocked")),
     Maybe(Count("met", "limits: limits that applied and were paid")),
     Maybe(Word("mode", kDispatchMode, "dispatch: who holds a queued task")),
     Maybe(Text("from", "dispatch: whose queue it came from")),

@@ -68,18 +68,18 @@ inline constexpr Field kExplainedLimitFields[] = {
     Bool("reads_worker", "it holds on some workers alone"),
     Real("level", "its tokens"),
     Real("cost", "of a start"),
-    Bool("holds_back", "now"),
+    Bool("blocks", "now"),
     Bool("never", "it can never pay"),
     Bool("stops", "its count is 0"),
     Bool("overtaken", "cheaper starts keep the job waiting"),
     OrNull(Millis("payable_in_ms", "when it can pay, if nothing else starts")),
     Count("workers", "that it applies to, where it reads the worker"),
-    Count("workers_held", "on which it holds the job back"),
+    Count("workers_blocked", "on which it blocks the job"),
 };
 inline constexpr Object kExplainedLimit{"ExplainedLimit", "How a limit stands to a job.", kExplainedLimitFields};
 inline constexpr Field kCeilingFields[] = {
-    kHeldByCeilingFields[0], kHeldByCeilingFields[1], kHeldByCeilingFields[2],
-    kHeldByCeilingFields[3], kHeldByCeilingFields[4],
+    kBlockedByCeilingFields[0], kBlockedByCeilingFields[1], kBlockedByCeilingFields[2],
+    kBlockedByCeilingFields[3], kBlockedByCeilingFields[4],
 };
 inline constexpr Object kCeiling{"Ceiling", "A ceiling of a strategy that a value has reached.", kCeilingFields};
 inline constexpr Field kFirstFields[] = {

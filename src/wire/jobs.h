@@ -90,12 +90,12 @@ inline constexpr Field kJobChangeFields[] = {
 };
 inline constexpr Object kJobChange{"JobChange", "What to change of a job; what is not there stays.", kJobChangeFields};
 
-inline constexpr Field kHeldFields[] = {
+inline constexpr Field kWaitReasonFields[] = {
     Text("code", "the reason, as in an explanation"),
     Word("kind", kKind, "what to do about it"),
     OrNull(Time("since_at_ms", "null: since before the server's start")),
 };
-inline constexpr Object kHeld{"Held", "Why what waits of a job does not run.", kHeldFields};
+inline constexpr Object kWaitReason{"WaitReason", "Why what waits of a job does not run.", kWaitReasonFields};
 
 inline constexpr Field kJobOwnFields[] = {
     Id("id", "its id"),
@@ -132,8 +132,10 @@ inline constexpr Field kJobOwnFields[] = {
     OrNull(Time("next_retry_at_ms", "when the next of its retrying tasks may run")),
     Text("reason", "why it failed, where it did"),
 };
-inline constexpr Field kJobHeldField[] = {OrNull(One("held", kHeld, "null: nothing of it waits, or it is not known"))};
-inline constexpr auto kJobFields = Joined<kJobOwnFields, kDetailFields, kJobHeldField>();
+inline constexpr Field kJobWaitReasonField[] = {
+    OrNull(One("wait_reason", kWaitReason, "null: nothing of it waits, or it is not known")),
+};
+inline constexpr auto kJobFields = Joined<kJobOwnFields, kDetailFields, kJobWaitReasonField>();
 inline constexpr Object kJob{"Job", "A job.", kJobFields};
 
 inline constexpr Field kJobsPageFields[] = {

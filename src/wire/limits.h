@@ -29,10 +29,10 @@ inline constexpr Field kLimitQuestionFields[] = {
 inline constexpr Object kLimitQuestion{"LimitQuestion", "A limit to try.", kLimitQuestionFields};
 
 inline constexpr Field kIgnoredFields[] = {
-    Text("user", "whose starts were held back"),
+    Text("user", "whose starts it blocked"),
     Time("at_ms", "when the last time"),
 };
-inline constexpr Object kIgnored{"IgnoredUser", "A user that a limit holds back.", kIgnoredFields};
+inline constexpr Object kIgnored{"IgnoredUser", "A user that a limit blocks.", kIgnoredFields};
 inline constexpr Field kLimitFields[] = {
     Text("uuid", "its id"),
     Text("tag", "for whoever made it, to find its own"),
@@ -50,11 +50,11 @@ inline constexpr Field kLimitFields[] = {
     Count("allowed", "starts that it paid for"),
     Real("cost_allowed", "what those cost"),
     Count("skipped", "tries that it denied"),
-    Count("ignored_matches", "starts that it met while it only monitored, or held back"),
+    Count("ignored_matches", "starts that it met while it only monitored, or blocked"),
     OrNull(Time("last_ignored_at_ms", "when the last time")),
-    List(Text("ignored_users", "that it holds back, the last one last")),
+    List(Text("ignored_users", "that it blocks, the last one last")),
     Many("ignored", kIgnored, "the same, with when"),
-    Millis("blocked_ms", "how long it held something back, in all"),
+    Millis("blocked_ms", "how long it blocked something, in all"),
     Count("waiting", "groups of jobs that wait for it"),
     Count("waiting_forever", "those of them that it can never pay for"),
     OrNull(Real("cheapest", "the cost of the cheapest that waits")),

@@ -16,7 +16,7 @@ inline constexpr Field kQueueSettingsFields[] = {
     Maybe(Text("policy", "the strategy above those of workers; not for tokens that are fixed to a user")),
     Maybe(Of(Type::kCounts, "weights", "of users and other values; not for tokens that are fixed to a user")),
     Millis("max_limit_expiration_ms", "how long a limit may last without being renewed"),
-    Millis("limit_ban_window_ms", "how long a user that a limit held back counts as held back"),
+    Millis("limit_ban_window_ms", "how long a user that a limit blocked counts as blocked"),
     Millis("demand_lookahead_ms", "how far ahead demand looks"),
     Word("dispatch", kDispatchMode, "who holds a queued task"),
     Word("balance", kBalancing, "who is promised it, where dispatch is balanced"),
@@ -36,7 +36,7 @@ inline constexpr Field kQueueSettingsChangeFields[] = {
     Maybe(OrNull(Word("dispatch", kDispatchMode, "who holds a queued task"))),
     Maybe(OrNull(Word("balance", kBalancing, "who is promised it, where dispatch is balanced"))),
     Maybe(OrNull(Count("memory_budget_bytes", "0: as much as the server has for all queues"))),
-    Maybe(Millis("limit_ban_window_ms", "how long a user that a limit held back counts as held back")),
+    Maybe(Millis("limit_ban_window_ms", "how long a user that a limit blocked counts as blocked")),
     Maybe(Millis("demand_lookahead_ms", "how far ahead demand looks")),
 };
 inline constexpr Object kQueueSettingsChange{"QueueSettingsChange", "What to set; what is not there stays.",
@@ -109,14 +109,14 @@ inline constexpr Field kWorkerCountsFields[] = {
     Count("draining", "workers"),   Count("slots", "of all workers"), Count("busy", "slots"),
 };
 inline constexpr Object kWorkerCounts{"WorkerCounts", "Workers and their slots.", kWorkerCountsFields};
-inline constexpr Field kHeldByLimitFields[] = {
+inline constexpr Field kBlockedByLimitFields[] = {
     Text("uuid", "the limit's"),
     Text("tag", "the limit's"),
     Text("name", "the limit's"),
     Count("tasks", "that it stops"),
 };
-inline constexpr Object kHeldByLimit{"HeldByLimit", "A limit that stops tasks.", kHeldByLimitFields};
-inline constexpr Field kHeldByCeilingFields[] = {
+inline constexpr Object kBlockedByLimit{"BlockedByLimit", "A limit that stops tasks.", kBlockedByLimitFields};
+inline constexpr Field kBlockedByCeilingFields[] = {
     Word("of", kSource, "whose rule it is"),
     Text("key", "what it goes by, as user"),
     OrNull(Json("value", "of the key: text, a number or a boolean")),
@@ -124,8 +124,8 @@ inline constexpr Field kHeldByCeilingFields[] = {
     Count("max", "how many may run"),
     Count("tasks", "that it stops"),
 };
-inline constexpr Object kHeldByCeiling{"HeldByCeiling", "A ceiling of a strategy that stops tasks.",
-                                       kHeldByCeilingFields};
+inline constexpr Object kBlockedByCeiling{"BlockedByCeiling", "A ceiling of a strategy that stops tasks.",
+                                          kBlockedByCeilingFields};
 inline constexpr Field kOverviewReasonFields[] = {
     Text("code", "the reason, as in an explanation"),
     Word("kind", kKind, "what to do about it"),
@@ -135,8 +135,8 @@ inline constexpr Field kOverviewReasonFields[] = {
     OrNull(Time("since_at_ms", "null: since before the server's start")),
     Maybe(OrNull(Id("job", "the one with the most tasks; not for tokens that are fixed to a user"))),
     Maybe(List(Text("tags", "of that job"))),
-    Maybe(Many("limits", kHeldByLimit, "those that stop the most, where limits do")),
-    Maybe(Many("ceilings", kHeldByCeiling, "those that stop the most, where ceilings do")),
+    Maybe(Many("limits", kBlockedByLimit, "those that stop the most, where limits do")),
+    Maybe(Many("ceilings", kBlockedByCeiling, "those that stop the most, where ceilings do")),
 };
 inline constexpr Object kOverviewReason{"OverviewReason", "Why tasks do not run.", kOverviewReasonFields};
 inline constexpr Field kBannerFields[] = {
@@ -149,7 +149,7 @@ inline constexpr Field kOverviewFields[] = {
     One("rates", kRates, "what goes through it"),
     OrNull(One("oldest_waiting", kOldestWaiting, "null: nothing waits")),
     One("workers", kWorkerCounts, "who works"),
-    Many("reasons", kOverviewReason, "those first that hold back the most"),
+    Many("reasons", kOverviewReason, "those first that block the most"),
     Many("banners", kBanner, "the gravest first"),
 };
 inline constexpr Object kOverview{"Overview", "How a queue stands.", kOverviewFields};

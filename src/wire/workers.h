@@ -162,8 +162,8 @@ inline constexpr Field kPromisedShareFields[] = {
     Text("user", "of the job"), List(Text("tags", "of the job")),
 };
 inline constexpr Object kPromisedShare{"PromisedShare", "Tasks of one job in a worker's queue.", kPromisedShareFields};
-inline constexpr Field kHeldTaskFields[] = {kTaskRefFields[0], kTaskRefFields[1]};
-inline constexpr Object kHeldTask{"WorkerTask", "A task that a worker has.", kHeldTaskFields};
+inline constexpr Field kWorkerTaskFields[] = {kTaskRefFields[0], kTaskRefFields[1]};
+inline constexpr Object kWorkerTask{"WorkerTask", "A task that a worker has.", kWorkerTaskFields};
 
 inline constexpr Field kWorkerFields[] = {
     Id("id", "its id"),
@@ -187,7 +187,7 @@ inline constexpr Field kWorkerFields[] = {
     Time("registered_at_ms", "since when"),
     Time("last_seen_at_ms", "when it last said something"),
     Maybe(List(Text("constraint_tags", "where one is asked for: those that it meets"))),
-    Maybe(Many("tasks", kHeldTask, "where one is asked for: the first of what it has")),
+    Maybe(Many("tasks", kWorkerTask, "where one is asked for: the first of what it has")),
     Maybe(Many("queue", kPromisedShare, "where one is asked for: the first of what it was promised")),
 };
 inline constexpr Object kWorker{"Worker", "A worker.", kWorkerFields};

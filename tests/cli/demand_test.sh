@@ -43,7 +43,7 @@ explained=$(allot explain "$ann")
 has "$explained" 'slowly'
 has "$explained" 'never: its count is 0'
 has "$explained" 'ask the operator: the limit `slowly` (agent) stops it: its count is 0'
-json "$(allot explain "$ann" -o json)" '.verdict.code == "limit_never" and .verdict.kind == "operator" and .limits[0].uuid == "slow" and .limits[0].holds_back and .limits[0].never'
+json "$(allot explain "$ann" -o json)" '.verdict.code == "limit_never" and .verdict.kind == "operator" and .limits[0].uuid == "slow" and .limits[0].blocks and .limits[0].never'
 allot limit set --tag agent --uuid slow --name slowly --expr 'MY.User == "ann"' --rate 1/1h --expires 2m >/dev/null
 eventually sh -c "allot explain $ann -o json | jq -e '.verdict.code == \"limit\" and .limits[0].payable_in_ms > 60000'"
 explained=$(allot explain "$ann")

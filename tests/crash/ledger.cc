@@ -109,7 +109,7 @@ void Ledger::Granted(const LifePtr& life, TaskKey key, const std::string& lease,
   for (const Hold& hold : task.holds) {
     if (Alive(*hold.life, now)) {
       Complain(key, "was given to worker " + std::to_string(life->number) + " (lease " + lease + ") while worker " +
-                        std::to_string(hold.life->number) + " held lease " + hold.lease);
+                        std::to_string(hold.life->number) + " with lease " + hold.lease);
     } else {
       ++totals_.expired;
     }
@@ -212,11 +212,11 @@ void Ledger::Lost(const LifePtr& life, TaskKey key, const std::string& lease, bo
   }
 }
 
-void Ledger::SaidExpired(const LifePtr& life, TaskKey key, const std::string& lease, SteadyTime held_since) {
+void Ledger::SaidExpired(const LifePtr& life, TaskKey key, const std::string& lease, SteadyTime running_since) {
   const std::lock_guard lock(mutex_);
   EndHold(tasks_[key], lease);
   Note(tasks_[key], "expired: lease", lease, life->number);
-  if (life->last_gap.load() < held_since && Alive(*life, SteadyNow())) {
+  if (life->last_gap.load() < running_since && Alive(*life, SteadyNow())) {
     Complain(key,
              "lease " + lease + " expired although worker " + std::to_string(life->number) + " showed signs of life");
   }

@@ -95,7 +95,7 @@ class Ledger {
   void Resumed(TaskKey task, const std::string& lease, bool after_restart);
   void Lost(const LifePtr& life, TaskKey task, const std::string& lease, bool reported, SteadyTime silent_since);
   // The server said that the lease had expired.
-  void SaidExpired(const LifePtr& life, TaskKey task, const std::string& lease, SteadyTime held_since);
+  void SaidExpired(const LifePtr& life, TaskKey task, const std::string& lease, SteadyTime running_since);
 
   // --- What the server says of itself.
   // All jobs as they are now: every one that was acknowledged before must be among them, with at least what was

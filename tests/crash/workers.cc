@@ -124,7 +124,7 @@ class Load::Worker {
   }
 
  private:
-  struct Held {
+  struct Running {
     TaskKey task;
     SteadyTime since{};
     SteadyTime due{};
@@ -141,7 +141,7 @@ class Load::Worker {
   void NewLife() {
     life_ = std::make_shared<Life>();
     life_->number = ++load_.next_life_;
-    held_.clear();
+    running_.clear();
   }
 
   void NoteSend() {
@@ -151,20 +151,20 @@ class Load::Worker {
   }
 
   void Reconnect() {
-    for (auto& [lease, held] : held_) {
-      if (held.pending) held.maybe = true;
-      held.pending = false;
+    for (auto& [lease, running] : running_) {
+      if (running.pending) running.maybe = true;
+      running.pending = false;
     }
     messages_.clear();
     const std::uint64_t choice = random_() % 100;
     if (choice < 8) {
       NewLife();  // died: its leases run out
     } else if (choice < 20) {
-      // Comes back without some of what it held.
-      for (auto at = held_.begin(); at != held_.end();) {
+      // Comes back without some of what it had.
+      for (auto at = running_.begin(); at != running_.end();) {
         if (random_() % 2 == 0) {
           ledger_.Dropped(at->second.task, at->first);
-          at = held_.erase(at);
+          at = running_.erase(at);
         } else {
           ++at;
         }
@@ -175,9 +175,9 @@ class Load::Worker {
                         std::to_string(load_.options_.slots);
     if (!life_->worker.empty()) {
       hello += R"(,"worker":")" + life_->worker + R"(","key":")" + life_->key + R"(","resume":[)";
-      for (const auto& [lease, held] : held_) {
+      for (const auto& [lease, running] : running_) {
         if (hello.back() == '}') hello += ",";
-        hello += RefText(held.task, lease) + "}";
+        hello += RefText(running.task, lease) + "}";
       }
       hello += "]";
     }
@@ -203,22 +203,22 @@ class Load::Worker {
       ledger_.Violation("worker " + life_->worker + " came back and is called " + welcome.Text("/worker"));
     }
     const std::size_t resumed = welcome.Size("/resumed");
-    if (resumed + welcome.Size("/lost") != held_.size()) ledger_.Violation("a resume was answered " + *answer);
+    if (resumed + welcome.Size("/lost") != running_.size()) ledger_.Violation("a resume was answered " + *answer);
     life_->worker = welcome.Text("/worker");
     life_->key = welcome.Text("/key");
     connected_at_ = SteadyNow();
     welcome.ForEach("/resumed", [&](const Json& entry) {
-      if (held_.count(entry.Text("/lease")) == 0) ledger_.Violation("a resume was answered " + *answer);
+      if (running_.count(entry.Text("/lease")) == 0) ledger_.Violation("a resume was answered " + *answer);
       ledger_.Resumed(KeyOf(entry), entry.Text("/lease"), restarts != connected_in_);
     });
     welcome.ForEach("/lost", [&](const Json& entry) {
       const std::string lease = entry.Text("/lease");
-      const auto at = held_.find(lease);
-      if (at == held_.end()) return ledger_.Violation("a resume was answered " + *answer);
-      Held& held = at->second;
-      ledger_.Lost(life_, KeyOf(entry), lease, held.maybe, silent_since);
+      const auto at = running_.find(lease);
+      if (at == running_.end()) return ledger_.Violation("a resume was answered " + *answer);
+      Running& running = at->second;
+      ledger_.Lost(life_, KeyOf(entry), lease, running.maybe, silent_since);
       // Half of the time it reports all the same: the server must know better.
-      if (random_() % 2 == 0) held_.erase(at);
+      if (random_() % 2 == 0) running_.erase(at);
     });
     connected_in_ = restarts;
     ask_ = true;
@@ -227,8 +227,8 @@ class Load::Worker {
 
   void FindDue() {
     next_due_ = SteadyTime::max();
-    for (const auto& [lease, held] : held_) {
-      if (!held.pending) next_due_ = std::min(next_due_, held.due);
+    for (const auto& [lease, running] : running_) {
+      if (!running.pending) next_due_ = std::min(next_due_, running.due);
     }
   }
 
@@ -236,25 +236,25 @@ class Load::Worker {
     const SteadyTime now = SteadyNow();
     std::map<ReportKind, std::string> lists;
     Message message{now, {}};
-    for (auto& [lease, held] : held_) {
-      if (held.pending || held.due > now) continue;
-      held.pending = true;
+    for (auto& [lease, running] : running_) {
+      if (running.pending || running.due > now) continue;
+      running.pending = true;
       message.leases.push_back(lease);
-      ledger_.ReportSent(held.task, lease, held.kind, held.result);
+      ledger_.ReportSent(running.task, lease, running.kind, running.result);
       // Final failures travel in the list of failures.
-      std::string& list = lists[held.kind == ReportKind::kFinal ? ReportKind::kFailed : held.kind];
+      std::string& list = lists[running.kind == ReportKind::kFinal ? ReportKind::kFailed : running.kind];
       if (!list.empty()) list += ",";
-      list += RefText(held.task, lease);
-      if (held.kind == ReportKind::kDone) list += R"(,"result":")" + held.result + "\"";
-      if (held.kind == ReportKind::kFailed) list += R"(,"error":"not today")";
-      if (held.kind == ReportKind::kFinal) list += R"(,"error":"never","final":true)";
+      list += RefText(running.task, lease);
+      if (running.kind == ReportKind::kDone) list += R"(,"result":")" + running.result + "\"";
+      if (running.kind == ReportKind::kFailed) list += R"(,"error":"not today")";
+      if (running.kind == ReportKind::kFinal) list += R"(,"error":"never","final":true)";
       list += "}";
     }
     std::string fields;
     if (!lists[ReportKind::kDone].empty()) fields += R"(,"done":[)" + lists[ReportKind::kDone] + "]";
     if (!lists[ReportKind::kFailed].empty()) fields += R"(,"failed":[)" + lists[ReportKind::kFailed] + "]";
     if (!lists[ReportKind::kReleased].empty()) fields += R"(,"released":[)" + lists[ReportKind::kReleased] + "]";
-    const std::size_t in_hand = held_.size() - message.leases.size();
+    const std::size_t in_hand = running_.size() - message.leases.size();
     const std::size_t slots = load_.options_.slots;
     fields += R"(,"pull":)" + std::to_string(slots > in_hand ? slots - in_hand : 0);
     ask_ = false;
@@ -272,8 +272,8 @@ class Load::Worker {
     if (message.At("/ack")) HandleAck(message, text);
     message.ForEach("/tasks", [&](const Json& task) { Take(task); });
     message.ForEach("/cancel", [&](const Json& order) {
-      const auto at = held_.find(order.Text("/lease"));
-      if (at == held_.end()) return;
+      const auto at = running_.find(order.Text("/lease"));
+      if (at == running_.end()) return;
       if (order.Text("/reason") == "expired") {
         ledger_.SaidExpired(life_, at->second.task, at->first, at->second.since);
       }
@@ -292,8 +292,8 @@ class Load::Worker {
     const auto at = messages_.find(static_cast<std::uint64_t>(message.Int("/seq", 0)));
     if (at != messages_.end()) {
       for (const std::string& lease : at->second.leases) {
-        const auto held = held_.find(lease);
-        if (held != held_.end()) held->second.pending = false;
+        const auto running = running_.find(lease);
+        if (running != running_.end()) running->second.pending = false;
       }
       messages_.erase(at);
     }
@@ -306,16 +306,16 @@ class Load::Worker {
     std::map<std::string, std::string> stale;
     message.ForEach("/stale", [&](const Json& entry) { stale[entry.Text("/lease")] = entry.Text("/code"); });
     for (const std::string& lease : at->second.leases) {
-      const auto held = held_.find(lease);
-      if (held == held_.end()) continue;
+      const auto running = running_.find(lease);
+      if (running == running_.end()) continue;
       const auto refused = stale.find(lease);
       if (refused == stale.end()) {
-        ledger_.ReportTaken(held->second.task, lease, held->second.kind, at->second.sent_at);
+        ledger_.ReportTaken(running->second.task, lease, running->second.kind, at->second.sent_at);
       } else {
-        ledger_.ReportRefused(held->second.task, lease, refused->second, held->second.maybe);
+        ledger_.ReportRefused(running->second.task, lease, refused->second, running->second.maybe);
         stale.erase(refused);
       }
-      held_.erase(held);
+      running_.erase(running);
     }
     if (!stale.empty()) ledger_.Violation("a report was refused that was not sent: " + text);
     messages_.erase(at);
@@ -325,27 +325,27 @@ class Load::Worker {
     const std::string lease = task.Text("/lease");
     const TaskKey key = KeyOf(task);
     ledger_.Granted(life_, key, lease, static_cast<std::uint32_t>(task.Int("/attempt")), connected_at_);
-    Held held;
-    held.task = key;
-    held.since = SteadyNow();
+    Running running;
+    running.task = key;
+    running.since = SteadyNow();
     const std::uint64_t choice = random_() % 100;
-    if (choice < 6) held.kind = ReportKind::kFailed;
-    if (choice >= 6 && choice < 8) held.kind = ReportKind::kFinal;
-    if (choice >= 8 && choice < 12) held.kind = ReportKind::kReleased;
+    if (choice < 6) running.kind = ReportKind::kFailed;
+    if (choice >= 6 && choice < 8) running.kind = ReportKind::kFinal;
+    if (choice >= 8 && choice < 12) running.kind = ReportKind::kReleased;
     // Some take long enough that a crash comes in between.
     const bool slow = random_() % 30 == 0;
-    held.due = held.since + milliseconds(slow ? random_() % 600 : random_() % 10);
-    held.result = "life " + std::to_string(life_->number) + " lease " + lease;
-    held_[lease] = std::move(held);
+    running.due = running.since + milliseconds(slow ? random_() % 600 : random_() % 10);
+    running.result = "life " + std::to_string(life_->number) + " lease " + lease;
+    running_[lease] = std::move(running);
   }
 
   void Leave() {
     if (!link_->open()) return;
     std::string list;
-    for (const auto& [lease, held] : held_) {
-      if (held.pending) continue;
-      ledger_.Dropped(held.task, lease);
-      list += (list.empty() ? "" : ",") + RefText(held.task, lease) + "}";
+    for (const auto& [lease, running] : running_) {
+      if (running.pending) continue;
+      ledger_.Dropped(running.task, lease);
+      list += (list.empty() ? "" : ",") + RefText(running.task, lease) + "}";
     }
     link_->Send(++seq_, R"(,"pull":0,"released":[)" + list + R"(],"bye":true)");
     link_->Receive(SteadyNow() + milliseconds(500));
@@ -357,7 +357,7 @@ class Load::Worker {
   const std::unique_ptr<WorkerLink> link_;
   std::mt19937_64 random_;
   LifePtr life_;
-  std::map<std::string, Held> held_;  // by lease
+  std::map<std::string, Running> running_;  // by lease
   std::map<std::uint64_t, Message> messages_;
   std::uint64_t seq_ = 0;
   SteadyTime connected_at_{};

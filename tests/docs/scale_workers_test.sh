@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The loop that scales local workers by demand: they come with the work, go down to the minimum without it, and all of
-# them end with the loop. What a limit holds back calls nobody.
+# them end with the loop. What a limit blocks calls nobody.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/cli/lib.sh"
 serve
@@ -25,7 +25,7 @@ counts() { [ "$(workers "$1")" = "$2" ]; }
 eventually counts true 1
 same 2 "$(allot workers -o json | jq '.workers[0].slots')"
 
-# What limits hold back is no reason to start anybody, however much it is.
+# What limits block is no reason to start anybody, however much it is.
 allot limit set --tag test --uuid hold --expr 'MY.User == "ann"' --rate 0/1s --expires 2m >/dev/null
 held=$(seq 100 | allot submit --tag render --user ann)
 sleep 1.2

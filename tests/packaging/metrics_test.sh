@@ -6,14 +6,14 @@ rules=$root/packaging/prometheus/allotter.rules.yml
 dashboard=$root/packaging/grafana/allotter.json
 page=$root/docs/reference/metrics.md
 
-# A server that has something to tell of everything: tasks done, failed, held back, in two queues.
+# A server that has something to tell of everything: tasks done, failed, blocked, in two queues.
 serve
 allot queue create other >/dev/null
 worker square --prefetch 0 -- sh -c 'read n; [ "$n" != 7 ] && echo $((n*n))'
 seq 20 | allot submit --tag square --max-attempts 1 --max-failed 5 --wait --quiet >/dev/null || true
 allot submit --tag nobody --count 5 >/dev/null
 allot submit -q other --tag nobody --count 3 >/dev/null
-held() { curl -sSf "$ALLOT_SERVER/metrics" >exposed && [ "$(awk '/^allotter_tasks_held{/ { n += $2 } END { print n + 0 }' exposed)" = 8 ]; }
+held() { curl -sSf "$ALLOT_SERVER/metrics" >exposed && [ "$(awk '/^allotter_tasks_by_wait_reason{/ { n += $2 } END { print n + 0 }' exposed)" = 8 ]; }
 eventually held
 
 # value NAME LABELS
@@ -25,8 +25,8 @@ same 20 "$(value allotter_wait_seconds_count 'queue="default"')"
 same 20 "$(value allotter_pick_seconds_count 'queue="default"')"
 same 0 "$(value allotter_run_seconds_count 'queue="other"')"
 same 1 "$(value allotter_slots 'queue="default"')"
-same 5 "$(awk '/^allotter_tasks_held{queue="default",/ { n += $2 } END { print n }' exposed)"
-same 3 "$(awk '/^allotter_tasks_held{queue="other",/ { n += $2 } END { print n }' exposed)"
+same 5 "$(awk '/^allotter_tasks_by_wait_reason{queue="default",/ { n += $2 } END { print n }' exposed)"
+same 3 "$(awk '/^allotter_tasks_by_wait_reason{queue="other",/ { n += $2 } END { print n }' exposed)"
 
 # A queue that is deleted goes from the metrics, also while they are read.
 for ((i = 0; i < 20; i++)); do curl -sSf "$ALLOT_SERVER/metrics" >/dev/null || echo broken >>reads.broken; done &

@@ -158,7 +158,7 @@ TEST_F(StallTest, ALimitWithManyDistinctCosts) {
         kLimits,
         R"({"tag":"stall","name":"costs","expr":"true","cost":"MY.size","count":1,"window_ms":1000,"burst":1,"expires_in_ms":60000})");
     EXPECT_EQ(made.status, 201) << made.body;
-    // Workers that ask meet what it holds back.
+    // Workers that ask meet what it blocks.
     InParallel(port(), 4, 5, [](Http& own, int i) {
       const Document hello(
           own.Post(kWorkers, R"({"name":"asks","tags":["t)" + std::to_string(i % 100) + R"("],"slots":4})").body);

@@ -42,7 +42,7 @@ export async function seed(server) {
   await server.api('PUT', `/v1/queues/default/limits/${ids.limit}`, { tag: 'ops', name: 'carl, slowly', expr: 'MY.User == "carl"', count: 2, window_ms: 3_600_000, burst: 1, expires_in_ms: 300_000 });
   await server.api('PUT', '/v1/queues/default/limits/all-counted', { tag: 'ops', name: 'all starts', expr: 'true', count: 1000, window_ms: 60_000, monitor: true, expires_in_ms: 300_000 });
   ids.limited = await server.submit({ tag: 'render', user: 'carl', count: 20, priority: 3 });
-  await eventually('carl is held back', async () => {
+  await eventually('carl is blocked', async () => {
     await second.say({ pull: 2, wait_ms: 100, released: [] });
     return (await server.get(`/v1/queues/default/limits/${ids.limit}`)).waiting > 0;
   }).catch(() => {});

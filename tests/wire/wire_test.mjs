@@ -303,7 +303,7 @@ test('limits, demand, users and explanations', async () => {
     const { reasons } = await get(`${kQueue}/overview`);
     return reasons.some((reason) => reason.limits) && reasons.some((reason) => reason.ceilings);
   });
-  await eventually('a job says why it does not run', async () => (await get(`${kQueue}/jobs/{job}`, { job: stuck.job.id })).held);
+  await eventually('a job says why it does not run', async () => (await get(`${kQueue}/jobs/{job}`, { job: stuck.job.id })).wait_reason);
 });
 
 test('who has a token is told what it may', async () => {

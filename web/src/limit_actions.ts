@@ -19,7 +19,7 @@ export async function remove(queue: string, limit: Limit): Promise<boolean> {
     title: `Delete the limit ${nameOf(limit)}?`,
     text: limit.monitor
       ? 'What it counted is gone with it.'
-      : 'What it holds back may start at once. Whoever renews or sets it brings it back, with a full bucket.',
+      : 'What it blocks may start at once. Whoever renews or sets it brings it back, with a full bucket.',
     yes: 'Delete',
     danger: true,
   });

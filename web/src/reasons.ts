@@ -52,5 +52,5 @@ export const kStages: Record<string, string> = {
   requirements: 'that meet its requirements',
   worker_requirements: 'that accept it',
   free_slot: 'with a free slot',
-  limits: 'held back by limits',
+  limits: 'blocked by limits',
 };

@@ -64,7 +64,7 @@ export interface QueueSettings {
   memory_budget_bytes?: number;
 }
 
-export interface Held {
+export interface WaitReason {
   code: string;
   kind: Kind;
   since_at_ms: Ms | null;
@@ -103,7 +103,7 @@ export interface Job extends TaskCounts {
   idempotency_key: string;
   payload_prefix: string;
   trace: string;
-  held?: Held | null;
+  wait_reason?: WaitReason | null;
 }
 
 export interface JobsPage {
@@ -283,13 +283,13 @@ export interface ExplainedLimit {
   reads_worker: boolean;
   level: number;
   cost: number;
-  holds_back: boolean;
+  blocks: boolean;
   never: boolean;
   stops: boolean;
   overtaken: boolean;
   payable_in_ms: Ms | null;
   workers: number;
-  workers_held: number;
+  workers_blocked: number;
 }
 
 export interface Ceiling {
@@ -399,7 +399,7 @@ export interface StrategyTry {
   draining: boolean;
   complete: boolean;
   jobs_looked_at: number;
-  held?: { jobs: number; tasks: number; job: string | null };
+  blocked?: { jobs: number; tasks: number; job: string | null };
   limited?: boolean;
   may_run: number;
   queued_tasks: number;
@@ -703,7 +703,7 @@ export interface Welcome {
   features?: string[];
 }
 
-export interface CancelOrder extends TaskRef {
+export interface StopRequest extends TaskRef {
   reason: string;
 }
 
@@ -712,7 +712,7 @@ export interface ServerMessage {
   ack?: number;
   stale?: (TaskRef & { code: string })[];
   tasks?: Assignment[];
-  cancel?: CancelOrder[];
+  cancel?: StopRequest[];
   drain?: boolean;
   set?: WorkerTraits;
   error?: ErrorBody & { seq?: number };

@@ -156,7 +156,7 @@ void AddSet(CLI::App& family, Context& context) {
 }  // namespace
 
 void AddLimitCommands(CLI::App& app, Context& context) {
-  CLI::App& family = *app.add_subcommand("limit", "May it start now? Limits on starts, held by lease");
+  CLI::App& family = *app.add_subcommand("limit", "May it start now? Limits on starts, kept by lease");
   family.require_subcommand(1);
   AddSet(family, context);
 

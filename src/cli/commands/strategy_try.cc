@@ -27,9 +27,10 @@ std::string Notes(const StrategyPreview& preview, Style style) {
   std::string out;
   const auto note = [&](std::string_view text) { out += Paint(Colour::kYellow, text, style) + "\n"; };
   if (preview.paused) note("the queue is paused: nothing is given until `allot queue resume`");
-  if (preview.held_jobs > 0) {
-    note(fmt::format("limits hold back {} of {} now, which are left out: `allot explain {}` says which limits",
-                     Counted(preview.held_tasks, "task"), Counted(preview.held_jobs, "job"), preview.held_job));
+  if (preview.blocked_jobs > 0) {
+    note(fmt::format("limits block {} of {} now, which are left out: `allot explain {}` says which limits",
+                     Counted(preview.blocked_tasks, "task"), Counted(preview.blocked_jobs, "job"),
+                     preview.blocked_job));
   }
   if (preview.limited && !preview.picks.empty()) note("after these, limits let nothing more start for now");
   if (preview.draining) note("the worker is draining: it gets no more tasks");
@@ -62,10 +63,10 @@ std::string TryText(const StrategyPreview& preview, Style style) {
                      Counted(preview.jobs_looked_at, "job"), preview.may_run == 1 ? "has" : "have",
                      Counted(preview.queued_tasks, "task"));
   if (preview.picks.empty()) {
-    const bool held = preview.may_run > 0 && preview.complete;
-    out += held                    ? "\nnothing: policy and strategy hold all of them back\n"
-           : preview.held_jobs > 0 ? "\nnothing: limits hold it back\n"
-                                   : "\nnothing\n";
+    const bool none_open = preview.may_run > 0 && preview.complete;
+    out += none_open                  ? "\nnothing: policy and strategy leave none of them\n"
+           : preview.blocked_jobs > 0 ? "\nnothing: limits block it\n"
+                                      : "\nnothing\n";
     return out + Notes(preview, style);
   }
   return out + "\n" + PicksText(preview.picks, style) + Notes(preview, style);

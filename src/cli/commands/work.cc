@@ -103,7 +103,7 @@ class CommandWorker {
       if (options_.once) Drain();
       StartWaiting();
     };
-    events.on_cancel = [this](const allotter::CancelOrder& order) { OnCancel(order); };
+    events.on_cancel = [this](const allotter::StopRequest& order) { OnCancel(order); };
     events.on_drain = [this] {
       Say("told to finish and go");
       Drain();
@@ -168,7 +168,7 @@ class CommandWorker {
     found->second.process->Stop(kStopGrace);
   }
 
-  void OnCancel(const allotter::CancelOrder& order) {
+  void OnCancel(const allotter::StopRequest& order) {
     const auto queued = std::find_if(waiting_.begin(), waiting_.end(),
                                      [&](const Assignment& task) { return task.task.lease == order.task.lease; });
     if (queued != waiting_.end()) {

@@ -53,7 +53,7 @@ class Hand {
     events.on_tasks = [this](std::vector<Assignment>&& tasks) {
       for (const Assignment& task : tasks) Begin(task);
     };
-    events.on_cancel = [this](const allotter::CancelOrder& order) {
+    events.on_cancel = [this](const allotter::StopRequest& order) {
       const auto found = running_.find(order.task.lease);
       if (found == running_.end()) return;
       running_.erase(found);

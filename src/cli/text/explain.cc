@@ -208,14 +208,15 @@ std::string VerdictText(const allotter::Reason& verdict, const std::vector<allot
 std::string HoldsText(const std::vector<allotter::LimitHold>& limits, Style style) {
   Table table({{"LIMIT"}, {"UUID"}, {"LEVEL", true}, {"COST", true}, {"WORKERS", true}, {"CAN PAY"}});
   for (const allotter::LimitHold& hold : limits) {
-    if (!hold.holds_back || hold.monitor) continue;
+    if (!hold.blocks || hold.monitor) continue;
     std::string when = hold.stops ? "never: its count is 0" : "never: that is more than it can ever have";
     if (!hold.never) {
       when = hold.payable_in_ms ? "in " + FormatDuration(std::chrono::milliseconds(*hold.payable_in_ms)) : "-";
       if (hold.overtaken) when += "; cheaper starts keep it waiting";
     }
     table.Add({hold.name.empty() ? hold.tag : hold.name, hold.uuid, TokensText(hold.level), TokensText(hold.cost),
-               hold.reads_worker ? FormatCount(hold.workers_held) + " of " + FormatCount(hold.workers) : "all", when});
+               hold.reads_worker ? FormatCount(hold.workers_blocked) + " of " + FormatCount(hold.workers) : "all",
+               when});
   }
   return table.empty() ? std::string() : table.Text(style);
 }

@@ -62,7 +62,7 @@ TEST(ExplanationText, TellsAStopFromWhatCostsTooMuch) {
   e.limits[0].name = "stop";
   e.limits[0].stops = true;
   e.limits[1].name = "costly";
-  for (allotter::LimitHold& hold : e.limits) hold.holds_back = hold.never = true;
+  for (allotter::LimitHold& hold : e.limits) hold.blocks = hold.never = true;
   e.tags[0].last_seen_at_ms = kNow;
   const std::string text = ExplanationText(e, kNow, {});
   const std::size_t stop = text.find("never: its count is 0\n");

@@ -131,7 +131,7 @@ std::string LimitText(const allotter::Limit& limit, std::int64_t now_ms, Style s
               {"monitor", spec.monitor ? "yes: it counts, and holds nothing back" : ""},
               {"expires in", FormatDuration(spec.expires_in)},
               {"allowed", Counted(limit.allowed, "start") + ", at a cost of " + TokensText(limit.cost_allowed)},
-              {spec.monitor ? "would have held back" : "held back",
+              {spec.monitor ? "would have blocked" : "blocked",
                fmt::format("{}, {} ignored", Counted(limit.skipped, "time"),
                            limit.ignored_matches == 1 ? "1 match" : FormatCount(limit.ignored_matches) + " matches")},
               {"last", limit.last_ignored_at_ms ? Ago(*limit.last_ignored_at_ms, now_ms) : ""},

@@ -245,7 +245,7 @@ void PutTable(const Model& model, const Table& table, const Layout& plan, Grid& 
                        : model.tab == Tab::kLimits  ? model.limits.has_value()
                                                     : model.overview.has_value();
     std::string text = there ? "none" : "…";
-    if (model.tab == Tab::kReasons && there) text = "nothing is held back";
+    if (model.tab == Tab::kReasons && there) text = "nothing waits";
     if (there && !state.filter.text.empty()) text += " that the filter finds";
     if (!state.refused.empty()) text = state.refused;
     grid.Put(head + 1, 1, text, state.refused.empty() ? kDim : Look{.ink = Ink::kRed});

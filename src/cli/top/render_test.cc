@@ -58,7 +58,7 @@ TEST_F(RenderTest, ShowsTheQueueIn80By24) {
 
 TEST_F(RenderTest, WideHasAllColumns) {
   const std::string screen = Screen(TestModel(), {140, 40});
-  for (const char* part : {"ID", "STATE", "USER", "TAGS", "TASKS", "PROGRESS", "RATE", "LEFT", "HELD BY",
+  for (const char* part : {"ID", "STATE", "USER", "TAGS", "TASKS", "PROGRESS", "RATE", "LEFT", "WAIT REASON",
                            "all busy 1m 05s", "job paused", "submitted", "failed jobs"}) {
     EXPECT_THAT(screen, HasSubstr(part));
   }
@@ -68,7 +68,7 @@ TEST_F(RenderTest, SmallHasWhatMattersMost) {
   const std::string screen = Screen(TestModel(), {40, 12});
   for (const char* part : {"allot top", "done 10.0/s", "queued 1,200", "1 Jobs", "103", "PROGRESS", "active"})
     EXPECT_THAT(screen, HasSubstr(part));
-  EXPECT_THAT(screen, Not(HasSubstr("HELD BY")));
+  EXPECT_THAT(screen, Not(HasSubstr("WAIT REASON")));
 }
 
 // Every tab, overlay and state of mind, on every screen: it is what Render() says it is, and nothing falls over.
@@ -231,7 +231,7 @@ TEST_F(RenderTest, ALostConnectionDimsWhatIsOld) {
 TEST_F(RenderTest, HostileNamesStayTextEverywhere) {
   Model model = TestModel();
   const std::string evil = "\x1b[2J\x1b]0;owned\x07\u202Eevil\n\r\tx";
-  model.jobs->jobs[0].user = model.jobs->jobs[0].tags[0] = model.jobs->jobs[0].held->code = evil;
+  model.jobs->jobs[0].user = model.jobs->jobs[0].tags[0] = model.jobs->jobs[0].wait_reason->code = evil;
   model.workers->workers[0].name = model.workers->workers[0].strategy = evil;
   model.users->users[0].user = evil;
   (*model.limits)[0].spec.name = evil;

@@ -24,7 +24,7 @@ constexpr Column kJobColumns[] = {
     {.key = "percent", .title = "%", .least = 4, .most = 4, .keep = 7, .right = true, .downward = true},
     {.key = "rate", .title = "RATE", .least = 6, .most = 8, .keep = 4, .right = true, .downward = true},
     {.key = "left", .title = "LEFT", .least = 6, .most = 8, .keep = 3, .right = true, .downward = true},
-    {.key = "held", .title = "HELD BY", .least = 9, .most = 48, .keep = 2},
+    {.key = "reason", .title = "WAIT REASON", .least = 9, .most = 48, .keep = 2},
 };
 constexpr Column kWorkerColumns[] = {
     {.key = "id", .title = "ID", .least = 6, .most = 20, .keep = 5, .whole = true},
@@ -103,12 +103,12 @@ Look LookOfKind(std::string_view kind) {
   return {};
 }
 
-Field Held(const Model& model, const allotter::Job& job) {
+Field WaitReason(const Model& model, const allotter::Job& job) {
   if (job.state == "failed") return {.text = job.reason, .look = {.ink = Ink::kRed}};
-  if (!job.held) return {};
-  std::string text = Spoken(job.held->code);
-  if (job.held->since_at_ms) text += " " + AgeText(*job.held->since_at_ms, model.now_ms);
-  return {.text = std::move(text), .look = LookOfKind(job.held->kind)};
+  if (!job.wait_reason) return {};
+  std::string text = Spoken(job.wait_reason->code);
+  if (job.wait_reason->since_at_ms) text += " " + AgeText(*job.wait_reason->since_at_ms, model.now_ms);
+  return {.text = std::move(text), .look = LookOfKind(job.wait_reason->kind)};
 }
 
 Line JobLine(const Model& model, const allotter::Job& job) {
@@ -138,7 +138,7 @@ Line JobLine(const Model& model, const allotter::Job& job) {
   out.push_back({.text = moves ? ShortNumber(rate) + "/s" : "", .number = moves ? rate : 0});
   const double left = moves ? (count - ended) / rate : -1;
   out.push_back({.text = moves && left < 1e8 ? Duration(std::ceil(left) * 1000) : "", .number = left});
-  out.push_back(Held(model, job));
+  out.push_back(WaitReason(model, job));
   return line;
 }
 
@@ -164,7 +164,7 @@ Line WorkerLine(const Model& model, const allotter::WorkerInfo& worker) {
 }
 
 // The limit or ceiling that stops the most; `…` if there are others.
-std::string StopsText(const allotter::Overview::HeldBack& reason) {
+std::string StopsText(const allotter::Overview::WaitReason& reason) {
   const bool several = reason.limits.size() + reason.ceilings.size() > 1;
   if (!reason.limits.empty()) {
     const auto& limit = reason.limits.front();
@@ -176,7 +176,7 @@ std::string StopsText(const allotter::Overview::HeldBack& reason) {
                      several ? ", …" : "");
 }
 
-Line ReasonLine(const Model& model, const allotter::Overview::HeldBack& reason) {
+Line ReasonLine(const Model& model, const allotter::Overview::WaitReason& reason) {
   const std::string todo = reason.kind == "wait"             ? "wait"
                            : reason.kind == "operator"       ? "ask the operator"
                            : reason.kind == "change_request" ? "change the request"

@@ -56,14 +56,14 @@ inline Model TestModel() {
   one.failed = 1;
   one.running = 9;
   one.queued = 490;
-  one.held = {"all_busy", "wait", kTestNow - 65'000};
+  one.wait_reason = {"all_busy", "wait", kTestNow - 65'000};
   jobs.jobs.push_back(one);
   allotter::Job two = TestJob("102", "done", "bob", {"mail"});
   two.count = two.done = 10;
   jobs.jobs.push_back(two);
   allotter::Job three = TestJob("101", "paused", "", {"gpu", "big"});
   three.count = three.queued = 7;
-  three.held = {"job_paused", "operator", std::nullopt};
+  three.wait_reason = {"job_paused", "operator", std::nullopt};
   jobs.jobs.push_back(three);
   model.rates["103"].Add(0, std::chrono::steady_clock::time_point{});
   model.rates["103"].Add(50, std::chrono::steady_clock::time_point{} + std::chrono::seconds(1));

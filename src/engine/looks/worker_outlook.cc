@@ -101,12 +101,12 @@ Reason OutlookVerdict(const OutlookSnapshot& snapshot, const PreviewWalk& walk) 
     const bool maximum = HasMaximum(*walk.policy()) || HasMaximum(*walk.strategy());
     return {maximum ? Advice::kWait : Advice::kOperator,
             maximum ? ReasonCode::kMaxSimultaneous : ReasonCode::kNotSelected,
-            fmt::format("policy and strategy hold back all {} that it may run", Tasks(walk.queued_tasks())),
+            fmt::format("policy and strategy block all {} that it may run", Tasks(walk.queued_tasks())),
             "allot explain JOB tells what does"};
   }
   if (walk.blocked_jobs() > 0) {
     return {Advice::kWait, ReasonCode::kLimit,
-            fmt::format("limits hold back all {} that it may run", Tasks(walk.blocked_tasks())),
+            fmt::format("limits block all {} that it may run", Tasks(walk.blocked_tasks())),
             "allot explain " + ToText(walk.one_blocked())};
   }
   return {Advice::kWait, ReasonCode::kEmpty, "nothing waits that it may run", ""};

@@ -142,7 +142,7 @@ TEST_F(DemandTest, ExplainNamesTheLimitThatHoldsAJobBack) {
   const Json never = explain();
   EXPECT_EQ(never["verdict"]["code"].str(), "limit_never");
   EXPECT_EQ(never["limits"][0]["uuid"].str(), "slow");
-  EXPECT_TRUE(never["limits"][0]["holds_back"].flag());
+  EXPECT_TRUE(never["limits"][0]["blocks"].flag());
   EXPECT_TRUE(never["limits"][0]["never"].flag());
   EXPECT_TRUE(never["limits"][0]["stops"].flag());
   EXPECT_EQ(never["verdict"]["message"].str(), "the limit `n-slow` (agent) stops it: its count is 0");
@@ -153,12 +153,12 @@ TEST_F(DemandTest, ExplainNamesTheLimitThatHoldsAJobBack) {
   const std::string pull = kWorkers + "/" + worker["worker"].str() + "/pull";
   const Answer pulled = http.Post(pull, R"({"key":")" + worker["key"].str() + R"(","pull":2})");
   ASSERT_EQ(pulled.json["tasks"].size(), 1u) << pulled.body;
-  const Json held = explain();
-  ASSERT_EQ(held["tasks"]["running"].num(), 1);
-  EXPECT_EQ(held["verdict"]["code"].str(), "limit");
-  EXPECT_EQ(held["verdict"]["kind"].str(), "wait");
-  EXPECT_EQ(held["limits"].size(), 2u);
-  EXPECT_GT(held["limits"][0]["payable_in_ms"].num(), 1'000);
+  const Json blocked = explain();
+  ASSERT_EQ(blocked["tasks"]["running"].num(), 1);
+  EXPECT_EQ(blocked["verdict"]["code"].str(), "limit");
+  EXPECT_EQ(blocked["verdict"]["kind"].str(), "wait");
+  EXPECT_EQ(blocked["limits"].size(), 2u);
+  EXPECT_GT(blocked["limits"][0]["payable_in_ms"].num(), 1'000);
   const Json pair = http.Get(kJobs + "/" + job + "/explain?worker=" + worker["worker"].str()).json;
   EXPECT_EQ(pair["limits"].size(), 2u);
 }
@@ -178,12 +178,12 @@ TEST_F(DemandTest, ExplainSaysThatTheFreeWorkersAreHeldByALimit) {
   const std::string pull = kWorkers + "/" + a["worker"].str() + "/pull";
   const Answer pulled = http.Post(pull, R"({"key":")" + a["key"].str() + R"(","pull":1})");
   ASSERT_EQ(pulled.json["tasks"].size(), 1u) << pulled.body;
-  const Json held = http.Get(explain).json;
-  EXPECT_EQ(held["verdict"]["kind"].str(), "wait");
-  EXPECT_EQ(held["verdict"]["message"].str(),
+  const Json blocked = http.Get(explain).json;
+  EXPECT_EQ(blocked["verdict"]["kind"].str(), "wait");
+  EXPECT_EQ(blocked["verdict"]["message"].str(),
             "the limit `n-site` (agent) stops it on 1 of the 2 workers that may run it: its count is 0; no worker is "
             "free on which it may start");
-  EXPECT_EQ(held["reasons"].size(), 1u);
+  EXPECT_EQ(blocked["reasons"].size(), 1u);
 }
 
 class DemandTokenTest : public DemandTest {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job's tasks seen from afar, over real sockets: picture, errors in groups, why it is held.
+// A job's tasks seen from afar, over real sockets: picture, errors in groups, why it is reason.
 #include "server/testing.h"
 #include "server/testing_tokens.h"
 
@@ -158,16 +158,16 @@ TEST_F(JobViewsTest, TokensSeeTheirOwnJobsAlone) {
 TEST_F(JobViewsTest, AListSaysWhyAJobIsHeld) {
   HttpClient http = Http();
   const std::string id = Submit(http, R"({"tag":"nobody-has-it"})");
-  Json held;
+  Json reason;
   for (int i = 0; i < 400; ++i) {  // a second or two after it came
-    held = http.Get(kJobs).json["jobs"][0]["held"];
-    if (held["code"].str() == "no_workers") break;
+    reason = http.Get(kJobs).json["jobs"][0]["wait_reason"];
+    if (reason["code"].str() == "no_workers") break;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  EXPECT_EQ(held["code"].str(), "no_workers");
-  EXPECT_EQ(held["kind"].str(), "operator");
+  EXPECT_EQ(reason["code"].str(), "no_workers");
+  EXPECT_EQ(reason["kind"].str(), "operator");
   http.Post(kJobs + "/" + id + "/cancel");
-  EXPECT_TRUE(http.Get(kJobs + "/" + id).json["held"].null());
+  EXPECT_TRUE(http.Get(kJobs + "/" + id).json["wait_reason"].null());
 }
 
 }  // namespace

@@ -338,7 +338,7 @@ TEST_F(LimitTokenTest, ChangingNeedsOperateAndReadingRead) {
   EXPECT_EQ(http.Get("/v1/queues/default/demand").status, 200);
   http.token = submit_;
   EXPECT_EQ(http.Get(kLimits).code(), "forbidden");
-  // What limits say, and whom they hold back, is not for those who see one user's jobs.
+  // What limits say, and whom they block, is not for those who see one user's jobs.
   http.token = ann_;
   for (const std::string& path : {kLimits, one, kLimits + "?uuid=a"}) {
     const Answer refused = http.Get(path);

@@ -31,13 +31,13 @@ std::vector<Banner> Banners(const OverviewFacts& facts) {
     banners.push_back(
         {"error", CodeText(error.code), error.message + ", and nothing is handed out", error.hint, std::nullopt});
   }
-  const std::uint64_t held = facts.stats.tasks_queued + facts.stats.tasks_retrying;
+  const std::uint64_t waiting = facts.stats.tasks_queued + facts.stats.tasks_retrying;
   if (facts.stats.paused) {
-    banners.push_back(
-        {held > 0 ? "warning" : "info", ReasonText(ReasonCode::kQueuePaused),
-         held > 0 ? fmt::format("the queue is paused, and {} {}", Counted(held, "task"), held == 1 ? "waits" : "wait")
-                  : "the queue is paused",
-         "allot queue resume", std::nullopt});
+    banners.push_back({waiting > 0 ? "warning" : "info", ReasonText(ReasonCode::kQueuePaused),
+                       waiting > 0 ? fmt::format("the queue is paused, and {} {}", Counted(waiting, "task"),
+                                                 waiting == 1 ? "waits" : "wait")
+                                   : "the queue is paused",
+                       "allot queue resume", std::nullopt});
   }
   for (const ReasonRow& row : facts.reasons) {
     const std::string jobs = fmt::format("{} ({})", Counted(row.jobs, "job"), Counted(row.tasks, "task"));
@@ -85,23 +85,23 @@ std::vector<Banner> Banners(const OverviewFacts& facts) {
 // What stops them, where limits or ceilings do.
 void AppendStops(const ReasonRow& row, wire::Writer<wire::kOverviewReason>& w) {
   if (!row.limits.empty()) {
-    w.Each("limits", row.limits, [](const BlockedByLimit& held, JsonWriter& json) {
-      wire::Writer<wire::kHeldByLimit> one(json);
-      one.Text("uuid", held.limit.uuid);
-      one.Text("tag", held.limit.tag);
-      one.Text("name", held.limit.name);
-      one.Count("tasks", held.tasks);
+    w.Each("limits", row.limits, [](const BlockedByLimit& stops, JsonWriter& json) {
+      wire::Writer<wire::kBlockedByLimit> one(json);
+      one.Text("uuid", stops.limit.uuid);
+      one.Text("tag", stops.limit.tag);
+      one.Text("name", stops.limit.name);
+      one.Count("tasks", stops.tasks);
     });
   }
   if (row.ceilings.empty()) return;
-  w.Each("ceilings", row.ceilings, [](const BlockedByCeiling& held, JsonWriter& json) {
-    wire::Writer<wire::kHeldByCeiling> one(json);
-    one.Text("of", held.own ? "strategy" : "policy");
-    one.Text("key", held.key);
-    AppendGroup(held.value, one.Value("value"));
-    one.Count("running", held.running);
-    one.Count("max", held.max);
-    one.Count("tasks", held.tasks);
+  w.Each("ceilings", row.ceilings, [](const BlockedByCeiling& stops, JsonWriter& json) {
+    wire::Writer<wire::kBlockedByCeiling> one(json);
+    one.Text("of", stops.own ? "strategy" : "policy");
+    one.Text("key", stops.key);
+    AppendGroup(stops.value, one.Value("value"));
+    one.Count("running", stops.running);
+    one.Count("max", stops.max);
+    one.Count("tasks", stops.tasks);
   });
 }
 

@@ -37,7 +37,7 @@ Result<std::string> NewUuid() {
   return out;
 }
 
-// Expressions, names and who was held back tell of everyone.
+// Expressions, names and who was blocked tell of everyone.
 Result<void> MayRead(const Call& call) {
   if (!call.principal().user) return {};
   return Error{Code::kForbidden, "limits tell of all users' jobs, this token only of its own's",

@@ -38,7 +38,7 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
         principal_(std::move(principal)),
         peer_(std::move(peer)),
         connection_(std::move(connection)),
-        held_(server.inflight) {}
+        buffered_(server.inflight) {}
 
   std::uint64_t lines() const { return line_; }
 
@@ -48,7 +48,7 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
     } else {
       pending_.append(bytes);  // at most one read: more is not asked for before the set has its id
     }
-    crowded_ = !held_.Grow(principal_->id, pending_.size() + unwritten_bytes_);
+    crowded_ = !buffered_.Grow(principal_->id, pending_.size() + unwritten_bytes_);
     // What is being stored goes away by itself; a line that is not complete does not.
     if (crowded_ && unwritten_ == 0)
       return Error{Code::kUnavailable, "too many large requests at once", "try again soon"};
@@ -198,7 +198,7 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
   void OnStored(std::size_t bytes) {
     --unwritten_;
     unwritten_bytes_ -= bytes;
-    held_.Shrink(over_ ? unwritten_bytes_ : pending_.size() + unwritten_bytes_);
+    buffered_.Shrink(over_ ? unwritten_bytes_ : pending_.size() + unwritten_bytes_);
     if (over_ || reply_ || !waits_ || unwritten_ > (crowded_ ? 0 : kGoOnBelow)) return;
     crowded_ = waits_ = false;
     connection_->ResumeBody();
@@ -255,7 +255,7 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
   // Of all but what is still being stored.
   void LetGo() {
     pending_ = {};
-    held_.Shrink(unwritten_bytes_);
+    buffered_.Shrink(unwritten_bytes_);
     connection_.reset();
   }
 
@@ -276,9 +276,9 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
   PayloadPacker packer_;
   std::size_t unwritten_ = 0;  // segments, and their bytes
   std::size_t unwritten_bytes_ = 0;
-  InflightBudget::Share held_;  // for those, and for pending_
-  bool crowded_ = false;        // there is no room for more
-  bool waits_ = false;          // nothing is read until some are stored
+  InflightBudget::Share buffered_;  // for those, and for pending_
+  bool crowded_ = false;            // there is no room for more
+  bool waits_ = false;              // nothing is read until some are stored
   std::optional<Reply> reply_;
 };
 

@@ -190,7 +190,7 @@ void LiveViews::Open(Call call) {
   if (HasParameter(call.request.query, "wait_ms")) {
     return call.Fail({Code::kBadValue, "a stream of events does not wait", "leave `wait_ms` out"});
   }
-  home_.Post(Closure([this, held = std::make_shared<Call>(std::move(call))]() mutable { Admit(std::move(held)); }));
+  home_.Post(Closure([this, kept = std::make_shared<Call>(std::move(call))]() mutable { Admit(std::move(kept)); }));
 }
 
 void LiveViews::Admit(std::shared_ptr<Call> call) {
@@ -322,9 +322,9 @@ Duration LiveViews::Pause(Duration own, const std::vector<Duration>& all) {
 
 LiveViews::SharedText LiveViews::Hold(std::string text) const {
   const std::size_t bytes = text.size();
-  auto held = std::make_unique<const std::string>(std::move(text));
-  *held_bytes_ += bytes;
-  return SharedText(held.release(), [bytes, count = held_bytes_](const std::string* gone) {
+  auto kept = std::make_unique<const std::string>(std::move(text));
+  *kept_bytes_ += bytes;
+  return SharedText(kept.release(), [bytes, count = kept_bytes_](const std::string* gone) {
     delete gone;
     *count -= bytes;
   });
@@ -351,7 +351,7 @@ void LiveViews::EndLook(View& view, int status, std::string_view body) {
     if (body.size() > kMaxViewBytes || !Resize(view, text.size())) {
       return End(self, {Code::kTooLarge, "this is too much to be watched", "ask for fewer at a time (`limit`)"});
     }
-    if (*held_bytes_ + text.size() > kMaxHeldBytes) {
+    if (*kept_bytes_ + text.size() > kMaxKeptBytes) {
       // It is told with the next look, when those are gone.
       BreakLaggards();
       Resize(view, before);
@@ -450,7 +450,7 @@ void LiveViews::OnTime() {
   Arm();
 }
 
-LiveViews::Counts LiveViews::counts() const { return {view_count_, stream_count_, looks_, texts_, *held_bytes_}; }
+LiveViews::Counts LiveViews::counts() const { return {view_count_, stream_count_, looks_, texts_, *kept_bytes_}; }
 
 void LiveViews::Stop() {
   home_.Post(Closure([this] {

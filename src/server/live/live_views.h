@@ -46,7 +46,7 @@ class LiveViews {
   static constexpr std::size_t kMaxViewBytes = 4 * 1024 * 1024;
   static constexpr std::size_t kMaxBytes = 256 * 1024 * 1024;            // of all views' last texts
   static constexpr std::size_t kMaxBytesOfOne = kMaxBytes / 4;           // of those that count as one token's
-  static constexpr std::size_t kMaxHeldBytes = 2 * kMaxBytes;            // with those that are still being sent
+  static constexpr std::size_t kMaxKeptBytes = 2 * kMaxBytes;            // with those that are still being sent
   static constexpr Duration kMostCost = std::chrono::milliseconds(100);  // a second
   // What a look costs, about.
   static constexpr Duration CostOf(std::size_t bytes) {
@@ -69,7 +69,7 @@ class LiveViews {
   struct Counts {
     std::size_t views = 0, streams = 0;
     std::uint64_t looks = 0, texts = 0;
-    std::size_t held_bytes = 0;  // of all texts that somebody may still need
+    std::size_t kept_bytes = 0;  // of all texts that somebody may still need
   };
   Counts counts() const;
   // Ends all streams, with an error that says so, and takes no more. Returns at once.
@@ -101,7 +101,7 @@ class LiveViews {
   Duration PauseOf(const std::string& who) const;
   // The view's last text has so many bytes now; false, changing nothing, where that is too much for its owner or all.
   bool Resize(View& view, std::size_t bytes);
-  // A text that counts in held_bytes_ for as long as it lives.
+  // A text that counts in kept_bytes_ for as long as it lives.
   SharedText Hold(std::string text) const;
   // Breaks the streams off that still send a text that is not their view's last.
   void BreakLaggards();
@@ -125,7 +125,7 @@ class LiveViews {
   std::set<std::pair<Instant, View*>> due_;
   std::map<std::string, Use, std::less<>> uses_;
   std::size_t bytes_ = 0;  // of the views' last texts
-  std::shared_ptr<std::atomic<std::size_t>> held_bytes_ = std::make_shared<std::atomic<std::size_t>>(0);
+  std::shared_ptr<std::atomic<std::size_t>> kept_bytes_ = std::make_shared<std::atomic<std::size_t>>(0);
   std::atomic<std::size_t> view_count_{0}, stream_count_{0};
   std::atomic<std::uint64_t> looks_{0}, texts_{0};
   bool stopped_ = false;

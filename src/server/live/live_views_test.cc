@@ -190,8 +190,8 @@ TEST_F(LiveViewsTest, ASlowReaderGetsTheLastViewOnceItHasCaughtUp) {
     EXPECT_EQ(quick.NextEvent().second["jobs"][0]["id"].str(), last);
   }
   // At most what was on its way, and the latest: for all of them together.
-  EXPECT_GT(server_->views().counts().held_bytes, 2'000'000u);
-  EXPECT_LT(server_->views().counts().held_bytes, 15'000'000u);
+  EXPECT_GT(server_->views().counts().kept_bytes, 2'000'000u);
+  EXPECT_LT(server_->views().counts().kept_bytes, 15'000'000u);
   crowd.clear();
   // What was on its way when it lagged, and then the latest; what was between is left out.
   int seen = 0;
@@ -288,7 +288,7 @@ TEST_F(LiveTokenTest, LargeViewsOfOneTokenLeaveRoomForOthers) {
     watchers.back()->token = read_;
     head = Head(watchers.back()->Watch(kJobs + "?limit=" + std::to_string(1000 - i)));
     if (head != "HTTP/1.1 200 OK") break;
-    bytes = server_->views().counts().held_bytes;
+    bytes = server_->views().counts().kept_bytes;
   }
   EXPECT_EQ(head, "HTTP/1.1 413 Content Too Large");
   EXPECT_GT(bytes, LiveViews::kMaxBytesOfOne / 2);

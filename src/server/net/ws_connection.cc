@@ -88,8 +88,8 @@ void WsConnection::Read() {
   taking_ = true;
   for (int i = 0; i < kReadsAtOnce && !ended_ && (!paused_ || closing_); ++i) {
     if (!ahead_.empty()) {
-      std::string held = std::exchange(ahead_, {});
-      Take(held);
+      std::string ahead = std::exchange(ahead_, {});
+      Take(ahead);
       continue;
     }
     // What is behind a message that makes it pause is kept: not much, unless a long one is under way.
@@ -179,7 +179,7 @@ void WsConnection::Account() {
   if (paused_) return;
   if (!reader_.idle()) {
     if (!read_deadline_) read_deadline_ = net().now() + server_.config.request_timeout;
-    if (!inflight_.Grow(admission_.principal->id, reader_.held())) {
+    if (!inflight_.Grow(admission_.principal->id, reader_.buffered())) {
       CloseNow(ws::CloseCode::kTryAgain, "too many large messages at once");
     }
   } else if (heard_ || !expects_hello()) {

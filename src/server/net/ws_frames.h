@@ -69,7 +69,7 @@ class FrameReader {
   // Nothing has begun.
   bool idle() const { return head_size_ == 0 && !in_frame_ && !in_message_; }
   // Memory that is kept for the message under way.
-  std::size_t held() const { return message_.capacity(); }
+  std::size_t buffered() const { return message_.capacity(); }
   // Gives memory back that is more than this, between messages.
   void Trim(std::size_t bytes);
 

@@ -188,7 +188,7 @@ TEST(WsFrames, AMessageThatIsThereAsAWholeIsNotCopied) {
   const FrameReader::Event event = reader.Next(rest);
   EXPECT_GE(event.data.data(), bytes.data());
   EXPECT_LT(event.data.data(), bytes.data() + bytes.size());
-  EXPECT_LT(reader.held(), 100u);
+  EXPECT_LT(reader.buffered(), 100u);
   EXPECT_TRUE(reader.idle());
 }
 
@@ -197,9 +197,9 @@ TEST(WsFrames, MemoryOfALongMessageIsGivenBack) {
   std::string bytes = Frame(1, std::string(50'000, 'x'), kMore) + Frame(0, "y");
   std::span<char> rest(bytes);
   EXPECT_EQ(reader.Next(rest).data.size(), 50'001u);
-  EXPECT_GE(reader.held(), 50'001u);
+  EXPECT_GE(reader.buffered(), 50'001u);
   reader.Trim(4096);
-  EXPECT_LT(reader.held(), 100u);
+  EXPECT_LT(reader.buffered(), 100u);
 }
 
 TEST(WsFrames, MessagesAreDroppedOnceTheyDoNotMatter) {
@@ -212,7 +212,7 @@ TEST(WsFrames, MessagesAreDroppedOnceTheyDoNotMatter) {
   std::span<char> rest(bytes);
   EXPECT_EQ(reader.Next(rest).kind, FrameReader::Kind::kPing);
   EXPECT_EQ(reader.Next(rest).kind, FrameReader::Kind::kClose);
-  EXPECT_LT(reader.held(), 100u);
+  EXPECT_LT(reader.buffered(), 100u);
 }
 
 TEST(WsFrames, HeadsOfWhatIsSent) {

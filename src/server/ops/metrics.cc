@@ -49,7 +49,7 @@ constexpr MetricRow kCounters[] = {
      [](const EngineStats& s) { return s.expired; }},
     {"allotter_reports_stale_total", "Reports with a lease that was not the task's own.",
      [](const EngineStats& s) { return s.stale; }},
-    {"allotter_limit_denials_total", "Starts that met a limit which held them back.",
+    {"allotter_limit_denials_total", "Starts that met a limit which blocked them.",
      [](const EngineStats& s) { return s.limit_denials; }},
     {"allotter_dispatch_moves_total", "Tasks that went from one worker's queue to another's.",
      [](const EngineStats& s) { return s.dispatch_moves; }},
@@ -171,8 +171,8 @@ struct QueueMetrics::Impl {
   std::array<Gauge*, std::size(kGauges)> gauges{};
   std::array<Gauge*, kDispatchWords.size()> dispatch{};
   std::array<Gauge*, kMemoryParts> memory{};
-  Family<Gauge>* held_family = nullptr;
-  std::map<ReasonCode, Gauge*> held;  // those that there have been
+  Family<Gauge>* waiting_family = nullptr;
+  std::map<ReasonCode, Gauge*> waiting;  // those that there have been
   std::string name;
   Gauge* oldest = nullptr;
   Gauge* store_bytes = nullptr;
@@ -204,7 +204,7 @@ struct QueueMetrics::Impl {
 QueueMetrics::QueueMetrics(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 QueueMetrics::~QueueMetrics() = default;
 
-void QueueMetrics::Update(const EngineStats& stats, const std::vector<ReasonRow>& held, WallTime now) {
+void QueueMetrics::Update(const EngineStats& stats, const std::vector<ReasonRow>& waiting, WallTime now) {
   for (std::size_t i = 0; i < std::size(kCounters); ++i) {
     const std::uint64_t value = kCounters[i].value(stats);
     if (value <= impl_->reported[i]) continue;
@@ -223,13 +223,13 @@ void QueueMetrics::Update(const EngineStats& stats, const std::vector<ReasonRow>
   const bool waits = stats.oldest_waiting != JobId();
   impl_->oldest->Set(waits ? Seconds(std::max<Duration>(now - stats.oldest_waiting_since, Duration(0))) : 0);
   std::map<ReasonCode, std::uint64_t> tasks;
-  for (const ReasonRow& row : held) tasks[row.code] += row.tasks;
+  for (const ReasonRow& row : waiting) tasks[row.code] += row.tasks;
   for (const auto& [code, count] : tasks) {
-    Gauge*& gauge = impl_->held[code];
+    Gauge*& gauge = impl_->waiting[code];
     if (gauge == nullptr)
-      gauge = &impl_->held_family->Add({{"queue", impl_->name}, {"reason", std::string(ReasonText(code))}});
+      gauge = &impl_->waiting_family->Add({{"queue", impl_->name}, {"reason", std::string(ReasonText(code))}});
   }
-  for (const auto& [code, gauge] : impl_->held) gauge->Set(static_cast<double>(tasks[code]));
+  for (const auto& [code, gauge] : impl_->waiting) gauge->Set(static_cast<double>(tasks[code]));
 }
 
 void QueueMetrics::Update(const Store::Usage& usage, bool disk_full, bool unavailable) {
@@ -288,7 +288,7 @@ struct Metrics::Impl {
   std::array<Family<Gauge>*, std::size(kGauges)> gauges{};
   Family<Gauge>& dispatch;
   Family<Gauge>& memory;
-  Family<Gauge>& held;
+  Family<Gauge>& waiting;
   Family<Gauge>& oldest;
   Family<Gauge>& store_bytes;
   Family<Gauge>& journal_rows;
@@ -350,7 +350,7 @@ struct Metrics::Impl {
       : data(data_dir),
         dispatch(GaugeFamily("allotter_dispatch", "1 for the mode that is in force, 0 for the other.")),
         memory(GaugeFamily("allotter_queue_memory_bytes", "Memory of the queue, by what uses it.")),
-        held(GaugeFamily("allotter_tasks_held", "Tasks that a reason holds back, by its code.")),
+        waiting(GaugeFamily("allotter_tasks_by_wait_reason", "Tasks that do not run yet, by the code of why.")),
         oldest(GaugeFamily("allotter_oldest_waiting_seconds",
                            "For how long the waiting job that was submitted first could have run; 0: none waits.")),
         store_bytes(GaugeFamily("allotter_store_bytes", "Bytes of the queue's files.")),
@@ -453,7 +453,7 @@ QueueMetrics& Metrics::ForQueue(const std::string& name) {
     queue->dispatch[i] = &impl_->dispatch.Add({{"queue", name}, {"mode", std::string(kDispatchWords[i])}});
   for (std::size_t i = 0; i < kMemoryParts; ++i)
     queue->memory[i] = &impl_->memory.Add({{"queue", name}, {"part", std::string(kMemoryWords[i])}});
-  queue->held_family = &impl_->held;
+  queue->waiting_family = &impl_->waiting;
   queue->name = name;
   queue->oldest = &impl_->oldest.Add(labels);
   queue->store_bytes = &impl_->store_bytes.Add(labels);
@@ -498,7 +498,7 @@ void Metrics::RemoveQueue(const std::string& name) {
   for (std::size_t i = 0; i < std::size(kGauges); ++i) impl_->gauges[i]->Remove(queue.gauges[i]);
   for (Gauge* const mode : queue.dispatch) impl_->dispatch.Remove(mode);
   for (Gauge* const part : queue.memory) impl_->memory.Remove(part);
-  for (const auto& [code, gauge] : queue.held) impl_->held.Remove(gauge);
+  for (const auto& [code, gauge] : queue.waiting) impl_->waiting.Remove(gauge);
   impl_->oldest.Remove(queue.oldest);
   impl_->store_bytes.Remove(queue.store_bytes);
   impl_->journal_rows.Remove(queue.journal_rows);

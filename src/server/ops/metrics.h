@@ -35,10 +35,10 @@ namespace allot {
 class QueueMetrics {
  public:
   // Counters since the start, gauges now. Called by one thread at a time, with stats that never go back. A reason that
-  // is not among `held` any more holds nothing back.
-  void Update(const EngineStats& stats, const std::vector<ReasonRow>& held, WallTime now);
+  // is not among `waiting` any more has none.
+  void Update(const EngineStats& stats, const std::vector<ReasonRow>& waiting, WallTime now);
   void Update(const Store::Usage& usage, bool disk_full, bool unavailable = false);
-  // One group commit: how long it took, how many batches and events it held; with `here` made by whoever ran the round.
+  // One group commit: how long it took, how many batches and events it had; with `here` made by whoever ran the round.
   void Committed(Duration took, std::size_t batches, std::size_t events, bool here = false);
   // One round: how long it decided, how many starts came of it, and whether the engine thread ran it.
   void Decided(Duration took, std::size_t starts, bool engine_thread = true);

@@ -189,13 +189,13 @@ TEST(Metrics, WhatHoldsTasksBackIsToldByItsCode) {
   const EngineStats stats;
   queue.Update(stats, {busy, limit, again}, kScrapedAt);
   std::string text = metrics.Render();
-  EXPECT_TRUE(Has(text, "allotter_tasks_held{queue=\"q\",reason=\"all_busy\"} 15")) << text;
-  EXPECT_TRUE(Has(text, "allotter_tasks_held{queue=\"q\",reason=\"limit_never\"} 5"));
+  EXPECT_TRUE(Has(text, "allotter_tasks_by_wait_reason{queue=\"q\",reason=\"all_busy\"} 15")) << text;
+  EXPECT_TRUE(Has(text, "allotter_tasks_by_wait_reason{queue=\"q\",reason=\"limit_never\"} 5"));
   // One that is over says so, rather than go.
   queue.Update(stats, {limit}, kScrapedAt);
   text = metrics.Render();
-  EXPECT_TRUE(Has(text, "allotter_tasks_held{queue=\"q\",reason=\"all_busy\"} 0")) << text;
-  EXPECT_TRUE(Has(text, "allotter_tasks_held{queue=\"q\",reason=\"limit_never\"} 5"));
+  EXPECT_TRUE(Has(text, "allotter_tasks_by_wait_reason{queue=\"q\",reason=\"all_busy\"} 0")) << text;
+  EXPECT_TRUE(Has(text, "allotter_tasks_by_wait_reason{queue=\"q\",reason=\"limit_never\"} 5"));
   metrics.RemoveQueue("q");
   EXPECT_EQ(metrics.Render().find("queue=\"q\""), std::string::npos);
 }

@@ -77,15 +77,14 @@ void LogNotice(const std::string& queue, const LimitNotice& notice) {
       return LogWarning("the cost of a start cannot be evaluated, and counts as 1",
                         {{"queue", queue}, {"limit", limit.uuid}, {"tag", limit.tag}, {"name", limit.name}});
     case LimitNotice::Kind::kSummary:
-      return LogInfo("limit held starts back",
-                     {{"queue", queue},
-                      {"limit", limit.uuid},
-                      {"tag", limit.tag},
-                      {"name", limit.name},
-                      {"skipped", notice.summary.skipped},
-                      {"ignored_matches", notice.summary.ignored_matches},
-                      {"blocked_s", static_cast<double>(notice.summary.blocked.count()) * 1e-6},
-                      {"users", notice.summary.users}});
+      return LogInfo("limit blocked starts", {{"queue", queue},
+                                              {"limit", limit.uuid},
+                                              {"tag", limit.tag},
+                                              {"name", limit.name},
+                                              {"skipped", notice.summary.skipped},
+                                              {"ignored_matches", notice.summary.ignored_matches},
+                                              {"blocked_s", static_cast<double>(notice.summary.blocked.count()) * 1e-6},
+                                              {"users", notice.summary.users}});
   }
 }
 

@@ -25,13 +25,13 @@ void AppendLimits(const JobSnapshot& job_snapshot, JsonWriter& json) {
     w.Bool("reads_worker", limit.reads_worker);
     AppendTokens(limit.tokens, w.Value("level"));
     AppendTokens(limit.cost.number(), w.Value("cost"));
-    w.Bool("holds_back", limit.blocks);
+    w.Bool("blocks", limit.blocks);
     w.Bool("never", limit.never);
     w.Bool("stops", on_job.stops);
     w.Bool("overtaken", limit.overtaken);
     AppendFromNow(limit.payable_at, job_snapshot.now, w.Value("payable_in_ms"));
     w.Count("workers", on_job.workers);
-    w.Count("workers_held", on_job.workers_blocked);
+    w.Count("workers_blocked", on_job.workers_blocked);
   }
   json.EndArray();
 }

@@ -26,8 +26,8 @@ TEST(ExplainJson, ListsAllLimitsThatApplyAlsoWhereTheReasonsNameThree) {
   std::string out;
   AppendExplanation(job_snapshot, Explain(job_snapshot.match), {}, out);
   EXPECT_NE(out.find(R"({"uuid":"uuid-of-l4","tag":"agent","name":"l4","monitor":false,"reads_worker":false,)"
-                     R"("level":0.25,"cost":1,"holds_back":true,"never":false,"stops":false,"overtaken":false,)"
-                     R"("payable_in_ms":4000,"workers":0,"workers_held":0})"),
+                     R"("level":0.25,"cost":1,"blocks":true,"never":false,"stops":false,"overtaken":false,)"
+                     R"("payable_in_ms":4000,"workers":0,"workers_blocked":0})"),
             std::string::npos)
       << out;
 }

@@ -151,10 +151,10 @@ void AppendPreview(const PreviewWalk& walk, Duration took, std::string& out) {
   w.Count("queued_tasks", walk.queued_tasks());
   w.Int("took_ms", ToMillis(took));
   {
-    auto held = w.Open<wire::kStrategyHeld>("held");
-    held.Count("jobs", walk.blocked_jobs());
-    held.Count("tasks", walk.blocked_tasks());
-    held.IdOrNull("job", walk.blocked_jobs() > 0 ? walk.one_blocked().value : 0);
+    auto blocked = w.Open<wire::kBlockedByLimits>("blocked");
+    blocked.Count("jobs", walk.blocked_jobs());
+    blocked.Count("tasks", walk.blocked_tasks());
+    blocked.IdOrNull("job", walk.blocked_jobs() > 0 ? walk.one_blocked().value : 0);
   }
   w.Bool("limited", walk.ran_out());
   AppendPicks(walk, w.Value("picks"));

@@ -38,13 +38,13 @@ std::string MatchWords(const Receipt& receipt) {
 }
 
 std::string LimitWords(const Receipt& receipt) {
-  const std::string held =
+  const std::string blocked =
       receipt.blocked_by_limits == 0
-          ? "limits held nothing back"
-          : fmt::format("{} group{} of jobs {} held back by limits", FormatCount(receipt.blocked_by_limits),
+          ? "limits blocked nothing"
+          : fmt::format("{} group{} of jobs {} blocked by limits", FormatCount(receipt.blocked_by_limits),
                         receipt.blocked_by_limits == 1 ? "" : "s", receipt.blocked_by_limits == 1 ? "was" : "were");
-  return receipt.limits_met == 0 ? held + "; none applied"
-                                 : fmt::format("{}; {} limit{} applied and paid", held, receipt.limits_met,
+  return receipt.limits_met == 0 ? blocked + "; none applied"
+                                 : fmt::format("{}; {} limit{} applied and paid", blocked, receipt.limits_met,
                                                receipt.limits_met == 1 ? "" : "s");
 }
 
@@ -86,7 +86,7 @@ void AppendReceipt(const Receipt& receipt, bool all, std::string& out) {
     {
       wire::Writer<wire::kReceiptStage> limits(json);
       limits.Text("stage", "limits");
-      limits.Count("held", receipt.blocked_by_limits);
+      limits.Count("blocked", receipt.blocked_by_limits);
       limits.Count("met", receipt.limits_met);
       limits.Text("text", LimitWords(receipt));
     }

@@ -168,12 +168,12 @@ void AppendJob(const JobView& job, std::string_view queue, std::string& out) {
   w.Text("reason", job.reason);
   ForEach(kJobDetails, [&](const auto& detail) { PutDetail(job.*detail.member, json.Key(detail.name)); });
   if (job.wait_reason) {
-    auto held = w.Open<wire::kHeld>("held");
-    held.Text("code", ReasonText(job.wait_reason->code));
-    held.Text("kind", UsualAdvice(job.wait_reason->code));
-    held.Time("since_at_ms", job.wait_reason->since);
+    auto reason = w.Open<wire::kWaitReason>("wait_reason");
+    reason.Text("code", ReasonText(job.wait_reason->code));
+    reason.Text("kind", UsualAdvice(job.wait_reason->code));
+    reason.Time("since_at_ms", job.wait_reason->since);
   } else {
-    w.Null("held");
+    w.Null("wait_reason");
   }
 }
 
@@ -255,7 +255,7 @@ void AppendWorker(const WorkerView& worker, WorkerDetail detail, std::string& ou
     // Without their leases: whoever knows one could end the task.
     w.Value("tasks").BeginArray();
     for (const TaskRef& task : worker.tasks) {
-      wire::Writer<wire::kHeldTask> one(json);
+      wire::Writer<wire::kWorkerTask> one(json);
       one.Id("job", task.job.value);
       one.Count("index", task.index);
     }

@@ -80,11 +80,12 @@ TEST(Reply, AJobOfWhichNothingWaitsIsNotHeld) {
   job.wait_reason = WaitReason{ReasonCode::kNoMatch, std::nullopt};
   std::string out;
   AppendJob(job, "default", out);
-  EXPECT_NE(out.find(R"("held":{"code":"no_match","kind":"operator","since_at_ms":null})"), std::string::npos) << out;
+  EXPECT_NE(out.find(R"("wait_reason":{"code":"no_match","kind":"operator","since_at_ms":null})"), std::string::npos)
+      << out;
   job.wait_reason.reset();
   out.clear();
   AppendJob(job, "default", out);
-  EXPECT_NE(out.find(R"("held":null})"), std::string::npos) << out;
+  EXPECT_NE(out.find(R"("wait_reason":null})"), std::string::npos) << out;
 }
 
 TEST(Reply, AJobWithoutPromisesDoesNotSpeakOfThem) {

@@ -68,11 +68,11 @@ class MaxSimultaneousBlock : public ValueBlock {
     const Nouns nouns = NounsOf(node.key);
     std::string out = CappedAt(node);
     if (node.percent) out += " (rounded down, at least 1)";
-    if (!nouns.without.empty()) out += fmt::format("; {} are not held", nouns.without);
+    if (!nouns.without.empty()) out += fmt::format("; {} are not limited", nouns.without);
     return out;
   }
   std::string DescribeStep(const Strategy& node, const PreviewStep& step, WallTime) const override {
-    if (!step.value) return fmt::format("{}: {} are not held", CappedAt(node), NounsOf(node.key).without);
+    if (!step.value) return fmt::format("{}: {} are not limited", CappedAt(node), NounsOf(node.key).without);
     std::string out = fmt::format("{}: {} has {}", CappedAt(node), ValueText(step), FormatCount(*step.running));
     if (node.percent)
       out += fmt::format(", and may have {} (of {} slots)", FormatCount(*step.max), FormatCount(*step.slots));

@@ -5,7 +5,7 @@ import { useNow } from '../clock';
 import * as format from '../format';
 import { sentence } from '../reasons';
 import { href, route } from '../router';
-import type { Held, JobState, Kind, TaskState } from '../types';
+import type { WaitReason, JobState, Kind, TaskState } from '../types';
 
 // In the place of what is not there; cells with nothing else are left out of cards.
 export function Nothing() {
@@ -93,13 +93,13 @@ export function State({ state }: { state: JobState | TaskState }) {
   );
 }
 
-// Why something is held, in a word, since when; the sentence on hover and for readers of the screen.
-export function ReasonChip({ held, code, kind, since }: { held?: Held | null; code?: string; kind?: Kind; since?: number | null }) {
-  const what = held?.code ?? code;
+// Why something waits, in a word, since when; the sentence on hover and for readers of the screen.
+export function ReasonChip({ reason, code, kind, since }: { reason?: WaitReason | null; code?: string; kind?: Kind; since?: number | null }) {
+  const what = reason?.code ?? code;
   if (!what) return <Nothing />;
-  const from = held ? held.since_at_ms : since;
+  const from = reason ? reason.since_at_ms : since;
   return (
-    <span class={`reason reason-${held?.kind ?? kind ?? 'wait'}`} title={sentence(what)}>
+    <span class={`reason reason-${reason?.kind ?? kind ?? 'wait'}`} title={sentence(what)}>
       <span class="code">{what.replace(/_/g, ' ')}</span>
       {from !== null && from !== undefined && (
         <span class="for">

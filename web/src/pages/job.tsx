@@ -51,7 +51,7 @@ function Body({ queue, job, query }: { queue: string; job: Job; query: URLSearch
           Job <span class="mono">{job.id}</span>
         </h1>
         <State state={job.state} />
-        {job.held && !over && <ReasonChip held={job.held} />}
+        {job.wait_reason && !over && <ReasonChip reason={job.wait_reason} />}
         <JobActions job={job} />
       </div>
       <section class="card" aria-label="progress">

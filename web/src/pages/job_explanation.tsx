@@ -174,7 +174,7 @@ function OrderPart({ order }: { order: Order }) {
 function Limits({ queue, limits }: { queue: string; limits: ExplainedLimit[] }) {
   const state = (limit: ExplainedLimit) => {
     if (limit.monitor) return <span class="dim nowrap">only counts</span>;
-    if (!limit.holds_back) return <span class="good">lets it pass</span>;
+    if (!limit.blocks) return <span class="good">lets it pass</span>;
     if (limit.stops) return <span class="bad">stops it</span>;
     if (limit.never || limit.payable_in_ms === null) return <span class="bad">can never pay</span>;
     return <span class="warn">holds it back{limit.overtaken && ', and others were there first'}</span>;
@@ -202,13 +202,13 @@ function Limits({ queue, limits }: { queue: string; limits: ExplainedLimit[] }) 
           {
             name: 'pays in',
             num: true,
-            cell: (limit) => (limit.holds_back && limit.payable_in_ms !== null ? format.duration(limit.payable_in_ms) : <Nothing />),
+            cell: (limit) => (limit.blocks && limit.payable_in_ms !== null ? format.duration(limit.payable_in_ms) : <Nothing />),
           },
           {
             name: 'on workers',
             num: true,
             cell: (limit) =>
-              limit.reads_worker ? `${format.count(limit.workers_held)} of ${format.count(limit.workers)}` : <span class="dim">all</span>,
+              limit.reads_worker ? `${format.count(limit.workers_blocked)} of ${format.count(limit.workers)}` : <span class="dim">all</span>,
           },
         ]}
       />

@@ -291,7 +291,7 @@ function List({
               <span class="nothing">0</span>
             ),
         },
-        { name: 'held by', bare: true, cell: (job) => <ReasonChip held={job.held} /> },
+        { name: 'wait reason', bare: true, cell: (job) => <ReasonChip reason={job.wait_reason} /> },
         { name: 'user', cell: (job) => <User user={job.user} link /> },
         { name: 'tags', bare: true, cell: (job) => <Tags tags={job.tags} link most={3} /> },
         { name: 'submitted', num: true, minor: true, cell: (job) => <TimeAgo at={job.submitted_at_ms} /> },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One limit: its level over time, its terms, whom it holds back; edit, renew and delete.
+// One limit: its level over time, its terms, whom it blocks; edit, renew and delete.
 import { useMemo, useState } from 'preact/hooks';
 import { apiPath, queryText } from '../api';
 import { returns, tick, useNow } from '../clock';
@@ -106,7 +106,7 @@ function Body({ queue, limit, arrived }: { queue: string; limit: Limit; arrived:
           <Fact name="starts allowed">
             <Num value={limit.allowed} /> <span class="dim">at a cost of {format.real(limit.cost_allowed)}</span>
           </Fact>
-          <Fact name={limit.monitor ? 'starts it would have held back' : 'times it blocked'}>
+          <Fact name={limit.monitor ? 'starts it would have blocked' : 'times it blocked'}>
             <Num value={limit.skipped} />
           </Fact>
           <Fact name="tries that it denied">
@@ -126,7 +126,7 @@ function Body({ queue, limit, arrived }: { queue: string; limit: Limit; arrived:
         </Facts>
         {limit.ignored_users.length > 0 && (
           <>
-            <h3>Whose starts it {limit.monitor ? 'would have held' : 'held'} back, the last first</h3>
+            <h3>Whose starts it {limit.monitor ? 'would have blocked' : 'blocked'}, the last first</h3>
             <Blocked users={limit.ignored_users} most={256} />
           </>
         )}
@@ -194,7 +194,7 @@ function Terms({ limit }: { limit: Limit }) {
         <Fact name="most that a start takes">
           {limit.max_burst_cost ? format.count(limit.max_burst_cost) : <span class="dim">what it costs</span>}
         </Fact>
-        <Fact name="holds back">
+        <Fact name="blocks">
           {limit.monitor ? 'nothing: it only counts' : limit.job_only ? 'on any worker' : 'on some workers: it reads what they are'}
         </Fact>
         <Fact name="tag">

@@ -122,7 +122,7 @@ export function Payable({ limit, arrived }: { limit: Limit; arrived: number }) {
   return ms === 0 ? <>now</> : <Duration ms={ms} />;
 }
 
-// The last ones that it held back, the last first.
+// The last ones that it blocked, the last first.
 export function Blocked({ users, most }: { users: string[]; most: number }) {
   if (!users.length) return <Nothing />;
   const last = [...users].reverse();

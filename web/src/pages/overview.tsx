@@ -251,7 +251,7 @@ function Reasons({ overview }: { overview: Overview }) {
     <section aria-label="reasons">
       <h2>Why tasks wait</h2>
       {overview.reasons.length === 0 ? (
-        <Empty>Nothing is held back.</Empty>
+        <Empty>Nothing waits.</Empty>
       ) : (
         <Table
           label="reasons"

@@ -254,12 +254,12 @@ function Answer({ answer, stale }: { answer: StrategyTry; stale: boolean }) {
       {!answer.complete && (
         <div class="banner banner-warning">There was more than could be looked at: the newest jobs are missing from this.</div>
       )}
-      {answer.held && answer.held.jobs > 0 && (
+      {answer.blocked && answer.blocked.jobs > 0 && (
         <div class="banner banner-info">
-          Limits hold back {format.plural(answer.held.tasks, 'task')} of {format.plural(answer.held.jobs, 'job')} now
-          {answer.held.job && (
+          Limits block {format.plural(answer.blocked.tasks, 'task')} of {format.plural(answer.blocked.jobs, 'job')} now
+          {answer.blocked.job && (
             <>
-              , as of <JobLink id={answer.held.job} />
+              , as of <JobLink id={answer.blocked.job} />
             </>
           )}
           : they are left out.
@@ -274,7 +274,7 @@ function Answer({ answer, stale }: { answer: StrategyTry; stale: boolean }) {
         <Empty>
           {answer.may_run === 0
             ? answer.limited
-              ? 'Limits hold back all that such a worker may run.'
+              ? 'Limits block all that such a worker may run.'
               : 'Nothing waits that such a worker may run.'
             : 'Policy and strategy give nothing out now, though tasks wait.'}
         </Empty>

@@ -100,7 +100,7 @@ class SelectOnly(Strategy):
 
 @dataclass(frozen=True)
 class PreferDistinct(Strategy):
-    """Values of the key take turns: those with fewer running tasks come first, and nothing is held back."""
+    """Values of the key take turns: those with fewer running tasks come first, and nothing is blocked."""
 
     key: str
     max: int = 1

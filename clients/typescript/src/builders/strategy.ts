@@ -89,7 +89,7 @@ export function selectOnly(key: string, value: StrategyValue, inner: Strategy): 
   return Strategy.keyed('select_only', key, { value }, inner);
 }
 
-// Values take turns, softly; nothing is held back.
+// Values take turns, softly; nothing is blocked.
 export function preferDistinct(key: string, inner: Strategy): Strategy;
 export function preferDistinct(key: string, max: number, inner: Strategy): Strategy;
 export function preferDistinct(key: string, max: number | Strategy, inner?: Strategy): Strategy {

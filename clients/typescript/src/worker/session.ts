@@ -11,7 +11,7 @@ import type { Connection } from '../base/options.js';
 import { pauseBefore } from '../base/signals.js';
 import { progressField, retryField } from '../features.js';
 import type { Progress } from '../features.js';
-import type { Assignment, CancelOrder, Hello, JobHeader, ServerMessage, TaskRef, Welcome, WorkerTraits } from '../wire.js';
+import type { Assignment, StopRequest, Hello, JobHeader, ServerMessage, TaskRef, Welcome, WorkerTraits } from '../wire.js';
 import { openLink } from './link.js';
 import type { Link, Outgoing } from './link.js';
 
@@ -24,7 +24,7 @@ export interface SessionEvents {
   // New tasks. Each must be finished by finish(), now or later.
   tasks(tasks: Assignment[]): void;
   // Stop this one. Then finish() it all the same, unless the reason is `lost`.
-  cancel(order: CancelOrder): void;
+  cancel(order: StopRequest): void;
   headers(headers: JobHeader[]): void;
   // The server wants it gone; drain() has been called.
   drain(): void;

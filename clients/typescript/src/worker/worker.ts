@@ -10,7 +10,7 @@ import { JobHeaders } from '../features.js';
 import type { Progress } from '../features.js';
 import type { Handler, Task } from '../task.js';
 import { ThreadPool } from '../threads/pool.js';
-import type { Assignment, CancelOrder, Hello, JobHeader, MetaValue, WorkerTraits } from '../wire.js';
+import type { Assignment, StopRequest, Hello, JobHeader, MetaValue, WorkerTraits } from '../wire.js';
 import { execute } from './execute.js';
 import { Running } from './running.js';
 import { Session } from './session.js';
@@ -291,7 +291,7 @@ export class Worker {
     this.next();
   }
 
-  private cancel(order: CancelOrder): void {
+  private cancel(order: StopRequest): void {
     const running = this.running.get(order.lease);
     if (!running) {
       const at = this.queue.findIndex((waiting, i) => i >= this.first && waiting.lease === order.lease);
