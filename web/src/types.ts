@@ -106,7 +106,7 @@ export interface QueueSettings {
   policy?: string; // the strategy above those of workers; not for tokens that are fixed to a user
   weights?: Record<string, number>; // of users and other values; not for tokens that are fixed to a user
   max_limit_expiration_ms: Ms; // how long a limit may last without being renewed
-  limit_ban_window_ms: Ms; // how long a user that a limit held back counts as held back
+  limit_ban_window_ms: Ms; // how long a user that a limit blocked counts as blocked
   demand_lookahead_ms: Ms; // how far ahead demand looks
   dispatch: DispatchMode; // who holds a queued task
   balance: Balancing; // who is promised it, where dispatch is balanced
@@ -158,7 +158,7 @@ export interface QueueSettingsChange {
   dispatch?: DispatchMode | null; // who holds a queued task
   balance?: Balancing | null; // who is promised it, where dispatch is balanced
   memory_budget_bytes?: number | null; // 0: as much as the server has for all queues
-  limit_ban_window_ms?: Ms; // how long a user that a limit held back counts as held back
+  limit_ban_window_ms?: Ms; // how long a user that a limit blocked counts as blocked
   demand_lookahead_ms?: Ms; // how far ahead demand looks
 }
 
@@ -203,7 +203,7 @@ export interface WorkerCounts {
 }
 
 // A limit that stops tasks.
-export interface HeldByLimit {
+export interface BlockedByLimit {
   uuid: string; // the limit's
   tag: string; // the limit's
   name: string; // the limit's
@@ -211,7 +211,7 @@ export interface HeldByLimit {
 }
 
 // A ceiling of a strategy that stops tasks.
-export interface HeldByCeiling {
+export interface BlockedByCeiling {
   of: Source; // whose rule it is
   key: string; // what it goes by, as user
   value: Json; // of the key: text, a number or a boolean
@@ -230,8 +230,8 @@ export interface OverviewReason {
   since_at_ms: Ms | null; // null: since before the server's start
   job?: string | null; // the one with the most tasks; not for tokens that are fixed to a user
   tags?: string[]; // of that job
-  limits?: HeldByLimit[]; // those that stop the most, where limits do
-  ceilings?: HeldByCeiling[]; // those that stop the most, where ceilings do
+  limits?: BlockedByLimit[]; // those that stop the most, where limits do
+  ceilings?: BlockedByCeiling[]; // those that stop the most, where ceilings do
 }
 
 // What people should know at once.
@@ -249,7 +249,7 @@ export interface Overview {
   rates: Rates; // what goes through it
   oldest_waiting: OldestWaiting | null; // null: nothing waits
   workers: WorkerCounts; // who works
-  reasons: OverviewReason[]; // those first that hold back the most
+  reasons: OverviewReason[]; // those first that block the most
   banners: Banner[]; // the gravest first
 }
 
@@ -304,7 +304,7 @@ export interface ReceiptStage {
   stage: string; // match, limits or dispatch
   open?: number; // match: classes with open tasks
   passed?: number; // match: those of them that the worker may run
-  held?: number; // limits: groups that were held back
+  blocked?: number; // limits: groups that they blocked
   met?: number; // limits: limits that applied and were paid
   mode?: DispatchMode; // dispatch: who holds a queued task
   from?: string; // dispatch: whose queue it came from
@@ -470,13 +470,13 @@ export interface ExplainedLimit {
   reads_worker: boolean; // it holds on some workers alone
   level: number; // its tokens
   cost: number; // of a start
-  holds_back: boolean; // now
+  blocks: boolean; // now
   never: boolean; // it can never pay
   stops: boolean; // its count is 0
   overtaken: boolean; // cheaper starts keep the job waiting
   payable_in_ms: Ms | null; // when it can pay, if nothing else starts
   workers: number; // that it applies to, where it reads the worker
-  workers_held: number; // on which it holds the job back
+  workers_blocked: number; // on which it blocks the job
 }
 
 // What comes first.
@@ -649,8 +649,8 @@ export interface StrategyTrial {
   count?: number; // how many picks
 }
 
-// What limits hold back.
-export interface HeldByLimits {
+// What limits block.
+export interface BlockedByLimits {
   jobs: number; // how many
   tasks: number; // theirs
   job: string | null; // one of them
@@ -677,8 +677,8 @@ export interface StrategyTry {
   may_run: number; // jobs that the worker may run
   queued_tasks: number; // theirs
   took_ms: Ms; // how long it took
-  held: HeldByLimits; // what limits hold back, which is left out
-  limited: boolean; // there are fewer picks than asked for, and limits hold back others
+  blocked: BlockedByLimits; // what limits block, which is left out
+  limited: boolean; // there are fewer picks than asked for, and limits block others
   picks: PickedTask[]; // in order
 }
 
@@ -691,7 +691,7 @@ export interface Backoff {
 }
 
 // Why what waits of a job does not run.
-export interface Held {
+export interface WaitReason {
   code: string; // the reason, as in an explanation
   kind: Kind; // what to do about it
   since_at_ms: Ms | null; // null: since before the server's start
@@ -735,7 +735,7 @@ export interface Job {
   idempotency_key: string; // the same job submitted twice is one; empty: none
   payload_prefix: string; // stands before the payload where a command reads it
   trace: string; // handed to workers as it is
-  held: Held | null; // null: nothing of it waits, or it is not known
+  wait_reason: WaitReason | null; // null: nothing of it waits, or it is not known
 }
 
 // A page of jobs.
@@ -903,9 +903,9 @@ export interface WaitNews {
   error?: ErrorInfo; // what was asked is refused
 }
 
-// A user that a limit holds back.
+// A user that a limit blocks.
 export interface IgnoredUser {
-  user: string; // whose starts were held back
+  user: string; // whose starts it blocked
   at_ms: Ms; // when the last time
 }
 
@@ -927,11 +927,11 @@ export interface Limit {
   allowed: number; // starts that it paid for
   cost_allowed: number; // what those cost
   skipped: number; // tries that it denied
-  ignored_matches: number; // starts that it met while it only monitored, or held back
+  ignored_matches: number; // starts that it met while it only monitored, or blocked
   last_ignored_at_ms: Ms | null; // when the last time
-  ignored_users: string[]; // that it holds back, the last one last
+  ignored_users: string[]; // that it blocks, the last one last
   ignored: IgnoredUser[]; // the same, with when
-  blocked_ms: Ms; // how long it held something back, in all
+  blocked_ms: Ms; // how long it blocked something, in all
   waiting: number; // groups of jobs that wait for it
   waiting_forever: number; // those of them that it can never pay for
   cheapest: number | null; // the cost of the cheapest that waits
