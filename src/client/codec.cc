@@ -390,11 +390,6 @@ struct FieldsOf<NamedStrategy> {
       In<&NamedStrategy::words>("words"));
 };
 
-// Answers that are lists: the list alone is of interest.
-template <typename T>
-void ReadItems(Value& value, std::vector<T>& out) {
-  Read(value, out);
-}
 constexpr auto kSubmittedBatch =
     RowsOf<std::vector<SubmittedId>, wire::kSubmittedBatch>(By<std::vector<SubmittedId>>("jobs", ReadItems));
 constexpr auto kStrategies =

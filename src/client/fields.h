@@ -261,10 +261,16 @@ consteval auto Inside(std::string_view name) {
       },
       Takes{Bits({wire::Type::kObject}), kRows.object, true, false, true});
 }
-// By other means.
+// By other means: a function with a name. clang 14 builds a lambda that is an argument here twice, and the one that is
+// called reads the parameters of the other.
 template <typename T>
 consteval auto By(std::string_view name, void (*read)(Value& value, T& out)) {
   return Row<T>(name, read);
+}
+// For answers that are lists: the list alone is of interest.
+template <typename T>
+void ReadItems(Value& value, std::vector<T>& out) {
+  Read(value, out);
 }
 
 // The rows of an object: RowsOf<Job>(wire::kJob, …). kObject's fields are as many.

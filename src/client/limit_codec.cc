@@ -92,7 +92,7 @@ struct FieldsOf<Demand> {
 };
 
 constexpr auto kLimits = RowsOf<std::vector<Limit>, wire::kLimits>(
-    By<std::vector<Limit>>("limits", [](Value& value, std::vector<Limit>& out) { Read(value, out); }));
+    By<std::vector<Limit>>("limits", ReadItems));
 
 }  // namespace json_in
 

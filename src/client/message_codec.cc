@@ -39,10 +39,11 @@ struct FieldsOf<Welcome> {
       In<&Welcome::resumed>("resumed"), In<&Welcome::lost>("lost"));
 };
 
+void ReadCode(Value& value, Error& out) { out.code = allot::CodeFromText(Text(value)); }
 template <>
 struct FieldsOf<Error> {
   static constexpr auto kRows = RowsOf<Error, wire::kError>(
-      By<Error>("code", [](Value& value, Error& out) { out.code = allot::CodeFromText(Text(value)); }),
+      By<Error>("code", ReadCode),
       In<&Error::message>("message"), In<&Error::hint>("hint"));
 };
 

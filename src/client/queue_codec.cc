@@ -9,7 +9,7 @@ namespace allotter {
 namespace json_in {
 
 constexpr auto kQueues = RowsOf<std::vector<Queue>, wire::kQueues>(
-    By<std::vector<Queue>>("queues", [](Value& value, std::vector<Queue>& out) { Read(value, out); }));
+    By<std::vector<Queue>>("queues", ReadItems));
 
 }  // namespace json_in
 
