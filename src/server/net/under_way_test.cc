@@ -156,7 +156,8 @@ TEST_F(UnderWayTest, PullsThatAreNotReadGoBackWhereThereIsNoRoom) {
              "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n") +
         body);
   }
-  EXPECT_GE(Refused(stuck, 1s), 3);
+  // Each of them is answered, but 180 MB take their time with sanitizers.
+  EXPECT_GE(Refused(stuck, 6s), 3);
   // Those that did not leave are free for others. 12 times 15 were given out.
   std::int64_t running = 180;
   for (int i = 0; i < 100 && running > 135; ++i) {
