@@ -9,8 +9,6 @@
 namespace allot {
 namespace {
 
-namespace http = boost::beast::http;
-
 constexpr std::size_t kMaxLengthDigits = 18;
 
 Error Bad(std::string what) { return {Code::kBadRequest, "this is not HTTP/1.1: " + std::move(what), ""}; }
@@ -19,35 +17,33 @@ Error TooLong(const std::string& what, std::size_t most) {
   return {Code::kTooLarge, what + " of the request are longer than " + std::to_string(most) + " bytes", ""};
 }
 
+Error TooLongHead() {
+  return {Code::kTooLarge,
+          "the head of the request is longer than " + std::to_string(bounds::kMaxHeaderBytes) + " bytes", ""};
+}
+
 // What may stand in a line: neither CR nor LF, nor another control character but the tab.
 bool InLine(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return (byte >= 0x20 && byte != 0x7f) || c == '\t';
 }
 
-// Fields that decide what a request is, for whom, or from where. Two of them may be read differently by a proxy.
-constexpr http::field kOnlyOnce[] = {
-    http::field::host,
-    http::field::origin,
-    http::field::authorization,
-    http::field::content_length,
-    http::field::content_type,
-    http::field::transfer_encoding,
-    http::field::expect,
-    http::field::upgrade,
-    http::field::sec_websocket_key,
-    http::field::sec_websocket_version,
-};
-
 }  // namespace
 
 Result<bool> HeadScanner::Scan(std::string_view bytes, std::size_t& used) {
-  for (used = 0; used < bytes.size();) {
-    const char c = bytes[used++];
-    if (++bytes_ > bounds::kMaxHeaderBytes) {
-      return Error{Code::kTooLarge,
-                   "the head of the request is longer than " + std::to_string(bounds::kMaxHeaderBytes) + " bytes", ""};
+  used = 0;
+  while (used < bytes.size()) {
+    // Most of it is in the middle of a line.
+    if (!cr_ && in_line_ > 0) {
+      const std::string_view rest = bytes.substr(used);
+      const auto n = static_cast<std::size_t>(std::find_if_not(rest.begin(), rest.end(), InLine) - rest.begin());
+      used += n;
+      bytes_ += n;
+      if (bytes_ > bounds::kMaxHeaderBytes) return TooLongHead();
+      if (used == bytes.size()) break;
     }
+    const char c = bytes[used++];
+    if (++bytes_ > bounds::kMaxHeaderBytes) return TooLongHead();
     if (cr_) {
       if (c != '\n') return Bad("a carriage return inside a line");
       cr_ = false;
@@ -84,24 +80,17 @@ BodyDecoder BodyDecoder::Chunked() {
   return decoder;
 }
 
-Result<BodyDecoder> BodyDecoder::For(const http::fields& head, bool http11) {
-  for (const http::field field : kOnlyOnce) {
-    if (head.count(field) > 1) {
-      const auto name = http::to_string(field);
-      return Bad("the field " + std::string(name.data(), name.size()) + " is there more than once");
+Result<BodyDecoder> BodyDecoder::For(const RequestHead& head) {
+  if (head.has(HeadField::kTransferEncoding)) {
+    if (!head.http11()) return Bad("Transfer-Encoding in a request of HTTP/1.0");
+    if (head.has(HeadField::kContentLength)) return Bad("both Content-Length and Transfer-Encoding");
+    if (!EqualNoCase(head[HeadField::kTransferEncoding], "chunked")) {
+      return Bad("the only transfer coding is `chunked`");
     }
-  }
-  const auto coding = head.find(http::field::transfer_encoding);
-  const auto length = head.find(http::field::content_length);
-  if (coding != head.end()) {
-    if (!http11) return Bad("Transfer-Encoding in a request of HTTP/1.0");
-    if (length != head.end()) return Bad("both Content-Length and Transfer-Encoding");
-    const std::string_view value(coding->value().data(), coding->value().size());
-    if (!EqualNoCase(value, "chunked")) return Bad("the only transfer coding is `chunked`");
     return Chunked();
   }
-  if (length == head.end()) return BodyDecoder();
-  const std::string_view text(length->value().data(), length->value().size());
+  if (!head.has(HeadField::kContentLength)) return BodyDecoder();
+  const std::string_view text = head[HeadField::kContentLength];
   std::uint64_t bytes = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
   if (text.empty() || text.size() > kMaxLengthDigits || error != std::errc() || end != text.data() + text.size()) {
