@@ -18,14 +18,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kReadBytes = 16 * 1024;
-constexpr std::size_t kLongReadBytes = NetThread::kReadBytes;  // while a body comes in
+constexpr std::size_t kRequestReadBytes = 16 * 1024;
+constexpr std::size_t kBodyReadBytes = NetThread::kReadBytes;  // while a body comes in
 // Of one connection, before others have their turn.
-constexpr int kReadsAtOnce = 8;
+constexpr int kRequestReadsAtOnce = 8;
 constexpr int kTurns = 8;
 constexpr std::size_t kMaxReadAhead = 32 * 1024;           // of requests behind the one that is worked on
 constexpr std::size_t kMaxUnsentBeforeNext = 256 * 1024;   // more than this unsent: the next request waits
-constexpr std::size_t kKeptBytes = 4 * 1024;               // larger buffers are given back after use
+constexpr std::size_t kKeptBufferBytes = 4 * 1024;         // larger buffers are given back after use
 constexpr std::uint64_t kMaxDiscardedBytes = 1024 * 1024;  // of a refused body, before the connection is ended instead
 // Where no token is needed, and none of these paths has a use for a body.
 constexpr std::uint64_t kMaxOpenBodyBytes = 4 * 1024;
@@ -45,7 +45,7 @@ Method ToMethod(std::string_view word) {
 // Keeps a little of its memory for the next time.
 void Recycle(std::string& buffer) {
   buffer.clear();
-  if (buffer.capacity() > kKeptBytes) std::string().swap(buffer);
+  if (buffer.capacity() > kKeptBufferBytes) std::string().swap(buffer);
 }
 
 }  // namespace
@@ -162,9 +162,9 @@ void HttpConnection::Read() {
   if (reading_) return;
   reading_ = true;
   int reads = 0;
-  for (; reads < kReadsAtOnce && WantsInput(); ++reads) {
-    const bool bulk = state_ == State::kBody && (sink_ || body_.size() > kReadBytes);
-    const std::span<char> room = net().read_buffer().first(bulk ? kLongReadBytes : kReadBytes);
+  for (; reads < kRequestReadsAtOnce && WantsInput(); ++reads) {
+    const bool bulk = state_ == State::kBody && (sink_ || body_.size() > kRequestReadBytes);
+    const std::span<char> room = net().read_buffer().first(bulk ? kBodyReadBytes : kRequestReadBytes);
     const std::optional<std::size_t> n = socket_->Read(room);
     if (!n) {
       OnEnd();
@@ -175,7 +175,7 @@ void HttpConnection::Read() {
     Take(std::string_view(room.data(), *n));
   }
   reading_ = false;
-  if (reads == kReadsAtOnce && WantsInput() && socket_->readable()) AdvanceLater();
+  if (reads == kRequestReadsAtOnce && WantsInput() && socket_->readable()) AdvanceLater();
 }
 
 void HttpConnection::OnEnd() {

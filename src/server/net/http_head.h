@@ -8,11 +8,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
 
 namespace allot {
+
+// For bytes that are no request, or may be read in two ways.
+Error NotHttp(std::string what);
 
 // A row for each in http_head.cc.
 enum class HeadField : std::uint8_t {
