@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -32,10 +33,17 @@ class JsonWriter {
   JsonWriter& EndArray() { return Close(']'); }
   // A key that needs no escaping.
   JsonWriter& Key(std::string_view key) {
-    Comma();
-    out_.push_back('"');
-    out_.append(key);
-    out_.append("\":");
+    // In one piece: keys are most of what is written.
+    char piece[kShortKey + 4];
+    if (key.size() > kShortKey) return OpenKey(key);
+    char* end = piece;
+    if (!fresh_) *end++ = ',';
+    *end++ = '"';
+    std::memcpy(end, key.data(), key.size());
+    end += key.size();
+    *end++ = '"';
+    *end++ = ':';
+    out_.append(piece, static_cast<std::size_t>(end - piece));
     fresh_ = true;
     return *this;
   }
@@ -72,6 +80,8 @@ class JsonWriter {
   std::string& out() { return out_; }
 
  private:
+  static constexpr std::size_t kShortKey = 60;
+
   void Comma() {
     if (!fresh_) out_.push_back(',');
     fresh_ = false;

@@ -180,8 +180,10 @@ class Server::Impl {
       tls_.emplace(std::move(*tls));
     }
     context_.started_at = ReadClock().wall;
-    for (std::size_t i = 0; i < ThreadCount(config); ++i)
+    for (std::size_t i = 0; i < ThreadCount(config); ++i) {
       nets_.push_back(std::make_unique<NetThread>(context_.exceptions));
+      if (!config.tls()) nets_.back()->AllowVisits();
+    }
     // One more, without sockets: what is watched is put into words there.
     nets_.push_back(std::make_unique<NetThread>(context_.exceptions));
     views_ = std::make_unique<LiveViews>(context_, *nets_.back());
@@ -319,7 +321,7 @@ class Server::Impl {
     const std::string address = Endpoint{peer.address().to_string(), peer.port()}.Text();
     const auto connection =
         std::make_shared<HttpConnection>(net, Stream(std::move(socket), tls_ ? &*tls_ : nullptr), context_, address);
-    asio::dispatch(net.io(), [connection] { connection->Guard("beginning", [&connection] { connection->Start(); }); });
+    net.Post(Closure([connection] { connection->Guard("beginning", [&connection] { connection->Start(); }); }));
   }
 
   // Whoever does not let go of `answer` soon is stuck.

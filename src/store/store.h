@@ -28,6 +28,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -73,6 +74,23 @@ struct Batch {
   bool payloads_spoken_for = false;
 };
 
+// A payload where it lies in memory. It stays there as long as this does.
+class PinnedText {
+ public:
+  PinnedText(std::string_view text, std::shared_ptr<const void> pin) : text_(text), pin_(std::move(pin)) {}
+  // One that lies nowhere else.
+  explicit PinnedText(std::string text) {
+    auto own = std::make_shared<const std::string>(std::move(text));
+    text_ = *own;
+    pin_ = std::move(own);
+  }
+  std::string_view text() const { return text_; }
+
+ private:
+  std::string_view text_;
+  std::shared_ptr<const void> pin_;
+};
+
 class Store {
  public:
   virtual ~Store() = default;
@@ -111,8 +129,8 @@ class Store {
     JobId set;
     std::int64_t index = 0;
   };
-  virtual std::vector<Result<std::optional<std::string>>> ReadPayloads(std::span<const PayloadKey> keys,
-                                                                       std::size_t max_bytes);
+  using PayloadRead = Result<std::optional<PinnedText>>;
+  virtual std::vector<PayloadRead> ReadPayloads(std::span<const PayloadKey> keys, std::size_t max_bytes);
   // The outcomes of tasks from `from` on, before `end`, in order of index, one per task, at most `max`. More bytes
   // than `max_bytes` end it early, but never before the first: only an empty answer says that there are no more.
   struct OutcomeQuery {
@@ -143,6 +161,11 @@ class Store {
     std::chrono::nanoseconds read_time{0};  // of the last readings, smoothed
   };
   virtual Result<Usage> ReadUsage() = 0;
+
+ protected:
+  // ReadPayloads(), a read for each.
+  static std::vector<PayloadRead> ReadOneByOne(std::span<const PayloadKey> keys, std::size_t max_bytes,
+                                               const std::function<PayloadRead(const PayloadKey&)>& read);
 };
 
 }  // namespace allot

@@ -131,7 +131,7 @@ TEST_P(StoreContract, SeveralPayloadsAreReadAtOnce) {
     std::vector<std::string> out;
     for (const auto& payload : store_->ReadPayloads(std::span(keys).subspan(from), max_bytes)) {
       EXPECT_TRUE(payload.ok());
-      out.push_back(payload->has_value() ? (*payload)->substr(0, 3) : "-");
+      out.push_back(payload->has_value() ? std::string((*payload)->text().substr(0, 3)) : "-");
     }
     return out;
   };

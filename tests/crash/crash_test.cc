@@ -4,6 +4,8 @@
 //
 // ALLOT_CRASH_ROUNDS: how often it is killed (default 20). ALLOT_CRASH_SEED: repeats the choices of a run, as far as
 // they are the test's own: threads and processes still run as they like.
+// ALLOT_TEST_JOURNAL_WRITING: how the server writes its journal, `direct` or `synced`; the disk that loses its power
+// has one way of its own.
 #include <gtest/gtest.h>
 
 #include <csignal>

@@ -11,6 +11,8 @@
 namespace allot {
 namespace {
 
+constexpr std::size_t kUsualAnswerBytes = 1024;  // of a job without much of its own
+
 Result<SubmitAnswer> Enter(Round& round, JobId id, const JobSpec& spec) {
   Result<SubmitAnswer> answer = round.engine.jobs().Submit(round.now, id, spec);
   if (answer.ok() && !answer->existing) round.Created(id);
@@ -56,6 +58,7 @@ Result<Submitted> SubmitStored(Round& round, JobSpec& spec, JobId set) {
 
 Answer AnswerOf(const Call& call, const Submitted& submitted) {
   std::string out;
+  out.reserve(kUsualAnswerBytes);
   AppendSubmitted(submitted.answer, submitted.view, call.queue->name(), out);
   return Answer(submitted.answer.existing ? 200 : 201, std::move(out));
 }

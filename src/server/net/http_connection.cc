@@ -2,7 +2,6 @@
 #include "server/net/http_connection.h"
 
 #include <algorithm>
-#include <boost/beast/websocket/rfc6455.hpp>
 
 #include "base/bounds.h"
 #include "base/text.h"
@@ -17,14 +16,16 @@
 namespace allot {
 namespace {
 
-namespace http = beast::http;
 using namespace std::chrono_literals;
 
-constexpr std::size_t kReadBytes = 4 * 1024;
-constexpr std::size_t kBulkReadBytes = 64 * 1024;          // while a body comes in
+constexpr std::size_t kRequestReadBytes = 16 * 1024;
+constexpr std::size_t kBodyReadBytes = NetThread::kReadBytes;  // while a body comes in
+// Of one connection, before others have their turn.
+constexpr int kRequestReadsAtOnce = 8;
+constexpr int kTurns = 8;
 constexpr std::size_t kMaxReadAhead = 32 * 1024;           // of requests behind the one that is worked on
 constexpr std::size_t kMaxUnsentBeforeNext = 256 * 1024;   // more than this unsent: the next request waits
-constexpr std::size_t kKeptBufferBytes = 16 * 1024;        // larger buffers are given back after use
+constexpr std::size_t kKeptBufferBytes = 4 * 1024;         // larger buffers are given back after use
 constexpr std::uint64_t kMaxDiscardedBytes = 1024 * 1024;  // of a refused body, before the connection is ended instead
 // Where no token is needed, and none of these paths has a use for a body.
 constexpr std::uint64_t kMaxOpenBodyBytes = 4 * 1024;
@@ -32,37 +33,19 @@ constexpr std::uint64_t kMaxOpenBodyBytes = 4 * 1024;
 constexpr std::size_t kLeastReadBytesPerSecond = 16 * 1024;
 constexpr Duration kLinger = 2s;
 
-Method ToMethod(http::verb verb) {
-  switch (verb) {
-    case http::verb::get:
-    case http::verb::head:
-      return Method::kGet;
-    case http::verb::post:
-      return Method::kPost;
-    case http::verb::put:
-      return Method::kPut;
-    case http::verb::patch:
-      return Method::kPatch;
-    case http::verb::delete_:
-      return Method::kDelete;
-    default:
-      return Method::kOther;
-  }
+Method ToMethod(std::string_view word) {
+  if (word == "GET" || word == "HEAD") return Method::kGet;
+  if (word == "POST") return Method::kPost;
+  if (word == "PUT") return Method::kPut;
+  if (word == "PATCH") return Method::kPatch;
+  if (word == "DELETE") return Method::kDelete;
+  return Method::kOther;
 }
 
-std::string_view View(boost::beast::string_view text) { return {text.data(), text.size()}; }
-
-// What a WebSocket begins with: all that Beast would refuse in its own words.
-template <typename Head>
-Result<void> CheckHandshake(const Head& head) {
-  constexpr std::size_t kKeyText = 24;  // of 16 bytes
-  const auto no = [](std::string message) { return Error{Code::kBadRequest, std::move(message), "see RFC 6455"}; };
-  if (head.version() < 11) return no("a WebSocket begins with HTTP/1.1");
-  if (!boost::beast::websocket::is_upgrade(head)) return no("a WebSocket begins with `Connection: Upgrade`");
-  if (View(head[http::field::sec_websocket_key]).size() != kKeyText)
-    return no("a WebSocket begins with a `Sec-WebSocket-Key` of 16 bytes in base64");
-  if (View(head[http::field::sec_websocket_version]) != "13") return no("only version 13 of WebSocket is known");
-  return {};
+// Keeps a little of its memory for the next time.
+void Recycle(std::string& buffer) {
+  buffer.clear();
+  if (buffer.capacity() > kKeptBufferBytes) std::string().swap(buffer);
 }
 
 }  // namespace
@@ -145,91 +128,151 @@ HttpConnection::~HttpConnection() {
 void HttpConnection::Start() {
   net().Adopt(shared_from_this());
   read_deadline_ = net().now() + server_.config.request_timeout;
-  if (!stream_.is_tls()) return Read();
-  stream_.Handshake([self = std::static_pointer_cast<HttpConnection>(shared_from_this())](error_code ec) {
-    self->Guard("the TLS handshake", [&self, ec] {
-      if (ec) return self->Close();
-      self->Read();
-    });
-  });
+  Stream stream = std::move(*stream_);
+  stream_.reset();
+  socket_ = std::make_unique<Socket>(net(), std::move(stream), static_cast<Socket::User&>(*this));
+}
+
+void HttpConnection::OnReadable() {
+  Guard("a request", [this] { Read(); });
+}
+
+bool HttpConnection::WantsInput() const {
+  if (eof_) return false;
+  switch (state_) {
+    case State::kBody:
+      if (body_paused_) return false;
+      [[fallthrough]];
+    case State::kIdle:
+    case State::kHead:
+      return unsent() <= kMaxUnsentBeforeNext;
+    case State::kAnswering:
+    case State::kLast:
+      return input_.size() < kMaxReadAhead;
+    case State::kHijacked:
+    case State::kLingering:
+      return true;
+    case State::kClosed:
+      break;
+  }
+  return false;
 }
 
 void HttpConnection::Read() {
-  if (reading_ || eof_ || state_ == State::kClosed) return;
-  const bool bulk = state_ == State::kBody && (sink_ || body_.size() > kReadBytes);
+  if (reading_) return;
   reading_ = true;
-  // Not straight into in_: that is parsed while the next read is under way.
-  const std::size_t want = bulk ? kBulkReadBytes : kReadBytes;
-  if (chunk_.size() != want) {
-    chunk_.resize(want);
-    chunk_.shrink_to_fit();
+  int reads = 0;
+  for (; reads < kRequestReadsAtOnce && WantsInput(); ++reads) {
+    const bool bulk = state_ == State::kBody && (sink_ || body_.size() > kRequestReadBytes);
+    const std::span<char> room = net().read_buffer().first(bulk ? kBodyReadBytes : kRequestReadBytes);
+    const std::optional<std::size_t> n = socket_->Read(room);
+    if (!n) {
+      OnEnd();
+      break;
+    }
+    if (*n == 0) break;
+    server_.metrics.BytesIn(*n);
+    Take(std::string_view(room.data(), *n));
   }
-  stream_.async_read_some(asio::buffer(chunk_), [self = std::static_pointer_cast<HttpConnection>(shared_from_this())](
-                                                    error_code ec, std::size_t n) {
-    self->Guard("a request", [&self, ec, n] { self->OnRead(ec, n); });
-  });
+  reading_ = false;
+  if (reads == kRequestReadsAtOnce && WantsInput() && socket_->readable()) AdvanceLater();
 }
 
-void HttpConnection::OnRead(error_code ec, std::size_t n) {
-  reading_ = false;
-  if (state_ == State::kClosed) return;
-  if (ec) {
-    eof_ = true;
-    switch (state_) {
-      case State::kAnswering:
-        // Half-closed: an answer that is on its way is still wanted. One that is waited for is not.
-        if (ec != asio::error::eof || abort_) return Close();
-        keep_alive_ = false;
-        return;
-      case State::kIdle:
-        if (ec != asio::error::eof || unsent() == 0) return Close();
-        state_ = State::kLast;
-        return;
-      case State::kLast:
-        if (ec == asio::error::eof) return;
-        [[fallthrough]];
-      default:
-        return Close();
-    }
+void HttpConnection::OnEnd() {
+  eof_ = true;
+  switch (state_) {
+    case State::kAnswering:
+      // Half-closed: an answer that is on its way is still wanted. One that is waited for is not.
+      if (socket_->broken() || abort_) return Close();
+      keep_alive_ = false;
+      return;
+    case State::kIdle:
+      if (socket_->broken() || unsent() == 0) return Close();
+      state_ = State::kLast;
+      return;
+    case State::kLast:
+      if (!socket_->broken()) return;
+      [[fallthrough]];
+    default:
+      return Close();
   }
-  server_.metrics.BytesIn(n);
-  if (state_ == State::kLingering) return Read();
-  if (state_ == State::kHijacked) return Read();
-  asio::buffer_copy(in_.prepare(n), asio::buffer(chunk_, n));
-  in_.commit(n);
+}
+
+void HttpConnection::Take(std::string_view bytes) {
+  if (state_ == State::kLingering || state_ == State::kHijacked) return;
+  if (input_.empty()) {
+    input_ = bytes;
+    input_is_kept_ = false;
+  } else {
+    kept_.erase(0, kept_.size() - input_.size());
+    kept_.append(bytes);
+    input_ = kept_;
+  }
   Advance();
 }
 
+void HttpConnection::KeepInput() {
+  if (!input_is_kept_) {
+    kept_.assign(input_);
+    input_ = kept_;
+    input_is_kept_ = true;
+  }
+  if (input_.empty()) DropInput();
+}
+
+void HttpConnection::DropInput() {
+  input_ = {};
+  input_is_kept_ = true;
+  Recycle(kept_);
+}
+
+bool HttpConnection::HasNext() const {
+  return state_ == State::kIdle && !input_.empty() && unsent() <= kMaxUnsentBeforeNext;
+}
+
 void HttpConnection::Advance() {
+  if (advancing_) return;  // it goes on further up
+  advancing_ = true;
+  int turns = 0;
+  do {
+    Parse();
+    WriteOut();
+  } while (HasNext() && ++turns < kTurns);
+  advancing_ = false;
+  if (state_ == State::kClosed) return;
+  KeepInput();
+  if (HasNext()) return AdvanceLater();
+  Read();
+}
+
+void HttpConnection::AdvanceLater() {
+  net().Later([self = std::static_pointer_cast<HttpConnection>(shared_from_this())] {
+    self->Guard("a request", [&self] { self->Advance(); });
+  });
+}
+
+void HttpConnection::Parse() {
   while (true) {
     if (state_ == State::kIdle) {
-      if (in_.size() == 0 || unsent() > kMaxUnsentBeforeNext) break;  // OnWritten() goes on
+      if (!HasNext()) return;  // OnWritten() goes on
       BeginRequest();
     } else if (state_ == State::kHead) {
-      if (!TakeHead()) break;
+      if (!TakeHead()) return;
     } else if (state_ == State::kBody && !body_paused_) {
       if (decoder_.done()) {
         OnRequest();
-      } else if (in_.size() == 0) {
-        break;
+      } else if (input_.empty()) {
+        return;
       } else {
         TakeBody();
       }
     } else {
-      break;
+      return;
     }
   }
-  if (state_ == State::kClosed) return;
-  Flush();
-  const bool wants_input =
-      state_ == State::kIdle || state_ == State::kHead || (state_ == State::kBody && !body_paused_);
-  if (wants_input ? unsent() <= kMaxUnsentBeforeNext : in_.size() < kMaxReadAhead && state_ != State::kBody) Read();
 }
 
 void HttpConnection::BeginRequest() {
-  parser_.emplace();
-  parser_->header_limit(2 * bounds::kMaxHeaderBytes);  // the scanner has the limit
-  parser_->skip(true);
   scanner_ = {};
   scanned_ = 0;
   ++request_no_;
@@ -246,29 +289,26 @@ void HttpConnection::BeginRequest() {
 }
 
 bool HttpConnection::TakeHead() {
-  const std::string_view bytes(static_cast<const char*>(in_.data().data()), in_.size());
   std::size_t used = 0;
-  const Result<bool> complete = scanner_.Scan(bytes.substr(scanned_), used);
+  const Result<bool> complete = scanner_.Scan(input_.substr(scanned_), used);
   scanned_ += used;
   if (!complete.ok()) {
     Refuse(complete.error());
     return true;
   }
   if (!*complete) return false;
-  error_code ec;
-  const std::size_t parsed = parser_->put(asio::buffer(bytes.substr(0, scanned_)), ec);
-  if (!ec && (parsed != scanned_ || !parser_->is_header_done())) ec = http::error::bad_field;
-  in_.consume(scanned_);
-  if (ec) {
-    Refuse({Code::kBadRequest, "this is not HTTP/1.1: " + ec.message(), ""});
-    return true;
+  const std::string_view bytes = input_.substr(0, scanned_);
+  input_.remove_prefix(scanned_);
+  const Result<RequestHead> head = RequestHead::Parse(bytes);
+  if (!head.ok()) {
+    Refuse(head.error());
+  } else {
+    OnHead(*head);
   }
-  OnHead();
   return true;
 }
 
-Result<PrincipalPtr> HttpConnection::Authenticate() {
-  const std::string_view header = View(parser_->get()[http::field::authorization]);
+Result<PrincipalPtr> HttpConnection::Authenticate(std::string_view header) {
   const Now now = ReadClock();
   if (admission_.principal && header == authorization_ && server_.tokens->Holds(admission_, now)) {
     return admission_.principal;
@@ -282,28 +322,27 @@ Result<PrincipalPtr> HttpConnection::Authenticate() {
 
 bool HttpConnection::Admitted() { return server_.tokens->Renew(admission_, authorization_, ReadClock()); }
 
-std::optional<Error> HttpConnection::Inspect() {
-  const auto& head = parser_->get();
-  const std::string_view target = View(head.target());
+std::optional<Error> HttpConnection::Inspect(const RequestHead& head) {
+  const std::string_view target = head.target();
   const std::size_t mark = target.find('?');
   request_.path = target.substr(0, mark);
   request_.query = mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
   request_.method = ToMethod(head.method());
-  request_.media = MediaType(View(head[http::field::content_type]));
+  request_.media = MediaType(head[HeadField::kContentType]);
   request_.peer = peer_;
-  request_.upgrade = EqualNoCase(View(head[http::field::upgrade]), "websocket");
-  head_only_ = head.method() == http::verb::head;
+  request_.upgrade = EqualNoCase(head[HeadField::kUpgrade], "websocket");
+  head_only_ = head.method() == "HEAD";
   only_looks_ = request_.method == Method::kGet;
   if (only_looks_) {
-    request_.events = !head_only_ && Accepts(View(head[http::field::accept]), kEventsType);
-    request_.gzip = Accepts(View(head[http::field::accept_encoding]), "gzip");
-    request_.if_none_match = View(head[http::field::if_none_match]);
+    request_.events = !head_only_ && Accepts(head[HeadField::kAccept], kEventsType);
+    request_.gzip = Accepts(head[HeadField::kAcceptEncoding], "gzip");
+    request_.if_none_match = head[HeadField::kIfNoneMatch];
   }
   Result<std::vector<std::string>> parts = SplitPath(request_.path);
   if (!parts.ok()) return parts.error();
   request_.parts = std::move(*parts);
   open_path_ = NeedsNoToken(request_);
-  const Result<void> own = server_.origins.Check(View(head[http::field::host]), View(head[http::field::origin]));
+  const Result<void> own = server_.origins.Check(head[HeadField::kHost], head[HeadField::kOrigin]);
   if (!own.ok() && !(open_path_ && own.error().code == Code::kBadRequest)) return own.error();
   if (open_path_) {
     request_.principal = LocalPrincipal();
@@ -312,7 +351,7 @@ std::optional<Error> HttpConnection::Inspect() {
     open_path_ = true;
     return RefuseWeb(request_, !decoder_.done());
   } else {
-    Result<PrincipalPtr> principal = Authenticate();
+    Result<PrincipalPtr> principal = Authenticate(head[HeadField::kAuthorization]);
     if (!principal.ok()) return principal.error();
     request_.principal = std::move(*principal);
     admitted_ = true;
@@ -320,15 +359,15 @@ std::optional<Error> HttpConnection::Inspect() {
   return std::nullopt;
 }
 
-void HttpConnection::OnHead() {
+void HttpConnection::OnHead(const RequestHead& head) {
   request_ = {};
   state_ = State::kBody;
-  Result<BodyDecoder> decoder = BodyDecoder::For(parser_->get(), parser_->get().version() >= 11);
+  Result<BodyDecoder> decoder = BodyDecoder::For(head);
   if (!decoder.ok()) return Refuse(decoder.error());
   decoder_ = *decoder;
-  keep_alive_ = parser_->get().keep_alive();
-  refusal_ = Inspect();
-  if (!refusal_ && request_.upgrade) return Upgrade();
+  keep_alive_ = head.keep_alive();
+  refusal_ = Inspect(head);
+  if (!refusal_ && request_.upgrade) return Upgrade(head);
   if (!refusal_) {
     Result<std::unique_ptr<BodySink>> sink =
         OpenSink(server_, std::static_pointer_cast<HttpConnection>(shared_from_this()), request_);
@@ -344,7 +383,7 @@ void HttpConnection::OnHead() {
     }
   }
   if (refusal_ && (decoder_.chunked() || decoder_.length() > kMaxDiscardedBytes)) return Refuse(*refusal_);
-  if (!decoder_.done() && EqualNoCase(View(parser_->get()[http::field::expect]), "100-continue")) {
+  if (!decoder_.done() && EqualNoCase(head[HeadField::kExpect], "100-continue")) {
     if (refusal_) return Refuse(*refusal_);
     out_.append("HTTP/1.1 100 Continue\r\n\r\n");
   }
@@ -355,10 +394,9 @@ std::uint64_t HttpConnection::MaxBody() const {
 }
 
 void HttpConnection::TakeBody() {
-  const std::string_view bytes(static_cast<const char*>(in_.data().data()), in_.size());
-  const Result<std::size_t> used = decoder_.Take(bytes, body_);
+  const Result<std::size_t> used = decoder_.Take(input_, body_);
   if (!used.ok()) return Refuse(used.error());
-  in_.consume(*used);
+  input_.remove_prefix(*used);
   if (refusal_) {
     body_.clear();
   } else if (sink_) {
@@ -421,8 +459,8 @@ void HttpConnection::OnRequest() {
   Serve(server_, std::move(request_), std::move(reply));
 }
 
-void HttpConnection::Upgrade() {
-  if (reading_ || unsent() != 0) {
+void HttpConnection::Upgrade(const RequestHead& head) {
+  if (socket_->busy() || unsent() != 0) {
     return Refuse({Code::kBadRequest, "an upgrade cannot follow a request that is not answered yet", ""});
   }
   if (!decoder_.done()) return Refuse({Code::kBadRequest, "an upgrade has no body", ""});
@@ -431,17 +469,20 @@ void HttpConnection::Upgrade() {
     refusal_ = upgraded.error();
     return;
   }
-  if (const Result<void> handshake = CheckHandshake(parser_->get()); !handshake.ok()) {
+  if (const Result<void> handshake = CheckHandshake(head); !handshake.ok()) {
     refusal_ = handshake.error();
     return;
   }
   const auto self = shared_from_this();
-  std::string ahead(static_cast<const char*>(in_.data().data()), in_.size());
-  Stream stream = std::move(stream_);
-  stream.Unread(std::move(ahead));
+  WsUpgrade upgrade;
+  upgrade.socket = std::move(socket_);
+  upgrade.ahead = input_;
+  upgrade.key = head[HeadField::kWsKey];
+  upgrade.authorization = authorization_;
+  upgrade.admission = admission_;
   state_ = State::kClosed;
   net().Disown(*this);
-  (*upgraded)->Accept({std::move(stream), parser_->release(), authorization_, admission_});
+  (*upgraded)->Accept(std::move(upgrade));
 }
 
 void HttpConnection::Refuse(const Error& error) {
@@ -520,45 +561,46 @@ void HttpConnection::SendAnswer(const Response& response, Closure on_lost) {
 }
 
 void HttpConnection::Flush() {
-  if (state_ == State::kClosed) return;
-  if (!out_.empty() && writing_.empty()) {
+  WriteOut();
+  // A request that came in behind the one just answered.
+  if (HasNext()) Advance();
+}
+
+std::size_t HttpConnection::unsent() const {
+  return out_.size() + writing_.size() - written_ + (socket_ ? socket_->unsent() : 0);
+}
+
+void HttpConnection::WriteOut() {
+  if (state_ == State::kClosed || !socket_->sent()) return;  // OnWritable() goes on
+  if (writing_.empty()) {
+    if (out_.empty()) return;
     writing_.swap(out_);
-    written_ = 0;
     // From here on the client may have it, whatever becomes of the write.
     lost_.clear();
-    write_deadline_ = net().now() + server_.config.write_timeout;
-    write_end_ = *write_deadline_ + std::chrono::seconds(writing_.size() / kLeastReadBytesPerSecond);
-    WriteSome();
+    write_end_ =
+        net().now() + server_.config.write_timeout + std::chrono::seconds(writing_.size() / kLeastReadBytesPerSecond);
   }
-  // A request that came in behind the one just answered.
-  if (state_ == State::kIdle && in_.size() > 0 && unsent() <= kMaxUnsentBeforeNext) Advance();
+  const std::optional<std::size_t> n = socket_->Write(std::string_view(writing_).substr(written_), {});
+  if (!n) return Close();
+  server_.metrics.BytesOut(*n);
+  written_ += *n;
+  if (written_ == writing_.size() && socket_->sent()) return OnWritten();
+  write_deadline_ = std::min(net().now() + server_.config.write_timeout, write_end_);
 }
 
-void HttpConnection::WriteSome() {
-  stream_.async_write_some(
-      asio::buffer(writing_.data() + written_, writing_.size() - written_),
-      [self = std::static_pointer_cast<HttpConnection>(shared_from_this())](error_code ec, std::size_t n) {
-        self->Guard("writing", [&self, ec, n] { self->OnWrittenSome(ec, n); });
-      });
-}
-
-void HttpConnection::OnWrittenSome(error_code ec, std::size_t n) {
-  if (state_ == State::kClosed) return;
-  if (ec) return Close();
-  server_.metrics.BytesOut(n);
-  written_ += n;
-  if (written_ < writing_.size()) {
-    write_deadline_ = std::min(net().now() + server_.config.write_timeout, write_end_);
-    return WriteSome();
-  }
-  OnWritten();
+void HttpConnection::OnWritable() {
+  Guard("writing", [this] {
+    if (state_ == State::kClosed) return;
+    if (socket_->broken()) return Close();
+    if (written_ == writing_.size()) return OnWritten();
+    WriteOut();
+  });
 }
 
 void HttpConnection::OnWritten() {
-  writing_.clear();
+  Recycle(writing_);
   written_ = 0;
-  if (writing_.capacity() > kKeptBufferBytes) writing_.shrink_to_fit();
-  if (out_.empty() && out_.capacity() > kKeptBufferBytes) out_.shrink_to_fit();
+  if (out_.empty()) Recycle(out_);
   write_deadline_.reset();
   if (out_.empty()) {
     ClearUnread();
@@ -566,7 +608,10 @@ void HttpConnection::OnWritten() {
     if (drained_) {
       // It may end the response, and so itself.
       UniqueFunction<void(bool)> drained = std::move(drained_);
-      if (!net().exceptions().Survives("writing", [&drained] { drained(true); })) {
+      draining_ = true;
+      const bool survived = net().exceptions().Survives("writing", [&drained] { drained(true); });
+      draining_ = false;
+      if (!survived) {
         // Whoever wrote learns that it is over.
         if (!drained_) drained_ = std::move(drained);
         return Close();
@@ -575,18 +620,16 @@ void HttpConnection::OnWritten() {
       if (state_ == State::kHijacked && !drained_) drained_ = std::move(drained);
     }
   }
-  if (state_ == State::kIdle) {
-    if (in_.size() == 0 && in_.capacity() > kReadBytes) in_.shrink_to_fit();
-    return Advance();
-  }
-  Flush();
+  if (state_ == State::kIdle) return Advance();
+  // Others have their turn between two writes.
+  if (!out_.empty()) AdvanceLater();
 }
 
 void HttpConnection::Write(std::string_view bytes) {
   if (state_ != State::kHijacked) return;
   Guard("an answer", [this, bytes] {
     out_.append(bytes);
-    net().MarkDirty(*this);
+    if (!draining_) net().MarkDirty(*this);
   });
 }
 
@@ -598,11 +641,11 @@ void HttpConnection::EndResponse() {
 }
 
 void HttpConnection::Finish() {
-  stream_.ShutdownSend();
+  socket_->ShutdownSend();
   if (eof_) return Close();
   state_ = State::kLingering;
   read_deadline_ = net().now() + kLinger;
-  in_.consume(in_.size());
+  DropInput();
   Read();
 }
 
@@ -622,7 +665,8 @@ void HttpConnection::Close() {
   if (state_ == State::kClosed) return;
   const auto self = shared_from_this();
   state_ = State::kClosed;
-  stream_.Close();
+  if (stream_) stream_->Close();
+  if (socket_) socket_->Close();
   Lost();
   net().Disown(*this);
 }
@@ -630,7 +674,7 @@ void HttpConnection::Close() {
 void HttpConnection::Abort() { Close(); }
 
 void HttpConnection::CloseIfIdle() {
-  if (unsent() == 0 && ((state_ == State::kIdle && in_.size() == 0) || state_ == State::kHijacked)) Close();
+  if (unsent() == 0 && ((state_ == State::kIdle && input_.empty()) || state_ == State::kHijacked)) Close();
 }
 
 void HttpConnection::OnRevoked() {

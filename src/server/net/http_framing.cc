@@ -9,14 +9,15 @@
 namespace allot {
 namespace {
 
-namespace http = boost::beast::http;
-
 constexpr std::size_t kMaxLengthDigits = 18;
-
-Error Bad(std::string what) { return {Code::kBadRequest, "this is not HTTP/1.1: " + std::move(what), ""}; }
 
 Error TooLong(const std::string& what, std::size_t most) {
   return {Code::kTooLarge, what + " of the request are longer than " + std::to_string(most) + " bytes", ""};
+}
+
+Error TooLongHead() {
+  return {Code::kTooLarge,
+          "the head of the request is longer than " + std::to_string(bounds::kMaxHeaderBytes) + " bytes", ""};
 }
 
 // What may stand in a line: neither CR nor LF, nor another control character but the tab.
@@ -25,34 +26,27 @@ bool InLine(char c) {
   return (byte >= 0x20 && byte != 0x7f) || c == '\t';
 }
 
-// Fields that decide what a request is, for whom, or from where. Two of them may be read differently by a proxy.
-constexpr http::field kOnlyOnce[] = {
-    http::field::host,
-    http::field::origin,
-    http::field::authorization,
-    http::field::content_length,
-    http::field::content_type,
-    http::field::transfer_encoding,
-    http::field::expect,
-    http::field::upgrade,
-    http::field::sec_websocket_key,
-    http::field::sec_websocket_version,
-};
-
 }  // namespace
 
 Result<bool> HeadScanner::Scan(std::string_view bytes, std::size_t& used) {
-  for (used = 0; used < bytes.size();) {
-    const char c = bytes[used++];
-    if (++bytes_ > bounds::kMaxHeaderBytes) {
-      return Error{Code::kTooLarge,
-                   "the head of the request is longer than " + std::to_string(bounds::kMaxHeaderBytes) + " bytes", ""};
+  used = 0;
+  while (used < bytes.size()) {
+    // Most of it is in the middle of a line.
+    if (!cr_ && in_line_ > 0) {
+      const std::string_view rest = bytes.substr(used);
+      const auto n = static_cast<std::size_t>(std::find_if_not(rest.begin(), rest.end(), InLine) - rest.begin());
+      used += n;
+      bytes_ += n;
+      if (bytes_ > bounds::kMaxHeaderBytes) return TooLongHead();
+      if (used == bytes.size()) break;
     }
+    const char c = bytes[used++];
+    if (++bytes_ > bounds::kMaxHeaderBytes) return TooLongHead();
     if (cr_) {
-      if (c != '\n') return Bad("a carriage return inside a line");
+      if (c != '\n') return NotHttp("a carriage return inside a line");
       cr_ = false;
       if (in_line_ == 0 && lines_ > 0) return true;
-      if (in_line_ == 0) return Bad("an empty line before the request");
+      if (in_line_ == 0) return NotHttp("an empty line before the request");
       if (++lines_ > kMaxFields + 1) {
         return Error{Code::kTooLarge, "the head of the request has more than " + std::to_string(kMaxFields) + " fields",
                      ""};
@@ -61,9 +55,9 @@ Result<bool> HeadScanner::Scan(std::string_view bytes, std::size_t& used) {
     } else if (c == '\r') {
       cr_ = true;
     } else if (!InLine(c)) {
-      return Bad(c == '\n' ? "a line that ends without a carriage return" : "a control character in the head");
+      return NotHttp(c == '\n' ? "a line that ends without a carriage return" : "a control character in the head");
     } else {
-      if (in_line_ == 0 && (c == ' ' || c == '\t')) return Bad("a line that begins with a blank");
+      if (in_line_ == 0 && (c == ' ' || c == '\t')) return NotHttp("a line that begins with a blank");
       ++in_line_;
     }
   }
@@ -84,28 +78,21 @@ BodyDecoder BodyDecoder::Chunked() {
   return decoder;
 }
 
-Result<BodyDecoder> BodyDecoder::For(const http::fields& head, bool http11) {
-  for (const http::field field : kOnlyOnce) {
-    if (head.count(field) > 1) {
-      const auto name = http::to_string(field);
-      return Bad("the field " + std::string(name.data(), name.size()) + " is there more than once");
+Result<BodyDecoder> BodyDecoder::For(const RequestHead& head) {
+  if (head.has(HeadField::kTransferEncoding)) {
+    if (!head.http11()) return NotHttp("Transfer-Encoding in a request of HTTP/1.0");
+    if (head.has(HeadField::kContentLength)) return NotHttp("both Content-Length and Transfer-Encoding");
+    if (!EqualNoCase(head[HeadField::kTransferEncoding], "chunked")) {
+      return NotHttp("the only transfer coding is `chunked`");
     }
-  }
-  const auto coding = head.find(http::field::transfer_encoding);
-  const auto length = head.find(http::field::content_length);
-  if (coding != head.end()) {
-    if (!http11) return Bad("Transfer-Encoding in a request of HTTP/1.0");
-    if (length != head.end()) return Bad("both Content-Length and Transfer-Encoding");
-    const std::string_view value(coding->value().data(), coding->value().size());
-    if (!EqualNoCase(value, "chunked")) return Bad("the only transfer coding is `chunked`");
     return Chunked();
   }
-  if (length == head.end()) return BodyDecoder();
-  const std::string_view text(length->value().data(), length->value().size());
+  if (!head.has(HeadField::kContentLength)) return BodyDecoder();
+  const std::string_view text = head[HeadField::kContentLength];
   std::uint64_t bytes = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
   if (text.empty() || text.size() > kMaxLengthDigits || error != std::errc() || end != text.data() + text.size()) {
-    return Bad("Content-Length is not a number");
+    return NotHttp("Content-Length is not a number");
   }
   return OfLength(bytes);
 }
@@ -133,11 +120,11 @@ Result<void> BodyDecoder::Step(char c) {
     case State::kSize: {
       const int digit = HexDigit(c);
       if (digit >= 0) {
-        if (++digits_ > kMaxChunkSizeDigits) return Bad("the size of a chunk has too many digits");
+        if (++digits_ > kMaxChunkSizeDigits) return NotHttp("the size of a chunk has too many digits");
         left_ = left_ * 16 + static_cast<std::uint64_t>(digit);
         return {};
       }
-      if (digits_ == 0) return Bad("a chunk without a size");
+      if (digits_ == 0) return NotHttp("a chunk without a size");
       state_ = State::kSizeBlank;
       [[fallthrough]];
     }
@@ -146,7 +133,7 @@ Result<void> BodyDecoder::Step(char c) {
         state_ = State::kSizeEnd;
         return {};
       }
-      if (c != ';' && c != ' ' && c != '\t') return Bad("the size of a chunk is not a number");
+      if (c != ';' && c != ' ' && c != '\t') return NotHttp("the size of a chunk is not a number");
       if (c == ';') state_ = State::kExtension;
       if (++extension_bytes_ > kMaxChunkExtensionBytes) return TooLong("the chunk extensions", kMaxChunkExtensionBytes);
       return {};
@@ -155,20 +142,20 @@ Result<void> BodyDecoder::Step(char c) {
         state_ = State::kSizeEnd;
         return {};
       }
-      if (!InLine(c)) return Bad("a control character behind the size of a chunk");
+      if (!InLine(c)) return NotHttp("a control character behind the size of a chunk");
       if (++extension_bytes_ > kMaxChunkExtensionBytes) return TooLong("the chunk extensions", kMaxChunkExtensionBytes);
       return {};
     case State::kSizeEnd:
-      if (c != '\n') return Bad("a carriage return inside a line");
+      if (c != '\n') return NotHttp("a carriage return inside a line");
       state_ = left_ > 0 ? State::kData : State::kTrailerStart;
       digits_ = 0;
       return {};
     case State::kDataCr:
-      if (c != '\r') return Bad("a chunk is longer than its size");
+      if (c != '\r') return NotHttp("a chunk is longer than its size");
       state_ = State::kDataLf;
       return {};
     case State::kDataLf:
-      if (c != '\n') return Bad("a chunk is longer than its size");
+      if (c != '\n') return NotHttp("a chunk is longer than its size");
       state_ = State::kSize;
       return {};
     case State::kTrailerStart:
@@ -176,7 +163,7 @@ Result<void> BodyDecoder::Step(char c) {
         state_ = State::kLastLf;
         return {};
       }
-      if (c == ' ' || c == '\t') return Bad("a line that begins with a blank");
+      if (c == ' ' || c == '\t') return NotHttp("a line that begins with a blank");
       state_ = State::kTrailer;
       [[fallthrough]];
     case State::kTrailer:
@@ -184,15 +171,15 @@ Result<void> BodyDecoder::Step(char c) {
         state_ = State::kTrailerEnd;
         return {};
       }
-      if (!InLine(c)) return Bad("a control character in a trailer field");
+      if (!InLine(c)) return NotHttp("a control character in a trailer field");
       if (++trailer_bytes_ > kMaxTrailerBytes) return TooLong("the trailer fields", kMaxTrailerBytes);
       return {};
     case State::kTrailerEnd:
-      if (c != '\n') return Bad("a carriage return inside a line");
+      if (c != '\n') return NotHttp("a carriage return inside a line");
       state_ = State::kTrailerStart;
       return {};
     case State::kLastLf:
-      if (c != '\n') return Bad("a carriage return inside a line");
+      if (c != '\n') return NotHttp("a carriage return inside a line");
       state_ = State::kDone;
       return {};
     case State::kLength:
@@ -200,7 +187,7 @@ Result<void> BodyDecoder::Step(char c) {
     case State::kDone:
       break;
   }
-  return Bad("bytes behind the body");  // Take() does not come here
+  return NotHttp("bytes behind the body");  // Take() does not come here
 }
 
 }  // namespace allot

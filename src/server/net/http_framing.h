@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a request's head ends, and what its body is: the part of HTTP/1.1 that decides how bytes become requests.
+// Where a request's head ends, and what its body is: the part of HTTP/1.1 that decides how bytes become requests. What
+// the head says is in http_head.h.
 //
 // Stricter than RFC 9112 where leniency lets two readers of the same bytes see different requests: no bare CR or LF, no
 // folded fields, no second Host or length, no transfer coding but `chunked`. Everything is bounded, and nothing is kept
@@ -8,7 +9,6 @@
 // Threading: each object is confined to one thread.
 #pragma once
 
-#include <boost/beast/http/fields.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -17,6 +17,7 @@
 
 #include "base/bounds.h"
 #include "base/result.h"
+#include "server/net/http_head.h"
 
 namespace allot {
 
@@ -46,8 +47,8 @@ class BodyDecoder {
   BodyDecoder() = default;
   static BodyDecoder OfLength(std::uint64_t bytes);
   static BodyDecoder Chunked();
-  // What the head says. kBadRequest for fields that say two things, or that must not be there twice.
-  static Result<BodyDecoder> For(const boost::beast::http::fields& head, bool http11);
+  // What the head says. kBadRequest for fields that say two things.
+  static Result<BodyDecoder> For(const RequestHead& head);
 
   bool done() const { return state_ == State::kDone; }
   bool chunked() const { return chunked_; }

@@ -65,6 +65,45 @@ TEST(BodyDecoder, TakesChunksApartHoweverTheyAreCut) {
   }
 }
 
+TEST(BodyDecoder, WhatTheHeadSaysOfTheBody) {
+  struct Row {
+    const char* version;
+    const char* fields;
+    const char* want;
+  };
+  constexpr Row kRows[] = {
+      {"1.1", "", "0"},
+      {"1.1", "Content-Length: 0\r\n", "0"},
+      {"1.1", "Content-Length: 5\r\n", "5"},
+      {"1.0", "Content-Length: 5\r\n", "5"},
+      {"1.1", "Content-Length: 999999999999999999\r\n", "999999999999999999"},
+      {"1.1", "Transfer-Encoding: Chunked\r\n", "chunked"},
+      {"1.0", "Transfer-Encoding: chunked\r\n", "bad_request"},
+      {"1.1", "Transfer-Encoding:\r\n", "bad_request"},
+      {"1.1", "Transfer-Encoding: gzip, chunked\r\n", "bad_request"},
+      {"1.1", "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", "bad_request"},
+      {"1.1", "Transfer-Encoding: x\r\nContent-Length:\r\n", "bad_request"},
+      {"1.1", "Content-Length:\r\n", "bad_request"},
+      {"1.1", "Content-Length: +5\r\n", "bad_request"},
+      {"1.1", "Content-Length: -5\r\n", "bad_request"},
+      {"1.1", "Content-Length: 5,5\r\n", "bad_request"},
+      {"1.1", "Content-Length: 5 5\r\n", "bad_request"},
+      {"1.1", "Content-Length: 0x5\r\n", "bad_request"},
+      {"1.1", "Content-Length: 1000000000000000000\r\n", "bad_request"},
+  };
+  for (const Row& row : kRows) {
+    SCOPED_TRACE(std::string(row.version) + " " + row.fields);
+    const std::string bytes = std::string("POST / HTTP/") + row.version + "\r\n" + row.fields + "\r\n";
+    const Result<RequestHead> head = RequestHead::Parse(bytes);
+    ASSERT_TRUE(head.ok());
+    const Result<BodyDecoder> decoder = BodyDecoder::For(*head);
+    const std::string got = !decoder.ok()        ? std::string(CodeText(decoder.error().code))
+                            : decoder->chunked() ? "chunked"
+                                                 : std::to_string(decoder->length());
+    EXPECT_EQ(got, row.want);
+  }
+}
+
 TEST(BodyDecoder, LeavesWhatFollowsTheBody) {
   std::size_t used = 0;
   EXPECT_EQ(Decode(BodyDecoder::Chunked(), "1\r\nx\r\n0\r\n\r\nGET /", 100, &used), "x");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/net/net_thread.h"
 
-#include <boost/asio/post.hpp>
 #include <chrono>
 #include <iterator>
 
@@ -17,14 +16,19 @@ constexpr int kHandlersPerTurn = 64;
 constexpr int kHandOversInARow = 4;
 constexpr std::size_t kKeptWords = 1024 * 1024;  // more is given back
 
+// The network thread that is bringing commands here: it visits those that it has something for.
+constinit thread_local NetThread* t_bringing = nullptr;
+
 }  // namespace
+
+NetThread::Turn::Turn(NetThread& net) : lock_(net.turn_) { net.now_ = ReadMonotonic(); }
 
 NetThread::NetThread(ExceptionLog& exceptions)
     : exceptions_(exceptions),
       io_(1),
       guard_(io_.get_executor()),
       sweep_(io_),
-      sockets_(io_),
+      sockets_(io_, turn_, [this] { now_ = ReadMonotonic(); }),
       read_buffer_(kReadBytes) {
   sockets_.Begin();
 }
@@ -45,7 +49,8 @@ void NetThread::Start() {
 
 void NetThread::Stop() {
   if (!thread_.joinable()) return;
-  asio::post(io_, [this] {
+  Later([this] {
+    visits_ = false;
     sweep_.cancel();
     for (const auto& connection : All()) {
       exceptions_.Survives("the end of a connection", [&] { connection->Abort(); });
@@ -58,18 +63,20 @@ void NetThread::Stop() {
 }
 
 void NetThread::Loop() {
-  now_ = ReadMonotonic();
-  ArmSweep();
+  {
+    const Turn turn(*this);
+    ArmSweep();
+  }
   // Connections guard their own handlers. What is thrown inside a library's handler leaves its connection without an
   // operation: its deadlines end it.
   std::size_t ran = 1;
   while (ran != 0) {
     exceptions_.Survives("a handler", [this, &ran] { ran = io_.run_one(); });
-    now_ = ReadMonotonic();
     exceptions_.Survives("a handler", [this] {
       for (int n = 1; n < kHandlersPerTurn && io_.poll_one() != 0; ++n) {
       }
     });
+    const Turn turn(*this);
     FlushDirty();
     HandOver();
   }
@@ -87,7 +94,36 @@ void NetThread::Post(std::vector<Closure>& closures) {
     wake = !std::exchange(woken_, true);
   }
   closures.clear();
-  if (wake) asio::post(io_, [this] { Deliver(); });
+  if (!wake) return;
+  if (t_bringing != nullptr && t_bringing != this && visits_) {
+    t_bringing->to_visit_.push_back(this);
+  } else {
+    Later([this] { Deliver(); });
+  }
+}
+
+void NetThread::VisitOthers() {
+  // What is posted during a visit goes the usual way.
+  NetThread* const bringing = std::exchange(t_bringing, nullptr);
+  for (NetThread* const other : to_visit_) other->BeVisited();
+  to_visit_.clear();
+  t_bringing = bringing;
+}
+
+void NetThread::BeVisited() {
+  bool more = true;
+  {
+    const std::unique_lock lock(turn_, std::try_to_lock);
+    if (!lock || !visits_) {
+      Later([this] { Deliver(); });
+      return;
+    }
+    now_ = ReadMonotonic();
+    Deliver();
+    more = !pending_.empty();
+  }
+  // What came of it is brought by the thread itself.
+  if (more) Later([] {});
 }
 
 bool NetThread::Deliver() {
@@ -117,7 +153,7 @@ void NetThread::HandOver() {
     FlushCommands();
     Deliver();
   }
-  if (!pending_.empty()) asio::post(io_, [] {});
+  if (!pending_.empty()) Later([] {});
 }
 
 void NetThread::Post(const QueuePtr& queue, Command command) {
@@ -137,10 +173,13 @@ void NetThread::FlushCommands() {
   if (pending_.empty()) return;
   // What runs here, or is dropped here, may give further commands.
   bringing_.swap(pending_);
+  t_bringing = this;
   for (Pending& pending : bringing_) {
-    if (pending.queue->Bring(pending.commands)) continue;
+    if (pending.queue->Bring(pending.commands, [this] { VisitOthers(); })) continue;
     pending.commands.clear();  // the queue is gone; those who wait notice
   }
+  t_bringing = nullptr;
+  VisitOthers();
   bringing_.clear();
 }
 
@@ -183,9 +222,9 @@ void NetThread::ArmSweep() {
   sweep_.expires_after(kSweepEvery);
   sweep_.async_wait([this](const boost::system::error_code& ec) {
     if (ec) return;
-    const Instant now = ReadMonotonic();
+    const Turn turn(*this);
     for (const auto& connection : All()) {
-      connection->Guard("looking at deadlines", [&connection, now] { connection->Sweep(now); });
+      connection->Guard("looking at deadlines", [this, &connection] { connection->Sweep(now_); });
     }
     FlushDirty();
     ArmSweep();

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstddef>
 #include <memory>
@@ -72,6 +73,8 @@ class NetThread final : public Executor {
   explicit NetThread(ExceptionLog& exceptions);
   ~NetThread() override;
 
+  // Others may visit it. Not with TLS, whose streams run handlers of their own. Before Start().
+  void AllowVisits() { visits_ = true; }
   void Start();
   // Ends the loop and waits for it; connections are aborted.
   void Stop();
@@ -94,6 +97,14 @@ class NetThread final : public Executor {
   void Adopt(std::shared_ptr<Connection> connection);
   void Disown(Connection& connection) { connections_.erase(&connection); }
   void CloseIdle();
+  // Runs `f` here when others have had their turn.
+  template <typename F>
+  void Later(F&& f) {
+    asio::post(io_, [this, f = std::forward<F>(f)]() mutable {
+      const Turn turn(*this);
+      f();
+    });
+  }
   // As of the last wake-up of the thread: for timeouts.
   Instant now() const { return now_; }
 
@@ -102,7 +113,17 @@ class NetThread final : public Executor {
     QueuePtr queue;
     std::vector<Command> commands;
   };
+  class Turn {
+   public:
+    explicit Turn(NetThread& net);
+
+   private:
+    const std::lock_guard<std::mutex> lock_;
+  };
   void Loop();
+  // Those that this thread has something for, and has not woken.
+  void VisitOthers();
+  void BeVisited();
   // Brings the commands, and delivers what comes of them at once.
   void HandOver();
   void FlushCommands();
@@ -113,6 +134,9 @@ class NetThread final : public Executor {
   std::vector<std::shared_ptr<Connection>> All() const;
 
   ExceptionLog& exceptions_;
+  std::mutex turn_;
+  std::atomic<bool> visits_{false};
+  std::vector<NetThread*> to_visit_;
   asio::io_context io_;
   asio::executor_work_guard<asio::io_context::executor_type> guard_;
   asio::steady_timer sweep_;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 namespace allot {
 namespace {
@@ -15,7 +16,8 @@ constexpr int kAtOnce = 64;
 
 }  // namespace
 
-ReadySockets::ReadySockets(asio::io_context& io) : epoll_(io.get_executor()) {}
+ReadySockets::ReadySockets(asio::io_context& io, std::mutex& turn, std::function<void()> before)
+    : turn_(turn), before_(std::move(before)), epoll_(io.get_executor()) {}
 
 void ReadySockets::Begin() {
   const int fd = epoll_create1(EPOLL_CLOEXEC);
@@ -53,6 +55,8 @@ void ReadySockets::Wait() {
   epoll_.async_wait(Descriptor::wait_read, [this](const boost::system::error_code& ec) {
     if (ec) return;
     // What is left over, and what comes meanwhile, ends the next wait at once.
+    const std::lock_guard lock(turn_);
+    before_();
     Dispatch();
     Wait();
   });

@@ -2,12 +2,14 @@
 // Sockets that are read and written without the library: an epoll of their own, told of edges, that is one of the
 // library's descriptors itself. So a socket is registered once, and no read is needed to learn that there is nothing.
 //
-// Threading: confined to the network thread of its io_context.
+// Threading: confined to the network thread of its io_context; handlers are called with that thread's turn.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <cstdint>
+#include <functional>
+#include <mutex>
 #include <vector>
 
 namespace allot {
@@ -24,7 +26,8 @@ class ReadySockets {
     virtual void OnReady(bool readable, bool writable, bool ended) = 0;
   };
 
-  explicit ReadySockets(asio::io_context& io);
+  // `before` runs before the handlers of what is ready.
+  ReadySockets(asio::io_context& io, std::mutex& turn, std::function<void()> before);
   // Throws where there is no epoll to be had.
   void Begin();
 
@@ -42,6 +45,8 @@ class ReadySockets {
   void Wait();
   void Dispatch();
 
+  std::mutex& turn_;
+  const std::function<void()> before_;
   Descriptor epoll_;
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_;

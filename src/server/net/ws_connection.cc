@@ -2,7 +2,6 @@
 #include "server/net/ws_connection.h"
 
 #include <algorithm>
-#include <boost/beast/websocket/stream.hpp>
 #include <utility>
 
 #include "base/bounds.h"
@@ -13,7 +12,6 @@
 namespace allot {
 namespace {
 
-namespace websocket = beast::websocket;
 using namespace std::chrono_literals;
 
 constexpr std::size_t kKeptBytes = 4 * 1024;  // larger buffers are given back after use
@@ -25,14 +23,6 @@ constexpr std::size_t kReadBytes = 16 * 1024, kLongReadBytes = NetThread::kReadB
 constexpr Duration kLeastBetweenSigns = 100ms;  // a flood of pings is one sign of life
 
 }  // namespace
-
-// Beast answers it; what follows is read and written here.
-struct WsConnection::Handshake {
-  explicit Handshake(WsUpgrade upgrade) : stream(std::move(upgrade.stream)), request(std::move(upgrade.request)) {}
-  Stream stream;
-  beast::http::request<beast::http::empty_body> request;
-  websocket::stream<Stream&, false> ws{stream};
-};
 
 WsConnection::WsConnection(NetThread& net, ServerContext& server)
     : Connection(net), server_(server), inflight_(server.inflight), unread_(server.inflight) {
@@ -47,28 +37,21 @@ WsConnection::~WsConnection() {
 
 void WsConnection::Accept(WsUpgrade upgrade) {
   net().Adopt(shared_from_this());
-  last_heard_ = net().now();
-  write_deadline_ = last_heard_ + server_.config.write_timeout;
   authorization_ = std::move(upgrade.authorization);
   admission_ = std::move(upgrade.admission);
-  handshake_ = std::make_unique<Handshake>(std::move(upgrade));
-  handshake_->ws.async_accept(handshake_->request, [self = Self()](error_code ec) {
-    self->Guard("beginning a WebSocket", [&self, ec] {
-      if (ec || self->ended_) return self->Fail();
-      self->Begin();
-    });
-  });
+  ahead_ = std::move(upgrade.ahead);
+  socket_ = std::move(upgrade.socket);
+  socket_->PassTo(*this);
+  Guard("beginning a WebSocket", [this, &upgrade] { Begin(upgrade.key); });
 }
 
-void WsConnection::Begin() {
-  ahead_ = handshake_->stream.TakeUnread();
-  Stream stream = std::move(handshake_->stream);
-  handshake_.reset();
-  socket_ = std::make_unique<WsSocket>(net(), std::move(stream), static_cast<WsSocket::User&>(*this));
+void WsConnection::Begin(std::string_view key) {
+  last_heard_ = net().now();
+  write_deadline_ = last_heard_ + server_.config.write_timeout;
+  if (expects_hello()) read_deadline_ = last_heard_ + server_.config.request_timeout;
   open_ = true;
-  write_deadline_.reset();
-  if (expects_hello()) read_deadline_ = net().now() + server_.config.request_timeout;
-  Flush();
+  out_ = AcceptHandshake(key);
+  if (SendRest()) Flush();
   Read();
 }
 
@@ -106,7 +89,7 @@ void WsConnection::Read() {
   taking_ = false;
   if (ended_ || (paused_ && !closing_)) return;
   if (ahead_.empty() && !socket_->readable()) return;
-  asio::post(net().io(), [self = Self()] { self->OnReadable(); });
+  net().Later([self = Self()] { self->OnReadable(); });
 }
 
 void WsConnection::Take(std::span<char> bytes) {
@@ -314,7 +297,6 @@ void WsConnection::Forget() {
 
 void WsConnection::End() {
   if (std::exchange(ended_, true)) return;
-  if (handshake_) handshake_->stream.Close();
   if (socket_) socket_->Close();
   net().Disown(*this);
 }

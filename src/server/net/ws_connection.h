@@ -18,8 +18,8 @@
 #include "base/time.h"
 #include "server/net/inflight.h"
 #include "server/net/net_thread.h"
+#include "server/net/socket.h"
 #include "server/net/ws_frames.h"
-#include "server/net/ws_socket.h"
 #include "server/ops/tokens.h"
 
 namespace allot {
@@ -31,7 +31,7 @@ struct WsUpgrade;
 // about half of this.
 inline constexpr std::size_t kMaxFirstMessageBytes = 2 * 1024 * 1024;
 
-class WsConnection : public Connection, private WsSocket::User {
+class WsConnection : public Connection, private Socket::User {
  public:
   WsConnection(NetThread& net, ServerContext& server);
   ~WsConnection() override;
@@ -76,11 +76,10 @@ class WsConnection : public Connection, private WsSocket::User {
   ServerContext& server() const { return server_; }
 
  private:
-  struct Handshake;
   void OnReadable() final;
   void OnWritable() final;
   std::shared_ptr<void> Keep() final { return shared_from_this(); }
-  void Begin();
+  void Begin(std::string_view key);
   // Reads and looks at what there is, unless it is paused.
   void Read();
   // Looks at them. What is behind a message that makes it pause is kept.
@@ -111,8 +110,7 @@ class WsConnection : public Connection, private WsSocket::User {
   std::shared_ptr<WsConnection> Self() { return std::static_pointer_cast<WsConnection>(shared_from_this()); }
 
   ServerContext& server_;
-  std::unique_ptr<Handshake> handshake_;
-  std::unique_ptr<WsSocket> socket_;
+  std::unique_ptr<Socket> socket_;
   ws::FrameReader reader_{kMaxFirstMessageBytes};
   std::string authorization_;
   TokenBook::Admission admission_;

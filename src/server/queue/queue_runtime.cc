@@ -336,7 +336,7 @@ void QueueRuntime::EngineLoop() {
   waits_.Clear();
 }
 
-bool QueueRuntime::Bring(std::vector<Command>& commands) {
+bool QueueRuntime::Bring(std::vector<Command>& commands, const std::function<void()>& after_round) {
   const CommandBox::Brought brought = commands_.Bring(commands);
   if (brought != CommandBox::Brought::kRun) return brought == CommandBox::Brought::kLeft;
   CommandBox::Deadline wake;
@@ -346,6 +346,7 @@ bool QueueRuntime::Bring(std::vector<Command>& commands) {
     do {
       RunRound(commands, Runner::kBringer);
       commands.clear();
+      after_round();
     } while (!Waiting() && ReadMonotonic() < until && commands_.TakeMore(commands));
     wake = Waiting() ? CommandBox::Time() : NextWake();
   }

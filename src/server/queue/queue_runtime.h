@@ -91,8 +91,9 @@ class QueueRuntime {
   // Runs in a round. False, dropping it, once the queue is finished: whoever waits for an answer must notice
   // by its destruction.
   bool Post(Command command) { return commands_.Push(std::move(command)); }
-  // The same for a network thread; they may run before this returns. Empties `commands`.
-  bool Bring(std::vector<Command>& commands);
+  // The same for a network thread; they may run before this returns, and `after_round` after each round that did.
+  // Empties `commands`.
+  bool Bring(std::vector<Command>& commands, const std::function<void()>& after_round);
   // Straight to the store thread: payloads of a stream that is still coming in.
   bool PostWork(CommitWork work) { return committer_->Push(std::move(work)); }
 

@@ -200,7 +200,7 @@ class Bringer {
   bool Bring(std::function<void(Round&)> run, bool light = true) {
     std::vector<Command> commands;
     commands.push_back(Command([run = std::move(run)](Round& round) { run(round); }).Light(light));
-    return queue_->Bring(commands);
+    return queue_->Bring(commands, [] {});
   }
   // The thread that ran it.
   std::thread::id Run(bool light = true) {

@@ -13,8 +13,6 @@ namespace {
 
 constexpr std::size_t kGrantsAtOnce = 256;  // whose payloads are read in one go
 
-using PayloadRead = Result<std::optional<std::string>>;
-
 // The payloads of grants in order, read as many at once as fit into a message.
 class PayloadsInOrder {
  public:
@@ -23,7 +21,7 @@ class PayloadsInOrder {
 
   // Of the next grant that has one of that kind; neighbours mostly are of one job, and share what is for all its tasks.
   // It stays until the next one is asked for.
-  PayloadRead& Next() {
+  Store::PayloadRead& Next() {
     if (next_ == payloads_.size()) Read();
     ++read_;
     return payloads_[next_++];
@@ -60,7 +58,7 @@ class PayloadsInOrder {
   JobId common_of_;
   std::vector<Store::PayloadKey> keys_;
   std::size_t read_ = 0;  // of keys_, were given out
-  std::vector<PayloadRead> payloads_;
+  std::vector<Store::PayloadRead> payloads_;
   std::size_t next_ = 0;
 };
 
@@ -70,7 +68,7 @@ Result<std::size_t> AppendGrants(Store& store, const std::vector<Grant>& grants,
                                  std::size_t max_bytes, std::string& out, std::vector<DamagedGrant>& damaged) {
   PayloadsInOrder payloads(store, std::span(grants).subspan(begin), max_bytes);
   JobId common_of;
-  PayloadRead common = std::optional<std::string>();
+  Store::PayloadRead common = std::optional<PinnedText>();
   bool first = true;
   std::size_t i = begin;
   for (; i < grants.size() && (i == begin || out.size() < max_bytes); ++i) {
@@ -79,7 +77,7 @@ Result<std::size_t> AppendGrants(Store& store, const std::vector<Grant>& grants,
       common = std::move(payloads.Next());
       common_of = grant.payload.set;
     }
-    const PayloadRead* const own = grant.payload.per_task ? &payloads.Next() : nullptr;
+    const Store::PayloadRead* const own = grant.payload.per_task ? &payloads.Next() : nullptr;
     const Error* error = nullptr;
     if (grant.payload.common && !common) error = &common.error();
     if (error == nullptr && own != nullptr && !*own) error = &own->error();
@@ -89,8 +87,8 @@ Result<std::size_t> AppendGrants(Store& store, const std::vector<Grant>& grants,
       continue;
     }
     GrantPayloads texts;
-    if (grant.payload.common && common->has_value()) texts.common = **common;
-    if (own != nullptr && (*own)->has_value()) texts.own = ***own;
+    if (grant.payload.common && common->has_value()) texts.common = (*common)->text();
+    if (own != nullptr && (*own)->has_value()) texts.own = (**own)->text();
     if (!first) out.push_back(',');
     first = false;
     AppendAssignment(grant, texts, out);

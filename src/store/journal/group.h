@@ -86,7 +86,7 @@ struct GroupView {
 bool DecodeBody(std::string_view body, GroupView& out);
 
 // A group in memory.
-struct Group {
+struct Group : std::enable_shared_from_this<Group> {
   std::uint64_t sequence = 0;
   Position position = 0;
   std::string body;

@@ -102,10 +102,20 @@ TEST_F(JournalDamageTest, ASegmentThatWasCutIsRefused) {
   EXPECT_TRUE(fs::exists(file + segment + ".lost")) << "what is left of it is kept";
 }
 
+class JournalDamageInBothModesTest : public JournalDamageTest,
+                                     public ::testing::WithParamInterface<journal::Writing> {};
+
+INSTANTIATE_TEST_SUITE_P(Journal, JournalDamageInBothModesTest,
+                         ::testing::Values(journal::Writing::kDirect, journal::Writing::kSynced), [](const auto& info) {
+                           return std::string(info.param == journal::Writing::kDirect ? "Direct" : "Synced");
+                         });
+
 // The scan alone, since a whole start takes its time; some of the bytes with a start as well.
-TEST_F(JournalDamageTest, ABitInAnyByteOfTheLastBlocksDoesNotMatterOrIsRefused) {
+TEST_P(JournalDamageInBothModesTest, ABitInAnyByteOfTheLastBlocksDoesNotMatterOrIsRefused) {
+  writing_ = GetParam();
   const std::string file = directory_ / "queue.db";
   Opened opened = Open(file);
+  if (!opened.store && writing_ == journal::Writing::kDirect) GTEST_SKIP() << opened.error.message;
   Commit(*opened.store, 5);
   Batch large;
   large.position = ++committed_;
@@ -113,6 +123,7 @@ TEST_F(JournalDamageTest, ABitInAnyByteOfTheLastBlocksDoesNotMatterOrIsRefused) 
   large.records.push_back({JobId{committed_}, kJobPage, "record of a job"});
   ASSERT_TRUE(opened.store->Commit({&large, 1}).ok());
   Commit(*opened.store, 2);
+  EXPECT_STREQ(opened.store->ReadUsage()->journal_writing, writing_ == journal::Writing::kDirect ? "direct" : "synced");
   const std::string killed = Killed(file);
   const std::string segment = journal::SegmentName(killed, 1);
   const Scan whole = ScanOf(killed);

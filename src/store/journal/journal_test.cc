@@ -138,8 +138,8 @@ TEST(Young, WhatIsTakenOutIsGoneAndTheRestStays) {
     add(n, batch);
   }
   const Store::OutcomeQuery query{.job = JobId{7}, .end = 10};
-  EXPECT_EQ(young.FindPayload(JobId{7}, 10)->text, "a1");
-  EXPECT_EQ(young.FindPayload(JobId{7}, 31)->text, "b");
+  EXPECT_EQ(young.FindPayload(JobId{7}, 10)->text.text(), "a1");
+  EXPECT_EQ(young.FindPayload(JobId{7}, 31)->text.text(), "b");
   EXPECT_FALSE(young.FindPayload(JobId{7}, 12));
   EXPECT_FALSE(young.FindPayload(JobId{7}, kCommonPayload));
   EXPECT_FALSE(young.FindPayload(JobId{8}, 10));
@@ -148,7 +148,7 @@ TEST(Young, WhatIsTakenOutIsGoneAndTheRestStays) {
   EXPECT_EQ(young.removals(), 1u);
   young.Remove(2);
   EXPECT_FALSE(young.FindPayload(JobId{7}, 10));
-  EXPECT_EQ(young.FindPayload(JobId{7}, 30)->text, "a3");
+  EXPECT_EQ(young.FindPayload(JobId{7}, 30)->text.text(), "a3");
   const Young::FoundOutcomes found = young.FindOutcomes(query);
   ASSERT_EQ(found.outcomes.size(), 1u);
   EXPECT_EQ(found.outcomes[0].outcome.text, "r3");

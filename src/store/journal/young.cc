@@ -74,15 +74,10 @@ std::optional<Young::Payload> Young::FindPayload(JobId set, std::int64_t index) 
     ByteReader reader(segment.packed);
     const std::uint64_t count = reader.Varint();
     if (nth >= count) continue;
-    Payload payload;
-    payload.first = segment.first;
-    if (count == 1) {
-      payload.text = reader.Text();
-      return payload;
-    }
-    payload.unpacked = sqlite::UnpackedPayloads::From(std::string(segment.packed));
-    if (payload.unpacked) payload.text = payload.unpacked->At(nth);
-    return payload;
+    if (count == 1) return Payload{PinnedText(reader.Text(), ref->group->shared_from_this()), segment.first, nullptr};
+    auto unpacked = sqlite::UnpackedPayloads::From(std::string(segment.packed));
+    const std::string_view text = unpacked ? unpacked->At(nth) : std::string_view();
+    return Payload{PinnedText(text, unpacked), segment.first, unpacked};
   }
   return std::nullopt;
 }

@@ -24,9 +24,9 @@ namespace allot::journal {
 
 class Young {
  public:
-  // Of one that was read here; `unpacked` is there if the segment holds more than one, and is worth to be kept.
+  // Of one that was found here; `unpacked` is there if the segment holds more than one, and is worth to be kept.
   struct Payload {
-    std::string text;
+    PinnedText text;
     std::int64_t first = 0;
     std::shared_ptr<const sqlite::UnpackedPayloads> unpacked;
   };

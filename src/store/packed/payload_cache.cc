@@ -20,26 +20,27 @@ void PayloadCache::Erase(Map::iterator it) {
   map_.erase(it);
 }
 
-std::optional<std::string> PayloadCache::Find(JobId set, std::int64_t index) {
-  std::shared_ptr<const UnpackedPayloads> segment;
-  std::uint64_t nth = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    auto it = map_.upper_bound(Key{set, index});
-    if (it == map_.begin()) return std::nullopt;
-    --it;
-    if (it->first.set != set) return std::nullopt;
-    nth = static_cast<std::uint64_t>(index - it->first.first);
-    Entry& entry = it->second;
-    if (nth >= entry.segment->count()) return std::nullopt;
-    if (entry.ahead) {
-      entry.ahead = false;
-      ++ahead_used_;
-    }
-    recent_.splice(recent_.begin(), recent_, recent_.iterator_to(entry));
-    segment = entry.segment;
+std::optional<PayloadCache::Found> PayloadCache::FindSegment(JobId set, std::int64_t index) {
+  const std::lock_guard lock(mutex_);
+  auto it = map_.upper_bound(Key{set, index});
+  if (it == map_.begin()) return std::nullopt;
+  --it;
+  if (it->first.set != set) return std::nullopt;
+  Entry& entry = it->second;
+  Found found{entry.segment, it->first.first};
+  if (!found.Covers(index)) return std::nullopt;
+  if (entry.ahead) {
+    entry.ahead = false;
+    ++ahead_used_;
   }
-  return std::string(segment->At(nth));
+  recent_.splice(recent_.begin(), recent_, recent_.iterator_to(entry));
+  return found;
+}
+
+std::optional<std::string> PayloadCache::Find(JobId set, std::int64_t index) {
+  const std::optional<Found> found = FindSegment(set, index);
+  if (!found) return std::nullopt;
+  return std::string(found->At(index));
 }
 
 void PayloadCache::Put(JobId set, std::int64_t first, std::shared_ptr<const UnpackedPayloads> segment, bool ahead) {

@@ -25,7 +25,20 @@ class PayloadCache {
  public:
   explicit PayloadCache(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
+  // A segment that has a task's payload, and maybe those of its neighbours.
+  struct Found {
+    std::shared_ptr<const UnpackedPayloads> segment;
+    std::int64_t first = 0;
+
+    bool Covers(std::int64_t index) const {
+      return index >= first && static_cast<std::uint64_t>(index - first) < segment->count();
+    }
+    // REQUIRES: Covers().
+    std::string_view At(std::int64_t index) const { return segment->At(static_cast<std::uint64_t>(index - first)); }
+  };
   // None: not here, the file knows.
+  std::optional<Found> FindSegment(JobId set, std::int64_t index);
+  // The payload alone.
   std::optional<std::string> Find(JobId set, std::int64_t index);
   // A segment that is there already stays. `ahead`: read without being asked for.
   void Put(JobId set, std::int64_t first, std::shared_ptr<const UnpackedPayloads> segment, bool ahead);

@@ -38,8 +38,7 @@ class StoreImpl final : public Store {
   Result<std::optional<std::string>> ReadPayload(JobId set, std::int64_t index) override {
     return postgres::ReadPayload(*database_, queue_, set, index, cache_);
   }
-  std::vector<Result<std::optional<std::string>>> ReadPayloads(std::span<const PayloadKey> keys,
-                                                               std::size_t max_bytes) override {
+  std::vector<PayloadRead> ReadPayloads(std::span<const PayloadKey> keys, std::size_t max_bytes) override {
     return postgres::ReadPayloads(*database_, queue_, keys, max_bytes, cache_);
   }
   Result<std::vector<Outcome>> ReadOutcomes(const OutcomeQuery& query) override {

@@ -151,15 +151,15 @@ Result<std::optional<std::string>> ReadPayload(PostgresDatabase& database, std::
   return found;
 }
 
-std::vector<Result<std::optional<std::string>>> ReadPayloads(PostgresDatabase& database, std::int64_t queue,
-                                                             std::span<const Store::PayloadKey> keys,
-                                                             std::size_t max_bytes, sqlite::PayloadCache& cache) {
-  using Payload = Result<std::optional<std::string>>;
+std::vector<Store::PayloadRead> ReadPayloads(PostgresDatabase& database, std::int64_t queue,
+                                             std::span<const Store::PayloadKey> keys, std::size_t max_bytes,
+                                             sqlite::PayloadCache& cache) {
+  using Payload = Store::PayloadRead;
   std::vector<Payload> out;
-  std::vector<std::optional<std::string>> cached(keys.size());
+  std::vector<std::optional<sqlite::PayloadCache::Found>> cached(keys.size());
   Array sets = Array::OfInts(), lows = Array::OfInts(), highs = Array::OfInts();
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if ((cached[i] = cache.Find(keys[i].set, keys[i].index))) continue;
+    if ((cached[i] = cache.FindSegment(keys[i].set, keys[i].index))) continue;
     sets.Add(static_cast<std::int64_t>(keys[i].set.value));
     lows.Add(std::min<std::int64_t>(keys[i].index, 0));
     highs.Add(keys[i].index);
@@ -187,22 +187,23 @@ std::vector<Result<std::optional<std::string>>> ReadPayloads(PostgresDatabase& d
   const auto read = [&](const Store::PayloadKey& key) -> std::optional<Payload> {
     if (failed) return Payload(*failed);
     auto it = segments.upper_bound({key.set.value, key.index});
-    if (it == segments.begin()) return Payload(std::optional<std::string>());
+    if (it == segments.begin()) return Payload(std::optional<PinnedText>());
     --it;
     const auto [set, first] = it->first;
     const auto nth = static_cast<std::uint64_t>(key.index - first);
     if (set != key.set.value || first < std::min<std::int64_t>(key.index, 0)) {
-      return Payload(std::optional<std::string>());
+      return Payload(std::optional<PinnedText>());
     }
     if (it->second.left_out) return std::nullopt;
     if (!it->second.payloads) return Payload(DamagedPayloads(key.set, first));
-    if (nth >= it->second.payloads->count()) return Payload(std::optional<std::string>());
-    return Payload(std::optional<std::string>(it->second.payloads->At(nth)));
+    if (nth >= it->second.payloads->count()) return Payload(std::optional<PinnedText>());
+    return Payload(PinnedText(it->second.payloads->At(nth), it->second.payloads));
   };
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    std::optional<Payload> payload = cached[i] ? Payload(std::move(cached[i])) : read(keys[i]);
+    std::optional<Payload> payload =
+        cached[i] ? Payload(PinnedText(cached[i]->At(keys[i].index), cached[i]->segment)) : read(keys[i]);
     if (!payload) break;
-    if (*payload && (*payload)->has_value()) bytes += (**payload)->size();
+    if (*payload && (*payload)->has_value()) bytes += (**payload)->text().size();
     if (!out.empty() && bytes > max_bytes) break;
     out.push_back(std::move(*payload));
   }

@@ -22,9 +22,9 @@ std::span<const Statement> ReadStatements();
 Result<std::optional<std::string>> ReadPayload(PostgresDatabase& database, std::int64_t queue, JobId set,
                                                std::int64_t index, sqlite::PayloadCache& cache);
 // Of several, as Store::ReadPayloads(): what is not in `cache` in one round trip.
-std::vector<Result<std::optional<std::string>>> ReadPayloads(PostgresDatabase& database, std::int64_t queue,
-                                                             std::span<const Store::PayloadKey> keys,
-                                                             std::size_t max_bytes, sqlite::PayloadCache& cache);
+std::vector<Store::PayloadRead> ReadPayloads(PostgresDatabase& database, std::int64_t queue,
+                                             std::span<const Store::PayloadKey> keys, std::size_t max_bytes,
+                                             sqlite::PayloadCache& cache);
 Result<std::vector<Outcome>> ReadOutcomes(PostgresDatabase& database, std::int64_t queue,
                                           const Store::OutcomeQuery& query);
 

@@ -25,7 +25,7 @@ std::shared_ptr<const UnpackedPayloads> SegmentOf(const Statement& row, std::uin
 
 // The task's payload, if it is in this segment, which goes into the cache.
 Result<void> Pick(JobId set, const Statement& row, int column, std::int64_t index, PayloadCache& cache,
-                  std::optional<std::string>& found) {
+                  std::optional<PinnedText>& found) {
   const std::int64_t first = row.Int(column);
   std::shared_ptr<const UnpackedPayloads> unpacked = SegmentOf(row, set.value, column);
   if (!unpacked) {
@@ -36,7 +36,7 @@ Result<void> Pick(JobId set, const Statement& row, int column, std::int64_t inde
   }
   const auto nth = static_cast<std::uint64_t>(index - first);
   if (index < first || nth >= unpacked->count()) return {};
-  found = std::string(unpacked->At(nth));
+  found.emplace(unpacked->At(nth), unpacked);
   cache.Put(set, first, std::move(unpacked), false);
   return {};
 }
@@ -66,8 +66,8 @@ Result<std::unique_ptr<Reader>> Reader::Open(const std::string& file, const std:
   return reader;
 }
 
-Result<std::optional<std::string>> Reader::ReadPayload(JobId set, std::int64_t index, PayloadCache& cache) {
-  std::optional<std::string> found;
+Store::PayloadRead Reader::ReadPayload(JobId set, std::int64_t index, PayloadCache& cache) {
+  std::optional<PinnedText> found;
   // Either table may have it; the likely one first.
   if (index > 0) {
     if (Result<void> done = ReadSegment(set, index, cache, found); !done) return done.error();
@@ -81,8 +81,7 @@ Result<std::optional<std::string>> Reader::ReadPayload(JobId set, std::int64_t i
   return found;
 }
 
-Result<void> Reader::ReadSegment(JobId set, std::int64_t index, PayloadCache& cache,
-                                 std::optional<std::string>& found) {
+Result<void> Reader::ReadSegment(JobId set, std::int64_t index, PayloadCache& cache, std::optional<PinnedText>& found) {
   const ResetAtEnd reset(segment_);
   segment_.Start(set.value, std::min<std::int64_t>(index, 0), index);
   const int code = segment_.Step();
@@ -91,7 +90,7 @@ Result<void> Reader::ReadSegment(JobId set, std::int64_t index, PayloadCache& ca
   return Pick(set, segment_, 0, index, cache, found);
 }
 
-Result<void> Reader::ReadHeads(JobId set, std::int64_t index, PayloadCache& cache, std::optional<std::string>& found) {
+Result<void> Reader::ReadHeads(JobId set, std::int64_t index, PayloadCache& cache, std::optional<PinnedText>& found) {
   const ResetAtEnd reset(heads_);
   heads_.Start(set.value, std::uint64_t{cache.ReadAhead()});
   int code = heads_.Step();

@@ -25,7 +25,7 @@ class Reader {
   static Result<std::unique_ptr<Reader>> Open(const std::string& file, const std::string& vfs);
 
   // From the file; puts what it read, and some sets that follow it, into `cache`.
-  Result<std::optional<std::string>> ReadPayload(JobId set, std::int64_t index, PayloadCache& cache);
+  Store::PayloadRead ReadPayload(JobId set, std::int64_t index, PayloadCache& cache);
   // With those of `young`, as far as they are not in the file yet.
   Result<std::vector<Outcome>> ReadOutcomes(const Store::OutcomeQuery& query,
                                             const journal::Young::FoundOutcomes& young);
@@ -34,9 +34,9 @@ class Reader {
  private:
   Database db_;
   // If the segment has the task's payload, it is in `found`.
-  Result<void> ReadSegment(JobId set, std::int64_t index, PayloadCache& cache, std::optional<std::string>& found);
+  Result<void> ReadSegment(JobId set, std::int64_t index, PayloadCache& cache, std::optional<PinnedText>& found);
   Result<void> AddOutcomes(const Store::OutcomeQuery& query, LowestOutcomes& lowest);
-  Result<void> ReadHeads(JobId set, std::int64_t index, PayloadCache& cache, std::optional<std::string>& found);
+  Result<void> ReadHeads(JobId set, std::int64_t index, PayloadCache& cache, std::optional<PinnedText>& found);
 
   Statement segment_;
   Statement heads_;

@@ -63,6 +63,7 @@ class StoreImpl final : public Store {
   Result<void> PutSetting(std::string_view name, std::string_view value) override;
   Result<std::optional<std::string>> GetSetting(std::string_view name) override;
   Result<std::optional<std::string>> ReadPayload(JobId set, std::int64_t index) override;
+  std::vector<PayloadRead> ReadPayloads(std::span<const PayloadKey> keys, std::size_t max_bytes) override;
   Result<std::vector<Outcome>> ReadOutcomes(const OutcomeQuery& query) override;
   Result<void> Backup(const std::string& file) override {
     return BackUp(options_.file, options_.vfs, file, young_.All());
@@ -70,6 +71,7 @@ class StoreImpl final : public Store {
   Result<Usage> ReadUsage() override;
 
  private:
+  PayloadRead FindPayload(const PayloadKey& key);
   Result<void> PrepareFile();
   // Before the first write: what is refused until then was not changed.
   Result<void> BeginUse();
@@ -536,14 +538,37 @@ Result<std::optional<std::string>> StoreImpl::GetSetting(std::string_view name) 
 }
 
 Result<std::optional<std::string>> StoreImpl::ReadPayload(JobId set, std::int64_t index) {
-  if (std::optional<std::string> payload = cache_.Find(set, index)) return payload;
-  if (std::optional<journal::Young::Payload> young = young_.FindPayload(set, index)) {
-    if (young->unpacked) cache_.Put(set, young->first, std::move(young->unpacked), false);
-    return std::optional<std::string>(std::move(young->text));
+  const PayloadRead payload = FindPayload({set, index});
+  if (!payload) return payload.error();
+  if (!payload->has_value()) return std::optional<std::string>();
+  return std::optional<std::string>((*payload)->text());
+}
+
+std::vector<Store::PayloadRead> StoreImpl::ReadPayloads(std::span<const PayloadKey> keys, std::size_t max_bytes) {
+  // Neighbours are mostly of one segment.
+  JobId set;
+  std::optional<PayloadCache::Found> near;
+  return ReadOneByOne(keys, max_bytes, [&](const PayloadKey& key) {
+    if (!near || set != key.set || !near->Covers(key.index)) {
+      set = key.set;
+      near = cache_.FindSegment(key.set, key.index);
+      if (!near) return FindPayload(key);
+    }
+    return PayloadRead(PinnedText(near->At(key.index), near->segment));
+  });
+}
+
+Store::PayloadRead StoreImpl::FindPayload(const PayloadKey& key) {
+  if (const std::optional<PayloadCache::Found> found = cache_.FindSegment(key.set, key.index)) {
+    return PayloadRead(PinnedText(found->At(key.index), found->segment));
+  }
+  if (std::optional<journal::Young::Payload> young = young_.FindPayload(key.set, key.index)) {
+    if (young->unpacked) cache_.Put(key.set, young->first, std::move(young->unpacked), false);
+    return PayloadRead(std::move(young->text));
   }
   Result<ReaderPool::Lease> reader = readers_.Borrow();
   if (!reader) return reader.error();
-  return (*reader)->ReadPayload(set, index, cache_);
+  return (*reader)->ReadPayload(key.set, key.index, cache_);
 }
 
 Result<std::vector<Outcome>> StoreImpl::ReadOutcomes(const OutcomeQuery& query) {

@@ -39,6 +39,7 @@ class DamageTest : public ::testing::Test {
     options.file = file;
     options.accept_loss = accept_loss;
     options.log_pages = log_pages_;
+    options.writing = writing_;
     options.on_loss = [&opened](const std::string& what) { opened.losses.push_back(what); };
     auto store = SqliteStore::Open(options);
     if (!store) {
@@ -129,6 +130,7 @@ class DamageTest : public ::testing::Test {
   std::uint64_t committed_ = 0;
   int copies_ = 0;
   int log_pages_ = 2048;
+  journal::Writing writing_ = journal::Writing::kAuto;
 };
 
 }  // namespace allot
