@@ -171,9 +171,11 @@ bool Starts::Serve(EngineWorker& worker, bool* more) {
     // One of a million is far away: all of it is on its way before the first part is looked at.
     Prefetch(&job, sizeof(job));
     const bool random = p_.dispatcher.last_pick().random_task;
+    if (random) p_.orders.index(worker.Pulls()).Prefetch(job);
     const TaskIndex index = random ? job.tasks.RandomQueued(p_.rng) : *job.tasks.FirstQueued();
     Prefetch(job.terms.get(), sizeof(JobTerms));
     Prefetch(job.extras.get(), sizeof(JobExtras));
+    Prefetch(job.user, sizeof(UserTable::Entry));
     if (grants.empty()) grants.reserve(std::min(worker.credit, kGrantsExpected));
     const Lease& lease = GrantOne(worker, job, index, drawn.size(), grants);
     if (!drawn.empty()) p_.limiting.KeepDrawn(lease, std::move(drawn));
@@ -245,8 +247,10 @@ Lease& Starts::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, s
 }
 
 void Starts::ServeNewlyPromised() {
+  const std::vector<WorkerId> ids = p_.dispatcher.TakeNewlyPromised();
+  if (ids.empty()) return;
   std::vector<EngineWorker*> newly_promised;
-  for (const WorkerId id : p_.dispatcher.TakeNewlyPromised()) {
+  for (const WorkerId id : ids) {
     if (EngineWorker* worker = p_.workers.Find(id); worker != nullptr && worker->waiting())
       newly_promised.push_back(worker);
   }
