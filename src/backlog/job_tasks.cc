@@ -18,8 +18,6 @@ JobTasks::JobTasks(JobTasks&& other) noexcept
     : count_(std::exchange(other.count_, 0)),
       queued_(std::exchange(other.queued_, 0)),
       done_(std::exchange(other.done_, 0)),
-      failed_(std::exchange(other.failed_, 0)),
-      retrying_(std::exchange(other.retrying_, 0)),
       store_(other.store_),
       rare_(std::move(other.rare_)) {
   other.store_.bits = {0, 0};
@@ -31,8 +29,6 @@ JobTasks& JobTasks::operator=(JobTasks&& other) noexcept {
   count_ = std::exchange(other.count_, 0);
   queued_ = std::exchange(other.queued_, 0);
   done_ = std::exchange(other.done_, 0);
-  failed_ = std::exchange(other.failed_, 0);
-  retrying_ = std::exchange(other.retrying_, 0);
   store_ = other.store_;
   other.store_.bits = {0, 0};
   rare_ = std::move(other.rare_);
@@ -58,14 +54,6 @@ void JobTasks::FreeBits() {
   delete store_.table;
   store_.table = nullptr;
 }
-
-std::uint32_t JobTasks::count() const { return count_; }
-std::uint32_t JobTasks::queued() const { return queued_; }
-std::uint32_t JobTasks::out() const { return count_ - queued_ - retrying_ - done_ - failed_; }
-std::uint32_t JobTasks::retrying() const { return retrying_; }
-std::uint32_t JobTasks::done() const { return done_; }
-std::uint32_t JobTasks::failed() const { return failed_; }
-std::uint32_t JobTasks::pages() const { return count_ == 0 ? 0 : PageOf(count_ - 1) + 1; }
 
 std::uint32_t JobTasks::TasksOf(std::uint32_t page) const { return std::min(count_ - page * kPageTasks, kPageTasks); }
 
@@ -181,6 +169,10 @@ void JobTasks::SetDone(TaskIndex index) {
   CountQueuedDone(PageOf(index));
   if (done_ == count_ && !single()) FreeBits();
 }
+
+std::uint32_t JobTasks::RareRetrying() const { return rare_->n_retrying; }
+std::uint32_t JobTasks::RareFailed() const { return static_cast<std::uint32_t>(rare_->failed.size()); }
+std::uint32_t JobTasks::RareOnes() const { return RareRetrying() + RareFailed(); }
 
 JobTasks::Rare& JobTasks::MakeRare() {
   if (rare_ == nullptr) rare_ = std::make_unique<Rare>();
@@ -386,10 +378,10 @@ std::uint32_t JobTasks::TakeAttempts(TaskIndex index) {
 }
 
 bool JobTasks::TakeRetrying(TaskIndex index) {
-  if (retrying_ == 0) return false;
+  if (retrying() == 0) return false;
   for (auto it = rare_->retrying.begin(); it != rare_->retrying.end(); ++it) {
     if (!it->second.Remove(index)) continue;
-    --retrying_;
+    --rare_->n_retrying;
     CountRare(PageOf(index), -1, 0);
     if (it->second.empty()) rare_->retrying.erase(it);
     DropRareIfEmpty();
@@ -415,7 +407,7 @@ void JobTasks::Release(TaskIndex index, std::uint32_t attempts_used) {
 void JobTasks::Wait(TaskIndex index, std::uint32_t attempts_used, WallTime due) {
   CHECK(!IsQueued(index) && !IsDone(index) && out() > 0 && attempts_used > 0);
   CHECK((MakeRare().retrying[{due, attempts_used}].Add(index)));
-  ++retrying_;
+  ++rare_->n_retrying;
   CountRare(PageOf(index), 1, 0);
 }
 
@@ -433,7 +425,7 @@ void JobTasks::Finish(TaskIndex index) {
   } else if (TakeRetrying(index)) {
     SetDone(index);
   } else {
-    CHECK(failed_ == 0 || !rare_->failed.Contains(index));
+    CHECK(rare_ == nullptr || !rare_->failed.Contains(index));
     FinishOut(index);
   }
 }
@@ -446,19 +438,18 @@ void JobTasks::FinishOut(TaskIndex index) {
 void JobTasks::Fail(TaskIndex index) {
   CHECK(!IsQueued(index) && !IsDone(index) && out() > 0);
   CHECK(MakeRare().failed.Add(index));
-  ++failed_;
   CountRare(PageOf(index), 0, 1);
 }
 
 std::optional<WallTime> JobTasks::NextDue() const {
-  if (retrying_ == 0) return std::nullopt;
+  if (retrying() == 0) return std::nullopt;
   return rare_->retrying.begin()->first.due;
 }
 
 std::uint32_t JobTasks::ReleaseDue(WallTime now, std::size_t max_pages,
                                    const std::function<void(std::uint32_t page)>& changed) {
   std::uint32_t released = 0;
-  for (; max_pages > 0 && retrying_ > 0; --max_pages) {
+  for (; max_pages > 0 && retrying() > 0; --max_pages) {
     const auto first = rare_->retrying.begin();
     auto& [batch, set] = *first;
     if (batch.due > now) break;
@@ -467,7 +458,7 @@ std::uint32_t JobTasks::ReleaseDue(WallTime now, std::size_t max_pages,
     const std::uint32_t n = set.OrPageInto(page, bits);
     set.TakePage(page, rare_->by_attempts[batch.attempts]);
     if (set.empty()) rare_->retrying.erase(first);
-    retrying_ -= n;
+    rare_->n_retrying -= n;
     CountRare(page, -static_cast<std::int32_t>(n), 0);
     SetQueued(page, bits, n);
     released += n;
@@ -482,14 +473,13 @@ std::uint32_t JobTasks::RevivePage(std::uint32_t page) {
   PageBits bits{};
   const std::uint32_t failed = rare_->failed.OrPageInto(page, bits);
   rare_->failed.ErasePage(page);
-  failed_ -= failed;
   std::uint32_t retrying = 0;
   for (auto it = rare_->retrying.begin(); it != rare_->retrying.end();) {
     retrying += it->second.OrPageInto(page, bits);
     it->second.ErasePage(page);
     it = it->second.empty() ? rare_->retrying.erase(it) : std::next(it);
   }
-  retrying_ -= retrying;
+  rare_->n_retrying -= retrying;
   CountRare(page, -static_cast<std::int32_t>(retrying), -static_cast<std::int32_t>(failed));
   for (auto it = rare_->by_attempts.begin(); it != rare_->by_attempts.end();) {
     it->second.ErasePage(page);

@@ -35,12 +35,12 @@ class JobTasks {
   JobTasks& operator=(JobTasks&&) noexcept;
   ~JobTasks();
 
-  std::uint32_t count() const;
-  std::uint32_t queued() const;
-  std::uint32_t out() const;
-  std::uint32_t retrying() const;
-  std::uint32_t done() const;
-  std::uint32_t failed() const;
+  std::uint32_t count() const { return count_; }
+  std::uint32_t queued() const { return queued_; }
+  std::uint32_t out() const { return count_ - queued_ - done_ - (rare_ == nullptr ? 0 : RareOnes()); }
+  std::uint32_t retrying() const { return rare_ == nullptr ? 0 : RareRetrying(); }
+  std::uint32_t done() const { return done_; }
+  std::uint32_t failed() const { return rare_ == nullptr ? 0 : RareFailed(); }
 
   // Looks into every due time of the job if the task is neither queued, done nor failed.
   // kQueued, kRunning (for out), kRetrying, kDone, kFailed. REQUIRES: index < count(), here and below.
@@ -97,7 +97,7 @@ class JobTasks {
   std::uint32_t RevivePage(std::uint32_t page);
 
   // Pages, for records and steps. A job of up to kPageTasks tasks has one, an empty job none.
-  std::uint32_t pages() const;
+  std::uint32_t pages() const { return count_ == 0 ? 0 : PageOf(count_ - 1) + 1; }
   // True if every task of the page is queued with no attempts used: nothing to save, nothing in memory.
   bool Untouched(std::uint32_t page) const;
   // The page's done, failed, retrying and attempts; queued and out are not told apart (both are "the others"): the
@@ -154,6 +154,10 @@ class JobTasks {
   std::optional<TaskIndex> FirstOut(TaskIndex from) const;
   std::optional<TaskIndex> FirstRetrying(TaskIndex from) const;
 
+  // REQUIRES: there is what is rare.
+  std::uint32_t RareRetrying() const;
+  std::uint32_t RareFailed() const;
+  std::uint32_t RareOnes() const;  // both
   Rare& MakeRare();
   void DropRareIfEmpty();
   // Forgets the attempts of a queued task, and returns them.
@@ -163,8 +167,6 @@ class JobTasks {
   std::uint32_t count_;
   std::uint32_t queued_;
   std::uint32_t done_ = 0;
-  std::uint32_t failed_ = 0;
-  std::uint32_t retrying_ = 0;
   union {
     struct {
       std::uint64_t queued;
@@ -175,6 +177,6 @@ class JobTasks {
   } store_;
   std::unique_ptr<Rare> rare_;  // what few jobs have: failed and retrying tasks, attempts
 };
-static_assert(sizeof(JobTasks) <= 64);
+static_assert(sizeof(JobTasks) <= 40);
 
 }  // namespace allot

@@ -101,6 +101,7 @@ struct JobTasks::Rare {
     std::uint32_t attempts;
     friend auto operator<=>(const Batch&, const Batch&) = default;
   };
+  std::uint32_t n_retrying = 0;  // of all of them
   TaskSet failed;
   std::map<Batch, TaskSet> retrying;             // never an empty set, here and below
   std::map<std::uint32_t, TaskSet> by_attempts;  // the queued tasks with any

@@ -43,7 +43,7 @@ void JobTasks::CountRare(std::uint32_t page, std::int32_t retrying, std::int32_t
 }
 
 JobTasks::Counts JobTasks::CountsOf(std::uint32_t page) const {
-  if (single()) return {queued_, out(), retrying_, done_, failed_};
+  if (single()) return {queued_, out(), retrying(), done_, failed()};
   const std::uint32_t tasks = TasksOf(page);
   if (store_.table == nullptr) return queued_ == count_ ? Counts{tasks, 0, 0, 0, 0} : Counts{0, 0, 0, tasks, 0};
   const Table::PageCounts& counts = store_.table->counts[page];

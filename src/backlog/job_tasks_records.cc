@@ -124,14 +124,13 @@ bool JobTasks::LoadPage(std::uint32_t page, ByteReader& in) {
   const std::uint32_t n_done = CountBits(done->data(), kPageWords);
   const std::uint32_t n_not_queued = CountBits(not_queued.data(), kPageWords);
   const auto n_failed = static_cast<std::int32_t>(failed.size());
-  failed_ += static_cast<std::uint32_t>(n_failed);
   if (!failed.empty()) failed.TakePage(page, MakeRare().failed);
   std::int32_t n_waiting = 0;
   for (auto& [batch, set] : retrying) {
     n_waiting += static_cast<std::int32_t>(set.size());
     set.TakePage(page, MakeRare().retrying[batch]);
   }
-  retrying_ += static_cast<std::uint32_t>(n_waiting);
+  if (n_waiting > 0) rare_->n_retrying += static_cast<std::uint32_t>(n_waiting);
   for (auto& [attempts, set] : by_attempts) set.TakePage(page, MakeRare().by_attempts[attempts]);
   if (n_not_queued == 0) return true;
   if (small()) {

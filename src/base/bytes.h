@@ -12,19 +12,24 @@
 
 namespace allot {
 
+// Writes it at `out`, which has room for kMaxVarint bytes; gives the end.
+inline constexpr std::size_t kMaxVarint = 10;
+inline char* PutVarint(char* out, std::uint64_t v) {
+  while (v >= 0x80) {
+    *out++ = static_cast<char>(v | 0x80);
+    v >>= 7;
+  }
+  *out++ = static_cast<char>(v);
+  return out;
+}
+
 class ByteWriter {
  public:
   explicit ByteWriter(std::string& out) : out_(out) {}
   void U8(std::uint8_t v) { out_.push_back(static_cast<char>(v)); }
   void Varint(std::uint64_t v) {
-    char buffer[10];
-    int n = 0;
-    while (v >= 0x80) {
-      buffer[n++] = static_cast<char>(v | 0x80);
-      v >>= 7;
-    }
-    buffer[n++] = static_cast<char>(v);
-    out_.append(buffer, static_cast<std::size_t>(n));
+    char buffer[kMaxVarint];
+    out_.append(buffer, static_cast<std::size_t>(PutVarint(buffer, v) - buffer));
   }
   // Signed, zigzag: small magnitudes stay small.
   void Signed(std::int64_t v) { Varint((static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63)); }

@@ -70,7 +70,6 @@ struct MemoryPool::State {
 
 namespace {
 
-constinit thread_local MemoryPool* t_pool = nullptr;
 constinit thread_local char t_here = 0;
 constinit thread_local const void* t_owner = nullptr;
 
@@ -78,6 +77,8 @@ constinit thread_local const void* t_owner = nullptr;
 const void* Here() { return t_owner != nullptr ? t_owner : &t_here; }
 
 }  // namespace
+
+constinit thread_local MemoryPool* MemoryPool::current_ = nullptr;
 
 MemoryOwner::MemoryOwner(const void* whose) : before_(std::exchange(t_owner, whose)) {}
 MemoryOwner::~MemoryOwner() { t_owner = before_; }
@@ -188,7 +189,7 @@ struct MemoryHooks {
   static constexpr std::size_t kAll = static_cast<std::size_t>(-1);
 
   static void* Allocate(std::size_t bytes) {
-    if (MemoryPool* pool = t_pool; pool != nullptr) [[unlikely]] {
+    if (MemoryPool* pool = MemoryPool::current_; pool != nullptr) [[unlikely]] {
       if (void* piece = New(*pool->state_, bytes)) return piece;
     }
     return std::malloc(bytes == 0 ? 1 : bytes);
@@ -233,18 +234,16 @@ std::size_t MemoryPool::Taken(std::size_t bytes) {
   return bytes > kLargest ? (bytes + kHeader + kPage - 1) / kPage * kPage : SizeOf(ClassOf(bytes));
 }
 
-MemoryPool::Scope::Scope(MemoryPool* pool) : before_(t_pool) {
+void MemoryPool::Scope::Open(MemoryPool* pool) {
   if (pool == nullptr) {
-    t_pool = nullptr;
+    current_ = nullptr;
     return;
   }
   static const bool available = Available();
   if (!available) return;
   pool->state_->thread.store(Here(), std::memory_order_relaxed);
-  t_pool = pool;
+  current_ = pool;
 }
-
-MemoryPool::Scope::~Scope() { t_pool = before_; }
 
 }  // namespace allot
 

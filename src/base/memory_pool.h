@@ -46,12 +46,15 @@ class MemoryPool {
   // Null: the C library's allocator. Scopes nest.
   class Scope {
    public:
-    explicit Scope(MemoryPool* pool);
-    ~Scope();
+    explicit Scope(MemoryPool* pool) : before_(current_) {
+      if (pool != before_) Open(pool);
+    }
+    ~Scope() { current_ = before_; }
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
    private:
+    static void Open(MemoryPool* pool);
     MemoryPool* const before_;
   };
 
@@ -62,6 +65,8 @@ class MemoryPool {
   friend struct MemoryHooks;
   struct Block;
   struct State;
+
+  static constinit thread_local MemoryPool* current_;
 
   State* const state_;  // outlives the pool while there are pieces
 };

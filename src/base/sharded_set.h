@@ -84,6 +84,18 @@ class ShardedSet {
     }
   }
 
+  // Nobody needs it any more: throws one of the tables away, with what is in it, and gives its bytes; 0: there is none
+  // left. Nothing else may be called then but this, and what goes over all items.
+  std::size_t DropTable() {
+    while (!shards_.empty()) {
+      const std::size_t bytes = shards_.back().slots.capacity() * sizeof(Slot);
+      size_ -= shards_.back().count;
+      shards_.pop_back();
+      if (bytes > 0) return bytes;
+    }
+    return 0;
+  }
+
   std::size_t MemoryBytes() const {
     std::size_t bytes = shards_.capacity() * sizeof(Shard);
     for (const Shard& shard : shards_) bytes += shard.slots.capacity() * sizeof(Slot);

@@ -21,7 +21,7 @@ inline std::uint64_t SipHash(const SipKey& key, std::span<const std::uint64_t> w
   std::uint64_t v1 = key.k1 ^ 0x646f72616e646f6dull;
   std::uint64_t v2 = key.k0 ^ 0x6c7967656e657261ull;
   std::uint64_t v3 = key.k1 ^ 0x7465646279746573ull;
-  const auto round = [&] {
+  const auto round = [&]() __attribute__((always_inline)) {
     v0 += v1;
     v1 = std::rotl(v1, 13) ^ v0;
     v0 = std::rotl(v0, 32);

@@ -112,7 +112,10 @@ class Dispatcher {
   // Whoever is passed over is as good as not registered: Register() it when it asks again.
   void Sweep();
   static constexpr std::uint64_t kStandsStill = 16;  // tasks that each of the others took meanwhile
-  bool Busy() const;
+  bool Busy() const {
+    return leaving_ || !wanted_.empty() || !gone_.empty() || !rematches_.empty() || sweep_ || !left_orders_.empty() ||
+           (!balanced() && !open_classes_.empty());
+  }
   // Takes what it did from the budget; true if nothing is left to do.
   bool Step(std::size_t& budget);
   // Workers that ask, that were given something since the last call.

@@ -8,11 +8,6 @@
 
 namespace allot {
 
-bool Dispatcher::Busy() const {
-  return leaving_ || !wanted_.empty() || !gone_.empty() || !rematches_.empty() || sweep_ || !left_orders_.empty() ||
-         (!balanced() && !open_classes_.empty());
-}
-
 bool Dispatcher::Step(std::size_t& budget) {
   const bool frees = leaving_ || !gone_.empty() || !left_orders_.empty();
   const bool finished =

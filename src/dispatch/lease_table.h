@@ -18,6 +18,7 @@
 namespace allot {
 
 struct EngineJob;
+struct EngineWorker;
 struct ByWorker;
 struct ByJob;
 template <typename Tag>
@@ -27,9 +28,10 @@ using LeaseHook = boost::intrusive::list_base_hook<boost::intrusive::tag<Tag>,
 struct Lease : LeaseHook<ByWorker>, LeaseHook<ByJob> {
   TaskRef task;
   WorkerId worker;
-  EngineJob* job = nullptr;     // that the task is of, as its owner knows it
-  std::uint32_t attempt = 1;    // of this delivery, from 1
-  bool stop_requested = false;  // its worker was ordered to stop
+  EngineJob* job = nullptr;        // that the task is of, as its owner knows it
+  EngineWorker* lessee = nullptr;  // likewise: the worker
+  std::uint32_t attempt = 1;       // of this delivery, from 1
+  bool stop_requested = false;     // its worker was ordered to stop
   Instant granted{};
   WallTime granted_at{};
   Duration ttl{0};      // without a sign of life

@@ -82,12 +82,13 @@ Result<void> Budget::Admit(std::uint64_t more, std::string_view what) const {
 }
 
 std::uint64_t Budget::MostBytesOf(const JobSpec& spec) const {
-  // A job, its places in tables and lists, and the timers that it may have.
+  // A job, what it has once it has started, its places in tables and lists, and the timers that it may have.
   constexpr std::size_t kPlaces = 200;
   constexpr std::size_t kClass = 600;
   const std::size_t exprs = BytesOf(spec.requirements) + BytesOf(spec.rank);
-  std::size_t bytes = MemoryPool::Taken(sizeof(EngineJob)) + kPlaces + p_.orders.indices().JobBytes();
-  bytes += MemoryPool::Taken(sizeof(JobTerms) + 16) + 64 + BytesOf(spec.tags) + BytesOf(spec.user) + exprs;
+  std::size_t bytes = MemoryPool::Taken(sizeof(EngineJob)) + MemoryPool::Taken(sizeof(JobCourse)) + kPlaces +
+                      p_.orders.indices().JobBytes();
+  bytes += MemoryPool::Taken(sizeof(InternedTerms) + 16) + 64 + BytesOf(spec.tags) + BytesOf(spec.user) + exprs;
   for (const Properties& alternative : spec.constraints) bytes += sizeof(Properties) + BytesOf(alternative);
   std::size_t extras = BytesOf(spec.meta);
   ForEach(kJobDetails, [&](const auto& detail) { extras += BytesOf(spec.*detail.member); });

@@ -19,11 +19,6 @@ LimitProfileId LimitWaits::ProfileOf(WorkerHandle worker, const Now& now) {
   return profile;
 }
 
-std::optional<Instant> LimitWaits::NextPayable() const {
-  if (!opened_.empty() || !closing_.empty() || !forgetting_.empty()) return Instant::min();
-  return timers_.empty() ? std::nullopt : std::optional(timers_.begin()->first);
-}
-
 std::vector<LimitWaits::Blocking> LimitWaits::TakePayable(const Now& now, std::size_t max) {
   std::size_t budget = max;
   StepForgetting(budget, now.mono);

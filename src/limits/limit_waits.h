@@ -50,7 +50,10 @@ class LimitWaits {
     std::optional<LimitProfileId> profile;  // none: on any worker
   };
   // When to ask TakePayable(): not later than anything opens, and at once if something has. None: nothing will.
-  std::optional<Instant> NextPayable() const;
+  std::optional<Instant> NextPayable() const {
+    if (!opened_.empty() || !closing_.empty() || !forgetting_.empty()) return Instant::min();
+    return timers_.empty() ? std::nullopt : std::optional(timers_.begin()->first);
+  }
   // Opens what can pay now, and gives what has opened since it was last asked, be it by time, refund, or a change of
   // limits: at most `max`, and the others the next time. Some may be of groups or profiles that are gone by now, or
   // blocked again.

@@ -219,9 +219,8 @@ void Orders::ApplyReturns(PickJob& job) {
 std::vector<ClassId> Orders::TakeOpened() {
   std::vector<ClassId> opened;
   indices_.ForEach([&](StrategyIndex& index) {
-    if (!index.HasOpened()) return;
-    const auto some = index.TakeOpened();
-    opened.insert(opened.end(), some.begin(), some.end());
+    const std::vector<ClassId> some = index.TakeOpened();
+    if (!some.empty()) opened.insert(opened.end(), some.begin(), some.end());
   });
   return opened;
 }

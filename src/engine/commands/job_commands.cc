@@ -91,7 +91,7 @@ Result<void> JobCommands::Change(const Now& now, JobId id, const JobChange& chan
   if (change.meta) {
     if (!job->extras) job->extras = std::make_unique<JobExtras>();
     job->extras->meta = change.meta->empty() ? Interned<Meta>() : Interned<Meta>(*change.meta);
-    if (job->extras->empty()) job->extras.reset();
+    if (job->extras->empty() && !job->extras->payload_set) job->extras.reset();
   }
   p_.orders.Know(*job);
   if (change.tags) p_.lists.AddKeys(*job);
@@ -163,9 +163,9 @@ Result<std::uint32_t> JobCommands::Retry(const Now& now, JobId id) {
     p_.flow.SetState(*job, job->key.scheduled_for > p_.clock.now.wall ? JobState::kScheduled : JobState::kActive);
     p_.timers.Uncount();
     job->reason = JobReason::kNone;
-    job->ended_at = WallTime{};
+    job->Course().ended_at = WallTime{};
     job->reviving = true;
-    job->revive_from = 0;
+    job->Course().revive_from = 0;
     p_.reviving.Add(*job);
     p_.flow.LogState(*job);
     p_.flow.Refresh(*job);
@@ -180,13 +180,14 @@ Result<std::uint32_t> JobCommands::Retry(const Now& now, JobId id) {
 Result<void> JobCommands::Watch(JobId id) {
   EngineJob* job = p_.jobs.Find(id);
   if (job == nullptr) return UnknownJob(id);
-  ++job->watchers;
+  MemoryPool::Scope scope(&p_.memory.jobs);
+  ++job->Course().watchers;
   return {};
 }
 
 void JobCommands::Unwatch(JobId id) {
   EngineJob* job = p_.jobs.Find(id);
-  if (job != nullptr && job->watchers > 0) --job->watchers;
+  if (job != nullptr && job->course && job->course->watchers > 0) --job->course->watchers;
 }
 
 bool JobCommands::Act(const Now& now, EngineJob& job, SweepAction action, std::int64_t& nanoseconds) {

@@ -45,9 +45,9 @@ void JobFlow::LogState(EngineJob& job) {
   event.Varint(job.id().value);
   event.U8(static_cast<std::uint8_t>(job.state));
   event.U8(static_cast<std::uint8_t>(job.reason));
-  event.Varint(static_cast<std::uint64_t>(ToMillis(job.ended_at)));
+  event.Varint(static_cast<std::uint64_t>(ToMillis(job.ended_at())));
   event.U8(job.reviving ? 1 : 0);
-  event.Varint(job.revive_from);
+  event.Varint(job.revive_from());
   p_.journal.MarkJob(job);
   p_.journal.Progress(job);
 }
@@ -73,7 +73,10 @@ void JobFlow::Settle(EngineJob& job) {
 void JobFlow::End(EngineJob& job, JobState state, JobReason reason) {
   SetState(job, state);
   job.reason = reason;
-  job.ended_at = p_.clock.now.wall;
+  {
+    MemoryPool::Scope scope(&p_.memory.jobs);
+    job.Course().ended_at = p_.clock.now.wall;
+  }
   LogState(job);
   p_.timers.Start(job);
   p_.journal.effects().ended.push_back(job.id());
@@ -87,7 +90,7 @@ void JobFlow::Forget(EngineJob& job) {
   CHECK(Ended(job.state));
   p_.journal.Event(EventType::kRemoved).Varint(id.value);
   p_.journal.MarkQueue();
-  p_.journal.effects().removed.push_back(Removal{id, job.payload_set});
+  p_.journal.effects().removed.push_back(Removal{id, job.payload_set()});
   p_.tallies.Went(job);
   p_.timers.Uncount();
   Drop(job);
@@ -95,7 +98,7 @@ void JobFlow::Forget(EngineJob& job) {
 
 void JobFlow::Drop(EngineJob& job) {
   CHECK(!job.open);
-  while (!job.leases.empty()) p_.leasing.End(job.leases.front());
+  while (!job.leases().empty()) p_.leasing.End(job.course->leases.front());
   if (job.known) {
     p_.tallies.Recount(job);
     p_.orders.Forget(job);

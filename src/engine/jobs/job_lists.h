@@ -81,9 +81,9 @@ class JobLists {
   void Renew(std::size_t block) const;
 
   const JobTable& jobs_;
-  mutable JobBlocks blocks_;                        // whoever looks at all of a block may say better what is in it
-  mutable std::shared_ptr<const JobTerms> listed_;  // terms of the last one, whose keys the last block has
-  mutable std::size_t oldest_block_ = 0;            // none before it has an open job
+  mutable JobBlocks blocks_;              // whoever looks at all of a block may say better what is in it
+  mutable TermsPtr listed_;               // terms of the last one, whose keys the last block has
+  mutable std::size_t oldest_block_ = 0;  // none before it has an open job
 };
 
 template <typename Visit>

@@ -51,7 +51,7 @@ class JobListsTest : public ::testing::TestWithParam<std::uint64_t> {
       if (EngineJob* job = jobs_.At(rng_.Below(jobs_.places()))) return job;
     }
   }
-  std::shared_ptr<const JobTerms> Terms() {
+  TermsPtr Terms() {
     JobTerms terms;
     terms.user = "u" + std::to_string(rng_.Below(40));
     terms.tags = {"t" + std::to_string(rng_.Below(40))};

@@ -75,17 +75,18 @@ void PutHeader(const EngineJob& job, ByteWriter& out) {
   out.U8(static_cast<std::uint8_t>(job.state));
   const std::string extension = ExtensionOf(job);
   out.U8(static_cast<std::uint8_t>(job.reason) | (extension.empty() ? 0 : kExtended));
+  const bool extras = job.extras && !job.extras->empty();
   const std::uint8_t flags = (job.key.no_priority ? 1 : 0) | (job.terms->async ? 2 : 0) | (job.payload_common ? 4 : 0) |
-                             (job.payload_per_task ? 8 : 0) | (job.reviving ? 16 : 0) | (job.extras ? 32 : 0) |
+                             (job.payload_per_task ? 8 : 0) | (job.reviving ? 16 : 0) | (extras ? 32 : 0) |
                              (job.terms->max_failed_tasks.percent ? 64 : 0) | (Demanding(*job.terms) ? 128 : 0);
   out.U8(flags);
   out.Signed(job.key.priority);
   PutTime(out, job.submitted_at);
   PutTime(out, job.key.scheduled_for);
-  PutTime(out, job.started_at);
-  PutTime(out, job.ended_at);
-  out.Varint(job.payload_set.value);
-  out.Varint(job.revive_from);
+  PutTime(out, job.started_at());
+  PutTime(out, job.ended_at());
+  out.Varint(job.payload_set().value);
+  out.Varint(job.revive_from());
   const JobTerms& terms = *job.terms;
   out.Varint(terms.tags.size());
   for (const std::string& tag : terms.tags) out.Text(tag);
@@ -100,7 +101,7 @@ void PutHeader(const EngineJob& job, ByteWriter& out) {
   out.Varint(terms.max_failed_tasks.number);
   if (terms.max_failed_tasks.percent) out.Real(*terms.max_failed_tasks.percent);
   PutSpan(out, terms.retention);
-  if (job.extras) {
+  if (extras) {
     PutMeta(out, job.extras->meta);
     out.Text(job.extras->payload_prefix);
     out.Text(job.extras->idempotency_key);
@@ -207,9 +208,9 @@ std::optional<RecordStart> GetStart(ByteReader& in) {
 void PutPage(const EngineJob& job, std::uint32_t page, ByteWriter& out) {
   job.tasks.SavePage(page, out);
   std::uint64_t here = 0;
-  for (const Lease& lease : job.leases) here += PageOf(lease.task.index) == page ? 1 : 0;
+  for (const Lease& lease : job.leases()) here += PageOf(lease.task.index) == page ? 1 : 0;
   out.Varint(here);
-  for (const Lease& lease : job.leases) {
+  for (const Lease& lease : job.leases()) {
     if (PageOf(lease.task.index) != page) continue;
     out.Varint(lease.task.index);
     out.Varint(lease.task.lease.serial);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/jobs/job_table.h"
+
 namespace allot {
 namespace {
 
@@ -13,7 +15,8 @@ std::unique_ptr<EngineJob> SomeJob() {
   terms.user = "ann";
   terms.lease = milliseconds(500);
   terms.max_failed_tasks.percent = 12.5;
-  job->terms = std::make_shared<const JobTerms>(terms);
+  static JobTable table;
+  job->terms = table.Intern(terms);
   job->key.priority = -4;
   job->submitted_at = FromMillis(1'800'000'000'000);
   return job;
@@ -119,7 +122,7 @@ Stored RecordOf(EngineJob& job, LeaseTable& leases) {
   lease.worker = WorkerId{33};
   lease.attempt = 2;
   lease.granted_at = FromMillis(1'800'000'000'500);
-  job.leases.push_back(lease);
+  job.Course().leases.push_back(lease);
   job.picked = {1'800'000'000'500, 77};
   Stored stored;
   ByteWriter out(stored.blob);
@@ -179,7 +182,7 @@ TEST(JobRecord, ARecordOfEachVersionIsRead) {
     const bool read = GetStart(in) && in.Varint() == 5 && GetHeader(in, exprs, header) && GetRest(other, 2, in, leases);
     EXPECT_FALSE(read) << length;
   }
-  job->leases.clear();
+  job->course->leases.clear();
 }
 
 TEST(JobRecord, TheQueuesOwnIsReadAsItWasWritten) {

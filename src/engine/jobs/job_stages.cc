@@ -12,7 +12,7 @@ std::string_view Stopping::ReasonFor(JobState state) {
 }
 
 void Stopping::Begin(EngineJob& job) {
-  if (job.leases.empty()) return;
+  if (job.leases().empty()) return;
   stops_.emplace_back(job.id(), job.tasks.out());
   std::size_t budget = stops_.size() == 1 ? kLeasesAtOnce : 0;
   Step(budget);
@@ -23,11 +23,12 @@ bool Stopping::Step(std::size_t& budget) {
     auto& [id, left] = stops_.front();
     EngineJob* job = p_.jobs.Find(id);
     if (job == nullptr || !Ended(job->state)) continue;  // it was retried meanwhile
-    for (; left > 0 && !job->leases.empty(); --left) {
+    for (; left > 0 && !job->leases().empty(); --left) {
       if (budget == 0) return false;
       --budget;
-      Lease& lease = job->leases.front();
-      job->leases.splice(job->leases.end(), job->leases, job->leases.begin());
+      JobLeases& leases = job->course->leases;
+      Lease& lease = leases.front();
+      leases.splice(leases.end(), leases, leases.begin());
       if (lease.stop_requested) continue;
       lease.stop_requested = true;
       p_.journal.effects().stop_requests.push_back(StopRequest{lease.worker, lease.task, ReasonFor(job->state)});
@@ -47,8 +48,8 @@ bool DueJobs::StepRetries(std::size_t& budget) {
     --budget;
     const auto timer = p_.timers.retries().Take();
     EngineJob* job = p_.jobs.Find(timer.id);
-    if (job == nullptr || job->retry_timer != timer.at) continue;
-    job->retry_timer = WallTime::max();
+    if (job == nullptr || job->retry_timer() != timer.at) continue;
+    job->course->retry_timer = WallTime::max();
     if (Ended(job->state)) continue;  // skipped ones stay where they are
     std::size_t pages = 0;
     // Nothing is logged: a task that waits until a moment in the past is queued.
@@ -86,9 +87,10 @@ bool Reviving::Step(std::size_t& budget) {
       continue;
     }
     if (budget == 0) return false;
-    while (job->revive_from < job->tasks.pages() && budget > 0) {
+    std::uint32_t& from = job->Course().revive_from;
+    while (from < job->tasks.pages() && budget > 0) {
       --budget;
-      const std::uint32_t page = job->revive_from++;
+      const std::uint32_t page = from++;
       if (job->tasks.Untouched(page)) continue;
       job->tasks.RevivePage(page);
       ByteWriter event = p_.journal.Event(EventType::kRevive);
@@ -96,7 +98,7 @@ bool Reviving::Step(std::size_t& budget) {
       event.Varint(page);
       p_.journal.MarkPage(*job, page);
     }
-    if (job->revive_from >= job->tasks.pages()) {
+    if (from >= job->tasks.pages()) {
       job->reviving = false;
       revivals_.pop_front();
     }
@@ -119,17 +121,17 @@ bool Reviving::StepRetention(std::size_t& budget) {
   while (p_.timers.expiries().Due(p_.clock.now.wall)) {
     if (budget == 0) return false;
     const auto timer = p_.timers.expiries().Take();
-    forget(timer.id, [&](const EngineJob& job) { return job.ended_at + job.terms->retention == timer.at; });
+    forget(timer.id, [&](const EngineJob& job) { return job.ended_at() + job.terms->retention == timer.at; });
   }
   while (p_.timers.ended_jobs() > p_.options.max_finished_jobs && !p_.timers.ends().empty()) {
     if (budget == 0) return false;
     const auto timer = p_.timers.ends().Take();
-    forget(timer.id, [&](const EngineJob& job) { return job.ended_at == timer.at; });
+    forget(timer.id, [&](const EngineJob& job) { return job.ended_at() == timer.at; });
   }
   // What went by its retention is still in the list of ends: drop it there too.
   while (!p_.timers.ends().empty() && budget > 0) {
     const EngineJob* job = p_.jobs.Find(p_.timers.ends().next().id);
-    if (job != nullptr && job->ended_at == p_.timers.ends().next().at) break;
+    if (job != nullptr && job->ended_at() == p_.timers.ends().next().at) break;
     --budget;
     p_.timers.ends().Take();
   }

@@ -37,33 +37,34 @@ std::size_t HashOf(const JobTerms& terms) {
 }  // namespace
 
 EngineJob& JobTable::Add(JobId id, std::uint32_t count) {
+  CHECK(id.value >> 63 == 0);
   auto owned = std::make_unique<EngineJob>(id, count);
   EngineJob& job = *owned;
-  jobs_.Insert(id, std::move(owned));
-  by_id_.emplace(by_id_.begin() + static_cast<std::ptrdiff_t>(PlaceOf(id)), id, &job);
+  jobs_.Insert(std::move(owned));
+  by_id_.emplace(by_id_.begin() + static_cast<std::ptrdiff_t>(PlaceOf(id)), job);
   return job;
 }
 
 bool JobTable::Remove(EngineJob& job) {
   const std::size_t place = PlaceOf(job.id());
-  CHECK(place < by_id_.size() && by_id_[place].second == &job);
-  by_id_[place].second = nullptr;
+  CHECK(place < by_id_.size() && by_id_[place].job() == &job);
+  by_id_[place].Leave();
   ++holes_;
   const bool many = holes_ > 1024 && holes_ > by_id_.size() / 2;
   if (many) Compact();
-  jobs_.Erase(job.id());
+  jobs_.Erase(job);
   return many;
 }
 
 void JobTable::Compact() {
-  std::erase_if(by_id_, [](const auto& entry) { return entry.second == nullptr; });
+  std::erase_if(by_id_, [](const auto& entry) { return entry.job() == nullptr; });
   holes_ = 0;
 }
 
 std::size_t JobTable::PlaceOf(JobId from) const {
-  if (by_id_.empty() || by_id_.back().first < from) return by_id_.size();
+  if (by_id_.empty() || by_id_.back().id() < from) return by_id_.size();
   const auto place = std::lower_bound(by_id_.begin(), by_id_.end(), from,
-                                      [](const auto& entry, JobId key) { return entry.first < key; });
+                                      [](const Place& entry, JobId key) { return entry.id() < key; });
   return static_cast<std::size_t>(place - by_id_.begin());
 }
 
@@ -84,39 +85,42 @@ void JobTable::ForgetKey(const EngineJob& job) {
 }
 
 void JobTable::RememberSet(const EngineJob& job) {
-  if (job.payload_set && job.payload_set != job.id()) streamed_sets_.insert(job.payload_set);
+  if (const JobId set = job.payload_set(); set && set != job.id()) streamed_sets_.insert(set);
 }
 
 void JobTable::ForgetSet(const EngineJob& job) {
-  if (job.payload_set && job.payload_set != job.id()) streamed_sets_.erase(job.payload_set);
+  if (const JobId set = job.payload_set(); set && set != job.id()) streamed_sets_.erase(set);
 }
 
 bool JobTable::UsesPayloadSet(JobId set) const {
   if (streamed_sets_.contains(set)) return true;
   const EngineJob* job = Find(set);
-  return job != nullptr && job->payload_set == set;
+  return job != nullptr && job->payload_set() == set;
 }
 
-std::shared_ptr<const JobTerms> JobTable::Intern(JobTerms terms) {
+TermsPtr JobTable::Intern(JobTerms terms) {
   const std::uint64_t hash = Mixed(HashOf(terms));
-  std::shared_ptr<const JobTerms> shared;
-  const auto same = [&](const std::weak_ptr<const JobTerms>& known) {
-    shared = known.lock();
-    return shared && *shared == terms;
+  const auto same = [&terms](const std::shared_ptr<InternedTerms>& known) {
+    return static_cast<const JobTerms&>(*known) == terms;
   };
-  if (terms_.Find(hash, same) != nullptr) return shared;
+  if (const std::shared_ptr<InternedTerms>* known = terms_.Find(hash, same)) return TermsPtr(**known);
   // What its expressions have comes from elsewhere.
   const std::uint64_t exprs =
       (terms.requirements ? terms.requirements->MemoryBytes() : 0) + (terms.rank ? terms.rank->MemoryBytes() : 0);
   expr_bytes_ += exprs;
-  auto kept = std::make_shared<JobTerms>(std::move(terms));
-  JobTerms* const at = kept.get();
-  shared = std::shared_ptr<const JobTerms>(at, [this, hash, exprs, kept = std::move(kept)](const JobTerms*) {
-    expr_bytes_ -= exprs;
-    terms_.Erase(hash, [](const std::weak_ptr<const JobTerms>& known) { return known.expired(); });
-  });
-  terms_.Insert(hash, shared);
-  return shared;
+  const auto kept = std::make_shared<InternedTerms>(std::move(terms));
+  kept->table = this;
+  kept->hash = hash;
+  kept->expr_bytes = exprs;
+  terms_.Insert(hash, kept);
+  return TermsPtr(*kept);
 }
+
+void JobTable::Forget(const InternedTerms& terms) {
+  expr_bytes_ -= terms.expr_bytes;
+  terms_.Erase(terms.hash, [&terms](const std::shared_ptr<InternedTerms>& known) { return known.get() == &terms; });
+}
+
+void TermsPtr::Forget(const InternedTerms& terms) { terms.table->Forget(terms); }
 
 }  // namespace allot

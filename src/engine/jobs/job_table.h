@@ -47,18 +47,18 @@ class JobTable {
 
   // --- Places: jobs in order of id.
   std::size_t places() const { return by_id_.size(); }
-  EngineJob* At(std::size_t place) const { return by_id_[place].second; }  // null: it is gone
-  JobId IdAt(std::size_t place) const { return by_id_[place].first; }
+  EngineJob* At(std::size_t place) const { return by_id_[place].job(); }  // null: it is gone
+  JobId IdAt(std::size_t place) const { return by_id_[place].id(); }
   std::size_t PlaceOf(JobId from) const;  // of the first that is not below it
-  JobId newest() const { return by_id_.empty() ? JobId{} : by_id_.back().first; }
+  JobId newest() const { return by_id_.empty() ? JobId{} : by_id_.back().id(); }
 
   // Calls `visit` with the jobs from the cursor on, with null for one that is gone, until it says false: the walk goes
   // on with that one then. True: that was all for now. `visit` neither adds nor removes jobs.
   template <typename Visit>
   bool Walk(JobCursor& cursor, Visit visit) const {
     for (std::size_t place = PlaceOf(cursor.next); place < by_id_.size(); ++place) {
-      cursor.next = by_id_[place].first;
-      if (!visit(by_id_[place].second)) return false;
+      cursor.next = by_id_[place].id();
+      if (!visit(by_id_[place].job())) return false;
     }
     cursor = JobCursor::After(newest());
     return true;
@@ -77,18 +77,33 @@ class JobTable {
 
   // Terms that many jobs have in common are kept once, as long as any of them lives. The pointer is for the thread of
   // the table, and must not outlive it; JobTerms::View() may.
-  std::shared_ptr<const JobTerms> Intern(JobTerms terms);
+  TermsPtr Intern(JobTerms terms);
+  // Nobody has them any more.
+  void Forget(const InternedTerms& terms);
   std::uint64_t expr_bytes() const { return expr_bytes_; }  // of their expressions
   std::size_t terms() const { return terms_.size(); }
 
   // Of its own tables, about.
-  std::size_t MemoryBytes() const { return by_id_.size() * sizeof(by_id_[0]) + jobs_.size() * 24; }
+  std::size_t MemoryBytes() const { return by_id_.size() * sizeof(by_id_[0]) + jobs_.size() * 16; }
 
  private:
+  // A job; or where it is gone, its id. One word for both: ids have 63 bits, and addresses of jobs are even.
+  class Place {
+   public:
+    explicit Place(EngineJob& job) : word_(reinterpret_cast<std::uintptr_t>(&job)) {}
+    EngineJob* job() const { return (word_ & 1) != 0 ? nullptr : reinterpret_cast<EngineJob*>(word_); }
+    JobId id() const { return (word_ & 1) != 0 ? JobId{word_ >> 1} : job()->id(); }
+    void Leave() { word_ = job()->id().value << 1 | 1; }
+
+   private:
+    std::uintptr_t word_;
+  };
+  static_assert(sizeof(std::uintptr_t) == 8 && alignof(EngineJob) > 1);
+
   std::uint64_t expr_bytes_ = 0;
-  ShardedSet<std::weak_ptr<const JobTerms>> terms_;  // before the jobs: each goes with its last one
+  ShardedSet<std::shared_ptr<InternedTerms>> terms_;  // before the jobs: each goes with its last one
   JobMap jobs_;
-  std::deque<std::pair<JobId, EngineJob*>> by_id_;
+  std::deque<Place> by_id_;
   std::size_t holes_ = 0;
   JobsByKey by_key_;
   std::unordered_set<JobId> streamed_sets_;

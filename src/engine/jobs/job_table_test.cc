@@ -96,8 +96,8 @@ TEST(JobTable, AKeyBelongsToAUser) {
 
 TEST(JobTable, TermsAreKeptOnceAndAsLongAsAnyJobHasThem) {
   JobTable jobs;
-  std::shared_ptr<const JobTerms> a = jobs.Intern(Of("ann"));
-  std::shared_ptr<const JobTerms> b = jobs.Intern(Of("ann"));
+  TermsPtr a = jobs.Intern(Of("ann"));
+  TermsPtr b = jobs.Intern(Of("ann"));
   EXPECT_EQ(a, b);
   EXPECT_NE(a, jobs.Intern(Of("bob")));
   EXPECT_EQ(jobs.terms(), 1u);
@@ -111,7 +111,7 @@ TEST(JobTable, TermsAreKeptOnceAndAsLongAsAnyJobHasThem) {
 // Looks hold terms on other threads, and for longer than the queue may live.
 TEST(JobTable, WhoLooksAtTermsNeitherKeepsThemInTheTableNorNeedsIt) {
   auto jobs = std::make_unique<JobTable>();
-  std::shared_ptr<const JobTerms> running = jobs->Intern(Of("ann"));
+  TermsPtr running = jobs->Intern(Of("ann"));
   std::shared_ptr<const JobTerms> seen = running->View();
   EXPECT_EQ(seen.get(), running.get());
   running.reset();
@@ -132,10 +132,10 @@ TEST(JobTable, WhoLooksAtTermsNeitherKeepsThemInTheTableNorNeedsIt) {
 TEST(JobTable, SetsOfStreamedSubmitsAreKnownByTheirOwnIds) {
   JobTable jobs;
   EngineJob& streamed = jobs.Add(JobId{10}, 1);
-  streamed.payload_set = JobId{4};
+  streamed.SetPayload({JobId{4}, true, false});
   jobs.RememberSet(streamed);
   EngineJob& own = jobs.Add(JobId{11}, 1);
-  own.payload_set = JobId{11};
+  own.SetPayload({JobId{11}, true, false});
   jobs.RememberSet(own);
   jobs.Add(JobId{12}, 1);
   EXPECT_TRUE(jobs.UsesPayloadSet(JobId{4}));

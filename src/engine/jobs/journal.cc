@@ -11,15 +11,6 @@ void Journal::Reserve(std::size_t bytes) {
   effects_.events.reserve(effects_.events.size() + bytes);
 }
 
-ByteWriter Journal::TaskEvent(EventType type, EngineJob& job, TaskIndex index, std::uint64_t serial) {
-  MarkTask(job, index);
-  ByteWriter out = Event(type);
-  out.Varint(job.id().value);
-  out.Varint(index);
-  out.Varint(serial);
-  return out;
-}
-
 void Journal::MarkCleanJob(EngineJob& job) {
   job.dirty = true;
   dirty_.push_back(Dirty{job.id(), kJobPage, position_});
@@ -38,7 +29,7 @@ void Journal::MarkQueue() {
 }
 
 void Journal::Progress(EngineJob& job) {
-  if (job.watchers == 0 || job.progressed) return;
+  if (!job.course || job.course->watchers == 0 || job.progressed) return;
   job.progressed = true;
   effects_.progressed.push_back(job.id());
 }
@@ -50,7 +41,10 @@ std::pair<Position, Effects> Journal::Take() {
     events_total_ += effects_.event_count;
     event_totals_.emplace_back(position, events_total_);
   }
-  return {position, std::exchange(effects_, Effects{})};
+  std::pair<Position, Effects> taken(position, std::move(effects_));
+  effects_.events.clear();
+  effects_.event_count = 0;
+  return taken;
 }
 
 std::optional<Journal::Dirty> Journal::TakeDirty() {

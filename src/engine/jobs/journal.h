@@ -42,8 +42,20 @@ class Journal {
     out.U8(static_cast<std::uint8_t>(type));
     return out;
   }
-  // One of a task, whose record it marks; further fields may follow.
-  ByteWriter TaskEvent(EventType type, EngineJob& job, TaskIndex index, std::uint64_t serial);
+  // One of a task, whose record it marks, with its further fields. All of it is written in one go: each start and each
+  // end has one.
+  template <typename... More>
+  void TaskEvent(EventType type, EngineJob& job, TaskIndex index, std::uint64_t serial, More... more) {
+    MarkTask(job, index);
+    ++effects_.event_count;
+    char buffer[1 + (3 + sizeof...(More)) * kMaxVarint];
+    buffer[0] = static_cast<char>(type);
+    char* end = PutVarint(PutVarint(PutVarint(buffer + 1, job.id().value), index), serial);
+    ((end = PutVarint(end, static_cast<std::uint64_t>(more))), ...);
+    std::string& events = effects_.events;
+    if (events.capacity() - events.size() < sizeof(buffer)) Reserve(kTaskRoom);
+    events.append(buffer, static_cast<std::size_t>(end - buffer));
+  }
   // Room for so many bytes of events.
   void Reserve(std::size_t bytes);
 
@@ -90,7 +102,8 @@ class Journal {
   void EndReplay(std::uint64_t events);
 
  private:
-  static constexpr std::size_t kRoom = 4096;  // for one event, whatever it is
+  static constexpr std::size_t kRoom = 4096;     // for one event, whatever it is
+  static constexpr std::size_t kTaskRoom = 960;  // for some events of tasks: what the allocator has at hand
 
   void MarkCleanJob(EngineJob& job);
   void MarkOnePage(EngineJob& job, std::uint32_t page);

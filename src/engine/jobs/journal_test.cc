@@ -74,7 +74,7 @@ TEST_F(JournalTest, ALoadGoesOnBehindAllThatWasStored) {
 TEST_F(JournalTest, ProgressIsSaidToThoseWhoWatchOnceATime) {
   journal_.Progress(small_);
   EXPECT_TRUE(journal_.effects().progressed.empty());
-  small_.watchers = 1;
+  small_.Course().watchers = 1;
   journal_.Progress(small_);
   journal_.Progress(small_);
   EXPECT_EQ(journal_.effects().progressed.size(), 1u);

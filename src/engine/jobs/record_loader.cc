@@ -21,20 +21,21 @@ void RecordLoader::ApplyHeader(EngineJob& job, JobHeader header) {
   job.state = header.state;
   job.reason = header.reason;
   job.reviving = header.reviving;
-  job.revive_from = header.revive_from;
   job.key = header.key;
   job.key.id = id;
   job.submitted_at = header.submitted_at;
-  job.started_at = header.started_at;
-  job.ended_at = header.ended_at;
-  job.payload_set = header.payload.set;
-  job.payload_common = header.payload.common;
-  job.payload_per_task = header.payload.per_task;
+  if (job.course || header.started_at != WallTime{} || header.ended_at != WallTime{} || header.revive_from > 0) {
+    JobCourse& course = job.Course();
+    course.started_at = header.started_at;
+    course.ended_at = header.ended_at;
+    course.revive_from = header.revive_from;
+  }
   job.terms = p_.jobs.Intern(std::move(header.terms));
   job.extras = std::move(header.extras);
+  job.SetPayload(header.payload);
   p_.jobs.RememberKey(job);
   p_.jobs.RememberSet(job);
-  p_.queue.highest_id = std::max({p_.queue.highest_id, id.value, job.payload_set.value});
+  p_.queue.highest_id = std::max({p_.queue.highest_id, id.value, job.payload_set().value});
 }
 
 bool RecordLoader::RestoreLeases(EngineJob& job, std::span<const StoredLease> leases) {
@@ -57,11 +58,12 @@ void RecordLoader::RestoreLease(EngineJob& job, const StoredLease& stored) {
   lease.timeout = job.terms->timeout;
   std::optional<MemoryPool::Scope> scope(std::in_place, &p_.memory.workers);
   EngineWorker& lessee = p_.workers.Stub(stored.worker);
+  lease.lessee = &lessee;
   p_.queue.SawId(stored.worker.value);
   scope.reset();
   lessee.leases.push_back(lease);
   p_.dispatcher.Started(lessee);
-  job.leases.push_back(lease);
+  job.Course().leases.push_back(lease);
   ++job.running;
 }
 
@@ -87,7 +89,7 @@ Result<void> RecordLoader::Load(JobId id, std::uint32_t page, std::string_view b
     JobHeader header;
     if (!GetHeader(in, stored_exprs_, header)) return Corrupt("a job record");
     job = &p_.jobs.Add(id, static_cast<std::uint32_t>(count));
-    job->stored = start->position;
+    job->SetStored(start->position);
     ApplyHeader(*job, std::move(header));
     if (!GetRest(*job, start->version, in, leases) || !RestoreLeases(*job, leases)) return Corrupt("a job record");
     return {};
@@ -134,7 +136,7 @@ bool RecordLoader::ReplayOne(Position position, ByteReader& in) {
       EngineJob* job = p_.jobs.Find(JobId{in.Varint()});
       JobHeader header;
       if (!GetHeader(in, stored_exprs_, header)) return false;
-      if (job == nullptr || job->stored >= position) return true;
+      if (job == nullptr || job->stored() >= position) return true;
       ApplyHeader(*job, std::move(header));
       p_.journal.MarkJob(*job);
       return true;
@@ -147,12 +149,12 @@ bool RecordLoader::ReplayOne(Position position, ByteReader& in) {
       const bool reviving = in.U8() != 0;
       const auto revive_from = static_cast<std::uint32_t>(in.Varint());
       if (!in.ok() || state > static_cast<std::uint8_t>(JobState::kCancelled)) return false;
-      if (job == nullptr || job->stored >= position) return true;
+      if (job == nullptr || job->stored() >= position) return true;
       job->state = static_cast<JobState>(state);
       job->reason = static_cast<JobReason>(reason);
-      job->ended_at = ended_at;
+      job->Course().ended_at = ended_at;
       job->reviving = reviving;
-      job->revive_from = revive_from;
+      job->Course().revive_from = revive_from;
       p_.journal.MarkJob(*job);
       return true;
     }
@@ -194,18 +196,18 @@ bool RecordLoader::ReplayTask(Position position, EventType type, ByteReader& in)
     p_.journal.MarkQueue();
   }
   if (job == nullptr) return true;  // removed later on
-  if (type == EventType::kGrant && job->stored < position) {
+  if (type == EventType::kGrant && job->stored() < position) {
     job->picked = job->RecentAfter(Stamp{ToMillis(time), serial});
     p_.journal.MarkJob(*job);
   }
   const std::uint32_t page = type == EventType::kRevive ? index : PageOf(index);
   if (page >= std::max(1u, job->tasks.pages()) || (type != EventType::kRevive && index >= job->tasks.count()))
     return false;
-  if (type == EventType::kGrant && job->stored < position && job->started_at == WallTime{}) {
-    job->started_at = time;
+  if (type == EventType::kGrant && job->stored() < position && job->started_at() == WallTime{}) {
+    job->Course().started_at = time;
     p_.journal.MarkJob(*job);
   }
-  Position stored = job->stored;
+  Position stored = job->stored();
   if (!job->one_page()) {
     stored = 0;
     if (stored_pages_) {
@@ -271,7 +273,8 @@ void RecordLoader::Finish(Duration grace) {
   p_.dealing.Begin(grace);
   for (std::size_t place = 0; place < p_.jobs.places(); ++place) {
     EngineJob* job = p_.jobs.At(place);
-    job->leases.sort(by_serial);
+    job->SetStored(0);  // nothing is counted yet
+    if (job->course) job->course->leases.sort(by_serial);
     if (job->state == JobState::kScheduled && job->key.scheduled_for <= p_.clock.now.wall)
       job->state = JobState::kActive;
     if (!Ended(job->state)) p_.matching.Enter(*job);
@@ -281,9 +284,11 @@ void RecordLoader::Finish(Duration grace) {
     p_.lists.Append(*job, place);
     if (job->reviving && !Ended(job->state)) p_.reviving.Add(*job);
     p_.timers.Start(*job);
-    for (Lease& lease : job->leases) {
-      lease.granted = p_.clock.time - std::max<Duration>(Duration(0), p_.clock.now.wall - lease.granted_at);
-      lease.stop_requested = Ended(job->state);
+    if (job->course) {
+      for (Lease& lease : job->course->leases) {
+        lease.granted = p_.clock.time - std::max<Duration>(Duration(0), p_.clock.now.wall - lease.granted_at);
+        lease.stop_requested = Ended(job->state);
+      }
     }
     p_.flow.Refresh(*job);
   }

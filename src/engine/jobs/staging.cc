@@ -191,14 +191,12 @@ SubmitAnswer Staging::Insert(JobId id, const JobSpec& spec, const JobFold* fold,
   EngineJob& job = p_.jobs.Add(id, spec.count);
   p_.queue.highest_id = std::max({p_.queue.highest_id, id.value, spec.payload.set.value});
 
-  if (staged.terms == nullptr) staged = Prepare(spec, fold);
+  if (!staged.terms) staged = Prepare(spec, fold);
   job.terms = std::move(staged.terms);
   job.extras = std::move(staged.extras);
   job.cls = std::exchange(staged.cls, kNoClass);
   p_.jobs.RememberKey(job);
-  job.payload_set = spec.payload.set;
-  job.payload_common = spec.payload.common;
-  job.payload_per_task = spec.payload.per_task;
+  job.SetPayload(spec.payload);
   p_.jobs.RememberSet(job);
   job.key.no_priority = !spec.priority.has_value();
   job.key.priority = spec.priority.value_or(0);
@@ -208,7 +206,7 @@ SubmitAnswer Staging::Insert(JobId id, const JobSpec& spec, const JobFold* fold,
   job.state = job.key.scheduled_for > p_.clock.now.wall ? JobState::kScheduled : JobState::kActive;
   if (spec.count == 0) {
     job.state = JobState::kDone;
-    job.ended_at = p_.clock.now.wall;
+    job.Course().ended_at = p_.clock.now.wall;
     p_.journal.effects().ended.push_back(id);
   } else if (p_.classes.Outdated(job.cls)) {
     p_.matching.RegroupFrom(id);  // since it was staged, somebody reads more of jobs

@@ -36,7 +36,7 @@ class Staging final : public EngineStage {
 
  private:
   struct StagedJob {
-    std::shared_ptr<const JobTerms> terms;  // null: not made yet
+    TermsPtr terms;  // null: not made yet
     std::unique_ptr<JobExtras> extras;
     ClassId cls = kNoClass;  // of which it is one
   };

@@ -6,16 +6,16 @@ namespace allot {
 void JobTimers::Kept::Push(const EngineJob& job) {
   if (job.state == JobState::kScheduled) schedules.Set(job.key.scheduled_for, job.id());
   if (!Ended(job.state)) return;
-  expiries.Set(job.ended_at + job.terms->retention, job.id());
-  ends.Set(job.ended_at, job.id());
+  expiries.Set(job.ended_at() + job.terms->retention, job.id());
+  ends.Set(job.ended_at(), job.id());
 }
 
 void JobTimers::Start(EngineJob& job) {
   kept_.Push(job);
   if (swept_) swept_->Push(job);
   if (Ended(job.state)) ++ended_jobs_;
-  if (const auto due = job.tasks.NextDue(); due && *due < job.retry_timer) {
-    job.retry_timer = *due;
+  if (const auto due = job.tasks.NextDue(); due && *due < job.retry_timer()) {
+    job.Course().retry_timer = *due;
     retries_.Set(*due, job.id());
   }
 }

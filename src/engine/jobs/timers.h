@@ -32,19 +32,24 @@ template <typename Time, typename Id>
 class Timers {
  public:
   bool empty() const { return heap_.empty(); }
-  std::size_t size() const { return heap_.size(); }
+  std::size_t size() const { return size_; }
   const Timer<Time, Id>& next() const { return heap_.top(); }  // REQUIRES: not empty
   bool Due(Time now) const { return !heap_.empty() && heap_.top().at <= now; }
-  void Set(Time at, Id id) { heap_.push({at, id}); }
+  void Set(Time at, Id id) {
+    heap_.push({at, id});
+    ++size_;
+  }
   // REQUIRES: not empty.
   Timer<Time, Id> Take() {
     const Timer<Time, Id> timer = heap_.top();
     heap_.pop();
+    --size_;
     return timer;
   }
 
  private:
   std::priority_queue<Timer<Time, Id>, std::deque<Timer<Time, Id>>, std::greater<>> heap_;
+  std::size_t size_ = 0;  // its own, for whoever looks with every command
 };
 
 // What jobs wait for, and how many have ended.

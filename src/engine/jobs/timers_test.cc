@@ -44,7 +44,7 @@ TEST_F(JobTimersTest, AJobHasThoseOfItsState) {
   EXPECT_TRUE(timers_.schedules().Due(At(50)));
   EXPECT_EQ(timers_.ended_jobs(), 0u);
   EngineJob& ended = Add(2, JobState::kDone);
-  ended.ended_at = At(70);
+  ended.Course().ended_at = At(70);
   timers_.Start(ended);
   EXPECT_EQ(timers_.expiries().next().at, At(170));
   EXPECT_EQ(timers_.ends().next().at, At(70));

@@ -33,7 +33,7 @@ JobView Looks::View(const EngineJob& job) const {
   if (!job.key.no_priority) view.priority = job.key.priority;
   view.user = job.terms->user;
   view.async = job.terms->async;
-  view.payload = PayloadRef{job.payload_set, job.payload_common, job.payload_per_task};
+  view.payload = job.payload();
   if (job.extras) {
     view.meta = job.extras->meta;
     static_cast<JobDetails&>(view) = *job.extras;
@@ -59,8 +59,8 @@ JobView Looks::View(const EngineJob& job) const {
   view.retention = job.terms->retention;
   view.submitted_at = job.submitted_at;
   view.scheduled_for = job.key.scheduled_for;
-  if (job.started_at != WallTime{}) view.started_at = job.started_at;
-  if (job.ended_at != WallTime{}) view.ended_at = job.ended_at;
+  if (job.started_at() != WallTime{}) view.started_at = job.started_at();
+  if (job.ended_at() != WallTime{}) view.ended_at = job.ended_at();
   if (job.reason == JobReason::kTooManyFailed) view.reason = "more tasks failed than max_failed_tasks allows";
   view.wait_reason = p_.tallies.WaitReasonOf(job);
   return view;
@@ -114,7 +114,7 @@ Result<TaskPage> Looks::Tasks(const TaskQuery& query) const {
   }
   if (index < count) page.next = static_cast<TaskIndex>(index);
   // Who holds those that are running: one look at the job's leases for the whole page.
-  for (const Lease& lease : job->leases) {
+  for (const Lease& lease : job->leases()) {
     const auto place = std::lower_bound(page.tasks.begin(), page.tasks.end(), lease.task.index,
                                         [](const TaskView& view, TaskIndex key) { return view.index < key; });
     if (place == page.tasks.end() || place->index != lease.task.index) continue;

@@ -133,7 +133,7 @@ std::size_t Looks::MemoryBytes() const {
                       p_.reasons.MemoryBytes() + p_.blocked.MemoryBytes() + p_.receipts.MemoryBytes();
   p_.jobs.ForEach([&](const EngineJob& job) {
     bytes += sizeof(EngineJob) + job.tasks.MemoryBytes() + (job.extras ? sizeof(JobExtras) : 0) +
-             (job.promises ? sizeof(JobPromises) : 0);
+             (job.course ? sizeof(JobCourse) : 0) + (job.promises ? sizeof(JobPromises) : 0);
   });
   return bytes + p_.leases.size() * (sizeof(Lease) + 24) + MatchingBytes() + OrderBytes() + p_.dispatcher.MemoryBytes();
 }

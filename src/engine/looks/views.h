@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "dispatch/dispatch_mode.h"
+#include "engine/looks/counters.h"
 #include "engine/memory_use.h"
 #include "expr/expr.h"
 #include "limits/limit.h"
@@ -219,12 +220,10 @@ struct TaskPage {
   std::optional<TaskIndex> next;
 };
 
-struct EngineStats {
+struct EngineStats : EngineCounters {
   std::uint64_t jobs_scheduled = 0, jobs_active = 0, jobs_paused = 0, jobs_done = 0, jobs_failed = 0,
                 jobs_cancelled = 0;                                       // kept now
   std::uint64_t tasks_queued = 0, tasks_retrying = 0, tasks_running = 0;  // now
-  std::uint64_t submitted_jobs = 0, submitted_tasks = 0, granted = 0, done = 0, failed_attempts = 0, failed_tasks = 0,
-                expired = 0, stale = 0;  // since the start
   // Looks on behalf of waiting workers, because something changed, that found nothing for them. Workers alike in kind
   // and strategy are looked after together, and nobody is woken without a look that found something.
   std::uint64_t woken_empty = 0;
@@ -232,14 +231,9 @@ struct EngineStats {
   std::uint64_t classes = 0, kinds = 0, strategies = 0;
   std::uint64_t limits = 0;          // now
   std::uint64_t limits_waiting = 0;  // groups of alike jobs, or of those on alike workers, that wait for a limit
-  std::uint64_t limit_denials = 0;   // starts that met a limit which blocked them, since the start
   DispatchMode dispatch = DispatchMode::kFanout;
   std::uint64_t tasks_promised = 0;  // of the queued ones, in queues of workers
   std::uint64_t longest_queue = 0;   // the most tasks that one worker was promised
-  // Since the start: tasks that went from one worker's queue to another's because it left, may not run them any more,
-  // or had more than others; tasks that a worker took from another's queue because it had nothing to do; and pops of a
-  // task that somebody else had taken, of which there are none.
-  std::uint64_t dispatch_moves = 0, dispatch_steals = 0, wasted_pops = 0;
   std::uint64_t unfolded_events = 0, dirty_records = 0;
   MemoryUse memory;
   bool paused = false;

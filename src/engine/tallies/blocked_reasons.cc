@@ -25,7 +25,7 @@ std::uint64_t Mix(std::uint64_t hash, std::uint64_t value) {
 
 // --- Cells.
 
-void BlockedReasons::Renew() {
+void BlockedReasons::RenewNow() {
   bool other = false;
   if (orders_seen_ != orders_.indices().changes()) {
     orders_seen_ = orders_.indices().changes();

@@ -66,7 +66,9 @@ class BlockedReasons {
   // Outdated() says for a cell (or none) whether its job has to be put anew.
   bool active() const { return active_; }
   // Looks whether that is so now. To be called before keys that nobody uses any more are cleaned up (Orders::Clean).
-  void Renew();
+  void Renew() {
+    if (orders_seen_ != orders_.indices().changes() || active_ != (limits_.size() > 0 || !keys_.empty())) RenewNow();
+  }
   // Jobs are to be put anew; says so once.
   bool stale() const { return stale_; }
   bool TakeStale() { return std::exchange(stale_, false); }
@@ -141,6 +143,7 @@ class BlockedReasons {
   std::size_t MemoryBytes() const;
 
  private:
+  void RenewNow();
   using Values = boost::container::small_vector<ValueId, 2>;  // in the order of keys_
   struct Cell {
     std::uint64_t hash = 0;

@@ -298,9 +298,14 @@ bool Tallies::StepCells(std::size_t& budget) {
     recelling_ = {};
   }
   if (!celling_) return true;
+  constexpr std::size_t kLooksPerUnit = 8;  // at jobs that stay where they are
+  std::size_t looks = 0;
   const bool all = p_.lists.WalkOpen(recelling_, [&](EngineJob* job) {
     if (budget == 0) return false;
-    if (job == nullptr || !job->counted_open || !p_.blocked.Outdated(job->cell)) return true;
+    if (job == nullptr || !job->counted_open || !p_.blocked.Outdated(job->cell)) {
+      if (++looks % kLooksPerUnit == 0) --budget;
+      return true;
+    }
     --budget;
     Recell(*job);
     return true;

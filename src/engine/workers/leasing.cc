@@ -87,12 +87,12 @@ ReportVerdict Leasing::ReportOne(const Report& report) {
 }
 
 void Leasing::End(Lease& lease) {
-  EngineWorker* worker = p_.workers.Find(lease.worker);
+  EngineWorker* worker = lease.lessee;
   EngineJob* job = lease.job;
   CHECK(worker != nullptr && job != nullptr);
   p_.limiting.ForgetDrawn(lease);
   p_.tallies.LeaseEnded(lease, *job);
-  p_.leases.End(lease, &worker->leases, &job->leases);
+  p_.leases.End(lease, &worker->leases, &job->course->leases);
   if (worker->leases.size() + 1 == worker->slots) p_.tallies.Recount(*worker);
   p_.dispatcher.Finished(*worker);
   if (!job->known) {
@@ -122,13 +122,11 @@ void Leasing::AttemptFailed(Lease& lease, bool final) {
   } else if (const milliseconds wait = BackoffAfter(job.terms->backoff, attempt, p_.rng); wait.count() > 0) {
     const WallTime due = RoundUp(p_.clock.Steady() + wait, wait);
     job.tasks.Wait(index, attempt, due);
-    ByteWriter event = p_.journal.TaskEvent(EventType::kWait, job, index, serial);
-    event.Varint(attempt);
-    event.Varint(static_cast<std::uint64_t>(ToMillis(due)));
+    p_.journal.TaskEvent(EventType::kWait, job, index, serial, attempt, ToMillis(due));
     p_.timers.Start(job);
   } else {
     job.tasks.Release(index, attempt);
-    p_.journal.TaskEvent(EventType::kRelease, job, index, serial).Varint(attempt);
+    p_.journal.TaskEvent(EventType::kRelease, job, index, serial, attempt);
   }
   End(lease);
   p_.journal.Progress(job);
@@ -150,7 +148,7 @@ void Leasing::GiveBack(Lease& lease, bool counted, std::string_view why) {
   }
   const std::uint32_t used = stopped ? 0 : counted ? lease.attempt : lease.attempt - 1;
   job.tasks.Release(index, used);
-  p_.journal.TaskEvent(EventType::kRelease, job, index, lease.task.lease.serial).Varint(used);
+  p_.journal.TaskEvent(EventType::kRelease, job, index, lease.task.lease.serial, used);
   End(lease);
   p_.flow.Refresh(job);
 }

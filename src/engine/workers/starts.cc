@@ -171,9 +171,11 @@ bool Starts::Serve(EngineWorker& worker, bool* more) {
     // One of a million is far away: all of it is on its way before the first part is looked at.
     Prefetch(&job, sizeof(job));
     const bool random = p_.dispatcher.last_pick().random_task;
+    if (random) p_.orders.index(worker.Pulls()).Prefetch(job);
     const TaskIndex index = random ? job.tasks.RandomQueued(p_.rng) : *job.tasks.FirstQueued();
     Prefetch(job.terms.get(), sizeof(JobTerms));
     Prefetch(job.extras.get(), sizeof(JobExtras));
+    Prefetch(job.user, sizeof(UserTable::Entry));
     if (grants.empty()) grants.reserve(std::min(worker.credit, kGrantsExpected));
     const Lease& lease = GrantOne(worker, job, index, drawn.size(), grants);
     if (!drawn.empty()) p_.limiting.KeepDrawn(lease, std::move(drawn));
@@ -201,27 +203,27 @@ Lease& Starts::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, s
   std::optional<MemoryPool::Scope> scope(std::in_place, &p_.memory.jobs);
   const std::uint32_t used = job.tasks.Claim(index);
   Lease& lease = p_.leases.Grant(job.id(), index);
+  JobCourse& course = job.Course();
   scope.reset();
   lease.job = &job;
   lease.worker = worker.id;
+  lease.lessee = &worker;
   lease.attempt = used + 1;
   lease.granted = p_.clock.time;
   lease.granted_at = p_.clock.now.wall;
   lease.ttl = job.terms->lease;
   lease.timeout = job.terms->timeout;
   worker.leases.push_back(lease);
-  job.leases.push_back(lease);
+  course.leases.push_back(lease);
   p_.dispatcher.Started(worker);
   p_.leasing.Arm(worker, p_.clock.time + (lease.timeout.count() > 0 ? std::min(lease.ttl, lease.timeout) : lease.ttl));
-  if (job.started_at == WallTime{}) {
-    job.started_at = p_.clock.now.wall;
+  if (course.started_at == WallTime{}) {
+    course.started_at = p_.clock.now.wall;
     p_.journal.MarkJob(job);
     p_.journal.Progress(job);
   }
-  ByteWriter event = p_.journal.TaskEvent(EventType::kGrant, job, index, lease.task.lease.serial);
-  event.Varint(worker.id.value);
-  event.Varint(lease.attempt);
-  event.Varint(static_cast<std::uint64_t>(ToMillis(p_.clock.now.wall)));
+  p_.journal.TaskEvent(EventType::kGrant, job, index, lease.task.lease.serial, worker.id.value, lease.attempt,
+                       ToMillis(p_.clock.now.wall));
   p_.journal.MarkQueue();
   NoteStart(worker, job, lease, from, limits_met);
   p_.orders.Started(job, Stamp{ToMillis(p_.clock.now.wall), lease.task.lease.serial});
@@ -230,24 +232,25 @@ Lease& Starts::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, s
   p_.flow.Refresh(job);
   if (worker.leases.size() == worker.slots) p_.tallies.Recount(worker);
 
-  Grant grant;
+  Grant& grant = grants.emplace_back();
   grant.task = lease.task;
   grant.attempt = lease.attempt;
   grant.lease = job.terms->lease;
   grant.timeout = job.terms->timeout;
   grant.count = job.tasks.count();
-  grant.payload = PayloadRef{job.payload_set, job.payload_common, job.payload_per_task};
+  grant.payload = job.payload();
   if (job.extras) {
-    grant.payload_prefix = job.extras->payload_prefix;
-    grant.trace = job.extras->trace;
+    if (!job.extras->payload_prefix.empty()) grant.payload_prefix = job.extras->payload_prefix;
+    if (!job.extras->trace.empty()) grant.trace = job.extras->trace;
   }
-  grants.push_back(std::move(grant));
   return lease;
 }
 
 void Starts::ServeNewlyPromised() {
+  const std::vector<WorkerId> ids = p_.dispatcher.TakeNewlyPromised();
+  if (ids.empty()) return;
   std::vector<EngineWorker*> newly_promised;
-  for (const WorkerId id : p_.dispatcher.TakeNewlyPromised()) {
+  for (const WorkerId id : ids) {
     if (EngineWorker* worker = p_.workers.Find(id); worker != nullptr && worker->waiting())
       newly_promised.push_back(worker);
   }

@@ -32,31 +32,12 @@ double Seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
 }
 
-// Every counter and gauge of a queue, once: its name, its help, and where its value is found.
+// Every gauge of a queue, once: its name, its help, and where its value is found. Counters are in the engine's own list
+// (engine/looks/counters.h).
 struct MetricRow {
   const char* name;
   const char* help;
   std::uint64_t (*value)(const EngineStats&);
-};
-constexpr MetricRow kCounters[] = {
-    {"allotter_jobs_submitted_total", "Jobs taken.", [](const EngineStats& s) { return s.submitted_jobs; }},
-    {"allotter_tasks_submitted_total", "Tasks of jobs taken.", [](const EngineStats& s) { return s.submitted_tasks; }},
-    {"allotter_tasks_granted_total", "Leases begun.", [](const EngineStats& s) { return s.granted; }},
-    {"allotter_tasks_done_total", "Tasks done.", [](const EngineStats& s) { return s.done; }},
-    {"allotter_tasks_failed_total", "Tasks failed for good.", [](const EngineStats& s) { return s.failed_tasks; }},
-    {"allotter_attempts_failed_total", "Attempts that failed.", [](const EngineStats& s) { return s.failed_attempts; }},
-    {"allotter_leases_expired_total", "Leases that ended without a report.",
-     [](const EngineStats& s) { return s.expired; }},
-    {"allotter_reports_stale_total", "Reports with a lease that was not the task's own.",
-     [](const EngineStats& s) { return s.stale; }},
-    {"allotter_limit_denials_total", "Starts that met a limit which blocked them.",
-     [](const EngineStats& s) { return s.limit_denials; }},
-    {"allotter_dispatch_moves_total", "Tasks that went from one worker's queue to another's.",
-     [](const EngineStats& s) { return s.dispatch_moves; }},
-    {"allotter_dispatch_steals_total", "Tasks that a worker with nothing to do took from another's queue.",
-     [](const EngineStats& s) { return s.dispatch_steals; }},
-    {"allotter_dispatch_wasted_pops_total", "Tasks of a worker's queue that somebody else had taken: always 0.",
-     [](const EngineStats& s) { return s.wasted_pops; }},
 };
 struct StoreMetricRow {
   const char* name;
@@ -166,8 +147,8 @@ struct Reported {
 constexpr std::array<std::string_view, 2> kWritingWords = {"direct", "synced"};
 
 struct QueueMetrics::Impl {
-  std::array<Counter*, std::size(kCounters)> counters{};
-  std::array<std::uint64_t, std::size(kCounters)> reported{};
+  std::array<Counter*, std::size(kEngineCounters)> counters{};
+  std::array<std::uint64_t, std::size(kEngineCounters)> reported{};
   std::array<Gauge*, std::size(kGauges)> gauges{};
   std::array<Gauge*, kDispatchWords.size()> dispatch{};
   std::array<Gauge*, kMemoryParts> memory{};
@@ -205,8 +186,8 @@ QueueMetrics::QueueMetrics(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) 
 QueueMetrics::~QueueMetrics() = default;
 
 void QueueMetrics::Update(const EngineStats& stats, const std::vector<ReasonRow>& waiting, WallTime now) {
-  for (std::size_t i = 0; i < std::size(kCounters); ++i) {
-    const std::uint64_t value = kCounters[i].value(stats);
+  for (std::size_t i = 0; i < std::size(kEngineCounters); ++i) {
+    const std::uint64_t value = stats.*kEngineCounters[i].value;
     if (value <= impl_->reported[i]) continue;
     impl_->counters[i]->Increment(static_cast<double>(value - impl_->reported[i]));
     impl_->reported[i] = value;
@@ -284,7 +265,7 @@ void QueueMetrics::Stepped(const StepMeter::Totals& steps) {
 struct Metrics::Impl {
   prometheus::Registry registry;
   const std::string data;
-  std::array<Family<Counter>*, std::size(kCounters)> counters{};
+  std::array<Family<Counter>*, std::size(kEngineCounters)> counters{};
   std::array<Family<Gauge>*, std::size(kGauges)> gauges{};
   Family<Gauge>& dispatch;
   Family<Gauge>& memory;
@@ -398,8 +379,8 @@ struct Metrics::Impl {
         cpu(OneCounter("process_cpu_seconds_total",
                        "Time of processors used, by the program and by the kernel for it.")),
         queues_gauge(OneGauge("allotter_queues", "Queues.")) {
-    for (std::size_t i = 0; i < std::size(kCounters); ++i) {
-      counters[i] = &Register(prometheus::BuildCounter(), registry, kCounters[i].name, kCounters[i].help);
+    for (std::size_t i = 0; i < std::size(kEngineCounters); ++i) {
+      counters[i] = &Register(prometheus::BuildCounter(), registry, kEngineCounters[i].name, kEngineCounters[i].help);
     }
     for (std::size_t i = 0; i < std::size(kStoreCounters); ++i) {
       store_counters[i] =
@@ -447,7 +428,7 @@ QueueMetrics& Metrics::ForQueue(const std::string& name) {
   if (slot) return *slot;
   const prometheus::Labels labels{{"queue", name}};
   auto queue = std::make_unique<QueueMetrics::Impl>();
-  for (std::size_t i = 0; i < std::size(kCounters); ++i) queue->counters[i] = &impl_->counters[i]->Add(labels);
+  for (std::size_t i = 0; i < std::size(kEngineCounters); ++i) queue->counters[i] = &impl_->counters[i]->Add(labels);
   for (std::size_t i = 0; i < std::size(kGauges); ++i) queue->gauges[i] = &impl_->gauges[i]->Add(labels);
   for (std::size_t i = 0; i < kDispatchWords.size(); ++i)
     queue->dispatch[i] = &impl_->dispatch.Add({{"queue", name}, {"mode", std::string(kDispatchWords[i])}});
@@ -494,7 +475,7 @@ void Metrics::RemoveQueue(const std::string& name) {
   const auto found = impl_->queues.find(name);
   if (found == impl_->queues.end()) return;
   QueueMetrics::Impl& queue = *found->second->impl_;
-  for (std::size_t i = 0; i < std::size(kCounters); ++i) impl_->counters[i]->Remove(queue.counters[i]);
+  for (std::size_t i = 0; i < std::size(kEngineCounters); ++i) impl_->counters[i]->Remove(queue.counters[i]);
   for (std::size_t i = 0; i < std::size(kGauges); ++i) impl_->gauges[i]->Remove(queue.gauges[i]);
   for (Gauge* const mode : queue.dispatch) impl_->dispatch.Remove(mode);
   for (Gauge* const part : queue.memory) impl_->memory.Remove(part);

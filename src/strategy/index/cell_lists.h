@@ -53,6 +53,14 @@ class CellLists {
   }
   std::size_t MemoryBytes() const;
 
+  // Nobody needs them any more: throws some of them away, and gives the bytes; 0: none are left.
+  std::size_t DropPage() {
+    for (List& list : lists_) {
+      if (list.by_value.DropPage()) return SlotArray<Ends>::kPageBytes;
+    }
+    return 0;
+  }
+
  private:
   struct Ends {
     Cell *first = nullptr, *last = nullptr;

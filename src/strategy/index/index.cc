@@ -225,6 +225,20 @@ struct StrategyIndex::Parts {
     painted.clear();
     return to_paint.empty();
   }
+  // Nobody needs it any more: tables go piece by piece, for what the system takes to have a page back.
+  bool StepTables(std::size_t& budget) {
+    constexpr std::size_t kBytesInAMicrosecond = 4096;
+    const auto drop = [&budget](auto piece) {
+      for (;;) {
+        if (budget == 0) return false;
+        const std::size_t bytes = piece();
+        if (bytes == 0) return true;
+        budget -= std::min(budget, 1 + bytes / kBytesInAMicrosecond);
+      }
+    };
+    return drop([this] { return cells.DropTable(); }) && drop([this] { return context.lists.DropPage(); }) &&
+           drop([this] { return places.DropPage() ? order::JobPlaces::kPageBytes : 0; });
+  }
   // What picks would move one by one.
   bool StepCrowded(std::size_t& budget) {
     for (; !crowded.empty(); crowded.pop_back()) {
@@ -424,6 +438,10 @@ PickJob* StrategyIndex::Pick(KindId kind, StartGate* gate, Rng* rng) {
   return rng == nullptr ? choice.cell->lottery->Any() : choice.cell->lottery->Draw(*rng);
 }
 
+void StrategyIndex::Prefetch(const PickJob& job) const {
+  if (parts_->random) __builtin_prefetch(&parts_->places[job.slot], 1);
+}
+
 bool StrategyIndex::Stepping() const {
   const Parts& parts = *parts_;
   return !parts.context.lists.walks().empty() || !parts.stale.empty() || !parts.painted.empty() ||
@@ -512,7 +530,7 @@ void StrategyIndex::OnKind(KindId kind, std::size_t& looks) {
 bool StrategyIndex::Shrink(std::size_t& budget) {
   // Jobs and values are not told to it any more: nothing may be compared.
   Parts& parts = *parts_;
-  if (!parts.trees->Shrink(budget) || budget == 0) return false;
+  if (!parts.trees->Shrink(budget) || !parts.StepTables(budget) || budget == 0) return false;
   // The last that was made first, class by class, so that the allocator joins what is free at once.
   for (; parts.shrunk_classes < parts.classes; ++parts.shrunk_classes) {
     Cell*& head = parts.by_class[parts.shrunk_classes];

@@ -58,6 +58,8 @@ class StrategyIndex {
   // none); null if there is none, or it met too many that are blocked. With `rng` null a job of `random` is any.
   PickJob* Pick(KindId kind, StartGate* gate, Rng* rng);
   const PickReport& last_pick() const { return last_pick_; }
+  // The job is about to be taken out: where `random` has it is on its way from memory.
+  void Prefetch(const PickJob& job) const;
 
   // Where the cells concerned are many, what these change is done in steps (Joining, StepJoining), and picks that
   // depend on it give up until it is. OnKind looks at no more cells than `looks`, from which it takes
@@ -67,7 +69,6 @@ class StrategyIndex {
   // All at once. An index that is not told of it goes on with the kinds that it knows.
   void OnWidth();
   // Classes of which a cell opened since the last call, other than by Add().
-  bool HasOpened() const { return !opened_.empty(); }
   std::vector<ClassId> TakeOpened() { return std::exchange(opened_, {}); }
 
   // The group is not blocked everywhere any more: adds the bits that it may have something for, where `kinds` is not

@@ -141,7 +141,7 @@ class MaskTree {
   std::size_t MemoryBytes() const { return BytesBelow(*root_); }
 
  private:
-  static constexpr std::size_t kFanout = 32;
+  static constexpr std::size_t kFanout = 31;  // a leaf of plain keys is 1,000 bytes, which a pool has pieces for
   static_assert(std::is_trivially_copyable_v<Key> && std::is_trivially_copyable_v<Item>);
 
   struct Node;
@@ -268,14 +268,15 @@ class MaskTree {
     if (node.count < kFanout) return nullptr;
     Owned right = NewNode(node.leaf);
     right->level = node.level;
-    MoveTail(node, node.keys[kFanout - 1] < key ? kFanout - 1 : key < node.keys[0] ? 1 : kFanout / 2, *right);
+    const std::size_t last = node.leaf ? kFanout : kFanout - 1;  // a leaf may begin with the new key
+    MoveTail(node, node.keys[kFanout - 1] < key ? last : key < node.keys[0] ? 1 : kFanout / 2, *right);
     return right;
   }
 
   // Returns what was split off to the right of `node`.
   Owned InsertBelow(Node& node, const Key& key, const Item& item, Mask mask) {
     Owned right = SplitFull(node, key);
-    Node& target = right && !(key < right->keys[0]) ? *right : node;
+    Node& target = right && (right->count == 0 || !(key < right->keys[0])) ? *right : node;
     if (target.leaf) {
       Key* end = target.keys + target.count;
       const Key* place = target.count == 0 || end[-1] < key ? end : std::lower_bound(target.keys, end, key);

@@ -29,10 +29,11 @@ class SlotArray {
     pages_.pop_back();
     return true;
   }
+  static constexpr std::size_t kPageBytes = 512 * sizeof(T);
   std::size_t MemoryBytes() const { return pages_.size() * kPage * sizeof(T) + pages_.capacity() * sizeof(pages_[0]); }
 
  private:
-  static constexpr std::size_t kPage = 512;
+  static constexpr std::size_t kPage = kPageBytes / sizeof(T);
   std::vector<std::unique_ptr<T[]>> pages_;
 };
 
