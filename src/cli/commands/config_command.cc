@@ -105,6 +105,16 @@ void AddConfigCommands(CLI::App& app, Context& context) {
   });
 }
 
+void AddReadyCommand(CLI::App& app, Context& context) {
+  CLI::App& ready = *app.add_subcommand("ready", "Can the server take work? For health checks: no token is needed");
+  OnRun(ready, context, [&context](allotter::Client& client) -> Result<void> {
+    const auto answer = client.Call("GET", "/readyz");
+    if (!answer) return answer.error();
+    Show(context, *answer, "ready", [] { std::cout << "ready\n"; });
+    return {};
+  });
+}
+
 void AddVersionCommand(CLI::App& app, Context& context) {
   CLI::App& version = *app.add_subcommand("version", "This program's version, and the server's if one answers");
   AddConnectionOptions(version, context);
