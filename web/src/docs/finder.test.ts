@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from 'vitest';
-import { Finder, snippetOf, wordsOf } from './finder';
+import { Finder, snippetOf, termsOf, wordsOf } from './finder';
 
 const finder = new Finder([
   { page: '/docs/glossary', title: 'Glossary', anchor: '', heading: 'Glossary', text: 'lease: a right to a task' },
@@ -21,6 +21,7 @@ test('headings come before text, and the last word may be a beginning', () => {
 });
 test('all words have to be there, parts of names and slips of a letter count', () => {
   expect(found('max_attempts')).toEqual(['/docs/reference/x#spec']);
+  expect(found('max_atte')).toEqual(['/docs/reference/x#spec']);
   expect(found('attempts')).toEqual(['/docs/reference/x#spec']);
   expect(found('backofff spec')).toEqual(['/docs/reference/x#spec']);
   expect(found('lease backoff')).toEqual([]);
@@ -28,7 +29,8 @@ test('all words have to be there, parts of names and slips of a letter count', (
 });
 test('words and snippets', () => {
   expect(wordsOf('--max-attempts')).toEqual(['max', 'attempts']);
-  expect(wordsOf('a_b')).toEqual(['a_b', 'a', 'b']);
+  expect(wordsOf('a_b')).toEqual(['a_b']);
+  expect(termsOf('a_b c')).toEqual(['a_b', 'a', 'b', 'c']);
   const long = `${'word '.repeat(40)}lease ${'word '.repeat(40)}`;
   expect(snippetOf(long, ['lease'])).toMatch(/^… .*lease.* …$/);
   expect(snippetOf('short', ['none'])).toBe('short');

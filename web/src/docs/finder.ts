@@ -21,10 +21,13 @@ export interface Found {
 const kShown = 12;
 const kSnippet = 110;
 
-// Words as people look for them: of `max_attempts` also its parts, of `--max-attempts` too.
 export function wordsOf(text: string): string[] {
-  const words = text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
-  return words.flatMap((word) => (word.includes('_') ? [word, ...word.split('_').filter(Boolean)] : [word]));
+  return text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
+}
+
+// What a text can be found by: of `max_attempts` also its parts.
+export function termsOf(text: string): string[] {
+  return wordsOf(text).flatMap((word) => (word.includes('_') ? [word, ...word.split('_').filter(Boolean)] : [word]));
 }
 
 export function snippetOf(text: string, words: string[]): string {
@@ -39,7 +42,7 @@ export function snippetOf(text: string, words: string[]): string {
 export class Finder {
   private readonly index: MiniSearch;
   constructor(private readonly sections: Section[]) {
-    this.index = new MiniSearch({ fields: ['heading', 'title', 'text'], tokenize: wordsOf });
+    this.index = new MiniSearch({ fields: ['heading', 'title', 'text'], tokenize: termsOf });
     this.index.addAll(sections.map(({ heading, title, text }, id) => ({ id, heading, title, text })));
   }
 
@@ -47,6 +50,7 @@ export class Finder {
     const words = wordsOf(query);
     if (words.length === 0) return [];
     const options = {
+      tokenize: wordsOf,
       combineWith: 'AND' as const,
       prefix: (_: string, i: number, all: string[]) => i === all.length - 1,
       fuzzy: (word: string) => (word.length > 5 ? 1 : false),
