@@ -5,6 +5,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize, resolve } from 'node:path';
 
 const kInlineLink = /(?<!!)\[(?:[^\[\]\\]|\\.)*\]\(([^()\s]+)\)/g;
+const kPictures = 'docs/pictures/';
 const kMaxSource = 64 * 1024; // an example, a header; more is for who has the sources
 
 /** Text without fenced blocks, code and remarks: what may have links. */
@@ -41,7 +42,7 @@ export function resolveLink(root, from, target) {
     file = join(file, 'README.md');
     if (!existsSync(resolve(root, file))) return null;
   }
-  if (file.endsWith('.md') || file === 'docs/openapi.json') return { file, anchor };
+  if (file.endsWith('.md') || file === 'docs/openapi.json' || file.startsWith(kPictures)) return { file, anchor };
   return statSync(resolve(root, file)).size <= kMaxSource ? { file, anchor } : null;
 }
 

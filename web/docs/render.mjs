@@ -101,7 +101,7 @@ export function renderPage(root, file, text) {
   const image = (tokens, i, options, env, self) => {
     const token = tokens[i];
     const to = resolveLink(root, file, token.attrGet('src'));
-    if (!to?.file?.startsWith('docs/')) throw new Error(`${file}: a picture is not below docs/: ${token.attrGet('src')}`);
+    if (!to?.file?.startsWith('docs/pictures/')) throw new Error(`${file}: a picture is not in docs/pictures/: ${token.attrGet('src')}`);
     token.attrSet('src', addressOf(to.file));
     token.attrSet('alt', plain(token.children));
     token.attrSet('loading', 'lazy');
