@@ -59,7 +59,8 @@ def owners_of(files: Iterable[Path]) -> dict[Path, Optional[Package]]:
     for at in range(0, len(asked), 500):
         # It fails if one is unknown, and lists the others all the same.
         command = ["dpkg-query", "--search", *asked[at : at + 500]]
-        for line in subprocess.run(command, capture_output=True, text=True, env={"LC_ALL": "C"}).stdout.splitlines():
+        listed = subprocess.run(command, capture_output=True, text=True, env={"LC_ALL": "C"}).stdout
+        for line in listed.splitlines():
             packages, _, name = line.partition(": ")
             if name in names and not packages.startswith("diversion "):
                 owner[names[name]] = packages.split(", ")[0]

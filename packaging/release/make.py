@@ -138,7 +138,8 @@ class Release:
         with tempfile.TemporaryDirectory() as place:
             # The build writes beside the sources.
             source = Path(place) / "source"
-            shutil.copytree(ROOT / "clients" / "python", source, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
+            made = shutil.ignore_patterns("__pycache__", "build", "*.egg-info")
+            shutil.copytree(ROOT / "clients" / "python", source, ignore=made)
             build = "import sys; from setuptools.build_meta import build_wheel; print(build_wheel(sys.argv[1]))"
             named = run("/usr/bin/python3", "-c", build, place, cwd=source, stderr=subprocess.DEVNULL).splitlines()[-1]
             shutil.copyfile(Path(place) / named, self.out / named)
@@ -188,8 +189,8 @@ class Release:
             to = self.out / f"{self.name}-image.tar.gz"
             plain = Path(place) / "image.tar"
             # Docker's format, as OCI's own has no health checks: docker, podman and skopeo load it.
-            run(*tool, "build", "--quiet", "--isolation", "chroot", "--format", "docker", "--timestamp", self.when,
-                "--tag", f"allotter:{self.version}", Path(place) / self.name)  # fmt: skip
+            how = ("--quiet", "--isolation", "chroot", "--format", "docker", "--timestamp", self.when)
+            run(*tool, "build", *how, "--tag", f"allotter:{self.version}", Path(place) / self.name)
             run(*tool, "push", "--quiet", f"allotter:{self.version}", f"docker-archive:{plain}:allotter:{self.version}")
             run(*tool, "rmi", "--all", "--force")
             to.write_bytes(gzip.compress(plain.read_bytes(), 9, mtime=self.when))
@@ -197,7 +198,7 @@ class Release:
 
     def sbom(self) -> None:
         to = self.out / f"allotter-{self.version}.cdx.json"
-        to.write_text(run(sys.executable, HERE / "sbom.py", self.build, self.version), encoding="utf-8")
+        to.write_text(run(sys.executable, "-B", HERE / "sbom.py", self.build, self.version), encoding="utf-8")
         json.loads(to.read_text(encoding="utf-8"))
         say(str(to))
 

@@ -27,8 +27,8 @@ TESTS_ONLY = ("googletest", "benchmark", "rapidcheck")
 
 def headers_of(build: Path) -> list[Path]:
     """Headers of the system that went into what is built."""
-    listed = subprocess.run(["ninja", "-C", str(build), "-t", "deps"], check=True, capture_output=True, text=True).stdout
-    return sorted({Path(line.strip()) for line in listed.splitlines() if line.startswith("    /usr/")})
+    listed = subprocess.run(["ninja", "-C", str(build), "-t", "deps"], check=True, capture_output=True, text=True)
+    return sorted({Path(line.strip()) for line in listed.stdout.splitlines() if line.startswith("    /usr/")})
 
 
 def debian(package: Package, distribution: str, use: str) -> dict[str, Any]:
@@ -79,7 +79,8 @@ def bom(build: Path, version: str) -> dict[str, Any]:
     parts = sorted(components.values(), key=lambda component: str(component["bom-ref"]))
     parts += npm(ROOT / "web" / "package-lock.json", "dashboard")
     parts += npm(ROOT / "clients" / "typescript" / "package-lock.json", "TypeScript client")
-    commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+    head = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True, text=True)
+    commit = head.stdout.strip()
     own = f"pkg:generic/allotter@{version}"
     when = os.environ.get("SOURCE_DATE_EPOCH")
     metadata: dict[str, Any] = {

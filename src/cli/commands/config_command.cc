@@ -95,7 +95,8 @@ void AddConfigCommands(CLI::App& app, Context& context) {
     ConfigSources sources;
     sources.flags = template_flags->given;
     sources.getenv = [](const std::string& name) -> std::optional<std::string> {
-      const char* const text = name.rfind("ALLOT_", 0) == 0 ? nullptr : std::getenv(name.c_str());
+      const bool settings = name.starts_with("ALLOT_") || name.starts_with("OTEL_");
+      const char* const text = settings ? nullptr : std::getenv(name.c_str());
       return text == nullptr ? std::nullopt : std::optional<std::string>(text);
     };
     sources.config_file = template_flags->config_file.empty() ? "/dev/null" : template_flags->config_file;

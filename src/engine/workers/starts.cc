@@ -240,6 +240,8 @@ Lease& Starts::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, s
   if (job.extras) {
     grant.payload_prefix = job.extras->payload_prefix;
     grant.trace = job.extras->trace;
+    if (lease.attempt == 1)
+      p_.leasing.Trace(lease, TracedAttempt::Step::kStarted, std::max(job.submitted_at, job.key.scheduled_for));
   }
   grants.push_back(std::move(grant));
   return lease;
