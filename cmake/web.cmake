@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Builds the dashboard (web/) with npm and embeds its files: library web_assets, which implements server/web_assets.h.
-# With ALLOT_WEB off it has none.
-option(ALLOT_WEB "Build the dashboard into the program" ON)
+# Builds the dashboard (web/) and the documents (docs/) with npm and embeds their files: library web_assets, which
+# implements server/web_assets.h. With ALLOT_WEB off it has none.
+option(ALLOT_WEB "Build the dashboard and the documents into the program" ON)
 
 set(web_dir ${CMAKE_SOURCE_DIR}/web)
 set(web_source ${CMAKE_BINARY_DIR}/generated/web_assets.cc)
@@ -20,13 +20,28 @@ if(ALLOT_WEB)
     COMMENT "web: packages" VERBATIM)
 
   file(GLOB_RECURSE web_sources CONFIGURE_DEPENDS ${web_dir}/src/*)
-  add_custom_command(OUTPUT ${web_source}
+  add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/web.stamp
     COMMAND ${CMAKE_COMMAND} -E env ALLOT_WEB_OUT=${CMAKE_BINARY_DIR}/web npm_config_update_notifier=false
       ${NPM} run --prefix ${web_dir} --silent build -- --logLevel warn
-    COMMAND ${NODE} ${web_dir}/embed.mjs ${CMAKE_BINARY_DIR}/web ${web_source}
-    DEPENDS ${web_packages} ${web_sources} ${web_dir}/index.html ${web_dir}/vite.config.ts ${web_dir}/tsconfig.json ${web_dir}/embed.mjs
+    COMMAND ${CMAKE_COMMAND} -E touch ${CMAKE_BINARY_DIR}/web.stamp
+    DEPENDS ${web_packages} ${web_sources} ${web_dir}/index.html ${web_dir}/vite.config.ts ${web_dir}/tsconfig.json
     WORKING_DIRECTORY ${web_dir}
     COMMENT "web: dashboard" VERBATIM)
+
+  # What links lead to outside of docs/ is served too: READMEs of clients, examples.
+  file(GLOB_RECURSE documents CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/* ${CMAKE_SOURCE_DIR}/examples/*)
+  file(GLOB documents_beside CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/*.md ${CMAKE_SOURCE_DIR}/clients/*/README.md
+    ${CMAKE_SOURCE_DIR}/bench/*.md)
+  file(GLOB documents_tools CONFIGURE_DEPENDS ${web_dir}/docs/*)
+  add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/web-docs.stamp
+    COMMAND ${NODE} ${web_dir}/docs/build.mjs ${CMAKE_BINARY_DIR}/web-docs ${PROJECT_VERSION}
+    COMMAND ${CMAKE_COMMAND} -E touch ${CMAKE_BINARY_DIR}/web-docs.stamp
+    DEPENDS ${web_packages} ${web_sources} ${documents} ${documents_beside} ${documents_tools}
+    COMMENT "web: documents" VERBATIM)
+
+  add_custom_command(OUTPUT ${web_source}
+    COMMAND ${NODE} ${web_dir}/embed.mjs ${web_source} ${CMAKE_BINARY_DIR}/web ${CMAKE_BINARY_DIR}/web-docs
+    DEPENDS ${CMAKE_BINARY_DIR}/web.stamp ${CMAKE_BINARY_DIR}/web-docs.stamp ${web_dir}/embed.mjs VERBATIM)
 
   if(ALLOT_TESTS)
     add_test(NAME web_unit COMMAND ${NPM} run --silent check-and-test WORKING_DIRECTORY ${web_dir})

@@ -16,9 +16,10 @@ export default defineConfig({
   },
   server: {
     port: 5173,
-    fs: { allow: ['.', '../docs'] }, // A test reads the protocol's page.
+    fs: { allow: ['.', '../docs'] }, // Tests read pages.
     // The server refuses foreign origins: what the browser sends is that of this development server.
     proxy: {
+      '/docs': { target: process.env.ALLOT_SERVER || 'http://127.0.0.1:7420', changeOrigin: true },
       '/v1': {
         target: process.env.ALLOT_SERVER || 'http://127.0.0.1:7420',
         changeOrigin: true,
@@ -26,5 +27,5 @@ export default defineConfig({
       },
     },
   },
-  test: { include: ['src/**/*.test.ts'], environment: 'node' },
+  test: { include: ['src/**/*.test.ts', 'docs/*.test.mjs'], environment: 'node' },
 } as Parameters<typeof defineConfig>[0]);

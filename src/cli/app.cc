@@ -93,6 +93,7 @@ int Main(int argc, char** argv) {
   AddExprCommands(app, context);
   AddBenchCommand(app, context);
   AddCompletionCommand(app, context);
+  AddReadyCommand(app, context);
   AddVersionCommand(app, context);
   if (argc <= 1) {
     std::cout << app.help();

@@ -41,6 +41,7 @@ struct EngineOptions {
   Duration limit_ban_window = bounds::kDefaultBanWindow;
   DispatchOptions dispatch = {};
   std::uint64_t memory_budget = 0;  // bytes; 0: none
+  bool traced = false;              // Effects::traced are wanted
 };
 
 // A lease that begins. The payload is for the server to read.
@@ -139,6 +140,23 @@ struct LimitNotice {
   LimitSummary summary;
 };
 
+// A step of an attempt whose job carries a trace.
+struct TracedAttempt {
+  enum class Step : std::uint8_t {
+    kStarted,    // a first attempt: it could run `from` then on
+    kDone,       // this and the others: it ran `from` then on
+    kFailed,     // also for lack of a sign of life, or of time
+    kGivenBack,  // not started, or its end says nothing about the task
+  };
+  Step step = Step::kStarted;
+  JobId job;
+  TaskIndex index = 0;
+  std::uint32_t attempt = 1;
+  WorkerId worker;
+  WallTime from{}, until{};
+  std::string trace;
+};
+
 // What follows from commands. All of it may leave only once `events` is durable.
 struct Effects {
   std::string events;
@@ -152,9 +170,11 @@ struct Effects {
   std::vector<EngineError> errors;
   std::vector<Removal> removed;  // past their retention
   std::vector<LimitNotice> limit_notices;
+  std::vector<TracedAttempt> traced;  // with EngineOptions::traced
   bool empty() const {
     return events.empty() && grant_batches.empty() && stop_requests.empty() && drains.empty() && gone.empty() &&
-           ended.empty() && progressed.empty() && errors.empty() && removed.empty() && limit_notices.empty();
+           ended.empty() && progressed.empty() && errors.empty() && removed.empty() && limit_notices.empty() &&
+           traced.empty();
   }
 };
 

@@ -44,6 +44,7 @@ using namespace std::chrono_literals;
 constexpr int kBacklog = 4096;
 constexpr auto kStopQuiet = 200ms;    // for reports in flight
 constexpr auto kAcceptPause = 100ms;  // after an error such as too many open files
+constexpr auto kSpansLast = 2s;       // for spans that still wait
 constexpr int kFatalExit = 70;
 
 // For files of queues, tokens and logs, backups and the like, however many connections there are: a crowd must not keep
@@ -156,6 +157,17 @@ class Server::Impl {
     keeper_.Prepare(std::min(wanted, most));
   }
 
+  void StartSpans() {
+    const Config& config = context_.config;
+    if (config.otlp_endpoint.empty()) return;
+    SpanExporter::Options options;
+    options.endpoint = *ParseOtlpEndpoint(config.otlp_endpoint);  // the configuration has seen that it is one
+    if (const char* headers = std::getenv("OTEL_EXPORTER_OTLP_HEADERS")) options.headers = ParseOtlpHeaders(headers);
+    options.instance = config.node.empty() ? HostName() : config.node;
+    options.metrics = &context_.metrics;
+    context_.spans = std::make_unique<SpanExporter>(std::move(options));
+  }
+
   Result<void> Start(const StartOptions& start) {
     most_connections_ = MostConnections(context_.config, RaiseFileLimit());
     std::signal(SIGPIPE, SIG_IGN);
@@ -191,6 +203,7 @@ class Server::Impl {
     // The port first: a second server must not wait for a large file before it learns that it is one too many.
     TRY_OK(Bind());
     if (config.memory_ready > 0) MakeMemoryReady(config.memory_ready);
+    StartSpans();
     QueueSet::Options options;
     options.catalogue = MakeCatalogue(config, start);
     options.defaults = config.queue_defaults;
@@ -198,6 +211,7 @@ class Server::Impl {
     options.restart_grace = config.restart_grace;
     options.ids = &context_.ids;
     options.metrics = &context_.metrics;
+    options.spans = context_.spans.get();
     options.memory_budget = config.memory_budget != 0 ? config.memory_budget : MachineMemory() / 2;
     options.on_fatal = Die;
     const std::string where = options.catalogue->Where();
@@ -364,6 +378,7 @@ class Server::Impl {
                                    context_.config.stop_timeout / 4);
     context_.queues->Finish(ReadMonotonic() + left * 3 / 4, signals_ != nullptr);
     for (const auto& net : nets_) net->Stop();
+    if (context_.spans) context_.spans->Finish(kSpansLast);
     context_.slow.Finish();
     context_.backups.Finish();
     context_.rendering.Finish();

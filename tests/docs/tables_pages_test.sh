@@ -33,8 +33,10 @@ done <commands
 page=$root/docs/how-to/kubernetes.md
 awk '/^```yaml$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$page" >shown.yaml
 cmp shown.yaml "$root/examples/kubernetes/server.yaml"
-command=$(sed -n 's/^ *command: \[\(.*\)\]$/\1/p' shown.yaml | tr -d '",')
-has "$command" "allot serve --data /data --listen 0.0.0.0:7420"
+same '["serve"]' "$(sed -n 's/^ *args: //p' shown.yaml)"
+image=$(cat "$root/packaging/container/Containerfile")
+has "$image" 'ENTRYPOINT ["/opt/allotter/allot"]'
+has "$image" "ALLOT_DATA=/data ALLOT_LISTEN=0.0.0.0:7420"
 mkdir data
 allot token create ops --scope admin --data "$PWD/data" >ops.token
 allot config check --data "$PWD/data" --listen 0.0.0.0:7420 >/dev/null
@@ -48,3 +50,9 @@ done <paths
 for host in ${hosts//,/ }; do
   same 401 "$(curl -sS -o probe -w '%{http_code}' -H "Host: $host:7420" "http://127.0.0.1:$port/v1/queues")"
 done
+
+# Each format of the data has its note: what to do before an upgrade to it.
+formats() { sed -n "/^| $1 | what is new/,/^\$/s/^| \([0-9]*\) |.*/\1/p" "$root/docs/how-to/upgrade.md" | grep .; }
+numbers() { ls "$root/src/store/$1/migrations" | sed 's/^0*\([0-9]*\)_.*/\1/'; }
+same "$(numbers sqlite)" "$(formats files)"
+same "$(numbers postgres)" "$(formats database)"

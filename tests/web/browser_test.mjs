@@ -8,6 +8,7 @@
 import { after, before, describe } from 'node:test';
 import { launch } from './browser.mjs';
 import { actionCases } from './action_cases.mjs';
+import { docsCases } from './docs_cases.mjs';
 import { hostileCases } from './hostile_cases.mjs';
 import { keyboardCases } from './keyboard_cases.mjs';
 import { liveCases } from './live_cases.mjs';
@@ -29,6 +30,7 @@ describe('the dashboard', () => {
   liveCases(world);
   actionCases(world);
   signInCases(world);
+  docsCases(world);
   hostileCases(world);
   keyboardCases(world);
   lookCases(world);

@@ -7,7 +7,7 @@ import { eventually } from './server.mjs';
 const kBound = Number(process.env.ALLOT_WAIT_MS ?? 20_000);
 
 // What a page may ask for.
-const kPaths = [/^\/assets\/[\w.-]+$/, /^\/v1\/server$/, /^\/v1\/queues(\/|$)/, /^\/v1\/strategies(\/check)?$/];
+const kPaths = [/^\/assets\/[\w.-]+$/, /^\/docs\//, /^\/v1\/server$/, /^\/v1\/queues(\/|$)/, /^\/v1\/strategies(\/check)?$/];
 
 // Where every kind of page is, of what `ids` names.
 export function allPages({ job, worker, limit }) {

@@ -34,6 +34,8 @@ const kSentences: Record<string, string> = {
   disk_full: 'The disk is full: nothing new is taken',
 };
 
+export const kSentencesForTest = kSentences;
+
 export function sentence(code: string): string {
   return kSentences[code] ?? code.replace(/_/g, ' ');
 }

@@ -250,6 +250,9 @@ export function App() {
               Sign out
             </button>
           )}
+          <a class="manual" href="/docs/" target="_blank">
+            Docs
+          </a>
           <ThemeSwitch />
           <button type="button" class="plain" aria-label="keys" title="keys: ?" onClick={() => (keysShown.value = true)}>
             ?

@@ -2,7 +2,6 @@
 #include "cli/commands/bench_command.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -52,7 +51,7 @@ void Run(Context& context, BenchOptions& options) {
     if (!target) return context.Fail(target.error());
     options.plan.running = std::move(*target);
   }
-  options.plan.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  options.plan.program = context.program;
   if (options.quick) {
     options.plan.scale = 0.1;
     options.plan.seconds = std::min(options.plan.seconds, 1.0);

@@ -95,13 +95,24 @@ void AddConfigCommands(CLI::App& app, Context& context) {
     ConfigSources sources;
     sources.flags = template_flags->given;
     sources.getenv = [](const std::string& name) -> std::optional<std::string> {
-      const char* const text = name.rfind("ALLOT_", 0) == 0 ? nullptr : std::getenv(name.c_str());
+      const bool settings = name.starts_with("ALLOT_") || name.starts_with("OTEL_");
+      const char* const text = settings ? nullptr : std::getenv(name.c_str());
       return text == nullptr ? std::nullopt : std::optional<std::string>(text);
     };
     sources.config_file = template_flags->config_file.empty() ? "/dev/null" : template_flags->config_file;
     auto loaded = LoadConfig(sources);
     if (!loaded) return context.Fail(loaded.error());
     std::cout << Template(*loaded);
+  });
+}
+
+void AddReadyCommand(CLI::App& app, Context& context) {
+  CLI::App& ready = *app.add_subcommand("ready", "Can the server take work? For health checks: no token is needed");
+  OnRun(ready, context, [&context](allotter::Client& client) -> Result<void> {
+    const auto answer = client.Call("GET", "/readyz");
+    if (!answer) return answer.error();
+    Show(context, *answer, "ready", [] { std::cout << "ready\n"; });
+    return {};
   });
 }
 

@@ -33,7 +33,7 @@ inline constexpr EngineCounterRow kEngineCounters[] = {
     {"allotter_attempts_failed_total", "Attempts that failed.", &EngineCounters::failed_attempts},
     {"allotter_leases_expired_total", "Leases that ended without a report.", &EngineCounters::expired},
     {"allotter_reports_stale_total", "Reports with a lease that was not the task's own.", &EngineCounters::stale},
-    {"allotter_limit_denials_total", "Starts that met a limit which held them back.", &EngineCounters::limit_denials},
+    {"allotter_limit_denials_total", "Starts that met a limit which blocked them.", &EngineCounters::limit_denials},
     {"allotter_dispatch_moves_total", "Tasks that went from one worker's queue to another's.",
      &EngineCounters::dispatch_moves},
     {"allotter_dispatch_steals_total", "Tasks that a worker with nothing to do took from another's queue.",

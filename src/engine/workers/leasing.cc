@@ -66,7 +66,7 @@ ReportVerdict Leasing::ReportOne(const Report& report) {
         job->tasks.Finish(task.index);
       }
       p_.journal.TaskEvent(EventType::kDone, *job, task.index, lease != nullptr ? task.lease.serial : 0);
-      if (lease != nullptr) End(*lease);
+      if (lease != nullptr) End(*lease, TracedAttempt::Step::kDone);
       ++p_.stats.done;
       p_.journal.Progress(*job);
       p_.flow.Settle(*job);
@@ -86,10 +86,17 @@ ReportVerdict Leasing::ReportOne(const Report& report) {
   return ReportVerdict::kTaken;
 }
 
-void Leasing::End(Lease& lease) {
+void Leasing::Trace(const Lease& lease, TracedAttempt::Step step, WallTime from) {
+  if (!p_.options.traced || !lease.job->extras || lease.job->extras->trace.empty()) return;
+  p_.journal.effects().traced.push_back({step, lease.task.job, lease.task.index, lease.attempt, lease.worker, from,
+                                         p_.clock.now.wall, lease.job->extras->trace});
+}
+
+void Leasing::End(Lease& lease, TracedAttempt::Step how) {
   EngineWorker* worker = lease.lessee;
   EngineJob* job = lease.job;
   CHECK(worker != nullptr && job != nullptr);
+  if (job->user != nullptr) Trace(lease, how, lease.granted_at);  // not while loading
   p_.limiting.ForgetDrawn(lease);
   p_.tallies.LeaseEnded(lease, *job);
   p_.leases.End(lease, &worker->leases, &job->course->leases);
@@ -128,7 +135,7 @@ void Leasing::AttemptFailed(Lease& lease, bool final) {
     job.tasks.Release(index, attempt);
     p_.journal.TaskEvent(EventType::kRelease, job, index, serial, attempt);
   }
-  End(lease);
+  End(lease, TracedAttempt::Step::kFailed);
   p_.journal.Progress(job);
   p_.flow.Settle(job);
   p_.flow.Refresh(job);
@@ -149,7 +156,8 @@ void Leasing::GiveBack(Lease& lease, bool counted, std::string_view why) {
   const std::uint32_t used = stopped ? 0 : counted ? lease.attempt : lease.attempt - 1;
   job.tasks.Release(index, used);
   p_.journal.TaskEvent(EventType::kRelease, job, index, lease.task.lease.serial, used);
-  End(lease);
+  // An attempt that counts and has no end of its own has failed, as far as others can tell.
+  End(lease, counted && !stopped ? TracedAttempt::Step::kFailed : TracedAttempt::Step::kGivenBack);
   p_.flow.Refresh(job);
 }
 

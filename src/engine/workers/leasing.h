@@ -21,7 +21,9 @@ class Leasing final : public EngineStage {
   ReportVerdict ReportOne(const Report& report);
   // Queued again; `counted`: with its attempt, for which `why` is the error.
   void GiveBack(Lease& lease, bool counted, std::string_view why);
-  void End(Lease& lease);
+  void End(Lease& lease, TracedAttempt::Step how = TracedAttempt::Step::kGivenBack);
+  // For those who follow its job's trace, if anybody does and it has one.
+  void Trace(const Lease& lease, TracedAttempt::Step step, WallTime from);
 
   // A sign of life.
   void Seen(EngineWorker& worker);

@@ -242,6 +242,8 @@ Lease& Starts::GrantOne(EngineWorker& worker, EngineJob& job, TaskIndex index, s
   if (job.extras) {
     if (!job.extras->payload_prefix.empty()) grant.payload_prefix = job.extras->payload_prefix;
     if (!job.extras->trace.empty()) grant.trace = job.extras->trace;
+    if (lease.attempt == 1)
+      p_.leasing.Trace(lease, TracedAttempt::Step::kStarted, std::max(job.submitted_at, job.key.scheduled_for));
   }
   return lease;
 }

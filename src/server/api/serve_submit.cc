@@ -92,17 +92,21 @@ Result<std::vector<SubmitAnswer>> SubmitAll(Round& round, BatchOfJobs& jobs) {
 }  // namespace
 
 Flow SubmitJob(Call call) {
+  const WallTime began = BeganAt(call.server);
   CO_TRY_OK(ParseNoQuery(call.request.query));
   if (call.request.body.size() > kLongBodyBytes) co_await OnParseLane(call);
   const bool brief = call.request.body.size() <= kBriefBodyBytes;
   CO_TRY(OneJob job, ParseOne(call));
+  const std::string trace = call.server.spans ? job.spec.trace : std::string();
   RoundHere round = co_await (brief ? LookBriefly(call) : Look(call));
   CO_TRY(const Submitted& submitted, SubmitWhole(*round, job.spec, job.segments));
   co_await AfterCommit(round);
+  EndSubmit(call, began, trace, submitted.answer);
   co_return AnswerOf(call, submitted);
 }
 
 Flow SubmitBatch(Call call) {
+  const WallTime began = BeganAt(call.server);
   if (call.request.body.size() > kLongBatchBytes) co_await OnParseLane(call);
   CO_TRY(const std::shared_ptr<BatchOfJobs> jobs, ParseMany(call));
   call.parsed = jobs;
@@ -115,6 +119,7 @@ Flow SubmitBatch(Call call) {
   }
   CO_TRY(const std::vector<SubmitAnswer> answers, SubmitAll(*round, *jobs));
   co_await AfterCommit(round);
+  for (std::size_t i = 0; i < answers.size(); ++i) EndSubmit(call, began, jobs->specs[i].trace, answers[i]);
   std::string out;
   {
     JsonWriter json(out);

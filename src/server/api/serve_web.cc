@@ -25,6 +25,7 @@ constexpr std::string_view kSecurity =
     "X-Frame-Options: DENY\r\n";
 constexpr std::string_view kPage = "/index.html";
 constexpr std::string_view kHashed = "/assets/";  // a file below has its content's hash in its name
+constexpr std::string_view kDocuments = "/docs";  // pages of their own, each a file
 constexpr std::string_view kOwnPages = "/q/";     // of queues and jobs, whose names may have dots
 
 const WebAsset* Find(std::span<const WebAsset> assets, std::string_view path) {
@@ -33,7 +34,22 @@ const WebAsset* Find(std::span<const WebAsset> assets, std::string_view path) {
   return at != assets.end() && at->path == path ? &*at : nullptr;
 }
 
+bool IsDocument(std::string_view path) {
+  return path.substr(0, kDocuments.size()) == kDocuments &&
+         (path.size() == kDocuments.size() || path[kDocuments.size()] == '/');
+}
+
+// The page of a document is found without its ending, and that of a folder by the folder's name.
+const WebAsset* FindDocument(std::span<const WebAsset> assets, std::string_view path) {
+  if (const WebAsset* asset = Find(assets, path)) return asset;
+  std::string file(path);
+  while (file.back() == '/') file.pop_back();
+  if (const WebAsset* asset = Find(assets, file + ".html")) return asset;
+  return Find(assets, file + "/index.html");
+}
+
 bool IsPage(std::string_view path) {
+  if (IsDocument(path)) return false;
   if (path.substr(0, kHashed.size()) == kHashed) return false;
   if (path.substr(0, kOwnPages.size()) == kOwnPages) return true;
   return path.substr(path.rfind('/') + 1).find('.') == std::string_view::npos;
@@ -80,11 +96,17 @@ void ServeWeb(Call call) {
   if (assets.empty()) {
     Error error = NoSuchPath(request);
     if (IsPage(request.path)) error.hint = "this program was built without its dashboard";
+    if (IsDocument(request.path))
+      error.hint = "this program was built without its documents; they are in docs/ of its sources";
     return call.Fail(error);
   }
-  const WebAsset* asset = Find(assets, request.path);
+  const WebAsset* asset = IsDocument(request.path) ? FindDocument(assets, request.path) : Find(assets, request.path);
   if (asset == nullptr && IsPage(request.path)) asset = Find(assets, kPage);
-  if (asset == nullptr) return call.Fail(NoSuchPath(request));
+  if (asset == nullptr) {
+    Error error = NoSuchPath(request);
+    if (IsDocument(request.path)) error.hint = "all documents are listed at /docs/";
+    return call.Fail(error);
+  }
 
   const bool gzip = request.gzip && !asset->gzip.empty();
   const std::string_view tag = Unquoted(asset->etag);

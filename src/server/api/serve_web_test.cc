@@ -11,6 +11,10 @@ namespace {
 
 constexpr WebAsset kAssets[] = {
     {"/assets/index-abc.js", "text/javascript", "\"js1\"", "console.log(1)", "GZIPPED"},
+    {"/docs/docs.js", "text/javascript; charset=utf-8", "docs1", "search()", ""},
+    {"/docs/index.html", "text/html; charset=utf-8", "docs2", "<h1>documents</h1>", ""},
+    {"/docs/reference/errors.html", "text/html; charset=utf-8", "docs3", "<h1>errors</h1>", ""},
+    {"/docs/reference/protocol/index.html", "text/html; charset=utf-8", "docs4", "<h1>protocol</h1>", ""},
     {"/favicon.svg", "image/svg+xml", "svg1", "<svg/>", ""},
     {"/index.html", "text/html; charset=utf-8", "html1", "<!doctype html><p>page</p>", "PAGE"},
 };
@@ -34,6 +38,38 @@ TEST_F(WebTest, ThePageIsAtEveryPathThatIsNoFile) {
     EXPECT_EQ(answer.status, 404) << path;
     EXPECT_EQ(answer.code(), "not_found") << path;
   }
+}
+
+TEST_F(WebTest, DocumentsAreFoundByTheirNames) {
+  HttpClient http = Http();
+  struct Row {
+    const char* path;
+    const char* body;
+  };
+  constexpr Row kRows[] = {
+      {"/docs", "<h1>documents</h1>"},
+      {"/docs/", "<h1>documents</h1>"},
+      {"/docs/index.html", "<h1>documents</h1>"},
+      {"/docs/reference/errors", "<h1>errors</h1>"},
+      {"/docs/reference/errors/", "<h1>errors</h1>"},
+      {"/docs/reference/protocol", "<h1>protocol</h1>"},
+      {"/docs/reference/protocol/", "<h1>protocol</h1>"},
+      {"/docs/docs.js", "search()"},
+      {"/docsother", "<!doctype html><p>page</p>"},
+  };
+  for (const Row& row : kRows) {
+    const Answer answer = http.Get(row.path);
+    EXPECT_EQ(answer.status, 200) << row.path;
+    EXPECT_EQ(answer.body, row.body) << row.path;
+    EXPECT_NE(answer.head.find("Cache-Control: no-cache\n"), std::string::npos) << row.path;
+    EXPECT_NE(answer.head.find("Content-Security-Policy: default-src 'none'; script-src 'self';"), std::string::npos);
+  }
+  for (const char* path : {"/docs/gone", "/docs/reference", "/docs/reference/errors.md", "/docs/../docs/index.html"}) {
+    const Answer answer = http.Get(path);
+    EXPECT_EQ(answer.status, 404) << path;
+    EXPECT_EQ(answer.code(), "not_found") << path;
+  }
+  EXPECT_EQ(http.Get("/docs/gone").json["error"]["hint"].str(), "all documents are listed at /docs/");
 }
 
 TEST_F(WebTest, WhatIsOfTheApiStaysJson) {
@@ -149,6 +185,8 @@ TEST_F(NoWebTest, AProgramWithoutADashboardSaysSo) {
   const Answer answer = http.Get("/");
   EXPECT_EQ(answer.status, 404);
   EXPECT_EQ(answer.json["error"]["hint"].str(), "this program was built without its dashboard");
+  EXPECT_EQ(http.Get("/docs/faq").json["error"]["hint"].str(),
+            "this program was built without its documents; they are in docs/ of its sources");
   EXPECT_EQ(http.Get("/v1/server").json["you"].text(), R"({"tokens":false,"name":"local","user":null,"queue":null,)"
                                                        R"("scopes":["submit","work","read","operate","admin"]})");
 }

@@ -6,6 +6,7 @@
 #include "base/try.h"
 #include "server/flow/places.h"
 #include "server/net/call.h"
+#include "server/ops/clock.h"
 #include "server/wire/reply_json.h"
 
 namespace allot {
@@ -56,6 +57,20 @@ Result<Submitted> SubmitStored(Round& round, JobSpec& spec, JobId set) {
   return Describe(round, *answer);
 }
 
+WallTime BeganAt(const ServerContext& server) { return server.spans ? ReadClock().wall : WallTime{}; }
+
+void EndSubmit(const Call& call, WallTime began, const std::string& trace, const SubmitAnswer& answer) {
+  if (!call.server.spans || trace.empty() || answer.existing) return;
+  Span span;
+  span.kind = Span::Kind::kSubmit;
+  span.trace = trace;
+  span.from = began;
+  span.until = ReadClock().wall;
+  span.queue = call.queue->name();
+  span.job = answer.job;
+  call.server.spans->Add(std::move(span));
+}
+
 Answer AnswerOf(const Call& call, const Submitted& submitted) {
   std::string out;
   out.reserve(kUsualAnswerBytes);
@@ -63,10 +78,12 @@ Answer AnswerOf(const Call& call, const Submitted& submitted) {
   return Answer(submitted.answer.existing ? 200 : 201, std::move(out));
 }
 
-Flow SubmitStreamed(Call call, JobSpec spec, JobId set) {
+Flow SubmitStreamed(Call call, JobSpec spec, JobId set, WallTime began) {
+  const std::string trace = spec.trace;
   RoundHere round = co_await Look(call);
   CO_TRY(const Submitted& submitted, SubmitStored(*round, spec, set));
   co_await AfterCommit(round);
+  EndSubmit(call, began, trace, submitted.answer);
   co_return AnswerOf(call, submitted);
 }
 

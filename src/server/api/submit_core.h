@@ -2,6 +2,7 @@
 // Submitting, on the engine thread: one job, whatever form it came in.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "base/ids.h"
@@ -31,10 +32,15 @@ Result<Submitted> SubmitWhole(Round& round, JobSpec& spec, std::vector<PayloadSe
 // The same, where the payloads are in `set` already. It is dropped where the job is not made of it.
 Result<Submitted> SubmitStored(Round& round, JobSpec& spec, JobId set);
 
+// When a submit began, for its span; no time where nobody wants any.
+WallTime BeganAt(const ServerContext& server);
+// The submit is over, and has made the job.
+void EndSubmit(const Call& call, WallTime began, const std::string& trace, const SubmitAnswer& answer);
+
 // On the network thread.
 Answer AnswerOf(const Call& call, const Submitted& submitted);
 
 // A stream has come to its end: the job of `spec`, whose payloads are in `set`.
-Flow SubmitStreamed(Call call, JobSpec spec, JobId set);
+Flow SubmitStreamed(Call call, JobSpec spec, JobId set, WallTime began);
 
 }  // namespace allot

@@ -113,7 +113,7 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
 
   Result<void> ReadSpec(std::string_view line) {
     SpecOptions options;
-    options.now = ReadClock().wall;
+    options.now = began_ = ReadClock().wall;
     options.default_retention = server_.config.default_retention;
     options.stream = true;
     options.property_keys = queue_->property_keys();
@@ -226,7 +226,7 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
     request.peer = peer_;
     Call call{server_, std::move(request), std::move(*reply_), queue_};
     reply_.reset();
-    SubmitStreamed(std::move(call), std::move(spec_), *set_).Start();
+    SubmitStreamed(std::move(call), std::move(spec_), *set_, began_).Start();
     connection_.reset();
   }
 
@@ -265,6 +265,7 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
   const std::string peer_;
   std::shared_ptr<BodySource> connection_;
   bool over_ = false;
+  WallTime began_{};
   bool spec_read_ = false;
   bool stored_ = false;
   std::uint64_t line_ = 0;

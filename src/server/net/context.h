@@ -15,6 +15,7 @@
 #include "server/ops/config.h"
 #include "server/ops/exception_log.h"
 #include "server/ops/metrics.h"
+#include "server/ops/span_exporter.h"
 #include "server/ops/tokens.h"
 #include "server/queue/admission.h"
 #include "server/queue/queue_set.h"
@@ -48,6 +49,7 @@ struct ServerContext {
   Admission explanations{Admission::Bounds::OfOne(4)};  // that look at all jobs
   IdAllocator ids;
   std::unique_ptr<TokenBook> tokens;
+  std::unique_ptr<SpanExporter> spans;  // null: nobody wants them
   std::unique_ptr<QueueSet> queues;
   SlowLane slow{exceptions};     // creating and deleting queues
   SlowLane backups{exceptions};  // which may take minutes

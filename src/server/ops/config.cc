@@ -17,6 +17,7 @@
 #include "base/try.h"
 #include "base/words.h"
 #include "match/constraints.h"
+#include "server/ops/span_exporter.h"
 #include "store/postgres/connection.h"
 
 namespace allot {
@@ -218,6 +219,17 @@ constexpr SettingRow kRows[] = {
     {"log_format", "FORMAT", "text, json, or auto: text on a terminal, JSON lines otherwise",
      [](Config& c, std::string_view t) { return ReadWord(t, kFormats, c.log_format); },
      [](const Config& c) { return std::string(kFormats[static_cast<std::size_t>(c.log_format)]); }},
+    {"otlp_endpoint", "URL",
+     "collector of OpenTelemetry that gets spans of jobs with a trace, like http://127.0.0.1:4318; empty: none",
+     [](Config& c, std::string_view t) -> Refusal {
+       if (!t.empty()) {
+         if (const auto endpoint = ParseOtlpEndpoint(t); !endpoint.ok())
+           return endpoint.error().message + ": " + endpoint.error().hint;
+       }
+       c.otlp_endpoint = t;
+       return std::nullopt;
+     },
+     [](const Config& c) { return c.otlp_endpoint; }},
     {"retention", "DURATION", "how long jobs that do not say are kept after their end",
      [](Config& c, std::string_view t) -> Refusal {
        Duration value{0};
@@ -573,6 +585,12 @@ Result<Config> LoadConfig(const ConfigSources& sources) {
     const auto text = getenv(variable);
     if (!text || text->empty()) continue;
     TRY_OK(Set(config, row, *text, "environment " + variable));
+  }
+  // Programs with OpenTelemetry share this one. What was said to this program alone goes first.
+  constexpr std::string_view kSpans = "otlp_endpoint";
+  const std::string shared = "OTEL_EXPORTER_OTLP_ENDPOINT";
+  if (const auto text = getenv(shared); text && !text->empty() && config.origins.count(std::string(kSpans)) == 0) {
+    TRY_OK(Set(config, *Find(kSpans), *text, "environment " + shared));
   }
   for (const auto& [name, text] : sources.flags) {
     const SettingRow* row = Find(name);

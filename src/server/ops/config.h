@@ -48,6 +48,7 @@ struct Config {
   std::uint32_t network_threads = 0;  // 0: one for two cores, from two to four
   LogLevel log_level = LogLevel::kInfo;
   LogFormat log_format = LogFormat::kAuto;
+  std::string otlp_endpoint;                 // URL of a collector of OpenTelemetry; empty: none
   std::vector<std::string> allowed_hosts;    // further names that the server goes by; `*`: any
   std::vector<std::string> allowed_origins;  // `https://dash.example.com`; `*`: any
 

@@ -303,6 +303,8 @@ struct Metrics::Impl {
   Counter& messages;
   Counter& bytes_in;
   Counter& bytes_out;
+  Counter& spans_exported;
+  Counter& spans_dropped;
   Gauge* free_bytes = nullptr;  // null: of no file system
   Gauge& resident;
   Gauge& open_files;
@@ -372,6 +374,9 @@ struct Metrics::Impl {
         messages(OneCounter("allotter_websocket_messages_total", "WebSocket messages received.")),
         bytes_in(OneCounter("allotter_received_bytes_total", "Bytes received.")),
         bytes_out(OneCounter("allotter_sent_bytes_total", "Bytes sent.")),
+        spans_exported(OneCounter("allotter_spans_exported_total", "Spans that the collector has taken.")),
+        spans_dropped(OneCounter("allotter_spans_dropped_total",
+                                 "Spans that were lost: too many waited, or the collector did not take them.")),
         resident(OneGauge("process_resident_memory_bytes", "Resident memory.")),
         open_files(OneGauge("process_open_fds", "Open file descriptors.")),
         max_files(OneGauge("process_max_fds", "Open file descriptors that the system allows.")),
@@ -524,6 +529,9 @@ void Metrics::RequestServed(int http_status) {
 void Metrics::MessageReceived() { impl_->messages.Increment(); }
 void Metrics::BytesIn(std::size_t bytes) { impl_->bytes_in.Increment(static_cast<double>(bytes)); }
 void Metrics::BytesOut(std::size_t bytes) { impl_->bytes_out.Increment(static_cast<double>(bytes)); }
+
+void Metrics::SpansExported(std::size_t spans) { impl_->spans_exported.Increment(static_cast<double>(spans)); }
+void Metrics::SpansDropped(std::size_t spans) { impl_->spans_dropped.Increment(static_cast<double>(spans)); }
 
 std::string Metrics::Render() const {
   impl_->ReadProcess();

@@ -76,6 +76,9 @@ class Metrics {
   void MessageReceived();               // WebSocket
   void BytesIn(std::size_t bytes);
   void BytesOut(std::size_t bytes);
+  // Spans for a collector: taken by it, or lost.
+  void SpansExported(std::size_t spans);
+  void SpansDropped(std::size_t spans);
 
   // The whole exposition, as text/plain; version=0.0.4.
   std::string Render() const;

@@ -164,6 +164,7 @@ Result<void> QueueRuntime::Load() {
   if (options.policy == nullptr) return Error{Code::kStoreCorrupt, "the queue's policy cannot be read", ""};
   options.weights = settings_.weights;
   options.dispatch = settings_.dispatch;
+  options.traced = options_.spans != nullptr;
   engine_ = std::make_unique<Engine>(options);
 
   Store::Loader loader;
@@ -569,6 +570,7 @@ void QueueRuntime::TakeEffects(Round& round) {
       for (const JobId job : effects.progressed) round.Touch(job);
       for (const LimitNotice& notice : effects.limit_notices) LogNotice(options_.name, notice);
       for (const GrantBatch& batch : effects.grant_batches) round.starts += batch.grants.size();
+      if (!effects.traced.empty()) SendSpans(round, *options_.spans, options_.name, std::move(effects.traced));
       workers_.OnEffects(round, effects);
       for (const JobId job : effects.ended) waits_.OnEnded(round, job);
       for (const JobId job : effects.progressed) waits_.OnProgress(round, job);

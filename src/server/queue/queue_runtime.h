@@ -36,6 +36,7 @@
 #include "server/queue/fair_queue.h"
 #include "server/queue/queue_history.h"
 #include "server/queue/round.h"
+#include "server/queue/spans.h"
 #include "server/queue/wait_table.h"
 #include "server/queue/worker_table.h"
 #include "server/wire/queue_settings.h"
@@ -53,6 +54,7 @@ class QueueRuntime {
     IdAllocator* ids = nullptr;
     QueueMetrics* metrics = nullptr;
     MemoryQuota* memory = nullptr;  // of all queues; null: memory has no bound
+    SpanExporter* spans = nullptr;  // of jobs that carry a trace; null: nobody wants them. Outlives the queue
     Committer::Fatal on_fatal;      // must not return
   };
   // Loads everything and starts the threads.

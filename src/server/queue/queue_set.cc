@@ -48,6 +48,7 @@ Result<std::shared_ptr<QueueRuntime>> QueueSet::OpenOne(const std::string& name,
   options.strategies = options_.strategies;
   options.ids = options_.ids;
   options.metrics = options_.metrics == nullptr ? nullptr : &options_.metrics->ForQueue(name);
+  options.spans = options_.spans;
   options.memory = options_.memory_budget == 0 ? nullptr : &memory_;
   options.on_fatal = [this, name](const Error& error) { options_.on_fatal(name, error); };
   return QueueRuntime::Open(std::move(*store), std::move(options));

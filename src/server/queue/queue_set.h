@@ -35,6 +35,7 @@ class QueueSet {
     Duration restart_grace{0};
     IdAllocator* ids = nullptr;
     Metrics* metrics = nullptr;
+    SpanExporter* spans = nullptr;
     std::uint64_t memory_budget = 0;  // of all queues; 0: none
     std::function<void(const std::string& queue, const Error& error)> on_fatal;
   };

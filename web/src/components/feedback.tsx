@@ -5,6 +5,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError } from '../api';
 import type { Live } from '../live';
+import { errorAddress } from '../manual';
 import { can } from '../session';
 import type { Scope } from '../types';
 
@@ -27,7 +28,9 @@ export function ErrorState({ error, what }: { error: ApiError; what?: string }) 
     <div class="failure" role="alert">
       <strong>{error.message}</strong>
       {error.hint && <p>{error.hint}</p>}
-      <code>{error.code}</code>
+      <a href={errorAddress(error.code)} target="_blank" title="what to do about it">
+        <code>{error.code}</code>
+      </a>
     </div>
   );
 }

@@ -3,6 +3,7 @@
 import { signal } from '@preact/signals';
 import type { Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
+import { Named } from './text';
 
 export interface Column<T> {
   name: string;
@@ -89,7 +90,7 @@ export function Table<T>({
                   {column.sorted && <span aria-hidden="true">{column.sorted === 'ascending' ? ' ↑' : ' ↓'}</span>}
                 </button>
               ) : (
-                column.name
+                <Named name={column.name} />
               )}
             </th>
           ))}

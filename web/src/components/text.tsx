@@ -3,6 +3,7 @@
 import type { ComponentChildren } from 'preact';
 import { useNow } from '../clock';
 import * as format from '../format';
+import { reasonAddress, termAddress } from '../manual';
 import { sentence } from '../reasons';
 import { href, route } from '../router';
 import type { WaitReason, JobState, Kind, TaskState } from '../types';
@@ -100,7 +101,9 @@ export function ReasonChip({ reason, code, kind, since }: { reason?: WaitReason 
   const from = reason ? reason.since_at_ms : since;
   return (
     <span class={`reason reason-${reason?.kind ?? kind ?? 'wait'}`} title={sentence(what)}>
-      <span class="code">{what.replace(/_/g, ' ')}</span>
+      <a class="code" href={reasonAddress(what)} target="_blank">
+        {what.replace(/_/g, ' ')}
+      </a>
       {from !== null && from !== undefined && (
         <span class="for">
           <Since at={from} />
@@ -140,6 +143,17 @@ export function WorkerLink({ id, name, queue }: { id: string; name?: string; que
   );
 }
 
+// A name, with a link to what the documents say of it.
+export function Named({ name }: { name: string }) {
+  const address = termAddress(name);
+  if (!address) return <>{name}</>;
+  return (
+    <a class="term" href={address} target="_blank" title={`${name}: what it is`}>
+      {name}
+    </a>
+  );
+}
+
 // Name and value pairs.
 export function Facts({ children }: { children: ComponentChildren }) {
   return <dl class="facts">{children}</dl>;
@@ -148,7 +162,9 @@ export function Facts({ children }: { children: ComponentChildren }) {
 export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
   return (
     <div>
-      <dt>{name}</dt>
+      <dt>
+        <Named name={name} />
+      </dt>
       <dd>{children}</dd>
     </div>
   );

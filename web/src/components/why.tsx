@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The blocks of a policy and a strategy on the way to a pick, as words.
 import type { Reason, Why } from '../types';
+import { reasonAddress } from '../manual';
 import { kKinds } from '../reasons';
 import { CopyButton } from './feedback';
 import { Since } from './text';
@@ -56,7 +57,9 @@ export function ReasonLine({ reason, strong = false }: { reason: Reason; strong?
           for <Since at={reason.since_at_ms} />
         </span>
       )}
-      <code class="dim">{reason.code}</code>
+      <a class="dim" href={reasonAddress(reason.code)} target="_blank" title="what it means">
+        <code>{reason.code}</code>
+      </a>
     </div>
   );
 }
