@@ -147,6 +147,11 @@ class Server::Impl {
   ~Impl() {
     BeginStop();
     Wait();
+    // What is dropped answers to its connection or live view, on the thread of that: all of them are still there.
+    for (bool dropped = true; dropped;) {
+      dropped = false;
+      for (const auto& net : nets_) dropped |= net->DropPosted();
+    }
   }
 
   void MakeMemoryReady(std::uint64_t wanted) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <iterator>
 
+#include "base/check.h"
 #include "server/ops/clock.h"
 
 namespace allot {
@@ -35,12 +36,20 @@ NetThread::NetThread(ExceptionLog& exceptions)
 
 NetThread::~NetThread() {
   Stop();
-  // What goes may post once more.
-  for (std::vector<Closure> left;; left.clear()) {
-    std::lock_guard lock(inbox_mutex_);
-    left.swap(inbox_);
-    if (left.empty()) return;
+  while (DropPosted()) {
   }
+}
+
+bool NetThread::DropPosted() {
+  CHECK(!thread_.joinable());
+  const std::vector<Pending> commands = std::exchange(pending_, {});
+  const std::vector<Pending> brought = std::exchange(bringing_, {});
+  std::vector<Closure> closures;
+  {
+    const std::lock_guard lock(inbox_mutex_);
+    closures.swap(inbox_);
+  }
+  return !commands.empty() || !brought.empty() || !closures.empty();
 }
 
 void NetThread::Start() {

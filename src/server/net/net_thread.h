@@ -78,6 +78,9 @@ class NetThread final : public Executor {
   void Start();
   // Ends the loop and waits for it; connections are aborted.
   void Stop();
+  // Drops what was posted to it, or by it to a queue, since. What goes may post to other threads: false once there was
+  // nothing. REQUIRES: it is stopped.
+  bool DropPosted();
 
   asio::io_context& io() { return io_; }
   ReadySockets& sockets() { return sockets_; }
