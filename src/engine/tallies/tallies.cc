@@ -298,7 +298,7 @@ bool Tallies::StepCells(std::size_t& budget) {
     recelling_ = {};
   }
   if (!celling_) return true;
-  constexpr std::size_t kLooksPerUnit = 8;  // at jobs that stay where they are
+  constexpr std::size_t kLooksPerUnit = 64;  // at jobs that stay where they are
   std::size_t looks = 0;
   const bool all = p_.lists.WalkOpen(recelling_, [&](EngineJob* job) {
     if (budget == 0) return false;

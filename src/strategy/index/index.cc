@@ -45,6 +45,7 @@ struct StrategyIndex::Parts {
   // Of these values many cells are lower than they belong, as a pick has found.
   std::vector<std::pair<std::size_t, ValueId>> crowded;
   std::uint64_t moves = 0;
+  std::size_t dropped = 0;      // bytes of tables, that are not counted yet
   order::JobPlaces places;      // in lotteries
   std::vector<ValueId> sought;  // of the job that is looked for
 
@@ -225,15 +226,18 @@ struct StrategyIndex::Parts {
     painted.clear();
     return to_paint.empty();
   }
-  // Nobody needs it any more: tables go piece by piece, for what the system takes to have a page back.
+  // Nobody needs it any more: tables go piece by piece, for what the system takes to have their memory back. Little is
+  // for nothing.
   bool StepTables(std::size_t& budget) {
-    constexpr std::size_t kBytesInAMicrosecond = 4096;
-    const auto drop = [&budget](auto piece) {
+    constexpr std::size_t kCounted = 64 * 1024, kCost = 16;
+    const auto drop = [&](auto piece) {
       for (;;) {
         if (budget == 0) return false;
         const std::size_t bytes = piece();
         if (bytes == 0) return true;
-        budget -= std::min(budget, 1 + bytes / kBytesInAMicrosecond);
+        dropped += bytes;
+        budget -= std::min(budget, dropped / kCounted * kCost);
+        dropped %= kCounted;
       }
     };
     return drop([this] { return cells.DropTable(); }) && drop([this] { return context.lists.DropPage(); }) &&

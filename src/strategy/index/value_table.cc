@@ -48,8 +48,8 @@ void ValueTable::Unuse(KeyId key) {
 }
 
 bool ValueTable::Clean(std::size_t& budget) {
-  constexpr std::size_t kPageCost = 16;               // its values are empty, but many
-  constexpr std::size_t kBytesInAMicrosecond = 4096;  // that the system has back
+  constexpr std::size_t kPageCost = 16;        // its values are empty, but many
+  constexpr std::size_t kCounted = 64 * 1024;  // bytes, that cost as much when the system has them back
   while (!left_.empty() && budget > 0) {
     // The table of ids refers to values without asking them.
     Key& key = left_.back();
@@ -62,7 +62,8 @@ bool ValueTable::Clean(std::size_t& budget) {
     } else if (key.values.DropPage()) {
       budget -= std::min(budget - 1, kPageCost);
     } else if (const std::size_t bytes = key.ids.DropTable(); bytes > 0) {
-      budget -= std::min(budget - 1, bytes / kBytesInAMicrosecond);
+      if (bytes < kCounted) continue;  // little is for nothing
+      budget -= std::min(budget - 1, bytes / kCounted * kPageCost);
     } else if (!key.of_slot.DropPage()) {
       left_.pop_back();
     }
