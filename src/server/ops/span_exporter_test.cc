@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kTrace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-Span Run(const std::string& trace) {
+Span Attempt(const std::string& trace) {
   Span span;
   span.kind = Span::Kind::kRun;
   span.trace = trace;
@@ -70,9 +70,9 @@ TEST(SpanExporter, ReadsHeadersAndLeavesOutWhatIsNone) {
 }
 
 TEST(SpanExporter, WritesWhatTheProtocolWants) {
-  EXPECT_EQ(OtlpTraces({Run(kTrace)}, "host-1", {0x1f}).substr(0, 90),
+  EXPECT_EQ(OtlpTraces({Attempt(kTrace)}, "host-1", {0x1f}).substr(0, 90),
             R"({"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":)");
-  const std::string text = OtlpTraces({Run(kTrace)}, "host-1", {0x1f});
+  const std::string text = OtlpTraces({Attempt(kTrace)}, "host-1", {0x1f});
   for (const char* part :
        {R"("spans":[{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"000000000000001f",)"
         R"("parentSpanId":"b7ad6b7169203331","name":"run","kind":5,"startTimeUnixNano":"1000000000",)"
@@ -104,7 +104,7 @@ TEST(SpanExporter, FollowsOnlyTracesThatAreSampled) {
       {"nonsense", false},
   };
   for (const Row& row : rows) {
-    const std::string text = OtlpTraces({Run(row.trace)}, "", {1});
+    const std::string text = OtlpTraces({Attempt(row.trace)}, "", {1});
     EXPECT_EQ(text.find("traceId") != std::string::npos, row.kept) << row.trace;
   }
 }
@@ -117,12 +117,12 @@ TEST(SpanExporter, NobodyWaitsForACollectorThatIsNotThere) {
   options.most = 10;
   options.every = std::chrono::hours(1);
   SpanExporter exporter(options);
-  for (int i = 0; i < 25; ++i) exporter.Add(Run(kTrace));
-  exporter.Add(Run("nonsense"));
+  for (int i = 0; i < 25; ++i) exporter.Add(Attempt(kTrace));
+  exporter.Add(Attempt("nonsense"));
   EXPECT_NE(metrics.Render().find("allotter_spans_dropped_total 15\n"), std::string::npos);
   exporter.Finish(Duration(0));
   EXPECT_NE(metrics.Render().find("allotter_spans_dropped_total 25\n"), std::string::npos);
-  exporter.Add(Run(kTrace));  // too late
+  exporter.Add(Attempt(kTrace));  // too late
   EXPECT_NE(metrics.Render().find("allotter_spans_dropped_total 26\n"), std::string::npos);
   EXPECT_NE(metrics.Render().find("allotter_spans_exported_total 0\n"), std::string::npos);
 }
