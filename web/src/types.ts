@@ -528,6 +528,12 @@ export interface Promised {
 }
 
 // A task of a job.
+export interface Progress {
+  done: number; // how much
+  of?: number; // how much there is; missing: it is not known
+  note?: string; // for people
+}
+
 export interface Task {
   index: number; // its number in the job, from 0
   state: TaskState; // how it stands
@@ -535,6 +541,8 @@ export interface Task {
   worker: string | null; // that has it
   started_at_ms: Ms | null; // since when
   error: string; // of its last attempt; empty: none
+  retry_at_ms?: Ms; // when its next attempt may start, where it is retrying
+  progress?: Progress; // where it is running, and its worker says so
   payload?: Json; // where one task is asked for, and has one
   result?: Json; // where one task is asked for, and is done
 }
@@ -720,6 +728,7 @@ export interface Job {
   failed: number; // tasks that failed for good
   skipped: number; // tasks that will not run
   promised?: number; // of the queued ones, those in queues of workers; missing: none
+  progress?: number; // what running tasks have done, in tasks; missing: none says so
   max_attempts: number; // for each task
   max_failed_tasks: number; // one more, and the job fails
   backoff: Backoff; // how long a failed task waits
