@@ -32,6 +32,7 @@ struct WorkerOptions {
   std::string strategy = {};                 // which tasks first; empty: the default
   std::uint32_t slots = 1;                   // told to the server; for people, and for its choice
   std::uint32_t capacity = 0;                // how many tasks to hold at most; 0: `slots`
+  bool job_headers = false;                  // what jobs are (on_jobs), where the server has that
   milliseconds reconnect_first{100};
   milliseconds reconnect_max{10'000};
 };
@@ -39,6 +40,8 @@ struct WorkerOptions {
 struct WorkerEvents {
   // New tasks. Each must be finished by Finish(), here or later.
   std::function<void(std::vector<Assignment>&& tasks)> on_tasks;
+  // What the jobs of tasks are, before these come: of each job once for each connection, and again after 256 others.
+  std::function<void(std::vector<JobHeader>&& jobs)> on_jobs = {};
   // Stop this task. Then Finish() it all the same, unless the reason is `lost`.
   std::function<void(const CancelOrder& order)> on_cancel;
   // The server wants it gone; Drain() has been called.
@@ -70,6 +73,9 @@ class AsyncWorker {
   Result<void> Start();
   // Reports a task. Unknown leases (lost meanwhile) are ignored.
   void Finish(const TaskRef& task, Outcome outcome);
+  // How far a task is, which is in hand: told soon, where the server takes it, and not more often than four times a
+  // second.
+  void Progress(const TaskRef& task, TaskProgress progress);
   // How many tasks to hold from now on.
   void SetCapacity(std::uint32_t capacity);
   // Changes what it is, from now on and after every reconnect. Sent at once, or when there is a connection again.

@@ -64,8 +64,8 @@ class Jobs : public ClientPart {
   Result<Submitted> SubmitJson(std::string_view spec_json);
 
   Result<JobPage> List(const JobQuery& query = {});
-  // With `wait`: once it has ended, or as it is after that time.
-  Result<Job> Get(std::string_view job, milliseconds wait = {});
+  // With `wait`: once it has ended, or as it is after that time. With `payload` needs the feature `job_payload`.
+  Result<Job> Get(std::string_view job, milliseconds wait = {}, bool payload = false);
   Result<Job> Change(std::string_view job, const JobChange& change);
   Result<Job> Cancel(std::string_view job);
   Result<Job> Pause(std::string_view job);

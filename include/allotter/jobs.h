@@ -72,7 +72,9 @@ struct Job {
   std::vector<std::string> constraint_tags;  // one for each of them
   std::string requirements, rank;            // empty: none
   std::uint64_t count = 0, queued = 0, running = 0, retrying = 0, done = 0, failed = 0, skipped = 0;
-  std::uint64_t promised = 0;  // of the queued ones, in queues of workers
+  std::uint64_t promised = 0;      // of the queued ones, in queues of workers
+  std::optional<double> progress;  // what running tasks have done, in tasks; none: none says so
+  std::string payload;             // for all of its tasks, where it was asked for
   std::int64_t submitted_at_ms = 0;
   std::int64_t scheduled_at_ms = 0;
   std::optional<std::int64_t> started_at_ms, ended_at_ms, next_retry_at_ms;

@@ -61,6 +61,7 @@ struct ServerInfo {
   You you;
   std::uint64_t protocol = 0, queues = 0;
   std::int64_t started_at_ms = 0, now_at_ms = 0;
+  std::vector<std::string> features;  // what it can beyond the first version of the protocol
   std::string json;
 };
 

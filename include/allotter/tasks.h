@@ -13,6 +13,13 @@
 
 namespace allotter {
 
+// How far a running task is, as its worker says.
+struct TaskProgress {
+  double done = 0;
+  std::optional<double> of = {};  // how much there is; none: it is not known
+  std::string note = {};          // for people
+};
+
 struct Task {
   std::uint64_t index = 0;
   std::string state;  // queued running retrying done failed skipped
@@ -20,7 +27,9 @@ struct Task {
   std::string worker;  // empty: none
   std::optional<std::int64_t> started_at_ms;
   std::string error;
-  std::string payload, result;  // only where one task is asked for
+  std::optional<std::int64_t> retry_at_ms;  // while retrying: when its next attempt may start
+  std::optional<TaskProgress> progress;     // while running, where its worker says so
+  std::string payload, result;              // only where one task is asked for
   std::string json;
 };
 
@@ -79,6 +88,14 @@ struct CancelOrder {
   std::string reason;  // cancelled job_failed timeout expired; lost: another worker has it, do not report
 };
 
+// What a worker may know of a job whose tasks it is given.
+struct JobHeader {
+  std::string id;
+  std::vector<std::string> tags;
+  Meta meta;
+  std::string user;
+};
+
 // How an attempt ended.
 struct Outcome {
   enum class Kind {
@@ -89,9 +106,13 @@ struct Outcome {
   };
   Kind kind = Kind::kDone;
   std::string text;  // kDone: the result, JSON text; kFailed, kRejected: the error, plain text
+  // kFailed: when to try again, instead of after the job's backoff. Older servers wait for the backoff all the same.
+  std::optional<milliseconds> retry_in = {};
 
   static Outcome Done(std::string result_json = {}) { return {Kind::kDone, std::move(result_json)}; }
-  static Outcome Failed(std::string error) { return {Kind::kFailed, std::move(error)}; }
+  static Outcome Failed(std::string error, std::optional<milliseconds> retry_in = {}) {
+    return {Kind::kFailed, std::move(error), retry_in};
+  }
   static Outcome Rejected(std::string error) { return {Kind::kRejected, std::move(error)}; }
   static Outcome Released() { return {Kind::kReleased, {}}; }
 };

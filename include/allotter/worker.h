@@ -11,6 +11,9 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "allotter/async_worker.h"
 
@@ -19,14 +22,21 @@ namespace allotter {
 // A task that runs.
 class TaskContext {
  public:
-  explicit TaskContext(Assignment assignment) : assignment_(std::move(assignment)) {}
+  using Report = std::function<void(TaskProgress progress)>;
+  explicit TaskContext(Assignment assignment, Report report = {})
+      : assignment_(std::move(assignment)), report_(std::move(report)) {}
   const Assignment& assignment() const { return assignment_; }
   // The server wants it stopped: look now and then, and return anything.
   bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+  // How far it is, for those who look: `done`, `of` how much, where that is known.
+  void Progress(double done, std::optional<double> of = {}, std::string note = {}) const {
+    if (report_) report_({done, of, std::move(note)});
+  }
 
  private:
   friend class Worker;
   Assignment assignment_;
+  const Report report_;
   std::atomic<bool> cancelled_{false};
 };
 

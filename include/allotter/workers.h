@@ -76,6 +76,7 @@ struct Welcome {
   std::string worker, key;
   milliseconds heartbeat{0};
   std::vector<TaskRef> resumed, lost;
+  std::vector<std::string> features;  // what the server can beyond the first version of the protocol
 };
 
 struct PullRequest {
@@ -85,11 +86,13 @@ struct PullRequest {
   std::uint32_t pull = 0;
   std::string strategy = {};  // of this pull; empty: the worker's own
   milliseconds wait{0};
+  bool job_headers = false;  // with the tasks come the headers of their jobs; needs the feature of that name
 };
 
 struct PullAnswer {
   std::vector<TaskRef> stale;
   std::vector<Assignment> tasks;
+  std::vector<JobHeader> jobs;
   std::vector<CancelOrder> cancel;
   bool drain = false;
   WorkerChange set;  // what others changed of it: to be said when it registers again

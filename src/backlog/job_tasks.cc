@@ -215,6 +215,25 @@ std::uint32_t JobTasks::AttemptsUsed(TaskIndex index) const {
   return 0;
 }
 
+std::optional<WallTime> JobTasks::DueOf(TaskIndex index) const {
+  CHECK(index < count_);
+  if (rare_ == nullptr) return std::nullopt;
+  for (const auto& [batch, set] : rare_->retrying) {
+    if (set.Contains(index)) return batch.due;
+  }
+  return std::nullopt;
+}
+
+bool JobTasks::EndsOf(std::uint32_t page, std::uint32_t known, PageBits& done, PageBits& failed) const {
+  const Counts counts = CountsOf(page);
+  if (counts.done + counts.failed <= known) return false;
+  PageBits queued;
+  CopyBits(page, queued, done);
+  failed.fill(0);
+  if (counts.failed > 0) rare_->failed.OrPageInto(page, failed);
+  return true;
+}
+
 std::optional<TaskIndex> JobTasks::FirstQueued(TaskIndex from) const {
   if (from >= count_ || queued_ == 0) return std::nullopt;
   if (small()) {

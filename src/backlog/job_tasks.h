@@ -47,6 +47,11 @@ class JobTasks {
   TaskState State(TaskIndex index) const;
   // Attempts that were used up by a task that is queued or retrying; 0 for others.
   std::uint32_t AttemptsUsed(TaskIndex index) const;
+  // When a retrying task is due; none for others.
+  std::optional<WallTime> DueOf(TaskIndex index) const;
+  // The tasks of a page that are done, and those that failed for good. False, at once, where these are no more than
+  // `known`.
+  bool EndsOf(std::uint32_t page, std::uint32_t known, PageBits& done, PageBits& failed) const;
   // The lowest queued task at or after `from`. O(1) amortised from 0, never linear in pages without queued tasks.
   std::optional<TaskIndex> FirstQueued(TaskIndex from = 0) const;
   // Any queued task, each as likely as the others. Constant time, but linear in pages with queued tasks when less than

@@ -66,6 +66,21 @@ void ExpectSameCounts(const JobTasks& job, const Model& model) {
   for (std::uint32_t page = 0; page < job.pages(); ++page) ASSERT_EQ(job.Untouched(page), model.Untouched(page));
 }
 
+void ExpectSameEnds(const JobTasks& job, const Model& model, std::uint32_t page) {
+  PageBits done{}, failed{};
+  const bool any = job.EndsOf(page, 0, done, failed);
+  std::uint32_t ended = 0;
+  for (TaskIndex i = page * kPageTasks; i < model.tasks.size() && PageOf(i) == page; ++i) {
+    const TaskState state = model.tasks[i].state;
+    if (state == TaskState::kDone || state == TaskState::kFailed) ++ended;
+    if (!any) continue;
+    ASSERT_EQ(TestBit(done.data(), i % kPageTasks), state == TaskState::kDone) << i;
+    ASSERT_EQ(TestBit(failed.data(), i % kPageTasks), state == TaskState::kFailed) << i;
+  }
+  ASSERT_EQ(any, ended > 0);
+  ASSERT_FALSE(job.EndsOf(page, ended, done, failed));
+}
+
 void ExpectSame(const JobTasks& job, const Model& model) {
   ExpectSameCounts(job, model);
   for (TaskIndex i = 0; i < model.tasks.size(); ++i) {
@@ -73,7 +88,10 @@ void ExpectSame(const JobTasks& job, const Model& model) {
     ASSERT_EQ(job.State(i), task.state) << i;
     const bool has_attempts = task.state == TaskState::kQueued || task.state == TaskState::kRetrying;
     ASSERT_EQ(job.AttemptsUsed(i), has_attempts ? task.attempts : 0) << i;
+    const bool retrying = task.state == TaskState::kRetrying;
+    ASSERT_EQ(job.DueOf(i), retrying ? std::optional(task.due) : std::nullopt) << i;
   }
+  for (std::uint32_t page = 0; page < job.pages(); ++page) ExpectSameEnds(job, model, page);
 }
 
 // A job that forgets which tasks are out, by way of its records.

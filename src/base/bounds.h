@@ -53,6 +53,7 @@ inline constexpr std::uint32_t kMaxCredit = 10'000;
 inline constexpr Duration kMaxWorkerGrace = 24h;
 inline constexpr std::size_t kMaxReportsPerMessage = 10'000;
 inline constexpr std::size_t kMaxErrorBytes = 4096;
+inline constexpr std::size_t kMaxProgressNoteBytes = 128;
 
 // Expressions.
 inline constexpr std::size_t kMaxExpressionBytes = 16 * 1024;
@@ -96,6 +97,8 @@ inline constexpr std::size_t kMaxJsonDepth = 128;  // arrays and objects inside 
 inline constexpr std::size_t kMaxBatchJobs = 1000;
 inline constexpr std::size_t kMaxPageItems = 1000;
 inline constexpr std::size_t kMaxWaitsPerConnection = 10'000;
+inline constexpr std::size_t kMaxFollowsPerConnection = 64;  // jobs whose results are pushed
+inline constexpr std::size_t kMaxRangesPerFollow = 10'000;   // of results that are there already
 inline constexpr std::size_t kMaxJobsScannedPerPage = 10'000;
 inline constexpr Duration kMaxWait = 5min;
 

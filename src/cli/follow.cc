@@ -3,10 +3,16 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <iostream>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <utility>
+#include <vector>
 
+#include "allotter/result_stream.h"
 #include "cli/interrupt.h"
 #include "cli/text/progress.h"
 #include "cli/text/result_printer.h"
@@ -55,27 +61,57 @@ class ProgressWatcher {
   std::thread thread_;
 };
 
+// Results in pieces; an empty one is the end.
+using NextResults = std::function<Result<std::vector<allotter::TaskResult>>()>;
+
+NextResults InOrder(allotter::Client& client, const std::string& job, std::uint64_t first) {
+  return [&client, job, from = std::optional(first)]() mutable -> Result<std::vector<allotter::TaskResult>> {
+    while (from) {
+      auto page = Patiently<allotter::ResultPage>(
+          [&] { return client.tasks().Results(job, {.from = *from, .wait = milliseconds(20'000)}); });
+      if (!page) return page.error();
+      from = page->next;
+      if (!page->results.empty()) return std::move(page->results);
+    }
+    return std::vector<allotter::TaskResult>();
+  };
+}
+
+Result<NextResults> AsCompleted(const allotter::Client& client, const std::string& job) {
+  allotter::ConnectionOptions options = client.options();
+  options.timeout = kPatience;
+  auto stream = allotter::ResultStream::Open(options, job);
+  if (!stream) return stream.error();
+  return NextResults(
+      [stream = std::make_shared<allotter::ResultStream>(std::move(*stream))] { return stream->Next(); });
+}
+
 Result<void> PrintResults(const Context& context, allotter::Client& client, const std::string& job,
                           const FollowOptions& options) {
+  NextResults next;
+  if (options.as_completed) {
+    auto pushed = AsCompleted(client, job);
+    if (!pushed) return pushed.error();
+    next = std::move(*pushed);
+  } else {
+    next = InOrder(client, job, options.from);
+  }
   ProgressLine line;
   std::mutex screen;
   std::optional<ProgressWatcher> watcher;
   if (options.progress) watcher.emplace(context, job, screen, line);
   ResultPrinter printer(std::cout, std::cerr, context.format, StdoutStyle());
-  std::uint64_t from = options.from;
   for (;;) {
-    auto page = Patiently<allotter::ResultPage>(
-        [&] { return client.tasks().Results(job, {.from = from, .wait = milliseconds(20'000)}); });
-    if (!page) return page.error();
-    if (!page->results.empty()) {
+    auto results = next();
+    if (!results) return results.error();
+    if (results->empty()) break;
+    {
       const std::lock_guard lock(screen);
       line.Clear();
-      for (const allotter::TaskResult& result : page->results) printer.Print(result);
+      for (const allotter::TaskResult& result : *results) printer.Print(result);
       std::cout.flush();
     }
     if (!std::cout) return Result<void>();  // nobody reads any more
-    if (!page->next) break;
-    from = *page->next;
   }
   printer.End();
   return {};

@@ -13,6 +13,7 @@ namespace allot::cli {
 struct FollowOptions {
   bool results = false;           // print each task's result
   std::uint64_t from = 0;         // beginning with this one
+  bool as_completed = false;      // in the order in which they end
   bool progress = true;           // draw a line on stderr, if that is a terminal
   bool say_on_interrupt = false;  // tell how to come back, when interrupted
 };

@@ -10,6 +10,7 @@
 #include <random>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "base/bounds.h"
 #include "base/json.h"
@@ -30,6 +31,7 @@ static_assert(kBytesPerMessage + allot::bounds::kMaxResultBytes < allot::bounds:
 
 constexpr milliseconds kDefaultHeartbeat{15'000};
 constexpr milliseconds kShortestBeat{200};
+constexpr milliseconds kProgressEvery{250};
 
 std::string DefaultName() {
   char host[256] = "worker";
@@ -69,6 +71,7 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
         capacity_(options_.capacity == 0 ? options_.slots : options_.capacity),
         beat_timer_(context),
         retry_timer_(context),
+        progress_timer_(context),
         rng_(std::random_device()() * 0x9E3779B97F4A7C15ull + reinterpret_cast<std::uintptr_t>(this)) {
     if (options_.name.empty()) options_.name = DefaultName();
   }
@@ -84,8 +87,25 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
 
   void Finish(const TaskRef& task, Outcome outcome) {
     if (held_.erase(task.lease) == 0) return;
+    progress_.erase(task.lease);
+    if (!Has("retry_in_ms")) outcome.retry_in.reset();
     pending_.push_back({task, std::move(outcome)});
     FlushSoon();
+  }
+
+  void Progress(const TaskRef& task, TaskProgress progress) {
+    if (!held_.contains(task.lease)) return;
+    progress_[task.lease] = std::move(progress);
+    if (progress_armed_) return;
+    progress_armed_ = true;
+    progress_timer_.expires_after(kProgressEvery);
+    progress_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& ec) {
+      auto self = weak.lock();
+      if (ec || !self) return;
+      self->progress_armed_ = false;
+      self->progress_due_ = true;
+      self->Flush();
+    });
   }
 
   void SetCapacity(std::uint32_t capacity) {
@@ -110,6 +130,7 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
     stopped_ = true;
     Disconnect();
     retry_timer_.cancel();
+    progress_timer_.cancel();
   }
 
   bool connected() const { return up_; }
@@ -258,6 +279,8 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
     }
     unacknowledged_.clear();
     suspicious_ = false;
+    features_ = std::move(welcome.features);
+    headers_due_ = options_.job_headers && Has("job_headers");
     up_ = true;
     welcomed_ = true;
     attempts_ = 0;
@@ -324,6 +347,7 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
       events_.on_refused(message_.stale[i], {allot::CodeFromText(message_.stale_codes[i]), "the lease was over", ""});
     }
     if (message_.ack) Acknowledged(*message_.ack);
+    if (!message_.jobs.empty() && events_.on_jobs) events_.on_jobs(std::move(message_.jobs));
     // A task may come together with the order to stop it.
     if (!message_.tasks.empty()) Take(std::move(message_.tasks));
     for (const CancelOrder& order : message_.cancel) {
@@ -475,7 +499,8 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
     } else if (!pending_.empty()) {
       TakePending(sent.reports);
     }
-    if (sent.reports.empty() && want == credit_) {
+    const std::vector<std::pair<TaskRef, TaskProgress>> progress = TakeProgress();
+    if (sent.reports.empty() && want == credit_ && progress.empty()) {
       if (draining_ && Idle()) {
         said_bye_ = true;
         writing_ = true;
@@ -496,11 +521,32 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
       text.append("\"pull\":").append(std::to_string(want));
       credit_ = want;
     }
+    if (!progress.empty()) {
+      if (text.size() > 1) text.push_back(',');
+      AppendExtend(progress, text);
+    }
+    if (std::exchange(headers_due_, false)) text.append(",\"job_headers\":true");
     text.push_back('}');
     if (!sent.reports.empty()) unacknowledged_.push_back(std::move(sent));
     spoke_ = true;
     writing_ = true;
     link_->Write(std::move(text));
+  }
+
+  bool Has(std::string_view feature) const {
+    return std::find(features_.begin(), features_.end(), feature) != features_.end();
+  }
+
+  // What is to be told of it now.
+  std::vector<std::pair<TaskRef, TaskProgress>> TakeProgress() {
+    std::vector<std::pair<TaskRef, TaskProgress>> out;
+    if (!std::exchange(progress_due_, false)) return out;
+    for (auto& [lease, progress] : std::exchange(progress_, {})) {
+      const auto held = held_.find(lease);
+      if (held == held_.end() || !Has("progress") || out.size() == kReportsPerMessage) continue;
+      out.emplace_back(TaskRef{held->second.job, held->second.index, lease}, std::move(progress));
+    }
+    return out;
   }
 
   void TakePending(std::vector<Report>& out) {
@@ -551,14 +597,20 @@ class AsyncWorker::Impl : public std::enable_shared_from_this<Impl> {
 
   asio::steady_timer beat_timer_;
   asio::steady_timer retry_timer_;
+  asio::steady_timer progress_timer_;
+  std::unordered_map<std::string, TaskProgress> progress_;  // not told; by lease
+  std::vector<std::string> features_;                       // of the server
   milliseconds heartbeat_ = kDefaultHeartbeat;
   milliseconds shortest_lease_{0};
   milliseconds armed_{0};
   milliseconds silence_{0};
   unsigned attempts_ = 0;
   allot::Rng rng_;
-  bool up_ = false;        // welcomed
-  bool welcomed_ = false;  // ever
+  bool up_ = false;              // welcomed
+  bool welcomed_ = false;        // ever
+  bool headers_due_ = false;     // to be asked for, with the next message
+  bool progress_armed_ = false;  // its timer runs
+  bool progress_due_ = false;    // it has
   bool writing_ = false;
   bool busy_ = false;  // in HandleMessage, which flushes at its end
   bool flush_posted_ = false;
@@ -575,6 +627,7 @@ AsyncWorker::AsyncWorker(asio::io_context& context, WorkerOptions options, Worke
 AsyncWorker::~AsyncWorker() { impl_->Abandon(); }
 Result<void> AsyncWorker::Start() { return impl_->Start(); }
 void AsyncWorker::Finish(const TaskRef& task, Outcome outcome) { impl_->Finish(task, std::move(outcome)); }
+void AsyncWorker::Progress(const TaskRef& task, TaskProgress progress) { impl_->Progress(task, std::move(progress)); }
 void AsyncWorker::SetCapacity(std::uint32_t capacity) { impl_->SetCapacity(capacity); }
 void AsyncWorker::Change(const WorkerChange& change) { impl_->Change(change); }
 void AsyncWorker::Drain() { impl_->Drain(); }

@@ -71,12 +71,13 @@ class ScriptedServer {
 
 class AsyncWorkerTest : public ::testing::Test {
  protected:
-  void Start(std::uint32_t slots = 1) {
+  void Start(std::uint32_t slots = 1, bool job_headers = false) {
     WorkerOptions options;
     options.connection.server = server_.url();
     options.name = "w";
     options.tags = {"t"};
     options.slots = slots;
+    options.job_headers = job_headers;
     options.reconnect_first = 5ms;
     options.reconnect_max = 20ms;
     WorkerEvents events;
@@ -85,6 +86,9 @@ class AsyncWorkerTest : public ::testing::Test {
         tasks_.push_back(task);
         if (answer_) worker_->Finish(task.task, answer_(task));
       }
+    };
+    events.on_jobs = [this](std::vector<JobHeader>&& jobs) {
+      for (JobHeader& job : jobs) jobs_.push_back(std::move(job));
     };
     events.on_cancel = [this](const CancelOrder& order) { cancels_.push_back(order); };
     events.on_acknowledged = [this](std::size_t n) { acknowledged_ += n; };
@@ -113,9 +117,9 @@ class AsyncWorkerTest : public ::testing::Test {
     return R"({"job":"1","index":)" + std::to_string(index) + R"(,"lease":")" + lease +
            R"(","attempt":1,"count":9,"lease_ms":60000,"timeout_ms":0,"payload":"p"})";
   }
-  void Welcome(const std::string& resumed = "", const std::string& lost = "") {
+  void Welcome(const std::string& resumed = "", const std::string& lost = "", const std::string& features = "") {
     server_.Say(R"({"welcome":{"worker":"77","key":"k","heartbeat_ms":15000,"resumed":[)" + resumed + R"(],"lost":[)" +
-                lost + "]}}");
+                lost + "]" + (features.empty() ? "" : R"(,"features":[)" + features + "]") + "}}");
   }
 
   asio::io_context context_{1};
@@ -123,6 +127,7 @@ class AsyncWorkerTest : public ::testing::Test {
   std::optional<AsyncWorker> worker_;
   std::function<Outcome(const Assignment&)> answer_;
   std::vector<Assignment> tasks_;
+  std::vector<JobHeader> jobs_;
   std::vector<CancelOrder> cancels_;
   std::vector<std::pair<TaskRef, Error>> refused_;
   std::vector<WorkerChange> changes_;
@@ -153,6 +158,46 @@ TEST_F(AsyncWorkerTest, ABatchIsAnsweredInOneMessage) {
   server_.Say(R"({"tasks":[)" + Task(0, "l0") + "," + Task(1, "l1") + "," + Task(2, "l2") + "]}");
   EXPECT_EQ(Hear(), R"({"seq":1,"done":[{"job":"1","index":0,"lease":"l0"},{"job":"1","index":2,"lease":"l2"}],)"
                     R"("failed":[{"job":"1","index":1,"lease":"l1","error":"no"}],"pull":3})");
+}
+
+TEST_F(AsyncWorkerTest, SaysWhatTheServerNames) {
+  answer_ = [](const Assignment&) { return Outcome::Failed("later", 1500ms); };
+  Start(1, true);
+  Hear();
+  Welcome("", "", R"("job_headers","retry_in_ms","something new")");
+  EXPECT_EQ(Hear(), R"({"pull":1,"job_headers":true})");
+  server_.Say(R"({"tasks":[)" + Task(0, "l0") + R"(],"jobs":[{"id":"1","tags":["t"],"meta":{"6":7},"user":"ann"}]})");
+  EXPECT_EQ(Hear(), R"({"seq":1,"failed":[{"job":"1","index":0,"lease":"l0","error":"later","retry_in_ms":1500}],)"
+                    R"("pull":1})");
+  ASSERT_EQ(jobs_.size(), 1u);
+  EXPECT_EQ(jobs_[0].tags, std::vector<std::string>{"t"});
+  EXPECT_EQ(jobs_[0].meta, (Meta{{"6", std::int64_t{7}}}));
+  EXPECT_EQ(jobs_[0].user, "ann");
+}
+
+TEST_F(AsyncWorkerTest, SaysNothingThatAnOlderServerDoesNotKnow) {
+  answer_ = [](const Assignment&) { return Outcome::Failed("later", 1500ms); };
+  Start(1, true);
+  Hear();
+  Welcome();
+  EXPECT_EQ(Hear(), R"({"pull":1})");
+  server_.Say(R"({"tasks":[)" + Task(0, "l0") + "]}");
+  EXPECT_EQ(Hear(), R"({"seq":1,"failed":[{"job":"1","index":0,"lease":"l0","error":"later"}],"pull":1})");
+}
+
+TEST_F(AsyncWorkerTest, ProgressIsToldNowAndThen) {
+  Start();
+  Hear();
+  Welcome("", "", R"("progress")");
+  EXPECT_EQ(Hear(), R"({"pull":1})");
+  server_.Say(R"({"tasks":[)" + Task(0, "l0") + "]}");
+  Until([this] { return tasks_.size() == 1; });
+  for (int done = 1; done <= 3; ++done) worker_->Progress(tasks_[0].task, {static_cast<double>(done), 4, "frames\n"});
+  EXPECT_EQ(Hear(), R"({"extend":[{"job":"1","index":0,"lease":"l0",)"
+                    R"("progress":{"done":3.0,"of":4.0,"note":"frames "}}]})");
+  worker_->Progress(tasks_[0].task, {4, 4, ""});
+  worker_->Finish(tasks_[0].task, Outcome::Done());
+  EXPECT_EQ(Hear(), R"({"seq":1,"done":[{"job":"1","index":0,"lease":"l0"}],"pull":1})");
 }
 
 TEST_F(AsyncWorkerTest, ComesBackWithWhatItHoldsAndSendsAgainWhatWasNotAcknowledged) {

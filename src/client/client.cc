@@ -169,6 +169,7 @@ Result<PullAnswer> Workers::Pull(const Welcome& self, const PullRequest& request
     }
     body.push_back(']');
   }
+  if (request.job_headers) body.append(",\"job_headers\":true");
   if (!request.strategy.empty()) body.append(",\"strategy\":").append(allot::JsonString(request.strategy));
   if (!request.set.empty()) {
     body.append(",\"set\":");
@@ -179,7 +180,11 @@ Result<PullAnswer> Workers::Pull(const Welcome& self, const PullRequest& request
   if (!answer) return answer.error();
   ServerMessage message;
   if (auto parsed = ParseMessage(answer->body, message); !parsed) return parsed.error();  // Send() left the padding
-  return PullAnswer{std::move(message.stale), std::move(message.tasks), std::move(message.cancel), message.drain,
+  return PullAnswer{std::move(message.stale),
+                    std::move(message.tasks),
+                    std::move(message.jobs),
+                    std::move(message.cancel),
+                    message.drain,
                     std::move(message.set).value_or(WorkerChange())};
 }
 

@@ -90,9 +90,10 @@ Result<JobPage> Jobs::List(const JobQuery& query) {
   return connection_->Get<JobPage>(JobsPath(connection_->options().queue, query));
 }
 
-Result<Job> Jobs::Get(std::string_view job, milliseconds wait) {
+Result<Job> Jobs::Get(std::string_view job, milliseconds wait, bool payload) {
   PathQuery path(connection_->Path(kJobPath, job));
   if (wait.count() > 0) path.Add("wait_ms", static_cast<std::uint64_t>(wait.count()));
+  if (payload) path.Add("payload", "true");
   return connection_->Get<Job>(path.text(), wait);
 }
 

@@ -2,9 +2,12 @@
 #include "client/codec.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "base/bounds.h"
 #include "base/json.h"
 #include "client/fields.h"
+#include "client/task_fields.h"
 #include "wire/jobs.h"
 #include "wire/server.h"
 #include "wire/workers.h"
@@ -60,6 +63,22 @@ void AppendRefFields(const TaskRef& task, std::string& out) {
   out.append(Key<wire::kTaskRef>(",\"index\":").text).append(std::to_string(task.index));
   out.append(Key<wire::kTaskRef>(",\"lease\":").text);
   allot::AppendJsonString(task.lease, out);
+}
+
+// As the server takes it: one bad number must not cost the message that it is in.
+void AppendProgress(const TaskProgress& progress, std::string& out) {
+  constexpr double kMost = 1e15;
+  JsonWriter json(out);
+  wire::Writer<wire::kProgress> w(json);
+  w.Real("done", std::isfinite(progress.done) ? std::clamp(progress.done, 0.0, kMost) : 0.0);
+  if (progress.of && std::isfinite(*progress.of)) w.Real("of", std::clamp(*progress.of, 0.0, kMost));
+  std::string note = progress.note;
+  std::replace_if(
+      note.begin(), note.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
+  std::size_t end = std::min(note.size(), allot::bounds::kMaxProgressNoteBytes);
+  while (end > 0 && end < note.size() && (static_cast<unsigned char>(note[end]) & 0xC0) == 0x80) --end;
+  note.resize(end);
+  if (!note.empty() && allot::IsUtf8(note)) w.Text("note", note);
 }
 
 // The list of those that `filter` finds, if there are any; `begin` is its key and bracket.
@@ -200,6 +219,19 @@ void AppendHello(const Hello& hello, std::string& out) {
   }
 }
 
+void AppendExtend(const std::vector<std::pair<TaskRef, TaskProgress>>& tasks, std::string& out) {
+  out.append(Key<wire::kWorkerMessage>("\"extend\":[").text);
+  for (const auto& [task, progress] : tasks) {
+    if (out.back() != '[') out.push_back(',');
+    out.push_back('{');
+    AppendRefFields(task, out);
+    out.append(Key<wire::kExtend>(",\"progress\":").text);
+    AppendProgress(progress, out);
+    out.push_back('}');
+  }
+  out.push_back(']');
+}
+
 bool AppendReports(const std::vector<Report>& reports, std::string& out) {
   using Kind = Outcome::Kind;
   bool wrote = false;
@@ -216,7 +248,13 @@ bool AppendReports(const std::vector<Report>& reports, std::string& out) {
           out.append(Key<wire::kFailed>(",\"error\":").text);
           allot::AppendJsonString(outcome.text, out);
         }
-        if (outcome.kind == Kind::kRejected) out.append(Key<wire::kFailed>(",\"final\":").text).append("true");
+        if (outcome.kind == Kind::kRejected) {
+          out.append(Key<wire::kFailed>(",\"final\":").text).append("true");
+        } else if (outcome.retry_in) {
+          constexpr auto kLongest = std::chrono::duration_cast<milliseconds>(allot::bounds::kMaxBackoff);
+          const milliseconds wait = std::clamp(*outcome.retry_in, milliseconds(0), kLongest);
+          out.append(Key<wire::kFailed>(",\"retry_in_ms\":").text).append(std::to_string(wait.count()));
+        }
       });
   AppendKind(
       Key<wire::kWorkerMessage>("\"released\":[").text, reports, wrote, out,
@@ -268,7 +306,8 @@ struct FieldsOf<Job> {
       In<&Job::constraints>("constraints"), In<&Job::constraint_tags>("constraint_tags"),
       InOrEmpty<&Job::requirements>("requirements"), InOrEmpty<&Job::rank>("rank"), In<&Job::count>("count"),
       In<&Job::queued>("queued"), In<&Job::running>("running"), In<&Job::retrying>("retrying"), In<&Job::done>("done"),
-      In<&Job::failed>("failed"), In<&Job::skipped>("skipped"), In<&Job::promised>("promised"), Unread("max_attempts"),
+      In<&Job::failed>("failed"), In<&Job::skipped>("skipped"), In<&Job::promised>("promised"),
+      In<&Job::progress>("progress"), InRaw<&Job::payload>("payload"), Unread("max_attempts"),
       Unread("max_failed_tasks"), Unread("backoff"), Unread("lease_ms"), Unread("timeout_ms"), Unread("retention_ms"),
       In<&Job::submitted_at_ms>("submitted_at_ms"), In<&Job::scheduled_at_ms>("scheduled_at_ms"),
       In<&Job::started_at_ms>("started_at_ms"), In<&Job::ended_at_ms>("ended_at_ms"),
@@ -303,24 +342,24 @@ struct FieldsOf<Retried> {
 };
 
 template <>
+struct FieldsOf<TaskProgress> {
+  static constexpr auto kRows = RowsOf<TaskProgress, wire::kProgress>(
+      In<&TaskProgress::done>("done"), In<&TaskProgress::of>("of"), In<&TaskProgress::note>("note"));
+};
+
+template <>
 struct FieldsOf<Task> {
   static constexpr auto kRows = RowsOf<Task, wire::kTask>(
       In<&Task::index>("index"), In<&Task::state>("state"), In<&Task::attempts>("attempts"),
       InOrEmpty<&Task::worker>("worker"), In<&Task::started_at_ms>("started_at_ms"), In<&Task::error>("error"),
-      InRaw<&Task::payload>("payload"), InRaw<&Task::result>("result"));
+      In<&Task::retry_at_ms>("retry_at_ms"), In<&Task::progress>("progress"), InRaw<&Task::payload>("payload"),
+      InRaw<&Task::result>("result"));
 };
 
 template <>
 struct FieldsOf<TaskPage> {
   static constexpr auto kRows =
       RowsOf<TaskPage, wire::kTasksPage>(In<&TaskPage::tasks>("tasks"), In<&TaskPage::next>("next"));
-};
-
-template <>
-struct FieldsOf<TaskResult> {
-  static constexpr auto kRows =
-      RowsOf<TaskResult, wire::kResult>(In<&TaskResult::index>("index"), In<&TaskResult::state>("state"),
-                                        InRaw<&TaskResult::result>("result"), In<&TaskResult::error>("error"));
 };
 
 template <>
@@ -379,7 +418,7 @@ struct FieldsOf<ServerInfo> {
   static constexpr auto kRows = RowsOf<ServerInfo, wire::kServerInfo>(
       In<&ServerInfo::name>("name"), In<&ServerInfo::version>("version"), In<&ServerInfo::protocol>("protocol"),
       In<&ServerInfo::started_at_ms>("started_at_ms"), In<&ServerInfo::now_at_ms>("now_at_ms"),
-      In<&ServerInfo::queues>("queues"), In<&ServerInfo::you>("you"));
+      In<&ServerInfo::queues>("queues"), In<&ServerInfo::you>("you"), In<&ServerInfo::features>("features"));
 };
 
 template <>

@@ -30,6 +30,8 @@ void AppendHello(const Hello& hello, std::string& out);
 // Returns true if it wrote any.
 bool AppendReports(const std::vector<Report>& reports, std::string& out);
 void AppendTaskRef(const TaskRef& task, std::string& out);
+// "extend":[…] with how far these tasks are.
+void AppendExtend(const std::vector<std::pair<TaskRef, TaskProgress>>& tasks, std::string& out);
 
 // JSON text on one line, or as it is if it already is.
 std::string OneLine(std::string_view json);
@@ -71,7 +73,15 @@ struct ServerMessage {
   std::optional<Welcome> welcome;
   std::optional<Error> error;
   std::optional<std::uint64_t> error_seq;
+  std::vector<JobHeader> jobs;
   std::vector<JobWaiter::Ended> ended;  // unknown ones without a state
+  // Of one job that is read.
+  struct Results {
+    std::string job;
+    std::vector<TaskResult> results;
+    bool end = false;
+  };
+  std::vector<Results> results;
   void Clear();
 };
 

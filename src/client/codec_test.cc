@@ -4,6 +4,13 @@
 #include <gtest/gtest.h>
 #include <simdjson.h>
 
+#include <chrono>
+#include <limits>
+#include <random>
+#include <set>
+
+#include "client/index_ranges.h"
+
 namespace allotter {
 namespace {
 
@@ -120,6 +127,42 @@ TEST(AppendReports, GroupsByKind) {
   out.clear();
   EXPECT_FALSE(AppendReports({}, out));
   EXPECT_EQ(out, "");
+}
+
+TEST(AppendReports, AWaitStaysInItsBounds) {
+  std::string out;
+  AppendReports({{{"1", 0, "l"}, Outcome::Failed("", milliseconds(-5))},
+                 {{"1", 1, "l"}, Outcome::Failed("", std::chrono::hours(24 * 365))}},
+                out);
+  EXPECT_EQ(out, R"("failed":[{"job":"1","index":0,"lease":"l","retry_in_ms":0},)"
+                 R"({"job":"1","index":1,"lease":"l","retry_in_ms":604800000}])");
+}
+
+TEST(AppendExtend, SaysWhatTheServerTakes) {
+  std::string out;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  AppendExtend({{{"1", 0, "l"}, {nan, nan, std::string(127, 'a') + "é"}}, {{"1", 1, "l"}, {-1, 1e30, "\xff"}}}, out);
+  EXPECT_EQ(out, R"("extend":[{"job":"1","index":0,"lease":"l","progress":{"done":0.0,"note":")" +
+                     std::string(127, 'a') +
+                     R"("}},{"job":"1","index":1,"lease":"l","progress":{"done":0.0,"of":1e+15}}])");
+}
+
+TEST(IndexRanges, KnowWhatWasThere) {
+  IndexRanges ranges;
+  std::set<std::uint64_t> had;
+  std::mt19937_64 chance(7);
+  for (int i = 0; i < 3000; ++i) {
+    const std::uint64_t index = chance() % 400;
+    ASSERT_EQ(ranges.Add(index), had.insert(index).second);
+  }
+  std::uint64_t count = 0, before = 0;
+  for (const auto& [from, to] : ranges.all()) {
+    EXPECT_TRUE(before == 0 || from > before);  // they do not touch
+    for (std::uint64_t index = from; index < to; ++index) EXPECT_TRUE(had.contains(index));
+    count += to - from;
+    before = to;
+  }
+  EXPECT_EQ(count, had.size());
 }
 
 TEST(Parse, AJobWithFieldsOfTheFutureKeepsItsText) {
@@ -272,6 +315,13 @@ TEST(ParseMessage, ReadsEverythingThatAServerSends) {
   const ServerMessage error = Message(R"({"error":{"code":"too_large","message":"m","hint":"h"},"seq":4})");
   EXPECT_EQ(error.error->code, Code::kTooLarge);
   EXPECT_EQ(error.error_seq, 4u);
+  const ServerMessage results = Message(
+      R"({"results":[{"job":"9","results":[{"index":4,"state":"done","result":{"a": 1}},{"index":2,"state":"failed","error":"no"}],"end":true}]})");
+  ASSERT_EQ(results.results.size(), 1u);
+  EXPECT_EQ(results.results[0].job, "9");
+  EXPECT_TRUE(results.results[0].end);
+  EXPECT_EQ(results.results[0].results[0].result, "{\"a\": 1}");
+  EXPECT_EQ(results.results[0].results[1].error, "no");
   const ServerMessage ended = Message(R"({"ended":[{"id":"1","state":"done","done":1,"failed":0}],"unknown":["5"]})");
   ASSERT_EQ(ended.ended.size(), 2u);
   EXPECT_EQ(ended.ended[0].state, "done");

@@ -1,90 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "allotter/job_waiter.h"
 
-#include <simdjson.h>
-#include <boost/beast/core/buffers_to_string.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/websocket/stream.hpp>
+#include <utility>
 
-#include "base/bounds.h"
 #include "base/json.h"
-#include "client/codec.h"
-#include "client/http.h"
-#include "client/transport.h"
+#include "client/wait_link.h"
 
 namespace allotter {
-namespace {
-
-namespace beast = boost::beast;
-namespace asio = boost::asio;
-
-// A Transport in the form that Beast's WebSocket wants to write to and read from.
-class SyncStream {
- public:
-  using executor_type = asio::io_context::executor_type;
-  explicit SyncStream(Transport& transport) : transport_(&transport) {}
-  executor_type get_executor() { return context_->get_executor(); }
-
-  template <class Buffers>
-  std::size_t read_some(const Buffers& buffers, boost::system::error_code& ec) {
-    const asio::mutable_buffer buffer = First(asio::buffer_sequence_begin(buffers), asio::buffer_sequence_end(buffers));
-    if (buffer.size() == 0) return 0;
-    auto got = transport_->Read(static_cast<char*>(buffer.data()), buffer.size());
-    ec = {};
-    if (!got) ec = asio::error::connection_reset;
-    if (got && *got == 0) ec = asio::error::eof;
-    return got ? *got : 0;
-  }
-  template <class Buffers>
-  std::size_t read_some(const Buffers& buffers) {
-    boost::system::error_code ec;
-    const std::size_t n = read_some(buffers, ec);
-    if (ec) throw boost::system::system_error(ec);
-    return n;
-  }
-  template <class Buffers>
-  std::size_t write_some(const Buffers& buffers, boost::system::error_code& ec) {
-    std::string all = beast::buffers_to_string(buffers);
-    ec = {};
-    if (auto written = transport_->Write(all); !written) ec = asio::error::connection_reset;
-    return ec ? 0 : all.size();
-  }
-  template <class Buffers>
-  std::size_t write_some(const Buffers& buffers) {
-    boost::system::error_code ec;
-    const std::size_t n = write_some(buffers, ec);
-    if (ec) throw boost::system::system_error(ec);
-    return n;
-  }
-
- private:
-  template <class It>
-  static asio::mutable_buffer First(It begin, It end) {
-    for (; begin != end; ++begin) {
-      const asio::mutable_buffer buffer = *begin;
-      if (buffer.size() > 0) return buffer;
-    }
-    return {};
-  }
-  Transport* transport_;
-  std::shared_ptr<asio::io_context> context_ = std::make_shared<asio::io_context>(1);
-};
-
-void teardown(beast::role_type, SyncStream&, boost::system::error_code& ec) { ec = {}; }
-
-Error Lost(const boost::system::error_code& ec) {
-  return {Code::kUnavailable, "lost the connection to the server: " + ec.message(), "is it still running?"};
-}
-
-}  // namespace
 
 class JobWaiter::Impl {
  public:
-  explicit Impl(std::unique_ptr<Transport> connected) : transport(std::move(connected)), stream(*transport) {}
-  std::unique_ptr<Transport> transport;
-  beast::websocket::stream<SyncStream, false> stream;
-  beast::flat_buffer buffer;
-  ServerMessage message;
+  explicit Impl(std::unique_ptr<WaitLink> connected) : link(std::move(connected)) {}
+  std::unique_ptr<WaitLink> link;
 };
 
 JobWaiter::JobWaiter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -93,23 +20,9 @@ JobWaiter& JobWaiter::operator=(JobWaiter&&) noexcept = default;
 JobWaiter::~JobWaiter() = default;
 
 Result<JobWaiter> JobWaiter::Open(const ConnectionOptions& options) {
-  auto target = TargetOf(options);
-  if (!target) return target.error();
-  auto transport = Transport::Connect(target->endpoint, target->tls, options.timeout);
-  if (!transport) return transport.error();
-  auto impl = std::make_unique<Impl>(std::move(*transport));
-  impl->stream.read_message_max(allot::bounds::kMaxMessageBytes);
-  impl->stream.set_option(beast::websocket::stream_base::decorator([&](beast::websocket::request_type& request) {
-    if (!options.token.empty()) request.set(beast::http::field::authorization, "Bearer " + options.token);
-  }));
-  beast::websocket::response_type response;
-  boost::system::error_code ec;
-  impl->stream.handshake(response, target->endpoint.authority, "/v1/queues/" + UrlEncode(options.queue) + "/wait", ec);
-  if (ec == beast::websocket::error::upgrade_declined)
-    return ErrorOfAnswer(static_cast<int>(response.result_int()), response.body());
-  if (ec) return Lost(ec);
-  impl->transport->SetTimeout(milliseconds(0));  // a wait takes as long as its jobs do
-  return JobWaiter(std::move(impl));
+  auto link = WaitLink::Open(options);
+  if (!link) return link.error();
+  return JobWaiter(std::make_unique<Impl>(std::move(*link)));
 }
 
 Result<void> JobWaiter::Add(std::span<const std::string> jobs) {
@@ -119,24 +32,14 @@ Result<void> JobWaiter::Add(std::span<const std::string> jobs) {
     allot::AppendJsonString(job, text);
   }
   text.append("]}");
-  boost::system::error_code ec;
-  impl_->stream.text(true);
-  impl_->stream.write(asio::buffer(text), ec);
-  if (ec) return Lost(ec);
-  return {};
+  return impl_->link->Say(text);
 }
 
 Result<std::vector<JobWaiter::Ended>> JobWaiter::Next() {
   for (;;) {
-    boost::system::error_code ec;
-    impl_->buffer.clear();
-    const std::size_t size = impl_->stream.read(impl_->buffer, ec);
-    if (ec) return Lost(ec);
-    impl_->buffer.prepare(simdjson::SIMDJSON_PADDING);
-    const std::string_view text(static_cast<const char*>(impl_->buffer.data().data()), size);
-    if (auto parsed = ParseMessage(text, impl_->message); !parsed) return parsed.error();
-    if (impl_->message.error) return *impl_->message.error;
-    if (!impl_->message.ended.empty()) return std::move(impl_->message.ended);
+    auto message = impl_->link->Next();
+    if (!message) return message.error();
+    if (!(*message)->ended.empty()) return std::move((*message)->ended);
   }
 }
 

@@ -2,6 +2,7 @@
 // What the server sends to workers: its own file, since this is the path that a load of 10^5 tasks a second takes.
 #include "client/codec.h"
 #include "client/fields.h"
+#include "client/task_fields.h"
 #include "wire/workers.h"
 
 namespace allotter {
@@ -26,6 +27,20 @@ struct FieldsOf<Assignment> {
 };
 
 template <>
+struct FieldsOf<JobHeader> {
+  static constexpr auto kRows =
+      RowsOf<JobHeader, wire::kJobHeader>(In<&JobHeader::id>("id"), In<&JobHeader::tags>("tags"),
+                                          In<&JobHeader::meta>("meta"), In<&JobHeader::user>("user"));
+};
+
+template <>
+struct FieldsOf<ServerMessage::Results> {
+  using Followed = ServerMessage::Results;
+  static constexpr auto kRows = RowsOf<Followed, wire::kFollowed>(
+      In<&Followed::job>("job"), In<&Followed::results>("results"), In<&Followed::end>("end"));
+};
+
+template <>
 struct FieldsOf<CancelOrder> {
   static constexpr auto kRows = RowsOf<CancelOrder, wire::kCancel>(
       In<&CancelOrder::task, &TaskRef::job>("job"), In<&CancelOrder::task, &TaskRef::index>("index"),
@@ -36,7 +51,7 @@ template <>
 struct FieldsOf<Welcome> {
   static constexpr auto kRows = RowsOf<Welcome, wire::kWelcome>(
       In<&Welcome::worker>("worker"), In<&Welcome::key>("key"), In<&Welcome::heartbeat>("heartbeat_ms"),
-      In<&Welcome::resumed>("resumed"), In<&Welcome::lost>("lost"));
+      In<&Welcome::resumed>("resumed"), In<&Welcome::lost>("lost"), In<&Welcome::features>("features"));
 };
 
 template <>
@@ -90,7 +105,8 @@ void ReadStale(Value& value, ServerMessage& out) {
 constexpr auto kNews = RowsOf<ServerMessage, wire::kWorkerNews>(
     In<&ServerMessage::ack>("ack"), By<ServerMessage>("stale", ReadStale), In<&ServerMessage::cancel>("cancel"),
     In<&ServerMessage::drain>("drain"), In<&ServerMessage::set>("set"), In<&ServerMessage::tasks>("tasks"),
-    In<&ServerMessage::welcome>("welcome"), In<&ServerMessage::error>("error"), In<&ServerMessage::error_seq>("seq"));
+    In<&ServerMessage::jobs>("jobs"), In<&ServerMessage::welcome>("welcome"), In<&ServerMessage::error>("error"),
+    In<&ServerMessage::error_seq>("seq"));
 
 // The answer to a pull has nothing that a message has not.
 static_assert(wire::Includes(wire::kWorkerNews, wire::kPullAnswer));
@@ -100,7 +116,8 @@ void ReadUnknown(Value& value, ServerMessage& out) {
 }
 
 constexpr auto kWaits = RowsOf<ServerMessage, wire::kWaitNews>(
-    In<&ServerMessage::ended>("ended"), By<ServerMessage>("unknown", ReadUnknown), In<&ServerMessage::error>("error"));
+    In<&ServerMessage::results>("results"), In<&ServerMessage::ended>("ended"),
+    By<ServerMessage>("unknown", ReadUnknown), In<&ServerMessage::error>("error"));
 
 // A worker's message, or one of those that wait for jobs.
 void ReadMessage(Value value, ServerMessage& out) {
@@ -124,7 +141,9 @@ void ServerMessage::Clear() {
   welcome.reset();
   error.reset();
   error_seq.reset();
+  jobs.clear();
   ended.clear();
+  results.clear();
 }
 
 Result<void> ParseMessage(std::string_view text, ServerMessage& message) {

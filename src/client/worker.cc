@@ -58,7 +58,13 @@ class Worker::Impl {
       {
         const std::lock_guard lock(mutex_);
         for (Assignment& assignment : tasks) {
-          auto task = std::make_shared<TaskContext>(std::move(assignment));
+          TaskRef ref = assignment.task;
+          auto task =
+              std::make_shared<TaskContext>(std::move(assignment), [this, ref = std::move(ref)](TaskProgress progress) {
+                asio::post(context_, [this, ref, progress = std::move(progress)]() mutable {
+                  worker_.Progress(ref, std::move(progress));
+                });
+              });
           by_lease_[task->assignment().task.lease] = task;
           waiting_.push_back(std::move(task));
         }

@@ -14,7 +14,8 @@ Engine::Engine(const EngineOptions& options)
       queue_(p_),
       records_(p_),
       looks_(p_),
-      prepared_looks_(p_) {}
+      prepared_looks_(p_),
+      follow_looks_(p_) {}
 
 Engine::~Engine() = default;
 

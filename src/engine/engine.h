@@ -21,6 +21,7 @@
 #include "engine/commands/queue_commands.h"
 #include "engine/commands/record_commands.h"
 #include "engine/commands/worker_commands.h"
+#include "engine/looks/follow_looks.h"
 #include "engine/looks/looks.h"
 #include "engine/looks/prepared_looks.h"
 #include "engine/types.h"
@@ -62,6 +63,7 @@ class Engine {
   // --- For those who look.
   const Looks& looks() const { return looks_; }
   PreparedLooks& prepared_looks() { return prepared_looks_; }
+  const FollowLooks& follow_looks() const { return follow_looks_; }
 
  private:
   friend class EngineCheck;  // tests look inside
@@ -75,6 +77,7 @@ class Engine {
   RecordCommands records_;
   const Looks looks_;
   PreparedLooks prepared_looks_;
+  const FollowLooks follow_looks_;
 };
 
 }  // namespace allot

@@ -37,6 +37,7 @@
 #include "engine/tallies/user_table.h"
 #include "engine/types.h"
 #include "engine/workers/leasing.h"
+#include "engine/workers/progress_table.h"
 #include "engine/workers/pulls.h"
 #include "engine/workers/starts.h"
 #include "engine/workers/waiting.h"
@@ -78,6 +79,7 @@ struct EngineParts {
   LimitTable limits;
   BlockedReasons blocked;
   LeaseTable leases;
+  ProgressTable progress;
   WorkerTable workers;
   Waiting waiting;
   Wakes wakes;

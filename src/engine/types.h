@@ -99,6 +99,18 @@ enum class ReportKind : std::uint8_t {
 struct Report {
   TaskRef task;
   ReportKind kind = ReportKind::kDone;
+  std::optional<milliseconds> retry_in = {};  // kFailed: when its next attempt may start, instead of after its backoff
+};
+
+// How far a running task is, as its worker says. Known for as long as the lease lives, and not stored.
+struct TaskProgress {
+  double done = 0;
+  std::optional<double> of;  // none: how much there is is not known
+  std::string note;
+};
+struct ProgressReport {
+  TaskRef task;
+  TaskProgress progress;
 };
 
 enum class ReportVerdict : std::uint8_t {

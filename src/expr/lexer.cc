@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "expr/lexer.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -78,12 +79,9 @@ void AppendUtf8(std::uint32_t code, std::string& out) {
 
 bool IsNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsNamePart(char c) { return IsNameStart(c) || IsAsciiDigit(c); }
-bool IsName(std::string_view text) {
-  if (text.empty() || !IsNameStart(text[0])) return false;
-  for (const char c : text) {
-    if (!IsNamePart(c)) return false;
-  }
-  return true;
+bool IsName(std::string_view text) { return IsAttributeName(text) && IsNameStart(text[0]); }
+bool IsAttributeName(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), IsNamePart);
 }
 
 Token Lexer::Bad(Token token, std::size_t offset, std::string message) {

@@ -70,5 +70,7 @@ bool IsNameStart(char c);
 bool IsNamePart(char c);
 // Can it stand after a dot, and as the name of a field?
 bool IsName(std::string_view text);
+// The same, or one that begins with a digit: those are written in brackets and quotes.
+bool IsAttributeName(std::string_view text);
 
 }  // namespace allot::expr

@@ -277,10 +277,22 @@ class Parser {
     const Scope scope = ScopeFromText(name);
     if (scope == Scope::kNone) return Made(builder_.Reference(Scope::kNone, name), token.offset);
     const std::string word(ScopeText(scope));
+    if (Take(TokenKind::kOpenBracket)) return Subscripted(scope, token.offset);
     if (!Take(TokenKind::kDot)) return Fail(token.offset, "`" + word + "` needs a name: " + word + ".name");
     if (!Is(TokenKind::kName)) return Fail(token_.offset, "expected the name of an attribute here");
     const Item item = Made(builder_.Reference(scope, token_.text), token.offset);
     Advance();
+    return item;
+  }
+
+  // MY["6"]: for names that begin with a digit. Others may be written so, and print as MY.name.
+  Item Subscripted(Scope scope, std::size_t offset) {
+    if (!Is(TokenKind::kString)) return Fail(token_.offset, "expected the name of an attribute, in quotes, here");
+    if (!IsAttributeName(token_.text))
+      return Fail(token_.offset, "the name of an attribute has letters, digits and `_` alone");
+    const Item item = Made(builder_.Reference(scope, token_.text), offset);
+    Advance();
+    Expect(TokenKind::kCloseBracket, "expected `]` here");
     return item;
   }
 
@@ -411,6 +423,16 @@ Scope ScopeFromText(std::string_view name) {
 std::string_view ScopeText(Scope scope) {
   constexpr std::string_view kScopeTexts[] = {"", "MY", "TARGET", "JOB", "MACHINE"};
   return kScopeTexts[static_cast<std::size_t>(scope)];
+}
+
+void AppendReference(Scope scope, std::string_view name, std::string& out) {
+  out.append(ScopeText(scope));
+  if (scope != Scope::kNone && !IsName(name)) {
+    out.append("[\"").append(name).append("\"]");
+    return;
+  }
+  if (scope != Scope::kNone) out.push_back('.');
+  out.append(name);
 }
 
 std::unique_ptr<const Program> ParseProgram(std::string_view text, ParseError& error) {

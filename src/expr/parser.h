@@ -37,5 +37,7 @@ bool IsKeyword(std::string_view name);
 // MY, TARGET, JOB, MACHINE; kNone for any other name.
 Scope ScopeFromText(std::string_view name);
 std::string_view ScopeText(Scope scope);
+// As it is written: `name`, `MY.name`, or `MY["6"]`.
+void AppendReference(Scope scope, std::string_view name, std::string& out);
 
 }  // namespace allot::expr

@@ -35,11 +35,7 @@ class Printer {
         Print(program_.constant(node), out_);
         break;
       case Kind::kReference:
-        if (node.scope != Scope::kNone) {
-          out_.append(ScopeText(node.scope));
-          out_.push_back('.');
-        }
-        out_.append(program_.name(node).text);
+        AppendReference(node.scope, program_.name(node).text, out_);
         break;
       case Kind::kUnary:
         out_.append(OpText(node.unary));

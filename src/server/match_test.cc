@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What decides who may run what, over real sockets: declared keys, constraints, expressions, and changes of workers.
 #include <atomic>
+#include <string>
 
 #include "server/ops/tokens.h"
 #include "server/testing.h"
@@ -24,6 +25,22 @@ class MatchTest : public ServerTest {
   }
   static std::string PathOf(const Json& welcome) { return kWorkers + "/" + welcome["worker"].str(); }
 };
+
+TEST_F(MatchTest, KeysMayBeNumbers) {
+  HttpClient http = Http();
+  const std::string small = Submit(http, R"({"tag":"t","meta":{"6":1}})");
+  const std::string large = Submit(http, R"({"tag":"t","meta":{"6":9},"requirements":"TARGET[\"07\"] >= MY[\"6\"]"})");
+  EXPECT_EQ(http.Get(kJobs + "/" + large).json["meta"].text(), R"({"6":9})");
+  EXPECT_EQ(http.Get(kJobs + "/" + large).json["requirements"].str(), R"(TARGET["07"] >= MY["6"])");
+  WsClient worker = Worker();
+  const std::string strategy = "prefer_distinct(6, oldest)";
+  Greet(worker, R"(,"attributes":{"07":9},"requirements":"TARGET[\"6\"] > 1","strategy":")" + strategy + "\"");
+  worker.Send(R"({"pull":2})");
+  const Json tasks = worker.ReadUntil("tasks")["tasks"];
+  EXPECT_EQ(tasks.size(), 1u);
+  EXPECT_EQ(tasks[0]["job"].str(), large);
+  EXPECT_NE(http.Get(kJobs + "/" + small + "/explain").body.find(R"(TARGET[\"6\"] > 1)"), std::string::npos);
+}
 
 TEST_F(MatchTest, AJobShowsWhatItDemands) {
   HttpClient http = Http();

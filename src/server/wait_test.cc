@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiting and watching, and a restart in between.
+#include <set>
+#include <string>
+#include <vector>
+
 #include "base/sanitizers.h"
 #include "server/testing.h"
 
@@ -69,6 +73,136 @@ TEST_F(WaitTest, AWebSocketTellsOfManyJobs) {
   waiter.Send(R"({"await":[]})");
   EXPECT_EQ(waiter.Read()["error"]["code"].str(), "unknown_field");
   EXPECT_EQ(waiter.ReadText(), "");
+}
+
+TEST_F(WaitTest, ResultsArePushedAsTheyComplete) {
+  HttpClient http = Http();
+  WsClient worker = Worker();
+  Greet(worker);
+  const std::string id = Submit(http, R"({"tag":"t","count":4,"max_attempts":1,"max_failed_tasks":4})");
+  worker.Send(R"({"pull":4})");
+  std::vector<Json> tasks;
+  while (tasks.size() < 4) {
+    const Json news = worker.ReadUntil("tasks")["tasks"];
+    for (std::size_t i = 0; i < news.size(); ++i) tasks.push_back(news[i]);
+  }
+  WsClient reader(port(), kQueue + "/wait");
+  reader.Send(R"({"results":[{"job":")" + id + R"(","credit":2}]})");
+  const auto done = [&](std::size_t at, const std::string& kind, const std::string& more) {
+    worker.Send(R"({"seq":1,")" + kind + R"(":[)" + Ref(tasks[at]) + more + "}]}");
+    worker.ReadUntil("ack");
+  };
+  const auto told = [&](const std::string& items, bool end) {
+    return R"([{"job":")" + id + R"(","results":)" + items + R"(,"end":)" + (end ? "true" : "false") + "}]";
+  };
+  done(2, "done", R"(,"result":{"n": 2})");
+  EXPECT_EQ(reader.Read()["results"].text(), told(R"([{"index":2,"state":"done","result":{"n":2}}])", false));
+  done(0, "failed", R"(,"error":"no")");
+  EXPECT_EQ(reader.Read()["results"].text(), told(R"([{"index":0,"state":"failed","error":"no"}])", false));
+  done(3, "done", "");  // beyond its credit
+  reader.Send(R"({"results":[{"job":")" + id + R"(","credit":9}]})");
+  EXPECT_EQ(reader.Read()["results"].text(), told(R"([{"index":3,"state":"done"}])", false));
+  // One that comes later, with what it has, misses nothing and gets nothing twice.
+  WsClient later(port(), kQueue + "/wait");
+  later.Send(R"({"results":[{"job":")" + id + R"(","credit":9,"have":[{"from":0,"to":1},{"from":2,"to":3}]}]})");
+  EXPECT_EQ(later.Read()["results"].text(), told(R"([{"index":3,"state":"done"}])", false));
+  http.Post(kJobs + "/" + id + "/cancel");
+  for (WsClient* one : {&reader, &later})
+    EXPECT_EQ(one->Read()["results"].text(), told(R"([{"index":1,"state":"skipped"}])", true));
+  // The end needs no credit.
+  const std::string one = Submit(http, R"({"tag":"t"})");
+  reader.Send(R"({"results":[{"job":")" + one + R"(","credit":1}]})");
+  http.Post(kJobs + "/" + one + "/cancel");
+  const Json skipped = reader.Read()["results"][0];
+  EXPECT_TRUE(skipped["end"].flag() || reader.Read()["results"][0]["end"].flag());
+  // What is over is told at once, and again to whoever asks anew.
+  later.Send(R"({"results":[{"job":")" + id + R"(","credit":3},{"job":"12345","credit":1}]})");
+  EXPECT_EQ(later.Read()["results"][0]["results"].size(), 3u);
+  EXPECT_EQ(later.Read()["unknown"].text(), R"(["12345"])");
+  later.Send(R"({"results":[{"job":")" + id + R"(","credit":3}]})");
+  const Json last = later.Read()["results"][0];
+  EXPECT_EQ(last["results"].size(), 1u);
+  EXPECT_TRUE(last["end"].flag());
+}
+
+TEST_F(WaitTest, PushedResultsSurviveARestart) {
+  std::string id;
+  {
+    HttpClient http = Http();
+    WsClient worker = Worker();
+    Greet(worker);
+    id = Submit(http, R"({"tag":"t","count":3})");
+    WsClient reader(port(), kQueue + "/wait");
+    reader.Send(R"({"results":[{"job":")" + id + R"(","credit":10}]})");
+    Work(worker, 2);
+    std::size_t results = 0;
+    while (results < 2) results += reader.Read()["results"][0]["results"].size();
+    Stop();
+    EXPECT_EQ(reader.ReadText(), "");
+  }
+  Start();
+  WsClient reader(port(), kQueue + "/wait");
+  reader.Send(R"({"results":[{"job":")" + id + R"(","credit":10,"have":[{"from":0,"to":2}]}]})");
+  WsClient worker = Worker();
+  Greet(worker);
+  Work(worker, 1);
+  const Json news = reader.Read()["results"][0];
+  EXPECT_EQ(news["results"].text(), R"([{"index":2,"state":"done","result":2}])");
+  EXPECT_TRUE(news["end"].flag() || reader.Read()["results"][0]["end"].flag());
+}
+
+TEST_F(WaitTest, ManyLargeResultsComeInSeveralMessages) {
+  HttpClient http = Http();
+  WsClient worker = Worker();
+  Greet(worker);
+  const std::string id = Submit(http, R"({"tag":"t","count":40})");
+  const std::string result = "\"" + std::string(40'000, 'x') + "\"";
+  for (int i = 0; i < 40; ++i) {
+    worker.Send(R"({"pull":1})");
+    const Json task = worker.ReadUntil("tasks")["tasks"][0];
+    worker.Send(R"({"seq":1,"done":[)" + Ref(task) + R"(,"result":)" + result + "}]}");
+    worker.ReadUntil("ack");
+  }
+  WsClient reader(port(), kQueue + "/wait");
+  reader.Send(R"({"results":[{"job":")" + id + R"(","credit":1000}]})");
+  std::set<std::int64_t> told;
+  int messages = 0;
+  for (bool end = false; !end; ++messages) {
+    const Json news = reader.Read()["results"][0];
+    ASSERT_TRUE(news.there());
+    for (std::size_t i = 0; i < news["results"].size(); ++i) {
+      EXPECT_TRUE(told.insert(news["results"][i]["index"].num()).second);
+      EXPECT_EQ(news["results"][i]["result"].text(), result);
+    }
+    end = news["end"].flag();
+  }
+  EXPECT_EQ(told.size(), 40u);
+  EXPECT_GT(messages, 3);
+}
+
+TEST_F(WaitTest, WhatIsAskedOfResultsIsBounded) {
+  HttpClient http = Http();
+  const std::string id = Submit(http, R"({"tag":"t"})");
+  struct Row {
+    std::string entry;
+    const char* code;
+  };
+  const std::string job = R"({"job":")" + id + "\"";
+  for (const Row& row : {Row{R"({"credit":1})", "bad_value"}, Row{job + "}", "bad_value"},
+                         Row{job + R"(,"credit":0})", "bad_value"}, Row{job + R"(,"credit":10001})", "bad_value"},
+                         Row{job + R"(,"credit":1,"have":[{"from":2,"to":2}]})", "bad_value"},
+                         Row{job + R"(,"credit":1,"from":2})", "unknown_field"}}) {
+    WsClient reader(port(), kQueue + "/wait");
+    reader.Send(R"({"results":[)" + row.entry + "]}");
+    EXPECT_EQ(reader.Read()["error"]["code"].str(), row.code) << row.entry;
+  }
+  std::string entries;
+  for (int i = 0; i < 65; ++i) {
+    entries += std::string(i > 0 ? "," : "") + R"({"job":")" + Submit(http, R"({"tag":"t"})") + R"(","credit":1})";
+  }
+  WsClient reader(port(), kQueue + "/wait");
+  reader.Send(R"({"results":[)" + entries + "]}");
+  EXPECT_EQ(reader.Read()["error"]["code"].str(), "too_many_waits");
 }
 
 TEST_F(WaitTest, EventsShowProgressAndTheEnd) {

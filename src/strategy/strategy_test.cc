@@ -57,6 +57,10 @@ TEST(ParseStrategy, ReadsEveryBlock) {
       {"max_simultaneous(customer, 4294967295, oldest)", "max_simultaneous(customer, 4294967295, oldest)"},
       {"max_simultaneous(customer, 20%, oldest)", "max_simultaneous(customer, 20%, oldest)"},
       {"max_simultaneous(customer, 100 % ,oldest)", "max_simultaneous(customer, 100%, oldest)"},
+      {"prefer_distinct(6, oldest)", "prefer_distinct(6, 1, oldest)"},
+      {"max_simultaneous( 6 , 7, select_only(007 = 7, oldest))",
+       "max_simultaneous(6, 7, select_only(007 = 7, oldest))"},
+      {"fair(6_A, random)", "fair(6_a, random)"},
       {"fair(user,random)", "fair(user, random)"},
       {"or_else(oldest,newest)", "or_else(oldest, newest)"},
       {"or_else(oldest, newest, fair(job, or_else(random, priority)))",
@@ -190,7 +194,7 @@ TEST(ParseStrategy, SaysWhereAndWhatIsWrong) {
       // Keys.
       {"fair(tags, oldest)", "5: there is no key `tags`: did you mean `tag`?"},
       {"fair(Tasks, oldest)", "5: no job can have the key `Tasks`"},
-      {"fair(9lives, oldest)", "5: expected a key here, as in fair(key, strategy)"},
+      {"fair(-lives, oldest)", "5: expected a key here, as in fair(key, strategy)"},
       {"fair(a-b, oldest)", "6: expected `,` and the strategy inside here, as in fair(key, strategy)"},
       // Values.
       {"select_only(mode, oldest)", "16: expected `=` and a value here, as in select_only(key = value, strategy)"},
@@ -325,7 +329,7 @@ TEST(CheckStrategy, RefusesWhatNoTextCouldSay) {
   EXPECT_EQ(with("or_else(oldest, newest)", [](Strategy& s) { s.inner.pop_back(); }),
             "`or_else` needs two strategies or more");
   EXPECT_EQ(with("fair(user, oldest)", [](Strategy& s) { s.key = MakeStrategyKey("a b"); }),
-            "`fair`: a key has letters, digits and `_`, and begins with none of the digits");
+            "`fair`: a key has letters, digits and `_`");
   EXPECT_EQ(with("prefer_distinct(a, 2, oldest)", [](Strategy& s) { s.max = 0; }),
             "`prefer_distinct`: its maximum is at least 1");
   EXPECT_EQ(with("prefer_distinct(a, 2, oldest)", [](Strategy& s) { s.percent = true; }),

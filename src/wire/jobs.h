@@ -8,6 +8,7 @@
 #include "base/job_details.h"
 #include "base/time.h"
 #include "wire/field.h"
+#include "wire/tasks.h"
 #include "wire/words.h"
 
 namespace allot::wire {
@@ -119,6 +120,8 @@ inline constexpr Field kJobOwnFields[] = {
     Count("failed", "tasks that failed for good"),
     Count("skipped", "tasks that will not run"),
     Maybe(Count("promised", "of the queued ones, those in queues of workers; missing: none")),
+    Maybe(Real("progress", "what running tasks have done, in tasks; missing: none says so")),
+    Maybe(Json("payload", "of the job for all of its tasks, where one job is asked for, and has one")),
     Count("max_attempts", "for each task"),
     Count("max_failed_tasks", "one more, and the job fails"),
     One("backoff", kBackoff, "how long a failed task waits"),
@@ -163,39 +166,6 @@ inline constexpr Field kRetriedFields[] = {
     Count("retried", "tasks that will run again"),
 };
 inline constexpr Object kRetried{"Retried", "The answer to a retry.", kRetriedFields};
-
-inline constexpr Field kTaskFields[] = {
-    Count("index", "its number in the job, from 0"),
-    Word("state", kTaskState, "how it stands"),
-    Count("attempts", "deliveries so far, as far as they are known"),
-    OrNull(Id("worker", "that has it")),
-    OrNull(Time("started_at_ms", "since when")),
-    Text("error", "of its last attempt; empty: none"),
-    Maybe(Json("payload", "where one task is asked for, and has one")),
-    Maybe(Json("result", "where one task is asked for, and is done")),
-};
-inline constexpr Object kTask{"Task", "A task of a job.", kTaskFields};
-
-inline constexpr Field kTasksPageFields[] = {
-    Many("tasks", kTask, "in the order of their indices"),
-    OrNull(Count("next", "ask for it with `from`; null: that was all")),
-};
-inline constexpr Object kTasksPage{"TasksPage", "A page of tasks.", kTasksPageFields};
-
-inline constexpr Field kResultFields[] = {
-    Count("index", "of the task"),
-    Word("state", kTaskState, "done, failed or skipped"),
-    Maybe(Json("result", "of one that is done")),
-    Maybe(Text("error", "of one that failed")),
-};
-inline constexpr Object kResult{"TaskResult", "What came out of a task.", kResultFields};
-
-inline constexpr Field kResultsPageFields[] = {
-    Many("results", kResult, "of tasks that have ended, up to the first that has not"),
-    OrNull(Count("next", "ask for it with `from`; null: that was all")),
-    Word("job_state", kJobState, "of the job"),
-};
-inline constexpr Object kResultsPage{"ResultsPage", "A page of results.", kResultsPageFields};
 
 inline constexpr Field kPictureFields[] = {
     Id("job", "the job's id"),
@@ -260,8 +230,11 @@ inline constexpr Field kJobsQueryFields[] = {
     Maybe(Count("limit", "at most so many")),
 };
 inline constexpr Object kJobsQuery{"JobsQuery", "", kJobsQueryFields};
-inline constexpr Field kWaitQueryFields[] = {Maybe(Millis("wait_ms", "how long to wait for it to end"))};
-inline constexpr Object kWaitQuery{"WaitQuery", "", kWaitQueryFields};
+inline constexpr Field kShowQueryFields[] = {
+    Maybe(Millis("wait_ms", "how long to wait for it to end")),
+    Maybe(Bool("payload", "with what it was submitted with for all of its tasks")),
+};
+inline constexpr Object kShowQuery{"ShowQuery", "", kShowQueryFields};
 inline constexpr Field kTasksQueryFields[] = {
     Maybe(Word("state", kTaskState, "only tasks in it")),
     Maybe(Count("from", "the first index")),

@@ -34,7 +34,7 @@ inline constexpr Field kServerInfoFields[] = {
     Text("name", "allotter"),         Text("version", "of the program"),
     Count("protocol", "its version"), Time("started_at_ms", "since when it runs"),
     Time("now_at_ms", "its clock"),   Count("queues", "how many"),
-    One("you", kYou, "who asks"),
+    One("you", kYou, "who asks"),     List(Word("features", kFeature, "what clients may use")),
 };
 inline constexpr Object kServerInfo{"ServerInfo", "The server.", kServerInfoFields};
 

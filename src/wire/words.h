@@ -34,4 +34,18 @@ inline constexpr Words kLevel{"Level", kLevelWords};
 inline constexpr std::string_view kHistoryStepWords[] = {"second", "minute"};
 inline constexpr Words kHistoryStep{"HistoryStep", kHistoryStepWords};
 
+// What this server can beyond the first version of the protocol, which has no word for it. Clients use what is named,
+// and do with less where it is not.
+//
+// Changing it: a word is a promise. Add at the end, together with what it stands for.
+inline constexpr std::string_view kFeatureWords[] = {
+    "job_headers",           // `job_headers` in a worker's message and in a pull
+    "retry_in_ms",           // in an entry of `failed`
+    "progress",              // in an entry of `extend`
+    "results_as_completed",  // `results` in a message on /wait
+    "job_payload",           // `payload` in a job's own view
+    "number_names",          // keys of meta and attributes that begin with a digit
+};
+inline constexpr Words kFeature{"Feature", kFeatureWords};
+
 }  // namespace allot::wire

@@ -4,6 +4,7 @@
 
 #include "wire/field.h"
 #include "wire/server.h"
+#include "wire/tasks.h"
 #include "wire/words.h"
 
 namespace allot::wire {
@@ -14,6 +15,13 @@ inline constexpr Field kTaskRefFields[] = {
     Text("lease", "the lease it is held by"),
 };
 inline constexpr Object kTaskRef{"TaskRef", "A task in a worker's hands.", kTaskRefFields};
+inline constexpr Field kExtendFields[] = {
+    kTaskRefFields[0],
+    kTaskRefFields[1],
+    kTaskRefFields[2],
+    Maybe(One("progress", kProgress, "how far it is; what was said before is replaced")),
+};
+inline constexpr Object kExtend{"Extend", "A task that goes on.", kExtendFields};
 
 inline constexpr Field kHelloFields[] = {
     Maybe(Text("name", "for people")),
@@ -38,6 +46,7 @@ inline constexpr Field kWelcomeFields[] = {
     Millis("heartbeat_ms", "it says something at least so often"),
     Many("resumed", kTaskRef, "what it goes on with"),
     Many("lost", kTaskRef, "what is no longer its own"),
+    List(Word("features", kFeature, "what it may use")),
 };
 inline constexpr Object kWelcome{"Welcome", "A worker is registered.", kWelcomeFields};
 
@@ -75,6 +84,7 @@ inline constexpr Field kFailedFields[] = {
     kTaskRefFields[2],
     Maybe(Text("error", "why")),
     Maybe(Bool("final", "without a further attempt")),
+    Maybe(Millis("retry_in_ms", "when its next attempt may start, instead of after its backoff")),
 };
 inline constexpr Object kFailed{"Failed", "An attempt that failed.", kFailedFields};
 
@@ -84,10 +94,11 @@ inline constexpr Field kWorkerMessageFields[] = {
     Maybe(Many("done", kDone, "tasks that are done")),
     Maybe(Many("failed", kFailed, "attempts that failed")),
     Maybe(Many("released", kTaskRef, "tasks that were not started")),
-    Maybe(Many("extend", kTaskRef, "tasks that go on: their leases begin anew")),
+    Maybe(Many("extend", kExtend, "tasks that go on: their leases begin anew")),
     Maybe(Count("pull", "tasks that it can take")),
     Maybe(OrNull(Json("strategy", "of this pull"))),
     Maybe(One("set", kWorkerChange, "what it changes of itself")),
+    Maybe(Bool("job_headers", "from now on, headers of jobs come with their first tasks")),
 };
 inline constexpr Object kWorkerMessage{"WorkerMessage", "What a worker says.", kWorkerMessageFields};
 inline constexpr Field kPullFields[] = {
@@ -98,6 +109,7 @@ inline constexpr Field kPullFields[] = {
     kWorkerMessageFields[6],
     kWorkerMessageFields[7],
     kWorkerMessageFields[8],
+    Maybe(Bool("job_headers", "headers of their jobs come with the tasks")),
     Text("key", "proves that it is this worker"),
     Maybe(Millis("wait_ms", "how long to wait for tasks")),
 };
@@ -120,6 +132,14 @@ inline constexpr Field kAssignmentFields[] = {
 };
 inline constexpr Object kAssignment{"Assignment", "A task for a worker.", kAssignmentFields};
 
+inline constexpr Field kJobHeaderFields[] = {
+    Id("id", "the job's id"),
+    List(Text("tags", "what kind of work it is")),
+    Of(Type::kValues, "meta", "what expressions can read, and people"),
+    Text("user", "whose it is"),
+};
+inline constexpr Object kJobHeader{"JobHeader", "What a worker may know of a job.", kJobHeaderFields};
+
 inline constexpr Field kStaleFields[] = {
     kTaskRefFields[0],
     kTaskRefFields[1],
@@ -141,6 +161,7 @@ inline constexpr Field kPullAnswerFields[] = {
     Many("cancel", kCancel, "what it should stop"),
     Bool("drain", "it should finish what it has, and leave"),
     Maybe(One("set", kWorkerChange, "what others changed of it")),
+    Maybe(Many("jobs", kJobHeader, "of the tasks, where they are asked for")),
 };
 inline constexpr Object kPullAnswer{"PullAnswer", "What a worker is told over plain HTTP.", kPullAnswerFields};
 
@@ -151,6 +172,7 @@ inline constexpr Field kWorkerNewsFields[] = {
     Maybe(Bool("drain", "it should finish what it has, and leave")),
     Maybe(One("set", kWorkerChange, "what others changed of it")),
     Maybe(Many("tasks", kAssignment, "for the worker")),
+    Maybe(Many("jobs", kJobHeader, "of tasks of this message, where they are asked for")),
     Maybe(One("welcome", kWelcome, "the answer to its hello")),
     Maybe(One("error", kError, "what it said is refused")),
     Maybe(Count("seq", "of the message that is refused")),
@@ -202,8 +224,22 @@ inline constexpr Field kWorkersQueryFields[] = {
 };
 inline constexpr Object kWorkersQuery{"WorkersQuery", "", kWorkersQueryFields};
 
-// Waiting for many jobs.
-inline constexpr Field kWaitFields[] = {List(Id("wait", "ids of jobs"))};
+// Waiting for many jobs, and for results as they complete.
+inline constexpr Field kRangeFields[] = {
+    Count("from", "the first index"),
+    Count("to", "the first index behind the range"),
+};
+inline constexpr Object kRange{"Range", "Tasks of a job.", kRangeFields};
+inline constexpr Field kFollowFields[] = {
+    Id("job", "the job's id"),
+    Count("credit", "so many more of its results, at most"),
+    Maybe(Many("have", kRange, "results that are there already; of the job's first entry alone")),
+};
+inline constexpr Object kFollow{"Follow", "A job whose results are to be told as they complete.", kFollowFields};
+inline constexpr Field kWaitFields[] = {
+    Maybe(List(Id("wait", "ids of jobs"))),
+    Maybe(Many("results", kFollow, "jobs whose results are wanted as they complete")),
+};
 inline constexpr Object kWait{"Wait", "Which jobs to wait for.", kWaitFields};
 inline constexpr Field kEndedFields[] = {
     Id("id", "the job's"),
@@ -212,7 +248,14 @@ inline constexpr Field kEndedFields[] = {
     Count("failed", "tasks that failed"),
 };
 inline constexpr Object kEnded{"Ended", "A job that has ended.", kEndedFields};
+inline constexpr Field kFollowedFields[] = {
+    Id("job", "the job's id"),
+    Many("results", kResult, "of tasks that have ended, in the order in which that was seen"),
+    Bool("end", "these are the last: the job has ended, and all has been told"),
+};
+inline constexpr Object kFollowed{"Followed", "Results of a job, as they complete.", kFollowedFields};
 inline constexpr Field kWaitNewsFields[] = {
+    Maybe(Many("results", kFollowed, "results that were asked for")),
     Maybe(Many("ended", kEnded, "jobs that have ended")),
     Maybe(List(Id("unknown", "jobs that are not there"))),
     Maybe(One("error", kError, "what was asked is refused")),

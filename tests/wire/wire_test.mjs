@@ -153,10 +153,13 @@ test('jobs, workers and what goes between them', async () => {
 
   await get(`${kQueue}/workers/{worker}/next`, { worker: worker.id }, { count: 5 });
   await get(`${kQueue}/workers/{worker}`, { worker: worker.id });
-  const had = await worker.pull({ pull: 3, wait_ms: 5_000, strategy: 'priority', set: { attributes: { memory: 4096 } } });
+  const had = await worker.pull({ pull: 3, wait_ms: 5_000, strategy: 'priority', set: { attributes: { memory: 4096 } }, job_headers: true });
   assert.equal(had.tasks.length, 3);
+  assert.ok(had.jobs.length > 0);
   const [a, b, c] = had.tasks;
-  await worker.pull({ done: [{ ...ref(a), result: { ok: 1 } }], failed: [{ ...ref(b), error: 'exit status 1' }], extend: [ref(c)], pull: 0 });
+  await worker.pull({ done: [{ ...ref(a), result: { ok: 1 } }], failed: [{ ...ref(b), error: 'exit status 1', retry_in_ms: 600_000 }], extend: [{ ...ref(c), progress: { done: 1, of: 2, note: 'half' } }], pull: 0 });
+  for (const task of [b, c]) await get(`${kQueue}/jobs/{job}/tasks/{index}`, { job: task.job, index: task.index });
+  assert.equal((await get(`${kQueue}/jobs/{job}`, { job: c.job }, { payload: true })).progress, 0.5);
   await worker.pull({ released: [ref(c)], failed: [{ ...ref(b), error: 'again', final: true }] });
   const again = await worker.pull({ pull: 1, wait_ms: 5_000 });
   await worker.pull({ failed: [{ ...ref(again.tasks[0]), error: 'for good', final: true }] });
@@ -222,7 +225,9 @@ test('messages over WebSockets', async () => {
   const { job: own } = await post(`${kQueue}/jobs`, { tag: 'ws', payloads: [1], payload: 2 });
   await wait.say({ wait: [job.id, own.id, '1'] });
   assert.deepEqual(await wait.next((message) => message.unknown), ['1']);
-  await worker.say({ seq: 1, pull: 4 });
+  await worker.say({ seq: 1, pull: 4, job_headers: true });
+  assert.ok((await worker.next((message) => message.jobs)).length > 0);
+  await wait.say({ results: [{ job: job.id, credit: 10, have: [{ from: 2, to: 3 }] }] });
   const tasks = [];
   while (tasks.length < 4) tasks.push(...(await worker.next((message) => message.tasks)));
   const [one, two, three] = tasks.filter((task) => task.job === job.id);
@@ -234,6 +239,7 @@ test('messages over WebSockets', async () => {
   await post(`${kQueue}/jobs/{job}/cancel`, undefined, { job: job.id });
   await worker.next((message) => message.cancel);
   assert.ok((await wait.next((message) => message.ended)).length > 0);
+  for (let end = false; !end;) end = (await wait.next((message) => message.results))[0].end;
   await post(`${kQueue}/workers/{worker}/drain`, undefined, { worker: id });
   await worker.next((message) => message.drain);
   await worker.say({ seq: 4, done: [{ job: 'x', index: 0, lease: 'y' }] }).then(assert.fail, () => {});

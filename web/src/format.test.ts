@@ -3,6 +3,13 @@ import { describe, expect, it } from 'vitest';
 import * as format from './format';
 
 describe('format', () => {
+  it('says how far a task is', () => {
+    expect(format.progress({ done: 3, of: 12, note: 'frames' })).toBe('25 % (3 of 12), frames');
+    expect(format.progress({ done: 13, of: 12 })).toBe('100 % (13 of 12)');
+    expect(format.progress({ done: 7 })).toBe('7');
+    expect(format.progress({ done: 7, of: 0 })).toBe('7');
+  });
+
   it.each([
     [0, '0ms'],
     [250, '250ms'],

@@ -35,6 +35,12 @@ export function real(n: number): string {
   return trim(n.toFixed(2)) || '0';
 }
 
+// How far a running task is: 25 % (3 of 12), frames.
+export function progress({ done, of, note }: { done: number; of?: number; note?: string }): string {
+  const part = of ? `${Math.floor(Math.min(1, done / of) * 100)} % (${real(done)} of ${real(of)})` : real(done);
+  return note ? `${part}, ${note}` : part;
+}
+
 // The same where there is little room: 4.3G.
 export function compact(n: number): string {
   return Math.abs(n) >= 10_000 ? short(n) : real(n);

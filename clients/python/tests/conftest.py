@@ -8,6 +8,7 @@ from typing import Callable, Iterator
 import pytest
 
 import allotter as al
+from allotter import words
 from allotter.testing import Server
 
 
@@ -46,6 +47,14 @@ def marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that tasks, in whichever process, leave files in."""
     monkeypatch.setenv("MARKS", str(tmp_path))
     return tmp_path
+
+
+@pytest.fixture(params=["features", "none"])
+def features(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """With what the server can, and with a server that says nothing of it, as the first ones did."""
+    if request.param == "none":
+        monkeypatch.setattr(words, "features_of", lambda view: frozenset())
+    return bool(request.param == "features")
 
 
 def pytest_report_header() -> str:

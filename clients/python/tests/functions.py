@@ -54,6 +54,16 @@ def where(_: int, ctx: al.Context) -> Dict[str, Any]:
     }
 
 
+@al.task("half_way")
+def half_way(what: str, ctx: al.Context) -> str:
+    for done in range(3):
+        ctx.progress(done, of=4, note="frames")
+    while not os.path.exists(os.path.join(os.environ["MARKS"], "open")):
+        time.sleep(0.005)
+    ctx.progress(float("nan"), of=float("inf"), note="\x00" * 500)  # as much of it as can be said
+    return what
+
+
 @al.task("flaky")
 def flaky(n: int, ctx: al.Context) -> int:
     if ctx.attempt == 1:

@@ -20,6 +20,7 @@ import pytest
 import allotter as al
 import functions as f
 from allotter.testing import Server
+from allotter.wire.http import send_json
 
 Wait = Callable[[Callable[[], object]], None]
 
@@ -194,7 +195,9 @@ def test_outcomes_come_as_they_end_without_gaps_or_twins(
         assert sorted(one.index for one in others.outcomes(ordered=False)) == list(range(5))
 
 
-def test_what_ended_first_comes_first_when_not_in_order(allot_server: Server, marks: Path) -> None:
+def test_what_ended_first_comes_first_when_not_in_order(
+    allot_server: Server, marks: Path, features: bool
+) -> None:
     with allot_server.worker(first_waits, threads=2), allot_server.client() as client:
         job = client.submit(first_waits, range(2500))
         seen = []
@@ -203,6 +206,53 @@ def test_what_ended_first_comes_first_when_not_in_order(allot_server: Server, ma
             if len(seen) == 2499:
                 (marks / "open").write_text("")  # only now may the first one end
     assert seen[-1] == 0 and sorted(seen) == list(range(2500))
+
+
+def test_results_as_they_end_survive_the_death_of_the_server(allot_server: Server, features: bool) -> None:
+    client = allot_server.client(patience=120)
+    job = client.submit(f.square, range(3000), max_attempts=100)
+    seen: list[int] = []
+    with allot_server.worker(f.square, threads=2, prefetch=16):
+        for outcome in job.outcomes(ordered=False):
+            assert outcome.value() == outcome.index**2
+            seen.append(outcome.index)
+            if len(seen) in (200, 1500):
+                allot_server.restart()
+    assert sorted(seen) == list(range(3000))
+
+
+def test_results_of_a_job_that_is_not_there(allot_server: Server, features: bool) -> None:
+    with allot_server.client() as client, pytest.raises(al.UnknownJob):
+        missing = client.submit("t", [1], retention=0)
+        missing.cancel()
+        list(missing.outcomes(ordered=False))
+
+
+def test_a_job_shows_what_all_its_tasks_were_given(allot_server: Server) -> None:
+    with allot_server.client() as client:
+        raw = client.request(
+            send_json(
+                "POST", "/v1/queues/default/jobs", {"tag": "t", "count": 2, "payload": {"scene": b"\x00".hex()}}
+            )
+        )
+        assert client.job(raw["job"]["id"]).payload() == {"scene": "00"}
+        assert client.submit("t", [1]).payload() is None
+
+
+def test_meta_keys_may_be_numbers(allot_server: Server) -> None:
+    with allot_server.client() as client:
+        few = client.submit(f.square, [1], meta={"6": 1})
+        many = client.submit(f.square, [2], meta={"6": 9}, requirements=al.target["07"] >= al.my["6"])
+        assert many.info().meta == {"6": 9}
+        with allot_server.worker(
+            f.square,
+            threads=1,
+            attributes={"07": 9},
+            requirements=al.target["6"] > 1,
+            strategy=al.PreferDistinct("6", then=al.Oldest()),
+        ):
+            assert many.wait(60).state == "done"
+        assert few.info().state == "active"
 
 
 @al.task("first_waits")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any, Dict, List, Optional
 
 import pytest
@@ -144,9 +145,10 @@ def test_the_token_is_taken_as_allot_takes_it(monkeypatch: pytest.MonkeyPatch, t
 class Talk:
     """A session, and what a server would say to it."""
 
-    def __init__(self, capacity: int = 4) -> None:
+    def __init__(self, capacity: int = 4, wants_headers: bool = False) -> None:
         self.now = 100.0
-        self.session = Session(Identity("w", 2, {"tags": ["t"]}), capacity, unit=lambda: 0.5)
+        identity = Identity("w", 2, {"tags": ["t"]})
+        self.session = Session(identity, capacity, unit=lambda: 0.5, wants_headers=wants_headers)
 
     def hear(self, **message: Any) -> List[Any]:
         return self.session.receive(json.dumps(message), self.now)
@@ -320,14 +322,46 @@ def test_what_the_server_can_not_is_not_said() -> None:
 
 def test_headers_progress_and_refusals_are_events() -> None:
     talk = Talk()
-    talk.welcome(features=["job_header", "progress"])
+    talk.welcome(features=["job_headers", "progress"])
     talk.said()
     headers, assigned = talk.hear(jobs=[{"id": "9", "tags": ["t"]}], tasks=[{**ref(1)}])
     assert isinstance(headers, Headers) and isinstance(assigned, Assigned)
     talk.session.progress(assigned.leases[0], {"done": 3, "of": 10})
     assert talk.said() == [{"extend": [{**ref(1), "progress": {"done": 3, "of": 10}}]}]
+    # A while has to pass before more of it is told.
+    for done_now in range(4, 7):
+        talk.session.progress(assigned.leases[0], {"done": done_now, "of": -1, "note": "a\nb" + "é" * 100})
+        assert talk.said() == []
+    assert talk.session.next_beat(30) == talk.now + 0.25
+    talk.now += 0.25
+    plain = {"done": 6, "of": 0, "note": "a b" + "é" * 62}
+    assert talk.said() == [{"extend": [{**ref(1), "progress": plain}]}]
     (refused,) = talk.hear(stale=[{**ref(1), "code": "stale"}], ack=0)
     assert isinstance(refused, ReportRefused)
+
+
+def test_headers_are_asked_for_on_each_connection_of_a_server_that_has_them() -> None:
+    for features, asks in ((["job_headers"], True), ([], False)):
+        talk = Talk(wants_headers=True)
+        for _ in range(2):
+            talk.welcome(features=features)
+            said = talk.said()
+            assert [message.get("job_headers", False) for message in said] == [asks], said
+            talk.session.disconnected(al.Unavailable("away"))
+
+
+def test_ranges_know_what_was_there() -> None:
+    from allotter.ranges import Ranges
+
+    ranges, had = Ranges(), set()
+    chance = random.Random(7)
+    for _ in range(3000):
+        index = chance.randrange(400)
+        assert ranges.add(index) == (index not in had)
+        had.add(index)
+        listed = [i for one in ranges.first(1000) for i in range(one["from"], one["to"])]
+        assert listed == sorted(had)
+    assert len(ranges.first(1)) == 1
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"tasks": [{}]}', '{"welcome": {}}'])

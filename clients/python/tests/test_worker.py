@@ -335,8 +335,8 @@ def test_a_wrong_queue_or_token_ends_a_worker_at_once(allot_server: Server) -> N
         worker.join(60)
 
 
-def test_without_the_scope_read_a_worker_of_one_function_works_and_one_of_two_says_why(
-    allot_server: Server,
+def test_without_the_scope_read_a_worker_of_two_functions_needs_a_server_that_tells_them_apart(
+    allot_server: Server, features: bool
 ) -> None:
     token = allot_server.command(
         "token", "create", "w", "--scope", "work", "--data", allot_server.data
@@ -349,10 +349,31 @@ def test_without_the_scope_read_a_worker_of_one_function_works_and_one_of_two_sa
     job = client.submit(f.square, [3])
     with allot_server.worker(f.square, threads=1, token=token):
         assert list(job.results()) == [9]
-    client.submit(f.square, [3])
+    jobs = [client.submit(f.square, [3]), client.submit(f.double, [3])]
     worker = allot_server.worker(f.square, f.double, threads=1, token=token)
-    with pytest.raises(al.Forbidden, match="scope read"):
-        worker.join(60)
+    if features:
+        assert [list(one.results()) for one in jobs] == [[9], [6]]
+    else:
+        with pytest.raises(al.Forbidden, match="scope read"):
+            worker.join(60)
+
+
+def test_retry_after_goes_before_the_backoff(allot_server: Server, way: Dict[str, Any], marks: Path) -> None:
+    with allot_server.worker(f.controlled, **way), allot_server.client() as client:
+        job = client.submit(f.controlled, ["retry"], backoff={"first": 3600, "max": 3600})
+        assert list(job.results()) == ["retry at attempt 2"]
+
+
+def test_progress_is_seen_while_a_task_runs(
+    allot_server: Server, way: Dict[str, Any], marks: Path, wait_for: Callable[..., None]
+) -> None:
+    with allot_server.worker(f.half_way, **way), allot_server.client() as client:
+        job = client.submit(f.half_way, ["x"])
+        wait_for(lambda: job.task(0).progress == {"done": 2.0, "of": 4.0, "note": "frames"})
+        assert job.info().progress == 0.5
+        (marks / "open").write_text("")
+        assert list(job.results()) == ["x"]
+        assert job.task(0).progress is None and job.info().progress == 0
 
 
 def test_a_result_that_the_server_refuses_fails_its_task_alone(

@@ -80,8 +80,10 @@ export interface Job extends TaskCounts {
   user: string;
   async: boolean;
   meta: Record<string, MetaValue>;
-  // The payload for all tasks, for whoever submitted the job: of servers with the feature.
+  // The payload for all tasks, where it was asked for: of servers with the feature.
   payload?: Json;
+  // What running tasks have done, in tasks, where their workers say so.
+  progress?: number;
   constraints: Record<string, string>[];
   constraint_tags: string[];
   requirements: string | null;
@@ -119,6 +121,10 @@ export interface Task {
   started_at_ms: Ms | null;
   // Empty where there is none.
   error: string;
+  // While it is retrying: when its next attempt may start.
+  retry_at_ms?: Ms;
+  // While it is running, where its worker says so.
+  progress?: { done: number; of?: number; note?: string };
   payload?: Json;
   result?: Json;
 }
@@ -715,9 +721,11 @@ export interface ServerMessage {
   cancel?: CancelOrder[];
   drain?: boolean;
   set?: WorkerTraits;
-  error?: ErrorBody & { seq?: number };
-  // Headers of jobs that this connection has not seen yet: of servers with the feature.
+  error?: ErrorBody;
+  // Headers of jobs of these tasks, where they were asked for.
   jobs?: JobHeader[];
+  // The message that `error` answers.
+  seq?: number;
 }
 
 // What a message of a worker may have. Reports travel as JSON text, since results do.

@@ -324,6 +324,40 @@ describe('results', () => {
       assert.deepEqual(await all(job.results()), items);
     });
   });
+  for (const former of [false, true]) {
+    it(`as they complete survive lost connections and restarts${former ? ', of servers that do not push them' : ''}`, async () => {
+      const proxy = await Proxy.start(server.port);
+      proxy.former = former;
+      const far = new Client({ server: proxy.url });
+      assert.equal(await far.features.has('results_as_completed'), !former);
+      const square = task<number, number>('square', (n) => n * n);
+      const job = await far.submit(
+        square,
+        Array.from({ length: 3_000 }, (_, n) => n),
+        { maxAttempts: 100 },
+      );
+      await work([square], async () => {
+        const seen: number[] = [];
+        for await (const outcome of job.outcomes({ ordered: false })) {
+          assert.equal(outcome.value(), outcome.index ** 2);
+          seen.push(outcome.index);
+          if (seen.length === 100 || seen.length === 1_000) proxy.breakAll();
+          if (seen.length === 500) await server.restart();
+        }
+        assert.equal(new Set(seen).size, 3_000);
+        assert.equal(seen.length, 3_000);
+      });
+      await proxy.stop();
+    });
+  }
+  it('of a job that is gone, or is not there, are refused', async () => {
+    await assert.rejects(all(client.job('12345').outcomes({ ordered: false })), al.UnknownJob);
+  });
+  it('leave a job with what it was submitted with', async () => {
+    const job = await client.submitSpec({ tag: 'none', count: 2, payload: { scene: 7 } });
+    assert.deepEqual(await job.payload(), { scene: 7 });
+    await job.cancel();
+  });
   it('of failed tasks throw, and their outcomes tell', async () => {
     await work([odd], async () => {
       const job = await client.submit(odd, [1, 2, 3], { maxFailedTasks: 1 });

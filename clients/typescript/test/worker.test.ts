@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
 
 import * as al from 'allotter';
 import { Client, task, threadTask, Worker } from 'allotter';
 import { Proxy } from './proxy.js';
 import { Random } from './random.js';
-import { Server, until } from './server.js';
+import { bin, Server, until } from './server.js';
 
 async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   const list: T[] = [];
@@ -67,6 +68,51 @@ describe('a worker', () => {
     const none = await client.submitSpec({ payloads: [1], max_attempts: 1 });
     assert.equal((await none.wait()).state, 'failed');
     assert.match((await none.taskAt(0)).error, /no function for a job with the tags \[\]/);
+    await working.end();
+  });
+  it('tells functions apart by what the server says of a job, without the scope read', async () => {
+    const own = await Server.start();
+    const token = async (...scopes: string[]) => {
+      const { stdout } = await promisify(execFile)(bin, ['token', 'create', scopes[0]!, '--scope', scopes.join(), '--data', own.data]);
+      return stdout.trim();
+    };
+    const [admin, work] = [await token('admin'), await token('work')];
+    await own.restart();
+    const square = task<number, number>('square', (n) => n * n);
+    const twice = task<number, number>('twice', (n) => 2 * n);
+    const asking = new Client({ server: own.url, token: admin });
+    const working = new Working([square, twice], { server: own.url, token: work });
+    assert.deepEqual(await all(asking.map(square, [3])), [9]);
+    assert.deepEqual(await all(asking.map(twice, [3, 4])), [6, 8]);
+    await working.end();
+    // A server that does not say it is asked: that takes the scope.
+    const proxy = await Proxy.start(own.port);
+    proxy.former = true;
+    const blind = new Working([square, twice], { server: proxy.url, token: work });
+    await asking.submit(square, [3]);
+    await assert.rejects(blind.run, /scope `read`/);
+    await proxy.stop();
+    await own.stop();
+  });
+  it('says how far it is, and when to try again', async () => {
+    const gate = new Gate();
+    const far = task<string, string>('far', async (what, { progress, attempt }) => {
+      if (attempt === 1) throw new al.Retry({ afterMs: 5 });
+      progress(Number.NaN, { of: Infinity, message: '\u0000'.repeat(500) }); // as much of it as can be said
+      for (const done of [1, 2, 3]) progress(done, { of: 4, message: 'frames' });
+      await gate.passed;
+      return what;
+    });
+    const working = new Working([far]);
+    const job = await client.submit(far, ['x'], { backoff: { firstMs: 3_600_000, maxMs: 3_600_000 } });
+    await until('progress', async () => {
+      const { progress } = (await job.tasks().next()).value as al.wire.Task;
+      return progress?.done === 3 && progress.of === 4 && progress.note === 'frames';
+    });
+    assert.equal((await job.view()).progress, 0.75);
+    gate.go();
+    assert.deepEqual(await all(job.results()), ['x']);
+    assert.equal((await job.view()).progress, undefined);
     await working.end();
   });
   it('tells functions what they ask for', async () => {
@@ -152,6 +198,8 @@ describe('a worker', () => {
       (await all(job.outcomes())).map((outcome) => outcome.state),
       ['done', 'failed', 'done'],
     );
+    // And the connection went on.
+    assert.ok(working.events.every(({ type }) => type !== 'disconnected'));
     await working.end();
   });
   it('stops what is cancelled at once, also while it drains', async () => {
@@ -179,6 +227,26 @@ describe('a worker', () => {
     // 100 ms on a machine of its own; this one may be busy.
     assert.ok(stoppedAt - before < 2_000, `${stoppedAt - before} ms`);
     assert.equal((await job.view()).state, 'cancelled');
+  });
+  it('leaves no socket to what a task starts', async () => {
+    const list = task<null, string>('list', async () => {
+      const child = spawn('sh', ['-c', 'for fd in /proc/self/fd/*; do echo "${fd##*/} $(readlink "$fd")"; done'], {
+        stdio: ['ignore', 'pipe', 'ignore'],
+      });
+      let text = '';
+      child.stdout.on('data', (part: Buffer) => (text += part.toString()));
+      await once(child, 'close');
+      return text;
+    });
+    const working = new Working([list]);
+    const lines = (await client.call(list, null)).trim().split('\n');
+    // Its own three streams, and the folder that it reads.
+    assert.deepEqual(
+      lines.filter((line) => Number.parseInt(line) > 2 && /socket/.test(line)),
+      [],
+    );
+    assert.ok(lines.length >= 3);
+    await working.end();
   });
   it('does not wait for what does not listen, longer than its grace', async () => {
     const began = new Gate();

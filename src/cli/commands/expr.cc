@@ -100,8 +100,7 @@ Answer Refs(const Question& question) {
   w.EndObject();
   for (const expr::Reference& reference : question.expr->References()) {
     if (!answer.text.empty()) answer.text += '\n';
-    if (reference.scope != expr::Scope::kNone) answer.text += std::string(ScopeText(reference.scope)) + ".";
-    answer.text += reference.name;
+    AppendReference(reference.scope, reference.name, answer.text);
   }
   return answer;
 }

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // allot tasks, results, wait.
+#include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <iterator>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "allotter/job_waiter.h"
 #include "base/state_words.h"
@@ -28,6 +32,20 @@ struct TasksOptions {
   bool all = false;
 };
 
+// `25% (3 of 12) frames`.
+std::string DoneText(const allotter::TaskProgress& progress) {
+  std::string text = fmt::format("{:g}", progress.done);
+  if (progress.of && *progress.of > 0) {
+    const double part = std::clamp(progress.done / *progress.of, 0.0, 1.0);
+    text = fmt::format("{:.0f}% ({} of {:g})", std::floor(part * 100), text, *progress.of);
+  }
+  return progress.note.empty() ? text : text + " " + progress.note;
+}
+
+std::vector<Table::Column> TaskColumns() {
+  return {{"INDEX", true}, {"STATE"}, {"ATTEMPTS", true}, {"WORKER"}, {"SINCE"}, {"PROGRESS"}, {"ERROR"}};
+}
+
 Result<void> ShowTask(const Context& context, Client& client, const std::string& job, std::uint64_t index) {
   auto task = client.tasks().Get(job, index);
   if (!task) return task.error();
@@ -37,6 +55,8 @@ Result<void> ShowTask(const Context& context, Client& client, const std::string&
                          {"attempts", task->attempts == 0 ? "" : std::to_string(task->attempts)},
                          {"worker", task->worker},
                          {"since", task->started_at_ms ? TimeText(task->started_at_ms) : ""},
+                         {"progress", task->progress ? DoneText(*task->progress) : ""},
+                         {"next attempt", task->retry_at_ms ? TimeText(task->retry_at_ms) : ""},
                          {"error", task->error},
                          {"payload", JsonToBytes(task->payload)},
                          {"result", JsonToBytes(task->result)}},
@@ -49,7 +69,7 @@ Result<void> ListTasks(const Context& context, Client& client, const TasksOption
   auto job = FindJob(client, options.job);
   if (!job) return job.error();
   if (options.index) return ShowTask(context, client, *job, *options.index);
-  Table table({{"INDEX", true}, {"STATE"}, {"ATTEMPTS", true}, {"WORKER"}, {"SINCE"}, {"ERROR"}});
+  Table table(TaskColumns());
   table.ColourStates(1);
   allotter::TaskQuery query = options.query;
   std::size_t left = options.all ? SIZE_MAX : options.limit;
@@ -66,7 +86,7 @@ Result<void> ListTasks(const Context& context, Client& client, const TasksOption
         case Format::kTable:
           table.Add({std::to_string(task.index), task.state, task.attempts == 0 ? "-" : std::to_string(task.attempts),
                      task.worker.empty() ? "-" : task.worker, task.started_at_ms ? TimeText(task.started_at_ms) : "-",
-                     task.error});
+                     task.progress ? DoneText(*task.progress) : "-", task.error});
           break;
         case Format::kId:
           std::cout << task.index << '\n';
@@ -86,7 +106,7 @@ Result<void> ListTasks(const Context& context, Client& client, const TasksOption
     // A table of everything is printed piece by piece: a job may have millions of tasks.
     if (options.all && context.format == Format::kTable && !table.empty()) {
       std::cout << table.Text(StdoutStyle());
-      table = Table({{"INDEX", true}, {"STATE"}, {"ATTEMPTS", true}, {"WORKER"}, {"SINCE"}, {"ERROR"}});
+      table = Table(TaskColumns());
       table.ColourStates(1);
     }
   }
@@ -168,7 +188,8 @@ void AddTaskCommands(CLI::App& app, Context& context) {
   auto follow = std::make_shared<FollowOptions>();
   auto quiet = std::make_shared<bool>(false);
   results.add_option("JOB", *job, kJobHelp)->required();
-  results.add_option("--from", follow->from, "Beginning with this index")->type_name("INDEX");
+  auto* from = results.add_option("--from", follow->from, "Beginning with this index")->type_name("INDEX");
+  results.add_flag("--as-completed", follow->as_completed, "In the order in which tasks end")->excludes(from);
   results.add_flag("--quiet", *quiet, "No progress");
   OnRun(results, context, [&context, job, follow, quiet](Client& client) -> Result<void> {
     auto found = FindJob(client, *job);

@@ -35,7 +35,8 @@ void RateMeter::Add(std::uint64_t ended, std::chrono::steady_clock::time_point a
 std::string ProgressText(const allotter::Job& job, double per_second, int columns) {
   const std::uint64_t ended = EndedTasks(job);
   std::string text = FormatCount(ended) + "/" + FormatCount(job.count);
-  const double part = job.count == 0 ? 1.0 : static_cast<double>(ended) / static_cast<double>(job.count);
+  const double done = static_cast<double>(ended) + std::min(job.progress.value_or(0), static_cast<double>(job.running));
+  const double part = job.count == 0 ? 1.0 : done / static_cast<double>(job.count);
   text += "  " + std::to_string(static_cast<int>(part * 100)) + "%";
   if (job.state != "active") text += "  " + Visible(job.state);
   if (per_second > 0.05 && !job.ended()) {

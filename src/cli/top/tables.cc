@@ -127,9 +127,11 @@ Line JobLine(const Model& model, const allotter::Job& job) {
   out.push_back({.text = Joined(job.tags)});
   out.push_back(Count(job.count));
   Field bar{.number = part};
-  bar.bar = {{static_cast<double>(job.done), "█", {.ink = Ink::kGreen}},
+  // What running tasks have done counts as done.
+  const double half_done = std::min(job.progress.value_or(0), static_cast<double>(job.running));
+  bar.bar = {{static_cast<double>(job.done) + half_done, "█", {.ink = Ink::kGreen}},
              {static_cast<double>(job.failed), "▓", {.ink = Ink::kRed}},
-             {static_cast<double>(job.running), "▒", {.ink = Ink::kBlue}},
+             {static_cast<double>(job.running) - half_done, "▒", {.ink = Ink::kBlue}},
              {static_cast<double>(job.queued + job.retrying), "░", kDim},
              {static_cast<double>(job.skipped), "·", kDim}};
   out.push_back(std::move(bar));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include "base/bounds.h"
 #include "base/check.h"
@@ -196,6 +197,22 @@ Result<std::vector<bool>> WorkerCommands::Extend(const Now& now, WorkerId id, st
   }
   p_.End();
   return own;
+}
+
+Result<void> WorkerCommands::NoteProgress(const Now& now, WorkerId id, std::span<ProgressReport> reports) {
+  p_.Begin(now);
+  EngineWorker* worker = p_.workers.FindRegistered(id);
+  if (worker == nullptr) return UnknownWorker(id);
+  p_.leasing.Seen(*worker);
+  {
+    MemoryPool::Scope scope(&p_.memory.jobs);
+    for (ProgressReport& report : reports) {
+      const Lease* lease = p_.leases.Find(report.task);
+      if (lease != nullptr && lease->worker == id) p_.progress.Set(report.task, std::move(report.progress));
+    }
+  }
+  p_.End();
+  return {};
 }
 
 Result<void> WorkerCommands::Drain(const Now& now, WorkerId id) {

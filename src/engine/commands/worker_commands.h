@@ -33,6 +33,8 @@ class WorkerCommands {
   Result<std::vector<ReportVerdict>> ReportAll(const Now& now, WorkerId worker, std::span<const Report> reports);
   // False for each lease that is not this worker's (any more).
   Result<std::vector<bool>> Extend(const Now& now, WorkerId worker, std::span<const TaskRef> tasks);
+  // What of these is its own, and how far it is.
+  Result<void> NoteProgress(const Now& now, WorkerId worker, std::span<ProgressReport> reports);
   // No new tasks, for as long as it is registered, lost connections included; what it holds goes on.
   Result<void> Drain(const Now& now, WorkerId worker);
   // Its connection is gone; it may come back within its grace time. Not an error for unknown workers.

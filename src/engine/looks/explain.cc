@@ -187,6 +187,14 @@ Reason Behind(const JobSnapshot& snapshot) {
 
 // --- One task.
 
+// `, and has done 3 of 10 (frames)`.
+std::string ProgressText(const TaskProgress& progress) {
+  std::string text = fmt::format(", and has done {:g}", progress.done);
+  if (progress.of) text += fmt::format(" of {:g}", *progress.of);
+  if (!progress.note.empty()) text += " (" + progress.note + ")";
+  return text;
+}
+
 std::optional<Reason> OfTask(const JobSnapshot& snapshot) {
   const TaskView& task = *snapshot.task;
   switch (task.state) {
@@ -200,13 +208,14 @@ std::optional<Reason> OfTask(const JobSnapshot& snapshot) {
       if (task.started_at) {
         where += ", for " + FormatDuration(std::max(snapshot.match.now - *task.started_at, milliseconds(0)));
       }
+      if (task.progress) where += ProgressText(*task.progress);
       return Reason{Advice::kWait, ReasonCode::kRunning, "it runs " + where, "", task.started_at};
     }
     case TaskState::kRetrying:
       if (Ended(snapshot.match.state)) return std::nullopt;
       return Reason{Advice::kWait, ReasonCode::kBackoff,
-                    fmt::format("attempt {} failed: the next one of its job is due {}", task.attempts,
-                                In(snapshot.task_due.value_or(snapshot.match.now), snapshot.match.now)),
+                    fmt::format("attempt {} failed: the next one is due {}", task.attempts,
+                                In(task.retry_at.value_or(snapshot.match.now), snapshot.match.now)),
                     ""};
     case TaskState::kDone:
     case TaskState::kFailed:

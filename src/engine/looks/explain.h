@@ -67,8 +67,7 @@ struct JobSnapshot {
   std::optional<PromiseSnapshot> promised;  // none: fanout, or nothing of it is queued
   // Where one task was asked for.
   std::optional<TaskView> task;
-  std::string task_worker;           // the name of who runs it
-  std::optional<WallTime> task_due;  // while it waits for its next attempt
+  std::string task_worker;  // the name of who runs it
 };
 
 // The reasons of matching together with those of limits and order, the gravest first (Gravity() in match/reason.h) and

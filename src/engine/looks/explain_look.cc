@@ -179,7 +179,6 @@ Result<JobSnapshot> PreparedLooks::SnapshotOf(const Now& now, JobId id, std::opt
     if (!view.ok()) return view.error();
     out.task = *view;
     if (const EngineWorker* worker = p_.workers.Find(out.task->worker)) out.task_worker = worker->name;
-    if (out.task->state == TaskState::kRetrying) out.task_due = job->tasks.NextDue();
   }
   Result<MatchSnapshot> match = Looks(p_).Snapshot(id);
   if (!match.ok()) return match.error();

@@ -49,6 +49,7 @@ JobView Looks::View(const EngineJob& job) const {
     view.queued = tasks.queued();
     view.retrying = tasks.retrying();
     view.next_retry_at = tasks.NextDue();
+    view.progress = p_.progress.SumOf(job.id());
     if (job.promises) view.promised = job.promises->promised;
   }
   view.max_attempts = job.terms->max_attempts;
@@ -78,7 +79,11 @@ TaskView Looks::ViewTask(const EngineJob& job, TaskIndex index) const {
   view.state = job.tasks.State(index);
   if (view.state == TaskState::kQueued || view.state == TaskState::kRetrying) {
     view.attempts = job.tasks.AttemptsUsed(index);
-    if (Ended(job.state)) view.state = TaskState::kSkipped;
+    if (Ended(job.state)) {
+      view.state = TaskState::kSkipped;
+    } else if (view.state == TaskState::kRetrying) {
+      view.retry_at = job.tasks.DueOf(index);
+    }
   }
   return view;
 }
@@ -121,6 +126,7 @@ Result<TaskPage> Looks::Tasks(const TaskQuery& query) const {
     place->worker = lease.worker;
     place->started_at = lease.granted_at;
     place->attempts = lease.attempt;
+    if (const TaskProgress* progress = p_.progress.Find(lease.task.lease.serial)) place->progress = *progress;
   }
   return page;
 }

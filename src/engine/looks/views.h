@@ -17,6 +17,7 @@
 #include "base/time.h"
 #include "dispatch/dispatch_mode.h"
 #include "engine/memory_use.h"
+#include "engine/types.h"
 #include "expr/expr.h"
 #include "limits/limit.h"
 #include "match/reason.h"
@@ -59,6 +60,7 @@ struct JobView : JobDetails {
   std::optional<WallTime> started_at;  // first grant
   std::optional<WallTime> ended_at;
   std::optional<WallTime> next_retry_at;
+  std::optional<double> progress;         // of running tasks, in tasks; none: none says so
   std::string_view reason;                // why it failed, where it did
   std::optional<WaitReason> wait_reason;  // none: nothing of it waits
 };
@@ -69,6 +71,22 @@ struct TaskView {
   std::uint32_t attempts = 0;  // deliveries so far, as far as they are known: 0 for done and failed ones
   WorkerId worker;             // while running
   std::optional<WallTime> started_at;
+  std::optional<WallTime> retry_at;      // while retrying
+  std::optional<TaskProgress> progress;  // while running, where its worker says so
+};
+
+// What a worker may know of a job whose tasks it is given.
+struct JobHeaderView {
+  JobId id;
+  Interned<std::vector<std::string>> tags;
+  Interned<Meta> meta;
+  std::string user;
+};
+
+// A task at its end.
+struct EndedTask {
+  TaskIndex index = 0;
+  TaskState state = TaskState::kDone;  // kDone, kFailed or kSkipped
 };
 
 // Tasks of one job that a worker was promised.

@@ -74,7 +74,7 @@ ReportVerdict Leasing::ReportOne(const Report& report) {
       break;
     }
     case ReportKind::kFailed:
-      AttemptFailed(*lease, false);
+      AttemptFailed(*lease, false, report.retry_in);
       break;
     case ReportKind::kRejected:
       AttemptFailed(*lease, true);
@@ -91,6 +91,7 @@ void Leasing::End(Lease& lease) {
   EngineJob* job = lease.job;
   CHECK(worker != nullptr && job != nullptr);
   p_.limiting.ForgetDrawn(lease);
+  if (!p_.progress.empty()) p_.progress.Forget(lease.task);
   p_.tallies.LeaseEnded(lease, *job);
   p_.leases.End(lease, &worker->leases, &job->leases);
   if (worker->leases.size() + 1 == worker->slots) p_.tallies.Recount(*worker);
@@ -107,7 +108,7 @@ void Leasing::End(Lease& lease) {
 
 bool Leasing::Stopped(const Lease& lease, const EngineJob& job) { return lease.stop_requested && !Ended(job.state); }
 
-void Leasing::AttemptFailed(Lease& lease, bool final) {
+void Leasing::AttemptFailed(Lease& lease, bool final, std::optional<milliseconds> retry_in) {
   MemoryPool::Scope scope(&p_.memory.jobs);
   EngineJob& job = *lease.job;
   if (Stopped(lease, job)) return GiveBack(lease, false, "");
@@ -119,7 +120,8 @@ void Leasing::AttemptFailed(Lease& lease, bool final) {
     job.tasks.Fail(index);
     ++p_.stats.failed_tasks;
     p_.journal.TaskEvent(EventType::kFailed, job, index, serial);
-  } else if (const milliseconds wait = BackoffAfter(job.terms->backoff, attempt, p_.rng); wait.count() > 0) {
+  } else if (const milliseconds wait = retry_in ? *retry_in : BackoffAfter(job.terms->backoff, attempt, p_.rng);
+             wait.count() > 0) {
     const WallTime due = RoundUp(p_.clock.Steady() + wait, wait);
     job.tasks.Wait(index, attempt, due);
     ByteWriter event = p_.journal.TaskEvent(EventType::kWait, job, index, serial);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "engine/jobs/job.h"
@@ -42,7 +43,8 @@ class Leasing final : public EngineStage {
 
  private:
   bool Step(std::size_t& budget);
-  void AttemptFailed(Lease& lease, bool final);
+  // `retry_in`: instead of the wait that the job's backoff says.
+  void AttemptFailed(Lease& lease, bool final, std::optional<milliseconds> retry_in = std::nullopt);
   // Its worker was ordered to stop, and then the job was retried: how it ends says nothing about the task, so that,
   // unless it is done after all, the task starts with fresh attempts like the others.
   static bool Stopped(const Lease& lease, const EngineJob& job);

@@ -23,6 +23,16 @@ class JobViewsTest : public ServerTest {
   }
 };
 
+TEST_F(JobViewsTest, AJobShowsWhatItWasSubmittedWithWhereThatIsAskedFor) {
+  HttpClient http = Http();
+  const std::string id = Submit(http, R"({"tag":"t","count":2,"payload":{"scene": 7}})");
+  EXPECT_FALSE(http.Get(kJobs + "/" + id).json["payload"].there());
+  EXPECT_EQ(http.Get(kJobs + "/" + id + "?payload=true").json["payload"].text(), R"({"scene":7})");
+  EXPECT_EQ(http.Get(kJobs + "/" + id + "?payload=1").code(), "bad_value");
+  const std::string own = Submit(http, R"({"tag":"t","payloads":[1,2]})");
+  EXPECT_FALSE(http.Get(kJobs + "/" + own + "?payload=true").json["payload"].there());
+}
+
 TEST_F(JobViewsTest, APictureHasTheTasksInParts) {
   HttpClient http = Http();
   WsClient worker = Worker();

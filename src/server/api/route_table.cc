@@ -276,7 +276,7 @@ constexpr Route kRoutes[] = {
      Needs(kRead),
      ShowJob,
      "shows a job, at once or when it has ended",
-     {.query = &wire::kWaitQuery, .gives = &wire::kJob},
+     {.query = &wire::kShowQuery, .gives = &wire::kJob},
      kWatched},
     {kPatch,
      At("/v1/queues/{queue}/jobs/{job}"),

@@ -23,9 +23,9 @@
 namespace allot {
 namespace {
 
-Answer JobAnswer(const Call& call, const JobView& view) {
+Answer JobAnswer(const Call& call, const JobView& view, const std::optional<std::string>& payload = std::nullopt) {
   std::string out;
-  AppendJob(view, call.queue->name(), out);
+  AppendJob(view, call.queue->name(), out, payload);
   return Answer(200, std::move(out));
 }
 
@@ -74,7 +74,8 @@ Flow ListJobs(Call call) {
 // GET …/jobs/ID?wait_ms=
 Flow ShowJob(Call call) {
   CO_TRY(const JobName name, ParseJobName(call.part("job")));
-  CO_TRY(const milliseconds wait, ParseWaitQuery(call.request.query));
+  CO_TRY(const ShowQuery query, ParseShowQuery(call.request.query));
+  const milliseconds wait = query.wait;
   if (wait.count() > 0) WaitNoLongerThanClient(call);
   RoundHere round = co_await Look(call);
   Result<JobView> view = FindJob(*round, call, name);
@@ -87,7 +88,12 @@ Flow ShowJob(Call call) {
     if (!view.ok()) co_return view.error();
   }
   co_await AfterCommit(round);
-  co_return JobAnswer(call, *view);
+  std::optional<std::string> payload;
+  // Whoever sees a job sees what its tasks were given, too.
+  if (query.payload && view->payload.common) {
+    CO_TRY(payload, call.queue->store().ReadPayload(view->payload.set, kCommonPayload));
+  }
+  co_return JobAnswer(call, *view, payload);
 }
 
 namespace {

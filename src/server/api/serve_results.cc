@@ -16,60 +16,12 @@
 #include "server/wire/reply_json.h"
 #include "server/wire/request_json.h"
 #include "server/wire/request_query.h"
+#include "server/wire/results_json.h"
 #include "wire/jobs.h"
 #include "wire/writer.h"
 
 namespace allot {
 namespace {
-
-// The outcomes of tasks from `from` on, before `end`; and where they end, if there was too much for one answer.
-struct OutcomePage {
-  std::vector<Outcome> outcomes;  // in order of index
-  std::uint64_t end = 0;
-};
-Result<OutcomePage> ReadPage(Store& store, JobId job, TaskIndex from, std::uint64_t end) {
-  constexpr std::size_t kMaxPageBytes = 8 << 20;
-  OutcomePage page;
-  page.end = end;
-  std::size_t bytes = 0;
-  Store::OutcomeQuery query;
-  query.job = job;
-  query.from = from;
-  query.end = end;
-  query.max_bytes = kMaxPageBytes;
-  for (;;) {
-    TRY(std::vector<Outcome> read, store.ReadOutcomes(query));
-    if (read.empty()) return page;
-    for (Outcome& outcome : read) {
-      bytes += outcome.text.size();
-      page.outcomes.push_back(std::move(outcome));
-    }
-    const std::uint64_t next = static_cast<std::uint64_t>(page.outcomes.back().index) + 1;
-    if (next >= end) return page;
-    if (bytes >= kMaxPageBytes) {
-      page.end = next;
-      return page;
-    }
-    query.from = static_cast<TaskIndex>(next);
-  }
-}
-
-// What the store has of the tasks of a page, in order of index.
-Result<std::vector<Outcome>> OutcomesOf(Store& store, JobId job, const std::vector<TaskView>& tasks) {
-  std::vector<Outcome> outcomes;
-  if (tasks.empty()) return outcomes;
-  const TaskIndex from = tasks.front().index;
-  const std::uint64_t end = static_cast<std::uint64_t>(tasks.back().index) + 1;
-  // Tasks of one state may lie far apart: then each is looked up on its own.
-  const bool dense = end - from <= 4 * tasks.size();
-  for (std::size_t i = 0; i < (dense ? 1 : tasks.size()); ++i) {
-    const TaskIndex own = tasks[i].index;
-    TRY(OutcomePage found,
-        dense ? ReadPage(store, job, from, end) : ReadPage(store, job, own, static_cast<std::uint64_t>(own) + 1));
-    for (Outcome& outcome : found.outcomes) outcomes.push_back(std::move(outcome));
-  }
-  return outcomes;
-}
 
 // What the store has of one task, as it is shown.
 struct TaskTexts {
@@ -101,7 +53,9 @@ Flow ListTasks(Call call) {
   CO_TRY(const TaskPage& page, round->engine.looks().Tasks(query));
   co_await AfterCommit(round);
   co_await OnRenderLane(call);
-  CO_TRY(const std::vector<Outcome>& outcomes, OutcomesOf(call.queue->store(), query.job, page.tasks));
+  std::vector<TaskIndex> indices;
+  for (const TaskView& task : page.tasks) indices.push_back(task.index);
+  CO_TRY(const std::vector<Outcome>& outcomes, ReadOutcomesOf(call.queue->store(), query.job, indices));
   std::string out;
   {
     JsonWriter json(out);
@@ -185,7 +139,7 @@ Result<void> AppendResults(Store& store, const EndedTasks& ended, std::string& o
   std::vector<Outcome> outcomes;
   std::size_t told = ended.states.size();
   if (told > 0) {
-    TRY(OutcomePage page, ReadPage(store, ended.job, ended.from, static_cast<std::uint64_t>(ended.from) + told));
+    TRY(OutcomePage page, ReadOutcomePage(store, ended.job, ended.from, static_cast<std::uint64_t>(ended.from) + told));
     outcomes = std::move(page.outcomes);
     told = static_cast<std::size_t>(page.end - ended.from);
   }
@@ -196,12 +150,8 @@ Result<void> AppendResults(Store& store, const EndedTasks& ended, std::string& o
   for (std::size_t i = 0; i < told; ++i) {
     const TaskIndex index = ended.from + static_cast<TaskIndex>(i);
     while (outcome != outcomes.end() && outcome->index < index) ++outcome;
-    TaskExtra extra;
-    if (outcome != outcomes.end() && outcome->index == index) {
-      if (outcome->kind == OutcomeKind::kResult && ended.states[i] == TaskState::kDone) extra.result = outcome->text;
-      if (outcome->kind == OutcomeKind::kError && ended.states[i] == TaskState::kFailed) extra.error = outcome->text;
-    }
-    AppendResultItem(index, ended.states[i], extra, json.Raw({}).out());
+    const Outcome* const own = outcome != outcomes.end() && outcome->index == index ? &*outcome : nullptr;
+    AppendResultItem({index, ended.states[i]}, own, json.Raw({}).out());
   }
   json.EndArray();
   const std::uint64_t next = static_cast<std::uint64_t>(ended.from) + told;

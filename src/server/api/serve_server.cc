@@ -81,6 +81,7 @@ void AppendServer(const Call& call, std::string& out) {
   w.Int("now_at_ms", ToMillis(ReadClock().wall));
   w.Count("queues", call.server.queues->size());
   AppendPrincipal(call.principal(), call.server.tokens->required(), w.Value("you"));
+  AppendFeatures(w.Value("features"));
 }
 
 }  // namespace

@@ -105,12 +105,13 @@ class PullLink final : public WorkerLink {
       JsonWriter json(out);
       wire::Writer<wire::kPullAnswer> w(json);
       w.List("stale", news.stale, [](const auto& one, std::string& to) { AppendStale(one.first, one.second, to); });
-      w.Value("tasks").BeginArray();
-      if (!AddTasks(news.grants, tasks, out)) return;
+      GrantTexts texts{w.Value("tasks").BeginArray().out()};
+      if (!AddTasks(news, tasks, texts)) return;
       json.EndArray();
       w.List("cancel", news.stop_requests, AppendCancel);
       w.Bool("drain", news.drain);
       if (news.set) AppendWorkerChange(*news.set, w.Place("set"));
+      if (!texts.headers.empty()) w.Raw("jobs", "[" + texts.headers + "]");
     }
     Closure on_lost;
     if (!tasks.empty()) {
@@ -123,10 +124,10 @@ class PullLink final : public WorkerLink {
 
  private:
   // Appends what is to start. Those of `tasks` that find no room are given back. False if the call has ended instead.
-  bool AddTasks(const std::vector<Grant>& grants, std::vector<TaskRef>& tasks, std::string& out) {
-    if (grants.empty()) return true;
-    std::vector<DamagedGrant> damaged;
-    const Result<std::size_t> end = AppendGrants(call_.queue->store(), grants, 0, bounds::kMaxBodyBytes, out, damaged);
+  bool AddTasks(const WorkerNews& news, std::vector<TaskRef>& tasks, GrantTexts& out) {
+    if (news.grants.empty()) return true;
+    const Result<std::size_t> end =
+        AppendGrants(call_.queue->store(), {news.grants, news.headers}, 0, bounds::kMaxBodyBytes, out);
     if (!end.ok() && end.error().code == Code::kUnavailable) {
       // The database is away: the tasks go back.
       GiveBack(std::move(tasks));
@@ -139,8 +140,8 @@ class PullLink final : public WorkerLink {
       call_.Fail({Code::kUnknownQueue, "the queue " + call_.queue->name() + " is gone", ""});
       return false;
     }
-    if (!damaged.empty()) {
-      call_.reply.net().Post(call_.queue, [worker = worker_, damaged = std::move(damaged)](Round& round) {
+    if (!out.damaged.empty()) {
+      call_.reply.net().Post(call_.queue, [worker = worker_, damaged = std::move(out.damaged)](Round& round) {
         round.workers.FailDamaged(round, worker, damaged);
       });
     }

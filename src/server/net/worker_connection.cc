@@ -224,9 +224,9 @@ bool WorkerConnection::NextMessage(std::string& out) {
   if (next_grant_ < news.grants.size()) {
     field("tasks");
     out.push_back('[');
-    std::vector<DamagedGrant> damaged;
+    GrantTexts texts{out};
     const Result<std::size_t> end =
-        AppendGrants(queue_->store(), news.grants, next_grant_, kGoodMessageBytes, out, damaged);
+        AppendGrants(queue_->store(), {news.grants, news.headers}, next_grant_, kGoodMessageBytes, texts);
     if (!end.ok() && end.error().code == Code::kUnavailable) {
       // The database is away. What it was to be given goes back, and it may come again.
       out.clear();
@@ -252,13 +252,17 @@ bool WorkerConnection::NextMessage(std::string& out) {
       CloseSoon();
       return true;
     }
-    if (!damaged.empty()) {
-      net().Post(queue_, [worker = worker_, damaged = std::move(damaged)](Round& round) {
+    if (!texts.damaged.empty()) {
+      net().Post(queue_, [worker = worker_, damaged = std::move(texts.damaged)](Round& round) {
         round.workers.FailDamaged(round, worker, damaged);
       });
     }
     for (; next_grant_ < *end; ++next_grant_) named_.push_back(news.grants[next_grant_].task);
     out.push_back(']');
+    if (!texts.headers.empty()) {
+      field("jobs");
+      out.append("[").append(texts.headers).append("]");
+    }
   }
   if (next_grant_ >= news.grants.size()) {
     news_.pop_front();

@@ -203,6 +203,116 @@ TEST_F(WorkerTest, AnEmptyPullWaitsForATask) {
   EXPECT_EQ(answer.json["tasks"].size(), 1u);
 }
 
+TEST_F(WorkerTest, TheServerSaysWhatItCan) {
+  HttpClient http = Http();
+  WsClient worker = Worker();
+  const Json features = Greet(worker)["features"];
+  EXPECT_EQ(features.text(), http.Get("/v1/server").json["features"].text());
+  EXPECT_EQ(features.text(), Registered(http)["features"].text());
+  EXPECT_NE(features.text().find("\"job_headers\""), std::string::npos);
+}
+
+TEST_F(WorkerTest, AHeaderComesOnceForEachJobWhereTheyAreAskedFor) {
+  HttpClient http = Http();
+  const std::string a = Submit(http, R"({"tags":["t"],"count":2,"meta":{"6":7,"k":"v"},"user":"ann","priority":2})");
+  const std::string b = Submit(http, R"({"tag":"t","count":2,"priority":1})");
+  const std::string header = R"({"id":")" + a + R"(","tags":["t"],"meta":{"6":7,"k":"v"},"user":"ann"})";
+  WsClient quiet = Worker();
+  Greet(quiet);
+  quiet.Send(R"({"pull":1})");
+  EXPECT_FALSE(quiet.ReadUntil("tasks")["jobs"].there());
+  WsClient worker = Worker();
+  Greet(worker);
+  worker.Send(R"({"pull":2,"job_headers":true})");
+  // They may come one by one.
+  std::string headers;
+  for (std::size_t tasks = 0; tasks < 2;) {
+    const Json news = worker.ReadUntil("tasks");
+    tasks += news["tasks"].size();
+    headers += news["jobs"].text();
+  }
+  EXPECT_NE(headers.find(header), std::string::npos) << headers;
+  EXPECT_NE(headers.find(R"({"id":")" + b + R"(","tags":["t"],"meta":{},"user":""})"), std::string::npos) << headers;
+  worker.Send(R"({"pull":1})");
+  EXPECT_FALSE(worker.ReadUntil("tasks")["jobs"].there());  // it is known
+  // By requests, with each of them that asks.
+  const std::string c = Submit(http, R"({"tag":"t","count":3})");
+  const Json welcome = Registered(http);
+  for (int i = 0; i < 2; ++i) {
+    const Answer answer = http.Post(PullPath(welcome), Body(welcome, R"(,"pull":1,"job_headers":true)"));
+    EXPECT_EQ(answer.json["tasks"].size(), 1u);
+    EXPECT_EQ(answer.json["jobs"].text(), R"([{"id":")" + c + R"(","tags":["t"],"meta":{},"user":""}])");
+  }
+  EXPECT_FALSE(http.Post(PullPath(welcome), Body(welcome, R"(,"pull":1)")).json["jobs"].there());
+}
+
+TEST_F(WorkerTest, AWorkerOfManyJobsGetsHeadersAgain) {
+  HttpClient http = Http();
+  WsClient worker = Worker();
+  Greet(worker);
+  const std::string first = Submit(http, R"({"tag":"t","count":2})");
+  worker.Send(R"({"pull":1,"job_headers":true})");
+  EXPECT_EQ(worker.ReadUntil("tasks")["jobs"][0]["id"].str(), first);
+  std::string batch;
+  for (int i = 0; i < 256; ++i) batch += std::string(i > 0 ? "," : "") + R"({"tag":"t","priority":1})";
+  EXPECT_EQ(http.Post(kJobs + "/batch", R"({"jobs":[)" + batch + "]}").status, 201);
+  worker.Send(R"({"pull":256})");
+  std::size_t tasks = 0, headers = 0;
+  while (tasks < 256) {
+    const Json news = worker.ReadUntil("tasks");
+    tasks += news["tasks"].size();
+    headers += news["jobs"].size();
+  }
+  EXPECT_EQ(headers, 256u);
+  worker.Send(R"({"pull":1})");
+  EXPECT_EQ(worker.ReadUntil("tasks")["jobs"][0]["id"].str(), first);
+}
+
+TEST_F(WorkerTest, ARunningTaskMaySayHowFarItIs) {
+  HttpClient http = Http();
+  const std::string id = Submit(http, R"({"tag":"t","count":2})");
+  WsClient worker = Worker();
+  Greet(worker);
+  worker.Send(R"({"pull":1})");
+  const Json task = worker.ReadUntil("tasks")["tasks"][0];
+  worker.Send(R"({"seq":1,"extend":[)" + Ref(task) + R"(,"progress":{"done":3,"of":12,"note":"frames"}}]})");
+  EXPECT_EQ(worker.ReadUntil("ack")["stale"].size(), 0u);
+  const std::string progress = R"({"done":3.0,"of":12.0,"note":"frames"})";
+  EXPECT_EQ(http.Get(kJobs + "/" + id + "/tasks/0").json["progress"].text(), progress);
+  EXPECT_EQ(http.Get(kJobs + "/" + id + "/tasks").json["tasks"][0]["progress"].text(), progress);
+  EXPECT_EQ(http.Get(kJobs + "/" + id).json["progress"].text(), "0.25");
+  worker.Send(R"({"seq":2,"extend":[)" + Ref(task) + R"(,"progress":{"of":12}}]})");
+  EXPECT_EQ(worker.Read()["error"]["code"].str(), "bad_value");
+  worker.Send(R"({"seq":3,"done":[)" + Ref(task) + "}]}");
+  worker.ReadUntil("ack");
+  EXPECT_FALSE(http.Get(kJobs + "/" + id).json["progress"].there());
+  worker.Send(R"({"seq":4,"extend":[)" + Ref(task) + R"(,"progress":{"done":1}}]})");
+  EXPECT_EQ(worker.ReadUntil("ack")["stale"].size(), 1u);
+}
+
+TEST_F(WorkerTest, AFailureMaySayWhenToTryAgain) {
+  HttpClient http = Http();
+  const std::string id = Submit(http, R"({"tag":"t","backoff":{"first_ms":600000}})");
+  WsClient worker = Worker();
+  Greet(worker);
+  worker.Send(R"({"pull":1})");
+  Json task = worker.ReadUntil("tasks")["tasks"][0];
+  worker.Send(R"({"seq":1,"failed":[)" + Ref(task) + R"(,"error":"later","final":true,"retry_in_ms":5}]})");
+  EXPECT_EQ(worker.Read()["error"]["code"].str(), "bad_value");
+  worker.Send(R"({"seq":2,"failed":[)" + Ref(task) + R"(,"error":"later","retry_in_ms":604800001}]})");
+  EXPECT_EQ(worker.Read()["error"]["code"].str(), "bad_value");
+  worker.Send(R"({"seq":3,"failed":[)" + Ref(task) + R"(,"error":"later","retry_in_ms":40}],"pull":1})");
+  task = worker.ReadUntil("tasks")["tasks"][0];
+  EXPECT_EQ(task["attempt"].num(), 2);
+  worker.Send(R"({"seq":4,"failed":[)" + Ref(task) + R"(,"error":"later","retry_in_ms":60000}]})");
+  worker.ReadUntil("ack");
+  const Json view = http.Get(kJobs + "/" + id + "/tasks/0").json;
+  EXPECT_EQ(view["state"].str(), "retrying");
+  const std::int64_t wait = view["retry_at_ms"].num() - http.Get("/v1/server").json["now_at_ms"].num();
+  EXPECT_GT(wait, 50'000);
+  EXPECT_LE(wait, 64'000);
+}
+
 TEST_F(WorkerTest, ASecondPullEndsTheFirst) {
   HttpClient http = Http();
   HttpClient puller = Http();

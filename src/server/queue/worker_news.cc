@@ -13,6 +13,7 @@ bool WorkerNews::Join(WorkerNews& next) {
   stale.insert(stale.end(), next.stale.begin(), next.stale.end());
   std::move(next.stop_requests.begin(), next.stop_requests.end(), std::back_inserter(stop_requests));
   grants = std::move(next.grants);
+  headers = std::move(next.headers);
   drain = drain || next.drain;
   return true;
 }

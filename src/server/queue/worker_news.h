@@ -15,6 +15,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "engine/looks/views.h"
 #include "engine/types.h"
 #include "server/queue/outbox.h"
 
@@ -26,6 +27,8 @@ struct WorkerNews {
   std::optional<std::uint64_t> ack;
   std::vector<std::pair<TaskRef, ReportVerdict>> stale;
   std::vector<Grant> grants;
+  // Of jobs, by the place of the first grant that they are to go with.
+  std::vector<std::pair<std::size_t, JobHeaderView>> headers;
   std::vector<StopRequest> stop_requests;
   bool drain = false;
   std::unique_ptr<WorkerChange> set;  // others changed it

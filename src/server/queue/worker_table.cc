@@ -23,6 +23,9 @@ void Add(std::unique_ptr<WorkerChange>& to, const WorkerChange& change) {
   if (change.strategy) to->strategy = change.strategy;
 }
 
+// A worker that works on more jobs than this in turn gets their headers again.
+constexpr std::size_t kHeadersKept = 256;
+
 // All that a message names, so that what follows cannot fail half-way.
 Result<void> AdmitStrategies(const Round& round, WorkerId worker, const WorkerInput& input) {
   const bool set = input.set && input.set->strategy;
@@ -43,7 +46,7 @@ WorkerInput ToInput(WorkerMessage& message) {
     input.texts.emplace_back(entry.result);
   }
   for (FailedEntry& entry : message.failed) {
-    input.reports.push_back({entry.task, entry.final ? ReportKind::kRejected : ReportKind::kFailed});
+    input.reports.push_back({entry.task, entry.final ? ReportKind::kRejected : ReportKind::kFailed, entry.retry_in});
     input.texts.push_back(std::move(entry.error));
   }
   for (const TaskRef& task : message.released) {
@@ -51,6 +54,8 @@ WorkerInput ToInput(WorkerMessage& message) {
     input.texts.emplace_back();
   }
   input.extend = std::move(message.extend);
+  input.progress = std::move(message.progress);
+  input.job_headers = message.job_headers;
   input.pull = message.pull;
   input.strategy = std::move(message.strategy);
   input.set = std::move(message.set);
@@ -96,6 +101,7 @@ Result<RegisterAnswer> WorkerTable::Register(Round& round, const Hello& hello, c
   session.link = origin.connected ? std::move(link) : nullptr;
   session.connected = origin.connected;
   session.undelivered = {};
+  session.headers = nullptr;
   return answer;
 }
 
@@ -156,7 +162,24 @@ Result<void> WorkerTable::Apply(Round& round, WorkerId worker, WorkerInput& inpu
       if (!(*kept)[i]) news.stale.emplace_back(input.extend[i], ReportVerdict::kStale);
     }
   }
+  if (!input.progress.empty()) return round.engine.workers().NoteProgress(round.now, worker, input.progress);
   return {};
+}
+
+void WorkerTable::AddHeaders(const Round& round, Session& session, WorkerNews& news) {
+  if (session.headers == nullptr) return;
+  std::deque<JobId>& known = *session.headers;
+  for (std::size_t i = 0; i < news.grants.size(); ++i) {
+    const JobId job = news.grants[i].task.job;
+    // Neighbours mostly are of one job.
+    if (!known.empty() && known.back() == job) continue;
+    if (std::find(known.begin(), known.end(), job) != known.end()) continue;
+    Result<JobHeaderView> header = round.engine.follow_looks().Header(job);
+    if (!header.ok()) continue;  // removed meanwhile: the task is stale
+    news.headers.emplace_back(i, std::move(*header));
+    known.push_back(job);
+    if (known.size() > kHeadersKept) known.pop_front();
+  }
 }
 
 void WorkerTable::OnMessage(Round& round, WorkerId worker, const WorkerLinkPtr& link, WorkerInput input) {
@@ -176,6 +199,7 @@ void WorkerTable::OnMessage(Round& round, WorkerId worker, const WorkerLinkPtr& 
     }
   }
   news.ack = input.seq;
+  if (input.job_headers && session->headers == nullptr) session->headers = std::make_unique<std::deque<JobId>>();
   Result<void> applied = Apply(round, worker, input, news);
   if (applied.ok() && input.pull && !round.stopping) {
     PullOptions options;
@@ -224,6 +248,7 @@ void WorkerTable::OnPull(Round& round, WorkerId worker, std::uint64_t key, milli
   const Result<void> applied = Apply(round, worker, input, news);
   if (!applied.ok()) return refuse(applied.error());
   session->undelivered.stale = std::move(news.stale);
+  session->headers = input.job_headers ? std::make_unique<std::deque<JobId>>() : nullptr;
   session->link = std::move(link);
   const std::uint32_t credit = round.stopping ? 0 : input.pull.value_or(0);
   PullOptions options;
@@ -321,9 +346,11 @@ void WorkerTable::OnEffects(Round& round, Effects& effects) {
       if (batch.grants.empty()) continue;
       WorkerNews news;
       news.grants = std::move(batch.grants);
+      AddHeaders(round, *session, news);
       Send(round, session->link, std::move(news));
     } else {
       session->undelivered.grants = std::move(batch.grants);
+      AddHeaders(round, *session, session->undelivered);
       Answer(round, *session);
     }
   }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,9 +30,11 @@ struct WorkerInput {
   std::vector<Report> reports;
   std::vector<std::string> texts;  // of each report: a result, or an error; empty: none
   std::vector<TaskRef> extend;
+  std::vector<ProgressReport> progress;
   std::optional<std::uint32_t> pull;
   StrategyPtr strategy;  // of that pull; null: the worker's own
   std::optional<WorkerChange> set;
+  bool job_headers = false;
   bool bye = false;
 };
 WorkerInput ToInput(WorkerMessage& message);
@@ -83,12 +86,16 @@ class WorkerTable {
     bool connected = false;
     bool draining = false;   // over HTTP: sent with every answer
     WorkerNews undelivered;  // over HTTP: for the pull that waits, or the next one
+    // Of those jobs whose headers it had last, the newest behind; null: it wants none.
+    std::unique_ptr<std::deque<JobId>> headers;
   };
   Session* Find(WorkerId worker);
   static Result<void> Set(Round& round, WorkerId worker, const WorkerChange& change);
   // Reports, results, errors, extensions. Fills stale.
   Result<void> Apply(Round& round, WorkerId worker, WorkerInput& input, WorkerNews& news);
   static void Send(Round& round, const WorkerLinkPtr& link, WorkerNews news) { round.news.Add(link, std::move(news)); }
+  // The headers that go with these tasks, where the worker wants them and does not have them.
+  static void AddHeaders(const Round& round, Session& session, WorkerNews& news);
   // Answers the HTTP pull that waits with what there is.
   void Answer(Round& round, Session& session);
 

@@ -66,15 +66,22 @@ class PayloadsInOrder {
 
 }  // namespace
 
-Result<std::size_t> AppendGrants(Store& store, const std::vector<Grant>& grants, std::size_t begin,
-                                 std::size_t max_bytes, std::string& out, std::vector<DamagedGrant>& damaged) {
+Result<std::size_t> AppendGrants(Store& store, const GrantList& list, std::size_t begin, std::size_t max_bytes,
+                                 GrantTexts& out) {
+  const std::vector<Grant>& grants = list.grants;
+  auto header = list.headers.begin();
+  while (header != list.headers.end() && header->first < begin) ++header;
   PayloadsInOrder payloads(store, std::span(grants).subspan(begin), max_bytes);
   JobId common_of;
   PayloadRead common = std::optional<std::string>();
   bool first = true;
   std::size_t i = begin;
-  for (; i < grants.size() && (i == begin || out.size() < max_bytes); ++i) {
+  for (; i < grants.size() && (i == begin || out.tasks.size() + out.headers.size() < max_bytes); ++i) {
     const Grant& grant = grants[i];
+    if (header != list.headers.end() && header->first == i) {
+      if (!out.headers.empty()) out.headers.push_back(',');
+      AppendJobHeader(header++->second, out.headers);
+    }
     if (grant.payload.common && common_of != grant.payload.set) {
       common = std::move(payloads.Next());
       common_of = grant.payload.set;
@@ -85,15 +92,15 @@ Result<std::size_t> AppendGrants(Store& store, const std::vector<Grant>& grants,
     if (error == nullptr && own != nullptr && !*own) error = &own->error();
     if (error != nullptr) {
       if (error->code != Code::kStoreCorrupt) return *error;
-      damaged.push_back({grant.task, error->message});
+      out.damaged.push_back({grant.task, error->message});
       continue;
     }
     GrantPayloads texts;
     if (grant.payload.common && common->has_value()) texts.common = **common;
     if (own != nullptr && (*own)->has_value()) texts.own = ***own;
-    if (!first) out.push_back(',');
+    if (!first) out.tasks.push_back(',');
     first = false;
-    AppendAssignment(grant, texts, out);
+    AppendAssignment(grant, texts, out.tasks);
   }
   return i;
 }

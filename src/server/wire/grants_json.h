@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "engine/looks/views.h"
 #include "engine/types.h"
 #include "store/store.h"
 
@@ -18,10 +20,20 @@ struct DamagedGrant {
   std::string error;
 };
 
-// Appends `{…},{…}` for grants from `begin` on until `out` is longer than `max_bytes`, always at least one. Gives the
+// Grants, and the headers of their jobs by the place of the first grant that they go with.
+struct GrantList {
+  const std::vector<Grant>& grants;
+  const std::vector<std::pair<std::size_t, JobHeaderView>>& headers;
+};
+struct GrantTexts {
+  std::string& tasks;     // `{…},{…}`
+  std::string headers{};  // the same
+  std::vector<DamagedGrant> damaged{};
+};
+// Appends grants from `begin` on until `out` is longer than `max_bytes`, always at least one. Gives the
 // index of the first one left out. Reads payloads: the grants' submits must be durable. Grants
 // with a damaged payload are left out, and told in `damaged`; any other error of the store is returned.
-Result<std::size_t> AppendGrants(Store& store, const std::vector<Grant>& grants, std::size_t begin,
-                                 std::size_t max_bytes, std::string& out, std::vector<DamagedGrant>& damaged);
+Result<std::size_t> AppendGrants(Store& store, const GrantList& list, std::size_t begin, std::size_t max_bytes,
+                                 GrantTexts& out);
 
 }  // namespace allot

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "expr/expr.h"
+#include "expr/lexer.h"
 #include "match/constraints.h"
 
 namespace allot {
@@ -18,11 +19,6 @@ bool IsTagChar(char c) {
   return IsAsciiLetter(c) || IsAsciiDigit(c) || std::string_view("_.-/:=@+").find(c) != std::string_view::npos;
 }
 bool IsQueueChar(char c) { return IsAsciiLetter(c) || IsAsciiDigit(c) || c == '_' || c == '.' || c == '-'; }
-
-bool MetaKey(std::string_view key) {
-  return !key.empty() && !IsAsciiDigit(key[0]) &&
-         std::all_of(key.begin(), key.end(), [](char c) { return IsAsciiLetter(c) || IsAsciiDigit(c) || c == '_'; });
-}
 
 // What tells a job's meta and a worker's attributes apart.
 struct MetaRules {
@@ -35,9 +31,9 @@ bool ReadPairs(JsonReader& reader, JsonReader::Value& value, const MetaRules& ru
   out.clear();
   const std::string at = reader.Path();
   const bool read = reader.Map(value, [&](std::string_view key, JsonReader::Value inner) {
-    if (key.size() > bounds::kMaxMetaKeyBytes || !MetaKey(key)) {
-      return reader.Bad(fmt::format("is not {} key: 1 to {} letters, digits or `_`, not beginning with a digit",
-                                    rules.noun, bounds::kMaxMetaKeyBytes));
+    if (key.size() > bounds::kMaxMetaKeyBytes || !expr::IsAttributeName(key)) {
+      return reader.Bad(
+          fmt::format("is not {} key: 1 to {} letters, digits or `_`", rules.noun, bounds::kMaxMetaKeyBytes));
     }
     if (rules.built_in(key)) {
       return reader.Bad(fmt::format("cannot be {} key: expressions know it as something else", rules.noun),

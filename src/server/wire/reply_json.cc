@@ -122,7 +122,7 @@ std::string_view UsualAdvice(ReasonCode code) {
   }
 }
 
-void AppendJob(const JobView& job, std::string_view queue, std::string& out) {
+void AppendJob(const JobView& job, std::string_view queue, std::string& out, std::optional<std::string_view> payload) {
   JsonWriter json(out);
   wire::Writer<wire::kJob> w(json);
   w.Id("id", job.id.value);
@@ -148,6 +148,8 @@ void AppendJob(const JobView& job, std::string_view queue, std::string& out) {
   w.Count("failed", job.failed);
   w.Count("skipped", job.skipped);
   if (job.promised > 0) w.Count("promised", job.promised);
+  if (job.progress) w.Real("progress", *job.progress);
+  if (payload) w.Raw("payload", *payload);
   w.Count("max_attempts", job.max_attempts);
   w.Count("max_failed_tasks", job.max_failed_tasks);
   {
@@ -211,17 +213,25 @@ void AppendTask(const TaskView& task, const TaskExtra& extra, std::string& out) 
   w.IdOrNull("worker", task.worker.value);
   w.Time("started_at_ms", task.started_at);
   w.Text("error", extra.error);
+  if (task.retry_at) w.Time("retry_at_ms", *task.retry_at);
+  if (task.progress) {
+    auto progress = w.Open<wire::kProgress>("progress");
+    progress.Real("done", task.progress->done);
+    if (task.progress->of) progress.Real("of", *task.progress->of);
+    if (!task.progress->note.empty()) progress.Text("note", task.progress->note);
+  }
   if (extra.payload) w.Raw("payload", *extra.payload);
   if (extra.result) w.Raw("result", *extra.result);
 }
 
-void AppendResultItem(TaskIndex index, TaskState state, const TaskExtra& extra, std::string& out) {
+void AppendResultItem(const EndedTask& task, const Outcome* outcome, std::string& out) {
   JsonWriter json(out);
   wire::Writer<wire::kResult> w(json);
-  w.Count("index", index);
-  w.Text("state", StateText(state));
-  if (state == TaskState::kDone && extra.result) w.Raw("result", *extra.result);
-  if (state == TaskState::kFailed) w.Text("error", extra.error);
+  w.Count("index", task.index);
+  w.Text("state", StateText(task.state));
+  const bool error = outcome != nullptr && outcome->kind == OutcomeKind::kError;
+  if (task.state == TaskState::kDone && outcome != nullptr && !error) w.Raw("result", outcome->text);
+  if (task.state == TaskState::kFailed) w.Text("error", error ? outcome->text : std::string_view());
 }
 
 void AppendWorker(const WorkerView& worker, WorkerDetail detail, std::string& out) {
@@ -378,6 +388,15 @@ void AppendAssignment(const Grant& grant, const GrantPayloads& payloads, std::st
   if (!grant.trace.empty()) w.Text("trace", grant.trace);
 }
 
+void AppendJobHeader(const JobHeaderView& header, std::string& out) {
+  JsonWriter json(out);
+  wire::Writer<wire::kJobHeader> w(json);
+  w.Id("id", header.id.value);
+  w.Texts("tags", header.tags);
+  MetaObject(header.meta, w.Value("meta"));
+  w.Text("user", header.user);
+}
+
 void AppendTaskRef(const TaskRef& task, std::string& out) {
   JsonWriter json(out);
   wire::Writer<wire::kTaskRef> w(json);
@@ -399,6 +418,12 @@ void AppendCancel(const StopRequest& stop, std::string& out) {
   w.Text("reason", stop.reason);
 }
 
+void AppendFeatures(JsonWriter& json) {
+  json.BeginArray();
+  for (const std::string_view feature : wire::kFeatureWords) json.String(feature);
+  json.EndArray();
+}
+
 void AppendWelcome(const RegisterAnswer& answer, Duration heartbeat, std::string& out) {
   JsonWriter json(out);
   wire::Writer<wire::kWelcome> w(json);
@@ -407,6 +432,7 @@ void AppendWelcome(const RegisterAnswer& answer, Duration heartbeat, std::string
   w.Int("heartbeat_ms", ToMillis(heartbeat));
   Refs(answer.resumed, w.Value("resumed"));
   Refs(answer.lost, w.Value("lost"));
+  AppendFeatures(w.Value("features"));
 }
 
 }  // namespace allot

@@ -16,6 +16,8 @@
 
 namespace allot {
 
+class JsonWriter;
+
 // `{"error": {…}}`. With `seq` (a message's): `{"error": {…}, "seq": 7}`.
 void AppendError(const Error& error, std::string& out);
 void AppendError(const Error& error, std::optional<std::uint64_t> seq, std::string& out);
@@ -23,7 +25,9 @@ void AppendError(const Error& error, std::optional<std::uint64_t> seq, std::stri
 // What to do about a reason as it stands in lists, where nothing but its code is known.
 std::string_view UsualAdvice(ReasonCode code);
 
-void AppendJob(const JobView& job, std::string_view queue, std::string& out);
+// With `payload`, JSON text, where it is asked for.
+void AppendJob(const JobView& job, std::string_view queue, std::string& out,
+               std::optional<std::string_view> payload = std::nullopt);
 
 // The answer to a submit: `{"job": Job, "existing": …, "matching_workers": …}`.
 void AppendSubmitted(const SubmitAnswer& answer, const JobView& job, std::string_view queue, std::string& out);
@@ -39,8 +43,8 @@ struct TaskExtra {
   std::optional<std::string_view> result;
 };
 void AppendTask(const TaskView& task, const TaskExtra& extra, std::string& out);
-// An item of `results`. `state` is kDone, kFailed or kSkipped.
-void AppendResultItem(TaskIndex index, TaskState state, const TaskExtra& extra, std::string& out);
+// An item of `results`, with what the store has of it; null: nothing.
+void AppendResultItem(const EndedTask& task, const Outcome* outcome, std::string& out);
 
 struct WorkerDetail {
   bool balanced = false;  // its queue's dispatch: how much it was promised
@@ -68,6 +72,7 @@ struct GrantPayloads {
   std::optional<std::string_view> own;
 };
 void AppendAssignment(const Grant& grant, const GrantPayloads& payloads, std::string& out);
+void AppendJobHeader(const JobHeaderView& header, std::string& out);
 
 // `{"job", "index", "lease"}`.
 void AppendTaskRef(const TaskRef& task, std::string& out);
@@ -75,6 +80,8 @@ void AppendTaskRef(const TaskRef& task, std::string& out);
 void AppendStale(const TaskRef& task, ReportVerdict verdict, std::string& out);
 // The same with `reason`.
 void AppendCancel(const StopRequest& stop, std::string& out);
+// The words of all features (wire/words.h), as a list.
+void AppendFeatures(JsonWriter& json);
 // The object of `welcome`.
 void AppendWelcome(const RegisterAnswer& answer, Duration heartbeat, std::string& out);
 

@@ -160,12 +160,14 @@ TEST(Reply, Task) {
 
 TEST(Reply, ResultItems) {
   std::string out;
-  AppendResultItem(0, TaskState::kDone, {.error = "", .payload = {}, .result = "12"}, out);
-  AppendResultItem(1, TaskState::kFailed, {.error = "no", .payload = {}, .result = {}}, out);
-  AppendResultItem(2, TaskState::kSkipped, {}, out);
-  AppendResultItem(3, TaskState::kDone, {}, out);
+  const Outcome result{JobId{1}, 0, OutcomeKind::kResult, 0, "12"}, error{JobId{1}, 0, OutcomeKind::kError, 0, "no"};
+  AppendResultItem({0, TaskState::kDone}, &result, out);
+  AppendResultItem({1, TaskState::kFailed}, &error, out);
+  AppendResultItem({2, TaskState::kSkipped}, &error, out);
+  AppendResultItem({3, TaskState::kDone}, nullptr, out);
+  AppendResultItem({4, TaskState::kDone}, &error, out);  // of an attempt before
   EXPECT_EQ(out, R"({"index":0,"state":"done","result":12}{"index":1,"state":"failed","error":"no"})"
-                 R"({"index":2,"state":"skipped"}{"index":3,"state":"done"})");
+                 R"({"index":2,"state":"skipped"}{"index":3,"state":"done"}{"index":4,"state":"done"})");
 }
 
 TEST(Reply, Worker) {
@@ -296,9 +298,10 @@ TEST(Reply, WorkersMessages) {
   answer.key = 1;
   answer.resumed = {task};
   AppendWelcome(answer, 15s, out);
-  EXPECT_EQ(
-      out,
-      R"({"worker":"4","key":"0000000000000001","heartbeat_ms":15000,"resumed":[{"job":"1","index":7,"lease":"10-ff"}],"lost":[]})");
+  const std::string_view want =
+      R"({"worker":"4","key":"0000000000000001","heartbeat_ms":15000,"resumed":[{"job":"1","index":7,"lease":"10-ff"}],"lost":[],)"
+      R"("features":["job_headers",)";
+  EXPECT_EQ(out.substr(0, want.size()), want);
 }
 
 TEST(Reply, Submits) {

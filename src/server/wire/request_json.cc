@@ -47,32 +47,57 @@ constexpr FieldSet kSetFields{"a change of a worker", std::span(kWorkerNames).fi
 static_assert(wire::SameNames(wire::kWorkerChange, kSetFields.names));
 
 // Fields that only the one or the other has stand last, so that both are a beginning or an end of one list.
-enum MessageField : std::size_t { kSeq, kBye, kDone, kFailed, kReleased, kExtend, kPull, kStrategy, kSet, kKey, kWait };
-constexpr std::string_view kMessageNames[] = {"seq",  "bye",      "done", "failed", "released", "extend",
-                                              "pull", "strategy", "set",  "key",    "wait_ms"};
+enum MessageField : std::size_t {
+  kSeq,
+  kBye,
+  kDone,
+  kFailed,
+  kReleased,
+  kExtend,
+  kPull,
+  kStrategy,
+  kSet,
+  kJobHeaders,
+  kKey,
+  kWait
+};
+constexpr std::string_view kMessageNames[] = {"seq",  "bye",      "done", "failed",      "released", "extend",
+                                              "pull", "strategy", "set",  "job_headers", "key",      "wait_ms"};
 constexpr FieldSet kSocketFields{"a worker's message", std::span(kMessageNames).first(kKey)};
 static_assert(wire::SameNames(wire::kWorkerMessage, kSocketFields.names));
 constexpr FieldSet kHttpFields{"a pull", std::span(kMessageNames).subspan(kDone)};
 static_assert(wire::SameNames(wire::kPull, kHttpFields.names));
 
 // The first three are those of every entry.
-enum EntryField : std::size_t { kEntryJob, kEntryIndex, kEntryLease, kEntryFirst, kEntrySecond };
+enum EntryField : std::size_t { kEntryJob, kEntryIndex, kEntryLease, kEntryFirst, kEntrySecond, kEntryThird };
 constexpr std::string_view kRefNames[] = {"job", "index", "lease"};
 constexpr std::string_view kDoneNames[] = {"job", "index", "lease", "result"};
-constexpr std::string_view kFailedNames[] = {"job", "index", "lease", "error", "final"};
+constexpr std::string_view kFailedNames[] = {"job", "index", "lease", "error", "final", "retry_in_ms"};
+constexpr std::string_view kExtendNames[] = {"job", "index", "lease", "progress"};
+constexpr std::string_view kProgressNames[] = {"done", "of", "note"};
 constexpr FieldSet kRefFields{"an entry", kRefNames};
 static_assert(wire::SameNames(wire::kTaskRef, kRefFields.names));
 constexpr FieldSet kDoneFields{"an entry of `done`", kDoneNames};
 static_assert(wire::SameNames(wire::kDone, kDoneFields.names));
 constexpr FieldSet kFailedFields{"an entry of `failed`", kFailedNames};
 static_assert(wire::SameNames(wire::kFailed, kFailedFields.names));
+constexpr FieldSet kExtendFields{"an entry of `extend`", kExtendNames};
+static_assert(wire::SameNames(wire::kExtend, kExtendFields.names));
+constexpr FieldSet kProgressFields{"progress", kProgressNames};
+static_assert(wire::SameNames(wire::kProgress, kProgressFields.names));
 
 constexpr std::string_view kKeyNames[] = {"key"};
 constexpr FieldSet kKeyFields{"this request", kKeyNames};
 static_assert(wire::SameNames(wire::kKeyBody, kKeyFields.names));
-constexpr std::string_view kWaitNames[] = {"wait"};
+constexpr std::string_view kWaitNames[] = {"wait", "results"};
 constexpr FieldSet kWaitFields{"a message", kWaitNames};
 static_assert(wire::SameNames(wire::kWait, kWaitFields.names));
+constexpr std::string_view kFollowNames[] = {"job", "credit", "have"};
+constexpr FieldSet kFollowFields{"an entry of `results`", kFollowNames};
+static_assert(wire::SameNames(wire::kFollow, kFollowFields.names));
+constexpr std::string_view kRangeNames[] = {"from", "to"};
+constexpr FieldSet kRangeFields{"a range of tasks", kRangeNames};
+static_assert(wire::SameNames(wire::kRange, kRangeFields.names));
 constexpr std::string_view kQueueNames[] = {"name", "settings"};
 constexpr FieldSet kQueueFields{"a queue", kQueueNames};
 static_assert(wire::SameNames(wire::kQueueCreate, kQueueFields.names));
@@ -159,14 +184,71 @@ std::string_view Cut(std::string_view text) {
 bool ReadFailed(JsonReader& reader, Value& value, std::vector<FailedEntry>& out) {
   return reader.Array(value, bounds::kMaxReportsPerMessage, Code::kTooLarge, [&](std::size_t, Value& item) {
     FailedEntry& entry = out.emplace_back();
-    return ReadEntry(reader, item, kFailedFields, entry.task, [&](std::size_t field, Value& inner) {
+    const bool read = ReadEntry(reader, item, kFailedFields, entry.task, [&](std::size_t field, Value& inner) {
       if (field == kEntrySecond) return reader.Bool(inner, entry.final);
+      if (field == kEntryThird)
+        return ReadMillis(reader, inner, Duration(0), bounds::kMaxBackoff, entry.retry_in.emplace());
       std::string_view text;
       if (!reader.Text(inner, text)) return false;
       entry.error.assign(Cut(text));
       return true;
     });
+    if (!read) return false;
+    if (!entry.final || !entry.retry_in) return true;
+    return reader.Bad("has both `final` and `retry_in_ms`", "what failed for good has no further attempt");
   });
+}
+
+bool ReadProgress(JsonReader& reader, Value& value, TaskProgress& out) {
+  constexpr double kMost = 1e15;  // far from where doubles are no whole numbers any more
+  bool done = false;
+  const bool read = reader.Object(value, kProgressFields, [&](std::size_t field, Value inner) {
+    switch (field) {
+      case 0:
+        done = true;
+        return reader.Real(inner, 0, kMost, out.done);
+      case 1:
+        return reader.Real(inner, 0, kMost, out.of.emplace());
+      default:
+        return ReadPlainText(reader, inner, bounds::kMaxProgressNoteBytes, out.note);
+    }
+  });
+  return read && (done || Missing(reader, "done"));
+}
+
+bool ReadExtend(JsonReader& reader, Value& value, WorkerMessage& out) {
+  return reader.Array(value, bounds::kMaxReportsPerMessage, Code::kTooLarge, [&](std::size_t, Value& item) {
+    TaskRef task;
+    std::optional<TaskProgress> progress;
+    if (!ReadEntry(reader, item, kExtendFields, task,
+                   [&](std::size_t, Value& inner) { return ReadProgress(reader, inner, progress.emplace()); })) {
+      return false;
+    }
+    out.extend.push_back(task);
+    if (progress) out.progress.push_back({task, std::move(*progress)});
+    return true;
+  });
+}
+
+bool ReadRange(JsonReader& reader, Value& value, std::pair<std::uint64_t, std::uint64_t>& out) {
+  constexpr auto kMost = static_cast<std::int64_t>(bounds::kMaxTasksPerJob);
+  const bool read = reader.Object(value, kRangeFields, [&](std::size_t field, Value inner) {
+    return reader.IntTo(inner, 0, kMost, field == 0 ? out.first : out.second);
+  });
+  return read && (out.first < out.second ||
+                  reader.Bad("must have a `from` below its `to`", "`to` is the first index behind the range"));
+}
+
+bool ReadFollow(JsonReader& reader, Value& value, FollowEntry& out) {
+  const bool read = reader.Object(value, kFollowFields, [&](std::size_t field, Value inner) {
+    if (field == 0) return ReadId(reader, inner, "a job's id", out.job.value);
+    if (field == 1) return reader.IntTo(inner, 1, bounds::kMaxCredit, out.credit);
+    return reader.Array(inner, bounds::kMaxRangesPerFollow, Code::kTooLarge,
+                        [&](std::size_t, Value& item) { return ReadRange(reader, item, out.have.emplace_back()); });
+  });
+  if (!read) return false;
+  if (!out.job) return Missing(reader, "job");
+  return out.credit > 0 || Missing(reader, "credit");
 }
 
 bool ReadHello(JsonReader& reader, std::size_t field, Value& value, const Vocabulary& words, Hello& out) {
@@ -355,8 +437,10 @@ void WorkerMessage::Clear() {
   failed.clear();
   released.clear();
   extend.clear();
+  progress.clear();
   pull.reset();
   strategy.reset();
+  job_headers = false;
   set.reset();
   bye = false;
   key.reset();
@@ -380,7 +464,7 @@ Result<void> ParseWorkerMessage(std::string_view json, const MessageOptions& opt
       case kReleased:
         return ReadRefs(reader, value, message.released);
       case kExtend:
-        return ReadRefs(reader, value, message.extend);
+        return ReadExtend(reader, value, message);
       case kPull:
         return reader.IntTo(value, 0, bounds::kMaxCredit, message.pull.emplace());
       case kStrategy:
@@ -391,6 +475,8 @@ Result<void> ParseWorkerMessage(std::string_view json, const MessageOptions& opt
           return ReadWorkerField(reader, inner, item, options.vocabulary, change);
         }) && FinishWorkerChange(reader, change);
       }
+      case kJobHeaders:
+        return reader.Bool(value, message.job_headers);
       case kKey:
         return ReadKey(reader, value, message.key.emplace());
       default:
@@ -424,16 +510,21 @@ Result<std::uint64_t> ParseKeyBody(std::string_view json) {
 
 std::string KeyText(std::uint64_t key) { return fmt::format("{:016x}", key); }
 
-Result<std::vector<JobId>> ParseWaitMessage(std::string_view json) {
+Result<WaitMessage> ParseWaitMessage(std::string_view json) {
   JsonReader& reader = ThreadReader();
-  std::vector<JobId> jobs;
-  const auto on_field = [&](std::size_t, Value value) {
-    return reader.Array(value, bounds::kMaxWaitsPerConnection, Code::kTooManyWaits, [&](std::size_t, Value& item) {
-      return ReadId(reader, item, "a job's id", jobs.emplace_back().value);
+  WaitMessage message;
+  const auto on_field = [&](std::size_t field, Value value) {
+    if (field == 0) {
+      return reader.Array(value, bounds::kMaxWaitsPerConnection, Code::kTooManyWaits, [&](std::size_t, Value& item) {
+        return ReadId(reader, item, "a job's id", message.wait.emplace_back().value);
+      });
+    }
+    return reader.Array(value, bounds::kMaxFollowsPerConnection, Code::kTooManyWaits, [&](std::size_t, Value& item) {
+      return ReadFollow(reader, item, message.results.emplace_back());
     });
   };
   if (!reader.Begin(json) || !reader.Root(kWaitFields, on_field)) return reader.error();
-  return jobs;
+  return message;
 }
 
 Result<QueueCreate> ParseQueueCreate(std::string_view json, const NamedStrategies* names) {

@@ -121,6 +121,7 @@ struct FailedEntry {
   TaskRef task;
   std::string error;  // at most kMaxErrorBytes: longer ones are cut
   bool final = false;
+  std::optional<milliseconds> retry_in{};  // not together with `final`
 };
 
 struct WorkerMessage {
@@ -129,8 +130,10 @@ struct WorkerMessage {
   std::vector<FailedEntry> failed;
   std::vector<TaskRef> released;
   std::vector<TaskRef> extend;
+  std::vector<ProgressReport> progress;  // of those in `extend` that have any
   std::optional<std::uint32_t> pull;
-  StrategyPtr strategy;  // of this pull; null: the worker's own
+  StrategyPtr strategy;      // of this pull; null: the worker's own
+  bool job_headers = false;  // come with tasks, from now on; over HTTP, with those of this pull
   std::optional<WorkerChange> set;
   bool bye = false;
   // Only over HTTP.
@@ -156,8 +159,20 @@ std::string KeyText(std::uint64_t key);
 
 // --- The rest
 
-// `{"wait": ["id", …]}`: at most kMaxWaitsPerConnection, else kTooManyWaits.
-Result<std::vector<JobId>> ParseWaitMessage(std::string_view json);
+// What one who waits asks for: ends of jobs, and results of jobs as they complete.
+struct FollowEntry {
+  JobId job;
+  std::uint32_t credit = 0;
+  // What it has already, as the first and the first behind; not longer than kMaxRangesPerFollow.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> have;
+};
+struct WaitMessage {
+  std::vector<JobId> wait;
+  std::vector<FollowEntry> results;
+};
+// `{"wait": ["id", …], "results": [{"job": …, "credit": …, "have": […]}, …]}`: at most kMaxWaitsPerConnection and
+// kMaxFollowsPerConnection, else kTooManyWaits.
+Result<WaitMessage> ParseWaitMessage(std::string_view json);
 
 struct QueueCreate {
   std::string name;

@@ -65,7 +65,7 @@ void AnyLimit(std::string_view text) {
 void AnyQuery(std::string_view text) {
   (void)SplitPath(text);
   for (const auto& error : {ParseJobQuery(text).ok(), ParseTaskQuery(text).ok(), ParseResultsQuery(text).ok(),
-                            ParseWorkersQuery(text).ok(), ParseWaitQuery(text).ok(), ParseForceQuery(text).ok(),
+                            ParseWorkersQuery(text).ok(), ParseShowQuery(text).ok(), ParseForceQuery(text).ok(),
                             ParseLimitQuery(text).ok(), ParseDemandQuery(text).ok()}) {
     (void)error;
   }

@@ -238,7 +238,7 @@ TEST(ParseJobSpec, HostileInputGetsItsCodeAndAClearMessage) {
       {R"({"scheduled_at_ms": -1})", Code::kBadValue, "`scheduled_at_ms`"},
       {R"({"scheduled_at_ms": 1800000000000000})", Code::kBadValue, "`scheduled_at_ms`"},
       {R"({"meta": []})", Code::kBadValue, "`meta` must be an object"},
-      {R"({"meta": {"1a": 1}})", Code::kBadValue, "`meta.1a` is not a meta key"},
+      {R"({"meta": {"1.a": 1}})", Code::kBadValue, "`meta.1.a` is not a meta key"},
       {R"({"meta": {"a-b": 1}})", Code::kBadValue, "meta key"},
       {R"({"meta": {"": 1}})", Code::kBadValue, "meta key"},
       {R"({"meta": {"Key": 1, "kEY": 2}})", Code::kBadValue, "`key` twice"},
@@ -559,9 +559,22 @@ TEST(ParseWorkerMessage, EntriesAreBoundedInAll) {
 TEST(ParseWaitMessage, TakesIds) {
   const auto got = ParseWaitMessage(R"({"wait": ["1", "22"]})");
   ASSERT_TRUE(got.ok());
-  EXPECT_EQ(*got, (std::vector<JobId>{JobId{1}, JobId{22}}));
+  EXPECT_EQ(got->wait, (std::vector<JobId>{JobId{1}, JobId{22}}));
+  const auto results = ParseWaitMessage(
+      R"({"results": [{"job": "7", "credit": 10000, "have": [{"from": 0, "to": 3}, {"from": 9, "to": 4294967295}]}]})");
+  ASSERT_TRUE(results.ok());
+  EXPECT_TRUE(results->wait.empty());
+  ASSERT_EQ(results->results.size(), 1u);
+  EXPECT_EQ(results->results[0].job, JobId{7});
+  EXPECT_EQ(results->results[0].credit, 10'000u);
+  EXPECT_EQ(results->results[0].have,
+            (std::vector<std::pair<std::uint64_t, std::uint64_t>>{{0, 3}, {9, 4'294'967'295}}));
   ExpectBad({{R"({"wait": [1]})", Code::kBadValue, "`wait[0]`"},
              {R"({"wait": ["x"]})", Code::kBadValue, "`wait[0]`"},
+             {R"({"results": [{"job": "7"}]})", Code::kBadValue, "`results[0].credit`"},
+             {R"({"results": [{"credit": 1}]})", Code::kBadValue, "`results[0].job`"},
+             {R"({"results": [{"job": "7", "credit": 1, "have": [{"from": 3, "to": 3}]}]})", Code::kBadValue,
+              "`results[0].have[0]`"},
              {R"({"wiat": []})", Code::kUnknownField, "`wiat`", "`wait`"},
              {R"({"wait": [)" + testing::Repeated("\"1\",", 10'000) + "\"1\"]}", Code::kTooManyWaits, "10,000"}},
             [](const std::string& text) { return ParseWaitMessage(text); });

@@ -197,12 +197,14 @@ Result<WorkersQuery> ParseWorkersQuery(std::string_view text) {
   return out;
 }
 
-Result<milliseconds> ParseWaitQuery(std::string_view text) {
-  constexpr std::string_view kKnown[] = {"wait_ms"};
-  static_assert(wire::SameNames(wire::kWaitQuery, kKnown));
-  const auto query = Query::Parse(text, kKnown);
-  if (!query.ok()) return query.error();
-  return Wait(*query);
+Result<ShowQuery> ParseShowQuery(std::string_view text) {
+  constexpr std::string_view kKnown[] = {"wait_ms", "payload"};
+  static_assert(wire::SameNames(wire::kShowQuery, kKnown));
+  TRY(const auto query, Query::Parse(text, kKnown));
+  ShowQuery show;
+  TRY(show.wait, Wait(query));
+  TRY(show.payload, query.Flag("payload"));
+  return show;
 }
 
 Result<bool> ParseForceQuery(std::string_view text) {

@@ -60,8 +60,12 @@ struct WorkersQuery {
 };
 Result<WorkersQuery> ParseWorkersQuery(std::string_view query);
 
-Result<milliseconds> ParseWaitQuery(std::string_view query);  // wait_ms
-Result<bool> ParseForceQuery(std::string_view query);         // force
-Result<void> ParseNoQuery(std::string_view query);            // nothing
+struct ShowQuery {
+  milliseconds wait{0};
+  bool payload = false;
+};
+Result<ShowQuery> ParseShowQuery(std::string_view query);
+Result<bool> ParseForceQuery(std::string_view query);  // force
+Result<void> ParseNoQuery(std::string_view query);     // nothing
 
 }  // namespace allot

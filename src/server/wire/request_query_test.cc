@@ -82,8 +82,10 @@ TEST(Query, TheOtherLists) {
   EXPECT_EQ(ParseResultsQuery("from=1&limit=2&wait_ms=300000")->wait, 5min);
   EXPECT_FALSE(ParseResultsQuery("wait_ms=300001").ok());
   EXPECT_EQ(ParseWorkersQuery("after=3")->after, WorkerId{3});
-  EXPECT_EQ(*ParseWaitQuery(""), 0ms);
-  EXPECT_EQ(*ParseWaitQuery("wait_ms=5"), 5ms);
+  EXPECT_EQ(ParseShowQuery("")->wait, 0ms);
+  EXPECT_EQ(ParseShowQuery("wait_ms=5")->wait, 5ms);
+  EXPECT_FALSE(ParseShowQuery("")->payload);
+  EXPECT_TRUE(ParseShowQuery("payload=true")->payload);
   EXPECT_TRUE(*ParseForceQuery("force=true"));
   EXPECT_FALSE(*ParseForceQuery(""));
   EXPECT_FALSE(ParseForceQuery("force=1").ok());

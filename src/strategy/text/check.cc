@@ -85,7 +85,7 @@ std::string NoPercentage() {
 }
 
 std::string CheckKey(const StrategyKey& key) {
-  if (!expr::IsName(key.name)) return "a key has letters, digits and `_`, and begins with none of the digits";
+  if (!expr::IsAttributeName(key.name)) return "a key has letters, digits and `_`";
   if (key.kind != StrategyKey::Kind::kMeta) return "";
   if (key.name.size() > bounds::kMaxMetaKeyBytes)
     return fmt::format("a key has at most {} bytes", bounds::kMaxMetaKeyBytes);

@@ -103,6 +103,13 @@ class Parser {
     }
     return text_.substr(begin, at_ - begin);
   }
+  // A key may begin with a digit: here nothing else does.
+  std::string_view KeyName() {
+    Blanks();
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && expr::IsNamePart(text_[at_])) ++at_;
+    return text_.substr(begin, at_ - begin);
+  }
   std::string_view Digits() {
     const std::size_t begin = at_;
     while (SeeDigit()) ++at_;
@@ -184,7 +191,7 @@ class Parser {
   void Key(Strategy& node) {
     Blanks();
     const std::size_t begin = at_;
-    const std::string_view name = Name();
+    const std::string_view name = KeyName();
     if (failed_) return;
     if (name.empty()) {
       Fail(begin, fmt::format("expected a key here, as in {}", Form(node.kind)));

@@ -62,6 +62,11 @@ function Body({ queue, job, query }: { queue: string; job: Job; query: URLSearch
             {format.count(job.count)}
             {job.promised ? <span class="dim"> ({format.count(job.promised)} promised)</span> : null}
           </Fact>
+          {job.progress !== undefined && (
+            <Fact name="under way">
+              {format.real(job.progress)} <span class="dim">of {format.count(job.running)} running</span>
+            </Fact>
+          )}
           <Fact name={over ? 'rate, on the whole' : 'rate'}>{rate === null ? '–' : format.rate(rate)}</Fact>
           {over ? (
             <Fact name="took">

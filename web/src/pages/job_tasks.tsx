@@ -71,6 +71,7 @@ export function JobTasks({ queue, job, query }: { queue: string; job: Job; query
                   { name: 'attempts', num: true, cell: (task) => task.attempts || <Nothing /> },
                   { name: 'worker', cell: (task) => (task.worker ? <WorkerLink id={task.worker} /> : <Nothing />) },
                   { name: 'since', num: true, cell: (task) => <TimeAgo at={task.started_at_ms} /> },
+                  { name: 'progress', cell: (task) => (task.progress ? format.progress(task.progress) : '') },
                   { name: 'error', wide: true, cell: (task) => (task.error ? <span class="error-text">{task.error}</span> : '') },
                 ]}
               />
@@ -173,6 +174,12 @@ function TaskBody({ queue, job, task, version }: { queue: string; job: Job; task
         {task.started_at_ms !== null && (
           <Fact name="started">
             <TimeAgo at={task.started_at_ms} />
+          </Fact>
+        )}
+        {task.progress && <Fact name="progress">{format.progress(task.progress)}</Fact>}
+        {task.retry_at_ms !== undefined && (
+          <Fact name="next attempt">
+            <TimeAgo at={task.retry_at_ms} />
           </Fact>
         )}
       </Facts>

@@ -40,6 +40,7 @@ from .errors import (
     UnknownReceipt,
     UnknownTask,
     UnknownWorker,
+    Unsupported,
 )
 from .expressions import Expr, all_of, any_of, attr, expr, fn, job, machine, my, target, undefined
 from .functions import Cancelled, Context, GiveUp, Release, Retry, Task, batch_task, task
@@ -129,6 +130,7 @@ __all__ = [
     "UnknownReceipt",
     "UnknownTask",
     "UnknownWorker",
+    "Unsupported",
     "Worker",
     "WorkerInfo",
     "WorkerStrategy",

@@ -4,18 +4,111 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import ssl
 import time
-from typing import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, List, Optional, TypeVar, Union
+from typing import (
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Deque,
+    Iterable,
+    List,
+    Optional,
+    Tuple,
+    TypeVar,
+    Union,
+)
 
 from .errors import Unavailable, unreachable
 from .options import Options
 from .wire.http import LAST_CHUNK, Answer, AnswerParser, Heads, Request, chunk
+from .wire.websocket import FrameReader, check_upgrade, frame, heard, upgrade
 
 T = TypeVar("T")
 
 _READ = 256 * 1024
 _TRUSTED_IDLE = 1.0
+
+
+# A server that is there pings more often.
+_SILENCE = 60.0
+
+
+class Listener:
+    """A WebSocket on which the server tells what happens, message by message."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._frames = FrameReader()
+        self._texts: Deque[bytes] = collections.deque()
+
+    @classmethod
+    async def open(cls, target: str, options: Options) -> Listener:
+        reader, writer = await _streams(options)
+        made = cls(reader, writer)
+        try:
+            request, accept = upgrade(target, options)
+            writer.write(request)
+            parser = AnswerParser()
+            answer: Optional[Answer] = None
+            while answer is None:
+                data = await asyncio.wait_for(reader.read(_READ), options.timeout)
+                answer = parser.feed(data) if data else parser.end()
+            if answer.status != 101:
+                answer.json()
+            check_upgrade(answer, accept)
+            made._frames.feed(parser.rest)
+            return made
+        except (OSError, asyncio.TimeoutError) as error:
+            writer.close()
+            raise Unavailable(f"the connection was lost: {error}") from error
+        except BaseException:
+            writer.close()
+            raise
+
+    async def say(self, text: str) -> None:
+        await self._send(frame(text.encode("utf-8")))
+
+    async def hear(self) -> bytes:
+        """The next message. Raises Unavailable where none can come."""
+        while not self._texts:
+            for answer in heard(self._frames, self._texts):
+                await self._send(answer)
+            if self._texts:
+                break
+            try:
+                data = await asyncio.wait_for(self._reader.read(_READ), _SILENCE)
+            except (OSError, asyncio.TimeoutError) as error:
+                raise Unavailable(f"the connection was lost: {error}") from error
+            if not data:
+                raise Unavailable("the server closed the connection")
+            self._frames.feed(data)
+        return self._texts.popleft()
+
+    def close(self) -> None:
+        self._writer.close()
+
+    async def _send(self, data: bytes) -> None:
+        try:
+            self._writer.write(data)
+            await self._writer.drain()
+        except OSError as error:
+            raise Unavailable(f"the connection was lost: {error}") from error
+
+
+async def _streams(options: Options) -> Tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    endpoint = options.endpoint
+    context: Optional[ssl.SSLContext] = options.tls_context()
+    try:
+        return await asyncio.wait_for(
+            asyncio.open_connection(endpoint.host, endpoint.port, ssl=context, limit=_READ),
+            options.timeout,
+        )
+    except (OSError, asyncio.TimeoutError) as error:
+        raise unreachable(endpoint.authority, error) from error
 
 
 class Connection:
@@ -74,15 +167,7 @@ class Connection:
             self.close()
         if self._writer is not None:
             return True
-        endpoint = self._options.endpoint
-        context: Optional[ssl.SSLContext] = self._options.tls_context()
-        try:
-            self._reader, self._writer = await asyncio.wait_for(
-                asyncio.open_connection(endpoint.host, endpoint.port, ssl=context, limit=_READ),
-                self._options.timeout,
-            )
-        except (OSError, asyncio.TimeoutError) as error:
-            raise unreachable(endpoint.authority, error) from error
+        self._reader, self._writer = await _streams(self._options)
         return False
 
     async def _exchange(self, parts: AsyncIterator[bytes], parser: AnswerParser, timeout: float) -> Answer:

@@ -90,3 +90,22 @@ def decode_items(items: List[Any], codec: Optional[Codec]) -> List[Any]:
 
 def decode_item(value: Any, codec: Optional[Codec]) -> Any:
     return value if codec is None else codec.decode(value)
+
+
+_MOST_PROGRESS = 1e15
+_NOTE_BYTES = 128
+
+
+def plain_progress(progress: Dict[str, Any]) -> Dict[str, Any]:
+    """How far a task is, as the server takes it: one bad number must not cost the message that it is in."""
+    plain: Dict[str, Any] = {}
+    for name in ("done", "of"):
+        number = progress.get(name)
+        if isinstance(number, (int, float)):
+            plain[name] = min(max(0, number), _MOST_PROGRESS) if number == number else 0
+    plain.setdefault("done", 0)
+    note = "".join(c if c.isprintable() else " " for c in str(progress.get("note", "")))
+    cut = note.encode("utf-8", "ignore")[:_NOTE_BYTES].decode("utf-8", "ignore")
+    if cut:
+        plain["note"] = cut
+    return plain

@@ -4,6 +4,7 @@
     Error
       Unavailable            no server there, or it cannot take this now: try again
       Refused                the server's answer to a request: code, message, hint; a class for each code
+      Unsupported            the server is too old for it
       JobFailed, JobCancelled, TaskFailed
       StoreError             ChunkCorrupt, ChunkMissing
 """
@@ -193,6 +194,17 @@ def error_of(status: int, answer: Any) -> Error:
     if kind is None:
         kind = AtBound if code.startswith("too_many") else Refused
     return kind(code or "internal", message, str(named.get("hint") or ""), status)
+
+
+class Unsupported(Error):
+    """The server is too old for it: it does not name the feature."""
+
+    def __init__(self, feature: str) -> None:
+        super().__init__(feature)
+        self.feature = feature
+
+    def __str__(self) -> str:
+        return f"this server has no `{self.feature}`: it needs a newer version"
 
 
 class JobFailed(Error):

@@ -17,6 +17,7 @@ import re
 from typing import Any, Iterable, Mapping, NoReturn, Union
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_NUMBER_NAME = re.compile(r"[0-9][A-Za-z0-9_]*\Z")  # written in brackets: MY["6"]
 _RESERVED = frozenset(("true", "false", "undefined", "error", "is", "isnt", "my", "target", "job", "machine"))
 
 # How tightly operators bind, as docs/reference/expressions.md has them.
@@ -241,6 +242,8 @@ class _Scope:
     def __getitem__(self, name: str) -> Expr:
         if not self._prefix and name.lower() in _RESERVED:
             raise ValueError(f"`{name}` cannot stand alone: say whose it is, my or target")
+        if self._prefix and _NUMBER_NAME.match(name):
+            return Expr(f'{self._prefix[:-1]}["{name}"]', _ATOM)
         return Expr(self._prefix + _checked(name), _ATOM)
 
 

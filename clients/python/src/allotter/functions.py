@@ -20,7 +20,7 @@ from typing import (
     overload,
 )
 
-from .codec import Codec
+from .codec import Codec, plain_progress
 from .errors import Error
 
 R = TypeVar("R")
@@ -93,7 +93,7 @@ class Context:
                 told["of"] = of
             if note:
                 told["note"] = note
-            self._report(told)
+            self._report(plain_progress(told))
 
 
 class Task(Generic[C, R]):

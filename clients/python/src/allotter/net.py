@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
+import collections
 import select
 import socket
 import ssl
 import threading
 import time
-from typing import Callable, Iterable, Iterator, List, Optional, TypeVar
+from typing import Callable, Deque, Iterable, Iterator, List, Optional, TypeVar
 
 from .errors import Unavailable, unreachable
 from .options import Options
 from .wire.http import LAST_CHUNK, Answer, AnswerParser, Heads, Request, chunk
-from .wire.websocket import check_upgrade, upgrade
+from .wire.websocket import FrameReader, check_upgrade, frame, heard, upgrade
 
 T = TypeVar("T")
 
@@ -71,6 +72,55 @@ def _read(sock: socket.socket) -> bytes:
     if not data:
         raise Unavailable("the server closed the connection before it had answered: is it stopping?")
     return data
+
+
+# A server that is there pings more often.
+_SILENCE = 60.0
+
+
+class Listener:
+    """A WebSocket on which the server tells what happens, message by message."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._frames = FrameReader()
+        self._texts: Deque[bytes] = collections.deque()
+
+    @classmethod
+    def open(cls, target: str, options: Options) -> Listener:
+        sock, rest = open_websocket(target, options)
+        sock.settimeout(_SILENCE)
+        made = cls(sock)
+        made._frames.feed(rest)
+        return made
+
+    def say(self, text: str) -> None:
+        self._send(frame(text.encode("utf-8")))
+
+    def hear(self) -> bytes:
+        """The next message. Raises Unavailable where none can come."""
+        while not self._texts:
+            for answer in heard(self._frames, self._texts):
+                self._send(answer)
+            if self._texts:
+                break
+            try:
+                data = self._sock.recv(_READ)
+            except OSError as error:
+                raise Unavailable(f"the connection was lost: {error}") from error
+            if not data:
+                raise Unavailable("the server closed the connection")
+            self._frames.feed(data)
+        return self._texts.popleft()
+
+    def close(self) -> None:
+        self._sock.close()
+
+    def _send(self, data: bytes) -> None:
+        try:
+            self._sock.sendall(data)
+        except OSError as error:
+            raise Unavailable(f"the connection was lost: {error}") from error
 
 
 class Connection:

@@ -31,6 +31,7 @@ class JobInfo:
     done: int
     failed: int
     skipped: int
+    progress: float  # what running tasks have done of themselves, in tasks, as far as their workers say so
     reason: str
     raw: Raw = field(repr=False, compare=False)
 
@@ -57,6 +58,7 @@ class JobInfo:
             done=raw.get(words.DONE, 0),
             failed=raw.get(words.FAILED, 0),
             skipped=raw.get(words.SKIPPED, 0),
+            progress=raw.get("progress", 0.0),
         )
 
 
@@ -69,6 +71,7 @@ class TaskInfo:
     attempts: int
     worker: Optional[str]
     error: str
+    progress: Optional[Dict[str, Any]]  # done, of, note: while it runs, where its worker says so
     raw: Raw = field(repr=False, compare=False)
 
     @staticmethod
@@ -79,6 +82,7 @@ class TaskInfo:
             attempts=raw.get("attempts", 0),
             worker=raw.get("worker"),
             error=raw.get("error", ""),
+            progress=raw.get("progress"),
             raw=raw,
         )
 

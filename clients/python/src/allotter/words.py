@@ -19,9 +19,11 @@ CANCELLED: Final = "cancelled"
 ENDED_JOB: Final = frozenset((DONE, FAILED, CANCELLED))
 
 # Features that a server names in `welcome` and in `/v1/server`; without them the library does with less.
-JOB_HEADER: Final = "job_header"  # assignments come after a header of their job: tags, name, meta
+JOB_HEADERS: Final = "job_headers"  # with tasks come the headers of their jobs, for workers that ask for them
 RETRY_IN: Final = "retry_in_ms"  # `failed` may say when to try again
 PROGRESS: Final = "progress"  # `extend` may say how far a task is
+RESULTS_AS_COMPLETED: Final = "results_as_completed"  # `/wait` pushes them
+JOB_PAYLOAD: Final = "job_payload"  # a job's own view may have its payload
 
 
 def features_of(view: Mapping[str, Any]) -> FrozenSet[str]:

@@ -32,6 +32,13 @@ export class Unavailable extends AllotError {
   }
 }
 
+// The server is too old for it: it does not name the feature.
+export class Unsupported extends AllotError {
+  constructor(readonly feature: string) {
+    super(`this server has no \`${feature}\`: it needs a newer version`);
+  }
+}
+
 export class BadRequest extends Refused {}
 export class BadJson extends Refused {}
 export class UnknownField extends Refused {}

@@ -193,7 +193,8 @@ function checkName(name: string): string {
 
 function scoped(scope: string): (name: string) => Expression {
   return (name) => {
-    const text = `${scope}.${checkName(name)}`;
+    // Keys may begin with a digit: those are written in brackets.
+    const text = /^[0-9][A-Za-z0-9_]*$/.test(name) ? `${scope}["${name}"]` : `${scope}.${checkName(name)}`;
     return new Expression(() => text);
   };
 }

@@ -46,7 +46,7 @@ export class Strategy {
 }
 
 function checkKey(key: string): string {
-  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(key)) throw new TypeError(`a key is letters, digits and _, not ${JSON.stringify(key)}`);
+  if (!/^[A-Za-z0-9_]+$/.test(key)) throw new TypeError(`a key is letters, digits and _, not ${JSON.stringify(key)}`);
   return key.toLowerCase();
 }
 

@@ -37,7 +37,7 @@ export class Client {
 
   constructor(options: ConnectionOptions = {}) {
     this.http = new Http(resolve(options));
-    this.features = new Features(this.http);
+    this.features = Features.of(this.http);
     this.limits = new Limits(this.http);
     this.workers = new Workers(this.http);
     this.queues = new Queues(this.http);

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results of a job as its tasks complete, in any order, each once.
 //
-// The server tells results in the order of indices alone. So this waits for the first that is missing, and meanwhile
-// looks which of those behind have ended, at most once in a while: it tells of them a moment late. A server that pushes
-// them has the feature RESULTS_AS_COMPLETED, and this becomes its subscriber.
+// A server that pushes them has the feature RESULTS_AS_COMPLETED. Others tell results in the order of indices alone. There
+// this waits for the first that is missing, and meanwhile looks which of those behind have ended, at most once in a while:
+// it tells of them a moment late.
 
+import { platform } from '#platform';
+import { errorFrom, worthRetrying } from '../base/errors.js';
 import type { Http } from '../base/http.js';
+import { parseValue } from '../base/json.js';
+import { pauseBefore, sleep } from '../base/signals.js';
+import { Features, RESULTS_AS_COMPLETED } from '../features.js';
+import type { Socket } from '../platform/platform.js';
 import { DONE, FAILED } from '../states.js';
-import type { Result, TasksPage } from '../wire.js';
+import type { ErrorBody, Result, TasksPage } from '../wire.js';
 import { readPage } from './outcomes.js';
 import type { ReadOptions } from './outcomes.js';
+import { Ranges } from './ranges.js';
 
 // How many tasks behind the first missing one are looked at.
 const AHEAD = 20_000;
@@ -17,7 +24,105 @@ const PAGE = 1_000;
 const FIRST_WAIT_MS = 20;
 const LONGEST_WAIT_MS = 1_000;
 
-export async function* asCompleted(http: Http, job: string, { signal }: ReadOptions): AsyncGenerator<Result[]> {
+// How many results may be on their way, and how many ranges of those that came a connection can begin with.
+const CREDIT = 4_000;
+const MOST_RANGES = 10_000;
+
+export async function* asCompleted(http: Http, job: string, options: ReadOptions): AsyncGenerator<Result[]> {
+  const sockets = !http.connection.token || platform.noSocketWithToken === null;
+  const push = sockets && (await Features.of(http).has(RESULTS_AS_COMPLETED));
+  yield* push ? pushed(http, job, options) : lookedFor(http, job, options);
+}
+
+interface WaitNews {
+  results?: { job: string; results: Result[]; end: boolean }[];
+  unknown?: string[];
+  error?: ErrorBody;
+}
+
+// What comes over one connection, until that ends; then `over` says why.
+class Subscription {
+  private readonly news: WaitNews[] = [];
+  private wake: () => void = () => {};
+  private over: Error | undefined;
+  private readonly socket: Socket;
+
+  constructor(http: Http, hello: string) {
+    const { connection } = http;
+    const url = connection.server.replace(/^http/, 'ws') + http.inQueue('/wait');
+    this.socket = platform.openSocket(url, connection, {
+      opened: () => this.socket.send(hello),
+      message: (text) => {
+        this.news.push(parseValue(text, connection.integers) as WaitNews);
+        this.wake();
+      },
+      alive: () => {},
+      closed: (error) => {
+        this.over ??= error;
+        this.wake();
+      },
+    });
+  }
+
+  async next(signal: AbortSignal | undefined): Promise<WaitNews> {
+    const wake = () => this.wake();
+    signal?.addEventListener('abort', wake, { once: true });
+    try {
+      for (;;) {
+        if (signal?.aborted) throw signal.reason;
+        const news = this.news.shift();
+        if (news?.error) throw errorFrom(news.error);
+        if (news) return news;
+        if (this.over) throw this.over;
+        await new Promise<void>((resolve) => (this.wake = resolve));
+      }
+    } finally {
+      signal?.removeEventListener('abort', wake);
+    }
+  }
+
+  send(text: string): void {
+    if (!this.over) this.socket.send(text);
+  }
+  close(): void {
+    this.socket.close();
+  }
+}
+
+async function* pushed(http: Http, job: string, { signal }: ReadOptions): AsyncGenerator<Result[]> {
+  const had = new Ranges();
+  const ask = (credit: number, have: object = {}) => JSON.stringify({ results: [{ job, credit, ...have }] });
+  let end = Date.now() + http.connection.retryForMs;
+  for (let attempt = 0; ; attempt++) {
+    const subscription = new Subscription(http, ask(CREDIT, { have: had.list(MOST_RANGES) }));
+    try {
+      for (let credit = CREDIT; ;) {
+        const news = await subscription.next(signal);
+        attempt = 0;
+        end = Date.now() + http.connection.retryForMs;
+        if (news.unknown) throw errorFrom({ code: 'unknown_job', message: `there is no job ${job}` });
+        for (const { results, end } of news.results ?? []) {
+          credit -= results.length;
+          // Some may come again after a lost connection.
+          const fresh = results.filter((result) => had.add(result.index));
+          if (fresh.length > 0) yield fresh;
+          if (end) return;
+        }
+        if (credit > CREDIT / 2) continue;
+        subscription.send(ask(CREDIT - credit));
+        credit = CREDIT;
+      }
+    } catch (error) {
+      const pause = pauseBefore(attempt, 50, 2_000);
+      if (!worthRetrying(error) || signal?.aborted || Date.now() + pause > end) throw error;
+      await sleep(pause, signal);
+    } finally {
+      subscription.close();
+    }
+  }
+}
+
+async function* lookedFor(http: Http, job: string, { signal }: ReadOptions): AsyncGenerator<Result[]> {
   let head = 0; // all before have been told
   const told = new Set<number>(); // and these, behind it
   let waitMs = FIRST_WAIT_MS;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job of the server, by its id.
 
-import { JobCancelled, JobFailed, TaskFailed } from '../base/errors.js';
+import { JobCancelled, JobFailed, TaskFailed, Unsupported } from '../base/errors.js';
 import type { Http } from '../base/http.js';
+import { Features, JOB_PAYLOAD } from '../features.js';
 import { DONE, FAILED, JOB_CANCELLED, JOB_FAILED, jobEnded } from '../states.js';
 import type { Output } from '../task.js';
 import type * as wire from '../wire.js';
@@ -34,6 +35,12 @@ export class Job<O = unknown> {
   // How it is now.
   view({ signal }: ReadOptions = {}): Promise<wire.Job> {
     return this.http.get(this.path(), { signal });
+  }
+
+  // What it was submitted with for all of its tasks, as it is on the wire; undefined: nothing.
+  async payload({ signal }: ReadOptions = {}): Promise<unknown> {
+    if (!(await Features.of(this.http).has(JOB_PAYLOAD))) throw new Unsupported(JOB_PAYLOAD);
+    return (await this.http.get<wire.Job>(this.path(), { query: { payload: true }, signal, values: true })).payload;
   }
 
   // How it is once it has ended, well or not.

@@ -20,6 +20,7 @@ export class HttpLink implements Link {
   private worker = '';
   private key = '';
   private credit = 0;
+  private headers = false; // are wanted
   private readonly waiting: Outgoing[] = [];
   private sending = false;
   // A request waits for tasks; any other ends it.
@@ -46,6 +47,7 @@ export class HttpLink implements Link {
 
   send(message: Outgoing): void {
     if (message.pull !== undefined) this.credit = message.pull;
+    if (message.headers) this.headers = true;
     this.waiting.push(message);
     if (!this.sending) void this.guard(() => this.sendAll());
   }
@@ -79,7 +81,7 @@ export class HttpLink implements Link {
       this.take(await this.pull(fields, 0, 0), message.seq);
     } catch (error) {
       if (message.seq === undefined || !(error instanceof Refused) || error.code === 'unknown_worker') throw error;
-      this.say(JSON.stringify({ error: { seq: message.seq, code: error.code, message: error.message } }));
+      this.say(JSON.stringify({ error: { code: error.code, message: error.message }, seq: message.seq }));
     }
   }
 
@@ -102,6 +104,7 @@ export class HttpLink implements Link {
 
   private pull(fields: string, pull: number, waitMs: number): Promise<string> {
     const rest = [`"key":${JSON.stringify(this.key)}`, `"pull":${pull}`, `"wait_ms":${waitMs}`];
+    if (this.headers) rest.push('"job_headers":true');
     return this.request('POST', `/workers/${this.worker}/pull`, `{${[fields, ...rest].filter((part) => part !== '').join(',')}}`, waitMs);
   }
 

@@ -14,6 +14,8 @@ export interface Outgoing {
   // The credit from now on, which `fields` has too.
   pull?: number;
   bye?: boolean;
+  // Headers of jobs are wanted, from now on.
+  headers?: boolean;
 }
 
 export interface Link {
@@ -30,7 +32,9 @@ export interface LinkEvents extends SocketEvents {
 
 export function textOf(message: Outgoing): string {
   const seq = message.seq === undefined ? '' : `"seq":${message.seq}`;
-  const fields = [seq, message.fields, message.bye ? '"bye":true' : ''].filter((part) => part !== '');
+  const fields = [seq, message.fields, message.headers ? '"job_headers":true' : '', message.bye ? '"bye":true' : ''].filter(
+    (part) => part !== '',
+  );
   return `{${fields.join(',')}}`;
 }
 

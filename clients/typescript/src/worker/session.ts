@@ -9,7 +9,7 @@ import { errorFrom, Refused, Unavailable } from '../base/errors.js';
 import { parse, reviveBytes, stringify } from '../base/json.js';
 import type { Connection } from '../base/options.js';
 import { pauseBefore } from '../base/signals.js';
-import { progressField, retryField } from '../features.js';
+import { JOB_HEADERS, progressField, retryField } from '../features.js';
 import type { Progress } from '../features.js';
 import type { Assignment, CancelOrder, Hello, JobHeader, ServerMessage, TaskRef, Welcome, WorkerTraits } from '../wire.js';
 import { openLink } from './link.js';
@@ -53,6 +53,7 @@ const MAX_CREDIT = 10_000;
 const SHORTEST_BEAT_MS = 200;
 const DEFAULT_HEARTBEAT_MS = 15_000;
 const GOOD_BYE_MS = 500;
+const PROGRESS_EVERY_MS = 250;
 
 const ALWAYS_PERMANENT = new Set(['unauthorized', 'forbidden', 'unknown_queue']);
 // At first only: later it is the server that is another one.
@@ -86,6 +87,8 @@ export class Session {
   private lastSeq = 0;
   private suspicious = false;
   private readonly progress = new Map<string, Progress>(); // not sent; by lease
+  private progressTimer: ReturnType<typeof setTimeout> | undefined;
+  private headersDue = false; // to be asked for, with the next message
   private change: WorkerTraits | undefined; // wanted, not sent
   private sentChange: { seq: number; traits: WorkerTraits } | undefined;
   private flushAsked = false;
@@ -107,6 +110,8 @@ export class Session {
     // Whether it may hold more than that where a pull crosses an assignment on its way.
     private lenient: boolean,
     private readonly events: SessionEvents,
+    // Whether it has to know what jobs are.
+    private readonly wantsHeaders = false,
   ) {}
 
   get connected(): boolean {
@@ -126,6 +131,7 @@ export class Session {
   // Reports a task. Leases that are not there (lost meanwhile) are ignored.
   finish(task: TaskRef, outcome: TaskOutcome): void {
     if (!this.held.delete(task.lease)) return;
+    this.progress.delete(task.lease);
     this.pending.push({ task, outcome });
     this.flushSoon();
   }
@@ -133,6 +139,10 @@ export class Session {
   tell(task: TaskRef, progress: Progress): void {
     if (!this.held.has(task.lease)) return;
     this.progress.set(task.lease, progress);
+    this.progressTimer ??= setTimeout(() => {
+      this.progressTimer = undefined;
+      if (this.up && !this.stopped) this.sendProgress();
+    }, PROGRESS_EVERY_MS);
   }
 
   setCapacity(capacity: number, lenient: boolean): void {
@@ -160,6 +170,7 @@ export class Session {
     this.stopped = true;
     this.disconnect();
     clearTimeout(this.retryTimer);
+    clearTimeout(this.progressTimer);
   }
 
   // ---- Connecting.
@@ -228,6 +239,7 @@ export class Session {
     this.loseAllBut(new Set(welcome.resumed.map((task) => task.lease)));
     this.identity = { worker: welcome.worker, key: welcome.key };
     this.features = new Set(welcome.features ?? []);
+    this.headersDue = this.wantsHeaders && this.features.has(JOB_HEADERS);
     this.heartbeatMs = welcome.heartbeat_ms > 0 ? welcome.heartbeat_ms : DEFAULT_HEARTBEAT_MS;
     // What was sent on the old connection and not acknowledged goes out again, in its order.
     const again = this.unacknowledged.splice(0).flatMap((sent) => sent.reports);
@@ -261,7 +273,6 @@ export class Session {
     this.silenceMs = this.heard ? 0 : this.silenceMs + this.armedMs;
     this.heard = false;
     if (this.silenceMs > 3 * this.heartbeatMs) return this.lost(new Unavailable('the server fell silent'));
-    if (this.progress.size > 0) this.sendProgress();
     if (!this.spoke) {
       // Any message extends the leases; a ping is answered, and shows that the server is there.
       this.link.send({ fields: '' });
@@ -296,11 +307,11 @@ export class Session {
     if (message.welcome) this.welcome(message.welcome);
     if (message.error) {
       const error = errorFrom(message.error);
-      if (message.error.seq === undefined) {
+      if (message.seq === undefined) {
         if (this.up && !PASSING.has(error.code)) this.suspect(error);
         return this.lost(this.up && error.code !== 'unknown_worker' ? new Unavailable(error.message) : error);
       }
-      this.refuse(message.error.seq, error);
+      this.refuse(message.seq, error);
     }
     for (const entry of message.stale ?? []) {
       this.events.refused(entry, errorFrom({ code: entry.code, message: 'the lease was over' }) as Refused);
@@ -392,6 +403,8 @@ export class Session {
 
   private send(message: Outgoing): void {
     this.spoke = true;
+    if (this.headersDue) message.headers = true;
+    this.headersDue = false;
     this.link!.send(message);
   }
 
@@ -456,6 +469,7 @@ export class Session {
     this.stopped = true;
     clearTimeout(this.beatTimer);
     clearTimeout(this.retryTimer);
+    clearTimeout(this.progressTimer);
     const end = () => {
       clearTimeout(this.retryTimer);
       this.ending = undefined;

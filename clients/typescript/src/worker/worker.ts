@@ -14,6 +14,7 @@ import type { Assignment, CancelOrder, Hello, JobHeader, MetaValue, WorkerTraits
 import { execute } from './execute.js';
 import { Running } from './running.js';
 import { Session } from './session.js';
+import type { SessionEvents } from './session.js';
 import type { TaskOutcome } from './session.js';
 
 export type WorkerEvent =
@@ -113,7 +114,7 @@ export class Worker {
     }
     const http = new Http(this.connection);
     this.headers = new JobHeaders(http);
-    this.session = new Session(this.connection, this.hello(), this.concurrency + this.ahead(), this.lenient(), {
+    const events: SessionEvents = {
       tasks: (assigned) => this.take(assigned),
       cancel: (order) => this.cancel(order),
       headers: (headers) => this.headers.learn(headers),
@@ -123,7 +124,10 @@ export class Worker {
       connected: (worker) => this.tell({ type: 'connected', worker }),
       disconnected: (error, againInMs) => this.tell({ type: 'disconnected', error, againInMs }),
       stopped: (error) => this.end?.(error),
-    });
+    };
+    // With one task it is always that one.
+    const headers = this.only === undefined;
+    this.session = new Session(this.connection, this.hello(), this.concurrency + this.ahead(), this.lenient(), events, headers);
   }
 
   private hello(): Hello {

@@ -4,15 +4,17 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import TYPE_CHECKING, Any, Iterator, Dict, Generic, List, Optional, Tuple, TypeVar, Union
 
 from .. import words
-from ..net import sleep
+from ..net import Listener, sleep
 from ..codec import Codec, chunk_of, decode_item, decode_items, loads
-from ..errors import Error, JobCancelled, JobFailed, TaskFailed
+from ..errors import Error, JobCancelled, JobFailed, TaskFailed, Unavailable, Unsupported, error_of
 from ..objects import Explanation, JobInfo, Outcome, TaskInfo, dig
 from ..progress import Bar, Progress
+from ..ranges import Ranges
 from ..spec import job_spec
 from ..wire.http import get, query, send_json
 
@@ -23,6 +25,9 @@ R = TypeVar("R")
 
 _PAGE = 1000
 _LONG_WAIT = 20.0
+# How many results may be on their way, and with how many ranges of what came a connection can begin.
+_CREDIT = 4_000
+_MOST_RANGES = 10_000
 
 
 class Job(Generic[R]):
@@ -64,6 +69,12 @@ class Job(Generic[R]):
     def info(self) -> JobInfo:
         """How it is now."""
         return self._seen(self._client.request(get(self._path())))
+
+    def payload(self) -> Any:
+        """What it was submitted with for all of its tasks, as on the wire; None: nothing."""
+        if words.JOB_PAYLOAD not in self._client.features():
+            raise Unsupported(words.JOB_PAYLOAD)
+        return (self._client.request(get(query(self._path(), payload="true")))).get("payload")
 
     def wait(self, timeout: Optional[float] = None) -> JobInfo:
         """Stays until it has ended. TimeoutError after so many seconds."""
@@ -162,7 +173,12 @@ class Job(Generic[R]):
         """How each item ended: in order of index, or as they end."""
         bar = Bar(progress, self._items if self._items is not None else self._last.count)
         try:
-            pages = self._pages() if ordered else self._pages_as_they_end()
+            if ordered:
+                pages = self._pages()
+            elif words.RESULTS_AS_COMPLETED in self._client.features():
+                pages = self._pages_pushed()
+            else:
+                pages = self._pages_as_they_end()
             for page in pages:
                 for entry in page:
                     outcomes = self._outcomes_of(entry)
@@ -229,6 +245,49 @@ class Job(Generic[R]):
             entries, at, _ = self._page(at, _PAGE, _LONG_WAIT)
             if entries:
                 yield entries
+
+    def _pages_pushed(self) -> Iterator[List[Dict[str, Any]]]:
+        """The server tells them as they complete; after a lost connection, those that have not come."""
+        had = Ranges()
+        pauses = self._client._pauses()
+        while True:
+            try:
+                listener = Listener.open(self._client._path("wait"), self._client._options)
+                try:
+                    listener.say(self._ask(_CREDIT, had))
+                    credit = _CREDIT
+                    while True:
+                        news = loads(listener.hear())
+                        pauses = self._client._pauses()
+                        if "error" in news:
+                            raise error_of(0, news)
+                        if news.get("unknown"):
+                            raise error_of(
+                                404, {"error": {"code": "unknown_job", "message": f"there is no job {self.id}"}}
+                            )
+                        for part in news.get("results") or ():
+                            credit -= len(part["results"])
+                            fresh = [entry for entry in part["results"] if had.add(entry["index"])]
+                            if fresh:
+                                yield fresh
+                            if part["end"]:
+                                return
+                        if credit <= _CREDIT // 2:
+                            listener.say(self._ask(_CREDIT - credit, None))
+                            credit = _CREDIT
+                finally:
+                    listener.close()
+            except Unavailable:
+                pause = pauses.next()
+                if pause is None:
+                    raise
+            sleep(pause)
+
+    def _ask(self, credit: int, had: Optional[Ranges]) -> str:
+        asked: Dict[str, Any] = {"job": self.id, "credit": credit}
+        if had is not None:
+            asked["have"] = had.first(_MOST_RANGES)
+        return json.dumps({"results": [asked]})
 
     def _pages_as_they_end(self) -> Iterator[List[Dict[str, Any]]]:
         """Results come in the order of indices only, so what has not been told is looked at time and again: gaps of

@@ -7,7 +7,7 @@ import base64
 import hashlib
 import os
 import struct
-from typing import Iterator, Optional, Tuple
+from typing import Deque, Iterator, List, Optional, Tuple
 
 from ..errors import Unavailable
 from ..options import Options
@@ -113,6 +113,22 @@ class FrameReader:
                     yield self._opcode, whole
         finally:
             del data[:at]
+
+
+def heard(reader: FrameReader, texts: Deque[bytes]) -> List[bytes]:
+    """Takes what has come: messages into `texts`. What is to be answered. Raises Unavailable at the end."""
+    answers: List[bytes] = []
+    for opcode, body in reader.frames():
+        if opcode == TEXT:
+            texts.append(body)
+        elif opcode == PING:
+            answers.append(frame(body, PONG))
+        elif opcode == CLOSE:
+            why = body[2:].decode("utf-8", "replace")
+            if texts:
+                break  # first what it had to say
+            raise Unavailable(f"the server closed the connection ({close_code(body)} {why})")
+    return answers
 
 
 def close_code(body: bytes) -> int:

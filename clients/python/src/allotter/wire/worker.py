@@ -31,7 +31,7 @@ from typing import (
 )
 
 from .. import words
-from ..codec import loads, quote
+from ..codec import loads, plain_progress, quote
 from ..errors import Error, Refused, Unavailable, UnknownWorker, error_of
 
 # Well below the protocol's bounds, so that a full message still leaves soon.
@@ -41,6 +41,9 @@ _MAX_ERROR = 4_000
 _MAX_CREDIT = 10_000
 _DEFAULT_HEARTBEAT = 15.0
 _SHORTEST_BEAT = 0.2
+# How far tasks are is told at most so often.
+_PROGRESS_EVERY = 0.25
+_LONGEST_RETRY = 7 * 24 * 3600.0
 # For so long after tasks came more of them may be on their way.
 _ON_THE_WAY = 0.05
 
@@ -120,7 +123,7 @@ class Assigned(NamedTuple):
 
 
 class Headers(NamedTuple):
-    """What the jobs of coming assignments are (feature `job_header`)."""
+    """What the jobs of coming assignments are (feature `job_headers`)."""
 
     jobs: Sequence[Dict[str, Any]]
 
@@ -181,8 +184,11 @@ class Session:
         reconnect_first: float = 0.1,
         reconnect_max: float = 30.0,
         unit: Callable[[], float] = random.random,
+        wants_headers: bool = False,
     ) -> None:
         self._identity = identity
+        self._wants_headers = wants_headers
+        self._ask_headers = False
         self._capacity = capacity
         self._reconnect_first = reconnect_first
         self._reconnect_max = reconnect_max
@@ -205,6 +211,7 @@ class Session:
         self._heard_at = 0.0
         self._spoke_at = 0.0
         self._extend: Dict[str, str] = {}  # by lease: what is to be said of it
+        self._extend_at = float("-inf")  # when that may be said
         self._said_bye = False
         self.up = False
         self.draining = False
@@ -245,7 +252,7 @@ class Session:
     def progress(self, lease: Lease, progress: Dict[str, Any]) -> None:
         """Tells how far it is, where the server takes that."""
         if words.PROGRESS in self.features and lease.lease in self._held:
-            self._extend[lease.lease] = f'{lease.ref()},"progress":{json.dumps(progress)}}}'
+            self._extend[lease.lease] = f'{lease.ref()},"progress":{json.dumps(plain_progress(progress))}}}'
 
     def drain(self) -> None:
         self.draining = True
@@ -341,6 +348,7 @@ class Session:
         self._worker, self._key = welcome["worker"], welcome["key"]
         self._heartbeat = welcome.get("heartbeat_ms", 0) / 1000 or _DEFAULT_HEARTBEAT
         self.features = words.features_of(welcome)
+        self._ask_headers = self._wants_headers and words.JOB_HEADERS in self.features
         # What was sent on the old connection and not acknowledged goes out again, in its order.
         again = [report for sent in self._unacknowledged for report in sent.reports]
         self._unacknowledged.clear()
@@ -464,9 +472,13 @@ class Session:
         if want is not None:
             self._credit = want
             parts.append(f'"pull":{want}')
-        if self._extend:
+        if self._extend and now >= self._extend_at:
             parts.append(f'"extend":[{",".join(self._extend.values())}]')
             self._extend = {}
+            self._extend_at = now + _PROGRESS_EVERY
+        if parts and self._ask_headers:
+            parts.append('"job_headers":true')
+            self._ask_headers = False
         if parts:
             return "{" + ",".join(parts) + "}"
         if self.draining and self.idle():
@@ -496,8 +508,8 @@ class Session:
                 text = f'{text},"error":{quote(outcome.text[:_MAX_ERROR])}'
                 if outcome.kind == "rejected":
                     text += ',"final":true'
-                elif outcome.after is not None and retry_in:
-                    text += f',"retry_in_ms":{max(0, round(outcome.after * 1000))}'
+                elif retry_in and outcome.after is not None and outcome.after == outcome.after:
+                    text += f',"retry_in_ms":{round(min(max(0.0, outcome.after), _LONGEST_RETRY) * 1000)}'
             lists.setdefault(_FIELD[outcome.kind], []).append(text + "}")
         return [f'"{name}":[{",".join(entries)}]' for name, entries in lists.items()]
 
@@ -531,4 +543,5 @@ class Session:
         """When to ask next."""
         if not self.up:
             return self._connected_at + timeout
-        return min(self._spoke_at + self._beat(), self._heard_at + 3 * self._heartbeat + 0.01)
+        due = min(self._spoke_at + self._beat(), self._heard_at + 3 * self._heartbeat + 0.01)
+        return min(due, self._extend_at) if self._extend else due

@@ -140,7 +140,9 @@ class Link(threading.Thread):
 
     def run(self) -> None:
         try:
-            self._session = Session(self._identity, self._capacity())
+            # With one function it is always that one.
+            several = len(self._functions) > 1
+            self._session = Session(self._identity, self._capacity(), wants_headers=several)
             self.selector.register(self._wake_in, selectors.EVENT_READ, self._woken)
             self._idle_since = time.monotonic()
             self.runner.start()
