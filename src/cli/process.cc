@@ -143,6 +143,7 @@ class Spawned final : public Process, public std::enable_shared_from_this<Spawne
 
   void Stop(std::chrono::milliseconds grace) override {
     if (pid_ <= 0 || ended_) return;
+    stopped_ = true;
     if (grace.count() <= 0) {
       ::kill(-pid_, SIGKILL);
       return;
@@ -242,6 +243,9 @@ class Spawned final : public Process, public std::enable_shared_from_this<Spawne
 
   void Exited() {
     ended_ = true;
+    // What it leaves behind may go on, unless it was to stop: then its group ends with it. The group is still its own
+    // before it is waited for.
+    if (stopped_) ::kill(-pid_, SIGKILL);
     int status = 0;
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }
@@ -262,6 +266,7 @@ class Spawned final : public Process, public std::enable_shared_from_this<Spawne
   ProcessEnd end_;
   pid_t pid_ = 0;
   bool ended_ = false;
+  bool stopped_ = false;
   asio::posix::stream_descriptor in_, out_, err_, exit_;
   asio::steady_timer killer_;
 };

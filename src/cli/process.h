@@ -40,7 +40,7 @@ class Process {
   // `on_end` is called once, later. kUnavailable if it cannot be started.
   static Result<std::shared_ptr<Process>> Start(boost::asio::io_context& context, ProcessSpec spec, OnEnd on_end);
   virtual ~Process() = default;
-  // Asks the whole group to end (SIGTERM), and makes it (SIGKILL) after `grace`.
+  // Asks the whole group to end (SIGTERM), and makes it (SIGKILL) after `grace`, or when the child itself has ended.
   virtual void Stop(std::chrono::milliseconds grace) = 0;
 };
 

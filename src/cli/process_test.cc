@@ -8,6 +8,10 @@
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <thread>
 
 namespace allot::cli {
 namespace {
@@ -112,6 +116,28 @@ TEST(Process, StopKillsWhatDoesNotListen) {
   timer.async_wait([&](const boost::system::error_code&) { (*process)->Stop(200ms); });
   context.run_for(20s);
   EXPECT_EQ(end.signal, SIGKILL);
+}
+
+TEST(Process, WhatAStoppedChildLeavesBehindEndsWithIt) {
+  boost::asio::io_context context(1);
+  ProcessEnd end;
+  auto process = Process::Start(context, Shell("trap '' TERM; sleep 30 & trap - TERM; echo $!; wait"),
+                                [&](ProcessEnd&& ended) { end = std::move(ended); });
+  ASSERT_TRUE(process);
+  boost::asio::steady_timer timer(context, 500ms);  // time for the shell to set its trap
+  timer.async_wait([&](const boost::system::error_code&) { (*process)->Stop(10s); });
+  context.run_for(9s);
+  EXPECT_EQ(end.signal, SIGTERM);
+  const std::string left = end.output.substr(0, end.output.find('\n'));
+  ASSERT_FALSE(left.empty());
+  const auto gone = [&] {
+    std::ifstream file("/proc/" + left + "/stat");
+    std::string stat;
+    std::getline(file, stat);
+    return stat.empty() || stat.find(") Z") != std::string::npos;
+  };
+  for (int i = 0; i < 500 && !gone(); ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_TRUE(gone());
 }
 
 TEST(Process, ALeftOverProcessDoesNotHoldTheTaskUp) {
