@@ -11,7 +11,7 @@ set -euo pipefail
 # what stands in src/server itself. A single header may be named instead of a room.
 below="base wire expr backlog match strategy limits dispatch engine store"
 declare -A may=(
-  [base]=""
+  [base]="allotter/result.h"
   [wire]="base"
   [expr]="base"
   [backlog]="base expr"

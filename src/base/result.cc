@@ -4,6 +4,9 @@
 #include <iterator>
 
 namespace allot {
+
+void ResultMisused() { CheckFailed(__FILE__, __LINE__, "the result has what was asked for"); }
+
 namespace {
 
 struct Row {

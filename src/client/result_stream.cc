@@ -21,7 +21,7 @@ namespace wire = allot::wire;
 
 // How many results may be on their way; half of it is given again when half of it has come.
 constexpr std::uint32_t kCredit = 4'000;
-constexpr milliseconds kFirstPause{50}, kLongestPause{2'000};
+constexpr milliseconds kFirstAgain{50}, kLongestAgain{2'000};
 
 }  // namespace
 
@@ -40,7 +40,7 @@ class ResultStream::Impl {
   Result<std::vector<TaskResult>> Next() {
     std::vector<TaskResult> fresh;
     const auto give_up_at = std::chrono::steady_clock::now() + options_.timeout;
-    milliseconds pause = kFirstPause;
+    milliseconds pause = kFirstAgain;
     while (!over_ && fresh.empty()) {
       Result<void> took = link_ ? Take(fresh) : Connect();
       if (took) continue;
@@ -48,7 +48,7 @@ class ResultStream::Impl {
       const bool passing = took.error().code == Code::kUnavailable || took.error().code == Code::kStopping;
       if (!passing || std::chrono::steady_clock::now() + pause >= give_up_at) return took.error();
       std::this_thread::sleep_for(pause);
-      pause = std::min(pause * 2, kLongestPause);
+      pause = std::min(pause * 2, kLongestAgain);
     }
     return fresh;
   }

@@ -2,6 +2,7 @@
 // What workers say of a task beside its end: how far it is, and when to try again. And who follows a job's ends.
 #include <algorithm>
 #include <map>
+#include <random>
 #include <set>
 
 #include "base/rng.h"

@@ -12,6 +12,18 @@ package=$(echo made/allotter_*.deb)
 version=$(allot --version | awk '{ print $2 }')
 same "made/allotter_${version}_$(dpkg --print-architecture).deb" "$package"
 
+dev=$(echo made/liballotter-dev_*.deb)
+same "made/liballotter-dev_${version}_$(dpkg --print-architecture).deb" "$dev"
+dpkg-deb --contents "$dev" >contents
+for file in usr/include/allotter/client.h usr/lib/liballotter.a usr/lib/cmake/allotter/allotterConfig.cmake \
+  usr/lib/pkgconfig/allotter.pc usr/share/doc/liballotter-dev/copyright; do
+  has "$(cat contents)" "./$file"
+done
+hasnt "$(cat contents)" usr/bin
+has "$(dpkg-deb --field "$dev" Depends)" libssl-dev
+has "$(dpkg-deb --field "$dev" Section)" libdevel
+same "" "$(awk '$2 != "root/root" || substr($1, 9, 1) == "w"' contents)"
+
 dpkg-deb --info "$package" >info
 dpkg-deb --field "$package" >fields
 for library in libc6 libsqlite3-0 libssl3 libsystemd0 init-system-helpers; do has "$(grep ^Depends fields)" "$library"; done

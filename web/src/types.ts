@@ -3,6 +3,7 @@
 export type Ms = number;
 export type Json = unknown;
 export type Scope = 'submit' | 'work' | 'read' | 'operate' | 'admin';
+export type Feature = 'job_headers' | 'retry_in_ms' | 'progress' | 'results_as_completed' | 'job_payload' | 'number_names';
 export type DispatchMode = 'fanout' | 'balanced';
 export type Balancing = 'least_queue' | 'round_robin' | 'random';
 export type Kind = 'wait' | 'operator' | 'change_request';
@@ -51,6 +52,7 @@ export interface ServerInfo {
   now_at_ms: Ms; // its clock
   queues: number; // how many
   you: You; // who asks
+  features: Feature[]; // what clients may use
 }
 
 // A strategy that has a name.
@@ -527,6 +529,13 @@ export interface Promised {
   longest: PromisedMost | null; // null: none, or not told
 }
 
+// How far a running task is, as its worker says.
+export interface Progress {
+  done: number; // how much
+  of?: number; // how much there is; missing: it is not known
+  note?: string; // for people
+}
+
 // A task of a job.
 export interface Progress {
   done: number; // how much
@@ -729,6 +738,7 @@ export interface Job {
   skipped: number; // tasks that will not run
   promised?: number; // of the queued ones, those in queues of workers; missing: none
   progress?: number; // what running tasks have done, in tasks; missing: none says so
+  payload?: Json; // of the job for all of its tasks, where one job is asked for, and has one
   max_attempts: number; // for each task
   max_failed_tasks: number; // one more, and the job fails
   backoff: Backoff; // how long a failed task waits
@@ -892,9 +902,30 @@ export interface TasksPage {
   next: number | null; // ask for it with `from`; null: that was all
 }
 
+// Tasks of a job.
+export interface Range {
+  from: number; // the first index
+  to: number; // the first index behind the range
+}
+
+// A job whose results are to be told as they complete.
+export interface Follow {
+  job: string; // the job's id
+  credit: number; // so many more of its results, at most
+  have?: Range[]; // results that are there already; of the job's first entry alone
+}
+
 // Which jobs to wait for.
 export interface Wait {
-  wait: string[]; // ids of jobs
+  wait?: string[]; // ids of jobs
+  results?: Follow[]; // jobs whose results are wanted as they complete
+}
+
+// Results of a job, as they complete.
+export interface Followed {
+  job: string; // the job's id
+  results: TaskResult[]; // of tasks that have ended, in the order in which that was seen
+  end: boolean; // these are the last: the job has ended, and all has been told
 }
 
 // A job that has ended.
@@ -907,6 +938,7 @@ export interface Ended {
 
 // Which jobs have ended.
 export interface WaitNews {
+  results?: Followed[]; // results that were asked for
   ended?: Ended[]; // jobs that have ended
   unknown?: string[]; // jobs that are not there
   error?: ErrorInfo; // what was asked is refused
@@ -1100,6 +1132,7 @@ export interface Welcome {
   heartbeat_ms: Ms; // it says something at least so often
   resumed: TaskRef[]; // what it goes on with
   lost: TaskRef[]; // what is no longer its own
+  features: Feature[]; // what it may use
 }
 
 // A change of a worker as a request.
@@ -1133,6 +1166,15 @@ export interface Failed {
   lease: string; // the lease it is held by
   error?: string; // why
   final?: boolean; // without a further attempt
+  retry_in_ms?: Ms; // when its next attempt may start, instead of after its backoff
+}
+
+// A task that goes on.
+export interface Extend {
+  job: string; // the job's id
+  index: number; // the task's number in it
+  lease: string; // the lease it is held by
+  progress?: Progress; // how far it is; what was said before is replaced
 }
 
 // What to change of a worker; null empties, what is not there stays.
@@ -1150,10 +1192,11 @@ export interface Pull {
   done?: Done[]; // tasks that are done
   failed?: Failed[]; // attempts that failed
   released?: TaskRef[]; // tasks that were not started
-  extend?: TaskRef[]; // tasks that go on: their leases begin anew
+  extend?: Extend[]; // tasks that go on: their leases begin anew
   pull?: number; // tasks that it can take
   strategy?: Json; // of this pull
   set?: WorkerChange; // what it changes of itself
+  job_headers?: boolean; // headers of their jobs come with the tasks
   key: string; // proves that it is this worker
   wait_ms?: Ms; // how long to wait for tasks
 }
@@ -1189,6 +1232,14 @@ export interface Cancel {
   reason: string; // cancelled, job_failed, timeout, expired or lost
 }
 
+// What a worker may know of a job.
+export interface JobHeader {
+  id: string; // the job's id
+  tags: string[]; // what kind of work it is
+  meta: Record<string, string | number | boolean>; // what expressions can read, and people
+  user: string; // whose it is
+}
+
 // What a worker is told over plain HTTP.
 export interface PullAnswer {
   stale: Stale[]; // reports that changed nothing
@@ -1196,6 +1247,7 @@ export interface PullAnswer {
   cancel: Cancel[]; // what it should stop
   drain: boolean; // it should finish what it has, and leave
   set?: WorkerChange; // what others changed of it
+  jobs?: JobHeader[]; // of the tasks, where they are asked for
 }
 
 // Queued tasks that a worker would not be given.
@@ -1231,10 +1283,11 @@ export interface WorkerMessage {
   done?: Done[]; // tasks that are done
   failed?: Failed[]; // attempts that failed
   released?: TaskRef[]; // tasks that were not started
-  extend?: TaskRef[]; // tasks that go on: their leases begin anew
+  extend?: Extend[]; // tasks that go on: their leases begin anew
   pull?: number; // tasks that it can take
   strategy?: Json; // of this pull
   set?: WorkerChange; // what it changes of itself
+  job_headers?: boolean; // from now on, headers of jobs come with their first tasks
 }
 
 // What a worker is told.
@@ -1245,6 +1298,7 @@ export interface WorkerNews {
   drain?: boolean; // it should finish what it has, and leave
   set?: WorkerChange; // what others changed of it
   tasks?: Assignment[]; // for the worker
+  jobs?: JobHeader[]; // of tasks of this message, where they are asked for
   welcome?: Welcome; // the answer to its hello
   error?: ErrorInfo; // what it said is refused
   seq?: number; // of the message that is refused
