@@ -9,7 +9,8 @@ namespace allotter {
 namespace json_in {
 
 constexpr auto kQueues = RowsOf<std::vector<Queue>, wire::kQueues>(
-    By<std::vector<Queue>>("queues", [](Value& value, std::vector<Queue>& out) { Read(value, out); }));
+    By<std::vector<Queue>>("queues", [](Value& value, std::vector<Queue>& out) { Read(value, out); }),
+    Unread("missing"));
 
 }  // namespace json_in
 
