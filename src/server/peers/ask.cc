@@ -22,6 +22,7 @@ struct Peers::Asking {
         deadline(its_thread.net->io(), kAskPatience) {}
   Thread& thread;
   const Request request;
+  std::vector<cluster::NodeRow> nodes;
   std::vector<NodeAnswer> answers;
   std::vector<UpstreamPtr> upstreams;
   std::size_t left = 0;
@@ -40,7 +41,7 @@ void Peers::AskAll(NetThread& net, const Request& request, UniqueFunction<void(s
   Thread& thread = ThreadOf(net);
   const auto asking = std::make_shared<Asking>(*this, thread, request, std::move(done));
   const cluster::PicturePtr picture = node_.picture();
-  std::vector<cluster::NodeRow> others;
+  std::vector<cluster::NodeRow>& others = asking->nodes;
   for (const cluster::NodeRow& node : picture->nodes) {
     if (!node.dead && node.incarnation != picture->incarnation) others.push_back(node);
   }
@@ -56,13 +57,13 @@ void Peers::AskAll(NetThread& net, const Request& request, UniqueFunction<void(s
   });
   for (std::size_t i = 0; i < others.size(); ++i) {
     asking->answers[i].node = others[i].name;
-    asio::co_spawn(net.io(), AskOne(asking, i, others[i]), asio::detached);
+    asio::co_spawn(net.io(), AskOne(asking, i), asio::detached);
   }
   asking->One();
 }
 
-asio::awaitable<void> Peers::AskOne(std::shared_ptr<Asking> asking, std::size_t which, cluster::NodeRow node) {
-  const UpstreamPtr upstream = co_await Connect(asking->thread, node, false);
+asio::awaitable<void> Peers::AskOne(std::shared_ptr<Asking> asking, std::size_t which) {
+  const UpstreamPtr upstream = co_await Connect(asking->thread, asking->nodes[which], false);
   if (upstream != nullptr) {
     asking->upstreams[which] = upstream;
     const std::string head = HeadFor(asking->request, upstream->address(), "");
@@ -70,8 +71,10 @@ asio::awaitable<void> Peers::AskOne(std::shared_ptr<Asking> asking, std::size_t 
     std::optional<UpstreamHead> answer;
     if (written) answer = co_await ReadHead(*upstream);
     if (answer && answer->status == 200 && answer->length && *answer->length <= kMaxAsked) {
-      const bool complete = co_await ReadBody(*upstream, *answer->length, asking->answers[which].body);
-      if (!complete) asking->answers[which].body.clear();
+      std::string& body = asking->answers[which].body;
+      const std::size_t length = *answer->length;
+      const bool complete = co_await ReadBody(*upstream, length, body);
+      if (!complete) body.clear();
       if (complete && answer->keep_alive) GiveBack(asking->thread, upstream);
     } else {
       upstream->Close();

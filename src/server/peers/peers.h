@@ -100,8 +100,10 @@ class Peers {
   asio::awaitable<void> Relay(std::shared_ptr<Job> job);
   // One try with that node. False: nothing was done, and another try may be made.
   asio::awaitable<bool> Try(Job& job, const cluster::NodeRow& node);
-  asio::awaitable<bool> Answer(Job& job, const UpstreamPtr& upstream, UpstreamHead head);
-  asio::awaitable<void> PassOn(Job& job, const UpstreamPtr& upstream, const UpstreamHead& head);
+  // With what job.head says that comes. Coroutines take references and numbers alone: GCC 12 mixes parameters up where
+  // one is an object by value.
+  asio::awaitable<bool> Answer(Job& job);
+  asio::awaitable<void> PassOn(Job& job);
 
   // Until the queue is somewhere, or the error that it is not. `from`: since when it is waited for.
   struct Waiting {
@@ -120,7 +122,7 @@ class Peers {
   void GiveBack(Thread& thread, UpstreamPtr upstream);
   asio::awaitable<void> Sweep(Thread& thread);
   struct Asking;
-  asio::awaitable<void> AskOne(std::shared_ptr<Asking> asking, std::size_t which, cluster::NodeRow node);
+  asio::awaitable<void> AskOne(std::shared_ptr<Asking> asking, std::size_t which);
   // The head of the request as it goes on; `more` are further lines.
   std::string HeadFor(const Request& request, const NodeAddress& address, std::string_view more) const;
   Thread& ThreadOf(NetThread& net) { return threads_.at(&net); }

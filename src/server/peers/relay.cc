@@ -20,6 +20,7 @@ struct Peers::Job {
   const std::string queue;
   Thread& thread;
   UpstreamPtr upstream;  // while an answer is waited for
+  UpstreamHead head;     // of the answer
   bool client_gone = false;
 
   bool Looks() const { return call.request.method == Method::kGet; }
@@ -90,7 +91,8 @@ asio::awaitable<bool> Peers::Try(Job& job, const cluster::NodeRow& node) {
     if (job.client_gone) co_return true;
     if (head) {
       forwarded_.fetch_add(1);
-      const bool over = co_await Answer(job, upstream, std::move(*head));
+      job.head = std::move(*head);
+      const bool over = co_await Answer(job);
       co_return over;
     }
     // One that was kept may have been closed meanwhile; what only looks may be asked twice.
@@ -101,13 +103,15 @@ asio::awaitable<bool> Peers::Try(Job& job, const cluster::NodeRow& node) {
   }
 }
 
-asio::awaitable<bool> Peers::Answer(Job& job, const UpstreamPtr& upstream, UpstreamHead head) {
+asio::awaitable<bool> Peers::Answer(Job& job) {
+  const UpstreamHead& head = job.head;
   if (!head.length || *head.length > kMaxCollected) {
-    co_await PassOn(job, upstream, head);
+    co_await PassOn(job);
     co_return true;
   }
   std::string body;
-  const bool complete = co_await ReadBody(*upstream, *head.length, body);
+  const std::size_t length = *head.length;
+  const bool complete = co_await ReadBody(*job.upstream, length, body);
   if (job.client_gone) co_return true;
   if (!complete) {
     if (job.Looks()) co_return false;
@@ -115,9 +119,9 @@ asio::awaitable<bool> Peers::Answer(Job& job, const UpstreamPtr& upstream, Upstr
     co_return true;
   }
   if (head.keep_alive) {
-    GiveBack(job.thread, upstream);
+    GiveBack(job.thread, job.upstream);
   } else {
-    upstream->Close();
+    job.upstream->Close();
   }
   if (SaysStopping(head.status, body)) co_return false;
   Response response;
@@ -130,10 +134,15 @@ asio::awaitable<bool> Peers::Answer(Job& job, const UpstreamPtr& upstream, Upstr
   co_return true;
 }
 
-asio::awaitable<void> Peers::PassOn(Job& job, const UpstreamPtr& upstream, const UpstreamHead& head) {
+asio::awaitable<void> Peers::PassOn(Job& job) {
+  const UpstreamPtr upstream = job.upstream;
+  const UpstreamHead& head = job.head;
   const bool head_only = job.call.request.head;
   const std::shared_ptr<OpenResponse> out = job.call.reply.Hijack();
-  if (out == nullptr) co_return upstream->Close();
+  if (out == nullptr) {
+    upstream->Close();
+    co_return;
+  }
   ResponseHead text;
   text.status = head.status;
   text.type = head.type;

@@ -33,8 +33,15 @@ Error ErrorIn(const std::string& body) {
 class Peers::StreamRelay final : public BodySink {
  public:
   struct State {
-    State(Request its_request, std::string its_queue, std::shared_ptr<BodySource> its_source)
-        : request(std::move(its_request)), queue(std::move(its_queue)), source(std::move(its_source)) {}
+    State(Peers& its_peers, Thread& its_thread, Request its_request, std::string its_queue,
+          std::shared_ptr<BodySource> its_source)
+        : peers(its_peers),
+          thread(its_thread),
+          request(std::move(its_request)),
+          queue(std::move(its_queue)),
+          source(std::move(its_source)) {}
+    Peers& peers;
+    Thread& thread;
     const Request request;
     const std::string queue;
     std::shared_ptr<BodySource> source;
@@ -83,7 +90,7 @@ class Peers::StreamRelay final : public BodySink {
   }
   std::uint64_t complete() const override { return state_->inner ? state_->inner->complete() : state_->lines; }
 
-  static asio::awaitable<void> Run(Peers& peers, Thread& thread, std::shared_ptr<State> state);
+  static asio::awaitable<void> Run(std::shared_ptr<State> state);
 
  private:
   static asio::awaitable<void> ReadAnswer(std::shared_ptr<State> state);
@@ -155,9 +162,11 @@ void Peers::StreamRelay::Finish(State& s) {
   std::exchange(s.reply, std::nullopt)->Send(response);
 }
 
-asio::awaitable<void> Peers::StreamRelay::Run(Peers& peers, Thread& thread, std::shared_ptr<State> state) {
-  const Running running(peers);
+asio::awaitable<void> Peers::StreamRelay::Run(std::shared_ptr<State> state) {
   State& s = *state;
+  Peers& peers = s.peers;
+  Thread& thread = s.thread;
+  const Running running(peers);
   Waiting waiting = peers.BeginWaiting();
   while (!s.broken) {
     Result<Place> place = co_await peers.Find(s.queue, s.request, waiting);
@@ -196,12 +205,10 @@ asio::awaitable<void> Peers::StreamRelay::Run(Peers& peers, Thread& thread, std:
 Result<std::unique_ptr<BodySink>> Peers::OpenSink(std::shared_ptr<BodySource> source, const Request& request,
                                                   const std::string& queue) {
   NetThread& net = source->home();
-  auto state = std::make_shared<StreamRelay::State>(request, queue, std::move(source));
+  auto state = std::make_shared<StreamRelay::State>(*this, ThreadOf(net), request, queue, std::move(source));
   std::unique_ptr<BodySink> sink = std::make_unique<StreamRelay>(state);
   // Not at once: the sink is to be there first.
-  asio::post(net.io(), [this, &net, state] {
-    asio::co_spawn(net.io(), StreamRelay::Run(*this, ThreadOf(net), state), asio::detached);
-  });
+  asio::post(net.io(), [&net, state] { asio::co_spawn(net.io(), StreamRelay::Run(state), asio::detached); });
   return sink;
 }
 

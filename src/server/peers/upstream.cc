@@ -164,7 +164,8 @@ asio::awaitable<std::optional<UpstreamHead>> ReadHead(Upstream& upstream) {
       if (ec && ec != http::error::need_more) co_return std::nullopt;
       if (parser.is_header_done()) break;
     }
-    if (!co_await upstream.Read()) co_return std::nullopt;
+    const bool more = co_await upstream.Read();
+    if (!more) co_return std::nullopt;
   }
   const auto& message = parser.get();
   UpstreamHead head;
@@ -199,8 +200,10 @@ asio::awaitable<std::optional<UpstreamHead>> ReadHead(Upstream& upstream) {
 }
 
 asio::awaitable<bool> ReadBody(Upstream& upstream, std::size_t length, std::string& body) {
-  while (upstream.in.size() < length) {
-    if (!co_await upstream.Read()) co_return false;
+  for (;;) {
+    if (upstream.in.size() >= length) break;
+    const bool more = co_await upstream.Read();
+    if (!more) co_return false;
   }
   body.assign(static_cast<const char*>(upstream.in.data().data()), length);
   upstream.in.consume(length);
