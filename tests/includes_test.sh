@@ -9,7 +9,7 @@ set -euo pipefail
 
 # What a room may include, itself apart. The folders of src/server and src/strategy are rooms of their own; `server` is
 # what stands in src/server itself. A single header may be named instead of a room.
-below="base wire expr backlog match strategy limits dispatch engine store"
+below="base wire expr backlog match strategy limits dispatch engine store cluster"
 declare -A may=(
   [base]="allotter/result.h"
   [wire]="base"
@@ -27,14 +27,16 @@ declare -A may=(
   [dispatch]="base expr backlog match strategy limits"
   [engine]="base expr backlog match strategy strategy/blocks/block.h limits dispatch"
   [store]="base"
+  [cluster]="base store"
   [server/wire]="$below strategy/blocks/block.h"
   [server/ops]="$below server/wire"
   [server/queue]="$below server/wire server/ops"
   [server/net]="$below server/wire server/ops server/queue server/web_assets.h"
+  [server/peers]="$below server/wire server/ops server/queue server/net"
   [server/flow]="$below server/wire server/ops server/queue server/net"
   [server/live]="$below server/wire server/ops server/queue server/net server/flow"
-  [server/api]="$below server/wire server/ops server/queue server/net server/flow server/live server/web_assets.h"
-  [server]="$below server/wire server/ops server/queue server/net server/flow server/live server/api"
+  [server/api]="$below server/wire server/ops server/queue server/net server/peers server/flow server/live server/web_assets.h"
+  [server]="$below server/wire server/ops server/queue server/net server/peers server/flow server/live server/api"
   [client]="base wire allotter"
   [cli]="base expr strategy client allotter server server/ops server/wire"
 )

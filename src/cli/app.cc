@@ -86,6 +86,7 @@ int Main(int argc, char** argv) {
   AddDemandCommand(app, context);
   AddTopCommand(app, context);
   AddQueueCommands(app, context);
+  AddNodeCommands(app, context);
   AddBackupCommands(app, context);
   AddCheckCommand(app, context);
   AddTokenCommands(app, context);

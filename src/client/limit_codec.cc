@@ -91,8 +91,7 @@ struct FieldsOf<Demand> {
       In<&Demand::lookahead>("lookahead_ms"), In<&Demand::rows>("rows"), Unread("took_ms"));
 };
 
-constexpr auto kLimits = RowsOf<std::vector<Limit>, wire::kLimits>(
-    By<std::vector<Limit>>("limits", ReadItems));
+constexpr auto kLimits = RowsOf<std::vector<Limit>, wire::kLimits>(By<std::vector<Limit>>("limits", ReadItems));
 
 }  // namespace json_in
 

@@ -57,9 +57,8 @@ struct FieldsOf<Welcome> {
 void ReadCode(Value& value, Error& out) { out.code = allot::CodeFromText(Text(value)); }
 template <>
 struct FieldsOf<Error> {
-  static constexpr auto kRows = RowsOf<Error, wire::kError>(
-      By<Error>("code", ReadCode),
-      In<&Error::message>("message"), In<&Error::hint>("hint"));
+  static constexpr auto kRows = RowsOf<Error, wire::kError>(By<Error>("code", ReadCode), In<&Error::message>("message"),
+                                                            In<&Error::hint>("hint"));
 };
 
 template <>

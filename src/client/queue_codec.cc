@@ -8,8 +8,8 @@
 namespace allotter {
 namespace json_in {
 
-constexpr auto kQueues = RowsOf<std::vector<Queue>, wire::kQueues>(
-    By<std::vector<Queue>>("queues", ReadItems));
+constexpr auto kQueues =
+    RowsOf<std::vector<Queue>, wire::kQueues>(By<std::vector<Queue>>("queues", ReadItems), Unread("missing"));
 
 }  // namespace json_in
 

@@ -31,6 +31,8 @@
 #include "server/ops/log.h"
 #include "server/ops/memory_keeper.h"
 #include "server/ops/supervisor.h"
+#include "server/peers/node_host.h"
+#include "server/peers/peers.h"
 #include "server/queue/queue_set.h"
 #include "store/postgres/postgres_catalogue.h"
 #include "store/sqlite/sqlite_catalogue.h"
@@ -111,6 +113,17 @@ std::string HostName() {
   return name;
 }
 
+std::string NodeName(const Config& config) { return config.node.empty() ? HostName() : config.node; }
+
+PostgresOptions OptionsOfDatabase(const Config& config) {
+  PostgresOptions postgres;
+  postgres.url = config.store;
+  postgres.node = NodeName(config);
+  postgres.allow_no_standby = config.allow_no_standby;
+  postgres.warn = [](const std::string& what) { LogWarning("the database", {{"warning", what}}); };
+  return postgres;
+}
+
 // Where the queues are: in a database if one is configured, or else in the data directory.
 std::unique_ptr<Catalogue> MakeCatalogue(const Config& config, const StartOptions& start) {
   if (config.store.empty()) {
@@ -124,12 +137,7 @@ std::unique_ptr<Catalogue> MakeCatalogue(const Config& config, const StartOption
     sqlite.writing = JournalWriting();
     return std::make_unique<SqliteCatalogue>(config.data, std::move(sqlite));
   }
-  PostgresOptions postgres;
-  postgres.url = config.store;
-  postgres.node = config.node.empty() ? HostName() : config.node;
-  postgres.allow_no_standby = config.allow_no_standby;
-  postgres.warn = [](const std::string& what) { LogWarning("the database", {{"warning", what}}); };
-  return std::make_unique<PostgresCatalogue>(std::move(postgres));
+  return std::make_unique<PostgresCatalogue>(OptionsOfDatabase(config));
 }
 
 std::size_t ThreadCount(const Config& config) {
@@ -199,7 +207,8 @@ class Server::Impl {
     context_.started_at = ReadClock().wall;
     for (std::size_t i = 0; i < ThreadCount(config); ++i) {
       nets_.push_back(std::make_unique<NetThread>(context_.exceptions));
-      if (!config.tls()) nets_.back()->AllowVisits();
+      // What goes on to other nodes runs handlers of the library.
+      if (!config.tls() && config.advertise.empty()) nets_.back()->AllowVisits();
     }
     // One more, without sockets: what is watched is put into words there.
     nets_.push_back(std::make_unique<NetThread>(context_.exceptions));
@@ -210,7 +219,11 @@ class Server::Impl {
     if (config.memory_ready > 0) MakeMemoryReady(config.memory_ready);
     StartSpans();
     QueueSet::Options options;
-    options.catalogue = MakeCatalogue(config, start);
+    if (config.advertise.empty()) {
+      options.catalogue = MakeCatalogue(config, start);
+    } else {
+      TRY_OK(PrepareNode(options));
+    }
     options.defaults = config.queue_defaults;
     options.strategies = &context_.config.strategies;
     options.restart_grace = config.restart_grace;
@@ -234,6 +247,7 @@ class Server::Impl {
     for (const auto& net : nets_) net->Start();
     started_ = true;
     asio::post(nets_[0]->io(), [this] { Accept(); });
+    TRY_OK(BeginNode());
     LogInfo("listening", {{"address", Endpoint{config.listen.host, port_}.Text()},
                           {"tls", config.tls()},
                           {"queues", context_.queues->size()},
@@ -242,6 +256,34 @@ class Server::Impl {
     // One that came meanwhile was kept.
     if (signals_) asio::post(nets_[0]->io(), [this] { StopOnSignal(); });
     return {};
+  }
+
+  // As a node of a cluster: queues come once it has entered.
+  Result<void> PrepareNode(QueueSet::Options& options) {
+    const Config& config = context_.config;
+    Result<NodeAddress> address = NodeAddress::Parse(config.advertise);
+    if (!address.ok()) {
+      return Error{Code::kBadValue, "`advertise`: " + config.advertise + " " + address.error().message,
+                   address.error().hint};
+    }
+    Result<std::shared_ptr<PostgresDatabase>> database = PostgresDatabase::Open(OptionsOfDatabase(config));
+    if (!database.ok()) return database.error();
+    const std::string name = NodeName(config);
+    options.catalogue = std::make_unique<PostgresCatalogue>(*database);
+    host_.emplace(config, name, *database);
+    host_->Prepare(options);
+    peers_.emplace(context_, host_->node(), nets_);
+    context_.peers = &*peers_;
+    context_.signer.emplace(config.cluster_secret);
+    context_.node_line = "Allot-Node: " + name + "\r\n";
+    return {};
+  }
+
+  Result<void> BeginNode() {
+    if (!host_) return {};
+    // Others will do the same.
+    TRY_OK(peers_->CheckAddress(*nets_[0], context_.config.advertise, context_.node_line));
+    return host_->Start(*context_.queues);
   }
 
   std::uint16_t port() const { return port_; }
@@ -370,6 +412,7 @@ class Server::Impl {
       if (signals_) signals_->cancel(ec);
     });
     views_->Stop();
+    if (host_) host_->BeginStop();
     context_.queues->BeginStop();
     const auto deadline = std::chrono::steady_clock::now() + context_.config.stop_timeout;
     // Reports in flight are taken; requests under way get their answers, and then their connections go.
@@ -382,6 +425,8 @@ class Server::Impl {
     const Duration left = std::max(std::chrono::duration_cast<Duration>(deadline - std::chrono::steady_clock::now()),
                                    context_.config.stop_timeout / 4);
     context_.queues->Finish(ReadMonotonic() + left * 3 / 4, signals_ != nullptr);
+    if (peers_) peers_->Stop();
+    if (host_) host_->Leave();
     for (const auto& net : nets_) net->Stop();
     if (context_.spans) context_.spans->Finish(kSpansLast);
     context_.slow.Finish();
@@ -398,6 +443,8 @@ class Server::Impl {
   ServerContext context_;
   std::vector<std::unique_ptr<NetThread>> nets_;
   std::unique_ptr<LiveViews> views_;  // has a timer of a network thread: goes before them
+  std::optional<NodeHost> host_;      // of a node of a cluster
+  std::optional<Peers> peers_;        // likewise
   std::uint32_t most_connections_ = 0;
   std::optional<tcp::acceptor> acceptor_;
   std::optional<asio::steady_timer> accept_pause_;

@@ -142,6 +142,9 @@ class Store {
   };
   virtual Result<std::vector<Outcome>> ReadOutcomes(const OutcomeQuery& query) = 0;
 
+  // Lets others have the queue, where several servers share a place of queues. Nothing is written after that.
+  virtual void Release() {}
+
   // Writes a complete, consistent copy to a new file while the store is in use.
   virtual Result<void> Backup(const std::string& file) = 0;
 

@@ -86,7 +86,10 @@ inline constexpr Field kQueueFields[] = {
     One("memory", kMemoryUse, "what it takes of memory"),
 };
 inline constexpr Object kQueue{"Queue", "A queue.", kQueueFields};
-inline constexpr Field kQueuesFields[] = {Many("queues", kQueue, "those that the token may reach")};
+inline constexpr Field kQueuesFields[] = {
+    Many("queues", kQueue, "those that the token may reach"),
+    Maybe(List(Text("missing", "nodes of a cluster that did not answer in time"))),
+};
 inline constexpr Object kQueues{"Queues", "The queues.", kQueuesFields};
 inline constexpr Field kForceQueryFields[] = {Maybe(Bool("force", "also with open jobs"))};
 inline constexpr Object kForceQuery{"ForceQuery", "", kForceQueryFields};

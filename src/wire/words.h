@@ -16,6 +16,8 @@ inline constexpr std::string_view kKindWords[] = {"wait", "operator", "change_re
 inline constexpr Words kKind{"Kind", kKindWords};
 inline constexpr std::string_view kScopeWords[] = {"submit", "work", "read", "operate", "admin"};
 inline constexpr Words kScope{"Scope", kScopeWords};
+inline constexpr std::string_view kNodeStateWords[] = {"alive", "draining", "dead"};
+inline constexpr Words kNodeState{"NodeState", kNodeStateWords};
 inline constexpr std::string_view kDispatchModeWords[] = {"fanout", "balanced"};
 inline constexpr Words kDispatchMode{"DispatchMode", kDispatchModeWords};
 inline constexpr std::string_view kBalancingWords[] = {"least_queue", "round_robin", "random"};

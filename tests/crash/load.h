@@ -18,6 +18,7 @@ namespace allot::testing {
 
 struct LoadOptions {
   std::uint16_t port = 0;
+  std::vector<std::uint16_t> others = {};  // further servers: clients are dealt out among all
   std::uint64_t seed = 0;
   int submitters = 3;
   int workers = 5;       // over WebSocket
@@ -45,6 +46,10 @@ class Load {
   class WsLink;
   class HttpLink;
   class Worker;
+  std::uint16_t PortOf(int client) const {
+    const std::size_t at = static_cast<std::size_t>(client) % (options_.others.size() + 1);
+    return at == 0 ? options_.port : options_.others[at - 1];
+  }
   void SubmitLoop(int number, std::uint64_t seed);
   void CancelLoop(std::uint64_t seed);
   void SubmitOne(Http& http, const std::string& key, std::mt19937_64& random);

@@ -124,7 +124,7 @@ void Load::SubmitStream(Http& http, const std::string& key, std::mt19937_64& ran
 
 void Load::SubmitLoop(int number, std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  Http http(options_.port);
+  Http http(PortOf(number));
   for (int i = 0; submitting_; ++i) {
     const std::string key = "s" + std::to_string(number) + "-" + std::to_string(i);
     switch (random() % 4) {

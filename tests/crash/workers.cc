@@ -387,9 +387,9 @@ void Load::Start() {
     workers_.emplace_back([this, i, seed = seeds()] {
       std::unique_ptr<WorkerLink> link;
       if (i < options_.workers) {
-        link = std::make_unique<WsLink>(options_.port);
+        link = std::make_unique<WsLink>(PortOf(i));
       } else {
-        link = std::make_unique<HttpLink>(options_.port);
+        link = std::make_unique<HttpLink>(PortOf(i));
       }
       Worker(*this, std::move(link), seed).Run();
     });

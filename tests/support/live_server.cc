@@ -18,7 +18,10 @@ void LiveServer::Launch() {
                                    "127.0.0.1:" + std::to_string(port_),
                                    "--data",
                                    options_.data};
-  argv.insert(argv.end(), options_.flags.begin(), options_.flags.end());
+  for (std::string flag : options_.flags) {
+    if (const std::size_t at = flag.find("{port}"); at != std::string::npos) flag.replace(at, 6, std::to_string(port_));
+    argv.push_back(std::move(flag));
+  }
   // No configuration of the machine or of the shell that runs the tests.
   std::vector<std::pair<std::string, std::string>> env = options_.env;
   env.emplace_back("ALLOT_CONFIG", "/dev/null");

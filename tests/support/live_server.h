@@ -18,7 +18,7 @@ class LiveServer {
   struct Options {
     std::string bin = {};                                       // empty: AllotBin()
     std::string data = {};                                      // empty: a new directory
-    std::vector<std::string> flags = {};                        // further ones of `serve`
+    std::vector<std::string> flags = {};                        // further ones of `serve`; {port} is its port
     std::vector<std::pair<std::string, std::string>> env = {};  //
     std::uint64_t max_file_bytes = 0;                           // as of Process
     uid_t uid = 0;                                              //

@@ -4,6 +4,7 @@ export type Ms = number;
 export type Json = unknown;
 export type Scope = 'submit' | 'work' | 'read' | 'operate' | 'admin';
 export type Feature = 'job_headers' | 'retry_in_ms' | 'progress' | 'results_as_completed' | 'job_payload' | 'number_names';
+export type NodeState = 'alive' | 'draining' | 'dead';
 export type DispatchMode = 'fanout' | 'balanced';
 export type Balancing = 'least_queue' | 'round_robin' | 'random';
 export type Kind = 'wait' | 'operator' | 'change_request';
@@ -81,6 +82,35 @@ export interface StrategyCheck {
   words: string; // what it does, in lines
 }
 
+// A queue that a node has.
+export interface NodeQueue {
+  name: string; // its name
+  since_at_ms: Ms; // since when this node has it, by the database's clock
+  pinned?: string; // the node on which it is to be
+}
+
+// A server that shares the queues of a database.
+export interface Node {
+  name: string; // its name
+  address: string; // by which other nodes reach it
+  version: string; // of the program
+  state: NodeState; // alive, draining or dead
+  self: boolean; // it is the one that answers
+  started_at_ms: Ms; // since when it runs, by the database's clock
+  queues: NodeQueue[]; // that it has
+}
+
+// The nodes of a cluster.
+export interface Nodes {
+  nodes: Node[]; // all of them; none if this server shares nothing
+  unowned: string[]; // queues that no node has at the moment
+}
+
+// A node hands over all that it has.
+export interface Draining {
+  draining: string; // the node
+}
+
 // Jobs by state.
 export interface JobCounts {
   scheduled: number; // jobs in this state
@@ -145,6 +175,7 @@ export interface Queue {
 // The queues.
 export interface Queues {
   queues: Queue[]; // those that the token may reach
+  missing?: string[]; // nodes of a cluster that did not answer in time
 }
 
 // What to set; what is not there stays.
@@ -178,6 +209,17 @@ export interface QueueChange {
 // What was deleted.
 export interface Deleted {
   deleted: string; // what was deleted
+}
+
+// Where a queue is to be.
+export interface Move {
+  to: string; // the node; empty: wherever it belongs
+}
+
+// A queue goes to a node.
+export interface Moving {
+  queue: string; // its name
+  to: string; // the node
 }
 
 // Over the last ten seconds.

@@ -307,6 +307,7 @@ void AddQueueCommands(CLI::App& app, Context& context) {
       queue, context, "resume", "Hand out again",
       [](Client& client, const std::string& name) { return client.queues().Resume(name); }, true);
 
+  AddQueueMove(queue, context);
   CLI::App& gone = *queue.add_subcommand("delete", "Delete a queue with all its jobs");
   auto name = std::make_shared<std::string>();
   auto force = std::make_shared<bool>(false);

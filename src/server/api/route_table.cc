@@ -14,6 +14,7 @@
 #include "wire/explanation.h"
 #include "wire/jobs.h"
 #include "wire/limits.h"
+#include "wire/nodes.h"
 #include "wire/queues.h"
 #include "wire/server.h"
 #include "wire/workers.h"
@@ -42,6 +43,11 @@ Flow DeleteQueue(Call call);
 Flow PauseQueue(Call call);
 Flow ResumeQueue(Call call);
 Flow SendBackup(Call call);
+// serve_nodes.cc
+Flow ListNodes(Call call);
+Flow DrainNode(Call call);
+Flow ResumeNode(Call call);
+Flow MoveQueue(Call call);
 // serve_overview.cc, serve_users.cc, serve_demand.cc, serve_receipts.cc
 Flow ShowOverview(Call call);
 Flow ShowHistory(Call call);
@@ -149,6 +155,26 @@ constexpr Route kRoutes[] = {
      "checks a strategy, and describes it in words",
      {.takes = &wire::kStrategyQuestion, .gives = &wire::kStrategyCheck}},
 
+    // Several servers on one database.
+    {kGet,
+     At("/v1/nodes"),
+     Needs(kRead),
+     ListNodes,
+     "lists the nodes of a cluster, and what each one has",
+     {.gives = &wire::kNodes}},
+    {kPost,
+     At("/v1/nodes/{node}/drain"),
+     Needs(kAdmin),
+     DrainNode,
+     "has a node hand over all its queues, and take none",
+     {.gives = &wire::kDrained}},
+    {kPost,
+     At("/v1/nodes/{node}/resume"),
+     Needs(kAdmin),
+     ResumeNode,
+     "lets a node that was drained take queues again",
+     {.gives = &wire::kDrained}},
+
     // Queues.
     {kGet, At("/v1/queues"), Needs(kRead), ListQueues, "lists the queues", {.gives = &wire::kQueues}, kWatched},
     {kPost,
@@ -172,6 +198,12 @@ constexpr Route kRoutes[] = {
      {.query = &wire::kForceQuery, .gives = &wire::kDeleted}},
     {kPost, At("/v1/queues/{queue}/pause"), Needs(kOperate), PauseQueue, "pauses a queue", {.gives = &wire::kQueue}},
     {kPost, At("/v1/queues/{queue}/resume"), Needs(kOperate), ResumeQueue, "resumes a queue", {.gives = &wire::kQueue}},
+    {kPost,
+     At("/v1/queues/{queue}/move"),
+     Needs(kAdmin),
+     MoveQueue,
+     "has a queue go to a node of the cluster, and stay there",
+     {.takes = &wire::kMove, .gives = &wire::kMoved}},
     {kGet,
      At("/v1/queues/{queue}/backup"),
      Needs(kAdmin),

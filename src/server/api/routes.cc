@@ -10,6 +10,7 @@
 #include "server/net/context.h"
 #include "server/net/serve.h"
 #include "server/ops/access.h"
+#include "server/peers/peers.h"
 
 namespace allot {
 namespace {
@@ -18,10 +19,16 @@ constexpr std::string_view kNdjson = "application/x-ndjson";
 
 bool IsStopping(const ServerContext& server) { return server.stopping.load(std::memory_order_relaxed); }
 
+// Is it up to another node of the cluster, or to come here?
+bool IsElsewhere(const ServerContext& server, const std::string& queue) {
+  return server.peers != nullptr && !IsStopping(server) && server.queues->Find(queue) == nullptr;
+}
+
 // The queue of that name, if the token may reach it.
 Result<QueuePtr> FindQueue(ServerContext& server, const Principal& principal, const std::string& name) {
   TRY_OK(RequireQueue(principal, name));
   QueuePtr queue = server.queues->Find(name);
+  if (queue == nullptr && server.peers != nullptr) return Stopping();  // it has gone to another node
   if (queue == nullptr) {
     return Error{Code::kUnknownQueue, "there is no queue " + name, "GET /v1/queues lists them"};
   }
@@ -46,6 +53,12 @@ void ServeCall(ServerContext& server, Call call) {
     if (!json.ok()) return call.Fail(json.error());
   }
   if (match.queue != nullptr) {
+    if (IsElsewhere(server, *match.queue)) {
+      const Result<void> reach = RequireQueue(call.principal(), *match.queue);
+      if (!reach.ok()) return call.Fail(reach.error());
+      const std::string name = *match.queue;
+      return server.peers->Forward(std::move(call), name);
+    }
     Result<QueuePtr> found = FindQueue(server, call.principal(), *match.queue);
     if (!found.ok()) return call.Fail(found.error());
     queue = std::move(*found);
@@ -77,19 +90,27 @@ Result<std::unique_ptr<BodySink>> OpenSink(ServerContext& server, std::shared_pt
   if (request.media != kNdjson) return std::unique_ptr<BodySink>();
   const RouteMatch match = FindRoute(request);
   if (match.route == nullptr || match.route->take_lines == nullptr) return std::unique_ptr<BodySink>();
+  if (IsElsewhere(server, *match.queue)) {
+    TRY_OK(RequireQueue(*request.principal, *match.queue));
+    return server.peers->OpenSink(std::move(source), request, *match.queue);
+  }
   Result<QueuePtr> queue = AdmitToQueue(server, match, request);
   if (!queue.ok()) return queue.error();
   return match.route->take_lines(server, std::move(source), std::move(*queue), request);
 }
 
-Result<std::shared_ptr<WsConnection>> OpenWebSocket(ServerContext& server, NetThread& net, const Request& request) {
+Result<std::shared_ptr<UpgradeTarget>> OpenWebSocket(ServerContext& server, NetThread& net, const Request& request) {
   const RouteMatch match = FindRoute(request);
   if (match.any_method == nullptr || match.any_method->upgrade == nullptr) return NoSuchPath(request);
   const Result<const Route*> route = RequireRoute(match, request);
   if (!route.ok()) return route.error();
+  if (IsElsewhere(server, *match.queue)) {
+    TRY_OK(RequireQueue(*request.principal, *match.queue));
+    return server.peers->OpenWebSocket(net, request, *match.queue);
+  }
   Result<QueuePtr> queue = AdmitToQueue(server, match, request);
   if (!queue.ok()) return queue.error();
-  return (*route)->upgrade(server, net, std::move(*queue), request);
+  return std::shared_ptr<UpgradeTarget>((*route)->upgrade(server, net, std::move(*queue), request));
 }
 
 }  // namespace allot

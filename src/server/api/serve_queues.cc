@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // /v1/queues and /v1/queues/Q…: the queues themselves.
+#include <simdjson.h>
+
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -10,6 +13,7 @@
 #include "server/flow/places.h"
 #include "server/ops/access.h"
 #include "server/ops/log.h"
+#include "server/peers/peers.h"
 #include "server/wire/reply_json.h"
 #include "server/wire/request_json.h"
 #include "server/wire/request_query.h"
@@ -33,6 +37,7 @@ class SettingsHop final : public HopAwaiter {
   Result<void> await_resume() { return std::move(changed_); }
   void Leave(FlowPtr flow) override {
     const QueuePtr queue = flow->call().queue;
+    flow->Changes();
     queue->ChangeSettings(change_, [this, flow = std::move(flow)](Result<void> changed) mutable {
       changed_ = std::move(changed);
       NetThread& home = flow->home();
@@ -45,10 +50,50 @@ class SettingsHop final : public HopAwaiter {
   Result<void> changed_;
 };
 
+// What other nodes of the cluster say to the same request; then the network thread.
+class OthersHop final : public HopAwaiter {
+ public:
+  std::vector<Peers::NodeAnswer> await_resume() { return std::move(answers_); }
+  void Leave(FlowPtr flow) override {
+    Call& call = flow->call();
+    NetThread& home = flow->home();
+    const Request request = call.request;
+    call.server.peers->AskAll(home, request,
+                              [this, &home, flow = std::move(flow)](std::vector<Peers::NodeAnswer> answers) mutable {
+                                answers_ = std::move(answers);
+                                home.Post(FlowState::ToHome(std::move(flow)));
+                              });
+  }
+
+ private:
+  std::vector<Peers::NodeAnswer> answers_;
+};
+
+// Each queue of such an answer, by name.
+void AddQueues(const std::string& body, std::map<std::string, std::string>& queues) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element root;
+  simdjson::dom::array list;
+  if (parser.parse(body).get(root) != simdjson::SUCCESS || root["queues"].get(list) != simdjson::SUCCESS) return;
+  for (const simdjson::dom::element queue : list) {
+    std::string_view name;
+    if (queue["name"].get(name) == simdjson::SUCCESS) queues[std::string(name)] = simdjson::minify(queue);
+  }
+}
+
 }  // namespace
 
 Flow ListQueues(Call call) {
   CO_TRY_OK(ParseNoQuery(call.request.query));
+  std::map<std::string, std::string> listed;
+  std::vector<std::string> missing;
+  if (call.server.peers != nullptr && call.request.hops == 0) {
+    std::vector<Peers::NodeAnswer> answers = co_await OthersHop();
+    for (const Peers::NodeAnswer& answer : answers) {
+      if (answer.body.empty()) missing.push_back(answer.node);
+      AddQueues(answer.body, listed);
+    }
+  }
   std::vector<QueuePtr> queues = call.server.queues->All();
   std::erase_if(queues, [&](const QueuePtr& queue) { return !RequireQueue(call.principal(), queue->name()).ok(); });
   std::vector<std::optional<EngineStats>> stats(queues.size());
@@ -60,10 +105,18 @@ Flow ListQueues(Call call) {
     wire::Writer<wire::kQueues> w(json);
     w.Value("queues").BeginArray();
     for (std::size_t i = 0; i < queues.size(); ++i) {
-      if (!stats[i]) continue;  // deleted meanwhile
-      CO_TRY_OK(AppendQueueView(call.principal(), *queues[i], *stats[i], json.Raw({}).out()));
+      if (!stats[i] || !queues[i]->MayAnswer()) continue;  // deleted meanwhile, or another node's
+      std::string& text = listed[queues[i]->name()];
+      text.clear();
+      CO_TRY_OK(AppendQueueView(call.principal(), *queues[i], *stats[i], text));
     }
+    for (const auto& [name, text] : listed) json.Raw(text);
     json.EndArray();
+    if (!missing.empty()) {
+      w.Value("missing").BeginArray();
+      for (const std::string& node : missing) json.String(node);
+      json.EndArray();
+    }
   }
   co_return Answer(200, std::move(out));
 }

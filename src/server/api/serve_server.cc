@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "server/flow/each_queue.h"
 #include "server/ops/clock.h"
+#include "server/peers/peers.h"
 #include "server/wire/reply_json.h"
 #include "server/wire/request_query.h"
 #include "wire/server.h"
@@ -16,12 +17,34 @@ namespace {
 
 constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 
+void UpdateCluster(ServerContext& server) {
+  const cluster::Node::Stats node = server.peers->node().stats();
+  const Peers::Stats peers = server.peers->stats();
+  Metrics::Cluster cluster;
+  cluster.taken = node.taken;
+  cluster.handed_over = node.handed_over;
+  cluster.deaths = node.deaths;
+  cluster.missed = node.missed;
+  cluster.beat_age = node.beat_age;
+  cluster.round_time = node.round_time;
+  cluster.forwarded = peers.forwarded;
+  cluster.gave_up = peers.gave_up;
+  cluster.parked = peers.parked;
+  cluster.owned = server.queues->size();
+  for (const cluster::NodeRow& row : server.peers->node().picture()->nodes) cluster.nodes += row.dead ? 0 : 1;
+  server.metrics.Update(cluster);
+}
+
 }  // namespace
 
 Flow ShowAlive(Call /*call*/) { co_return Answer(200, "{\"status\":\"ok\"}"); }
 
 Flow ShowReady(Call call) {
   if (call.server.stopping.load(std::memory_order_relaxed)) co_return Stopping();
+  if (call.server.peers != nullptr && !call.server.peers->node().lease().Valid()) {
+    co_return Error{Code::kUnavailable, "the database does not take the beats of this node",
+                    "is it up? The server recovers by itself"};
+  }
   for (const QueuePtr& queue : call.server.queues->All()) {
     if (const Stall stall = queue->stall(); stall != Stall::kNone) {
       // Not 507, the code's own status: whoever asks here looks at the status alone, and 503 means "not now" to all.
@@ -53,6 +76,7 @@ Flow ShowMetrics(Call call) {
       queue.metrics()->Update(*usage, round.stall == Stall::kDiskFull, round.stall == Stall::kUnavailable);
   };
   co_await BrowseEach(call, queues, visit);
+  if (call.server.peers != nullptr) UpdateCluster(call.server);
   co_return Answer(200, call.server.metrics.Render(), kMetricsType);
 }
 

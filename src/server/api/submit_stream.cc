@@ -38,7 +38,12 @@ class SubmitStream::State : public std::enable_shared_from_this<State> {
         principal_(std::move(principal)),
         peer_(std::move(peer)),
         connection_(std::move(connection)),
-        buffered_(server.inflight) {}
+        buffered_(server.inflight) {
+    queue_->streams().fetch_add(1);
+  }
+  ~State() { queue_->streams().fetch_sub(1); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
 
   std::uint64_t lines() const { return line_; }
 

@@ -23,6 +23,11 @@ void FlowState::Finish(FlowPtr flow) {
   switch (state.place_) {
     case Place::kHome:
       if (const Answer* const answer = std::get_if<Answer>(&state.ending_)) {
+        const QueuePtr& queue = state.call_.queue;
+        // What was changed is durable, whoever has the queue now. What was only looked at may be out of date.
+        if (state.only_looked_ && queue != nullptr && !queue->MayAnswer()) {
+          return state.call_.Fail(ErrorOf(Stall::kUnavailable));
+        }
         state.call_.reply.Send(answer->status, answer->body, answer->type);
       } else if (const Error* const error = std::get_if<Error>(&state.ending_)) {
         state.call_.Fail(*error);

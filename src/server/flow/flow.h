@@ -103,6 +103,8 @@ class FlowState : private Closure::Target, private UniqueFunction<void(Round&)>:
   static UniqueFunction<void(Round&)> ToEngine(FlowPtr flow) {
     return UniqueFunction<void(Round&)>(Released(std::move(flow), Place::kEngine));
   }
+  // It changes something.
+  void Changes() { only_looked_ = false; }
   // It stays on the engine thread, for a later round.
   void Wait() { round_ = nullptr; }
   // It goes on, in this round.
@@ -146,6 +148,7 @@ class FlowState : private Closure::Target, private UniqueFunction<void(Round&)>:
   Place place_ = Place::kHome;
   Round* round_ = nullptr;
   Hop* hop_ = nullptr;  // where to, once it is suspended
+  bool only_looked_ = true;
 };
 
 inline void FlowDrop::operator()(FlowState* flow) const noexcept { flow->Drop(); }

@@ -16,6 +16,7 @@ void EngineHop::Leave(FlowPtr flow) {
   Command command;
   switch (kind_) {
     case Kind::kChange:
+      state.Changes();
       command = Command(std::move(go_on)).By(asker);
       break;
     case Kind::kLook:

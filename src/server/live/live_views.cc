@@ -233,6 +233,7 @@ void LiveViews::Admit(std::shared_ptr<Call> call) {
     view->request.query = call->request.query;
     view->request.parts = call->request.parts;
     view->request.principal = rights;
+    view->request.authorization = call->request.authorization;  // for what other nodes of a cluster are asked
     view->last_sent = home_.now();
     views_.emplace(std::move(key), view);
     view_count_ = views_.size();

@@ -5,11 +5,13 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "base/ids.h"
 #include "base/version.h"
+#include "cluster/signature.h"
 #include "server/net/inflight.h"
 #include "server/ops/access.h"
 #include "server/ops/config.h"
@@ -26,6 +28,7 @@
 namespace allot {
 
 class LiveViews;
+class Peers;
 
 inline constexpr int kProtocol = 1;
 
@@ -58,6 +61,10 @@ struct ServerContext {
   SlowLane trying{exceptions};     // of strategies
   SlowLane looking{exceptions};    // ahead, for explanations
   LiveViews* views = nullptr;      // there while network threads run
+  // Of a node of a cluster.
+  Peers* peers = nullptr;                 // likewise
+  std::optional<cluster::Signer> signer;  // of what nodes forward to each other
+  std::string node_line;                  // of the heads of answers: who answers
   WallTime started_at{};
   std::atomic<bool> stopping{false};
   std::atomic<std::uint32_t> connections{0};

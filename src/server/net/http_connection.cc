@@ -55,14 +55,16 @@ void Recycle(std::string& buffer) {
 Reply::~Reply() {
   if (to_ == nullptr) return;
   NetThread& net = to_->home();
-  net.Post(Closure([to = std::move(to_), request = request_] {
-    std::string body;
-    AppendError({Code::kUnavailable, "the queue is not available", "try again soon"}, body);
-    Response response;
-    response.status = HttpStatus(Code::kUnavailable);
-    response.body = body;
-    to->Respond(request, response, {});
-  }));
+  net.Post(Closure([to = std::move(to_), request = request_] { to->OnLost(request); }));
+}
+
+void ReplyTarget::OnLost(std::uint64_t request) {
+  std::string body;
+  AppendError({Code::kUnavailable, "the queue is not available", "try again soon"}, body);
+  Response response;
+  response.status = HttpStatus(Code::kUnavailable);
+  response.body = body;
+  Respond(request, response, {});
 }
 
 NetThread& Reply::net() const { return to_->home(); }
@@ -338,11 +340,29 @@ std::optional<Error> HttpConnection::Inspect(const RequestHead& head) {
     request_.gzip = Accepts(head[HeadField::kAcceptEncoding], "gzip");
     request_.if_none_match = head[HeadField::kIfNoneMatch];
   }
+  request_.head = head_only_;
+  bool forwarded = false;
+  if (server_.signer) {
+    request_.authorization = head[HeadField::kAuthorization];
+    request_.redirect = EqualNoCase(head[HeadField::kRedirect], "yes");
+    if (const std::string_view header = head[HeadField::kForwarded]; !header.empty()) {
+      std::optional<cluster::Forwarded> from =
+          server_.signer->Verify(header, {head.method(), target, request_.authorization});
+      if (!from) {
+        return Error{Code::kForbidden, "the request came over a node that has another secret",
+                     "all nodes of a cluster have the same: see cluster_secret_file"};
+      }
+      request_.peer = std::move(from->peer);
+      request_.hops = from->hops;
+      forwarded = true;  // the node before has looked where it comes from
+    }
+  }
   Result<std::vector<std::string>> parts = SplitPath(request_.path);
   if (!parts.ok()) return parts.error();
   request_.parts = std::move(*parts);
   open_path_ = NeedsNoToken(request_);
-  const Result<void> own = server_.origins.Check(head[HeadField::kHost], head[HeadField::kOrigin]);
+  const Result<void> own =
+      forwarded ? Result<void>() : server_.origins.Check(head[HeadField::kHost], head[HeadField::kOrigin]);
   if (!own.ok() && !(open_path_ && own.error().code == Code::kBadRequest)) return own.error();
   if (open_path_) {
     request_.principal = LocalPrincipal();
@@ -464,7 +484,7 @@ void HttpConnection::Upgrade(const RequestHead& head) {
     return Refuse({Code::kBadRequest, "an upgrade cannot follow a request that is not answered yet", ""});
   }
   if (!decoder_.done()) return Refuse({Code::kBadRequest, "an upgrade has no body", ""});
-  Result<std::shared_ptr<WsConnection>> upgraded = OpenWebSocket(server_, net(), request_);
+  Result<std::shared_ptr<UpgradeTarget>> upgraded = OpenWebSocket(server_, net(), request_);
   if (!upgraded.ok()) {
     refusal_ = upgraded.error();
     return;
@@ -518,6 +538,13 @@ void HttpConnection::Respond(std::uint64_t request, const Response& response, Cl
   Guard("an answer", [&] { SendAnswer(response, std::move(on_lost)); });
 }
 
+void HttpConnection::OnLost(std::uint64_t request) {
+  // A queue that another node has now: an error would say that nothing was done, where an answer that is missing says
+  // neither.
+  if (server_.peers != nullptr && !only_looks_ && Awaits(request)) return Close();
+  ReplyTarget::OnLost(request);
+}
+
 bool HttpConnection::HasRoomFor(const Response& response) {
   const std::size_t bytes = unsent() + response.body.size();
   if (admitted_) return unread_.Grow(admission_.principal->id, bytes);
@@ -552,6 +579,11 @@ void HttpConnection::SendAnswer(const Response& response, Closure on_lost) {
   head.close = !keep_alive_;
   head.cache = response.cache;
   head.extra = response.status == 401 ? "WWW-Authenticate: Bearer\r\n" : response.extra;
+  std::string named;
+  if (!server_.node_line.empty() && head.extra.find("Allot-Node:") == std::string_view::npos) {
+    named = std::string(head.extra) + server_.node_line;
+    head.extra = named;
+  }
   AppendHead(head, out_);
   if (!head_only_) out_.append(response.body);
   if (on_lost) lost_.push_back(std::move(on_lost));

@@ -59,6 +59,7 @@ class HttpConnection final : public Connection,
   void OnAbort(std::uint64_t request, Closure abort) override;
   std::shared_ptr<OpenResponse> Hijack(std::uint64_t request) override;
   bool Awaits(std::uint64_t request) const override { return state_ == State::kAnswering && request_no_ == request; }
+  void OnLost(std::uint64_t request) override;
 
   void ResumeBody() override;
   void BreakBody(const Error& error) override;

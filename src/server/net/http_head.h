@@ -27,15 +27,17 @@ enum class HeadField : std::uint8_t {
   kContentLength,
   kContentType,
   kExpect,
+  kForwarded,
   kHost,
   kIfNoneMatch,
   kOrigin,
+  kRedirect,
   kTransferEncoding,
   kUpgrade,
   kWsKey,
   kWsVersion,
 };
-inline constexpr std::size_t kHeadFields = 14;
+inline constexpr std::size_t kHeadFields = 16;
 
 class RequestHead {
  public:

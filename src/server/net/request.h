@@ -38,6 +38,11 @@ struct Request {
   bool events = false;        // it takes server-sent events
   bool gzip = false;          // it takes compressed bodies
   std::string if_none_match;  // of a GET
+  // Of a node of a cluster.
+  std::string authorization;  // that header's value
+  bool head = false;          // only the answer's head is wanted
+  bool redirect = false;      // the client goes to another node by itself
+  int hops = 0;               // nodes that it came over
 };
 
 // A response that goes on: its own head and body, until the connection ends, or the token that it was asked for with
@@ -83,6 +88,8 @@ class ReplyTarget {
   virtual void OnAbort(std::uint64_t request, Closure abort) = 0;
   virtual std::shared_ptr<OpenResponse> Hijack(std::uint64_t request) = 0;
   virtual bool Awaits(std::uint64_t request) const = 0;
+  // Nobody will answer, and whether what was asked for is done nobody knows.
+  virtual void OnLost(std::uint64_t request);
 };
 
 // The duty to answer one request. If it gets lost (a queue that ends, a command that is dropped), the answer is
@@ -123,6 +130,8 @@ class Reply {
   std::shared_ptr<OpenResponse> Hijack();
   // It is still there, and waits for this answer.
   bool alive() const;
+  // As if it were lost.
+  void Lose() { Reply(std::move(*this)); }
   // For what outlives, or does not outlive, the answer.
   InflightBudget::Share TakeBody() { return std::move(body_); }
 

@@ -25,7 +25,7 @@ Result<std::unique_ptr<BodySink>> OpenSink(ServerContext& server, std::shared_pt
                                            const Request& request);
 
 // At a request's head: who takes the connection over.
-Result<std::shared_ptr<WsConnection>> OpenWebSocket(ServerContext& server, NetThread& net, const Request& request);
+Result<std::shared_ptr<UpgradeTarget>> OpenWebSocket(ServerContext& server, NetThread& net, const Request& request);
 
 // May anybody ask, without a token? By the path alone, whatever the method. Not for the dashboard's.
 bool NeedsNoToken(const Request& request);

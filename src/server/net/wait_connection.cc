@@ -311,7 +311,7 @@ bool WaitConnection::NextMessage(std::string& out) {
 
 void WaitConnection::OnSweep() {
   // What it waits for will not come.
-  if (queue_->deleted() && !closes_soon()) Say(queue_->WhyFinished());
+  if (queue_->gone() && !closes_soon()) Say(queue_->WhyFinished());
 }
 
 void WaitConnection::OnGone() {

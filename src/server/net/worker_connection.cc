@@ -142,7 +142,7 @@ void WorkerConnection::TakeNews(WorkerNews news) {
     PostToQueue([unsent = std::move(unsent)](Round& round) { round.workers.GiveBack(round, unsent); });
     return;
   }
-  if (news.close) CloseSoon();
+  if (news.close) CloseSoon(queue_->gone() ? ws::CloseCode::kRestart : ws::CloseCode::kNormal);
   if (HasMore(news)) {
     if (news_.empty() || !news_.back().Join(news)) news_.push_back(std::move(news));
     net().MarkDirty(*this);
@@ -160,9 +160,9 @@ void WorkerConnection::OnRefused() { refused_ = std::move(named_); }
 
 void WorkerConnection::OnSweep() {
   // What it waits for will not come.
-  if (!queue_->deleted() || closes_soon()) return;
+  if (!queue_->gone() || closes_soon()) return;
   Say(queue_->WhyFinished(), std::nullopt);
-  CloseSoon();
+  CloseSoon(ws::CloseCode::kRestart);
 }
 
 bool WorkerConnection::NextMessage(std::string& out) {

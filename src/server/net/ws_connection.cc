@@ -183,7 +183,7 @@ void WsConnection::Flush() {
     std::string& message = net().words();
     message.clear();
     if (!NextMessage(message)) {
-      if (close_soon_) SayClose(ws::CloseCode::kNormal, {});
+      if (close_soon_) SayClose(close_code_, {});
       return;
     }
     if (!unread_.Grow(admission_.principal->id, message.size())) {
@@ -260,8 +260,9 @@ void WsConnection::SendControls() {
   }
 }
 
-void WsConnection::CloseSoon() {
+void WsConnection::CloseSoon(ws::CloseCode code) {
   close_soon_ = true;
+  close_code_ = code;
   net().MarkDirty(*this);
 }
 

@@ -31,13 +31,22 @@ struct WsUpgrade;
 // about half of this.
 inline constexpr std::size_t kMaxFirstMessageBytes = 2 * 1024 * 1024;
 
-class WsConnection : public Connection, private Socket::User {
+// Who takes a connection over that is to become a WebSocket.
+//
+// Threading: confined to the connection's network thread.
+class UpgradeTarget {
+ public:
+  virtual ~UpgradeTarget() = default;
+  virtual void Accept(WsUpgrade upgrade) = 0;
+};
+
+class WsConnection : public Connection, public UpgradeTarget, private Socket::User {
  public:
   WsConnection(NetThread& net, ServerContext& server);
   ~WsConnection() override;
 
   // Answers the handshake, then reads.
-  void Accept(WsUpgrade upgrade);
+  void Accept(WsUpgrade upgrade) override;
 
   void Sweep(Instant now) final;
   void Flush() final;
@@ -70,7 +79,7 @@ class WsConnection : public Connection, private Socket::User {
   // After kPause.
   void ResumeReading();
   // Ends it with a close frame when everything that NextMessage() gives is sent.
-  void CloseSoon();
+  void CloseSoon(ws::CloseCode code = ws::CloseCode::kNormal);
   bool gone() const { return gone_; }
   bool closes_soon() const { return close_soon_; }
   ServerContext& server() const { return server_; }
@@ -126,6 +135,7 @@ class WsConnection : public Connection, private Socket::User {
   bool paused_ = false;
   bool message_under_way_ = false;
   bool close_soon_ = false;
+  ws::CloseCode close_code_ = ws::CloseCode::kNormal;
   bool closing_ = false;      // a close frame was sent, or is about to be
   bool peer_closed_ = false;  // one was read
   bool deaf_ = false;         // what comes now has no meaning

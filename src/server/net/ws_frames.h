@@ -35,6 +35,7 @@ enum class CloseCode : std::uint16_t {
   kInvalidText = 1007,
   kPolicy = 1008,
   kTooLarge = 1009,
+  kRestart = 1012,  // come again: another server goes on
   kTryAgain = 1013,
 };
 

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "base/try.h"
 #include "base/words.h"
+#include "cluster/signature.h"
 #include "match/constraints.h"
 #include "server/ops/span_exporter.h"
 #include "store/postgres/connection.h"
@@ -192,6 +193,28 @@ constexpr SettingRow kRows[] = {
        return std::nullopt;
      },
      [](const Config& c) { return c.node; }},
+    {"advertise", "URL",
+     "by which other nodes reach this one, like http://node1:7420: with it, several servers share the queues of "
+     "`store`",
+     [](Config& c, std::string_view t) -> Refusal {
+       if (!t.empty() && !t.starts_with("http://") && !t.starts_with("https://"))
+         return "is not a URL like `http://node1:7420`";
+       c.advertise = t;
+       return std::nullopt;
+     },
+     [](const Config& c) { return c.advertise; }},
+    {"cluster_secret", "SECRET", "what all nodes of a cluster know, and nobody else: `openssl rand -hex 32` makes one",
+     [](Config& c, std::string_view t) -> Refusal {
+       c.cluster_secret = t;
+       return std::nullopt;
+     },
+     [](const Config& c) { return std::string(c.cluster_secret.empty() ? "" : "***"); }},
+    {"cluster_secret_file", "FILE", "file whose first line is that secret",
+     [](Config& c, std::string_view t) -> Refusal {
+       c.cluster_secret_file = t;
+       return std::nullopt;
+     },
+     [](const Config& c) { return c.cluster_secret_file; }},
     {"tls_cert", "FILE", "certificate chain in PEM; with tls_key, only TLS is spoken",
      [](Config& c, std::string_view t) -> Refusal {
        c.tls_cert = t;
@@ -488,6 +511,28 @@ Result<void> ReadFile(Config& config, const std::string& file) {
   return {};
 }
 
+// What a node of a cluster has to have.
+Result<void> CheckCluster(Config& config) {
+  if (config.advertise.empty()) return {};
+  if (config.store.empty()) {
+    return Error{Code::kBadValue, "`advertise` is set, and `store` is not: only queues in a database can be shared",
+                 "set store_file, or leave advertise out"};
+  }
+  if (!config.cluster_secret_file.empty()) {
+    if (!config.cluster_secret.empty()) {
+      return Error{Code::kBadValue, "`cluster_secret` and `cluster_secret_file` are both set", "leave one of them out"};
+    }
+    Result<std::string> secret = cluster::ReadSecret(config.cluster_secret_file);
+    if (!secret.ok()) return secret.error();
+    TRY_OK(Set(config, *Find("cluster_secret"), *secret, config.cluster_secret_file));
+  }
+  if (config.cluster_secret.empty()) {
+    return Error{Code::kBadValue, "`advertise` is set, and no secret of the cluster",
+                 "put the same one into a file on each node, and name it in cluster_secret_file"};
+  }
+  return cluster::CheckSecret(config.cluster_secret);
+}
+
 // The URL is the file's first line.
 Result<void> ReadStoreFile(Config& config) {
   if (!config.store.empty()) {
@@ -603,6 +648,7 @@ Result<Config> LoadConfig(const ConfigSources& sources) {
   if (!config.store_file.empty()) {
     if (const auto read = ReadStoreFile(config); !read.ok()) return read.error();
   }
+  TRY_OK(CheckCluster(config));
   const QueueSettings& queue = config.queue_defaults;
   if (const auto check = CheckPropertyKeys(queue.property_keys, static_cast<std::size_t>(queue.max_property_keys));
       !check.ok()) {

@@ -41,9 +41,12 @@ struct Config {
   std::string data;        // the data directory
   std::string store;       // the URL of a database that has the queues, with its password; empty: files in `data`
   std::string store_file;  // a file that has this URL
-  bool allow_no_standby = false;  // one copy of the database is enough
-  std::string node;               // how others know this server; empty: by the host's name
-  std::string tls_cert;           // PEM files; both or neither
+  bool allow_no_standby = false;    // one copy of the database is enough
+  std::string node;                 // how others know this server; empty: by the host's name
+  std::string advertise;            // the URL by which other nodes reach this one; empty: it is no node of a cluster
+  std::string cluster_secret;       // that all nodes of a cluster have
+  std::string cluster_secret_file;  // a file that has it
+  std::string tls_cert;             // PEM files; both or neither
   std::string tls_key;
   std::uint32_t network_threads = 0;  // 0: one for two cores, from two to four
   LogLevel log_level = LogLevel::kInfo;

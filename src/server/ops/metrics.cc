@@ -233,6 +233,13 @@ void QueueMetrics::Update(const Store::Usage& usage, bool disk_full, bool unavai
   }
 }
 
+void QueueMetrics::BeginAnew() {
+  impl_->reported = {};
+  impl_->reported_store = {};
+  impl_->wait.reported = {};
+  impl_->run.reported = {};
+}
+
 void QueueMetrics::Committed(Duration took, std::size_t batches, std::size_t events, bool here) {
   if (here) impl_->commits_inline->Increment();
   impl_->commit_seconds->Observe(Seconds(took));
@@ -316,6 +323,7 @@ struct Metrics::Impl {
 
   std::mutex mutex;
   std::map<std::string, std::unique_ptr<QueueMetrics>> queues;  // guarded by mutex
+  std::unique_ptr<ClusterSeries> cluster;                       // of a node alone; guarded by mutex
 
   Family<Gauge>& GaugeFamily(const char* name, const char* help) {
     return Register(prometheus::BuildGauge(), registry, name, help);
@@ -422,10 +430,56 @@ struct Metrics::Impl {
   }
 };
 
+// What only a node of a cluster has.
+struct Metrics::ClusterSeries {
+  explicit ClusterSeries(Impl& impl)
+      : taken(impl.OneCounter("allotter_cluster_taken_total", "Queues that this node took.")),
+        handed_over(impl.OneCounter("allotter_cluster_handed_over_total", "Queues that this node handed over.")),
+        deaths(impl.OneCounter("allotter_cluster_deaths_total", "How often others declared this node dead.")),
+        missed(impl.OneCounter("allotter_cluster_missed_beats_total", "Beats that the database did not take in time.")),
+        forwarded(impl.OneCounter("allotter_cluster_forwarded_total", "Requests that went on to another node.")),
+        gave_up(impl.OneCounter("allotter_cluster_unserved_total",
+                                "Requests that waited in vain for a node to have their queue.")),
+        parked(impl.OneGauge("allotter_cluster_parked_requests", "Requests that wait for a node to have their queue.")),
+        nodes(impl.OneGauge("allotter_cluster_nodes", "Nodes that are alive, as this one sees it.")),
+        owned(impl.OneGauge("allotter_cluster_owned_queues", "Queues that this node has.")),
+        beat_age(impl.OneGauge("allotter_cluster_beat_age_seconds",
+                               "How long ago the last beat was sent that the database took.")),
+        round_time(impl.OneGauge("allotter_cluster_round_seconds", "How long the database took for the last beat.")) {}
+
+  void Update(const Cluster& now) {
+    const auto grow = [](Counter& counter, std::uint64_t value, std::uint64_t& before) {
+      if (value > before) counter.Increment(static_cast<double>(value - before));
+      before = value;
+    };
+    grow(taken, now.taken, last.taken);
+    grow(handed_over, now.handed_over, last.handed_over);
+    grow(deaths, now.deaths, last.deaths);
+    grow(missed, now.missed, last.missed);
+    grow(forwarded, now.forwarded, last.forwarded);
+    grow(gave_up, now.gave_up, last.gave_up);
+    parked.Set(static_cast<double>(now.parked));
+    nodes.Set(static_cast<double>(now.nodes));
+    owned.Set(static_cast<double>(now.owned));
+    beat_age.Set(Seconds(now.beat_age));
+    round_time.Set(Seconds(now.round_time));
+  }
+
+  Cluster last;
+  Counter &taken, &handed_over, &deaths, &missed, &forwarded, &gave_up;
+  Gauge &parked, &nodes, &owned, &beat_age, &round_time;
+};
+
 Metrics::Metrics(const std::string& version, const std::string& data) : impl_(std::make_unique<Impl>(data)) {
   impl_->GaugeFamily("allotter_build_info", "1, with the version as a label.").Add({{"version", version}}).Set(1);
 }
 Metrics::~Metrics() = default;
+
+void Metrics::Update(const Cluster& cluster) {
+  std::lock_guard lock(impl_->mutex);
+  if (impl_->cluster == nullptr) impl_->cluster = std::make_unique<ClusterSeries>(*impl_);
+  impl_->cluster->Update(cluster);
+}
 
 QueueMetrics& Metrics::ForQueue(const std::string& name) {
   std::lock_guard lock(impl_->mutex);

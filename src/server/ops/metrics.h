@@ -38,6 +38,8 @@ class QueueMetrics {
   // is not among `waiting` any more has none.
   void Update(const EngineStats& stats, const std::vector<ReasonRow>& waiting, WallTime now);
   void Update(const Store::Usage& usage, bool disk_full, bool unavailable = false);
+  // The next stats begin at nothing: the queue was loaded anew.
+  void BeginAnew();
   // One group commit: how long it took, how many batches and events it had; with `here` made by whoever ran the round.
   void Committed(Duration took, std::size_t batches, std::size_t events, bool here = false);
   // One round: how long it decided, how many starts came of it, and whether the engine thread ran it.
@@ -79,12 +81,20 @@ class Metrics {
   // Spans for a collector: taken by it, or lost.
   void SpansExported(std::size_t spans);
   void SpansDropped(std::size_t spans);
+  // This server as a node of a cluster.
+  struct Cluster {
+    std::uint64_t taken = 0, handed_over = 0, deaths = 0, missed = 0, forwarded = 0, gave_up = 0;  // since the start
+    std::uint64_t parked = 0, nodes = 0, owned = 0;                                                // now
+    Duration beat_age{0}, round_time{0};
+  };
+  void Update(const Cluster& cluster);
 
   // The whole exposition, as text/plain; version=0.0.4.
   std::string Render() const;
 
  private:
   struct Impl;
+  struct ClusterSeries;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -127,7 +127,7 @@ void Committer::CommitAll(std::vector<CommitWork>& works) {
     std::size_t bytes = 0;
     std::size_t end = begin;
     do {
-      if (works[end].task) works[end].task(store_);
+      if (works[end].task && !abandoned_.load(std::memory_order_acquire)) works[end].task(store_);
       bytes += Bytes(works[end].batch);
       ++end;
     } while (end < works.size() && bytes < kMaxCommitBytes);
@@ -139,6 +139,7 @@ void Committer::CommitAll(std::vector<CommitWork>& works) {
 }
 
 Outbox Committer::CommitSlice(std::vector<CommitWork>& works, std::size_t begin, std::size_t end) {
+  if (abandoned_.load(std::memory_order_acquire)) given_up_ = true;
   if (given_up_) return {};  // nothing may be written behind what could not be
   batches_.clear();
   std::size_t events = 0;
@@ -160,10 +161,12 @@ Outbox Committer::CommitSlice(std::vector<CommitWork>& works, std::size_t begin,
       const Stall stall = StallOf(committed.error());
       if (stall == Stall::kNone) {
         on_fatal_(committed.error());
+        given_up_ = true;
         return {};
       }
       stall_.store(stall, std::memory_order_release);
-      if (closing_.load(std::memory_order_acquire) && tries >= kTriesWhenClosing) {
+      if (abandoned_.load(std::memory_order_acquire) ||
+          (closing_.load(std::memory_order_acquire) && tries >= kTriesWhenClosing)) {
         given_up_ = true;
         return {};
       }
@@ -189,6 +192,10 @@ Outbox Committer::CommitSlice(std::vector<CommitWork>& works, std::size_t begin,
 void Committer::TidyOnce() {
   std::lock_guard lock(store_mutex_);
   commits_since_tidy_ = 0;
+  if (given_up_ || abandoned_.load(std::memory_order_acquire)) {
+    untidy_ = false;
+    return;
+  }
   const Result<bool> more = store_.Tidy();
   if (!more.ok()) {
     // Tidying needs a little space itself; what it wanted to do stays to be done.

@@ -4,7 +4,7 @@
 //
 // Threading: all methods may be called from any thread, except as said. Only one thread at a time uses the store.
 // Errors:    a full disk, or a database that is away, is waited out, in order; any other error of the store goes to
-// `on_fatal`, which must not return.
+//            `on_fatal`. Where that returns, or after GiveUp(), nothing more is committed, and what waits is dropped.
 #pragma once
 
 #include <atomic>
@@ -46,6 +46,8 @@ class Committer {
   Committer(const Committer&) = delete;
   Committer& operator=(const Committer&) = delete;
 
+  // The queue is another server's now.
+  void GiveUp() { abandoned_.store(true, std::memory_order_release); }
   // Commits what is left, then ends the thread; what is pushed from then on is dropped. Not on its own thread.
   void Close();
   // In order. False, dropping it, once it is closed.
@@ -93,6 +95,7 @@ class Committer {
   bool given_up_ = false;  // the store took nothing when it was closed
   std::atomic<Stall> stall_{Stall::kNone};
   std::atomic<bool> closing_{false};
+  std::atomic<bool> abandoned_{false};
   std::atomic<std::uint64_t> commits_{0};
   std::atomic<std::uint64_t> commits_here_{0};
   std::mutex store_mutex_;  // whoever has it uses the store

@@ -100,7 +100,12 @@ Result<std::shared_ptr<QueueRuntime>> QueueRuntime::Open(std::unique_ptr<Store> 
     queue->finished_ = true;
     return loaded.error();
   }
-  queue->committer_ = std::make_unique<Committer>(*queue->store_, queue->options_.on_fatal, queue->options_.metrics);
+  auto on_fatal = [q = queue.get()](const Error& error) {
+    if (error.code != Code::kFenced || !q->options_.on_lost) return q->options_.on_fatal(error);
+    q->Lose();
+    q->options_.on_lost();
+  };
+  queue->committer_ = std::make_unique<Committer>(*queue->store_, std::move(on_fatal), queue->options_.metrics);
   queue->engine_thread_ = std::thread([q = queue.get()] { q->EngineLoop(); });
   return queue;
 }
@@ -216,6 +221,11 @@ void QueueRuntime::ChangeSettings(const QueueSettingsChange& change, UniqueFunct
     AppendQueueSettings(next, json);
     const Result<void> put = store.PutSetting(kSettingsSetting, json);
     if (!put.ok()) {
+      if (put.error().code == Code::kFenced && options_.on_lost) {
+        Lose();
+        options_.on_lost();
+        return done(WhyFinished());
+      }
       if (StallOf(put.error()) == Stall::kNone) options_.on_fatal(put.error());
       return done(put.error());
     }
@@ -267,10 +277,18 @@ void QueueRuntime::Finish(Instant fold_until, bool leaving) {
   engine_.reset();
   // It stays, closed: a stream that breaks off later still asks for its payloads to be dropped.
   if (committer_) committer_->Close();
+  if (options_.lease != nullptr && !lost_) store_->Release();
+}
+
+Stall QueueRuntime::stall() const {
+  const Stall stall = committer_->stall();
+  // As long as this server may not answer, it does not know whether it still has the queue.
+  return stall != Stall::kNone || MayAnswer() ? stall : Stall::kUnavailable;
 }
 
 Error QueueRuntime::WhyFinished() const {
-  if (!deleted()) return {Code::kStopping, "the server is going down", "try again soon"};
+  if (moved_) return {Code::kStopping, "another server has the queue " + options_.name + " now", "try again soon"};
+  if (!deleted_) return {Code::kStopping, "the server is going down", "try again soon"};
   return {Code::kUnknownQueue, "the queue " + options_.name + " was deleted", ""};
 }
 
@@ -286,6 +304,25 @@ void QueueRuntime::FinishDeleted() {
   Finish();
 }
 
+void QueueRuntime::Lose() {
+  lost_.store(true, std::memory_order_release);
+  moved_ = true;
+  if (committer_) committer_->GiveUp();
+}
+
+void QueueRuntime::FinishLost() { Finish(); }
+
+void QueueRuntime::FinishMoved() {
+  moved_ = true;
+  Post([this](Round& round) {
+    stopping_ = true;
+    round.stopping = true;
+    waits_.OnStop(round);
+    workers_.CloseAll(round, WhyFinished());
+  });
+  Finish();
+}
+
 CommandBox::Deadline QueueRuntime::NextWake() {
   const Now now = ReadClock();
   std::optional<Instant> wake = engine_->NextWake(now);
@@ -295,7 +332,7 @@ CommandBox::Deadline QueueRuntime::NextWake() {
   if (const std::optional<Instant> deadline = waits_.NextDeadline()) sooner(*deadline);
   if (engine_->looks().UnfoldedEvents() > 0)
     sooner(folding_ ? (committer_->idle() ? now.mono : now.mono + kFoldPause) : last_fold_ + kFoldEvery);
-  if (committer_->stall() != Stall::kNone || !deferred_.empty()) wake = now.mono + kLookForSpace;
+  if (stall() != Stall::kNone || !deferred_.empty()) wake = now.mono + kLookForSpace;
   if (const std::optional<Instant> limits = history_.NextLimits()) sooner(*limits);
   if (tick_soon_) sooner(last_tick_ + kBusyTickEvery);
   if (!wake) return std::nullopt;
@@ -331,7 +368,14 @@ void QueueRuntime::EngineLoop() {
   Round round = NewRound();
   round.stopping = true;
   deferred_.clear();  // nothing was promised to them
-  FoldAll(round);
+  if (lost_) {
+    waits_.OnQueueGone(round, WhyFinished());
+    workers_.CloseAll(round, WhyFinished());
+    round.news.MoveTo(round.outbox);
+    Release(round.outbox);
+  } else {
+    FoldAll(round);
+  }
   // Connections keep their queue: as long as it kept them, neither could go.
   workers_.Clear();
   waits_.Clear();
@@ -359,7 +403,7 @@ Round QueueRuntime::NewRound() {
   Round round{*engine_, *options_.ids, waits_, workers_};
   round.now = ReadClock();
   round.stopping = stopping_;
-  round.stall = committer_->stall();
+  round.stall = stall();
   return round;
 }
 
@@ -499,8 +543,16 @@ void QueueRuntime::TickIfDue(Round& round, bool tick_late, bool look_late) {
   EndStep(StepKind::kTick, round);
 }
 
+void QueueRuntime::DropAll(std::vector<Command>& commands) {
+  commands.clear();
+  deferred_.clear();
+  while (!changes_.empty()) changes_.Pop();
+  while (!browses_.empty()) browses_.Pop();
+}
+
 void QueueRuntime::RunRound(std::vector<Command>& commands, Runner runner) {
-  if (const Stall stall = committer_->stall(); stall != Stall::kNone) return RunStalledRound(commands, stall);
+  if (lost_.load(std::memory_order_acquire)) return DropAll(commands);
+  if (const Stall why = stall(); why != Stall::kNone) return RunStalledRound(commands, why);
   if (!unsaved_.empty() || !deferred_.empty()) {
     unsaved_.clear();
     uncreated_.clear();
@@ -581,6 +633,7 @@ void QueueRuntime::TakeEffects(Round& round) {
 
 void QueueRuntime::PushWork(Round& round, Runner runner) {
   round.news.MoveTo(round.outbox);
+  if (lost_.load(std::memory_order_acquire)) return round.outbox.clear();
   const bool content = HasContent(round.batch);
   if (!content && round.outbox.empty()) return;
   if (!content && committer_->idle()) return Release(round.outbox);

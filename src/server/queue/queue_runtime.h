@@ -27,6 +27,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "cluster/lease.h"
 #include "engine/engine.h"
 #include "server/ops/memory_quota.h"
 #include "server/ops/metrics.h"
@@ -56,6 +57,9 @@ class QueueRuntime {
     MemoryQuota* memory = nullptr;  // of all queues; null: memory has no bound
     SpanExporter* spans = nullptr;  // of jobs that carry a trace; null: nobody wants them. Outlives the queue
     Committer::Fatal on_fatal;      // must not return
+    // Of a node of a cluster, whose queues may be lost to others; null otherwise. They are answered for while it holds.
+    const cluster::Lease* lease = nullptr;
+    std::function<void()> on_lost;  // another node has the queue: it is to be ended, by FinishLost()
   };
   // Loads everything and starts the threads.
   static Result<std::shared_ptr<QueueRuntime>> Open(std::unique_ptr<Store> store, Options options);
@@ -75,14 +79,18 @@ class QueueRuntime {
   Vocabulary vocabulary() const { return {property_keys(), options_.strategies}; }
   Store& store() { return *store_; }
   // Why it takes nothing new at the moment, if so.
-  Stall stall() const { return committer_->stall(); }
+  Stall stall() const;
+  // What was looked at just now is as the queue is. False: another server may have it, and have changed it.
+  bool MayAnswer() const {
+    return !lost_.load(std::memory_order_acquire) && (options_.lease == nullptr || options_.lease->Valid());
+  }
   QueueMetrics* metrics() const { return options_.metrics; }
   // In a round alone.
   QueueHistory& history() { return history_; }
   // It was deleted, or the server stops: its file may be gone.
   bool finished() const { return finished_; }
-  // It was deleted: whoever still holds it is to let go.
-  bool deleted() const { return deleted_.load(std::memory_order_relaxed); }
+  // It was deleted, or another server has it: whoever still holds it is to let go.
+  bool gone() const { return deleted_.load(std::memory_order_relaxed) || moved_.load(std::memory_order_relaxed); }
   // The answer for those whose commands are dropped: kUnknownQueue, or kStopping.
   Error WhyFinished() const;
   // Metrics know all steps so far. In a round alone.
@@ -108,6 +116,14 @@ class QueueRuntime {
   void Finish(Instant fold_until = Instant::max(), bool leaving = false);
   // Notifies its workers and all who wait or watch, and ends as Finish() does.
   void FinishDeleted();
+  // Another server may have it from now on: nothing more is said or written.
+  void Lose();
+  // After Lose(): sends everybody away.
+  void FinishLost();
+  // The same with all that was promised, for another server to go on.
+  void FinishMoved();
+  // Streams that are coming in: they cannot go on elsewhere.
+  std::atomic<int>& streams() { return streams_; }
 
  private:
   QueueRuntime(std::unique_ptr<Store> store, Options options);
@@ -128,6 +144,8 @@ class QueueRuntime {
   bool BrowseNext(Round& round, std::int64_t& nanoseconds);
   // While the store takes nothing: what only looks, runs; the rest is put off.
   void RunStalledRound(std::vector<Command>& commands, Stall stall);
+  // Nobody hears of what was decided: it is another server's to say.
+  void DropAll(std::vector<Command>& commands);
   void TakeEffects(Round& round);
   void PushWork(Round& round, Runner runner = Runner::kEngineThread);
   void FoldSome(Round& round);
@@ -149,6 +167,9 @@ class QueueRuntime {
   std::atomic<std::uint64_t> memory_budget_{0};
   std::atomic<bool> finished_{false};
   std::atomic<bool> deleted_{false};
+  std::atomic<bool> moved_{false};  // lost, or handed over
+  std::atomic<bool> lost_{false};
+  std::atomic<int> streams_{0};
   std::atomic<Instant::rep> stop_folding_at_{Instant::max().time_since_epoch().count()};
 
   // From here to committer_: whoever runs commands, one thread at a time.

@@ -38,6 +38,11 @@ class QueueSet {
     SpanExporter* spans = nullptr;
     std::uint64_t memory_budget = 0;  // of all queues; 0: none
     std::function<void(const std::string& queue, const Error& error)> on_fatal;
+    // Of a node of a cluster; null otherwise. Then queues come and go by TakeOver(), HandOver() and Lose() alone.
+    const cluster::Lease* lease = nullptr;
+    std::function<void(const std::string& queue)> on_lost;  // DropLost() is to follow, on a thread that may wait
+    // Makes a queue that nobody has; null: the catalogue opens it.
+    std::function<Result<std::unique_ptr<Store>>(const std::string& queue)> make;
   };
   explicit QueueSet(Options options) : options_(std::move(options)), memory_(options_.memory_budget) {}
 
@@ -54,17 +59,35 @@ class QueueSet {
   Result<void> Delete(const std::string& name);
 
   void BeginStop();
+  // Of a cluster. A queue that this server's store has claimed is loaded, and is there, unless LoseAll() was called
+  // since `generation` was read: kFenced then.
+  Result<void> TakeOver(const std::string& name, std::unique_ptr<Store> store, std::uint64_t generation);
+  std::uint64_t generation() const;
+  // Ends the queue with all that was promised, so that another server can go on. Fine if there is none.
+  void HandOver(const std::string& name);
+  // All queues are lost from now on, and are to be ended by EndLost(), which may take long.
+  std::vector<std::shared_ptr<QueueRuntime>> LoseAll();
+  void EndLost(const std::shared_ptr<QueueRuntime>& queue);
+  // The queue, if it is lost.
+  void DropLost(const std::string& name);
+
   // As QueueRuntime::Finish().
   void Finish(Instant fold_until = Instant::max(), bool leaving = false);
 
  private:
   Result<std::shared_ptr<QueueRuntime>> OpenOne(const std::string& name, const QueueSettings& defaults);
+  // It is not in memory any more, or one time less.
+  void LetGo(const std::string& name);
+  Result<std::shared_ptr<QueueRuntime>> Load(const std::string& name, std::unique_ptr<Store> store,
+                                             const QueueSettings& defaults);
 
   const Options options_;
   MemoryQuota memory_;
   std::mutex changing_;  // one creation or deletion at a time
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<QueueRuntime>, std::less<>> queues_;  // guarded by mutex_
+  std::uint64_t generation_ = 0;                                              // guarded by mutex_
+  std::map<std::string, int, std::less<>> loaded_;  // how often each one is in memory; guarded by mutex_
 };
 
 }  // namespace allot

@@ -13,6 +13,7 @@
 #include "server/wire/json_fields.h"
 #include "server/wire/json_reader.h"
 #include "server/wire/strategy_fields.h"
+#include "wire/nodes.h"
 #include "wire/queues.h"
 #include "wire/server.h"
 #include "wire/workers.h"
@@ -122,6 +123,9 @@ constexpr std::string_view kCheckNames[] = {"strategy", "policy"};
 constexpr FieldSet kCheckFields{"this request", kCheckNames};
 static_assert(wire::SameNames(wire::kStrategyQuestion, kCheckFields.names));
 constexpr FieldSet kNoFields{"this request", {}};
+constexpr std::string_view kMoveNames[] = {"to"};
+constexpr FieldSet kMoveFields{"a move", kMoveNames};
+static_assert(wire::SameNames(wire::kMove, kMoveNames));
 
 // One entry: its task, and whatever `on_rest` makes of fields beyond the first three.
 template <typename F>
@@ -584,6 +588,18 @@ Result<StrategyCheck> ParseStrategyCheck(std::string_view json, const NamedStrat
     return reader.error();
   }
   return check;
+}
+
+Result<std::string> ParseMove(std::string_view json) {
+  JsonReader& reader = ThreadReader();
+  std::optional<std::string> to;
+  const auto on_field = [&](std::size_t, Value value) {
+    return ReadPlainText(reader, value, bounds::kMaxNameBytes, to.emplace());
+  };
+  if (!reader.Begin(json) || !reader.Root(kMoveFields, on_field) || (!to && !Missing(reader, "to"))) {
+    return reader.error();
+  }
+  return *to;
 }
 
 Result<void> ParseEmptyBody(std::string_view json) {

@@ -189,6 +189,8 @@ struct StrategyCheck {
   bool policy = false;
 };
 Result<StrategyCheck> ParseStrategyCheck(std::string_view json, const NamedStrategies* names);
+// The node that a queue is to go to; empty: wherever it belongs.
+Result<std::string> ParseMove(std::string_view json);
 // A body where none is needed: nothing at all, or `{}`.
 Result<void> ParseEmptyBody(std::string_view json);
 

@@ -7,6 +7,7 @@
 namespace allot {
 
 Result<void> PostgresCatalogue::Prepare() {
+  if (database_) return {};
   Result<std::shared_ptr<PostgresDatabase>> database = PostgresDatabase::Open(options_);
   if (!database) return database.error();
   database_ = std::move(*database);

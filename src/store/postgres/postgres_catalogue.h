@@ -15,6 +15,9 @@ namespace allot {
 class PostgresCatalogue final : public Catalogue {
  public:
   explicit PostgresCatalogue(PostgresOptions options) : options_(std::move(options)) {}
+  // Of one that is open already.
+  explicit PostgresCatalogue(std::shared_ptr<PostgresDatabase> database)
+      : options_(database->options()), database_(std::move(database)) {}
 
   std::string Where() const override { return postgres::RedactedUrl(options_.url); }
   Result<void> Prepare() override;

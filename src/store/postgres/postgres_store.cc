@@ -19,14 +19,16 @@ namespace {
 
 class StoreImpl final : public Store {
  public:
-  StoreImpl(std::shared_ptr<PostgresDatabase> database, std::int64_t queue, const std::string& name)
+  StoreImpl(std::shared_ptr<PostgresDatabase> database, std::int64_t queue, const std::string& name,
+            const std::string& node = "")
       : database_(std::move(database)),
         queue_(queue),
-        writer_(database_, queue, name),
+        writer_(database_, queue, name, node),
         tidier_(*database_, writer_),
         cache_(database_->options().payload_cache_bytes) {}
 
   Result<void> Claim() { return writer_.Claim(); }
+  Result<void> Take(const Ticket& ticket) { return writer_.Take(ticket); }
 
   Result<void> Load(const Loader& loader, const std::function<bool(JobId set)>& live_set) override;
   bool CommitsAtOnce() const override { return false; }
@@ -44,6 +46,7 @@ class StoreImpl final : public Store {
   Result<std::vector<Outcome>> ReadOutcomes(const OutcomeQuery& query) override {
     return postgres::ReadOutcomes(*database_, queue_, query);
   }
+  void Release() override { writer_.Release(); }
   Result<void> Backup(const std::string& file) override { return BackUpQueue(*database_, queue_, file); }
   Result<Usage> ReadUsage() override;
 
@@ -161,6 +164,13 @@ Result<std::unique_ptr<Store>> PostgresStore::Open(std::shared_ptr<PostgresDatab
   if (!number) return number.error();
   auto store = std::make_unique<postgres::StoreImpl>(std::move(database), *number, queue);
   if (Result<void> done = store->Claim(); !done) return done.error();
+  return std::unique_ptr<Store>(std::move(store));
+}
+
+Result<std::unique_ptr<Store>> PostgresStore::Take(std::shared_ptr<PostgresDatabase> database, const std::string& queue,
+                                                   std::int64_t number, const postgres::Ticket& ticket) {
+  auto store = std::make_unique<postgres::StoreImpl>(std::move(database), number, queue, ticket.node);
+  if (Result<void> done = store->Take(ticket); !done) return done.error();
   return std::unique_ptr<Store>(std::move(store));
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "store/postgres/database.h"
+#include "store/postgres/writer.h"
 #include "store/store.h"
 
 namespace allot {
@@ -22,6 +23,9 @@ class PostgresStore {
  public:
   // Makes the queue if it is not there.
   static Result<std::unique_ptr<Store>> Open(std::shared_ptr<PostgresDatabase> database, const std::string& queue);
+  // As a node of a cluster: as Writer::Take().
+  static Result<std::unique_ptr<Store>> Take(std::shared_ptr<PostgresDatabase> database, const std::string& queue,
+                                             std::int64_t number, const postgres::Ticket& ticket);
 };
 
 }  // namespace allot

@@ -8,22 +8,32 @@ constexpr char kName[] = "allotter queues";
 // What is keyed by a queue's number, but for its head.
 constexpr const char* kTables[] = {"journal", "jobs", "pages", "payloads", "loose", "outcomes", "garbage", "settings"};
 constexpr int kRowsOfStep = 1000;
+constexpr char kMake[] =
+    "WITH made AS (INSERT INTO queues (name) VALUES ($1::text) ON CONFLICT (name) WHERE deleted IS NULL DO NOTHING "
+    "RETURNING number) INSERT INTO heads (queue, incarnation) SELECT number, $2::text FROM made RETURNING queue";
 
 }  // namespace
+
+Result<std::int64_t> MakeQueue(PostgresDatabase& database, const std::string& name, const std::string& writer) {
+  Result<std::unique_ptr<Connection>> db = database.Connect(kName);
+  if (!db) return db.error();
+  Result<Rows> made = (*db)->Run(kMake, Params(name, writer));
+  if (!made) return made.error();
+  if (made->empty()) return Error{Code::kQueueExists, "there is a queue " + name + " already", ""};
+  return made->Int(0, 0);
+}
 
 Result<std::int64_t> NumberOf(PostgresDatabase& database, const std::string& name) {
   Result<std::unique_ptr<Connection>> db = database.Connect(kName);
   if (!db) return db.error();
   const Params params(name);
+  const Params nobody(name, "");
   for (int tries = 0; tries < 3; ++tries) {
     Result<Rows> found = (*db)->Run("SELECT number FROM queues WHERE name = $1::text AND deleted IS NULL", params);
     if (!found) return found.error();
     if (!found->empty()) return found->Int(0, 0);
     // Another one may be faster: then it is found.
-    Result<Rows> made = (*db)->Run(
-        "WITH made AS (INSERT INTO queues (name) VALUES ($1::text) ON CONFLICT (name) WHERE deleted IS NULL DO NOTHING "
-        "RETURNING number) INSERT INTO heads (queue) SELECT number FROM made RETURNING queue",
-        params);
+    Result<Rows> made = (*db)->Run(kMake, nobody);
     if (!made) return made.error();
     if (!made->empty()) return made->Int(0, 0);
   }

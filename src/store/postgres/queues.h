@@ -14,6 +14,8 @@ namespace allot::postgres {
 
 // The number of a queue, which is made if it is not there.
 Result<std::int64_t> NumberOf(PostgresDatabase& database, const std::string& name);
+// The same for one that must not be there yet: `writer` has it from the beginning. kQueueExists if it is there.
+Result<std::int64_t> MakeQueue(PostgresDatabase& database, const std::string& name, const std::string& writer);
 // In order.
 Result<std::vector<std::string>> ListQueues(PostgresDatabase& database);
 // It is gone at once; what it leaves behind goes in steps. Fine if there is none.

@@ -18,6 +18,7 @@ constexpr auto kLookAgain = 50ms;
 constexpr auto kShortWait = 10s;  // for what waits for no other
 constexpr auto kRaiseWait = 5s;   // it may wait for a standby: then it is tried again, and whoever commits hears of it
 constexpr int kTries = 3;
+constexpr std::size_t kSuffix = 8;  // of a node's incarnation: the name of a backend has 63 letters at most
 
 std::string NewIncarnation() {
   static constexpr char kHex[] = "0123456789abcdef";
@@ -40,19 +41,27 @@ Head HeadOf(const Rows& rows) {
 
 }  // namespace
 
-Writer::Writer(std::shared_ptr<PostgresDatabase> database, std::int64_t queue, std::string name)
-    : database_(std::move(database)), queue_(queue), name_(std::move(name)), incarnation_(NewIncarnation()) {}
+Writer::Writer(std::shared_ptr<PostgresDatabase> database, std::int64_t queue, std::string name,
+               const std::string& node)
+    : database_(std::move(database)),
+      queue_(queue),
+      name_(std::move(name)),
+      incarnation_(node.empty() ? NewIncarnation() : node + "." + NewIncarnation().substr(0, kSuffix)) {}
 
-Writer::~Writer() {
-  if (!claimed_ || !connection_ || in_flight_) return;
-  // Others would see it by the end of the connection as well, a little later.
+Writer::~Writer() { Release(); }
+
+void Writer::Release() {
+  if (!std::exchange(claimed_, false) || !connection_ || in_flight_) return;
+  // Others would see it by the end of the connection as well, or of the node, a little later. The epoch tells them that
+  // what they have seen before is not so any more.
   connection_->Send({nullptr, "SELECT set_config('synchronous_commit', 'off', true)"});
   connection_->Send({nullptr,
-                     "UPDATE heads SET owner = '', incarnation = '' WHERE queue = $1::bigint AND incarnation = "
-                     "$2::text"},
+                     "UPDATE heads SET owner = '', incarnation = '', epoch = epoch + 1 WHERE queue = $1::bigint AND "
+                     "incarnation = $2::text"},
                     Params(queue_, incarnation_));
   connection_->Sync();
   static_cast<void>(connection_->Await(Clock::now() + 1s));
+  connection_.reset();
 }
 
 std::string Writer::NameOfBackends(std::string_view incarnation) const {
@@ -82,8 +91,8 @@ Result<void> Writer::Claim() {
   for (;;) {
     Result<Rows> owner = connection_->Run(
         "SELECT epoch, owner, incarnation, (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
-        "AND application_name = 'allotter queue ' || queue || ' by ' || incarnation) FROM heads WHERE queue = "
-        "$1::bigint",
+        "AND application_name = 'allotter queue ' || queue || ' by ' || incarnation) + (SELECT count(*) FROM nodes "
+        "WHERE NOT dead AND incarnation = split_part(heads.incarnation, '.', 1)) FROM heads WHERE queue = $1::bigint",
         Params(queue_), Clock::now() + kShortWait);
     if (!owner) return owner.error();
     if (owner->empty()) return Error{Code::kUnknownQueue, "the queue " + name_ + " was deleted", ""};
@@ -114,6 +123,24 @@ Result<void> Writer::Claim() {
     claimed_ = true;
     return {};
   }
+}
+
+Result<void> Writer::Take(const Ticket& ticket) {
+  if (Result<void> done = Connect(); !done) return done;
+  if (!ticket.incarnation.empty()) {
+    if (Result<void> done = EndBackends(ticket.incarnation); !done) return done;
+  }
+  Result<Rows> taken = connection_->Run(
+      "UPDATE heads SET epoch = epoch + 1, owner = $3::text, incarnation = $4::text, since = now() WHERE queue = "
+      "$1::bigint AND epoch = $2::bigint AND EXISTS (SELECT FROM nodes WHERE incarnation = $5::text AND NOT dead) "
+      "RETURNING epoch, commits, pos, floor, next_seq, bytes",
+      Params(queue_, ticket.epoch, database_->options().node, incarnation_, ticket.node), Clock::now() + kShortWait);
+  if (!taken) return taken.error();
+  if (taken->empty()) return Error{Code::kFenced, "the queue " + name_ + " went elsewhere meanwhile", ""};
+  head_ = HeadOf(*taken);
+  epoch = static_cast<std::uint64_t>(head_.epoch);
+  claimed_ = true;
+  return {};
 }
 
 Error Writer::Fenced() {

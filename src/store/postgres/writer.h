@@ -37,10 +37,18 @@ struct Head {
   std::int64_t bytes = 0;
 };
 
+// How a node of a cluster takes a queue: where it is as the node saw it.
+struct Ticket {
+  std::int64_t epoch = 0;   // as it was seen
+  std::string incarnation;  // of the writer before, which may hang in the middle of something; empty: none
+  std::string node;         // the incarnation of the node that takes it
+};
+
 class Writer {
  public:
-  // `queue` is its number, `name` for people.
-  Writer(std::shared_ptr<PostgresDatabase> database, std::int64_t queue, std::string name);
+  // `queue` is its number, `name` for people. `node` is the incarnation of the node that it is of, if it is of one.
+  Writer(std::shared_ptr<PostgresDatabase> database, std::int64_t queue, std::string name,
+         const std::string& node = "");
   // Gives the queue back, if nothing is under way.
   ~Writer();
   Writer(const Writer&) = delete;
@@ -48,6 +56,11 @@ class Writer {
 
   // Makes the queue this one's. kStoreLocked while its owner is alive.
   Result<void> Claim();
+  // The same without asking whether the owner is alive: whoever comes with a ticket knows. kFenced if the queue is not
+  // as the ticket says, or its node is dead.
+  Result<void> Take(const Ticket& ticket);
+  // Gives the queue back, if nothing is under way. Nothing is written after that.
+  void Release();
 
   // As of the last commit.
   const Head& head() const { return head_; }
