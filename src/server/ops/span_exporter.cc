@@ -35,7 +35,7 @@ using boost::system::error_code;
 
 constexpr std::size_t kMostInOne = 512;         // spans of a request
 constexpr std::size_t kMostAnswer = 64 * 1024;  // bytes that a collector may answer with
-constexpr std::string_view kDefaultPort = ":4318";
+constexpr std::string_view kCollectorPort = ":4318";
 constexpr std::string_view kTracesPath = "/v1/traces";
 
 // Kinds of spans, as OTLP numbers them.
@@ -215,7 +215,7 @@ Result<OtlpEndpoint> ParseOtlpEndpoint(std::string_view url) {
   out.path = std::string(path) + std::string(kTracesPath);
   const std::size_t bracket = authority.find(']');
   const bool port = authority.find(':', bracket == std::string_view::npos ? 0 : bracket) != std::string_view::npos;
-  const Result<Endpoint> address = ParseEndpoint(std::string(authority) + (port ? "" : std::string(kDefaultPort)));
+  const Result<Endpoint> address = ParseEndpoint(std::string(authority) + (port ? "" : std::string(kCollectorPort)));
   if (!address.ok() || authority.empty() || authority.front() == ':' || address->port == 0)
     return NotAnEndpoint("it has no host, or no port that there is");
   out.address = *address;

@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "base/result.h"
+
 namespace allot {
 
 namespace asio = boost::asio;
