@@ -43,7 +43,7 @@ std::string Found(Method method, const std::string& path) {
 }
 
 TEST(RouteTable, EveryRowIsWhole) {
-  EXPECT_EQ(Routes().size(), 61u);
+  EXPECT_EQ(Routes().size(), 65u);
   for (const Route& route : Routes()) {
     SCOPED_TRACE(NameOf(route));
     EXPECT_TRUE(PathPattern::IsValid(route.path.text()));
@@ -248,8 +248,9 @@ std::string ReadPages() { return testing::ReadFolder("docs/reference/protocol");
 std::string PatternOf(const std::string& path) {
   const Result<std::vector<std::string>> parts = SplitPath(path);
   EXPECT_TRUE(parts.ok()) << path;
-  static const std::map<std::string, std::string> kNames = {
-      {"Q", "{queue}"}, {"jobs/ID", "{job}"}, {"workers/ID", "{worker}"}, {"INDEX", "{index}"}, {"UUID", "{uuid}"}};
+  static const std::map<std::string, std::string> kNames = {{"Q", "{queue}"},           {"jobs/ID", "{job}"},
+                                                            {"workers/ID", "{worker}"}, {"INDEX", "{index}"},
+                                                            {"UUID", "{uuid}"},         {"NODE", "{node}"}};
   std::string out, before;
   for (const std::string& part : *parts) {
     const auto named = kNames.find(part == "ID" ? before + "/ID" : part);
