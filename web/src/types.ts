@@ -579,12 +579,6 @@ export interface Progress {
 }
 
 // A task of a job.
-export interface Progress {
-  done: number; // how much
-  of?: number; // how much there is; missing: it is not known
-  note?: string; // for people
-}
-
 export interface Task {
   index: number; // its number in the job, from 0
   state: TaskState; // how it stands

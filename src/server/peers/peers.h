@@ -4,6 +4,8 @@
 //
 // Threading: Forward(), OpenSink() and OpenWebSocket() on the client's network thread, where all the rest of a request
 //            stays; Stop() once, from none of them.
+// Coroutines here await in statements of their own: of one with `if (!co_await …)` in a loop GCC 12 made a frame whose
+// size caller and body did not agree on.
 #pragma once
 
 #include <atomic>
@@ -100,8 +102,7 @@ class Peers {
   asio::awaitable<void> Relay(std::shared_ptr<Job> job);
   // One try with that node. False: nothing was done, and another try may be made.
   asio::awaitable<bool> Try(Job& job, const cluster::NodeRow& node);
-  // With what job.head says that comes. Coroutines take references and numbers alone: GCC 12 mixes parameters up where
-  // one is an object by value.
+  // With what job.head says that comes.
   asio::awaitable<bool> Answer(Job& job);
   asio::awaitable<void> PassOn(Job& job);
 
