@@ -332,7 +332,7 @@ std::vector<Listed> RoutesOfThePages() {
       if (match[1].matched) method = match[1];
       path = (like ? path.substr(0, path.rfind('/')) : "") + match[3].str();
       some = true;
-      if (path == "/") continue;  // the dashboard is no route
+      if (path == "/" || path == "/docs/") continue;  // dashboard and documents are no routes
       Listed listed;
       listed.route = method + " " + PatternOf(path);
       listed.scopes = ScopesOf(line.substr(first + 3, second - first - 3));

@@ -95,7 +95,17 @@ export function State({ state }: { state: JobState | TaskState }) {
 }
 
 // Why something waits, in a word, since when; the sentence on hover and for readers of the screen.
-export function ReasonChip({ reason, code, kind, since }: { reason?: WaitReason | null; code?: string; kind?: Kind; since?: number | null }) {
+export function ReasonChip({
+  reason,
+  code,
+  kind,
+  since,
+}: {
+  reason?: WaitReason | null;
+  code?: string;
+  kind?: Kind;
+  since?: number | null;
+}) {
   const what = reason?.code ?? code;
   if (!what) return <Nothing />;
   const from = reason ? reason.since_at_ms : since;

@@ -208,7 +208,11 @@ function Limits({ queue, limits }: { queue: string; limits: ExplainedLimit[] }) 
             name: 'on workers',
             num: true,
             cell: (limit) =>
-              limit.reads_worker ? `${format.count(limit.workers_blocked)} of ${format.count(limit.workers)}` : <span class="dim">all</span>,
+              limit.reads_worker ? (
+                `${format.count(limit.workers_blocked)} of ${format.count(limit.workers)}`
+              ) : (
+                <span class="dim">all</span>
+              ),
           },
         ]}
       />
