@@ -156,7 +156,7 @@ soon last_line 'q quit'
 same 16 "$(screen | wc -l)"
 soon lists "$job"
 tmux resize-window -t top -x 120 -y 30
-soon shows 'HELD BY'
+soon shows 'WAIT REASON'
 
 # Stopped, and continued.
 keys C-z

@@ -42,23 +42,25 @@ export class Server {
   #process = null;
   #log = [];
 
-  constructor() {
+  constructor({ flags = [], port = 0 } = {}) {
+    this.flags = flags;
     assert.ok(process.env.ALLOT_BIN, 'ALLOT_BIN names the program under test');
     this.folder = mkdtempSync(join(tmpdir(), 'allot-web-'));
-    this.port = 0;
+    this.port = port;
     // With tokens: the one that api() shows.
     this.token = '';
   }
 
-  static async start() {
-    const server = new Server();
+  // With further flags of `allot serve`, and a port of the caller's choice.
+  static async start(options = {}) {
+    const server = new Server(options);
     await server.start();
     return server;
   }
 
   // Also once more after end(): on the same port, with the same data.
   async start() {
-    const child = spawn(process.env.ALLOT_BIN, ['serve', '--listen', `127.0.0.1:${this.port}`, '--data', join(this.folder, 'data'), '--log-format', 'json'],
+    const child = spawn(process.env.ALLOT_BIN, ['serve', '--listen', `127.0.0.1:${this.port}`, '--data', join(this.folder, 'data'), '--log-format', 'json', ...this.flags],
       { cwd: this.folder, env: cleanEnvironment(this.folder), stdio: ['ignore', 'ignore', 'pipe'] });
     this.#process = child;
     running.add(this);

@@ -446,15 +446,18 @@ void HttpConnection::FeedSink() {
   }
 }
 
+// Whoever takes the body lets go of this when the client turns out to be gone: Guard() keeps it.
 void HttpConnection::ResumeBody() {
   if (!body_paused_ || state_ != State::kBody) return;
-  body_paused_ = false;
-  read_deadline_ = net().now() + server_.config.request_timeout;
-  Advance();
+  Guard("a body", [this] {
+    body_paused_ = false;
+    read_deadline_ = net().now() + server_.config.request_timeout;
+    Advance();
+  });
 }
 
 void HttpConnection::BreakBody(const Error& error) {
-  if (state_ == State::kBody && sink_) Refuse(error);
+  if (state_ == State::kBody && sink_) Guard("a body", [this, &error] { Refuse(error); });
 }
 
 void HttpConnection::EndSink() {
@@ -667,9 +670,11 @@ void HttpConnection::Write(std::string_view bytes) {
 
 void HttpConnection::EndResponse() {
   if (state_ != State::kHijacked) return;
-  drained_ = {};
-  state_ = State::kLast;
-  if (unsent() == 0) Finish();
+  Guard("the end of an answer", [this] {
+    drained_ = {};
+    state_ = State::kLast;
+    if (unsent() == 0) Finish();
+  });
 }
 
 void HttpConnection::Finish() {

@@ -141,6 +141,23 @@ TEST_F(UnderWayTest, AnUploadThatIsLongerThanItsMemoryIsTakenAllTheSame) {
   EXPECT_EQ(answer.json["job"]["count"].num(), 300);
 }
 
+// While its first line is on the way through the queue: the rest is asked for when nobody sends it any more.
+TEST_F(UnderWayTest, AnUploadWhoseClientLeavesAtOnceEndsAlone) {
+  for (int i = 0; i < 200; ++i) {
+    HttpClient http(port());
+    http.Write(Head("POST " + kJobs, "Content-Type: application/x-ndjson\r\nContent-Length: 1000000\r\n") +
+               "{\"tag\":\"gone\"}\n\"one\"\n");
+    if (i % 2 == 0) http.socket().shutdown(asio::socket_base::shutdown_send);
+    beast::error_code ec;
+    http.socket().close(ec);
+  }
+  TokenClient http = As(admin_);
+  for (int i = 0; i < 1000 && http.Get(kJobs + "?tag=gone").json["jobs"].size() > 0; ++i) {
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_EQ(http.Get(kJobs + "?tag=gone").json["jobs"].size(), 0u);
+}
+
 TEST_F(UnderWayTest, PullsThatAreNotReadGoBackWhereThereIsNoRoom) {
   TokenClient http = As(admin_);
   const std::string job =

@@ -70,7 +70,6 @@ void Committer::Close() {
 
 bool Committer::Push(CommitWork work) {
   pending_.fetch_add(1, std::memory_order_acq_rel);
-  pushed_.fetch_add(1, std::memory_order_acq_rel);
   if (mailbox_.Push(std::move(work))) return true;
   pending_.fetch_sub(1, std::memory_order_acq_rel);
   return false;
@@ -114,7 +113,6 @@ void Committer::Loop() {
     const std::size_t count = works.size();
     CommitAll(works);
     works.clear();
-    done_.fetch_add(count, std::memory_order_acq_rel);
     pending_.fetch_sub(count, std::memory_order_acq_rel);
     if (untidy_ && ++commits_since_tidy_ >= kCommitsPerTidy) TidyOnce();
   }
@@ -180,6 +178,7 @@ Outbox Committer::CommitSlice(std::vector<CommitWork>& works, std::size_t begin,
   }
   Outbox outbox;
   for (std::size_t i = begin; i < end; ++i) {
+    if (works[i].touch != 0) durable_touch_.store(works[i].touch, std::memory_order_release);
     if (outbox.empty()) {
       outbox = std::move(works[i].outbox);
     } else {

@@ -31,6 +31,7 @@ struct CommitWork {
   UniqueFunction<void(Store&)> task;  // runs on the store thread, before the batch
   std::uint32_t events = 0;           // in the batch; for metrics
   std::size_t commands = 0;           // that it came of
+  std::uint64_t touch = 0;            // grows from one work to the next that has one; 0: it has none
 };
 
 // True if committing it changes the file.
@@ -62,9 +63,8 @@ class Committer {
   std::size_t pending() const { return pending_.load(std::memory_order_acquire); }
   // Why the last try to commit did not come to its end, if it did not.
   Stall stall() const { return stall_.load(std::memory_order_acquire); }
-  // How much work was pushed, and how much of it is durable.
-  std::uint64_t pushed() const { return pushed_.load(std::memory_order_acquire); }
-  std::uint64_t done() const { return done_.load(std::memory_order_acquire); }
+  // The last `touch` that is durable.
+  std::uint64_t durable_touch() const { return durable_touch_.load(std::memory_order_acquire); }
   std::uint64_t commits() const { return commits_.load(std::memory_order_relaxed); }
   std::uint64_t commits_here() const { return commits_here_.load(std::memory_order_relaxed); }
 
@@ -90,8 +90,7 @@ class Committer {
   QueueMetrics* const metrics_;
   Mailbox<CommitWork> mailbox_;
   std::atomic<std::size_t> pending_{0};
-  std::atomic<std::uint64_t> pushed_{0};
-  std::atomic<std::uint64_t> done_{0};
+  std::atomic<std::uint64_t> durable_touch_{0};
   bool given_up_ = false;  // the store took nothing when it was closed
   std::atomic<Stall> stall_{Stall::kNone};
   std::atomic<bool> closing_{false};

@@ -102,6 +102,33 @@ TEST(Committer, CommitsWhatWaitsTogetherAndLetsItGoInOrder) {
   EXPECT_EQ(executor.handovers.load(), 2);
 }
 
+// What waits for space keeps reads of its own jobs alone from being answered, not of those before it.
+TEST(Committer, SaysHowFarItIsDurableWhileTheDiskIsFull) {
+  FakeStore store;
+  DirectExecutor executor;
+  std::atomic<bool> sent{false};
+  std::atomic<std::uint64_t> when_sent{0};
+  {
+    Committer committer(
+        store, [](const Error&) { FAIL(); }, nullptr);
+    CommitWork first = WorkAt(1, executor, [&] {
+      when_sent = committer.durable_touch();
+      sent = true;
+    });
+    first.touch = 1;
+    committer.Push(std::move(first));
+    while (!sent) std::this_thread::yield();
+    EXPECT_EQ(when_sent, 1u);  // and not only when all is put away
+    store.Set(store.full, true);
+    CommitWork stuck = WorkAt(2, executor, [] {});
+    stuck.touch = 2;
+    committer.Push(std::move(stuck));
+    store.WaitForTries(3);
+    EXPECT_EQ(committer.durable_touch(), 1u);
+    store.Set(store.full, false);
+  }
+}
+
 TEST(Committer, AnAnswerWithoutEventsStillWaitsForThoseBeforeIt) {
   FakeStore store;
   DirectExecutor executor;

@@ -482,6 +482,7 @@ void QueueRuntime::RunStalledRound(std::vector<Command>& commands, Stall stall) 
   // The engine stands still meanwhile: what is not durable yet is what was under way when the disk ran full. Deadlines
   // do not pass either; the engine takes it for a stall.
   if (unsaved_.empty()) {
+    ForgetDurable();
     for (const Touched& touched : touched_) {
       unsaved_.insert(touched.jobs.begin(), touched.jobs.end());
       uncreated_.insert(touched.created.begin(), touched.created.end());
@@ -652,14 +653,16 @@ void QueueRuntime::PushWork(Round& round, Runner runner) {
     round.created.clear();
     return;
   }
-  // Others push too, payloads of streams, so a number may be off by a few.
-  constexpr std::uint64_t kSlack = 64;
-  if (committer_->idle()) touched_.clear();
-  while (!touched_.empty() && touched_.front().work + kSlack <= committer_->done()) touched_.pop_front();
+  ForgetDurable();
   if (!round.touched.empty()) {
-    touched_.push_back({committer_->pushed() + 1, std::exchange(round.touched, {}), std::exchange(round.created, {})});
+    work.touch = ++last_touch_;
+    touched_.push_back({work.touch, std::exchange(round.touched, {}), std::exchange(round.created, {})});
   }
   committer_->Push(std::move(work));
+}
+
+void QueueRuntime::ForgetDurable() {
+  while (!touched_.empty() && touched_.front().number <= committer_->durable_touch()) touched_.pop_front();
 }
 
 void QueueRuntime::FoldSome(Round& round) {

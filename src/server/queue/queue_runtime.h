@@ -148,6 +148,7 @@ class QueueRuntime {
   void DropAll(std::vector<Command>& commands);
   void TakeEffects(Round& round);
   void PushWork(Round& round, Runner runner = Runner::kEngineThread);
+  void ForgetDurable();  // of touched_
   void FoldSome(Round& round);
   void FoldAll(Round& round);
   CommandBox::Deadline NextWake();
@@ -195,11 +196,12 @@ class QueueRuntime {
   std::unordered_set<JobId> unsaved_;    // while the disk is full
   std::unordered_set<JobId> uncreated_;  // of those, the new ones
   struct Touched {
-    std::uint64_t work;  // its number at the committer
+    std::uint64_t number;  // of its work
     std::vector<JobId> jobs;
     std::vector<JobId> created;
   };
   std::deque<Touched> touched_;  // by work that may not be durable yet
+  std::uint64_t last_touch_ = 0;
   std::unique_ptr<Committer> committer_;
   std::thread engine_thread_;
 };
