@@ -50,7 +50,7 @@ Result<std::vector<NodeLine>> ParseNodes(const std::string& body) {
                   .json = simdjson::minify(one),
                   .started_at_ms = 0,
                   .queues = {}};
-    static_cast<void>(one["started_at_ms"].get(node.started_at_ms));
+    if (one["started_at_ms"].get(node.started_at_ms) != simdjson::SUCCESS) node.started_at_ms = 0;
     simdjson::dom::array queues;
     if (one["queues"].get(queues) == simdjson::SUCCESS) {
       for (const simdjson::dom::element queue : queues) node.queues.push_back(TextIn(queue, "name"));

@@ -106,8 +106,8 @@ class JournalDamageInBothModesTest : public JournalDamageTest,
                                      public ::testing::WithParamInterface<journal::Writing> {};
 
 INSTANTIATE_TEST_SUITE_P(Journal, JournalDamageInBothModesTest,
-                         ::testing::Values(journal::Writing::kDirect, journal::Writing::kSynced), [](const auto& info) {
-                           return std::string(info.param == journal::Writing::kDirect ? "Direct" : "Synced");
+                         ::testing::Values(journal::Writing::kDirect, journal::Writing::kSynced), [](const auto& mode) {
+                           return std::string(mode.param == journal::Writing::kDirect ? "Direct" : "Synced");
                          });
 
 // The scan alone, since a whole start takes its time; some of the bytes with a start as well.
