@@ -75,7 +75,7 @@ Flow RegisterWorker(Call call) {
   if (call.server.stopping.load(std::memory_order_relaxed)) co_return Stopping();
   CO_TRY(const Hello& hello, ParseHello(call.request.body, false, call.queue->vocabulary()));
   RoundHere round = co_await OnEngine(call);
-  WorkerTable::Origin origin;
+  QueueWorkers::Origin origin;
   origin.address = call.request.peer;
   origin.user = call.principal().user.value_or("");
   origin.token = call.principal().id;

@@ -79,7 +79,7 @@ void WorkerConnection::OnHello(std::string_view text) {
     return CloseSoon();
   }
   greeted_ = true;
-  WorkerTable::Origin origin;
+  QueueWorkers::Origin origin;
   origin.address = peer_;
   origin.user = principal_->user.value_or("");
   origin.token = principal_->id;

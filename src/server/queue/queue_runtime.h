@@ -176,7 +176,7 @@ class QueueRuntime {
   // From here to committer_: whoever runs commands, one thread at a time.
   std::unique_ptr<Engine> engine_;  // null once the engine thread has ended
   WaitTable waits_;
-  WorkerTable workers_;
+  QueueWorkers workers_;
   QueueHistory history_;
   CommandBox commands_;
   bool stopping_ = false;

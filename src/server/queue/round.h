@@ -21,14 +21,14 @@
 namespace allot {
 
 class WaitTable;
-class WorkerTable;
+class QueueWorkers;
 
 // Threading: whoever runs the queue's commands (command_box.h). Lives for one round.
 struct Round {
   Engine& engine;
   IdAllocator& ids;
   WaitTable& waits;
-  WorkerTable& workers;
+  QueueWorkers& workers;
   Now now{};
   bool stopping = false;       // nothing is handed out, nothing new is taken
   Stall stall = Stall::kNone;  // unless it is none, nothing new is taken

@@ -59,7 +59,7 @@ class WaitTableTest : public ::testing::Test {
   Engine engine_{EngineOptions{}};
   IdAllocator ids_;
   WaitTable table_;
-  WorkerTable workers_;
+  QueueWorkers workers_;
   std::vector<Seen> seen_;
 };
 

@@ -63,13 +63,13 @@ WorkerInput ToInput(WorkerMessage& message) {
   return input;
 }
 
-WorkerTable::Session* WorkerTable::Find(WorkerId worker) {
+QueueWorkers::Session* QueueWorkers::Find(WorkerId worker) {
   const auto it = sessions_.find(worker);
   return it == sessions_.end() ? nullptr : &it->second;
 }
 
-Result<RegisterAnswer> WorkerTable::Register(Round& round, const Hello& hello, const Origin& origin,
-                                             WorkerLinkPtr link) {
+Result<RegisterAnswer> QueueWorkers::Register(Round& round, const Hello& hello, const Origin& origin,
+                                              WorkerLinkPtr link) {
   WorkerSpec spec;
   spec.id = hello.worker ? hello.worker : WorkerId{round.ids.Next(round.now.wall)};
   spec.name = hello.name;
@@ -105,7 +105,7 @@ Result<RegisterAnswer> WorkerTable::Register(Round& round, const Hello& hello, c
   return answer;
 }
 
-Result<void> WorkerTable::Set(Round& round, WorkerId worker, const WorkerChange& change) {
+Result<void> QueueWorkers::Set(Round& round, WorkerId worker, const WorkerChange& change) {
   // What is named must fit what stays.
   if (change.properties.has_value() != change.attributes.has_value()) {
     const Result<WorkerView> view = round.engine.looks().DescribeWorker(worker);
@@ -117,8 +117,8 @@ Result<void> WorkerTable::Set(Round& round, WorkerId worker, const WorkerChange&
   return round.engine.workers().Change(round.now, worker, change);
 }
 
-Result<void> WorkerTable::Change(Round& round, WorkerId worker, std::optional<std::uint64_t> key,
-                                 const WorkerChange& change) {
+Result<void> QueueWorkers::Change(Round& round, WorkerId worker, std::optional<std::uint64_t> key,
+                                  const WorkerChange& change) {
   if (key && !round.engine.looks().KnowsKey(worker, *key)) return Unknown(worker);
   Result<void> set = Set(round, worker, change);
   if (!set.ok()) return set;
@@ -135,7 +135,7 @@ Result<void> WorkerTable::Change(Round& round, WorkerId worker, std::optional<st
   return {};
 }
 
-Result<void> WorkerTable::Apply(Round& round, WorkerId worker, WorkerInput& input, WorkerNews& news) {
+Result<void> QueueWorkers::Apply(Round& round, WorkerId worker, WorkerInput& input, WorkerNews& news) {
   if (!input.reports.empty()) {
     Result<std::vector<ReportVerdict>> verdicts = round.engine.workers().ReportAll(round.now, worker, input.reports);
     if (!verdicts.ok()) return verdicts.error();
@@ -166,7 +166,7 @@ Result<void> WorkerTable::Apply(Round& round, WorkerId worker, WorkerInput& inpu
   return {};
 }
 
-void WorkerTable::AddHeaders(const Round& round, Session& session, WorkerNews& news) {
+void QueueWorkers::AddHeaders(const Round& round, Session& session, WorkerNews& news) {
   if (session.headers == nullptr) return;
   std::deque<JobId>& known = *session.headers;
   for (std::size_t i = 0; i < news.grants.size(); ++i) {
@@ -182,7 +182,7 @@ void WorkerTable::AddHeaders(const Round& round, Session& session, WorkerNews& n
   }
 }
 
-void WorkerTable::OnMessage(Round& round, WorkerId worker, const WorkerLinkPtr& link, WorkerInput input) {
+void QueueWorkers::OnMessage(Round& round, WorkerId worker, const WorkerLinkPtr& link, WorkerInput input) {
   Session* const session = Find(worker);
   if (session == nullptr || session->link != link) return;  // already notified, when it was replaced or removed
   WorkerNews news;
@@ -227,8 +227,8 @@ void WorkerTable::OnMessage(Round& round, WorkerId worker, const WorkerLinkPtr& 
   Send(round, link, std::move(news));
 }
 
-void WorkerTable::OnPull(Round& round, WorkerId worker, std::uint64_t key, milliseconds wait, WorkerInput input,
-                         WorkerLinkPtr link) {
+void QueueWorkers::OnPull(Round& round, WorkerId worker, std::uint64_t key, milliseconds wait, WorkerInput input,
+                          WorkerLinkPtr link) {
   Session* const session = Find(worker);
   const auto refuse = [&](Error error) {
     WorkerNews news;
@@ -266,14 +266,14 @@ void WorkerTable::OnPull(Round& round, WorkerId worker, std::uint64_t key, milli
     impatient_.push_back(worker);
 }
 
-void WorkerTable::Answer(Round& round, Session& session) {
+void QueueWorkers::Answer(Round& round, Session& session) {
   WorkerNews news = std::move(session.undelivered);
   session.undelivered = {};
   news.drain = session.draining;
   Send(round, std::exchange(session.link, nullptr), std::move(news));
 }
 
-void WorkerTable::OnGone(Round& round, WorkerId worker, const WorkerLink* link, std::vector<TaskRef> unsent) {
+void QueueWorkers::OnGone(Round& round, WorkerId worker, const WorkerLink* link, std::vector<TaskRef> unsent) {
   GiveBack(round, unsent);
   Session* const session = Find(worker);
   if (session == nullptr || session->link.get() != link) return;
@@ -289,13 +289,13 @@ void WorkerTable::OnGone(Round& round, WorkerId worker, const WorkerLink* link, 
   }
 }
 
-void WorkerTable::GiveBack(Round& round, const std::vector<TaskRef>& tasks) {
+void QueueWorkers::GiveBack(Round& round, const std::vector<TaskRef>& tasks) {
   if (tasks.empty()) return;
   for (const TaskRef& task : tasks) round.Touch(task.job);
   round.engine.workers().Undelivered(round.now, tasks);
 }
 
-void WorkerTable::FailDamaged(Round& round, WorkerId worker, const std::vector<DamagedGrant>& damaged) {
+void QueueWorkers::FailDamaged(Round& round, WorkerId worker, const std::vector<DamagedGrant>& damaged) {
   std::vector<Report> reports;
   for (const DamagedGrant& grant : damaged) {
     reports.push_back({grant.task, ReportKind::kRejected});
@@ -312,7 +312,7 @@ void WorkerTable::FailDamaged(Round& round, WorkerId worker, const std::vector<D
   }
 }
 
-Result<void> WorkerTable::Unregister(Round& round, WorkerId worker, std::uint64_t key) {
+Result<void> QueueWorkers::Unregister(Round& round, WorkerId worker, std::uint64_t key) {
   Session* const session = Find(worker);
   if (session == nullptr || !round.engine.looks().KnowsKey(worker, key)) return Unknown(worker);
   if (session->link) {
@@ -330,7 +330,7 @@ Result<void> WorkerTable::Unregister(Round& round, WorkerId worker, std::uint64_
   return {};
 }
 
-void WorkerTable::OnEffects(Round& round, Effects& effects) {
+void QueueWorkers::OnEffects(Round& round, Effects& effects) {
   // Tasks before orders to stop them.
   for (GrantBatch& batch : effects.grant_batches) {
     for (const Grant& grant : batch.grants) round.Touch(grant.task.job);
@@ -391,7 +391,7 @@ void WorkerTable::OnEffects(Round& round, Effects& effects) {
   }
 }
 
-void WorkerTable::EndOfRound(Round& round) {
+void QueueWorkers::EndOfRound(Round& round) {
   if (impatient_.empty()) return;
   for (const WorkerId worker : impatient_) {
     Session* const session = Find(worker);
@@ -404,7 +404,7 @@ void WorkerTable::EndOfRound(Round& round) {
   impatient_.clear();
 }
 
-void WorkerTable::OnStop(Round& round) {
+void QueueWorkers::OnStop(Round& round) {
   PullOptions none;
   none.credit = 0;
   for (auto& [worker, session] : sessions_) {
@@ -413,7 +413,7 @@ void WorkerTable::OnStop(Round& round) {
   }
 }
 
-void WorkerTable::CloseAll(Round& round, const Error& why) {
+void QueueWorkers::CloseAll(Round& round, const Error& why) {
   for (auto& [worker, session] : sessions_) {
     if (!session.link) continue;
     WorkerNews news;

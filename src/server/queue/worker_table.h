@@ -39,7 +39,7 @@ struct WorkerInput {
 };
 WorkerInput ToInput(WorkerMessage& message);
 
-class WorkerTable {
+class QueueWorkers {
  public:
   struct Origin {
     std::string address;
